@@ -7,9 +7,10 @@ import math
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,10 @@ def by_encoder(encoder: Path, **learning: Any) -> dict[str, Any]:
     return {"code_encoder": str(encoder), **sizes, "training": {"epochs": 3, "pairs": 16, **learning}}
 
 
+def settings_of(kind: str, encoder: Path) -> Config:
+    return config({"reranker": "terms"} if kind == "terms" else by_encoder(encoder))
+
+
 def train(
     project: toy.Toy,
     name: str,
@@ -77,6 +82,12 @@ def train(
     return out
 
 
+@pytest.fixture(scope="module")
+def trained(project: toy.Toy, encoder: Path) -> Callable[[str], Path]:
+    """Function (reranker) -> where it was trained."""
+    return cache(lambda kind: train(project, f"out {kind}", settings_of(kind, encoder)))
+
+
 @pytest.fixture(scope="module", params=LEARNED)
 def kind(request: pytest.FixtureRequest) -> str:
     """Each reranker."""
@@ -84,13 +95,8 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def settings(kind: str, encoder: Path) -> Config:
-    return config({"reranker": "terms"} if kind == "terms" else by_encoder(encoder))
-
-
-@pytest.fixture(scope="module")
-def out(project: toy.Toy, kind: str, settings: Config) -> Path:
-    return train(project, f"out {kind}", settings)
+def out(trained: Callable[[str], Path], kind: str) -> Path:
+    return trained(kind)
 
 
 def record_of(out: Path, kind: str) -> dict[str, Any]:
@@ -144,8 +150,8 @@ def relabelled(project: toy.Toy, first: int, last: int) -> list[dict[str, Any]]:
     ]
 
 
-def test_what_is_tested_teaches_nothing(out: Path, kind: str, settings: Config, project: toy.Toy) -> None:
-    other = train(project, f"other {kind}", settings, relabelled(project, 32, 40))
+def test_what_is_tested_teaches_nothing(out: Path, kind: str, encoder: Path, project: toy.Toy) -> None:
+    other = train(project, f"other {kind}", settings_of(kind, encoder), relabelled(project, 32, 40))
     assert (other / "test/qrels.jsonl").read_bytes() != (out / "test/qrels.jsonl").read_bytes()
     for name in (f"checkpoint/{kind}/{LEARNED[kind]}", f"checkpoint/{kind}/{kind}.json"):
         assert (other / name).read_bytes() == (out / name).read_bytes()
@@ -156,14 +162,10 @@ def test_what_is_tested_teaches_nothing(out: Path, kind: str, settings: Config, 
 
 
 @pytest.mark.slow
-def test_the_labels_of_validation_change_no_vector(project: toy.Toy) -> None:
-    terms = config({"reranker": "terms"})
-    outs = [
-        train(project, f"labels {number}", terms, records, carry=False)
-        for number, records in enumerate((None, relabelled(project, 24, 26)))
-    ]
-    one, other = ((out / "checkpoint/terms/vectors.safetensors").read_bytes() for out in outs)
-    assert one == other
+def test_the_labels_of_validation_change_no_vector(trained: Callable[[str], Path], project: toy.Toy) -> None:
+    other = train(project, "labels", config({"reranker": "terms"}), relabelled(project, 24, 26), carry=False)
+    one, two = ((out / "checkpoint/terms/vectors.safetensors").read_bytes() for out in (trained("terms"), other))
+    assert one == two
 
 
 def test_localizing_with_and_without_the_repository_and_what_is_said(
@@ -219,10 +221,9 @@ def test_ranking_with_the_checkpoint_repeats_the_run(out: Path, project: toy.Toy
 
 @pytest.mark.slow
 def test_learning_on_a_kept_run_is_what_training_does(
-    project: toy.Toy, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    trained: Callable[[str], Path], project: toy.Toy, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    terms = config({"reranker": "terms"})
-    out, kept = train(project, "whole", terms), train(project, "kept", config({}), keep_features=True)
+    out, kept = trained("terms"), train(project, "kept", config({}), keep_features=True)
     assert not (kept / "stage_one").exists()
     settings, added = tmp_path / "terms.toml", tmp_path / "added"
     settings.write_text('[run]\njobs = 1\n[stage_two]\nreranker = "terms"\n')
@@ -234,7 +235,7 @@ def test_learning_on_a_kept_run_is_what_training_does(
         one, other = (read_run(folder / name / "run.jsonl.gz") for folder in (added, out))
         assert list(one.rankings()) == list(other.rankings()), name
     assert record_of(added, "terms") == record_of(out, "terms")
-    assert Localizer.load(added).config == terms
+    assert Localizer.load(added).config == config({"reranker": "terms"})
     # what is kept of stage one is left as it was
     assert not (kept / "work" / "reranker").exists()
     assert Localizer.load(kept).reranker_ is None
@@ -247,23 +248,17 @@ def test_learning_on_a_kept_run_is_what_training_does(
 
 
 @pytest.mark.slow
-def test_answering_by_terms_loads_no_torch(project: toy.Toy) -> None:
-    out = train(project, "light", config({"reranker": "terms"}))
+def test_answering_by_terms_loads_no_torch(trained: Callable[[str], Path]) -> None:
     code = (
         "import sys; from datetime import UTC, datetime; from tosloc.localizer import Localizer;"
         "from tosloc.records import BugReport; report = BugReport('n', 'Violin', 'openViolin', datetime.now(UTC));"
-        f"answer = Localizer.load({str(out)!r}).localization(report); answer.top(5);"
+        f"answer = Localizer.load({str(trained('terms'))!r}).localization(report); answer.top(5);"
         "assert answer.reranked is not None; assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 # The encoder
-
-
-@pytest.fixture(scope="module")
-def by_deep_model(project: toy.Toy, encoder: Path) -> Path:
-    return train(project, "deep", config(by_encoder(encoder)))
 
 
 @pytest.mark.slow
@@ -278,15 +273,17 @@ def test_encoders_learn_too(project: toy.Toy, encoder: Path, learns: str) -> Non
     assert len(Localizer.load(out).localization(REPORT).ranking) == 28
 
 
-def test_a_killed_training_goes_on_to_the_same_end(by_deep_model: Path, project: toy.Toy, encoder: Path) -> None:
-    settings = config(by_encoder(encoder))
+def test_a_killed_training_goes_on_to_the_same_end(
+    trained: Callable[[str], Path], project: toy.Toy, encoder: Path
+) -> None:
+    settings = settings_of("encoder", encoder)
     with pytest.raises(KeyboardInterrupt):
         train(project, "killed", settings, progress=Epochs(interrupted=1))
     rest = Epochs()
     killed = train(project, "killed", settings, progress=rest)
     assert rest.begun == [1, 2]
     for name in ("test/run.jsonl.gz", "checkpoint/encoder/head.safetensors"):
-        assert (killed / name).read_bytes() == (by_deep_model / name).read_bytes(), name
+        assert (killed / name).read_bytes() == (trained("encoder") / name).read_bytes(), name
 
 
 def test_a_perfect_encoder_is_believed(project: toy.Toy, encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,12 +302,12 @@ def test_a_perfect_encoder_is_believed(project: toy.Toy, encoder: Path, monkeypa
 
 
 def test_without_weight_or_vectors_stage_one_alone_answers(
-    by_deep_model: Path, project: toy.Toy, tmp_path: Path
+    trained: Callable[[str], Path], project: toy.Toy, tmp_path: Path
 ) -> None:
     """Where validation wants nothing of it, or nothing was carried along: no file is encoded."""
-    expected = alone(by_deep_model).localization(REPORT).ranking
+    expected = alone(trained("encoder")).localization(REPORT).ranking
     for weight in (0.0, 1.0):
-        checkpoint = changed(tmp_path / f"{weight}", by_deep_model, "encoder", weight=weight)
+        checkpoint = changed(tmp_path / f"{weight}", trained("encoder"), "encoder", weight=weight)
         (checkpoint / "encoder/vectors.safetensors").unlink()
         assert Localizer.load(checkpoint).localization(REPORT).ranking == expected
     store = tmp_path / "facts.sqlite"
