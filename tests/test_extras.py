@@ -1,4 +1,4 @@
-"""What an extra brings is missed in one sentence, and only by what needs it."""
+"""What an extra brings is missed in one sentence, and only by what needs it; nothing heavy is loaded in vain."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 import tosloc
 from tests import toy
+from tests.conftest import GitRepository
 from tosloc.cli import main
 from tosloc.localizer import Localizer
 
@@ -94,9 +96,59 @@ def test_what_a_command_lacks_is_said_before_it_begins(
     assert {path.name for path in repository.path.iterdir()} == {".git", "bug.md"}
 
 
-def test_many_projects_need_no_extra():
-    """Nor does BM25 need more than its library: heavy packages are not loaded."""
-    program = "import sys, tosloc.lab.many_projects, tosloc.lab.bm25_runs, tosloc.lab.project_means, tosloc.lab.pool\n"
-    program += "print(sorted({'torch', 'sklearn', 'matplotlib', 'transformers'} & sys.modules.keys()))"
+# What is heavy loads only when a command needs it
+
+HEAVY = "torch transformers scipy sklearn lightgbm pandas tree_sitter lizard git openpyxl matplotlib jinja2".split()
+
+HELP = """
+from tosloc.cli import main
+assert main(["--help"]) == 0
+assert main(["localize", "--help"]) == 0
+"""
+ANALYSE = """
+import sys
+from tosloc.code.facts import analyse
+assert "method" in str(analyse("class A { int methods() { return a ? 1 : 2; } }", ".java").terms)
+print(*sorted(name for name in sys.modules if name.partition("_")[0] in ("lizard", "tree") and "." not in name))
+"""
+
+
+def test_facts_need_no_lizard_and_no_other_grammar() -> None:
+    done = subprocess.run([sys.executable, "-c", ANALYSE], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["tree_sitter", "tree_sitter_java"]
+
+
+SECOND = """
+import sys
+from tosloc.cli import main
+assert main(sys.argv[1:]) == 0
+print(*sorted(sys.modules), file=sys.stderr)
+"""
+NOT_ASKED = "config experiment training index.build code.facts code.parse code.functions rank.fitting"
+
+
+def test_a_second_question_loads_no_more_than_it_needs(repository: GitRepository, tmp_path: Path) -> None:
+    """The version is ready, the functions of its files are known: neither parsers nor what learns have a part."""
+    repository.commit(
+        {"src/Door.java": "class Door { void open() { } }", "src/Key.java": "class Key { }"}, "Fix #3: key"
+    )
+    (tmp_path / "bug.md").write_text("Door does not open")
+    with Localizer.open(repository.path, store=tmp_path / "facts.sqlite") as localizer:
+        assert localizer.localize("Door does not open").hits[0].functions
+    arguments = ["localize", str(tmp_path / "bug.md"), "--repo", str(repository.path)]
+    command = [sys.executable, "-c", SECOND, *arguments, "--store", str(tmp_path / "facts.sqlite")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "Door.open:1-1" in done.stdout
+    loaded = set(done.stderr.split()) - {"git"}  # which finds the repository
+    assert sorted(loaded & {*HEAVY, "joblib", *(f"tosloc.{name}" for name in NOT_ASKED.split())}) == []
+
+
+LAB = "import tosloc.lab.many_projects, tosloc.lab.bm25_runs, tosloc.lab.project_means, tosloc.lab.pool"
+
+
+@pytest.mark.parametrize(("code", "less"), [("import tosloc", ""), (HELP, ""), (LAB, "tree_sitter scipy git")])
+def test_nothing_heavy_is_loaded(code, less):
+    heavy = sorted({*HEAVY} - {*less.split()})
+    program = f"{code}\nimport sys\nprint(*sorted(set(sys.modules) & set({heavy!r})), file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    assert done.stderr.split() == []
