@@ -22,8 +22,6 @@ from tosloc.records import FloatArray, Progress, silent
 
 L2: Final = 1e-3
 """Pull of the weights toward zero in the listwise fit; chosen on the validation reports of four projects."""
-TOLERANCE: Final = 1e7 * float(np.finfo(np.float64).eps)
-"""Of the listwise fit; SciPy's own for L-BFGS."""
 _BLOCK: Final = 4096
 """Rows that are added in single precision before their sum is added in double."""
 SHRINK: Final = 0.03
@@ -75,24 +73,13 @@ def listwise_loss(
     return loss, gradient + 2 * l2 * weights + 2 * pull * away
 
 
-def fit_listwise(
-    lists: RankingLists, *, centre: FloatArray | None = None, pull: float = 0.0, tolerance: float = TOLERANCE
-) -> FloatArray:
-    """(K,) weights that minimise ``listwise_loss`` (L-BFGS from the centre); signed.
-
-    ``tolerance`` is the relative decrease of the loss in one step below which the fit ends.
-    """
+def fit_listwise(lists: RankingLists, *, centre: FloatArray | None = None, pull: float = 0.0) -> FloatArray:
+    """(K,) weights that minimise ``listwise_loss`` (L-BFGS from the centre, by SciPy's own tolerance); signed."""
     from scipy import optimize  # here, as below: what was learned is used without it
 
     start = np.zeros(lists.rows.shape[1]) if centre is None else centre
-    found = optimize.minimize(
-        listwise_loss,
-        start,
-        (lists, L2, start, pull),
-        "L-BFGS-B",
-        jac=True,
-        options={"maxiter": 300, "ftol": tolerance},
-    )
+    given = lists, L2, start, pull
+    found = optimize.minimize(listwise_loss, start, given, "L-BFGS-B", jac=True, options={"maxiter": 300})
     return np.asarray(found.x)
 
 
