@@ -14,6 +14,7 @@ import pytest
 
 if TYPE_CHECKING:
     from tests.rankers import World
+    from tests.toy import Toy
 
 FIRST_TIME = 1_000_000_000
 HOUR = 3600
@@ -171,6 +172,14 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with rankers.world_of(rankers.grown(folder), folder / "learned") as made:
         rankers.learn(made)
         yield made
+
+
+@pytest.fixture(scope="session")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Toy:
+    """A small project with fixed bugs, which no test changes."""
+    from tests import toy
+
+    return toy.grow(tmp_path_factory.mktemp("project"), bugs=14, themes=7)
 
 
 @pytest.fixture

@@ -33,9 +33,8 @@ REPORT = BugReport("r", "Cookie is lost", "The table flickers when it is painted
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(project: toy.Toy, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint of hand-written weights with a version and known reports."""
-    project = toy.grow(tmp_path_factory.mktemp("toy"), bugs=6, themes=6)
     localizer = Localizer(toy.config())
     localizer.stage_one_ = StageOne(features.NAMES, np.ones(len(features.NAMES)))
     document = Document("1", 5, 0, "c" * 40, Counter({"cooki": 2}), (0, 2), ("a.B",))
@@ -44,8 +43,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         opened = IndexedRepository(repo, project.store, (".java",), 1)
         localizer.open_version(opened)
         opened.close()
-    localizer.save(project.folder / "made")
-    return project.folder / "made"
+    folder = tmp_path_factory.mktemp("made")
+    localizer.save(folder)
+    return folder
 
 
 @pytest.fixture

@@ -25,11 +25,6 @@ from tosloc.index.build import build
 from tosloc.index.store import FactStore
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> toy.Toy:
-    return toy.grow(tmp_path_factory.mktemp("toy"), bugs=14, themes=7)
-
-
 @pytest.mark.parametrize(
     "address", ["here", "host", ":8786", "host:port", "http://host:1", "tcp://", "tcp://host:-1", f"{'x' * 2000}:1"]
 )

@@ -37,8 +37,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     sys.modules.update(before)
 
 
-def test_without_torch_stage_one_is_learned_alone(without, tmp_path, capsys):
-    project = toy.grow(tmp_path / "toy", bugs=12, themes=6)
+def test_without_torch_stage_one_is_learned_alone(without, project, tmp_path, capsys):
     settings = tmp_path / "terms.toml"
     settings.write_text(toy.SETTINGS + '[stage_two]\nreranker = "terms"\n', encoding="utf-8")
     given = ["--repo", str(project.git.path), "--reports", str(project.reports()), "--store", str(project.store)]

@@ -73,9 +73,8 @@ def project(tmp_path_factory) -> toy.Toy:
 @pytest.fixture(scope="module")
 def experiment(project) -> Iterator[ExperimentContext]:
     with Repository(project.git.path) as repo:
-        made = ExperimentContext.set_up(CONFIG, repo, project.reports(), project.store)
-        yield made
-        made.indexed.close()
+        with ExperimentContext.set_up(CONFIG, repo, project.reports(), project.store) as made:
+            yield made
 
 
 def localizer_of(experiment: ExperimentContext) -> Localizer:

@@ -121,11 +121,6 @@ KILLS = 6
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> toy.Toy:
-    return toy.grow(tmp_path_factory.mktemp("toy"), bugs=14, themes=7)
-
-
-@pytest.fixture(scope="module")
 def whole(project: toy.Toy, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
     """The folder of a training that nobody killed, and the seconds that it took."""
     folder = tmp_path_factory.mktemp("whole")

@@ -22,16 +22,10 @@ CONFIG = toy.config(0.5, 0.2)
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory) -> toy.Toy:
-    return toy.grow(tmp_path_factory.mktemp("toy"), bugs=12, themes=12)
-
-
-@pytest.fixture(scope="module")
 def experiment(project) -> Iterator[ExperimentContext]:
     with Repository(project.git.path) as repo:
-        made = ExperimentContext.set_up(CONFIG, repo, project.reports(), project.store)
-        yield made
-        made.indexed.close()
+        with ExperimentContext.set_up(CONFIG, repo, project.reports(), project.store) as made:
+            yield made
 
 
 def content(table: FeatureTable):
@@ -94,13 +88,11 @@ def test_another_history_makes_other_blocks(experiment, project, tmp_path):
     records = [record | {"summary": "ribbon button slow"} for record in project.records[:9]] + project.records[9:]
     with Repository(project.git.path) as repo:
         other = ExperimentContext.set_up(CONFIG, repo, project.reports("other.jsonl", records), project.store)
-        try:
+        with other:
             again = other.extraction(tmp_path / "same", NAMES)
             after = [content(one) for one in again.tables(again.run(tasks, jobs=1))]
             fresh = other.extraction(tmp_path / "fresh", NAMES)
             expected = [content(one) for one in fresh.tables(fresh.run(tasks, jobs=1))]
-        finally:
-            other.indexed.close()
     assert after == expected
     assert after != before
 

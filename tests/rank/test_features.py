@@ -139,29 +139,23 @@ def test_identifiers(make_context):
 # Words of the report in the paths
 
 
-def test_path_and_folders(make_context):
+def test_words_in_paths(make_context):
     # words of the paths: tree leaf | node; of the folders alone: tree | node. Both IDF ln 2
     context = make_context(("node/x.c", "tree/leaf.c"), "tree", "leaf tree")
     tree, leaf = 1 + math.log(4), 1.0
     assert of("path", context) == pytest.approx([0, (tree + leaf) * math.log(2) * bm(1, 2, 1.5, 1.2, 0.5)])
     assert of("folders", context) == pytest.approx([0, tree * math.log(2)])
-
-
-def test_name_coverage(make_context):
     # names tree node treenode | leaf: all IDF alike; the summary holds one of three
     context = make_context(("x/Leaf.java", "x/TreeNode.java"), "the tree", "leaf node")
     assert of("name_coverage", context) == pytest.approx([0, 1 / 3])
 
 
-def test_mention(make_context):
+def test_mentions_and_their_order(make_context):
     paths = ("x/Display.java", "x/StandardContext.java", "x/leaf.java", "x/max_size.py", "y/StandardContext.java")
     context = make_context(paths, "StandardContext and leaf", "Display, max_size", gone=("x/Shell.java",))
     assert of("mention", context).tolist() == [0.5, 1, 0, 1, 1]
     frames = make_context(paths, "x", "at x.StandardContext.start(StandardContext.java:1)")
     assert of("mention", frames).tolist() == [0, 0, 0, 0, 0]
-
-
-def test_mention_order(make_context):
     paths = ("x/Display.java", "x/StandardContext.java", "x/leaf.java", "y/StandardContext.java", "z/TreeNode.java")
     # Shell is gone and leaf no name: Display is first, StandardContext second
     context = make_context(paths, "Shell and leaf of Display", "StandardContext, Display", gone=("x/Shell.java",))
@@ -192,30 +186,24 @@ def test_rare_frames_and_those_of_the_cause(make_context):
 # What earlier reports and commit messages say
 
 
-def test_file_documents(make_context):
+def test_documents_of_files(make_context):
     # one commit and one report, both one word, both touched a and a file that is gone: tf 1/sqrt 2, length the same
     touched = [(5, "tree", ["a", "gone"])]
     context = make_context(("a", "b"), "tree", commits=touched, reports=touched, gone=("gone",))
     tf = 1 / math.sqrt(2)
     value = (1 + math.log(3)) * FOUR_THIRDS * tf * 2.2 / (tf + 1.2)
     assert of("file_documents", context) == pytest.approx([2 * value, 0])
-
-
-def test_commit_summary(make_context):
     commits = [(5, "tree node", ["a"])]
     context = make_context(("a", "b"), "tree", "node node", commits=commits, reports=[(5, "tree", ["b"])])
     assert of("commit_summary", context) == pytest.approx([FOUR_THIRDS, 0])
 
 
-def test_near_commits(make_context):
+def test_near_commits_and_reports(make_context):
     # the report is one word: a message of that word alone is at cosine 1, "tree node" with equal IDF at cos 45 degrees
     commits = [(9, "tree node", ["a", "b"]), (8, "leaf", ["c"]), (7, "node", ["c"]), (6, "tree", ["b"])]
     context = make_context(("a", "b", "c"), "tree", commits=commits)
     half = math.sqrt(0.5)
     assert of("near_commits", context) == pytest.approx([half * half, half * half + 1, 0], rel=1e-6)
-
-
-def test_near_reports(make_context):
     reports = [(730, "tree", ["a", "b"]), (365, "tree node", ["b"]), (1, "node", ["c"])]
     got = of("near_reports", make_context(("a", "b", "c"), "tree", reports=reports))
     old = math.exp(-1) / math.sqrt(2)
@@ -223,14 +211,11 @@ def test_near_reports(make_context):
     assert got == pytest.approx([old, old + 0.5 * math.exp(-0.5), 0], rel=1e-6)
 
 
-def test_near_package(make_context):
+def test_packages_of_near_commits_and_reports(make_context):
     commits = [(9, "tree", ["p/a", "p/gone"]), (5, "leaf", ["q/c"])]
     context = make_context(("p/a", "p/b", "q/c"), "tree", commits=commits, gone=("p/gone",))
     # s/k = 1/2 on p/a; the folder p has two files in this version
     assert of("near_package", context) == pytest.approx([0.5 / math.sqrt(2), 0.5 / math.sqrt(2), 0], rel=1e-6)
-
-
-def test_folder_reports(make_context):
     # cosine^2 1 and 1/2; k 2 and 1. Folder p: 1/2 + 1/2 on two files; the message of a commit has no say
     reports = [(730, "tree", ["p/a", "p/gone"]), (365, "tree node", ["p/b"]), (1, "node", ["q/c"])]
     commits = [(3, "tree", ["q/c"])]
