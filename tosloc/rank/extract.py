@@ -105,9 +105,8 @@ class Extraction:
 
     @contextmanager
     def _for_workers(self) -> Iterator[Extraction]:
-        """The same; for workers of other machines, who only read, with a copy of the facts that nobody writes.
-
-        SQLite's files are not safe over a network while anyone does.
+        """The same; for workers of other machines, who only read, with a copy of the facts that nobody writes. SQLite's
+        files are not safe over a network while anyone does.
         """
         folder, repo_path = self.folder.absolute(), self.repo_path.absolute()
         store_path = folder / "facts.sqlite"
@@ -166,9 +165,8 @@ def _table(made: Extraction, task: Task, version: VersionIndex, history: History
 
 
 def sampled_table(table: FeatureTable, values: Mapping[str, FloatArray], number: int, version: str) -> FeatureTable:
-    """Of a whole table, with these ``values`` (F,) of its features, the fixed files and ``number`` others; 0: all.
-
-    Kept are the best wrong files by the first guess and some drawn at random, each of which stands for many.
+    """Of a whole table, with these ``values`` (F,) of its features, the fixed files and ``number`` others; 0: all. Kept
+    are the best wrong files by the first guess and some drawn at random, each of which stands for many.
     """
     if not number or len(table.rows) <= number + int(table.fixed.sum()):
         return table

@@ -186,9 +186,8 @@ class StoredFeatureTables:
             raise ToslocError(f"{folder} keeps no feature tables; train it with --keep-features") from error
 
     def history(self) -> tuple[HistoryIndex, tuple[str, ...]]:
-        """The history that the tables were made with, and the paths that numbers in both mean.
-
-        Raises CheckpointError when it is damaged.
+        """The history that the tables were made with, and the paths that numbers in both mean. Raises CheckpointError
+        when it is damaged.
         """
         path = self.work / HISTORY_FILE
         try:
@@ -197,9 +196,8 @@ class StoredFeatureTables:
             raise CheckpointError(f"{path} is damaged ({error}); train again with --keep-features") from error
 
     def tables(self, part: str, paths: int | None = None) -> Iterator[FeatureTable]:
-        """The tables of train, validation or test, in order; ``paths`` is how many there are, if that is known.
-
-        Raises CheckpointError when they are damaged.
+        """The tables of train, validation or test, in order; ``paths`` is how many there are, if that is known. Raises
+        CheckpointError when they are damaged.
         """
         for name in self.blocks[part]:
             for table in read_block(self.work / name):

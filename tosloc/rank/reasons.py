@@ -223,9 +223,8 @@ class ReasonsOf:
         return PastChange(commit, bug, int(documents.times[number]), fix, similarity, tuple(told))
 
     def told(self, change: PastChange, subject: str | None, url: str | None = None) -> Reason:
-        """An earlier change in words: which, when, and what it says of itself or shares with the report.
-
-        It is called a fix where a fixed report is known, or where its own first line says so.
+        """An earlier change in words: which, when, and what it says of itself or shares with the report. It is called a
+        fix where a fixed report is known, or where its own first line says so.
         """
         fix = change.fix and (subject is None or change.bug is not None or says_fix(subject))
         of_bug = f" of bug {change.bug}" if change.bug else ""
