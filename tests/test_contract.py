@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from tests import rankers, toy
-from tests.planting import INSIDE, KINDS, plant
 from tests.rankers import OLD, Answer, World, new_report, opened, world_of
+from tests.toy import INSIDE, KINDS, plant
 from tosloc.records import BugReport, Ranking
 
 REPORTS: Final = {

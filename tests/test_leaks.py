@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests import toy
-from tests.planting import INSIDE, KINDS, SECRET, plant
+from tests.toy import INSIDE, KINDS, SECRET, plant
 from tosloc import training
 from tosloc.config import Config
 from tosloc.evaluate import evaluate_folder

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from tests.conftest import Files, GitRepository, commit_stream, git_environment
 from tosloc.config import Config
@@ -174,3 +174,46 @@ def grow(folder: Path, bugs: int = 40, themes: int = len(THEMES), seed: int = 5)
 def pointers(hit: Hit) -> list[tuple[str, str | None, tuple[int, int] | None]]:
     """What the reasons of a hit point to."""
     return [(reason.kind, reason.commit, reason.lines) for reason in hit.why]
+
+
+# What must not matter to a report: commits, fixes and reports that nobody could know when it was opened
+
+PLANTED: Final = "src/org/app/p0/ParserService.java"
+INNER: Final = "src/org/app/p0/ParserService/Inner.java"
+SECRET: Final = "parser cookie crash"
+INSIDE: Final = "inside the version, with a later clock"
+KINDS: Final = ("future commit", "future fix", "future report of an old fix", "side branch with an early clock", INSIDE)
+
+
+def plant(made: Toy, kind: str, opened: int, description: str) -> list[dict[str, Any]]:
+    """Something that must not matter to a report of that description; the records that go with it."""
+    records = made.records
+    git = made.git
+    main = git.made[-1]
+    text = source("Parser", ["int planted;"])
+    if kind == "future commit":
+        git.commit({PLANTED: text, INNER: "class Inner { }"}, SECRET, when=opened + 190 * DAY, parents=[main])
+        return list(records)
+    if kind == "future fix":
+        fix = git.commit({PLANTED: text, INNER: "class Inner { }"}, SECRET, when=opened + 190 * DAY, parents=[main])
+        return [*records, record_of("9", SECRET, description, opened - 9, fix, [PLANTED])]
+    if kind == "future report of an old fix":
+        # its fix was committed, by its clock, after the asked report was opened
+        fix = git.commit({PLANTED: text}, SECRET, when=opened + 9, parents=[main])
+        return [*records, record_of("9", SECRET, SECRET, opened + 5, fix, [PLANTED])]
+    if kind == INSIDE:
+        # between opening and fix, and undone: the version holds both commits and the same files, only clocks tell
+        asked = next(record for record in records if record["description"] == description)
+        version = git.git("rev-parse", f"{asked['fix_commit']}~1")
+        before = git.git("show", f"{version}:{PLANTED}") + "\n"
+        fix = git.commit({PLANTED: text, INNER: "class Inner { }"}, SECRET, when=opened + 100, parents=[version])
+        undone = git.commit({PLANTED: before, INNER: None}, SECRET, when=opened + 200, parents=[fix])
+        assert git.git("rev-parse", f"{undone}^{{tree}}") == git.git("rev-parse", f"{version}^{{tree}}")
+        [path] = asked["fixed"]
+        again = git.commit({path: source("Parser", ["int again;"])}, "Fix", when=opened + DAY, parents=[undone])
+        own = [record | {"fix_commit": again} if record is asked else record for record in records]
+        return [*own, record_of("9", SECRET, description, opened - 9, fix, [PLANTED])]
+    assert kind == "side branch with an early clock"
+    side = git.commit({PLANTED: text, INNER: "class Inner { }"}, SECRET, when=opened - 5 * DAY, parents=[git.made[2]])
+    git.commit({}, "Merge", when=opened + 199 * DAY, parents=[main, side])
+    return [*records, record_of("9", SECRET, SECRET, opened - 6 * DAY, side, [PLANTED])]
