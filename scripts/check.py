@@ -14,7 +14,7 @@ STEPS = {
     "format": ["ruff", "format", "--check", "--quiet", "."],
     "lint": ["ruff", "check", "--quiet", "."],
     "types": ["mypy", "tosloc", "scripts"],
-    "floors": ["pytest", "tests/test_floors.py", "tests/test_import_time.py"],
+    "floors": ["pytest", "tests/test_floors.py", "tests/test_extras.py"],
     "tests": ["pytest"],
     "install": ["scripts.install_size"],
     "slow": ["pytest", "-m", "slow"],

@@ -14,6 +14,7 @@ import pytest
 
 if TYPE_CHECKING:
     from tests.rankers import World
+    from tests.toy import Toy
 
 FIRST_TIME = 1_000_000_000
 HOUR = 3600
@@ -40,6 +41,40 @@ def git_environment(home: Path) -> dict[str, str]:
         "GIT_COMMITTER_DATE": f"{FIRST_TIME} +0000",
         "LC_ALL": "C.UTF-8",
     }
+
+
+Files = Mapping[str | bytes, str | bytes | tuple[str, str | bytes] | None]
+
+
+def commit_stream(
+    files: Files,
+    message: str | bytes,
+    when: int,
+    parents: Sequence[str] = (),
+    encoding: str | None = None,
+    mark: int = 1,
+) -> bytes:
+    """A commit for ``git fast-import``, see ``GitRepository.commit``; without parents it follows the one before."""
+    text = message.encode() if isinstance(message, str) else message
+    who = b"Ada <ada@example.org> %d +0000" % when
+    stream = b"commit refs/heads/main\nmark :%d\nauthor %s\ncommitter %s\n" % (mark, who, who)
+    stream += b"encoding %s\n" % encoding.encode() if encoding else b""
+    stream += b"data %d\n%s\n" % (len(text), text)
+    for place, parent in enumerate(parents):
+        stream += (b"merge " if place else b"from ") + parent.encode() + b"\n"
+    for name, value in files.items():
+        path = name if isinstance(name, bytes) else name.encode("utf-8", "surrogateescape")
+        quoted = b'"' + b"".join(b"\\%03o" % byte for byte in path) + b'"'
+        if value is None:
+            stream += b"D " + quoted + b"\n"
+            continue
+        mode, content = value if isinstance(value, tuple) else ("100644", value)
+        data = content if isinstance(content, bytes) else content.encode()
+        if mode == "160000":
+            stream += b"M 160000 %s %s\n" % (data, quoted)
+        else:
+            stream += b"M %s inline %s\ndata %d\n%s\n" % (mode.encode(), quoted, len(data), data)
+    return stream
 
 
 @dataclass(slots=True)
@@ -69,7 +104,7 @@ class GitRepository:
 
     def commit(
         self,
-        files: Mapping[str | bytes, str | bytes | tuple[str, str | bytes] | None],
+        files: Files,
         message: str | bytes = "a change",
         *,
         when: int | None = None,
@@ -83,26 +118,7 @@ class GitRepository:
         """
         chosen = tuple(self.made[-1:] if parents is None else parents)
         time = FIRST_TIME + HOUR * len(self.made) if when is None else when
-        text = message.encode() if isinstance(message, str) else message
-        stream = b"commit refs/heads/main\nmark :1\n"
-        stream += b"author Ada <ada@example.org> %d +0000\ncommitter Ada <ada@example.org> %d +0000\n" % (time, time)
-        if encoding:
-            stream += b"encoding %s\n" % encoding.encode()
-        stream += b"data %d\n%s\n" % (len(text), text)
-        for place, parent in enumerate(chosen):
-            stream += (b"merge " if place else b"from ") + parent.encode() + b"\n"
-        for name, value in files.items():
-            path = name if isinstance(name, bytes) else name.encode("utf-8", "surrogateescape")
-            quoted = b'"' + b"".join(b"\\%03o" % byte for byte in path) + b'"'
-            if value is None:
-                stream += b"D " + quoted + b"\n"
-                continue
-            mode, content = value if isinstance(value, tuple) else ("100644", value)
-            data = content if isinstance(content, bytes) else content.encode()
-            if mode == "160000":
-                stream += b"M 160000 %s %s\n" % (data, quoted)
-            else:
-                stream += b"M %s inline %s\ndata %d\n%s\n" % (mode.encode(), quoted, len(data), data)
+        stream = commit_stream(files, message, time, chosen, encoding)
         identity = self.git("fast-import", "--quiet", "--force", stdin=stream + b"\nget-mark :1\ndone\n")
         self.made.append(identity)
         if not self.bare:
@@ -156,6 +172,14 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with rankers.world_of(rankers.grown(folder), folder / "learned") as made:
         rankers.learn(made)
         yield made
+
+
+@pytest.fixture(scope="session")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Toy:
+    """A small project with fixed bugs, which no test changes."""
+    from tests import toy
+
+    return toy.grow(tmp_path_factory.mktemp("project"), bugs=14, themes=7)
 
 
 @pytest.fixture

@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 from tosloc.code.languages import FIELDS
+from tosloc.code.terms import Facts
 from tosloc.index.context import QueryContext, VersionIndex
-from tosloc.index.corpus import Corpus, FactTable, VersionView
+from tosloc.index.corpus import Corpus, FactTable, VersionView, pack_facts
 from tosloc.index.documents import Document, Documents
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.paths import PathTable, PathView
+from tosloc.index.postings import starts_of
 from tosloc.index.query import Query
 from tosloc.records import BugReport, Snapshot
 
@@ -26,20 +28,20 @@ Fields = Mapping[str, str]
 """Field -> words, the terms as they are; chunks are parted by "/" in code."""
 
 
-def counted(fields: Fields) -> dict[str, list[int]]:
-    """Term -> counts by field."""
-    found: dict[str, list[int]] = {}
+def packed(fields: Fields, complexity: int) -> bytes:
+    """The facts of a blob; comments and strings stand in the first chunk."""
+    counts: dict[str, list[int]] = {}
     for name, words in fields.items():
-        for term, count in Counter(word for word in words.split() if word != "/").items():
-            found.setdefault(term, [0] * len(FIELDS))[FIELDS.index(name)] += count
-    return found
-
-
-def chunks_of(fields: Fields) -> list[Counter[str]]:
-    """Counts of code, comments and strings by chunk; comments and strings stand in the first."""
-    pieces = [Counter(piece.split()) for piece in fields.get("code", "").split("/")]
-    pieces[0] += Counter(fields.get("comment", "").split()) + Counter(fields.get("string", "").split())
-    return pieces
+        for term in words.replace("/", " ").split():
+            counts.setdefault(term, [0] * len(FIELDS))[FIELDS.index(name)] += 1
+    terms = sorted(counts)
+    chunks = [Counter(piece.split()) for piece in fields.get("code", "").split("/")]
+    chunks[0] += Counter(fields.get("comment", "").split()) + Counter(fields.get("string", "").split())
+    pairs = [(terms.index(term), count) for chunk in chunks for term, count in sorted(chunk.items())]
+    of_chunks = np.array(pairs, dtype=np.int32).reshape(-1, 2).T
+    rows = np.array([counts[term] for term in terms], dtype=np.uint16).reshape(len(terms), len(FIELDS))
+    starts = starts_of([len(chunk) for chunk in chunks])
+    return pack_facts(Facts(terms, rows, starts, of_chunks[0], of_chunks[1].astype(np.uint8), complexity=complexity))
 
 
 @pytest.fixture(scope="session")
@@ -47,37 +49,8 @@ def make_table() -> Callable[..., FactTable]:
     """Function (blob -> field -> words, complexity={}) -> FactTable."""
 
     def make(blobs: Mapping[str, Fields], complexity: Mapping[str, int] | None = None) -> FactTable:
-        vocabulary = sorted({term for fields in blobs.values() for term in counted(fields)})
-        number = {term: place for place, term in enumerate(vocabulary)}
-        starts, terms, counts = [0], [], []
-        chunk_starts, posting_starts, chunk_terms, chunk_counts = [0], [0], [], []
-        for fields in blobs.values():
-            for term, row in sorted(counted(fields).items()):
-                terms.append(number[term])
-                counts.append(row)
-            starts.append(len(terms))
-            for chunk in chunks_of(fields):
-                for term, count in sorted(chunk.items()):
-                    chunk_terms.append(number[term])
-                    chunk_counts.append(count)
-                posting_starts.append(len(chunk_terms))
-            chunk_starts.append(len(posting_starts) - 1)
-        size = len(blobs)
-        zeros = np.zeros(size, dtype=np.int32)
-        return FactTable(
-            blobs=tuple(blobs),
-            vocabulary=tuple(vocabulary),
-            starts=np.array(starts, dtype=np.int64),
-            terms=np.array(terms, dtype=np.int32),
-            counts=np.array(counts, dtype=np.uint16).reshape(len(terms), len(FIELDS)),
-            chunk_starts=np.array(chunk_starts, dtype=np.int64),
-            chunk_posting_starts=np.array(posting_starts, dtype=np.int64),
-            chunk_terms=np.array(chunk_terms, dtype=np.int32),
-            chunk_counts=np.array(chunk_counts, dtype=np.uint8),
-            complexity=np.array([(complexity or {}).get(blob, 0) for blob in blobs], dtype=np.int32),
-            lines=zeros,
-            parsed=np.ones(size, dtype=bool),
-        )
+        payloads = (packed(fields, (complexity or {}).get(blob, 0)) for blob, fields in blobs.items())
+        return FactTable.from_rows(list(blobs), payloads)
 
     return make
 

@@ -106,11 +106,8 @@ def world_of(
         for path in known:
             repo.path_names.id(path)
         reports = project.reports(f"{name}.jsonl", records)
-        experiment = ExperimentContext.set_up(config_of(learned), repo, reports, project.store)
-        try:
+        with ExperimentContext.set_up(config_of(learned), repo, reports, project.store) as experiment:
             yield World(project, experiment, learned)
-        finally:
-            experiment.indexed.close()
 
 
 def config_of(learned: Path) -> Config:

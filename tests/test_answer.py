@@ -13,33 +13,26 @@ from tosloc.answer import SCHEMA, Answer, Searched, schema
 from tosloc.records import BugReport, Function, Hit, Reason
 
 WHEN = datetime(2014, 1, 15, 8, 30, 17, 999, tzinfo=timezone(timedelta(hours=1)))
-FULL = Answer(
-    "/srv/flask",
-    "c" * 40,
-    WHEN,
-    BugReport("#12", "It fails", "all of it", WHEN),
-    Searched(40, 2),
-    (
-        Hit(
-            1,
-            "src/caf\udce9.py",
-            -2.5,
-            0.75,
-            (Function("App.run", 3, 9, 1.5),),
-            (
-                Reason("frame", "stack frame App.run, line 4", lines=(4, 4)),
-                Reason("fix", "earlier fix", "a" * 40, "#7", url="https://github.com/a/b/commit/aa"),
-            ),
-        ),
-        Hit(2, "b.py", -3.0, 0.25),
-    ),
-    ("a note",),
-    1.23456,
-)
-BARE = Answer(None, "c" * 64, WHEN, BugReport("x", "", "d", None), Searched(0), ())
+FRAME = Reason("frame", "stack frame App.run, line 4", lines=(4, 4))
+FIX = Reason("fix", "earlier fix", "a" * 40, "#7", url="https://github.com/a/b/commit/aa")
+FIRST = Hit(1, "src/caf\udce9.py", -2.5, 0.75, (Function("App.run", 3, 9, 1.5),), (FRAME, FIX))
+HITS = FIRST, Hit(2, "b.py", -3.0, 0.25)
+REPORT = BugReport("#12", "It fails", "all of it", WHEN)
+FULL = Answer("/srv/flask", "c" * 40, WHEN, REPORT, Searched(40, 2), HITS, ("a note",), 1.23456)
+BARE = Answer(None, "c" * 64, datetime(33, 1, 1, tzinfo=UTC), BugReport("x", "", "d", None), Searched(0), ())
 
 
 def test_an_answer_in_plain_values() -> None:
+    fix = {"kind": "fix", "text": "earlier fix", "commit": "a" * 40, "issue": "#7", "url": FIX.url}
+    first = {
+        "rank": 1,
+        "path": "src/caf\udce9.py",
+        "score": -2.5,
+        "share": 0.75,
+        "functions": [{"name": "App.run", "start": 3, "end": 9, "score": 1.5}],
+        "why": [{"kind": "frame", "text": FRAME.text, "lines": [4, 4]}, fix],
+    }
+    second = {"rank": 2, "path": "b.py", "score": -3.0, "share": 0.25, "functions": [], "why": []}
     assert FULL.as_dict() == {
         "schema": SCHEMA,
         "tosloc": tosloc.__version__,
@@ -48,36 +41,13 @@ def test_an_answer_in_plain_values() -> None:
         "committed": "2014-01-15T07:30:17Z",
         "report": {"id": "#12", "summary": "It fails", "opened": "2014-01-15T07:30:17Z"},
         "searched": {"files": 40, "hidden_tests": 2},
-        "hits": [
-            {
-                "rank": 1,
-                "path": "src/caf\udce9.py",
-                "score": -2.5,
-                "share": 0.75,
-                "functions": [{"name": "App.run", "start": 3, "end": 9, "score": 1.5}],
-                "why": [
-                    {"kind": "frame", "text": "stack frame App.run, line 4", "lines": [4, 4]},
-                    {
-                        "kind": "fix",
-                        "text": "earlier fix",
-                        "commit": "a" * 40,
-                        "issue": "#7",
-                        "url": "https://github.com/a/b/commit/aa",
-                    },
-                ],
-            },
-            {"rank": 2, "path": "b.py", "score": -3.0, "share": 0.25, "functions": [], "why": []},
-        ],
+        "hits": [first, second],
         "notes": ["a note"],
         "seconds": 1.235,
     }
     assert FULL.top(1) == [FULL.hits[0]]
     assert BARE.as_dict()["report"]["opened"] is None
-
-
-def test_early_times_have_four_digits() -> None:
-    early = Answer(None, "c" * 40, datetime(33, 1, 1, tzinfo=UTC), BARE.report, Searched(0), ())
-    assert early.as_dict()["committed"] == "0033-01-01T00:00:00Z"
+    assert BARE.as_dict()["committed"] == "0033-01-01T00:00:00Z"  # early times have four digits
 
 
 @pytest.mark.parametrize("answer", [FULL, BARE], ids=["full", "bare"])

@@ -8,16 +8,18 @@ tested with the techniques.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import cache
 from typing import Final
 
 import numpy as np
 import pytest
 
 from tests import rankers, toy
-from tests.planting import INSIDE, KINDS, plant
 from tests.rankers import OLD, Answer, World, new_report, opened, world_of
-from tosloc.records import BugReport
+from tests.toy import INSIDE, KINDS, plant
+from tosloc.records import BugReport, Ranking
 
 REPORTS: Final = {
     "usual": (
@@ -50,31 +52,20 @@ def answer(world: World, ranker: str) -> Answer:
 
 
 @pytest.mark.parametrize("name", REPORTS)
-class TestContract:
-    def test_every_file_once(self, world: World, answer: Answer, name: str) -> None:
-        listed = world.project.git.git("ls-tree", "-r", "-z", "--name-only", world.newest).split("\0")
-        ranking = answer(report_of(name))
-        assert sorted(ranking.paths) == sorted(path for path in listed if path.endswith(".java"))
-        assert len(ranking.paths) == 25
-        assert ranking.report == name
-
-    def test_scores_fall_and_ties_stand_in_path_order(self, answer: Answer, name: str) -> None:
-        ranking = answer(report_of(name))
-        assert np.isfinite(ranking.scores).all()
-        keys = [
-            (-score, path.encode("utf-8", "surrogateescape"))
-            for path, score in zip(ranking.paths, ranking.scores.tolist(), strict=True)
-        ]
-        assert keys == sorted(keys)
-
-    def test_the_second_answer_is_the_first(self, answer: Answer, name: str) -> None:
-        first = answer(report_of(name))
-        answer(report_of("usual"))
-        assert answer(report_of(name)) == first
-
-    def test_the_name_of_a_report_is_no_evidence(self, answer: Answer, name: str) -> None:
-        renamed = answer(replace(report_of(name), id="Parser 7"))
-        assert renamed == replace(answer(report_of(name)), report="Parser 7")
+def test_every_file_once_by_falling_scores_the_same_each_time(world: World, answer: Answer, name: str) -> None:
+    listed = world.project.git.git("ls-tree", "-r", "-z", "--name-only", world.newest).split("\0")
+    ranking = answer(report_of(name))
+    assert sorted(ranking.paths) == sorted(path for path in listed if path.endswith(".java"))
+    assert len(ranking.paths) == 25
+    assert ranking.report == name
+    assert np.isfinite(ranking.scores).all()
+    places = zip(ranking.paths, ranking.scores.tolist(), strict=True)
+    keys = [(-score, path.encode("utf-8", "surrogateescape")) for path, score in places]
+    assert keys == sorted(keys)  # ties in path order
+    answer(report_of("usual"))
+    assert answer(report_of(name)) == ranking
+    renamed = answer(replace(report_of(name), id="Parser 7"))  # the name of a report is no evidence
+    assert renamed == replace(ranking, report="Parser 7")
 
 
 def test_files_without_any_difference_are_a_tie(answer: Answer) -> None:
@@ -91,77 +82,78 @@ def test_words_matter(ranker: str, answer: Answer) -> None:
     assert (said.paths == other.paths) == (ranker == "constant")
 
 
-@pytest.fixture(scope="module")
-def renumbered(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """The world with a repository whose paths became known in another order, by reading other versions first."""
-    known = ["zzz.java", *reversed(world.experiment.indexed.snapshot(world.newest).paths)]
-    with world_of(world.project, world.learned, name="renumbered", known=known) as other:
-        yield other
-
-
-def test_the_order_in_which_paths_became_known_does_not_matter(ranker: str, answer: Answer, renumbered: World) -> None:
-    expected, got = answer(report_of("usual")), opened(renumbered, ranker, renumbered.newest)(report_of("usual"))
-    assert got.paths == expected.paths
-    assert got.scores == pytest.approx(expected.scores, rel=1e-5, abs=1e-6)
+LABELS: Final = {"own label of another file": toy.path_of("Widget"), "own label of no file": "not/there.java"}
+PAST: Final = "another fix in the past"
+RENUMBERED: Final = "paths known in another order"
 
 
 @pytest.fixture(scope="module")
-def planted(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], World]]:
-    """Function (kind) -> the world in which something was planted that nobody could know."""
-    made: dict[str, World] = {}
-    contexts = []
+def other(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], World]]:
+    """Function (kind) -> the world in which something was planted or is labelled or numbered otherwise."""
+    report, _ = world.old
+    said = {"summary": report.summary, "description": report.description, "fixed": [toy.path_of("Falcon")]}
+    with ExitStack() as opened_worlds:
 
-    def of(kind: str) -> World:
-        if kind not in made:
-            project = rankers.grown(tmp_path_factory.mktemp("planted"))
-            report, _ = world.old
-            records = plant(project, kind, int(report.opened_seconds), report.description)
-            context = world_of(project, world.learned, records=records)
-            made[kind] = context.__enter__()
-            contexts.append(context)
-        return made[kind]
+        @cache
+        def of(kind: str) -> World:
+            project, known = world.project, ()
+            records = [dict(record) for record in project.records]
+            if kind in KINDS:
+                project = rankers.grown(tmp_path_factory.mktemp("planted"))
+                records = plant(project, kind, int(report.opened_seconds), report.description)
+            elif kind == RENUMBERED:  # by reading other versions first
+                known = ("zzz.java", *reversed(world.experiment.indexed.snapshot(world.newest).paths))
+            elif kind == PAST:
+                records[2] |= said
+            else:
+                records[OLD] |= {"fixed": [LABELS[kind]]}
+            made = world_of(project, world.learned, records=records, name=kind, known=known)
+            return opened_worlds.enter_context(made)
 
-    yield of
-    for context in contexts:
-        context.__exit__(None, None, None)
+        yield of
+
+
+@pytest.fixture(scope="module")
+def before(world: World, ranker: str) -> Ranking:
+    """What each ranker says of a report of the past."""
+    report, version = world.old
+    return opened(world, ranker, version)(report)
+
+
+def same(after: Ranking, before: Ranking) -> None:
+    assert after.paths == before.paths
+    assert after.scores == pytest.approx(before.scores, rel=1e-5, abs=1e-6)
+
+
+def test_the_order_in_which_paths_became_known_does_not_matter(
+    ranker: str, answer: Answer, other: Callable[[str], World]
+) -> None:
+    renumbered = other(RENUMBERED)
+    same(opened(renumbered, ranker, renumbered.newest)(report_of("usual")), answer(report_of("usual")))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_future_does_not_matter(
-    ranker: str, world: World, planted: Callable[[str], World], kind: str, request: pytest.FixtureRequest
+    ranker: str, world: World, before: Ranking, other: Callable[[str], World], kind: str
 ) -> None:
-    other = planted(kind)
-    (report, version), (same, planted_version) = world.old, other.old
-    assert report == same
+    (report, version), (planted_report, planted_version) = world.old, other(kind).old
+    assert report == planted_report
     # what is planted inside the version makes it another commit, of the same files
     assert (version == planted_version) == (kind != INSIDE)
-    before, after = (opened(one, ranker, one.old[1])(report) for one in (world, other))
-    assert after.paths == before.paths
-    assert after.scores == pytest.approx(before.scores, rel=1e-5, abs=1e-6)
+    same(opened(other(kind), ranker, planted_version)(report), before)
 
 
-def changed(world: World, number: int, **values: object) -> list[dict[str, object]]:
-    """The world's records, of which one is changed."""
-    records = [dict(record) for record in world.project.records]
-    records[number] |= values
-    return records
-
-
-def test_the_past_does(ranker: str, world: World) -> None:
+def test_the_past_does(ranker: str, world: World, before: Ranking, other: Callable[[str], World]) -> None:
     """So that the test above can fail: another early fix changes the answers of all that read history."""
     report, version = world.old
-    said = {"summary": report.summary, "description": report.description, "fixed": [toy.path_of("Falcon")]}
-    with world_of(world.project, world.learned, records=changed(world, 2, **said), name="past") as other:
-        after = opened(other, ranker, version)(report)
+    after = opened(other(PAST), ranker, version)(report)
     # BLUiR reads earlier fixes only as an option of the paper, which its settings leave out
-    assert (opened(world, ranker, version)(report) == after) == (ranker in {"constant", "bluir"})
+    assert (before == after) == (ranker in {"constant", "bluir"})
 
 
-@pytest.mark.parametrize("fixed", [toy.path_of("Widget"), "not/there.java"])
-def test_its_own_label_is_no_evidence(ranker: str, world: World, fixed: str) -> None:
+@pytest.mark.parametrize("kind", LABELS)
+def test_its_own_label_is_no_evidence(
+    ranker: str, world: World, before: Ranking, other: Callable[[str], World], kind: str
+) -> None:
     report, version = world.old
-    with world_of(world.project, world.learned, records=changed(world, OLD, fixed=[fixed]), name="label") as other:
-        after = opened(other, ranker, version)(report)
-    before = opened(world, ranker, version)(report)
-    assert after.paths == before.paths
-    assert after.scores == pytest.approx(before.scores, rel=1e-5, abs=1e-6)
+    same(opened(other(kind), ranker, version)(report), before)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,29 +67,25 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> tuple[toy.Toy, Path, Pa
     return made, settings, made.folder / "clone"
 
 
+def started(folder: Path, *words: str) -> subprocess.Popen[str]:
+    """A command that goes on until it is ended."""
+    environment = {**os.environ, "TOSLOC_CACHE": str(folder.parent / "cache")}
+    pipe: Any = subprocess.PIPE
+    return subprocess.Popen(
+        [TOSLOC, *words], cwd=folder, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment
+    )
+
+
 def ask_server(folder: Path) -> None:
     """One question to ``tosloc mcp``."""
     client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    call = {"name": "localize_bug", "arguments": {"report": REPORT}}
     messages = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {
-            "jsonrpc": "2.0",
-            "id": 2,
-            "method": "tools/call",
-            "params": {"name": "localize_bug", "arguments": {"report": REPORT}},
-        },
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
     ]
-    environment = {**os.environ, "TOSLOC_CACHE": str(folder.parent / "agents")}
-    with subprocess.Popen(
-        [TOSLOC, "mcp", "--root", "."],
-        cwd=folder,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=environment,
-    ) as process:
+    with started(folder, "mcp", "--root", ".") as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.writelines(json.dumps(message) + "\n" for message in messages)
@@ -96,18 +93,6 @@ def ask_server(folder: Path) -> None:
         answers = [json.loads(process.stdout.readline()) for _ in range(2)]
         process.stdin.close()
     assert "CookieService" in json.dumps(answers[1]["result"])
-
-
-def start_page(folder: Path) -> None:
-    """Start ``tosloc serve`` and end it when it listens."""
-    environment = {**os.environ, "TOSLOC_CACHE": str(folder.parent / "page")}
-    with subprocess.Popen(
-        [TOSLOC, "serve", "--port", "0"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=environment,
-    ) as process:  # fmt: skip
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("http://127.0.0.1:")
-        process.terminate()
 
 
 @pytest.mark.slow
@@ -130,7 +115,10 @@ def test_no_command_takes_anything_from_the_current_folder(project: tuple[toy.To
         assert "no.such.setting" not in said
         shutil.rmtree(made.folder / "cache", ignore_errors=True)  # so that the next starts workers, too
     ask_server(here)
-    start_page(here)
+    with started(here, "serve", "--port", "0") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("http://127.0.0.1:")
+        process.terminate()
     assert not marker.exists(), marker.read_text()
 
 

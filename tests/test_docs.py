@@ -25,6 +25,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#{1,6} (.+)$", re.M)
 SECTION = re.compile(r"^#{1,6} ((?:B\.)?\d+(?:\.\d+)*|B)\.? ", re.M)
 NAMED = re.compile(r"`((?:tosloc|tests|configs|scripts|docs|checkpoints)/[\w./-]*)`")
+COMMAND = get_command(app)
 CITED = re.compile(r"docs/method\.md,\s+section\s+((?:B\.)?\d+(?:\.\d+)*)")
 
 
@@ -57,17 +58,6 @@ def missing_links(page: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_between_pages_lead_somewhere(page: Path) -> None:
-    assert missing_links(page) == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_files_that_pages_name_exist(page: Path) -> None:
-    names = [name for name in NAMED.findall(prose(page)) if "NAME" not in name]
-    assert [name for name in names if not (ROOT / name).exists()] == []
-
-
 def commands_of(page: Path) -> list[str]:
     """Calls of ``tosloc`` in a page's blocks of commands, each with what stands behind it up to the next command.
 
@@ -80,8 +70,8 @@ def commands_of(page: Path) -> list[str]:
 
 def unknown_in(call: str) -> list[str]:
     """Words of a call that are no command, and options that its command does not have."""
-    context = click.Context(get_command(app))
-    command: Any = context.command
+    context = click.Context(COMMAND)
+    command: Any = COMMAND
     words = [word for word in call.split() if word != "..."]
     while words and isinstance(command, TyperGroup) and not words[0].startswith("-"):
         name = words.pop(0)
@@ -93,27 +83,27 @@ def unknown_in(call: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_commands_of_pages_exist(page: Path) -> None:
+def test_links_files_and_commands_of_pages_exist(page: Path) -> None:
+    assert missing_links(page) == []
+    names = [name for name in NAMED.findall(prose(page)) if "NAME" not in name]
+    assert [name for name in names if not (ROOT / name).exists()] == []
     assert [(call, unknown) for call in commands_of(page) if (unknown := unknown_in(call))] == []
 
 
-def test_a_wrong_command_is_seen() -> None:
+def test_what_is_wrong_is_seen(tmp_path: Path) -> None:
     assert unknown_in("lab reproduce table-4 --out runs") == []
     assert unknown_in("lab produce table-4") == ["produce"]
     assert unknown_in("train --repo x --rounds 3") == ["--rounds"]
     assert unknown_in("data ... --ever-fixed x") == unknown_in("lab ...") == unknown_in("--version") == []
+    page = tmp_path / "page.md"
+    page.write_text("# Top\n[a](page.md#top) [b](gone.md) [c](#gone) [d](https://x.org/y)\n```\n[e](gone.md)\n```\n")
+    assert missing_links(page) == ["gone.md", "#gone"]
 
 
 def test_the_table_of_rooms_is_complete() -> None:
     table = (ROOT / "docs/architecture.md").read_text(encoding="utf-8").partition("## Rooms")[2].partition("\n## ")[0]
     rooms = set().union(*FLOORS)
     assert sorted(room for room in rooms if not re.search(rf"`[\w/]*\b{room}(\.py|/)`", table)) == []
-
-
-def test_a_broken_link_is_seen(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text("# Top\n[a](page.md#top) [b](gone.md) [c](#gone) [d](https://x.org/y)\n```\n[e](gone.md)\n```\n")
-    assert missing_links(page) == ["gone.md", "#gone"]
 
 
 def test_cited_sections_of_the_method_exist() -> None:

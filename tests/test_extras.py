@@ -1,4 +1,4 @@
-"""What an extra brings is missed in one sentence, and only by what needs it."""
+"""What an extra brings is missed in one sentence, and only by what needs it; nothing heavy is loaded in vain."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 import tosloc
 from tests import toy
+from tests.conftest import GitRepository
 from tosloc.cli import main
-from tosloc.errors import MissingExtra
 from tosloc.localizer import Localizer
-from tosloc.rerank.base import reranker_class
 
 
 @pytest.fixture
@@ -37,24 +37,15 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     sys.modules.update(before)
 
 
-def test_the_encoder_reranker_needs_its_extra(without):
-    without("transformers", "accelerate")
-    with pytest.raises(MissingExtra, match=r"needs transformers, accelerate; run: pip install 'tosloc\[encoder\]'"):
-        reranker_class("encoder")
-
-
-def test_without_torch_stage_one_is_learned_alone(without, tmp_path, capsys):
-    project = toy.grow(tmp_path / "toy", bugs=12, themes=6)
+def test_without_torch_stage_one_is_learned_alone(without, project, tmp_path, capsys):
     settings = tmp_path / "terms.toml"
     settings.write_text(toy.SETTINGS + '[stage_two]\nreranker = "terms"\n', encoding="utf-8")
     given = ["--repo", str(project.git.path), "--reports", str(project.reports()), "--store", str(project.store)]
     without("torch", "transformers", "accelerate", "matplotlib", "jinja2")
     encoder = tmp_path / "encoder.toml"
     encoder.write_text(toy.SETTINGS + '[stage_two]\ncode_encoder = "some/encoder"\n', encoding="utf-8")
-    for name, lacking in (
-        (settings, "learning term vectors needs torch"),
-        (encoder, "the encoder reranker needs torch"),
-    ):
+    encoders = "the encoder reranker needs torch, transformers, accelerate"
+    for name, lacking in ((settings, "learning term vectors needs torch"), (encoder, encoders)):
         one = tmp_path / name.stem
         assert main(["train", str(name), *given, "--out", str(one), "--keep-features"]) == 0
         said = capsys.readouterr().err
@@ -70,78 +61,93 @@ def test_without_torch_stage_one_is_learned_alone(without, tmp_path, capsys):
     assert not (tmp_path / "page.html").exists()
 
 
+LABELLED = ["--repo", ".", "--reports", "x", "--out", "out"]
+TABLE = ["--out", "out", "--projects", "x"]
+FIGURE = "a figure or page", "report", ["matplotlib"]
+
+
 @pytest.mark.parametrize(
-    "command",
+    ("part", "extra", "packages", "command"),
     [
-        ["evaluate", "nowhere", "--html", "page.html"],
-        ["evaluate", "nowhere", "--figures", "figures"],
-        ["lab", "calibration", "nowhere", "--figure", "figure"],
-        ["lab", "truncation", "nowhere", "--figure", "figure"],
+        (*FIGURE, ["evaluate", "nowhere", "--html", "page.html"]),
+        (*FIGURE, ["evaluate", "nowhere", "--figures", "figures"]),
+        (*FIGURE, ["lab", "calibration", "nowhere", "--figure", "figure"]),
+        (*FIGURE, ["lab", "truncation", "nowhere", "--figure", "figure"]),
+        ("a page of answers", "serve", ["jinja2"], ["localize", "bug.md", "--html", "page.html"]),
+        ("tosloc serve", "serve", ["starlette", "uvicorn"], ["serve", "--repo", "."]),
+        ("a published technique", "lab", ["torch", "sklearn"], ["lab", "baselines", *LABELLED]),
+        ("a table of the paper", "lab", ["torch", "sklearn"], ["lab", "reproduce", "table-2", *TABLE]),
+        ("mining GitHub", "github", ["githubkit"], ["mine", "--github", "ann/one", "--repo", "."]),
+        ("BM25 over whole files", "lab", ["bm25s"], ["lab", "bm25", *LABELLED]),
+        ("tosloc mcp", "mcp", ["mcp"], ["mcp"]),
     ],
 )
-def test_what_draws_says_so_before_it_begins(without, monkeypatch, tmp_path, capsys, command):
-    monkeypatch.chdir(tmp_path)
-    without("matplotlib")
-    assert main(command) == 2
-    sentence = "tosloc: a figure or page needs matplotlib; run: pip install 'tosloc[report]'\n"
-    assert capsys.readouterr().err == sentence
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_page_of_answers_says_what_it_needs_before_it_begins(without, monkeypatch, tmp_path, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "bug.md").write_text("It fails\n", encoding="utf-8")
-    without("jinja2")
-    assert main(["localize", "bug.md", "--html", "page.html"]) == 2
-    sentence = "tosloc: a page of answers needs jinja2; run: pip install 'tosloc[serve]'\n"
-    assert capsys.readouterr().err == sentence
-    assert [path.name for path in tmp_path.iterdir()] == ["bug.md"]
-
-
-def test_the_server_says_what_it_needs(without, tmp_path, capsys):
-    without("starlette", "uvicorn")
-    assert main(["serve", "--repo", str(tmp_path)]) == 2
-    sentence = "tosloc: tosloc serve needs starlette, uvicorn; run: pip install 'tosloc[serve]'\n"
-    assert capsys.readouterr().err == sentence
-
-
-@pytest.mark.parametrize("command", ["baselines", "reproduce"])
-def test_the_laboratory_says_what_it_needs(without, monkeypatch, tmp_path, capsys, command):
-    monkeypatch.chdir(tmp_path)
-    without("torch", "sklearn")
-    given = {
-        "baselines": ["--repo", ".", "--reports", "x", "--out", "out"],
-        "reproduce": ["table-2", "--out", "out", "--projects", "x"],
-    }
-    assert main(["lab", command, *given[command]]) == 2
-    assert "needs torch, sklearn; run: pip install 'tosloc[lab]'" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_many_projects_need_no_extra():
-    """Nor does BM25 need more than its library: heavy packages are not loaded."""
-    program = "import sys, tosloc.lab.many_projects, tosloc.lab.bm25_runs, tosloc.lab.project_means, tosloc.lab.pool\n"
-    program += "print(sorted({'torch', 'sklearn', 'matplotlib', 'transformers'} & sys.modules.keys()))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
-
-
-def test_mining_github_needs_its_client(without, monkeypatch, repository, capsys):
-    without("githubkit")
+def test_what_a_command_lacks_is_said_before_it_begins(
+    without, repository, monkeypatch, capsys, part, extra, packages, command
+):
+    monkeypatch.chdir(repository.path)
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
-    assert main(["mine", "--github", "ann/one", "--repo", str(repository.path)]) == 2
-    assert "mining GitHub needs githubkit; run: pip install 'tosloc[github]'" in capsys.readouterr().err
+    (repository.path / "bug.md").write_text("It fails\n", encoding="utf-8")
+    without(*packages)
+    assert main(command) == 2
+    sentence = f"tosloc: {part} needs {', '.join(packages)}; run: pip install 'tosloc[{extra}]'\n"
+    assert capsys.readouterr().err == sentence
+    assert {path.name for path in repository.path.iterdir()} == {".git", "bug.md"}
 
 
-def test_bm25_over_whole_files_needs_its_library(without, tmp_path, capsys):
-    without("bm25s")
-    given = ["--repo", str(tmp_path), "--reports", "x", "--out", str(tmp_path / "out")]
-    assert main(["lab", "bm25", *given]) == 2
-    assert "BM25 over whole files needs bm25s; run: pip install 'tosloc[lab]'" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
+# What is heavy loads only when a command needs it
+
+HEAVY = "torch transformers scipy sklearn lightgbm pandas tree_sitter lizard git openpyxl matplotlib jinja2".split()
+
+HELP = """
+from tosloc.cli import main
+assert main(["--help"]) == 0
+assert main(["localize", "--help"]) == 0
+"""
+ANALYSE = """
+import sys
+from tosloc.code.facts import analyse
+assert "method" in str(analyse("class A { int methods() { return a ? 1 : 2; } }", ".java").terms)
+print(*sorted(name for name in sys.modules if name.partition("_")[0] in ("lizard", "tree") and "." not in name))
+"""
 
 
-def test_the_server_for_agents_needs_its_extra(without, capsys):
-    without("mcp")
-    assert main(["mcp"]) == 2
-    assert capsys.readouterr().err == "tosloc: tosloc mcp needs mcp; run: pip install 'tosloc[mcp]'\n"
+def test_facts_need_no_lizard_and_no_other_grammar() -> None:
+    done = subprocess.run([sys.executable, "-c", ANALYSE], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["tree_sitter", "tree_sitter_java"]
+
+
+SECOND = """
+import sys
+from tosloc.cli import main
+assert main(sys.argv[1:]) == 0
+print(*sorted(sys.modules), file=sys.stderr)
+"""
+NOT_ASKED = "config experiment training index.build code.facts code.parse code.functions rank.fitting"
+
+
+def test_a_second_question_loads_no_more_than_it_needs(repository: GitRepository, tmp_path: Path) -> None:
+    """The version is ready, the functions of its files are known: neither parsers nor what learns have a part."""
+    repository.commit(
+        {"src/Door.java": "class Door { void open() { } }", "src/Key.java": "class Key { }"}, "Fix #3: key"
+    )
+    (tmp_path / "bug.md").write_text("Door does not open")
+    with Localizer.open(repository.path, store=tmp_path / "facts.sqlite") as localizer:
+        assert localizer.localize("Door does not open").hits[0].functions
+    arguments = ["localize", str(tmp_path / "bug.md"), "--repo", str(repository.path)]
+    command = [sys.executable, "-c", SECOND, *arguments, "--store", str(tmp_path / "facts.sqlite")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "Door.open:1-1" in done.stdout
+    loaded = set(done.stderr.split()) - {"git"}  # which finds the repository
+    assert sorted(loaded & {*HEAVY, "joblib", *(f"tosloc.{name}" for name in NOT_ASKED.split())}) == []
+
+
+LAB = "import tosloc.lab.many_projects, tosloc.lab.bm25_runs, tosloc.lab.project_means, tosloc.lab.pool"
+
+
+@pytest.mark.parametrize(("code", "less"), [("import tosloc", ""), (HELP, ""), (LAB, "tree_sitter scipy git")])
+def test_nothing_heavy_is_loaded(code, less):
+    heavy = sorted({*HEAVY} - {*less.split()})
+    program = f"{code}\nimport sys\nprint(*sorted(set(sys.modules) & set({heavy!r})), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stderr.split() == []

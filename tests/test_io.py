@@ -1,32 +1,166 @@
-"""Plain files, and text that is safe to print."""
+"""Files: plain ones are read, whole ones written or none; arrays in them, without unpickling; text that is safe."""
 
 from __future__ import annotations
 
+import io
 import os
+import pickle
+import time
+import zipfile
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
-from tosloc.io import open_plain, printable, read_plain
+from tosloc.arrays import load_arrays, pack_words, read_mapped, save_arrays, unpack_words, write_mapped
+from tosloc.errors import CheckpointError
+from tosloc.io import open_plain, printable, read_plain, remove_unfinished, written_whole
 
 
-def test_only_plain_files_are_opened(tmp_path: Path) -> None:
+def test_only_plain_files_are_opened_and_as_many_bytes_as_allowed_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    for name, words in (("pipe", "a named pipe"), ("", "a folder"), ("loop", "symbolic links"), ("no", "No such file")):
-        with pytest.raises(OSError, match=words):
-            open_plain(tmp_path / name)
-    for path, words in ((Path("/dev/zero"), "a device"), (Path("a\0b"), "null byte"), (Path("a" * 5000), "too long")):
+    for path, words in (
+        *((tmp_path / "pipe", "a named pipe"), (tmp_path, "a folder"), (tmp_path / "loop", "symbolic links")),
+        *((tmp_path / "no", "No such file"), (Path("/dev/zero"), "a device")),
+        *((Path("a\0b"), "null byte"), (Path("a" * 5000), "too long")),
+    ):
         with pytest.raises(OSError, match=words):
             open_plain(path)
-
-
-def test_as_many_bytes_as_allowed(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"abc")
     assert read_plain(tmp_path / "file", 3) == b"abc"
     with pytest.raises(OSError, match="more than 2 bytes"):
         read_plain(tmp_path / "file", 2)
-
-
-def test_halves_of_characters_are_printable() -> None:
     assert printable("a\ud800b\udce9\udfff\n") == r"a\ud800b\xe9\udfff\n"
+
+
+# Written whole
+
+
+def interrupted_writing(path: Path) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("new")
+    raise KeyboardInterrupt
+
+
+def listing(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def test_what_is_there_stays_after_an_error_or_is_replaced_whole(tmp_path: Path) -> None:
+    for content in ("old", "new"):
+        with written_whole(tmp_path / "folder") as temporary:
+            temporary.mkdir()
+            (temporary / content).write_text("old")
+    (tmp_path / "file").write_text("old")
+    with pytest.raises(KeyboardInterrupt), written_whole(tmp_path / "file") as temporary:
+        interrupted_writing(temporary)
+    with pytest.raises(KeyboardInterrupt), written_whole(tmp_path / "folder") as temporary:
+        interrupted_writing(temporary / "new")
+    assert listing(tmp_path) == ["file", "folder", "folder/new"]
+    assert (tmp_path / "file").read_text() == (tmp_path / "folder/new").read_text() == "old"
+    # what cannot be written is named, and not the temporary path
+    with pytest.raises(FileNotFoundError) as raised, written_whole(tmp_path / "page.html"):
+        pass
+    assert raised.value.filename == str(tmp_path / "page.html")
+    with pytest.raises(FileNotFoundError) as other, written_whole(tmp_path / "page.html"):
+        open(tmp_path / "another")
+    assert other.value.filename == str(tmp_path / "another")
+
+
+def test_only_our_own_names_are_removed_and_only_old_ones(tmp_path: Path) -> None:
+    for name in (".file.abcdefgh", ".hidden", "tosloc-unfinished-1", ".tosloc", ".tosloc-unfinished.1"):
+        (tmp_path / name).write_text("a user's")
+    (tmp_path / ".tosloc-unfinished.0").symlink_to(tmp_path / ".hidden")
+    before = listing(tmp_path)
+    remove_unfinished(tmp_path)
+    assert listing(tmp_path) == before
+    for path in tmp_path.iterdir():
+        os.utime(path, (time.time() - 7200,) * 2, follow_symlinks=False)
+    remove_unfinished(tmp_path)
+    assert set(before) - set(listing(tmp_path)) == {".tosloc-unfinished.0", ".tosloc-unfinished.1"}
+    remove_unfinished(tmp_path / "absent")
+
+
+# Arrays
+
+ODD = ("", "a/b c.java", "ü/ß.java", b"\xff\xe9/x.java".decode("utf-8", "surrogateescape"), "new\nline.java", "")
+ARRAYS = {
+    "bools": np.array([True, False]),
+    "bytes": np.arange(3, dtype=np.uint8),
+    "counts": np.arange(12, dtype=np.uint16).reshape(2, 6),
+    "none": np.zeros((0, 6), dtype=np.int32),
+    "large": np.arange(5, dtype=np.int64),
+    "wholes": np.array([0.1, np.inf]),
+}
+
+
+def test_the_same_arrays_give_the_same_bytes_and_come_back(tmp_path: Path) -> None:
+    for words in (ODD, (), ("",), ("", "")):
+        assert unpack_words(pack_words(words)) == list(words)
+    odd = {"cut": np.ones((2, 3), dtype=np.float32)[:, ::2]}
+    for save, held in ((save_arrays, ARRAYS | odd), (write_mapped, ARRAYS)):
+        save(tmp_path / "a", held)
+        save(tmp_path / "b", dict(reversed(held.items())))
+        assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+        read = [load_arrays(tmp_path / "a")] if save is save_arrays else [read_mapped(tmp_path / "a")]
+        read += [load_file(tmp_path / "a")] if save is write_mapped else []  # the library's
+        for arrays in read:
+            assert arrays.keys() == held.keys()
+            for name, array in held.items():
+                assert arrays[name].dtype == array.dtype
+                np.testing.assert_array_equal(arrays[name], array)
+    assert not any(array.flags.writeable for array in read[0].values())
+
+
+def npy(array: np.ndarray, shape: Any = None, dtype: Any = None) -> bytes:
+    """An array's bytes behind a head that says what it is told."""
+    buffer = io.BytesIO()
+    head = {"descr": dtype or array.dtype.str, "fortran_order": False, "shape": shape or array.shape}
+    np.lib.format.write_array_header_1_0(buffer, head)
+    return buffer.getvalue() + array.tobytes()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        npy(np.arange(4), shape=(2**40,)),
+        npy(np.arange(4), shape=(-4,)),
+        npy(np.arange(4), dtype="|O"),
+        npy(np.arange(4), dtype=[("a", "<i8")]),
+        b"\x93NUMPY\x01\x00\xff\xff{",
+        pickle.dumps([1]),
+        b"",
+    ],
+)
+def test_heads_that_lie_are_said_and_nothing_is_unpickled(tmp_path: Path, content: bytes) -> None:
+    with zipfile.ZipFile(tmp_path / "x.npz", "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("good.npy", npy(np.arange(4)))
+        file.writestr("bad.npy", content)
+    with pytest.raises(CheckpointError, match=r"x\.npz is damaged .* train again"):
+        load_arrays(tmp_path / "x.npz")
+
+
+def test_what_is_cut_off_or_missing_or_would_unpack_without_measure(tmp_path: Path) -> None:
+    size = 300_000_000
+    with (
+        zipfile.ZipFile(tmp_path / "bomb", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file,
+        file.open("a.npy", "w", force_zip64=True) as bomb,
+    ):
+        bomb.write(npy(np.zeros(0, dtype=np.uint8), shape=(size,)))
+        for _ in range(size // 1_000_000):
+            bomb.write(bytes(1_000_000))
+    save_arrays(tmp_path / "cut", {"a": np.arange(1000)})
+    (tmp_path / "cut").write_bytes((tmp_path / "cut").read_bytes()[:-40])
+    for name, words in (("bomb", "far more than such files hold"), ("cut", "damaged"), ("none", "is missing")):
+        with pytest.raises(CheckpointError, match=words):
+            load_arrays(tmp_path / name)
+    write_mapped(tmp_path / "mapped", ARRAYS)
+    data = (tmp_path / "mapped").read_bytes()
+    for name, content in (("end", data[:-1]), ("head", data[:7])):
+        (tmp_path / name).write_bytes(content)
+    for name in ("end", "head", "none", ""):
+        with pytest.raises(CheckpointError, match="missing or damaged"):
+            read_mapped(tmp_path / name)

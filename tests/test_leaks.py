@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests import toy
-from tests.planting import INSIDE, KINDS, SECRET, plant
+from tests.toy import INSIDE, KINDS, SECRET, plant
 from tosloc import training
 from tosloc.config import Config
 from tosloc.evaluate import evaluate_folder
@@ -45,17 +46,19 @@ def opened_at(made: toy.Toy) -> int:
 def extracted(made: toy.Toy, records: Sequence[dict[str, Any]], name: str) -> dict[str, list[float]]:
     """Path -> every feature of the asked report in its version, as training sees them."""
     with Repository(made.git.path) as repo:
-        experiment = ExperimentContext.set_up(CONFIG, repo, made.reports(f"{name}.jsonl", records), made.store)
-        try:
+        reports = made.reports(f"{name}.jsonl", records)
+        with ExperimentContext.set_up(CONFIG, repo, reports, made.store) as experiment:
             extraction = experiment.extraction(made.folder / f"work {name}", features.ALL)
             cases = [case for case in experiment.dataset.cases if case.report.id == ASKED]
             [table] = extraction.tables(extraction.run(tasks_of(cases, experiment.history, 0), jobs=1))
-            names = repo.path_names.names
-            return {
-                names[number]: row for number, row in zip(table.path_ids.tolist(), table.rows.tolist(), strict=True)
-            }
-        finally:
-            experiment.indexed.close()
+            names = [repo.path_names.names[number] for number in table.path_ids.tolist()]
+            return dict(zip(names, table.rows.tolist(), strict=True))
+
+
+def changed(made: toy.Toy, records: Sequence[dict[str, Any]], before: dict[str, list[float]]) -> set[str]:
+    """Features that these records change."""
+    after = extracted(made, records, "after")
+    return {features.ALL[n] for path in before for n in np.flatnonzero(np.subtract(before[path], after[path]))}
 
 
 def same(one: dict[str, Any], two: dict[str, Any]) -> None:
@@ -82,11 +85,7 @@ def test_without_the_rule_of_time_the_plant_inside_the_version_is_seen(project, 
     monkeypatch.setattr(HistoryIndex, "as_of", timeless)
     before = extracted(project, project.records, "before")
     records = plant(project, INSIDE, opened_at(project), project.records[10]["description"])
-    after = extracted(project, records, "after")
-    changed = {
-        features.ALL[place] for path in before for place in np.flatnonzero(np.subtract(before[path], after[path]))
-    }
-    assert {"file_documents", "near_reports", "near_commits", "history"} <= changed
+    assert {"file_documents", "near_reports", "near_commits", "history"} <= changed(project, records, before)
 
 
 def test_the_same_planted_earlier_does_matter(project):
@@ -94,11 +93,7 @@ def test_the_same_planted_earlier_does_matter(project):
     before = extracted(project, project.records, "before")
     third = project.records[2]
     records = [*project.records, third | {"id": "9", "summary": SECRET, "description": SECRET}]
-    after = extracted(project, records, "after")
-    changed = {
-        features.ALL[place] for path in before for place in np.flatnonzero(np.subtract(before[path], after[path]))
-    }
-    assert {"file_documents", "near_reports", "history"} <= changed
+    assert {"file_documents", "near_reports", "history"} <= changed(project, records, before)
 
 
 def test_its_own_fix_never_counts(project):
@@ -106,14 +101,7 @@ def test_its_own_fix_never_counts(project):
     early = extracted(project, project.records, "before")
     late_records = [dict(record) for record in project.records]
     fixed_at = toy.START + 11 * 2 * toy.DAY
-    late_records[10] = toy.record_of(
-        ASKED,
-        late_records[10]["summary"],
-        late_records[10]["description"],
-        fixed_at + 5,
-        late_records[10]["fix_commit"],
-        late_records[10]["fixed"],
-    )
+    late_records[10]["opened"] = datetime.fromtimestamp(fixed_at + 5, UTC).isoformat()
     late = extracted(project, late_records, "late")
     [own] = late_records[10]["fixed"]
     other_records = [record for record in late_records if record["id"] != ASKED]
@@ -135,11 +123,6 @@ def test_its_own_label_changes_no_feature(project, fixed):
 # What is learned
 
 
-@pytest.fixture(scope="module")
-def large(tmp_path_factory) -> toy.Toy:
-    return toy.grow(tmp_path_factory.mktemp("large"), bugs=168)
-
-
 def trained(made: toy.Toy, records: Sequence[dict[str, Any]], name: str, config: Config) -> Path:
     out = made.folder / name
     reports = made.reports(f"{name}.jsonl", records)
@@ -155,12 +138,12 @@ def permuted(records: Sequence[dict[str, Any]], seed: int) -> list[dict[str, Any
 
 
 @pytest.mark.slow
-def test_shuffled_labels_fall_to_chance(large):
+def test_shuffled_labels_fall_to_chance(tmp_path):
     """One fixed file among n at random: expected AP = H_n / n, .15 for 29 files; 101 reports, standard error .02.
 
     A feature that saw a report's own label would find even a random one.
     """
-    config = toy.config(0.3, 0.1)
+    config, large = toy.config(0.3, 0.1), toy.grow(tmp_path, bugs=168)
     true = evaluate_folder(trained(large, large.records, "true", config), "test")
     shuffled = evaluate_folder(trained(large, permuted(large.records, 3), "shuffled", config), "test")
     files = len(large.git.git("ls-tree", "-r", "--name-only", "main").split("\n"))
@@ -171,7 +154,8 @@ def test_shuffled_labels_fall_to_chance(large):
 
 
 @pytest.mark.parametrize("fit", ["listwise", "differential_evolution"])
-def test_nothing_is_fitted_on_test(large, fit):
+def test_nothing_is_fitted_on_test(tmp_path, fit):
+    large = toy.grow(tmp_path, bugs=70)
     config = toy.config(0.4, 0.2, fit=fit, features=["code", "path", "near_reports", "popularity"])
     first = large.records[: len(large.records) * 6 // 10]
     test = large.records[len(first) :]

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import GitRepository, RepositoryFactory
+from tests import toy
+from tests.conftest import GitRepository
 from tosloc import Localizer
 from tosloc.answer import Answer
 from tosloc.errors import ToslocError
@@ -23,30 +24,17 @@ from tosloc.records import BugReport
 
 TEXT = "The parser loses the first byte of a socket\n\nParserService.openParser fails with a ledger."
 LATER = BugReport("2", "Ledger is closed twice", "closeLedger in LedgerService", datetime(2031, 1, 1, tzinfo=UTC))
-WORDS = "parser socket ledger reader writer widget".split()
-
-
-def source(word: str, more: str = "") -> str:
-    name = word.title()
-    return f"""/** Serves the {word}. */
-public class {name}Service {{
-    void open{name}(int byteCount) {{ {word}(); }}
-    void close{name}() {{ {more} }}
-}}
-"""
-
-
-def path_of(word: str) -> str:
-    return f"src/org/app/{word.title()}Service.java"
+WORDS = toy.THEMES[:6]
 
 
 @pytest.fixture
 def grown(repository: GitRepository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> GitRepository:
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
-    repository.commit({path_of(word): source(word) for word in WORDS}, "Start")
+    repository.commit({toy.path_of(word): toy.source(word) for word in WORDS}, "Start")
     for number, word in enumerate(WORDS[:4]):
-        repository.commit({path_of(word): source(word, f"first({number});")}, f"Fix bug {7000 + number}: {word} byte")
-    repository.commit({"test/org/app/ParserServiceTest.java": source("parser")}, "Test the parser")
+        changed = toy.source(word, [f"int first{number};"])
+        repository.commit({toy.path_of(word): changed}, f"Fix bug {7000 + number}: {word.lower()} byte")
+    repository.commit({"test/org/app/ParserServiceTest.java": toy.source("Parser")}, "Test the parser")
     return repository
 
 
@@ -67,19 +55,27 @@ def anew(grown: GitRepository, tmp_path: Path, report: str = TEXT) -> dict[str, 
         return content(localizer.localize(report))
 
 
-def test_the_example(grown: GitRepository) -> None:
+def test_options_and_what_an_answer_holds(grown: GitRepository) -> None:
     localizer = Localizer.open(grown.path / "src" / "org")
     answer = localizer.localize(TEXT)
-    for hit in answer.top(5):
-        print(hit.rank, hit.path, [f"{f.name}:{f.start}-{f.end}" for f in hit.functions], hit.why[0].text)
-    first = answer.hits[0]
-    assert first.path == path_of("parser")
-    assert (first.functions[0].name, first.functions[0].start) == ("ParserService.openParser", 3)
+    first = answer.top(5)[0]
+    assert first.path == toy.path_of("Parser")
+    assert (first.functions[0].name, first.functions[0].start) == ("ParserService.openParser", 6)
     assert len(answer.hits) == answer.searched.files == 6
-    assert answer.searched.hidden_tests == 1
-    assert (answer.commit, answer.repository) == (grown.made[-1], str(grown.path))
+    assert (answer.searched.hidden_tests, answer.commit) == (1, grown.made[-1])
+    assert answer.repository == str(grown.path)
     assert answer.seconds > 0
+    answer = localizer.localize(LATER, include=["src/"], exclude=["*Parser*"], top=2, functions=1)
+    assert answer.hits[0].path == toy.path_of("Ledger")
+    assert (len(answer.hits), len(answer.hits[0].functions), answer.searched.files) == (2, 1, 5)
+    assert len(localizer.localize(LATER, tests=True).hits) == 7
+    assert all(not hit.functions for hit in localizer.localize(LATER, functions=0).hits)
+    with pytest.raises(ToslocError, match="matches none of the 7 source files"):
+        localizer.localize(LATER, include=["*.rs"])
     localizer.close()
+    localizer.close()
+    with pytest.raises(ToslocError, match="was closed; open it again"):
+        localizer.localize(TEXT)
 
 
 def test_what_no_parser_has_read_is_said(grown: GitRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,61 +94,53 @@ def test_what_no_parser_has_read_is_said(grown: GitRepository, tmp_path: Path, m
             assert localizer.localize(TEXT).notes == said
 
 
-def test_options(opened: Localizer) -> None:
-    answer = opened.localize(LATER, include=["src/"], exclude=["*Parser*"], top=2, functions=1)
-    assert answer.hits[0].path == path_of("ledger")
-    assert (len(answer.hits), len(answer.hits[0].functions), answer.searched.files) == (2, 1, 5)
-    assert len(opened.localize(LATER, tests=True).hits) == 7
-    assert all(not hit.functions for hit in opened.localize(LATER, functions=0).hits)
-    with pytest.raises(ToslocError, match="matches none of the 7 source files"):
-        opened.localize(LATER, include=["*.rs"])
-
-
-def test_the_head_moves(grown: GitRepository, opened: Localizer, tmp_path: Path) -> None:
-    before = content(opened.localize(TEXT))
-    grown.commit({path_of("parser"): source("parser", "byteCount--;")}, "Fix #8000: the parser's first byte")
-    after = content(opened.localize(TEXT))
-    assert after["commit"] == grown.made[-1] != before["commit"]
-    assert after == anew(grown, tmp_path)
-    assert content(opened.localize(TEXT, commit="HEAD~1")) == before
-
-
-def test_new_files_are_found_and_deleted_ones_forgotten(
+def test_it_answers_as_one_opened_anew_whatever_the_branches_do(
     grown: GitRepository, opened: Localizer, tmp_path: Path
 ) -> None:
-    new = "src/org/app/XylophoneService.java"
-    grown.commit({new: source("xylophone"), path_of("widget"): None}, "A xylophone")
-    answer = opened.localize("Xylophone out of tune")
-    assert answer.hits[0].path == new
-    assert path_of("widget") not in [hit.path for hit in answer.hits]
-    assert content(answer) == anew(grown, tmp_path, "Xylophone out of tune")
-
-
-def test_a_branch_is_changed(grown: GitRepository, opened: Localizer, tmp_path: Path) -> None:
+    before, parser = content(opened.localize(TEXT)), toy.path_of("Parser")
+    new = toy.path_of("Ribbon")
+    for files, parents in (
+        ({parser: toy.source("Parser", ["int bytes;"])}, None),
+        ({new: toy.source("Ribbon"), toy.path_of("Widget"): None}, None),
+        ({parser: toy.source("Harbor")}, [grown.made[-2]]),  # amended
+        ({parser: toy.source("Harbor")}, ()),  # another history
+    ):
+        grown.commit(files, "Fix #8000: the parser's first byte", parents=parents)
+        answer = opened.localize(TEXT)
+        assert answer.commit == grown.made[-1] != before["commit"]
+        assert content(answer) == anew(grown, tmp_path)
+        if new in files:
+            assert toy.path_of("Widget") not in [hit.path for hit in answer.hits]
+            assert opened.localize("Ribbon out of tune").hits[0].path == new
+            assert content(opened.localize(TEXT, commit="HEAD~2")) == before
     grown.git("branch", "other", grown.made[2])
     grown.git("symbolic-ref", "HEAD", "refs/heads/other")
     assert opened.localize(TEXT).commit == grown.made[2]
     assert content(opened.localize(TEXT)) == anew(grown, tmp_path)
-    grown.git("symbolic-ref", "HEAD", "refs/heads/main")
+
+
+def test_many_reports_are_answered_as_each_alone_and_of_one_version(grown: GitRepository, opened: Localizer) -> None:
+    days = (datetime(2029, 1, 1, tzinfo=UTC), None)
+    asked = [BugReport(str(n), f"{word} bytes", f"open{word} {n}", days[n % 2]) for n, word in enumerate(WORDS)]
+    answers = opened.localize_many(iter(asked), top=3, functions=2)
+    with Localizer.open(grown.path) as other:
+        expected = [content(other.localize(report, top=3, functions=2)) for report in asked]
+    assert content(next(answers)) == expected[0]
+    grown.commit({toy.path_of("Parser"): toy.source("Parser", ["int moved;"])}, "Move on")
+    assert [content(answer) for answer in answers] == expected[1:]
     assert opened.localize(TEXT).commit == grown.made[-1]
-
-
-@pytest.mark.parametrize("amended", [True, False])
-def test_the_history_is_rewritten(grown: GitRepository, opened: Localizer, tmp_path: Path, amended: bool) -> None:
-    grown.commit({path_of("parser"): source("other")}, "Anew: fix #1", parents=[grown.made[-2]] if amended else ())
-    answer = opened.localize(TEXT)
-    assert answer.commit == grown.made[-1]
-    assert content(answer) == anew(grown, tmp_path)
+    assert list(opened.localize_many([])) == []
+    assert content(next(opened.localize_many([TEXT]))) == content(opened.localize(TEXT))
 
 
 def test_threads_answer_as_one_after_the_other(grown: GitRepository, opened: Localizer) -> None:
-    reports = [f"{word} loses a byte\n\nopen{word.title()} and close{word.title()} fail" for word in WORDS]
+    reports = [f"{word} loses a byte\n\nopen{word} and close{word} fail" for word in WORDS]
     expected = [json.dumps(content(opened.localize(report, commit=grown.made[-1]))) for report in reports]
     moved = threading.Event()
 
     def ask(number: int) -> tuple[str, str]:
         if number == 20:
-            grown.commit({"src/New.java": source("new")}, "New")
+            grown.commit({"src/New.java": toy.source("Lantern")}, "New")
             moved.set()
         if number % 3:
             return expected[number % 6], json.dumps(content(opened.localize(reports[number % 6], commit=grown.made[5])))
@@ -164,56 +152,6 @@ def test_threads_answer_as_one_after_the_other(grown: GitRepository, opened: Loc
         assert all(mine == theirs for mine, theirs in pool.map(ask, range(48)))
     assert moved.is_set()
     assert opened.localize(reports[0]).commit == grown.made[-1]
-
-
-def test_one_that_is_closed_says_so(grown: GitRepository) -> None:
-    localizer = Localizer.open(grown.path)
-    localizer.localize(TEXT)
-    localizer.close()
-    localizer.close()
-    with pytest.raises(ToslocError, match="was closed; open it again"):
-        localizer.localize(TEXT)
-
-
-def test_a_bare_repository_and_a_carried_version(make_repository: RepositoryFactory, tmp_path: Path) -> None:
-    bare = make_repository("bare.git", bare=True)
-    bare.commit({path_of(word): source(word) for word in WORDS}, "Fix #4: start")
-    localizer = Localizer.open(bare.path, store=tmp_path / "facts.sqlite")
-    answer = localizer.localize(TEXT)
-    localizer.save(tmp_path / "checkpoint")
-    localizer.close()
-    carried = Localizer.load(tmp_path / "checkpoint").localize(TEXT)
-    assert [hit.path for hit in carried.hits] == [hit.path for hit in answer.hits]
-    assert [hit.score for hit in carried.hits] == [hit.score for hit in answer.hits]
-    assert carried.repository is None
-    with pytest.raises(ToslocError, match="carries no version"):
-        Localizer.default().localize(TEXT)
-
-
-def reports_of(number: int) -> list[BugReport]:
-    """Reports of two openings, one after the other."""
-    days = (datetime(2029, 1, 1, tzinfo=UTC), None)
-    words = [WORDS[n % len(WORDS)] for n in range(number)]
-    return [BugReport(str(n), f"{word} bytes", f"open{word.title()} {n}", days[n % 2]) for n, word in enumerate(words)]
-
-
-def test_many_reports_are_answered_as_each_alone(grown: GitRepository, opened: Localizer) -> None:
-    asked = reports_of(8)
-    answers = list(opened.localize_many(iter(asked), top=3, functions=2))
-    with Localizer.open(grown.path) as other:
-        assert [content(answer) for answer in answers] == [
-            content(other.localize(report, top=3, functions=2)) for report in asked
-        ]
-    assert list(opened.localize_many([])) == []
-    assert content(next(opened.localize_many([TEXT]))) == content(opened.localize(TEXT))
-
-
-def test_many_reports_are_asked_of_one_version(grown: GitRepository, opened: Localizer) -> None:
-    answers = opened.localize_many(reports_of(9 + 8))
-    first = next(answers)
-    grown.commit({path_of("parser"): source("parser", "moved();")}, "Move on")
-    assert {answer.commit for answer in answers} == {first.commit}
-    assert opened.localize(TEXT).commit != first.commit
 
 
 def test_an_answer_frees_the_features_of_all_files(opened: Localizer) -> None:

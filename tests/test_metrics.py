@@ -1,4 +1,4 @@
-"""Ranks of fixed files by hand, what they are worth to learners and to evaluation, and that this is written once."""
+"""Ranks of fixed files and what they are worth, written once; shares, and the temperature that calibrates them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as settings_of
 from hypothesis import strategies as st
+from scipy.special import softmax
 
 import tosloc
 from tosloc import metrics
+from tosloc.calibration import HIGHEST, LISTED, LOWEST, UNFITTED, JudgedAnswer, fit_temperature, shares
+from tosloc.checkpoint import read_temperature
+from tosloc.errors import CheckpointError
+from tosloc.evaluate.reliability import Reliability
 from tosloc.metrics import average_precision, fixed_ranks, rr_and_ap
 from tosloc.records import Ranking
 
@@ -28,14 +33,8 @@ def test_ranks_by_hand():
     assert rr_and_ap([1, 3]) == pytest.approx((1.0, 5 / 6))
     assert rr_and_ap([]) == (0.0, 0.0)
     assert rr_and_ap([3, 1], 3) == pytest.approx((1.0, 5 / 9))
-
-
-def test_average_precision_and_missing_files():
-    scores = np.array([0.5, 0.9, 0.1, 0.7])
-    assert average_precision(fixed_ranks(scores, np.array([0, 1])), 2) == pytest.approx((1 + 2 / 3) / 2)
-    assert average_precision(fixed_ranks(scores, np.array([1])), 2) == 0.5
-    assert average_precision(fixed_ranks(np.zeros(3), np.array([1])), 1) == 0.5
-    assert average_precision(np.array([], dtype=np.int64), 2) == 0.0
+    assert average_precision([2], 2) == 0.25
+    assert average_precision([], 2) == 0.0
 
 
 @given(RANKS, st.integers(0, 5))
@@ -69,3 +68,54 @@ def test_no_other_module_defines_a_measure() -> None:
     assert {"average_precision", "reciprocal_rank", "ndcg", "hit_at", "precision_at", "recall_at", "bpref"} <= own
     others = {path: functions_of(path) for path in PACKAGE.rglob("*.py") if path != Path(metrics.__file__)}
     assert {str(path): again for path, names in others.items() if (again := names & own)} == {}
+
+
+# Shares: a softmax with a temperature
+
+
+SCORES = st.lists(st.floats(-50, 50), min_size=1, max_size=30).map(np.array)
+
+
+@given(SCORES, st.floats(LOWEST, HIGHEST))
+def test_shares_are_the_softmax_of_the_first_ten(scores: np.ndarray, temperature: float) -> None:
+    found = shares(scores, temperature)
+    order = np.argsort(-scores, kind="stable")
+    assert np.allclose(found[order[:LISTED]], softmax(scores[order[:LISTED]] / temperature))
+    assert not found[order[LISTED:]].any()
+    assert (np.diff(found[order]) <= 0).all()
+    assert shares(np.array([3.0, -np.inf, 2.0]), 1.0).round(4).tolist() == [0.7311, 0.0, 0.2689]  # one does not count
+    assert shares(np.array([-np.inf, -np.inf]), 1.0).tolist() == [0.0, 0.0]
+    assert shares(np.zeros(0), 1.0).tolist() == []
+
+
+def answers(temperature: float, number: int = 4000, seed: int = 3) -> list[JudgedAnswer]:
+    """Answers that are right exactly as often as their first shares say."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for _ in range(number):
+        scores = -np.sort(-rng.exponential(2.0, 25))
+        made.append(JudgedAnswer(scores, bool(rng.random() < shares(scores, temperature)[0])))
+    return made
+
+
+@pytest.mark.parametrize("temperature", [0.3, 1.0, 4.0])
+def test_the_temperature_that_made_the_answers_is_found_again_and_is_calibrated(temperature: float) -> None:
+    made = answers(temperature)
+    assert fit_temperature(made) == pytest.approx(temperature, rel=0.12)
+    found = Reliability.of(made, temperature)
+    assert found.error < 0.03
+    assert Reliability.of(made, 3 * temperature).error > 3 * found.error
+
+
+def test_few_answers_do_not_make_it_as_sure_as_can_be() -> None:
+    gap = np.array([1.0, 0.0])
+    assert fit_temperature([]) == UNFITTED
+    assert 0.3 < fit_temperature([JudgedAnswer(gap, True)] * 3) < UNFITTED
+    assert UNFITTED < fit_temperature([JudgedAnswer(gap, False)] * 3) < 3
+    assert UNFITTED <= fit_temperature([JudgedAnswer(gap[:1], False), JudgedAnswer(gap[:0], False)]) < HIGHEST
+
+
+@pytest.mark.parametrize("value", [0, -1.0, 1e9, "1", True, [1.0], float("nan")])
+def test_a_temperature_that_is_none(value: object) -> None:
+    with pytest.raises(CheckpointError, match=r"weights\.json has a temperature that is no number"):
+        read_temperature({"temperature": value}, Path("here"))

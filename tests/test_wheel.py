@@ -32,11 +32,6 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> toy.Toy:
-    return toy.grow(tmp_path_factory.mktemp("toy"), bugs=12, themes=6)
-
-
 @pytest.fixture
 def run(environment: Path, tmp_path: Path) -> Run:
     """Runs the installed ``tosloc`` in an empty folder."""

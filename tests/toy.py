@@ -9,15 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from tests.conftest import GitRepository, git_environment
+from tests.conftest import Files, GitRepository, commit_stream, git_environment
 from tosloc.config import Config
-from tosloc.evaluate import read_run
 from tosloc.git.repository import Repository
 from tosloc.localization import Localization
 from tosloc.localizer import Localizer
-from tosloc.records import BugReport, Case, Hit
+from tosloc.records import BugReport, Hit
 
 # trees on tables this small gain nothing from a second thread, and wait for it where others use the processor
 os.environ.setdefault("OMP_THREAD_LIMIT", "1")
@@ -45,32 +44,6 @@ ranker = false
 jobs = 1
 """
 """Settings as a file has them."""
-
-
-def only_the_head_moves(out: Path, head: int) -> int:
-    """Number of rankings that stage two changed; asserts that all hold the same files, in one order past the head."""
-    moved = 0
-    for split in ("validation", "test"):
-        both, first = (read_run(folder / split / "run.jsonl.gz") for folder in (out, out / "stage_one"))
-        assert both.orders.keys() == first.orders.keys()
-        for report in both.orders:
-            new, old = both.ranking(report).paths, first.ranking(report).paths
-            assert sorted(new) == sorted(old)
-            assert new[head:] == old[head:]
-            moved += new != old
-    return moved
-
-
-def early_ones_keep_stage_ones_order(ranked: Path, out: Path, cases: Sequence[Case], until: int) -> None:
-    """Of the ranked test reports those opened before ``until`` stand as in stage one's run, the others as in both's."""
-    again, both, first = (read_run(folder / "test/run.jsonl.gz") for folder in (ranked, out, out / "stage_one"))
-    moved = 0
-    for case in cases:
-        report = case.report.id
-        wanted = both if case.report.opened_seconds >= until else first
-        assert again.ranking(report).paths == wanted.ranking(report).paths
-        moved += both.ranking(report).paths != first.ranking(report).paths and wanted is first
-    assert moved  # else the rule would not be seen
 
 
 def config(train: float = 0.8, validation: float = 0.1, **stage_one: Any) -> Config:
@@ -147,36 +120,6 @@ def record_of(
     }
 
 
-class Pen:
-    """Commits written down one after the other and imported at once: many small imports take long."""
-
-    def __init__(self) -> None:
-        self.stream = b""
-        self.commits = 0
-
-    def commit(self, files: Mapping[str, str | None], message: str, when: int) -> str:
-        """Place-holder of the next commit's id."""
-        self.commits += 1
-        who = b"Ada <ada@example.org> %d +0000\n" % when
-        text = message.encode()
-        self.stream += b"commit refs/heads/main\nmark :%d\nauthor %scommitter %s" % (self.commits, who, who)
-        self.stream += b"data %d\n%s\n" % (len(text), text)
-        for path, content in files.items():
-            if content is None:
-                self.stream += b"D %s\n" % path.encode()
-            else:
-                data = content.encode()
-                self.stream += b"M 100644 inline %s\ndata %d\n%s\n" % (path.encode(), len(data), data)
-        return f":{self.commits}"
-
-    def put(self, git: GitRepository) -> dict[str, str]:
-        """Import into an empty repository; place-holder -> id."""
-        git.git("fast-import", "--quiet", f"--export-marks={git.path / 'marks'}", stdin=self.stream + b"done\n")
-        marks = dict(line.split() for line in (git.path / "marks").read_text(encoding="utf-8").splitlines())
-        git.made += [marks[f":{number}"] for number in range(1, self.commits + 1)]
-        return marks
-
-
 def grow(folder: Path, bugs: int = 40, themes: int = len(THEMES), seed: int = 5) -> Toy:
     """A project of ``themes`` classes and some tests with ``bugs`` fixed bugs, one every second day.
 
@@ -187,18 +130,17 @@ def grow(folder: Path, bugs: int = 40, themes: int = len(THEMES), seed: int = 5)
     path.mkdir(parents=True)
     git = GitRepository(path, True, git_environment(folder))
     git.git("init", "-q", "-b", "main", "--bare")
-    toy, pen = Toy(folder, git), Pen()
+    toy, commits = Toy(folder, git), list[tuple[Files, str, int]]()
     chosen = THEMES[:themes]
-    first: dict[str, str | None] = {path_of(theme): source(theme) for theme in chosen}
+    first: dict[str | bytes, str] = {path_of(theme): source(theme) for theme in chosen}
     first |= {
         f"test/org/app/Test{theme}Service.java": f"class Test{theme}Service {{ int n; }}\n" for theme in chosen[::6]
     }
-    first["src/org/app/old/ParserHelper.java"] = "package org.app.old; class ParserHelper { }\n"
-    pen.commit(first, "Import", when=START)
-    pen.commit(
-        {"src/org/app/old/ParserHelper.java": "class ParserHelper { int crash; }\n"}, "Crash of helper", when=START + 9
-    )
-    pen.commit({"src/org/app/old/ParserHelper.java": None}, "Remove old helper", when=START + 99)
+    helper = "src/org/app/old/ParserHelper.java"
+    first[helper] = "package org.app.old; class ParserHelper { }\n"
+    commits.append((first, "Import", START))
+    commits.append(({helper: "class ParserHelper { int crash; }\n"}, "Crash of helper", START + 9))
+    commits.append(({helper: None}, "Remove old helper", START + 99))
     changes: dict[str, list[str]] = {theme: [] for theme in chosen}
     order = [chosen[number % themes] for number in range(bugs)]
     rng.shuffle(order)
@@ -213,12 +155,17 @@ def grow(folder: Path, bugs: int = 40, themes: int = len(THEMES), seed: int = 5)
             name = path_of(theme).removeprefix("src/").removesuffix(".java").replace("/", ".")
             description += f" at {name}.open{theme}({theme}Service.java:6) at java.lang.Thread.run(Thread.java:1)"
         changes[theme].append(f"    int fix{number}() {{ return {number}; }}")
-        files = {path_of(theme): source(theme, changes[theme])}
-        fix = pen.commit(files, f"Fix bug {1000 + number}: {theme.lower()} {noise[0]}", when=fixed_at)
+        files: Files = {path_of(theme): source(theme, changes[theme])}
+        commits.append((files, f"Fix bug {1000 + number}: {theme.lower()} {noise[0]}", fixed_at))
+        fix = f":{len(commits)}"
         toy.records.append(
             record_of(f"{1000 + number}", " ".join(words), description, fixed_at - DAY, fix, [path_of(theme)])
         )
-    marks = pen.put(git)
+    # all at once: many small imports take long
+    stream = b"".join(commit_stream(*commit, mark=number) for number, commit in enumerate(commits, start=1))
+    git.git("fast-import", "--quiet", f"--export-marks={git.path / 'marks'}", stdin=stream + b"done\n")
+    marks = dict(line.split() for line in (git.path / "marks").read_text(encoding="utf-8").splitlines())
+    git.made += [marks[f":{number}"] for number in range(1, len(commits) + 1)]
     toy.records = [record | {"fix_commit": marks[record["fix_commit"]]} for record in toy.records]
     toy.reports()
     return toy
@@ -227,3 +174,46 @@ def grow(folder: Path, bugs: int = 40, themes: int = len(THEMES), seed: int = 5)
 def pointers(hit: Hit) -> list[tuple[str, str | None, tuple[int, int] | None]]:
     """What the reasons of a hit point to."""
     return [(reason.kind, reason.commit, reason.lines) for reason in hit.why]
+
+
+# What must not matter to a report: commits, fixes and reports that nobody could know when it was opened
+
+PLANTED: Final = "src/org/app/p0/ParserService.java"
+INNER: Final = "src/org/app/p0/ParserService/Inner.java"
+SECRET: Final = "parser cookie crash"
+INSIDE: Final = "inside the version, with a later clock"
+KINDS: Final = ("future commit", "future fix", "future report of an old fix", "side branch with an early clock", INSIDE)
+
+
+def plant(made: Toy, kind: str, opened: int, description: str) -> list[dict[str, Any]]:
+    """Something that must not matter to a report of that description; the records that go with it."""
+    records = made.records
+    git = made.git
+    main = git.made[-1]
+    text = source("Parser", ["int planted;"])
+    if kind == "future commit":
+        git.commit({PLANTED: text, INNER: "class Inner { }"}, SECRET, when=opened + 190 * DAY, parents=[main])
+        return list(records)
+    if kind == "future fix":
+        fix = git.commit({PLANTED: text, INNER: "class Inner { }"}, SECRET, when=opened + 190 * DAY, parents=[main])
+        return [*records, record_of("9", SECRET, description, opened - 9, fix, [PLANTED])]
+    if kind == "future report of an old fix":
+        # its fix was committed, by its clock, after the asked report was opened
+        fix = git.commit({PLANTED: text}, SECRET, when=opened + 9, parents=[main])
+        return [*records, record_of("9", SECRET, SECRET, opened + 5, fix, [PLANTED])]
+    if kind == INSIDE:
+        # between opening and fix, and undone: the version holds both commits and the same files, only clocks tell
+        asked = next(record for record in records if record["description"] == description)
+        version = git.git("rev-parse", f"{asked['fix_commit']}~1")
+        before = git.git("show", f"{version}:{PLANTED}") + "\n"
+        fix = git.commit({PLANTED: text, INNER: "class Inner { }"}, SECRET, when=opened + 100, parents=[version])
+        undone = git.commit({PLANTED: before, INNER: None}, SECRET, when=opened + 200, parents=[fix])
+        assert git.git("rev-parse", f"{undone}^{{tree}}") == git.git("rev-parse", f"{version}^{{tree}}")
+        [path] = asked["fixed"]
+        again = git.commit({path: source("Parser", ["int again;"])}, "Fix", when=opened + DAY, parents=[undone])
+        own = [record | {"fix_commit": again} if record is asked else record for record in records]
+        return [*own, record_of("9", SECRET, description, opened - 9, fix, [PLANTED])]
+    assert kind == "side branch with an early clock"
+    side = git.commit({PLANTED: text, INNER: "class Inner { }"}, SECRET, when=opened - 5 * DAY, parents=[git.made[2]])
+    git.commit({}, "Merge", when=opened + 199 * DAY, parents=[main, side])
+    return [*records, record_of("9", SECRET, SECRET, opened - 6 * DAY, side, [PLANTED])]

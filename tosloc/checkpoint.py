@@ -16,15 +16,12 @@ from tosloc.arrays import Arrays, load_arrays, pack_words, prefixed, save_arrays
 from tosloc.calibration import HIGHEST, LOWEST
 from tosloc.code.languages import analyser
 from tosloc.errors import CheckpointError
-from tosloc.index.context import VersionIndex
 from tosloc.index.documents import Documents
-from tosloc.index.history_index import HistoryIndex
 from tosloc.index.repository import PreparedVersion, check_version
 from tosloc.io import parse_json, read_plain, write_text
 from tosloc.rank import features
 from tosloc.rank.lambdamart import HeadRanker, Trees
 from tosloc.rank.stage_one import StageOne
-from tosloc.records import Snapshot
 from tosloc.rerank.base import RERANKERS, reranker_class
 
 if TYPE_CHECKING:
@@ -40,8 +37,8 @@ _RANKER_FILE: Final = "ranker.npz"
 LEARNED_ON: Final = "learned on"
 """Key of shipped weights under which stands what taught them."""
 _REPORTS_FILE: Final = "reports.npz"
-_VERSION_FILE: Final = "version.npz"
-FILES: Final = (WEIGHTS_FILE, _RANKER_FILE, _REPORTS_FILE, _VERSION_FILE)
+VERSION_FILE: Final = "version.npz"
+FILES: Final = (WEIGHTS_FILE, _RANKER_FILE, _REPORTS_FILE, VERSION_FILE)
 
 
 def checkpoint_folder(folder: str | Path) -> Path:
@@ -151,16 +148,11 @@ def read_known_reports(folder: Path) -> tuple[Documents, Sequence[str]] | None:
         return Documents.from_arrays(under("reports", arrays), len(paths)), paths
 
 
-def write_version(folder: Path, snapshot: Snapshot, index: VersionIndex, history: HistoryIndex) -> None:
-    """Write a version with its facts and history, to localize in without a repository."""
-    save_arrays(folder / _VERSION_FILE, PreparedVersion(snapshot, index, history).to_arrays())
-
-
 def read_version(folder: Path) -> PreparedVersion | None:
-    """The version that ``write_version`` wrote, if it did. Raises CheckpointError for a damaged file."""
-    if not (folder / _VERSION_FILE).exists():
+    """The version that a checkpoint carries, to localize in without a repository. Raises CheckpointError."""
+    if not (folder / VERSION_FILE).exists():
         return None
-    with _arrays_of(folder / _VERSION_FILE) as arrays:
+    with _arrays_of(folder / VERSION_FILE) as arrays:
         check_version(arrays)
         return PreparedVersion.from_arrays(arrays)
 

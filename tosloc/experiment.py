@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import tosloc
+from tosloc.arrays import save_arrays
 from tosloc.calibration import TEMPERATURE
 from tosloc.checkpoint import write_record
 from tosloc.code.languages import analyser
@@ -33,7 +34,7 @@ from tosloc.io import parse_json, read_plain, remove_unfinished
 from tosloc.localization import LabelledCandidates, texts_of
 from tosloc.localizer import Localizer
 from tosloc.rank.extract import Extraction, tasks_of
-from tosloc.rank.feature_tables import WORK, FeatureTable
+from tosloc.rank.feature_tables import HISTORY_FILE, WORK, FeatureTable
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import Case, Progress, Ranking, Snapshot, silent
 from tosloc.reports.labelled import Dataset, Splits, attributes_of, chronological, load_dataset, settled
@@ -127,10 +128,10 @@ class ExperimentContext:
 
     def extraction(self, folder: Path, names: Sequence[str]) -> Extraction:
         """A place for feature tables, with the history that its workers read."""
-        indexed = self.indexed
-        made = Extraction(folder, self.repo.path, indexed.store_path, indexed.suffixes, names, lizard=indexed.lizard)
-        made.write_history(self.history_index, self.repo.path_names)
-        return made
+        indexed, history = self.indexed, folder / HISTORY_FILE
+        save_arrays(history, self.history_index.to_arrays(self.repo.path_names.names))
+        of_history, where = fingerprint(history), (folder, self.repo.path, indexed.store_path)
+        return Extraction(*where, indexed.suffixes, names, of_history, lizard=indexed.lizard)
 
     def provenance(self) -> dict[str, Any]:
         """Where a result comes from."""

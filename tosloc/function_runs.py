@@ -62,7 +62,14 @@ def write_function_runs(
         names = [f"{path}::{name}" for path, found in by_path.items() for name in found.names]
         attributes = attributes_of(report, case.fixed)
         judgements.append(Judgement(report.id, fixed, listed, len(set(names)), case.version, attributes))
-        ours.append(_our_ranking(case, run.ranking(report.id), version, facts))
+        files = run.ranking(report.id)
+        of_path, rows = dict(zip(files.paths, files.scores.tolist(), strict=True)), {paths[row]: row for row in facts}
+        head = [rows[path] for path in files.paths if path in rows][:FUNCTION_DEPTH]
+        of_files = np.array([of_path[path] for path in paths])
+        scored = score_functions(Query(report), version, head, of_files, [facts[row] for row in head])
+        in_lines = ((row, sorted(some, key=lambda one: one.start)) for row, some in zip(head, scored, strict=True))
+        found = [(f"{paths[row]}::{function.name}", function.score) for row, some in in_lines for function in some]
+        ours.append(_ranking(report.id, found))
         scores = function_bm25(report, list(facts.values())).tolist()
         bm25.append(_ranking(report.id, zip(names, scores, strict=True)))
     said = {
@@ -76,22 +83,6 @@ def write_function_runs(
     ):
         write_run(folder / name / RUN_FILE, {**header, **said, "ranker": ranker}, rankings)
         write_judgements(folder / name / JUDGEMENTS_FILE, judgements)
-
-
-def _our_ranking(case: Case, files: Ranking, version: VersionIndex, facts: Mapping[int, FunctionFacts]) -> Ranking:
-    """Ranking of the functions of the first files of a ranking of files."""
-    paths = version.text.snapshot.paths
-    of_path = dict(zip(files.paths, files.scores.tolist(), strict=True))
-    rows = {paths[row]: row for row in facts}
-    head = [rows[path] for path in files.paths if path in rows][:FUNCTION_DEPTH]
-    scores = np.array([of_path[path] for path in paths])
-    scored = score_functions(Query(case.report), version, head, scores, [facts[row] for row in head])
-    found = [
-        (f"{paths[row]}::{function.name}", function.score)
-        for row, some in zip(head, scored, strict=True)
-        for function in sorted(some, key=lambda function: function.start)
-    ]
-    return _ranking(case.report.id, found)
 
 
 def _ranking(report: str, functions: Iterable[tuple[str, float]]) -> Ranking:

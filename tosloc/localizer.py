@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from tosloc import checkpoint as stored
 from tosloc.answer import Answer
+from tosloc.arrays import save_arrays
 from tosloc.calibration import UNFITTED
 from tosloc.errors import ToslocError
 from tosloc.git import discovery
 from tosloc.git.repository import Repository
 from tosloc.index.documents import Documents
-from tosloc.index.repository import IndexedRepository
+from tosloc.index.repository import IndexedRepository, PreparedVersion
 from tosloc.localization import Localization, OpenVersion
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import BugReport, Progress, silent
@@ -269,7 +270,8 @@ class Localizer:
             stored.write_known_reports(folder, *self.reports_)
         version, more = self.version_, {}
         if version is not None:
-            stored.write_version(folder, version.snapshot, version.index, version.history)
+            carried = PreparedVersion(version.snapshot, version.index, version.history)
+            save_arrays(folder / stored.VERSION_FILE, carried.to_arrays())
         if self.reranker_ is not None:
             if version is not None and version.reranking is not None:
                 self.reranker_.carry(version.reranking, sorted(set(version.snapshot.blobs)))

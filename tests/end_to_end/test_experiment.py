@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -13,9 +14,12 @@ import pytest
 
 from tests import toy
 from tosloc import experiment, training
+from tosloc.calibration import HIGHEST, LOWEST, UNFITTED, fit_temperature, shares
 from tosloc.cli import main
-from tosloc.errors import CheckpointError, ToslocError
+from tosloc.errors import ToslocError
 from tosloc.evaluate import evaluate_folder, read_run
+from tosloc.evaluate.reliability import judged_answers
+from tosloc.evaluate.run_paths import read_scored
 from tosloc.evaluate.runs import TAUGHT
 from tosloc.git.repository import Repository
 from tosloc.localizer import Localizer
@@ -23,16 +27,11 @@ from tosloc.rank import extract as extraction_module
 from tosloc.rank import features
 from tosloc.rank.feature_tables import StoredFeatureTables
 from tosloc.rank.stage_one import StageOne
-from tosloc.records import BugReport
+from tosloc.records import BugReport, Case
 
 CONFIG = toy.config(0.6, 0.2, ranker=True)
 LATER = datetime.fromtimestamp(toy.START + 100 * toy.DAY, UTC)
 REPORT = BugReport("new", "Violin screen wrong", "openViolin loses a click, see ViolinService", LATER)
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory) -> toy.Toy:
-    return toy.grow(tmp_path_factory.mktemp("toy"), bugs=40)
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +58,33 @@ def test_training_learns(out):
     assert record["splits"] == {"train": 24, "validation": 8, "test": 8}
 
 
+def test_the_temperature_is_fitted_on_validation_and_said(out, tmp_path):
+    validation = read_scored(out, "validation")
+    record = json.loads((out / "checkpoint/weights.json").read_text())
+    fitted = fit_temperature(judged_answers(validation.run, validation.qrels))
+    assert record["temperature"] == pytest.approx(fitted, rel=1e-3)
+    assert read_scored(out, "test").run.header["temperature"] == record["temperature"]
+    answer = Localizer.load(out).localize(BugReport("1", "openParser", "", None), tests=True)
+    expected = shares(np.array([hit.score for hit in answer.hits]), record["temperature"])
+    assert [hit.share for hit in answer.hits] == pytest.approx(expected.tolist(), abs=1e-5)
+    shutil.copytree(out / "checkpoint", tmp_path / "old")
+    (tmp_path / "old/weights.json").write_text(json.dumps(record | {"temperature": None}))
+    assert Localizer.load(tmp_path / "old").temperature == UNFITTED  # where none was fitted
+    assert LOWEST < Localizer.default().temperature < HIGHEST
+
+
+@pytest.mark.parametrize(("fit", "ids"), [("differential_evolution", "568"), ("listwise", "01234568")])
+def test_what_a_fit_looks_at(fit, ids, monkeypatch):
+    """Evolution at the newest reports with a fixed file, and all their files; the other at a sample of wrong ones."""
+    monkeypatch.setattr(training, "EVOLUTION_REPORTS", 3)
+    reports = [BugReport(str(number), "a", "b", LATER) for number in range(9)]
+    fixed = [() if number == 7 else ("A.java",) for number in range(9)]
+    cases = [Case(report, "", "v", n, ("A.java",), fixed[n]) for n, report in enumerate(reports)]
+    chosen, sampled = training.training_cases(toy.config(fit=fit), cases)
+    assert [one.report.id for one in chosen] == list(ids)
+    assert sampled == (training.SAMPLED if fit == "listwise" else 0)
+
+
 @pytest.mark.slow
 def test_stage_one_learns_from_the_newest_reports_without_the_shipped_weights(project, out):
     few = toy.config(0.6, 0.2, ranker=True, train_reports=9)
@@ -70,32 +96,6 @@ def test_stage_one_learns_from_the_newest_reports_without_the_shipped_weights(pr
     train(project, "leaning", toy.config(0.6, 0.2, ranker=True, shipped=True))
     tried = json.loads((project.folder / "leaning/checkpoint/weights.json").read_text())["validation"]["tried"]
     assert any("default" in name for name in tried)
-
-
-def test_every_ranking_holds_every_file(out, project):
-    run = read_run(out / "test/run.jsonl.gz")
-    paths = set(project.git.git("ls-tree", "-r", "--name-only", "main").split("\n"))
-    assert len(run.orders) == 8
-    for ranking in run.rankings():
-        assert set(ranking.paths) == paths
-        assert len(ranking.paths) == len(paths)
-
-
-def test_the_same_command_gives_the_same_bytes(out, project):
-    train(project, "again")
-    for name in ("test/run.jsonl.gz", "validation/run.jsonl.gz", "test/qrels.jsonl", "provenance.json"):
-        assert (project.folder / "again" / name).read_bytes() == (out / name).read_bytes(), name
-    for path in sorted((out / "checkpoint").iterdir()):
-        assert (project.folder / "again/checkpoint" / path.name).read_bytes() == path.read_bytes(), path.name
-
-
-def test_ranking_with_the_checkpoint_repeats_the_run(out, project):
-    folder = project.folder / "ranked"
-    experiment.rank_reports(out / "checkpoint", project.git.path, project.reports(), folder, "test", project.store)
-    expected, got = read_run(out / "test/run.jsonl.gz"), read_run(folder / "test/run.jsonl.gz")
-    assert list(got.rankings()) == list(expected.rankings())
-    assert evaluate_folder(folder, "test").summary() == evaluate_folder(out, "test").summary()
-    assert TAUGHT not in got.header
 
 
 def test_a_run_of_all_reports_says_how_many_taught_the_checkpoint(out, project, tmp_path, capsys):
@@ -111,23 +111,6 @@ def test_a_run_of_all_reports_says_how_many_taught_the_checkpoint(out, project, 
         assert TAUGHT not in read_run(tmp_path / run / "run.jsonl.gz").header
 
 
-def test_localizing_with_and_without_the_repository(out, project):
-    carried = Localizer.load(out).localization(REPORT)
-    assert carried.ranking.paths[0] == toy.path_of("Violin")
-    newest = project.git.made[-2]  # before the last fix
-    with Repository(project.git.path) as repo:
-        asked = toy.ask(Localizer.load(out / "checkpoint"), REPORT, repo, newest, project.store)
-        assert asked.ranking == carried.ranking
-        # what a commit says of itself is read from the repository
-        assert [toy.pointers(hit) for hit in asked.top(5)] == [toy.pointers(hit) for hit in carried.top(5)]
-        head = toy.ask(Localizer.load(out), REPORT, repo, store=project.store)
-        assert head.ranking.paths[0] == toy.path_of("Violin")
-    top = carried.top(3)
-    assert [hit.rank for hit in top] == [1, 2, 3]
-    assert [hit.path for hit in top] == list(carried.ranking.paths[:3])
-    assert "Violin" in " ".join(reason.text for reason in top[0].why)
-
-
 def test_saving_and_loading_change_nothing(out, project, tmp_path):
     first = Localizer.load(out)
     first.save(tmp_path / "copy")
@@ -137,6 +120,9 @@ def test_saving_and_loading_change_nothing(out, project, tmp_path):
     second = Localizer.load(tmp_path / "copy")
     assert second.stage_one.weights.tolist() == first.stage_one.weights.tolist()
     assert second.localization(REPORT).ranking == first.localization(REPORT).ranking
+    answer = second.localization(BugReport("r", "xyzzy", "", LATER))
+    assert any("no word of the report" in note for note in answer.notes)
+    assert len(answer.ranking) == len(answer.version.snapshot)
 
 
 def test_weights_alone_serve_any_repository(project):
@@ -148,12 +134,6 @@ def test_weights_alone_serve_any_repository(project):
     assert answer.ranking.paths[0] == toy.path_of("Violin")
     assert len(answer.stage_one.context.history.reports.documents) == 40
     assert answer.notes == ()
-
-
-def test_no_known_word_is_said_and_still_ranked(out, project):
-    answer = Localizer.load(out).localization(BugReport("r", "xyzzy", "", LATER))
-    assert any("no word of the report" in note for note in answer.notes)
-    assert len(answer.ranking) == len(project.git.git("ls-tree", "-r", "--name-only", "main").split("\n"))
 
 
 def test_interrupted_training_goes_on(out, project, monkeypatch):
@@ -178,7 +158,13 @@ def test_interrupted_training_goes_on(out, project, monkeypatch):
     train(project, "stopped")
     assert len(made) == len(set(made)) == 5  # 24 + 8 + 8 reports
     assert kept < set(made)
-    assert (folder / "test/run.jsonl.gz").read_bytes() == (out / "test/run.jsonl.gz").read_bytes()
+    for path in (
+        *out.glob("*/*.gz"),
+        *out.glob("*/qrels.jsonl"),
+        out / "provenance.json",
+        *(out / "checkpoint").iterdir(),
+    ):
+        assert (folder / path.relative_to(out)).read_bytes() == path.read_bytes(), path
 
 
 def test_a_folder_with_other_things_is_refused(project, tmp_path, monkeypatch, capsys):
@@ -224,30 +210,15 @@ def test_the_same_command_again_finds_its_own_folder(out, project, tmp_path):
 
 def test_the_paper_s_configuration(project):
     config = toy.config(0.6, 0.2, method="paper", fit="differential_evolution")
-    localizer = train(project, "paper", config, carry=False)
+    localizer = train(project, "paper", config, carry=False, keep_features=True)
     assert localizer.stage_one.features == ("text", "trace", "history", "complexity")
     assert ((localizer.stage_one.weights >= 0) & (localizer.stage_one.weights <= 1)).all()
     assert evaluate_folder(project.folder / "paper", "test").mrr > 0.4
     with pytest.raises(ToslocError, match="carries no version"):
         Localizer.load(project.folder / "paper").localization(REPORT)
-
-
-def test_what_is_damaged_is_said(out, tmp_path):
-    with pytest.raises(CheckpointError, match="no checkpoint"):
-        Localizer.load(tmp_path)
-    for name, content, words in (
-        ("weights.json", b"{}", "no weights"),
-        ("weights.json", b"{", "cannot be read"),
-        ("weights.json", b'{"weights": {"magic": 1.0}}', "does not know"),
-        ("version.npz", b"PK", "damaged"),
-        ("reports.npz", b"", "damaged"),
-        ("provenance.json", b"[]", "not a JSON object"),
-    ):
-        folder = tmp_path / f"broken {name} {len(content)}"
-        shutil.copytree(out / "checkpoint", folder)
-        (folder / name).write_bytes(content)
-        with pytest.raises(CheckpointError, match=words):
-            Localizer.load(folder).localization(REPORT)
+    kept = StoredFeatureTables.read(project.folder / "paper")
+    assert kept.features == localizer.stage_one.features
+    assert [len(list(kept.tables(part))) for part in ("train", "validation", "test")] == [24, 8, 8]
 
 
 def test_no_training_report_has_a_fixed_file(project, tmp_path):
@@ -255,3 +226,57 @@ def test_no_training_report_has_a_fixed_file(project, tmp_path):
     reports = project.reports("gone.jsonl", records)
     with pytest.raises(ToslocError, match="no training report has a fixed file"):
         training.train(CONFIG, project.git.path, reports, tmp_path / "out", project.store)
+
+
+# Clones that lack something
+
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def command(project: toy.Toy, tmp_path: Path) -> list[str]:
+    """Localizing with hand-written weights; the repository is still to be named."""
+    localizer = Localizer(toy.config())
+    weights = [5.0 if name == "mention" else 1.0 for name in features.NAMES]  # a file without text has its name alone
+    localizer.stage_one_ = StageOne(features.NAMES, np.array(weights))
+    localizer.save(tmp_path / "checkpoint")
+    (tmp_path / "bug.md").write_text("Cookie lost\n\nopenCookie loses a click, see CookieService\n")
+    named = ["localize", "--checkpoint", str(tmp_path / "checkpoint"), "--report", str(tmp_path / "bug.md")]
+    return [*named, "--opened", "2030-01-01", "--store", str(tmp_path / "facts"), "--top", "99", "--json", "--repo"]
+
+
+def answered(command: list[str], repo: Path, capsys: Capture) -> tuple[list[str], str]:
+    assert main([*command, str(repo)]) == 0
+    printed = capsys.readouterr()
+    return [hit["path"] for hit in json.loads(printed.out)["hits"]], printed.err
+
+
+def test_missing_blobs(project: toy.Toy, command: list[str], tmp_path: Path, capsys: Capture) -> None:
+    clone = cloned(project, tmp_path, "--bare")
+    pack = next((clone / "objects/pack").glob("*.pack")).rename(tmp_path / "all.pack")
+    for left in (clone / "objects/pack").iterdir():
+        left.unlink()
+    subprocess.run(["git", "-C", str(clone), "unpack-objects", "-q"], input=pack.read_bytes(), check=True)
+    whole, said = answered(command, project.git.path, capsys)
+    assert said == ""
+    for theme in ("Cookie", "Parser"):
+        blob = project.git.git("rev-parse", f"main:{toy.path_of(theme)}")
+        (clone / "objects" / blob[:2] / blob[2:]).unlink()
+    command[command.index(str(tmp_path / "facts"))] = str(tmp_path / "other")
+    paths, said = answered(command, clone, capsys)
+    assert said == "tosloc: 2 files could not be read from the repository; they are ranked by their paths alone\n"
+    assert (paths[0], sorted(paths)) == (toy.path_of("Cookie"), sorted(whole))
+
+
+def test_a_shallow_clone(project: toy.Toy, command: list[str], tmp_path: Path, capsys: Capture) -> None:
+    whole, _ = answered(command, project.git.path, capsys)
+    paths, said = answered(command, cloned(project, tmp_path, "--depth", "1"), capsys)
+    assert (paths[0], sorted(paths)) == (toy.path_of("Cookie"), sorted(whole))
+    assert all(line.startswith("tosloc: ") for line in said.splitlines())
+
+
+def cloned(project: toy.Toy, folder: Path, *options: str) -> Path:
+    url = f"file://{project.git.path}"
+    subprocess.run(["git", "clone", "-q", "--branch", "main", *options, url, str(folder / "clone")], check=True)
+    return folder / "clone"

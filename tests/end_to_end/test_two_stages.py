@@ -1,13 +1,16 @@
-"""Both stages from a repository to answers, with an encoder of random weights that learns what it can."""
+"""Both stages from a repository to answers: by term vectors, and by an encoder of random weights."""
 
 from __future__ import annotations
 
 import json
 import math
 import shutil
-from collections.abc import Mapping
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,182 +19,300 @@ import pytest
 import torch
 
 from tests import toy
-from tests.rerank.encoder.epochs import Epochs
-from tests.rerank.encoder.tiny import write_encoder
+from tests.rerank.encoder.tiny import Epochs, write_encoder
 from tosloc import experiment, training
+from tosloc.cli import main
 from tosloc.config import Config
 from tosloc.evaluate import evaluate_folder, read_run
 from tosloc.git.repository import Repository
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport, Progress, silent
-from tosloc.reports.labelled import load_dataset
 from tosloc.rerank.encoder.scoring import RerankingModel
+from tosloc.rerank.terms import reranker
+from tosloc.rerank.terms import training as terms_training
 
 torch.set_num_threads(1)  # as in the tests of stage two
 LATER = datetime.fromtimestamp(toy.START + 100 * toy.DAY, UTC)
 REPORT = BugReport("new", "Violin screen wrong", "openViolin loses a click, see ViolinService", LATER)
-RECORD = "encoder/encoder.json"
+HEAD = 12
 WORDS = [word for theme in toy.THEMES for word in (theme, theme.lower(), f"open{theme}", f"{theme}Service")]
+LEARNED = {"terms": "vectors.safetensors", "encoder": "head.safetensors"}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small() -> Iterator[None]:
+    """Few candidates, so that there are files beyond, and as many steps as a small project needs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reranker.TermReranker, "depth", HEAD)
+        patch.setattr(terms_training, "_REPORTS", 4)
+        yield
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory) -> toy.Toy:
-    return toy.grow(tmp_path_factory.mktemp("toy"), bugs=40)
-
-
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory) -> Path:
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_encoder(tmp_path_factory.mktemp("tiny") / "encoder", words=WORDS)
 
 
-def config(encoder: Path, training: Mapping[str, Any] | None = None, **second: Any) -> Config:
-    two = {
-        "code_encoder": str(encoder),
-        "chunks": 2,
-        "chunk_tokens": 16,
-        "report_tokens": 16,
-        "candidates": 8,
-        **second,
-        "training": {"epochs": 3, "pairs": 16, **(training or {})},
-    }
-    return Config.of(toy.config(0.6, 0.2).as_dict() | {"stage_two": two}, "toy")
+def config(two: Mapping[str, Any], **stage_one: Any) -> Config:
+    # a first stage that hears few words, so that there is something to add
+    values = toy.config(0.6, 0.2, **{"features": ["popularity", "near_reports"], **stage_one}).as_dict()
+    return Config.of(values | {"stage_two": two}, "toy")
 
 
-def train(project: toy.Toy, name: str, settings: Config, progress: Progress = silent) -> Localizer:
-    return training.train(settings, project.git.path, project.reports(), project.folder / name, project.store, progress)
+def by_encoder(encoder: Path, **learning: Any) -> dict[str, Any]:
+    sizes = {"chunks": 2, "chunk_tokens": 16, "report_tokens": 16, "candidates": HEAD}
+    return {"code_encoder": str(encoder), **sizes, "training": {"epochs": 3, "pairs": 16, **learning}}
+
+
+def settings_of(kind: str, encoder: Path) -> Config:
+    return config({"reranker": "terms"} if kind == "terms" else by_encoder(encoder))
+
+
+def train(
+    project: toy.Toy,
+    name: str,
+    settings: Config,
+    records: Sequence[Mapping[str, Any]] | None = None,
+    progress: Progress = silent,
+    **options: Any,
+) -> Path:
+    out = project.folder / name
+    reports = project.reports(f"{name}.jsonl" if records else "reports.jsonl", records)
+    training.train(settings, project.git.path, reports, out, project.store, progress, **options)
+    return out
 
 
 @pytest.fixture(scope="module")
-def out(project, encoder) -> Path:
-    train(project, "out", config(encoder))
-    return project.folder / "out"
+def trained(project: toy.Toy, encoder: Path) -> Callable[[str], Path]:
+    """Function (reranker) -> where it was trained."""
+    return cache(lambda kind: train(project, f"out {kind}", settings_of(kind, encoder)))
 
 
-HEAD = "checkpoint/encoder/head.safetensors"
+@pytest.fixture(scope="module", params=LEARNED)
+def kind(request: pytest.FixtureRequest) -> str:
+    """Each reranker."""
+    return str(request.param)
 
 
-def weighing(checkpoint: Path, out: Path, **changes: Any) -> Path:
-    """A copy of a training's checkpoint with other values in its record, such as another ``weight``."""
-    shutil.copytree(out / "checkpoint", checkpoint)
-    record = json.loads((checkpoint / RECORD).read_text())
-    (checkpoint / RECORD).write_text(json.dumps(record | changes))
-    return checkpoint
+@pytest.fixture(scope="module")
+def out(trained: Callable[[str], Path], kind: str) -> Path:
+    return trained(kind)
 
 
-def test_validation_never_loses_and_is_what_was_chosen_by(out):
-    record = json.loads((out / "checkpoint/encoder/encoder.json").read_text())
-    both, first = evaluate_folder(out, "validation"), evaluate_folder(out / "stage_one", "validation")
-    chosen = "stage one" if record["weight"] == 0 else f"encoder x {record['weight']:g}"
-    assert record["validation"][chosen] == pytest.approx([both.mrr, both.map])
-    assert record["validation"]["stage one"] == pytest.approx([first.mrr, first.map])
-    assert both.mrr + both.map >= first.mrr + first.map - 1e-9
+def record_of(out: Path, kind: str) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads((out / f"checkpoint/{kind}/{kind}.json").read_text())
+    return record
 
 
-def test_what_is_tested_teaches_nothing(out, project, encoder):
-    """Other texts and other fixed files of the test reports leave what was learned, and the choice, as they are."""
-    other = [
-        record if number < 32 else record | {"summary": "Falcon harbor", "fixed": [toy.path_of("Falcon")]}
+def changed(folder: Path, out: Path, kind: str, **changes: Any) -> Path:
+    """A copy of a training's checkpoint with other values in its reranker's record, such as another ``weight``."""
+    shutil.copytree(out / "checkpoint", folder / "checkpoint")
+    record = record_of(folder, kind) | changes
+    (folder / f"checkpoint/{kind}/{kind}.json").write_text(json.dumps(record))
+    return folder / "checkpoint"
+
+
+def alone(checkpoint: Path) -> Localizer:
+    """The same with stage one alone."""
+    made = Localizer.load(checkpoint)
+    assert made.version_ is not None
+    made.version_.reranking = None
+    return made
+
+
+def test_validation_says_what_its_ranking_gives_and_only_the_head_moves(out: Path, kind: str) -> None:
+    record, moved = record_of(out, kind), 0
+    for split in ("validation", "test"):
+        both, first = (read_run(folder / split / "run.jsonl.gz") for folder in (out, out / "stage_one"))
+        assert both.orders.keys() == first.orders.keys()
+        for report in both.orders:
+            new, old = both.ranking(report).paths, first.ranking(report).paths
+            assert sorted(new) == sorted(old)
+            assert new[HEAD:] == old[HEAD:]
+            moved += new != old
+    judged, before = evaluate_folder(out, "validation"), evaluate_folder(out / "stage_one", "validation")
+    name = f"{'weight' if kind == 'terms' else 'encoder x'} {record['weight']:g}" if record["weight"] else "stage one"
+    assert record["validation"][name] == pytest.approx([judged.mrr, judged.map])
+    assert record["validation"]["stage one"] == pytest.approx([before.mrr, before.map])
+    assert judged.mrr + judged.map >= before.mrr + before.map - 1e-9
+    if kind == "terms":  # words help a stage that hears none
+        assert moved > 8
+        tested, before = evaluate_folder(out, "test"), evaluate_folder(out / "stage_one", "test")
+        assert tested.mrr + tested.map > before.mrr + before.map
+
+
+def relabelled(project: toy.Toy, first: int, last: int) -> list[dict[str, Any]]:
+    """The project's records, some of them with other labels, and all but the first of these with other texts."""
+    other = {"fixed": [toy.path_of("Falcon")]}
+    return [
+        record | other | ({"summary": "Falcon harbor"} if number > first else {}) if first <= number < last else record
         for number, record in enumerate(project.records)
     ]
-    folder = project.folder / "other"
-    training.train(config(encoder), project.git.path, project.reports("other.jsonl", other), folder, project.store)
-    assert (folder / "test/qrels.jsonl").read_bytes() != (out / "test/qrels.jsonl").read_bytes()
-    for name in (HEAD, "checkpoint/encoder/encoder.json"):
-        assert (folder / name).read_bytes() == (out / name).read_bytes()
 
 
-def test_a_file_that_moved_says_nothing_that_nobody_can_check(out, tmp_path):
-    both = Localizer.load(weighing(tmp_path / "c", out, weight=math.inf))
-    moved = {hit.path: hit for hit in both.localization(REPORT).top(8)}
-    both.version_.reranking = None
-    places = {hit.path: hit.rank for hit in both.localization(REPORT).top(8)}
+def test_what_is_tested_teaches_nothing(out: Path, kind: str, encoder: Path, project: toy.Toy) -> None:
+    other = train(project, f"other {kind}", settings_of(kind, encoder), relabelled(project, 32, 40))
+    assert (other / "test/qrels.jsonl").read_bytes() != (out / "test/qrels.jsonl").read_bytes()
+    for name in (f"checkpoint/{kind}/{LEARNED[kind]}", f"checkpoint/{kind}/{kind}.json"):
+        assert (other / name).read_bytes() == (out / name).read_bytes()
+    mine, theirs = (read_run(folder / "test/run.jsonl.gz") for folder in (out, other))
+    # later ones know the earlier ones' fixes, which are the past by then
+    first = next(iter(mine.orders))
+    assert mine.ranking(first) == theirs.ranking(first)
+
+
+@pytest.mark.slow
+def test_the_labels_of_validation_change_no_vector(trained: Callable[[str], Path], project: toy.Toy) -> None:
+    other = train(project, "labels", config({"reranker": "terms"}), relabelled(project, 24, 26), carry=False)
+    one, two = ((out / "checkpoint/terms/vectors.safetensors").read_bytes() for out in (trained("terms"), other))
+    assert one == two
+
+
+def test_localizing_with_and_without_the_repository_and_what_is_said(
+    out: Path, kind: str, project: toy.Toy, tmp_path: Path
+) -> None:
+    checkpoint = changed(tmp_path, out, kind, weight=9.0)
+    carried, before = Localizer.load(checkpoint).localization(REPORT), alone(checkpoint).localization(REPORT)
+    with Repository(project.git.path) as repo:
+        asked = toy.ask(Localizer.load(checkpoint), REPORT, repo, project.git.made[-2], project.store)
+    assert asked.ranking == carried.ranking
+    assert carried.ranking.paths[HEAD:] == before.ranking.paths[HEAD:]
+    assert carried.ranking.paths[:HEAD] != before.ranking.paths[:HEAD]
+    moved, places = {hit.path: hit for hit in carried.top(HEAD)}, {hit.path: hit.rank for hit in before.top(HEAD)}
     assert places.keys() == moved.keys()
-    assert any(hit.rank != places[path] for path, hit in moved.items())
-    assert not any(reason.kind == "terms" for hit in moved.values() for reason in hit.why)
+    told = {path: [r.text for r in hit.why if r.kind == "terms"] for path, hit in moved.items()}
+    said = {path: texts[0] for path, texts in told.items() if texts}
+    assert bool(said) == (kind == "terms")  # an encoder says nothing that nobody can check
+    assert all(moved[path].rank < places[path] for path in said)
+    assert all(text.startswith("read again by its words: up from place ") and "(" in text for text in said.values())
+    assert kind == "encoder" or any("iolin" in text for text in said.values())
+
+
+def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(
+    out: Path, kind: str, project: toy.Toy, tmp_path: Path
+) -> None:
+    """What learned from a later fix must not rank the report: it keeps stage one's order, and others do not."""
+    opened = {record["id"]: datetime.fromisoformat(record["opened"]).timestamp() for record in project.records}
+    middle = int(opened[project.records[36]["id"]])
+    whole = changed(tmp_path / "whole", out, kind, weight=9.0)
+    late = changed(tmp_path / "late", out, kind, weight=9.0, trained_until=middle)
+    runs = []
+    for checkpoint, name in ((whole, "both"), (late, "ranked")):
+        experiment.rank_reports(checkpoint, project.git.path, project.reports(), tmp_path / name, "test", project.store)
+        runs.append(read_run(tmp_path / name / "test/run.jsonl.gz"))
+    both, again, first, moved = *runs, read_run(out / "stage_one/test/run.jsonl.gz"), 0
+    for report in again.orders:
+        wanted = both if opened[report] >= middle else first
+        assert again.ranking(report).paths == wanted.ranking(report).paths
+        moved += both.ranking(report).paths != first.ranking(report).paths and wanted is first
+    assert moved  # else the rule would not be seen
+    early = replace(REPORT, opened=datetime.fromtimestamp(middle - 1, UTC))
+    answer = Localizer.load(late).localization(early)
+    assert answer.reranked is None
+    assert not any(reason.kind == "terms" for hit in answer.top(99) for reason in hit.why)
+    assert answer.ranking == alone(late).localization(early).ranking
+
+
+def test_ranking_with_the_checkpoint_repeats_the_run(out: Path, project: toy.Toy, tmp_path: Path) -> None:
+    experiment.rank_reports(out / "checkpoint", project.git.path, project.reports(), tmp_path, "test", project.store)
+    again, run = (read_run(folder / "test/run.jsonl.gz") for folder in (tmp_path, out))
+    assert list(again.rankings()) == list(run.rankings())
+
+
+@pytest.mark.slow
+def test_learning_on_a_kept_run_is_what_training_does(
+    trained: Callable[[str], Path], project: toy.Toy, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, kept = trained("terms"), train(project, "kept", config({}), keep_features=True)
+    assert not (kept / "stage_one").exists()
+    settings, added = tmp_path / "terms.toml", tmp_path / "added"
+    settings.write_text('[run]\njobs = 1\n[stage_two]\nreranker = "terms"\n')
+    where = ["--repo", str(project.git.path), "--store", str(project.store)]
+    command = ["train", str(settings), *where, "--stage-one", str(kept), "--out", str(added), "--reports"]
+    assert main([*command, str(project.reports())]) == 0
+    assert "validation" in capsys.readouterr().out
+    for name in ("validation", "test", "stage_one/test"):
+        one, other = (read_run(folder / name / "run.jsonl.gz") for folder in (added, out))
+        assert list(one.rankings()) == list(other.rankings()), name
+    assert record_of(added, "terms") == record_of(out, "terms")
+    assert Localizer.load(added).config == config({"reranker": "terms"})
+    # what is kept of stage one is left as it was
+    assert not (kept / "work" / "reranker").exists()
+    assert Localizer.load(kept).reranker_ is None
+    fewer = project.reports("fewer.jsonl", project.records[:-1])
+    assert main([*command, str(fewer)]) == 2
+    assert "was trained on other reports" in capsys.readouterr().err
+    settings.write_text("[run]\njobs = 1\n")
+    assert main([*command, str(project.reports())]) == 2
+    assert "--stage-one: no second stage is configured" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_answering_by_terms_loads_no_torch(trained: Callable[[str], Path]) -> None:
+    code = (
+        "import sys; from datetime import UTC, datetime; from tosloc.localizer import Localizer;"
+        "from tosloc.records import BugReport; report = BugReport('n', 'Violin', 'openViolin', datetime.now(UTC));"
+        f"answer = Localizer.load({str(trained('terms'))!r}).localization(report); answer.top(5);"
+        "assert answer.reranked is not None; assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# The encoder
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("learns", ["report", "both"])
-def test_encoders_learn_too(project, encoder, learns):
-    settings = config(encoder, {"learns": learns, "epochs": 2, "chunks_at_once": 5, "learning_rate": 0.01})
-    learned = train(project, learns, settings)
-    curve = json.loads((project.folder / learns / "checkpoint/encoder/encoder.json").read_text())["validation"]
-    assert all(math.isfinite(value) for pair in curve.values() for value in pair)
-    loaded = Localizer.load(project.folder / learns)
+def test_encoders_learn_too(project: toy.Toy, encoder: Path, learns: str) -> None:
+    two = by_encoder(encoder, learns=learns, epochs=2, chunks_at_once=5, learning_rate=0.01)
+    out = train(project, learns, config(two))
+    assert all(math.isfinite(value) for pair in record_of(out, "encoder")["validation"].values() for value in pair)
     # the encoder that learned lies in the checkpoint; the one it began from may go
     own = "report" if learns == "report" else "code"
-    assert (project.folder / learns / "checkpoint/encoder" / own / "model.safetensors").is_file()
-    assert loaded.localization(REPORT).ranking.paths == learned.localization(REPORT).ranking.paths
+    assert (out / "checkpoint/encoder" / own / "model.safetensors").is_file()
+    assert len(Localizer.load(out).localization(REPORT).ranking) == 28
 
 
-def test_a_killed_training_goes_on_to_the_same_end(out, project, encoder):
+def test_a_killed_training_goes_on_to_the_same_end(
+    trained: Callable[[str], Path], project: toy.Toy, encoder: Path
+) -> None:
+    settings = settings_of("encoder", encoder)
     with pytest.raises(KeyboardInterrupt):
-        train(project, "killed", config(encoder), Epochs(interrupted=1))
+        train(project, "killed", settings, progress=Epochs(interrupted=1))
     rest = Epochs()
-    train(project, "killed", config(encoder), rest)
+    killed = train(project, "killed", settings, progress=rest)
     assert rest.begun == [1, 2]
-    for name in ("test/run.jsonl.gz", HEAD):
-        assert (project.folder / "killed" / name).read_bytes() == (out / name).read_bytes(), name
+    for name in ("test/run.jsonl.gz", "checkpoint/encoder/head.safetensors"):
+        assert (killed / name).read_bytes() == (trained("encoder") / name).read_bytes(), name
 
 
-def test_a_perfect_encoder_is_believed(project, encoder, monkeypatch):
+def test_a_perfect_encoder_is_believed(project: toy.Toy, encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fixes = {record["id"]: set(record["fixed"]) for record in project.records}  # candidates to score do not tell
 
-    def knowing(model, questions, chunks, trained_until):
+    def knowing(model: Any, questions: Any, chunks: Any, trained_until: float) -> Iterator[np.ndarray]:
         known = [[path in fixes[one.candidates.report.id] for path in one.candidates.paths] for one in questions]
         return (np.where(np.array(fixed), 1.0, -1.0) for fixed in known)
 
     monkeypatch.setattr(RerankingModel, "scores", knowing)
     # a first stage that knows only when a file changed last, and a head that holds every file
-    weak = config(encoder, {"epochs": 0}, candidates=50).as_dict()
-    weak["stage_one"]["features"] = ["recency"]
-    train(project, "knowing", Config.of(weak, "weak"))
-    assert evaluate_folder(project.folder / "knowing", "test").mrr == 1
-    assert evaluate_folder(project.folder / "knowing" / "stage_one", "test").mrr < 0.5
+    two = by_encoder(encoder, epochs=0) | {"candidates": 50}
+    out = train(project, "knowing", config(two, features=["recency"]))
+    assert evaluate_folder(out, "test").mrr == 1
+    assert evaluate_folder(out / "stage_one", "test").mrr < 0.5
 
 
-def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(out, project, tmp_path):
-    """What learned from a later fix must not rank the report, which keeps stage one's order."""
-    record = json.loads((out / "checkpoint" / RECORD).read_text())
-    with Repository(project.git.path) as repo:
-        cases = load_dataset(repo, project.reports(), zone="UTC", suffixes=frozenset({".java"})).cases
-    learned = [case for case in cases if case.fixed][:24]
-    assert record["trained_until"] == max(int(case.fixed_at) for case in learned)
-    tested = read_run(out / "test/run.jsonl.gz").orders
-    later = [case for case in cases if case.report.id in tested]
-    middle = int(later[len(later) // 2].report.opened_seconds)
-    # the encoder's order alone, so that it is seen whom it ranks
-    whole = weighing(tmp_path / "whole/checkpoint", out, weight=math.inf)
-    checkpoint = weighing(tmp_path / "c", out, weight=math.inf, trained_until=middle)
-    for folder, name in ((whole, "both"), (checkpoint, "ranked")):
-        experiment.rank_reports(folder, project.git.path, project.reports(), tmp_path / name, "test", project.store)
-    shutil.copytree(out / "stage_one", tmp_path / "both/stage_one")
-    toy.early_ones_keep_stage_ones_order(tmp_path / "ranked", tmp_path / "both", later, middle)
-    early = replace(REPORT, opened=datetime.fromtimestamp(middle - 1, UTC))
-    localizer = Localizer.load(checkpoint)
-    answer = localizer.localization(early)
-    assert answer.reranked is None
-    localizer.version_.reranking = None
-    assert answer.ranking == localizer.localization(early).ranking
-
-
-def test_what_has_no_weight_reads_nothing(out, project, tmp_path):
-    """Validation wants nothing of it: no file is encoded, and stage one's order stands."""
-    checkpoint = weighing(tmp_path / "c", out, weight=0.0)
-    (checkpoint / "encoder/vectors.safetensors").unlink()
-    localizer = Localizer.load(checkpoint)
+def test_without_weight_or_vectors_stage_one_alone_answers(
+    trained: Callable[[str], Path], project: toy.Toy, tmp_path: Path
+) -> None:
+    """Where validation wants nothing of it, or nothing was carried along: no file is encoded."""
+    expected = alone(trained("encoder")).localization(REPORT).ranking
+    for weight in (0.0, 1.0):
+        checkpoint = changed(tmp_path / f"{weight}", trained("encoder"), "encoder", weight=weight)
+        (checkpoint / "encoder/vectors.safetensors").unlink()
+        assert Localizer.load(checkpoint).localization(REPORT).ranking == expected
     store = tmp_path / "facts.sqlite"
     with Repository(project.git.path) as repo:
+        localizer = Localizer.load(tmp_path / "0.0/checkpoint")
         answer = toy.ask(localizer, REPORT, repo, project.git.made[-2], store)
-    assert answer.reranked is None
+    assert (answer.reranked, answer.ranking) == (None, expected)
     assert not store.with_name(f"{store.stem}.vectors.sqlite").exists()
-    localizer.version_.reranking = None
-    assert answer.ranking == localizer.localization(REPORT).ranking
-
-
-def test_without_its_vectors_stage_one_alone_answers(out, tmp_path):
-    shutil.copytree(out / "checkpoint", tmp_path / "c")
-    (tmp_path / "c/encoder/vectors.safetensors").unlink()
-    whole = Localizer.load(out)
-    whole.version_.reranking = None
-    assert Localizer.load(tmp_path / "c").localization(REPORT).ranking == whole.localization(REPORT).ranking

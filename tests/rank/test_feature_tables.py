@@ -10,28 +10,22 @@ import pytest
 from tests import toy
 from tests.rank.test_fitting import table
 from tosloc.arrays import load_arrays, save_arrays
-from tosloc.errors import CheckpointError
+from tosloc.errors import CheckpointError, ToslocError
 from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
 from tosloc.rank import extract as module
 from tosloc.rank.extract import sampled_table, tasks_of
-from tosloc.rank.feature_tables import FeatureTable, block_bytes, read_block
+from tosloc.rank.feature_tables import FeatureTable, StoredFeatureTables, block_bytes, read_block
 
 NAMES = ("code", "near_reports", "popularity")
 CONFIG = toy.config(0.5, 0.2)
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory) -> toy.Toy:
-    return toy.grow(tmp_path_factory.mktemp("toy"), bugs=12, themes=12)
-
-
-@pytest.fixture(scope="module")
 def experiment(project) -> Iterator[ExperimentContext]:
     with Repository(project.git.path) as repo:
-        made = ExperimentContext.set_up(CONFIG, repo, project.reports(), project.store)
-        yield made
-        made.indexed.close()
+        with ExperimentContext.set_up(CONFIG, repo, project.reports(), project.store) as made:
+            yield made
 
 
 def content(table: FeatureTable):
@@ -68,9 +62,6 @@ def test_kept_rows_stand_for_all_files(number):
     assert sample(guess, fixed, number) == kept
 
 
-# Which files are asked for
-
-
 # Blocks
 
 
@@ -97,18 +88,22 @@ def test_another_history_makes_other_blocks(experiment, project, tmp_path):
     records = [record | {"summary": "ribbon button slow"} for record in project.records[:9]] + project.records[9:]
     with Repository(project.git.path) as repo:
         other = ExperimentContext.set_up(CONFIG, repo, project.reports("other.jsonl", records), project.store)
-        try:
+        with other:
             again = other.extraction(tmp_path / "same", NAMES)
             after = [content(one) for one in again.tables(again.run(tasks, jobs=1))]
             fresh = other.extraction(tmp_path / "fresh", NAMES)
             expected = [content(one) for one in fresh.tables(fresh.run(tasks, jobs=1))]
-        finally:
-            other.indexed.close()
     assert after == expected
     assert after != before
 
 
-# Blocks that are damaged
+@pytest.mark.parametrize("content", [None, "{", "[]", '{"features": []}', '{"features": [], "blocks": 3}'])
+def test_a_folder_that_keeps_nothing(tmp_path, content):
+    (tmp_path / ".tosloc-work").mkdir()
+    if content is not None:
+        (tmp_path / ".tosloc-work/blocks.json").write_text(content)
+    with pytest.raises(ToslocError, match="keeps no feature tables; train it with --keep-features"):
+        StoredFeatureTables.read(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,16 @@ FOUR_THIRDS = math.log(4 / 3)
 """IDF of a word that stands in the one known document: ln(1 + .5 / 1.5)."""
 
 
+FILES = (
+    "docs/conf.py",
+    "shop/__init__.py",
+    "shop/door.py",
+    "shop/key.py",
+    "shop/old/door.py",
+    "third_party/x/door.c",
+)
+
+
 def of(name, context, *shares):
     return features.FEATURES[name].values(context, *shares)
 
@@ -74,12 +84,6 @@ def test_history(make_context):
     )
 
 
-def test_complexity(make_context):
-    context = make_context(("a", "b", "c"), complexity={"a": 3, "b": 9, "c": 6})
-    assert of("complexity", context).tolist() == [0, 1, 0.5]
-    assert of("complexity", make_context(("a", "b"), complexity={"a": 7, "b": 7})).tolist() == [0, 0]
-
-
 # Words of the report in the files: a file a of 2 words, b of 1; every IDF ln(1 + 1.5/1.5) = ln 2
 
 
@@ -92,18 +96,20 @@ def words(make_context):
     return make_context(files, "tree", "node tree")
 
 
-def test_bm25f(words):
+def test_words_in_fields(words):
     tree, node = 1 + math.log(6), 1.0
     code = 1 / (0.6 + 0.4 * 2 / 1.5)
     x, y = code, code + 4 / (0.6 + 0.4 * 1 / 0.5)
     expected = math.log(2) * (tree * 5 * x / (x + 4) + node * 5 * y / (y + 4))
     assert of("bm25f", words) == pytest.approx([expected, 0])
-
-
-def test_code_and_methods(words):
     expected = (1 + math.log(4) + 1) * math.log(2) * bm(1, 2, 1.5, 1.2, 0.4)
     assert of("code", words) == pytest.approx([expected, 0])
     assert of("methods", words) == pytest.approx([math.log(2) * bm(1, 1, 0.5, 1.2, 0.4), 0])
+    assert of("summary", words) == pytest.approx([math.log(2) * bm(1, 2, 1.5, 1.2, 0.3), 0])
+    # tree: 2 of the summary + 1, node: 1; both stand once in a
+    tree = 1 + math.log(3)
+    expected = (tree + node) * math.log(2) * bm(1, 2, 1.5, 1.2, 0.3)
+    assert of("lead", words) == pytest.approx([expected, 0])
 
 
 def test_chunk(make_context):
@@ -112,14 +118,6 @@ def test_chunk(make_context):
     assert of("chunk", context) == pytest.approx([math.log(2) * (1 + math.log(4)), 0])
     other = make_context({"a": {"code": "tree / node node leaf"}, "b": {"code": "leaf"}}, "", "node tree")
     assert of("chunk", other) == pytest.approx([math.log(2) * 1.375, 0])
-
-
-def test_summary_and_lead(words):
-    assert of("summary", words) == pytest.approx([math.log(2) * bm(1, 2, 1.5, 1.2, 0.3), 0])
-    # tree: 2 of the summary + 1, node: 1; both stand once in a
-    tree, node = 1 + math.log(3), 1.0
-    expected = (tree + node) * math.log(2) * bm(1, 2, 1.5, 1.2, 0.3)
-    assert of("lead", words) == pytest.approx([expected, 0])
 
 
 def test_coverage(make_context):
@@ -141,29 +139,23 @@ def test_identifiers(make_context):
 # Words of the report in the paths
 
 
-def test_path_and_folders(make_context):
+def test_words_in_paths(make_context):
     # words of the paths: tree leaf | node; of the folders alone: tree | node. Both IDF ln 2
     context = make_context(("node/x.c", "tree/leaf.c"), "tree", "leaf tree")
     tree, leaf = 1 + math.log(4), 1.0
     assert of("path", context) == pytest.approx([0, (tree + leaf) * math.log(2) * bm(1, 2, 1.5, 1.2, 0.5)])
     assert of("folders", context) == pytest.approx([0, tree * math.log(2)])
-
-
-def test_name_coverage(make_context):
     # names tree node treenode | leaf: all IDF alike; the summary holds one of three
     context = make_context(("x/Leaf.java", "x/TreeNode.java"), "the tree", "leaf node")
     assert of("name_coverage", context) == pytest.approx([0, 1 / 3])
 
 
-def test_mention(make_context):
+def test_mentions_and_their_order(make_context):
     paths = ("x/Display.java", "x/StandardContext.java", "x/leaf.java", "x/max_size.py", "y/StandardContext.java")
     context = make_context(paths, "StandardContext and leaf", "Display, max_size", gone=("x/Shell.java",))
     assert of("mention", context).tolist() == [0.5, 1, 0, 1, 1]
     frames = make_context(paths, "x", "at x.StandardContext.start(StandardContext.java:1)")
     assert of("mention", frames).tolist() == [0, 0, 0, 0, 0]
-
-
-def test_mention_order(make_context):
     paths = ("x/Display.java", "x/StandardContext.java", "x/leaf.java", "y/StandardContext.java", "z/TreeNode.java")
     # Shell is gone and leaf no name: Display is first, StandardContext second
     context = make_context(paths, "Shell and leaf of Display", "StandardContext, Display", gone=("x/Shell.java",))
@@ -179,49 +171,39 @@ TRACE = (
 """A, B, then after the cause C, B; the JDK's own class is no file of the version."""
 
 
-def test_rare_frame(make_context):
+def test_rare_frames_and_those_of_the_cause(make_context):
     # 3 earlier reports: A in two of them, B in one. Rarity ln(5/(df+1)) / ln 5
     reports = [(9, "w", ["x/A.java"], ["x.A", "x.B"]), (8, "w", ["x/A.java"], ["x.A"]), (7, "w", ["x/A.java"])]
     paths = ("x/A.java", "x/B.java", "x/C.java", "x/D.java")
     got = of("rare_frame", make_context(paths, "w", TRACE, reports=reports))
     rare = [math.log(5 / n) / math.log(5) for n in (3, 2, 1)]
     assert got == pytest.approx([rare[0], rare[1] / math.sqrt(2), rare[2] / math.sqrt(3), 0])
-
-
-def test_cause_frame(make_context):
-    context = make_context(("x/A.java", "x/B.java", "x/C.java"), "w", TRACE)
-    assert of("cause_frame", context) == pytest.approx([0, 1 / math.sqrt(2), 1])
-    single = make_context(("x/A.java", "x/B.java"), "w", TRACE.split("Caused")[0])
+    assert of("cause_frame", make_context(paths[:3], "w", TRACE)) == pytest.approx([0, 1 / math.sqrt(2), 1])
+    single = make_context(paths[:2], "w", TRACE.split("Caused")[0])
     assert of("cause_frame", single) == pytest.approx([1, 1 / math.sqrt(2)])
 
 
 # What earlier reports and commit messages say
 
 
-def test_file_documents(make_context):
+def test_documents_of_files(make_context):
     # one commit and one report, both one word, both touched a and a file that is gone: tf 1/sqrt 2, length the same
     touched = [(5, "tree", ["a", "gone"])]
     context = make_context(("a", "b"), "tree", commits=touched, reports=touched, gone=("gone",))
     tf = 1 / math.sqrt(2)
     value = (1 + math.log(3)) * FOUR_THIRDS * tf * 2.2 / (tf + 1.2)
     assert of("file_documents", context) == pytest.approx([2 * value, 0])
-
-
-def test_commit_summary(make_context):
     commits = [(5, "tree node", ["a"])]
     context = make_context(("a", "b"), "tree", "node node", commits=commits, reports=[(5, "tree", ["b"])])
     assert of("commit_summary", context) == pytest.approx([FOUR_THIRDS, 0])
 
 
-def test_near_commits(make_context):
+def test_near_commits_and_reports(make_context):
     # the report is one word: a message of that word alone is at cosine 1, "tree node" with equal IDF at cos 45 degrees
     commits = [(9, "tree node", ["a", "b"]), (8, "leaf", ["c"]), (7, "node", ["c"]), (6, "tree", ["b"])]
     context = make_context(("a", "b", "c"), "tree", commits=commits)
     half = math.sqrt(0.5)
     assert of("near_commits", context) == pytest.approx([half * half, half * half + 1, 0], rel=1e-6)
-
-
-def test_near_reports(make_context):
     reports = [(730, "tree", ["a", "b"]), (365, "tree node", ["b"]), (1, "node", ["c"])]
     got = of("near_reports", make_context(("a", "b", "c"), "tree", reports=reports))
     old = math.exp(-1) / math.sqrt(2)
@@ -229,14 +211,11 @@ def test_near_reports(make_context):
     assert got == pytest.approx([old, old + 0.5 * math.exp(-0.5), 0], rel=1e-6)
 
 
-def test_near_package(make_context):
+def test_packages_of_near_commits_and_reports(make_context):
     commits = [(9, "tree", ["p/a", "p/gone"]), (5, "leaf", ["q/c"])]
     context = make_context(("p/a", "p/b", "q/c"), "tree", commits=commits, gone=("p/gone",))
     # s/k = 1/2 on p/a; the folder p has two files in this version
     assert of("near_package", context) == pytest.approx([0.5 / math.sqrt(2), 0.5 / math.sqrt(2), 0], rel=1e-6)
-
-
-def test_folder_reports(make_context):
     # cosine^2 1 and 1/2; k 2 and 1. Folder p: 1/2 + 1/2 on two files; the message of a commit has no say
     reports = [(730, "tree", ["p/a", "p/gone"]), (365, "tree node", ["p/b"]), (1, "node", ["q/c"])]
     commits = [(3, "tree", ["q/c"])]
@@ -260,52 +239,43 @@ def test_name_documents(make_context):
 # Activity and structure
 
 
-def test_recency_activity_popularity(make_context):
+def test_activity(make_context):
     commits = [(60, "x", ["a"]), (30, "x", ["a", "b"]), (-1, "x", ["c"])]
     context = make_context(("a", "b", "c"), commits=commits)
     assert of("recency", context) == pytest.approx([0.5, 0.5, 0])
-    shared = math.exp(-0.5) / math.sqrt(2)
-    assert of("activity", context) == pytest.approx([math.log1p(math.exp(-1) + shared), math.log1p(shared), 0])
-    assert of("popularity", context) == pytest.approx([math.log1p(1 + math.sqrt(0.5)), math.log1p(math.sqrt(0.5)), 0])
+    for name, days in (("activity", 60), ("year", 365), ("popularity", math.inf)):
+        alone, shared = math.exp(-60 / days), math.exp(-30 / days) / math.sqrt(2)
+        assert of(name, context) == pytest.approx([math.log1p(alone + shared), math.log1p(shared), 0])
 
 
-def test_year(make_context):
-    context = make_context(("a", "b", "c"), commits=[(365, "x", ["a"]), (730, "x", ["a", "b"]), (-1, "x", ["c"])])
-    shared = math.exp(-2) / math.sqrt(2)
-    assert of("year", context) == pytest.approx([math.log1p(math.exp(-1) + shared), math.log1p(shared), 0])
-
-
-def test_length(make_context):
-    context = make_context(("a", "b"))
-    context.version.text.corpus.table.lines[:] = [0, 99]
-    assert of("length", context) == pytest.approx([0, math.log(100)])
-
-
-def test_test(make_context):
+def test_what_a_file_is_like(make_context):
+    context = make_context(("a", "b", "c"), complexity={"a": 3, "b": 9, "c": 6})
+    context.version.text.corpus.table.lines[:] = [0, 99, 9]
+    assert of("complexity", context).tolist() == [0, 1, 0.5]
+    assert of("length", context) == pytest.approx([0, math.log(100), math.log(10)])
+    assert of("complexity", make_context(("a", "b"), complexity={"a": 7, "b": 7})).tolist() == [0, 0]
     assert of("test", make_context(("src/Leaf.java", "src/LeafTest.java", "test/B.java"))).tolist() == [0, 1, 1]
+    assert (
+        of("example", make_context(FILES)).tolist() == of("setup", make_context(FILES)).tolist() == [1, 0, 0, 0, 0, 0]
+    )
+    assert of("vendored", make_context(FILES)).tolist() == [0, 0, 0, 0, 0, 1]
 
 
 # Related files
 
 
-def test_prior():
+def test_the_first_guess_and_what_it_passes_on(make_context):
     # 1 x 1 against -.6 x 1
     got = features.prior({"code": np.array([1.0, 0.0]), "test": np.array([0.0, 1.0])})
     assert got == pytest.approx([1 / (1 + math.exp(-1.6)), 1 / (1 + math.exp(1.6))])
     assert features.prior({"code": np.array([900.0, 1.0])}) == pytest.approx([1, 0])
-
-
-def test_test_counterpart(make_context):
     context = make_context(("src/Bar.java", "src/Foo.java", "test/FooTest.java", "test/TestFoo.java"))
-    got = of("twin", context, np.array([0.1, 0.5, 0.3, 0.1]))
-    assert got.tolist() == [0, 0.3, 0.5, 0.5]
-
-
-def test_folder_share(make_context):
-    context = make_context(("p/a", "p/b", "p/c", "q/d"))
+    assert of("twin", context, np.array([0.1, 0.5, 0.3, 0.1])).tolist() == [0, 0.3, 0.5, 0.5]
     # by the root of the two others; alone in its folder: nothing
-    got = of("folder_share", context, np.array([0.5, 0.2, 0.1, 0.2]))
+    got = of("folder_share", make_context(("p/a", "p/b", "p/c", "q/d")), np.array([0.5, 0.2, 0.1, 0.2]))
     assert got == pytest.approx([0.3 / math.sqrt(2), 0.6 / math.sqrt(2), 0.7 / math.sqrt(2), 0])
+    shares = np.array([0.0, 0.1, 0.5, 0.1, 0.2, 0.1])
+    assert of("namesake", make_context(FILES), shares).tolist() == [0, 0, 0.2, 0, 0.5, 0]
 
 
 def test_co_change(make_context):
@@ -315,98 +285,3 @@ def test_co_change(make_context):
     share = math.sqrt(0.5) / (1 + math.sqrt(0.5))
     got = of("co_change", context, np.array([0.1, 0.2, 0.7]))
     assert got == pytest.approx([0, 0.7 * share, 0.2], abs=1e-6)
-
-
-# Tables
-
-
-def test_scaled():
-    assert features.scaled(np.array([1.0, 4.0, 0.0])).tolist() == [0.25, 1, 0]
-    assert features.scaled(np.array([0.0, 0.0])).tolist() == [0, 0]
-    assert features.scaled(np.zeros(0)).tolist() == []
-
-
-FILES = {
-    "src/Leaf.java": {"code": "leaf tree tree", "comment": "node"},
-    "src/Tree.java": {"code": "tree node", "method": "grow", "type": "tree"},
-    "test/TreeTest.java": {"code": "tree", "type": "treetest"},
-}
-SAID = ("Tree grows too much", "The tree and its node at src.Tree.grow(Tree.java:3)")
-
-
-@pytest.fixture
-def rich(make_context):
-    paths = list(FILES)
-    commits, reports = [(9, "tree grow", paths[1:]), (3, "leaf", paths[:1])], [(7, "tree node", [paths[1]])]
-    return make_context(FILES, *SAID, commits=commits, reports=reports, complexity={paths[1]: 5})
-
-
-def test_what_a_report_and_a_repository_are_like(make_context):
-    files = {"a/Leaf.java": {"code": "leaf"}, "a/Tree.java": {"code": "tree"}, "b/x.py": {"code": "x"}}
-    made = features.columns(
-        make_context(files, "Tree", "of a leaf", [(3, "x", ["b/x.py"])]), [feature.name for feature in features.CONTEXT]
-    )
-    assert made["language_share"].tolist() == [2 / 3, 2 / 3, 1 / 3]
-    numbers = {"files": 3, "known_reports": 0, "known_commits": 1, "report_terms": 2}
-    assert {name: made[name].tolist() for name in numbers} == {name: [math.log1p(n)] * 3 for name, n in numbers.items()}
-
-
-def test_all_columns_are_finite_and_comparable(rich):
-    made = features.columns(rich, features.ALL)
-    assert tuple(made) == features.ALL
-    for name, values in made.items():
-        assert values.shape == (3,)
-        assert np.isfinite(values).all()
-        if features.FEATURES[name].scaled:
-            assert values.max() in (0.0, 1.0)
-    silent = {name for name in features.ALL if not made[name].any()}
-    on_github = {"referenced", "linked", "written_path", "example", "vendored", "setup", "namesake"}
-    more = {"identifiers", "folders", "length", "defined_names", "summary_strings", "message_strings"}
-    assert silent <= on_github | more
-
-
-def test_columns_do_not_depend_on_what_else_is_wanted(rich):
-    made = features.columns(rich, features.ALL)
-    for name in features.ALL:
-        assert features.columns(rich, [name])[name].tolist() == made[name].tolist()
-
-
-def test_no_file_and_no_history(make_context):
-    empty = make_context({}, "tree", "node at x.A.go(A.java:1)")
-    for values in features.columns(empty, features.ALL).values():
-        assert values.tolist() == []
-    fresh = make_context({"a": {"code": "tree"}}, "")
-    for values in features.columns(fresh, features.ALL).values():
-        assert np.isfinite(values).all()
-
-
-def test_what_needs_a_history_says_nothing_without_one(make_context, rich):
-    without = features.columns(make_context(FILES, *SAID, complexity={"src/Tree.java": 5}), features.ALL)
-    with_history = features.columns(rich, features.ALL)
-    of_history = set()
-    for name in set(features.FEATURES) - {"rare_frame", "cause_frame", "rare_bm25f", "rare_chunk"}:
-        if without[name].tolist() != with_history[name].tolist():
-            of_history.add(name)
-            assert not without[name].any() or features.FEATURES[name] in features.RELATED, name
-    assert {"near_reports", "near_commits", "recency", "known_reports", "history"} <= of_history
-
-
-def test_changes_that_a_report_mentions_by_number_or_name(make_context):
-    files = ["src/Leaf.java", "src/Tree.java", "src/View.java"]
-    commits = [
-        (9, "tree", ["src/Tree.java"], ["#8265"]),
-        (8, "leaf", ["src/Leaf.java", "src/View.java"], ["#12"]),
-        (7, "view", ["src/View.java"]),
-    ]
-
-    def referenced(said):
-        return of("referenced", make_context(files, "Grows", said, commits)).round(3).tolist()
-
-    assert referenced("follow-up to #8265") == [0, 1, 0]
-    assert referenced("see https://example.org/a/b/pull/12") == [0.707, 0, 0.707]
-    assert referenced("nothing, only 8265 trees") == [0, 0, 0]
-
-
-def test_commits_are_known_by_the_beginning_of_their_names(make_context):
-    context = make_context(["a.c"], "Broken since 0abc1234", "not 1234567, deadbeef or 0abc12345")
-    assert context.query.commit_names == ("0abc1234", "0abc12345")

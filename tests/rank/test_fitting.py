@@ -68,41 +68,28 @@ def test_choose_the_simplest_within_the_margin(tried, taken):
     assert choose(tried) == taken
 
 
-def test_own_weights_win_where_the_shipped_mislead(monkeypatch):
-    shipped = StageOne(NAMES, np.array([-5.0, 5.0]))
-    validation = reports(20, 2)
+def test_own_and_shipped_weights_win_where_the_others_mislead(monkeypatch):
     calls = []
 
-    def again():
+    def validation():
         calls.append(1)
-        return iter(validation)
+        return iter(reports(20, 2))
 
     monkeypatch.setattr(fitting, "SHRINK", 0.0)
-    stage, choice = fit_stage_one(settings(), NAMES, ranking_lists(iter(reports(60, 1))), again, shipped)
+    train = ranking_lists(iter(reports(60, 1)))
+    stage, choice = fit_stage_one(settings(), NAMES, train, validation, StageOne(NAMES, np.array([-5.0, 5.0])))
     assert choice.taken == "own weights"
     assert stage.weights[0] > 5 * abs(stage.weights[1])
-    assert choice.tried["own weights"][0] > 0.9
-    assert choice.tried["default weights"][0] < 0.3
-    assert set(choice.tried) == {"own weights", "default weights", "mean of both"}
-    assert calls == [1]
-
-
-def test_shipped_weights_win_where_training_misleads():
-    shipped = StageOne(NAMES, np.array([5.0, 0.0]))
-    wrong = [table(one.report, one.rows[:, ::-1], one.fixed) for one in reports(60, 1)]
-    stage, choice = fit_stage_one(settings(), NAMES, ranking_lists(iter(wrong)), lambda: reports(20, 2), shipped)
-    assert choice.taken == "default weights"
-    assert stage.weights.tolist() == [5.0, 0.0]
-
-
-def test_shipped_weights_of_other_features_and_of_fewer():
-    train = ranking_lists(iter(reports(30, 1)))
-    _, choice = fit_stage_one(settings(), NAMES, train, lambda: reports(5, 2), StageOne(("other",), np.array([5.0])))
+    assert choice.tried["own weights"][0] > 0.9 > 0.3 > choice.tried["default weights"][0]
+    assert (set(choice.tried), calls) == ({"own weights", "default weights", "mean of both"}, [1])
+    wrong = ranking_lists(table(one.report, one.rows[:, ::-1], one.fixed) for one in reports(60, 1))
+    stage, choice = fit_stage_one(settings(), NAMES, wrong, validation, StageOne(NAMES, np.array([5.0, 0.0])))
+    assert (choice.taken, stage.weights.tolist()) == ("default weights", [5.0, 0.0])
+    # shipped weights of other features are of no use, those of fewer are
+    _, choice = fit_stage_one(settings(), NAMES, train, validation, StageOne(("other",), np.array([5.0])))
     assert set(choice.tried) == {"own weights"}
-    fewer = StageOne(("good",), np.array([5.0]))
-    chosen, choice = fit_stage_one(settings(), NAMES, train, lambda: reports(20, 2), fewer)
-    assert chosen.features == NAMES
-    assert choice.tried["default weights"] == (1.0, 1.0)
+    stage, choice = fit_stage_one(settings(), NAMES, train, validation, StageOne(("good",), np.array([5.0])))
+    assert (stage.features, choice.tried["default weights"]) == (NAMES, (1.0, 1.0))
 
 
 def test_few_reports_lean_on_the_shipped_weights(monkeypatch):
@@ -181,7 +168,7 @@ def test_loss_by_hand():
     assert held - loss == pytest.approx(0.1 * 1 + 0.01 * 4)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_gradient_equals_finite_differences(seed):
     rng = np.random.default_rng(seed)
     tables = []
@@ -228,7 +215,7 @@ TABLE = st.integers(1, 7).flatmap(
 
 
 @given(st.lists(TABLE, min_size=1, max_size=4), st.sampled_from([(1.0, 1.0), (1.0, -1.0), (0.0, 0.0), (0.25, 2.0)]))
-@settings_of(max_examples=80, deadline=None)
+@settings_of(max_examples=40, deadline=None)
 def test_list_quality_equals_the_slow_version(tables, weights):
     got = list_quality(lists_of(tables))(np.array(weights))
     assert got == pytest.approx(slow_rr_and_ap(weights, tables))
@@ -242,9 +229,9 @@ def test_evolution_finds_the_top_of_a_hill_and_repeats():
         asked.append(weights.copy())
         return -float(((weights - top) ** 2).sum())
 
-    first = fit_evolution(3, hill, EvolutionSettings(generations=80), 11)
+    many, few = EvolutionSettings(generations=40, population=8), EvolutionSettings(generations=3, population=9)
+    first = fit_evolution(3, hill, many, 11)
     assert first == pytest.approx(top, abs=0.01)
     assert all((weights >= 0).all() and (weights <= 1).all() for weights in asked)
-    assert fit_evolution(3, hill, EvolutionSettings(generations=80), 11).tolist() == first.tolist()
-    few = EvolutionSettings(generations=3, population=9)
+    assert fit_evolution(3, hill, many, 11).tolist() == first.tolist()
     assert fit_evolution(3, hill, few, 7).tolist() != fit_evolution(3, hill, few, 12).tolist()

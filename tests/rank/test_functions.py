@@ -74,31 +74,36 @@ def test_every_function_of_every_file_comes_best_first(make_context):
     assert (first[0].start, first[0].end) == (4, 5)
 
 
-def test_words_of_the_text_count_by_rarity_over_the_highest(ask):
-    got = ask("colour of a line", weights=replace(NOTHING, text=1.0))
-    assert got["Shape.draw"] == 1.0
-    assert got["Shape.area"] == 0.0
-
-
-def test_words_of_its_own_name_count(ask):
-    got = ask("the area is wrong", weights=replace(NOTHING, own=1.0))
-    assert got["compute_area"] == got["Shape.area"] == 1.0
-    assert got["Shape.draw"] == 0.0
+TRACE = 'File "/usr/lib/pkg/store.py", line 7, in open\n  x\nFile "pkg/shapes.py", line 5, in elsewhere\n'
+SHOWN = 'pkg/store.py\n\n  Line 7\n  in\n 5809c29\n File "/env/site-packages/other/pkg/shapes.py", line 5, in draw'
+BOTH = {"Shape.area", "compute_area"}
 
 
 @pytest.mark.parametrize(
-    ("description", "named"),
+    ("sign", "summary", "description", "met"),
     [
-        ("compute_area is wrong", {"compute_area"}),
-        ("it is in `draw` I think", {"Shape.draw"}),
-        ("calling draw() fails", {"Shape.draw"}),
-        ("Shape.draw fails", {"Shape.draw", "Shape"}),
-        ("draw fails, and open too", set()),  # words of English
+        ("text", "colour of a line", "", {"Shape.draw"}),
+        ("own", "the area is wrong", "", BOTH),
+        ("named", "s", "compute_area is wrong", {"compute_area"}),
+        ("named", "s", "it is in `draw` I think", {"Shape.draw"}),
+        ("named", "s", "calling draw() fails", {"Shape.draw"}),
+        ("named", "s", "Shape.draw fails", {"Shape.draw", "Shape"}),
+        ("named", "s", "draw fails, and open too", set()),  # words of English
+        *(
+            ("qualified", "s", said, {"Shape.draw"})
+            for said in ("Shape.draw() fails", "pkg.shapes.Shape.draw", "Shape::draw", "Shape#draw is wrong")
+        ),
+        ("of_class", "Store loses files", "", {"Store.open"}),
+        # by file and method, and by line where there is no method; linked lines, and frames of other projects
+        ("frame", "s", TRACE, {"Store.open"}),
+        ("frame", "s", SHOWN, {"Store.open"}),
+        ("is_class", "s", "", {"Shape", "Store"}),
     ],
 )
-def test_names_written_as_code_count(ask, description, named):
-    got = ask("s", description, replace(NOTHING, named=1.0))
-    assert {name for name, score in got.items() if score} == named
+def test_what_each_sign_adds(ask, sign, summary, description, met):
+    got = ask(summary, description, replace(NOTHING, **{sign: 1.0}))
+    assert {name for name, score in got.items() if score} == met
+    assert max(got.values()) == (1.0 if met else 0.0)
 
 
 def test_a_name_that_many_functions_have_counts_less(make_context):
@@ -108,31 +113,6 @@ def test_a_name_that_many_functions_have_counts_less(make_context):
     scores = {function.name: function.score for function in got[1]}
     assert scores["put"] == 1.0
     assert scores["get"] == pytest.approx(1 / (1 + np.log(2)), abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    "description", ["Shape.draw() fails", "pkg.shapes.Shape.draw", "Shape::draw", "Shape#draw is wrong"]
-)
-def test_a_method_written_after_its_class_counts(ask, description):
-    got = ask("s", description, replace(NOTHING, qualified=1.0))
-    assert {name for name, score in got.items() if score} == {"Shape.draw"}
-
-
-def test_methods_of_a_named_class_count(ask):
-    got = ask("Store loses files", weights=replace(NOTHING, of_class=1.0))
-    assert {name for name, score in got.items() if score} == {"Store.open"}
-
-
-def test_frames_count_by_file_and_method_and_by_line_where_there_is_no_method(ask):
-    trace = 'File "/usr/lib/pkg/store.py", line 7, in open\n  x\nFile "pkg/shapes.py", line 5, in elsewhere\n'
-    got = ask("s", trace, replace(NOTHING, frame=1.0))
-    assert {name for name, score in got.items() if score} == {"Store.open"}
-
-
-def test_linked_lines_and_frames_of_other_projects(ask):
-    shown = 'pkg/store.py\n\n  Line 7\n  in\n 5809c29\n File "/env/site-packages/other/pkg/shapes.py", line 5, in draw'
-    got = ask("s", shown, replace(NOTHING, frame=1.0))
-    assert {name for name, score in got.items() if score} == {"Store.open"}
 
 
 def test_lines_of_a_frame_without_a_name(make_context):
@@ -148,15 +128,8 @@ def test_the_file_counts_by_place_and_by_what_its_score_lacks(ask):
     assert (got["Shape.draw"], got["Store.open"]) == (0.0, pytest.approx(-np.log(2), abs=1e-6))
     got = ask("s", weights=replace(NOTHING, gap=1.0))
     assert (got["Shape.draw"], got["Store.open"]) == (0.0, -2.0)  # a standard deviation of 2 and 1 is .5
-
-
-def test_long_functions_gain_and_classes_lose(ask):
     got = ask("s", weights=replace(NOTHING, size=1.0))
     assert got["compute_area"] > got["load_shape"]
-    assert {name for name, score in ask("s", weights=replace(NOTHING, is_class=-1.0)).items() if score} == {
-        "Shape",
-        "Store",
-    }
 
 
 def test_files_without_functions_and_no_files(make_context):

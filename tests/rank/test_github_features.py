@@ -1,4 +1,4 @@
-"""Features of the places, words and names that reports on GitHub have, with values worked by hand."""
+"""Features of the places, words and names that reports on GitHub have, worked by hand; and all features together."""
 
 from __future__ import annotations
 
@@ -7,16 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from tests.rank.test_features import FILES, of
 from tosloc.rank import features
 
-FILES = (
-    "docs/conf.py",
-    "shop/__init__.py",
-    "shop/door.py",
-    "shop/key.py",
-    "shop/old/door.py",
-    "third_party/x/door.c",
-)
 TRACEBACK = """Traceback (most recent call last):
   File "/home/me/run.py", line 3, in <module>
   File "/env/lib/python3.8/site-packages/shop/key.py", line 4, in turn
@@ -26,25 +19,15 @@ TRACEBACK = """Traceback (most recent call last):
 """
 
 
-def of(name, context, *shares):
-    return features.FEATURES[name].values(context, *shares)
+# Places that reports on GitHub name
 
 
 def test_frames_of_the_projects_own_files_count_from_the_innermost(make_context):
-    context = make_context(FILES, "x", TRACEBACK)
-    assert of("own_frame", context).tolist() == [0, 0, 1, 1 / 2, 0, 0]
-
-
-def test_a_second_trace_counts_less(make_context):
-    context = make_context(
-        FILES, "x", f'{TRACEBACK}\nTraceback (most recent call last):\n  File "docs/conf.py", line 3\n'
-    )
-    assert of("own_frame", context) == pytest.approx([1 / math.sqrt(2), 0, 1, 1 / 2, 0, 0])
-
-
-def test_a_name_that_two_files_have_is_divided(make_context):
-    context = make_context(FILES, "x", 'File "door.py", line 3, in open')
-    assert of("own_frame", context).tolist() == [0, 0, 1 / 2, 0, 1 / 2, 0]
+    assert of("own_frame", make_context(FILES, "x", TRACEBACK)).tolist() == [0, 0, 1, 1 / 2, 0, 0]
+    second = f'{TRACEBACK}\nTraceback (most recent call last):\n  File "docs/conf.py", line 3\n'
+    assert of("own_frame", make_context(FILES, "x", second)) == pytest.approx([1 / math.sqrt(2), 0, 1, 1 / 2, 0, 0])
+    two_files = make_context(FILES, "x", 'File "door.py", line 3, in open')
+    assert of("own_frame", two_files).tolist() == [0, 0, 1 / 2, 0, 1 / 2, 0]
 
 
 def test_links_and_written_paths_in_their_order(make_context):
@@ -54,24 +37,6 @@ def test_links_and_written_paths_in_their_order(make_context):
     context = make_context(FILES, "x", f"{said} In old/door.py and key.py, as run by `python docs/conf.py`.")
     assert of("linked", context) == pytest.approx([1 / math.sqrt(2), 0, 0, 1, 0, 0])
     assert of("written_path", context).tolist() == [0, 0, 0, 1 / 2, 1, 0]
-
-
-def test_kinds_of_places(make_context):
-    context = make_context(FILES)
-    assert of("example", context).tolist() == [1, 0, 0, 0, 0, 0]
-    assert of("setup", context).tolist() == [1, 0, 0, 0, 0, 0]
-    assert of("vendored", context).tolist() == [0, 0, 0, 0, 0, 1]
-
-
-def test_namesake(make_context):
-    shares = np.array([0.0, 0.1, 0.5, 0.1, 0.2, 0.1])
-    assert of("namesake", make_context(FILES), shares).tolist() == [0, 0, 0.2, 0, 0.5, 0]
-
-
-def test_a_report_that_names_nothing(make_context):
-    context = make_context(FILES, "It fails.", "Nothing is to be seen.")
-    for name in ("own_frame", "linked", "written_path"):
-        assert of(name, context).tolist() == [0] * len(FILES)
 
 
 # Words, names of code, messages
@@ -88,11 +53,7 @@ def test_words_of_earlier_reports_and_commits_count_less(make_context):
     less = np.array([1.0, math.log(12 / 3) / math.log(12)])
     assert of("rare_bm25f", context) == pytest.approx(of("bm25f", alike) * less)
     assert of("rare_chunk", context) == pytest.approx(of("chunk", alike) * less)
-
-
-def test_what_is_reported_later_makes_no_word_common(make_context):
-    files = {"a": {"code": "crash"}, "b": {"code": "version"}}
-    later = make_context(files, "crash version", reports=[(-1, "version", ["a"])])
+    later = make_context(files, "crash version", reports=[(-1, "version", ["a"])])  # makes no word common
     assert of("rare_bm25f", later) == pytest.approx(of("bm25f", later))
 
 
@@ -126,11 +87,83 @@ def test_messages_in_strings(make_context):
     assert of("message_strings", context) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("name", ["rare_bm25f", "rare_chunk", "summary_strings", "defined_names", "message_strings"])
-def test_nothing_said_and_nothing_there(name, make_context):
-    for context in (
-        make_context(("a", "b")),
-        make_context(()),
-        make_context((), "parse_args fails", '"no such thing"'),
-    ):
-        assert np.all(of(name, context) == 0)
+# Tables
+
+
+TEXTS = {
+    "src/Leaf.java": {"code": "leaf tree tree", "comment": "node"},
+    "src/Tree.java": {"code": "tree node", "method": "grow", "type": "tree"},
+    "test/TreeTest.java": {"code": "tree", "type": "treetest"},
+}
+SAID = ("Tree grows too much", "The tree and its node at src.Tree.grow(Tree.java:3)")
+
+
+@pytest.fixture
+def rich(make_context):
+    paths = list(TEXTS)
+    commits, reports = [(9, "tree grow", paths[1:]), (3, "leaf", paths[:1])], [(7, "tree node", [paths[1]])]
+    return make_context(TEXTS, *SAID, commits=commits, reports=reports, complexity={paths[1]: 5})
+
+
+def test_what_a_report_and_a_repository_are_like(make_context):
+    files = {"a/Leaf.java": {"code": "leaf"}, "a/Tree.java": {"code": "tree"}, "b/x.py": {"code": "x"}}
+    made = features.columns(
+        make_context(files, "Tree", "of a leaf", [(3, "x", ["b/x.py"])]), [feature.name for feature in features.CONTEXT]
+    )
+    assert made["language_share"].tolist() == [2 / 3, 2 / 3, 1 / 3]
+    numbers = {"files": 3, "known_reports": 0, "known_commits": 1, "report_terms": 2}
+    assert {name: made[name].tolist() for name in numbers} == {name: [math.log1p(n)] * 3 for name, n in numbers.items()}
+
+
+def test_all_columns_are_finite_and_comparable(rich):
+    made = features.columns(rich, features.ALL)
+    assert tuple(made) == features.ALL
+    for name, values in made.items():
+        assert values.shape == (3,)
+        assert np.isfinite(values).all()
+        if features.FEATURES[name].scaled:
+            assert values.max() in (0.0, 1.0)
+        assert features.columns(rich, [name])[name].tolist() == values.tolist()  # whatever else is wanted
+    silent = {name for name in features.ALL if not made[name].any()}
+    on_github = {"referenced", "linked", "written_path", "example", "vendored", "setup", "namesake"}
+    more = {"identifiers", "folders", "length", "defined_names", "summary_strings", "message_strings"}
+    assert silent <= on_github | more
+
+
+def test_nothing_said_and_nothing_there(make_context):
+    said = "parse_args fails", 'node at x.A.go(A.java:1) "no such thing"'
+    for context in (make_context({}, *said), make_context({"a": {"code": "tree"}}), make_context(("a", "b"), *said)):
+        for name, values in features.columns(context, features.ALL).items():
+            assert values.shape == (context.files,), name
+            assert np.isfinite(values).all(), name
+    for name in ("rare_bm25f", "rare_chunk", "summary_strings", "defined_names", "message_strings", "linked"):
+        assert not features.columns(make_context(("a", "b"), *said), [name])[name].any(), name
+
+
+def test_what_needs_a_history_says_nothing_without_one(make_context, rich):
+    without = features.columns(make_context(TEXTS, *SAID, complexity={"src/Tree.java": 5}), features.ALL)
+    with_history = features.columns(rich, features.ALL)
+    of_history = set()
+    for name in set(features.FEATURES) - {"rare_frame", "cause_frame", "rare_bm25f", "rare_chunk"}:
+        if without[name].tolist() != with_history[name].tolist():
+            of_history.add(name)
+            assert not without[name].any() or features.FEATURES[name] in features.RELATED, name
+    assert {"near_reports", "near_commits", "recency", "known_reports", "history"} <= of_history
+
+
+def test_changes_that_a_report_mentions_by_number_or_name(make_context):
+    files = ["src/Leaf.java", "src/Tree.java", "src/View.java"]
+    commits = [
+        (9, "tree", ["src/Tree.java"], ["#8265"]),
+        (8, "leaf", ["src/Leaf.java", "src/View.java"], ["#12"]),
+        (7, "view", ["src/View.java"]),
+    ]
+
+    def referenced(said):
+        return of("referenced", make_context(files, "Grows", said, commits)).round(3).tolist()
+
+    assert referenced("follow-up to #8265") == [0, 1, 0]
+    assert referenced("see https://example.org/a/b/pull/12") == [0.707, 0, 0.707]
+    assert referenced("nothing, only 8265 trees") == [0, 0, 0]
+    named = make_context(["a.c"], "Broken since 0abc1234", "not 1234567, deadbeef or 0abc12345")
+    assert named.query.commit_names == ("0abc1234", "0abc12345")

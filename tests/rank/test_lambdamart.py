@@ -1,9 +1,10 @@
-"""The learned ranker of the head, its trees as arrays, and stage one's decision with it."""
+"""The learned ranker of the head, its trees as arrays, stage one's decision with it, and what set a file above."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import lightgbm
@@ -14,7 +15,8 @@ from hypothesis import strategies as st
 
 from tosloc.checkpoint import shipped
 from tosloc.rank import lambdamart
-from tosloc.rank.feature_tables import RankingLists
+from tosloc.rank.error_analysis import WEIGHTED_SUM, differences, meaning, telling, why_above
+from tosloc.rank.feature_tables import FeatureTable, RankingLists
 from tosloc.rank.lambdamart import HeadRanker, Trees, fit_trees, head_rows, raised
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import Ranking
@@ -47,16 +49,11 @@ def test_rows_of_the_head() -> None:
     assert rows.dtype == np.float32
 
 
-def test_it_learns_what_the_linear_order_misses(trees: Trees) -> None:
-    test = heads(seed=2)
+def test_it_learns_what_the_linear_order_misses_and_the_same_each_time(trees: Trees) -> None:
+    test, again = heads(seed=2), fit_trees(heads(), 7)
     right = trees.scores(test.rows).reshape(-1, 6).argmax(axis=1) == test.fixed.reshape(-1, 6).argmax(axis=1)
     assert right.mean() > 0.6  # the linear order is right one time in six
-
-
-def test_the_same_seed_gives_the_same_trees(trees: Trees) -> None:
-    again = fit_trees(heads(), 7)
     assert all(np.array_equal(array, again.to_arrays()[name]) for name, array in trees.to_arrays().items())
-    assert len(fit_trees(heads(), 7, rounds=3).leaves) == 3
 
 
 @pytest.mark.parametrize("leaves", [2, 15, 16])
@@ -94,13 +91,9 @@ def test_arrays_that_are_no_trees(trees: Trees, name: str, change: Callable[[Any
         Trees.from_arrays(arrays | {name: change(arrays[name])}, 4)
     with pytest.raises(KeyError):
         Trees.from_arrays({other: array for other, array in arrays.items() if other != name}, 4)
-
-
-def test_any_bits_give_every_row_a_score(trees: Trees) -> None:
-    rng = np.random.default_rng(1)
-    left = rng.integers(0, 1 << 16, trees.left.shape).astype(np.uint16)
-    odd = Trees.from_arrays(trees.to_arrays() | {"left": left}, 4)
-    assert np.isfinite(odd.scores(heads().rows)).all()
+    # any bits give every row a score
+    left = np.random.default_rng(1).integers(0, 1 << 16, trees.left.shape).astype(np.uint16)
+    assert np.isfinite(Trees.from_arrays(arrays | {"left": left}, 4).scores(heads().rows)).all()
 
 
 def test_raised_head_by_hand() -> None:
@@ -161,3 +154,52 @@ def test_a_feature_that_the_weights_do_not_know_changes_no_bit(where: int, monke
     assert other.scores(wider).tolist() == stage.scores(table).tolist()
     assert stage.aligned(names[::-1]) is not None
     assert stage.aligned(stage.features[1:]) is None  # what it knows has to be there
+
+
+# What set one file above another
+
+
+TABLE = np.array([[1.0, 0.0], [0.2, 0.5], [0.9, 0.4], [0.0, 0.1], [0.3, 0.3]], dtype=np.float32)
+
+
+@pytest.fixture
+def ranker(small_trees: None, monkeypatch: pytest.MonkeyPatch) -> HeadRanker:
+    monkeypatch.setattr(lambdamart, "DEPTH", 4)
+    rng = np.random.default_rng(1)
+    lists = []
+    for _ in range(40):
+        table = rng.random((6, 2)).astype(np.float32)
+        table = table[np.argsort(-table[:, 0])]
+        lists.append((head_rows(table, table[:, 0].astype(np.float64)), table[:, 1] == table[:, 1].max()))
+    return HeadRanker(("bm25f", "path"), fit_trees(RankingLists.of(lists), 7), 2.0)
+
+
+def test_parts_add_up_to_the_difference_of_the_scores(ranker: HeadRanker) -> None:
+    stage = StageOne(("bm25f", "path"), np.array([2.0, 1.0]))
+    terms = [pytest.approx({"bm25f": 1.4, "path": -0.1}), pytest.approx({"bm25f": 1.6, "path": -0.5})]
+    assert differences(stage, TABLE, [2, 0], 1) == terms
+    stage = replace(stage, ranker=ranker)
+    scores = stage.scores(TABLE)
+    for file, parts in zip([2, 0], differences(stage, TABLE, [2, 0], 1), strict=True):
+        assert parts.keys() == {"bm25f", "path", WEIGHTED_SUM}
+        assert sum(parts.values()) == pytest.approx(scores[file] - scores[1])
+    # of a file that the ranker does not order the weighted sum is told
+    assert differences(stage, TABLE, [0], 3) == [pytest.approx({"bm25f": 2.0, "path": -0.1})]
+
+
+def test_stored_tables_are_asked_by_report_and_path() -> None:
+    table = FeatureTable("7", TABLE[:2], np.array([False, True]), np.ones(2, np.float32), np.array([5, 3], np.int32))
+    paths = ["", "", "", "fixed.py", "", "above.py"]
+    asked = {"7": ("fixed.py", ["above.py"]), "8": ("fixed.py", ["above.py"])}
+    stage = StageOne(("bm25f", "path"), np.array([2.0, 1.0]))
+    assert why_above(stage, [table], paths, asked) == {("7", "above.py"): pytest.approx({"bm25f": 1.6, "path": -0.5})}
+    assert why_above(stage, [table], paths, {"7": ("fixed.py", ["other.py"])}) == {}
+
+
+def test_the_features_that_did_most_are_told() -> None:
+    parts = {WEIGHTED_SUM: 2.0, "path": 0.25, "bm25f": 0.5, "code": -0.1, "chunk": 0.01, "lead": 0.02}
+    assert telling(parts) == [("bm25f", 0.5), ("path", 0.25), ("lead", 0.02)]
+    assert telling({WEIGHTED_SUM: 2.0, "path": -0.5}) == [(WEIGHTED_SUM, 2.0)]
+    assert telling({"path": 0.1, "bm25f": -0.2}) == []
+    assert meaning("bm25f").startswith("BM25F over fields")
+    assert meaning(WEIGHTED_SUM)

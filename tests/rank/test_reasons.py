@@ -77,18 +77,13 @@ def test_what_was_learned_from_a_commit_is_called_a_commit(make):
         ("Tree.java:12 is wrong", "the report names Tree.java"),
         ("see https://x.org/blob/12ab/src/Tree.java#L3", "the report names src/Tree.java"),
         ("in src.Tree.grow there is a leak", "the report names src.Tree.grow"),
+        ("src/Tree.javac", "the report says Tree, the file's name"),
+        *((other, None) for other in ("Trees grow", "mytree.java", "a tree")),
     ],
 )
 def test_names_are_told_as_they_are_written(make, summary, text):
-    assert [reason.text for reason in why(make(summary), EVERYTHING, 1) if reason.kind == "name"] == [text]
-
-
-@pytest.mark.parametrize("summary", ["Trees grow", "mytree.java", "a tree", "src/Tree.javac", "not.Tree.here"])
-def test_what_only_looks_like_a_name_is_none(make, summary):
-    assert [reason for reason in why(make(summary), {"bm25f": 1.0}, 1) if reason.kind == "name"] in (
-        [],
-        [Reason("name", "the report says Tree, the file's name")] if "Tree." in f"{summary}." else [],
-    )
+    found = [reason.text for reason in why(make(summary), EVERYTHING, 1) if reason.kind == "name"]
+    assert found == ([text] if text else [])
 
 
 def test_a_name_of_many_files_says_nothing(make_context):
@@ -120,40 +115,34 @@ def test_a_frame_that_fits_several_files_says_so(make_context):
 
 
 def test_a_commit_is_told_by_what_it_says_of_itself(make):
-    sources = Sources(
-        lambda commits: {"c0": "Fix bug 52974: the tree must grow\x1b[31m", "c1": "Other"},
-        lambda commit: f"https://host/{commit}",
-    )
+    subjects = {"c0": "Fix bug 52974: the tree must grow\x1b[31m", "c1": "Other"}
+    asked = []
+    sources = Sources(lambda commits: asked.append(commits) or subjects, lambda commit: f"https://host/{commit}")
     reasons = why(make(**PAST), EVERYTHING, 1, sources=sources)
     [fix] = [reason for reason in reasons if reason.kind == "fix"]
     assert fix.text == "earlier fix c0 of bug d0, 1972-08-18: Fix bug 52974: the tree must grow\x1b[31m"
     assert (fix.commit, fix.issue, fix.url) == ("c0", "d0", "https://host/c0")
+    answered(make(**PAST), EVERYTHING).why([0, 1, 2], sources)
+    assert len(asked) == 2  # once for all files, and only for what is shown
+    assert set(asked[1]) <= {"c0", "c1"}
     reasons = why(make(commits=PAST["commits"]), EVERYTHING, 1, sources=sources)
     [commit] = [reason for reason in reasons if reason.commit]
     assert (commit.kind, commit.issue) == ("commit", "52974")
 
 
-def test_subjects_are_asked_for_once_and_only_for_what_is_shown(make):
-    asked = []
-    answered(make(**PAST), EVERYTHING).why([0, 1, 2], Sources(lambda commits: asked.append(tuple(commits)) or {}))
-    assert len(asked) == 1
-    assert set(asked[0]) <= {"c0", "c1"}
-
-
-def test_changes_that_share_nothing_with_the_report_are_not_told(make):
-    past = {"commits": [(9, "unrelated words here", PATHS[:2])], "reports": [(9, "others too", PATHS[:2])]}
-    assert [reason.kind for reason in why(make(**past), EVERYTHING, 1)] == ["name", "words", "test"]
-
-
-def test_words_that_most_files_hold_are_told_only_where_there_is_nothing_else(make):
-    assert why(make("file"), {"bm25f": 1.0}, 5) == (Reason("words", "words file"),)
+def test_words_that_tell_something_and_only_what_lifts(make):
+    assert why(make("file"), {"bm25f": 1.0}, 5) == (Reason("words", "words file"),)  # there is nothing else
     [words] = why(make("file tree"), {"bm25f": 1.0}, 1)
     assert words.text == "words tree"
-
-
-def test_words_are_those_of_the_file_not_their_neighbours_in_the_report(make):
-    """TreeHouse gives tree, house and treehouse; a file that has tree alone shares "Tree", not "TreeHouse"."""
+    # TreeHouse gives tree, house and treehouse; a file that has tree alone shares "Tree", not "TreeHouse"
     assert why(make("TreeHouse"), {"bm25f": 1.0}, 2) == (Reason("words", "words Tree"),)
+    got = why(make("Growing"), {"twin": 1.0}, 2)
+    assert got == (Reason("test", "what it tests by its name, src/Tree.java, is number 1 of all files"),)
+    lowered = why(make("Growing", FRAMES), {"test": -1.0, "popularity": -1.0, "code": -1.0}, 1)
+    assert [reason.kind for reason in lowered] == ["activity"]
+    # changes that share nothing with the report
+    past = {"commits": [(9, "unrelated words here", PATHS[:2])], "reports": [(9, "others too", PATHS[:2])]}
+    assert [reason.kind for reason in why(make(**past), EVERYTHING, 1)] == ["name", "words", "test"]
 
 
 def test_words_are_told_with_the_function_that_holds_them(make):
@@ -180,21 +169,11 @@ def test_without_anything_to_point_to_that_is_said(make):
     )
 
 
-def test_a_test_and_what_it_tests(make):
-    got = why(make("Growing"), {"twin": 1.0}, 2)
-    assert got == (Reason("test", "what it tests by its name, src/Tree.java, is number 1 of all files"),)
-
-
 def test_what_a_reranker_says_comes_after_what_can_be_checked(make):
     said = Reason("terms", "read again")
     context = make("Growing Tree", **PAST)
     assert [reason.kind for reason in why(context, EVERYTHING, 1, terms={1: said})] == ["name", "fix", "words"]
     assert why(context, {"recency": 1.0}, 5, terms={5: said}) == (said,)
-
-
-def test_only_what_lifts_is_told(make):
-    context = make("Growing", FRAMES)
-    assert [reason.kind for reason in why(context, {"test": -1.0, "popularity": -1.0, "code": -1.0}, 1)] == ["activity"]
 
 
 def test_age_size_folder_and_company_never_speak():

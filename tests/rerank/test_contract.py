@@ -12,11 +12,11 @@ import pytest
 
 from tests import rankers
 from tests.rankers import HEAD, World
-from tests.rerank.made import report
+from tests.rerank.made import candidates, report
 from tosloc.errors import ToslocError
 from tosloc.localization import LabelledCandidates
 from tosloc.records import Float16Array
-from tosloc.rerank.base import RERANKERS, Candidates, Reranked, Reranker, RerankingContext, reranker_class
+from tosloc.rerank.base import RERANKERS, Candidates, Reranked, Reranker, RerankingContext, reranker_class, values_of
 
 LATER = 4_000_000_000
 """When a report was opened that nobody learned from."""
@@ -45,8 +45,8 @@ def reranker(request: pytest.FixtureRequest, world: World) -> Reranker:
     return reranker_class(request.param).load(world.learned / request.param)
 
 
-def scores(reranker: Reranker, candidates: Sequence[Candidates], context: RerankingContext) -> list[list[float] | None]:
-    answers = reranker.rerank(candidates, context)
+def scores(reranker: Reranker, listed: Sequence[Candidates], context: RerankingContext) -> list[list[float] | None]:
+    answers = reranker.rerank(listed, context)
     return [None if one is None else one.scores.tolist() for one in answers]
 
 
@@ -61,8 +61,9 @@ def test_what_was_learned_is_learned_again_and_survives_the_disk(
 ) -> None:
     # what `learn` of the world saved was fitted by another object
     fitted = rankers.fitted(replace(world, learned=tmp_path), name, training_set)
-    fitted.save(tmp_path / "saved")
-    loaded, first = (reranker_class(name).load(folder / name) for folder in (_moved(tmp_path, name), world.learned))
+    fitted.save(tmp_path / "saved" / name)
+    (tmp_path / "saved").rename(tmp_path / "moved")  # as a checkpoint may be
+    loaded, first = (reranker_class(name).load(folder / name) for folder in (tmp_path / "moved", world.learned))
     expected = scores(fitted, asked, context)
     assert all(one is not None for one in expected)
     assert scores(loaded, asked, context) == expected
@@ -72,112 +73,65 @@ def test_what_was_learned_is_learned_again_and_survives_the_disk(
         assert one.validation_ == fitted.validation_
 
 
-def _moved(folder: Path, name: str) -> Path:
-    """The saved reranker under its name: a checkpoint may be moved."""
-    (folder / "elsewhere").mkdir()
-    (folder / "saved").rename(folder / "elsewhere" / name)
-    return folder / "elsewhere"
-
-
-def test_it_knows_when_the_last_report_that_it_learned_from_was_fixed(reranker: Reranker, world: World) -> None:
-    assert reranker.trained_until == max(int(case.fixed_at) for case in world.experiment.part("train"))
-
-
-def test_one_answer_for_each_report_in_their_order(
+def test_one_answer_of_its_own_for_each_report_in_their_order(
     reranker: Reranker, asked: list[Candidates], context: RerankingContext
 ) -> None:
     together = scores(reranker, asked, context)
     assert [len(one) for one in together] == [len(one) for one in asked]
     assert len({tuple(one) for one in together}) == len(asked)
-    # the order of asking, and what else is asked, do not matter
+    for one, found in zip(asked, together, strict=True):
+        assert np.isfinite(found).all()
+        assert not np.allclose(found, one.scores)
+    # the order of asking, and what else is asked, do not matter, nor what is known of the fix
     assert scores(reranker, asked[::-1], context) == together[::-1]
     assert [scores(reranker, [one], context)[0] for one in asked] == together
     assert scores(reranker, [*asked, *asked], context) == [*together, *together]
     assert scores(reranker, [], context) == []
-    [alone] = reranker.rerank(iter(asked[:1]), context)
-    assert alone.scores.tolist() == together[0]
-
-
-def test_it_says_something_of_its_own(reranker: Reranker, asked: list[Candidates], context: RerankingContext) -> None:
-    for one, found in zip(asked, scores(reranker, asked, context), strict=True):
-        assert np.isfinite(found).all()
-        assert not np.allclose(found, one.scores)
+    other = [replace(one, fixed=~one.fixed, missed_ranks=(9,), relevant=7, fixed_at=5) for one in asked]
+    assert scores(reranker, other, context) == together
+    [answer] = reranker.rerank(iter(asked[:1]), context)
+    pairs = [pair for position in range(len(asked[0])) for pair in answer.matches(position)]
+    assert all(len(pair) == 2 and all(pair) for pair in pairs)
+    assert bool(pairs) == (reranker.name == "terms")  # only they name what met
+    assert list(Reranked(np.zeros(3)).matches(1)) == []
 
 
 def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(
-    reranker: Reranker, asked: list[Candidates], context: RerankingContext
+    reranker: Reranker, world: World, asked: list[Candidates], context: RerankingContext
 ) -> None:
     until = reranker.trained_until
+    assert until == max(int(case.fixed_at) for case in world.experiment.part("train"))
     times = [until, until - 1, LATER, 0]
     dated = [replace(asked[0], report=replace(asked[0].report, opened=report(opened=time).opened)) for time in times]
     found = scores(reranker, dated, context)
+    assert [one is None for one in found] == [not reranker.may_score(time) for time in times]
     assert [one is None for one in found] == [False, True, False, True]
-    assert [reranker.trained_before(time) for time in times] == [True, False, True, False]
+    # a context without anything: whoever reads a file or the history from it fails
+    assert list(reranker.rerank(dated[1:2], RerankingContext())) == [None]
+    other = reranker_class(reranker.name).load(world.learned / reranker.name)
+    other.weight = 0.0
+    assert not other.may_score(LATER)
 
 
-def test_a_report_that_is_left_to_stage_one_is_not_read(world: World, asked: list[Candidates]) -> None:
-    for name in RERANKERS:
-        reranker = reranker_class(name).load(world.learned / name)
-        early = report(opened=reranker.trained_until - 1)
-        # a context without anything: whoever reads a file or the history from it fails
-        assert list(reranker.rerank([replace(asked[0], report=early)], RerankingContext())) == [None]
-        assert not reranker.may_score(early.opened_seconds)
-        assert reranker.may_score(LATER)
-        reranker.weight = 0.0
-        assert not reranker.may_score(LATER)
-
-
-@pytest.mark.parametrize("number", [0, 1, HEAD - 1])
-def test_however_few_candidates_there_are(
-    reranker: Reranker, asked: list[Candidates], context: RerankingContext, number: int
-) -> None:
-    answers = list(reranker.rerank([asked[0].head(number), asked[1]], context))
-    assert len(answers) == 2
-    few = np.zeros(0) if answers[0] is None else answers[0].scores
-    assert few.shape == (number,)
-    assert np.isfinite(few).all()
-    assert scores(reranker, asked[1:2], context)[0] == answers[1].scores.tolist()
-
-
-def test_blobs_that_nobody_knows(reranker: Reranker, asked: list[Candidates], context: RerankingContext) -> None:
+def test_whatever_is_asked(reranker: Reranker, asked: list[Candidates], context: RerankingContext) -> None:
+    for number in (0, 1, HEAD - 1):
+        answers = list(reranker.rerank([asked[0].head(number), asked[1]], context))
+        few = np.zeros(0) if answers[0] is None else answers[0].scores
+        assert few.shape == (number,)
+        assert np.isfinite(few).all()
+        assert scores(reranker, asked[1:2], context)[0] == answers[1].scores.tolist()
     unknown = [replace(one, blobs=tuple(f"{n:040}" for n in range(len(one)))) for one in asked]
     found = scores(reranker, unknown, context)
     assert all(np.isfinite(one).all() for one in found)
     assert found != scores(reranker, asked, context)
-
-
-def test_odd_reports(reranker: Reranker, asked: list[Candidates], context: RerankingContext) -> None:
     for summary, description in (("", ""), (" \n", "\t"), ("\udce9 \x00 😀", "x" * 9999), ("", "at a.B.c(B.java:1)")):
-        odd = replace(asked[0], report=report("odd", LATER, summary, description))
-        [found] = scores(reranker, [odd], context)
-        assert np.isfinite(found).all()
-
-
-def test_what_is_known_of_the_fix_changes_nothing(
-    reranker: Reranker, asked: list[Candidates], context: RerankingContext
-) -> None:
-    other = [replace(one, fixed=~one.fixed, missed_ranks=(9,), relevant=7, fixed_at=5) for one in asked]
-    assert scores(reranker, other, context) == scores(reranker, asked, context)
-
-
-def test_files_are_told_apart_by_what_they_hold(
-    reranker: Reranker, asked: list[Candidates], context: RerankingContext
-) -> None:
-    """The candidates turned round have their scores turned round, but for stage one's, which follow their ranks."""
+        [odd] = scores(reranker, [replace(asked[0], report=report("odd", LATER, summary, description))], context)
+        assert np.isfinite(odd).all()
+    # the candidates turned round have their scores turned round, but for stage one's, which follow their ranks
     one = replace(asked[0], scores=np.zeros(len(asked[0])))
     turned = one.take(np.arange(len(one))[::-1].copy())
-    [found], [back] = scores(reranker, [one], context), scores(reranker, [turned], context)
-    assert found[::-1] == pytest.approx(back, abs=1e-5)
-
-
-def test_reasons_name_terms_of_the_candidates(
-    reranker: Reranker, asked: list[Candidates], context: RerankingContext
-) -> None:
-    [answer] = reranker.rerank(asked[:1], context)
-    pairs = [pair for position in range(len(asked[0])) for pair in answer.matches(position)]
-    assert all(len(pair) == 2 and all(pair) for pair in pairs)
-    assert bool(pairs) == (reranker.name == "terms")
-    assert list(Reranked(np.zeros(3)).matches(1)) == []
+    [straight], [back] = scores(reranker, [one], context), scores(reranker, [turned], context)
+    assert straight[::-1] == pytest.approx(back, abs=1e-5)
 
 
 def test_what_is_carried_along_scores_without_the_repository(
@@ -217,3 +171,20 @@ def test_a_weight_that_is_infinite_leaves_the_order_to_the_encoder(
     own: list[Float16Array] = list(reranker.encoder_scores(asked, context))
     for one, found in zip(own, scores(reranker, asked, context), strict=True):
         assert np.argsort(one).tolist() == np.argsort(found).tolist()
+
+
+def test_a_reordered_head_is_measured_with_the_rest_in_its_places() -> None:
+    head = candidates("a b c", "001", missed_ranks=(10,), relevant=3)
+    assert values_of(head, head.scores) == pytest.approx((1 / 3, (1 / 3 + 2 / 10) / 3))
+    assert values_of(head, np.array([0.0, 1.0, 2.0])) == pytest.approx((1, (1 + 2 / 10) / 3))
+    assert values_of(head, np.zeros(3)) == values_of(head, head.scores)  # equal scores keep stage one's order
+    assert values_of(candidates("a", "0"), np.zeros(1)) == (0.0, 0.0)
+    whole = candidates("a b c d", "0101", missed_ranks=(10,), relevant=3)
+    head = whole.head(2)  # what a shorter head loses keeps its rank
+    assert (head.fixed.tolist(), head.scores.tolist(), head.missed_ranks) == ([False, True], [0, -1], (4, 10))
+    assert (head.paths, head.blobs, head.path_ids.tolist()) == (("src/a.java", "src/b.java"), ("a", "b"), [0, 1])
+    # the fixed file at place 2 rises to the first place, the others stay
+    assert values_of(head, np.array([0.0, 1.0])) == pytest.approx((1, (1 + 2 / 4 + 3 / 10) / 3))
+    for depth in (4, 9):
+        assert values_of(whole.head(depth), whole.scores) == values_of(whole, whole.scores)
+    assert (len(whole.head(0)), whole.head(0).missed_ranks) == (0, (2, 4, 10))

@@ -22,7 +22,6 @@ _ORDERS: Final = 4
 
 def differences(stage: StageOne, table: Float32Array, above: Sequence[int], below: int) -> list[dict[str, float]]:
     """For each file ``above``: feature -> how much more it adds to its score than to that of the file ``below``.
-
     ``table`` is (F, K), its rows in path order. Of the weighted sum the parts are its terms; of the ranker's trees
     Shapley values between the two files, where they order both. Where one is no file of the head, only the weighted sum
     is told. The parts of a file add up to the difference of the scores.
@@ -45,10 +44,8 @@ def differences(stage: StageOne, table: Float32Array, above: Sequence[int], belo
 
 
 def _shapley(trees: Trees, row: Float32Array, other: Float32Array) -> FloatArray:
-    """(K,) what each column adds to the score of a row over another's; together the difference.
-
-    The columns that differ are exchanged one by one: the mean over a few orders, each also backward (Mitchell et al.
-    2022).
+    """(K,) what each column adds to the score of a row over another's; together the difference. The columns that differ
+    are exchanged one by one: the mean over a few orders, each also backward (Mitchell et al. 2022).
     """
     parts, differing = np.zeros(len(row)), np.flatnonzero(row != other)
     rng = np.random.default_rng(0)
@@ -67,10 +64,8 @@ def why_above(
     paths: Sequence[str],
     asked: Mapping[str, tuple[str, Sequence[str]]],
 ) -> dict[tuple[str, str], dict[str, float]]:
-    """``differences`` of stored tables: (report, path above) -> feature -> what it adds.
-
-    ``paths`` are what the tables' numbers mean; ``asked`` is report -> the path below, and those above it. What the
-    tables lack is left out.
+    """``differences`` of stored tables: (report, path above) -> feature -> what it adds. ``paths`` are what the tables'
+    numbers mean; ``asked`` is report -> the path below, and those above it. What the tables lack is left out.
     """
     found = {}
     for table in tables:
@@ -83,9 +78,8 @@ def why_above(
 
 
 def telling(parts: Mapping[str, float]) -> list[tuple[str, float]]:
-    """The features that did most to set a file above, and how much; none where all together set it below.
-
-    What the ranker makes of their sum is told where no feature is.
+    """The features that did most to set a file above, and how much; none where all together set it below. What the
+    ranker makes of their sum is told where no feature is.
     """
     if sum(parts.values()) <= 0:
         return []

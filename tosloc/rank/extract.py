@@ -12,13 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 import joblib
 import numpy as np
 
-from tosloc.arrays import load_arrays, save_arrays
+from tosloc.arrays import load_arrays
 from tosloc.code.languages import analyser
 from tosloc.git.history import History
 from tosloc.git.repository import Repository
@@ -32,7 +33,7 @@ from tosloc.index.query import Query
 from tosloc.index.store import FactStore
 from tosloc.io import written_whole
 from tosloc.processes import executor, parallel
-from tosloc.rank.feature_tables import FeatureTable, block_bytes, read_block
+from tosloc.rank.feature_tables import HISTORY_FILE, FeatureTable, block_bytes, read_block
 from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS, columns, prior
 from tosloc.records import Case, FloatArray, Names, Progress, silent
 
@@ -64,17 +65,11 @@ class Extraction:
     store_path: Path
     suffixes: frozenset[str]
     names: Sequence[str]
+    history_digest: str
+    """Of the history that its workers read, ``HISTORY_FILE`` of its folder."""
     lizard: bool = False
     shared: bool = False
     """Whether its files are read over a network: of the store a copy, which nobody writes."""
-    history_digest: str = ""
-
-    def write_history(self, history: HistoryIndex, paths: Names) -> None:
-        """Keep the history for the workers."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        kept = self.folder / "evidence.npz"
-        save_arrays(kept, history.to_arrays(paths.names))
-        self.history_digest = hashlib.sha256(kept.read_bytes()).hexdigest()
 
     def _block_path(self, tasks: Sequence[Task]) -> Path:
         cases = [(task.case.report, task.case, task) for task in tasks]
@@ -110,9 +105,8 @@ class Extraction:
 
     @contextmanager
     def _for_workers(self) -> Iterator[Extraction]:
-        """The same; for workers of other machines, who only read, with a copy of the facts that nobody writes.
-
-        SQLite's files are not safe over a network while anyone does.
+        """The same; for workers of other machines, who only read, with a copy of the facts that nobody writes. SQLite's
+        files are not safe over a network while anyone does.
         """
         folder, repo_path = self.folder.absolute(), self.repo_path.absolute()
         store_path = folder / "facts.sqlite"
@@ -130,8 +124,7 @@ class Extraction:
 
     def tables(self, paths: Sequence[Path]) -> Iterator[FeatureTable]:
         """The tables of finished blocks, in order."""
-        for path in paths:
-            yield from read_block(path)
+        return chain.from_iterable(map(read_block, paths))
 
 
 @lru_cache(maxsize=1)
@@ -148,7 +141,7 @@ def _opened(
 
 def _extract(made: Extraction, tasks: Sequence[Task], path: Path) -> tuple[Path, bytes, int]:
     """The block of some tasks, as bytes."""
-    kept = made.folder / "evidence.npz"
+    kept = made.folder / HISTORY_FILE
     repo, store, history, paths = _opened(made.repo_path, made.store_path, made.shared, kept, made.history_digest)
     snapshots = [repo.snapshot(task.case.version, made.suffixes) for task in tasks]
     corpus = Corpus(read_facts(made.repo_path, store, blobs_of(snapshots, made.suffixes), lizard=made.lizard))
@@ -172,9 +165,8 @@ def _table(made: Extraction, task: Task, version: VersionIndex, history: History
 
 
 def sampled_table(table: FeatureTable, values: Mapping[str, FloatArray], number: int, version: str) -> FeatureTable:
-    """Of a whole table, with these ``values`` (F,) of its features, the fixed files and ``number`` others; 0: all.
-
-    Kept are the best wrong files by the first guess and some drawn at random, each of which stands for many.
+    """Of a whole table, with these ``values`` (F,) of its features, the fixed files and ``number`` others; 0: all. Kept
+    are the best wrong files by the first guess and some drawn at random, each of which stands for many.
     """
     if not number or len(table.rows) <= number + int(table.fixed.sum()):
         return table

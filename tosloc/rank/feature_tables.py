@@ -26,6 +26,7 @@ WORK: Final = ".tosloc-work"
 """Folder, in one of results, of what a command keeps while it works: a name that no folder of a user's has."""
 _LISTING: Final = "blocks.json"
 """In a work folder that is kept: which of its blocks are train, validation and test."""
+HISTORY_FILE: Final = "evidence.npz"
 PARTS: Final = ("train", "validation", "test")
 
 
@@ -133,12 +134,6 @@ class RankingLists:
         )
         return cls(rows, fixed, starts_of(sizes), weights, report_weights)
 
-    def take(self, reports: LongArray) -> RankingLists:
-        """The given reports alone, which ascend."""
-        rows = np.isin(np.repeat(np.arange(len(self)), self.sizes), reports)
-        starts, counts = starts_of(self.sizes[reports]), self.report_weights[reports]
-        return RankingLists(self.rows[rows], self.fixed[rows], starts, self.weights[rows], counts)
-
     def columns(self, chosen: Sequence[int]) -> RankingLists:
         """The same rows with some features only."""
         return replace(self, rows=np.ascontiguousarray(self.rows[:, chosen]))
@@ -175,7 +170,6 @@ def keeps_tables(folder: Path) -> bool:
 class StoredFeatureTables:
     """The kept feature tables of one training folder."""
 
-    name: str
     work: Path
     features: tuple[str, ...]
     blocks: Mapping[str, tuple[str, ...]]
@@ -187,25 +181,23 @@ class StoredFeatureTables:
         try:
             record = parse_json(read_plain(path))
             blocks = {part: tuple(map(str, record["blocks"][part])) for part in PARTS}
-            return cls(folder.name, path.parent, tuple(map(str, record["features"])), blocks)
+            return cls(path.parent, tuple(map(str, record["features"])), blocks)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ToslocError(f"{folder} keeps no feature tables; train it with --keep-features") from error
 
     def history(self) -> tuple[HistoryIndex, tuple[str, ...]]:
-        """The history that the tables were made with, and the paths that numbers in both mean.
-
-        Raises CheckpointError when it is damaged.
+        """The history that the tables were made with, and the paths that numbers in both mean. Raises CheckpointError
+        when it is damaged.
         """
-        path = self.work / "evidence.npz"
+        path = self.work / HISTORY_FILE
         try:
             return HistoryIndex.from_arrays(load_arrays(path))
         except (KeyError, ValueError) as error:
             raise CheckpointError(f"{path} is damaged ({error}); train again with --keep-features") from error
 
     def tables(self, part: str, paths: int | None = None) -> Iterator[FeatureTable]:
-        """The tables of train, validation or test, in order; ``paths`` is how many there are, if that is known.
-
-        Raises CheckpointError when they are damaged.
+        """The tables of train, validation or test, in order; ``paths`` is how many there are, if that is known. Raises
+        CheckpointError when they are damaged.
         """
         for name in self.blocks[part]:
             for table in read_block(self.work / name):
@@ -216,7 +208,3 @@ class StoredFeatureTables:
                         " --keep-features"
                     )
                 yield table
-
-    def train(self) -> RankingLists:
-        """The training part, for the fits."""
-        return ranking_lists(self.tables("train"))

@@ -22,8 +22,6 @@ from tosloc.records import FloatArray, Progress, silent
 
 L2: Final = 1e-3
 """Pull of the weights toward zero in the listwise fit; chosen on the validation reports of four projects."""
-TOLERANCE: Final = 1e7 * float(np.finfo(np.float64).eps)
-"""Of the listwise fit; SciPy's own for L-BFGS."""
 _BLOCK: Final = 4096
 """Rows that are added in single precision before their sum is added in double."""
 SHRINK: Final = 0.03
@@ -46,7 +44,6 @@ def listwise_loss(
     weights: FloatArray, lists: RankingLists, l2: float, centre: FloatArray, pull: float
 ) -> tuple[float, FloatArray]:
     """Mean over reports of the mean over fixed files of -log p(file | file + all files not fixed), and its gradient.
-
     Reports count as ``report_weights`` says. ``l2`` draws the weights to 0, ``pull`` to ``centre``. Convex in the
     weights.
     """
@@ -75,31 +72,19 @@ def listwise_loss(
     return loss, gradient + 2 * l2 * weights + 2 * pull * away
 
 
-def fit_listwise(
-    lists: RankingLists, *, centre: FloatArray | None = None, pull: float = 0.0, tolerance: float = TOLERANCE
-) -> FloatArray:
-    """(K,) weights that minimise ``listwise_loss`` (L-BFGS from the centre); signed.
-
-    ``tolerance`` is the relative decrease of the loss in one step below which the fit ends.
-    """
+def fit_listwise(lists: RankingLists, *, centre: FloatArray | None = None, pull: float = 0.0) -> FloatArray:
+    """(K,) weights that minimise ``listwise_loss`` (L-BFGS from the centre, by SciPy's own tolerance); signed."""
     from scipy import optimize  # here, as below: what was learned is used without it
 
     start = np.zeros(lists.rows.shape[1]) if centre is None else centre
-    found = optimize.minimize(
-        listwise_loss,
-        start,
-        (lists, L2, start, pull),
-        "L-BFGS-B",
-        jac=True,
-        options={"maxiter": 300, "ftol": tolerance},
-    )
+    given = lists, L2, start, pull
+    found = optimize.minimize(listwise_loss, start, given, "L-BFGS-B", jac=True, options={"maxiter": 300})
     return np.asarray(found.x)
 
 
 def list_quality(lists: RankingLists) -> Callable[[FloatArray], float]:
-    """Weights (K,) -> MRR + MAP of the weighted sums over the lists, in which every row stands for one file.
-
-    A fixed file stands behind every wrong file with the same score, so that constant scores earn nothing.
+    """Weights (K,) -> MRR + MAP of the weighted sums over the lists, in which every row stands for one file. A fixed
+    file stands behind every wrong file with the same score, so that constant scores earn nothing.
     """
     counts = np.add.reduceat(lists.fixed.astype(np.int64), lists.starts[:-1])
     fixed_rows, wrong_rows = lists.rows[lists.fixed], lists.rows[~lists.fixed]
@@ -126,9 +111,8 @@ def fit_evolution(
     seed: int = 7,
     progress: Progress = silent,
 ) -> FloatArray:
-    """(K,) weights from 0 to 1 that maximise the objective, by differential evolution (Storn and Price 1997).
-
-    Not polished: MAP and MRR are step functions, a gradient step would only move along a stair.
+    """(K,) weights from 0 to 1 that maximise the objective, by differential evolution (Storn and Price 1997). Not
+    polished: MAP and MRR are step functions, a gradient step would only move along a stair.
     """
     from scipy import optimize
 
@@ -220,11 +204,10 @@ def fit_stage_one(
     seed: int = 7,
     progress: Progress = silent,
 ) -> tuple[StageOne, Choice]:
-    """Stage one learned on ``train``; among own, shipped and averaged weights and rankers, validation decides.
-
-    Whatever was learned has to beat there the default stage one as it is, with its own ranker, or that is taken. A
-    feature that it does not know has weight 0 there; where one that it knows is not among ``names``, it is of no use.
-    ``validation`` gives full feature tables anew at each call.
+    """Stage one learned on ``train``; among own, shipped and averaged weights and rankers, validation decides. Whatever
+    was learned has to beat there the default stage one as it is, with its own ranker, or that is taken. A feature that
+    it does not know has weight 0 there; where one that it knows is not among ``names``, it is of no use. ``validation``
+    gives full feature tables anew at each call.
     """
     default = None if default is None else default.aligned(names)
     if settings.fit == "differential_evolution":

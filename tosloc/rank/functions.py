@@ -70,7 +70,6 @@ WEIGHTS: Final = FunctionWeights()
 
 def _written(query: Query) -> tuple[frozenset[str], set[str], set[tuple[str, str]]]:
     """Names that a report mentions; those written as code; pairs of names that follow each other with a dot between.
-
     Code is what is called, quoted, dotted, or written as no word is.
     """
     text = f"{query.report.summary}\n{query.prose}"
@@ -93,7 +92,6 @@ def score_functions(
     most: int | None = None,
 ) -> list[tuple[Function, ...]]:
     """The functions and classes of some of the first files, for each file the ``most`` with the highest scores first.
-
     ``files`` are rows of the version in the order of their ranking, ``facts`` theirs, ``scores`` (F,) those of all its
     files. Scores of functions may be compared between the files of one call. A pure function of what it is given: the
     report, the version and the ranking, which knows no more of the history than what was known at the opening.
@@ -170,7 +168,6 @@ def _bm25(
 
 def function_bm25(report: BugReport, facts: Sequence[FunctionFacts]) -> FloatArray:
     """(N,) BM25 of the functions of all files, one after the other: the reference that rankings are judged beside.
-
     Every function and class is a document; summary and description are the query, each word as often as it stands
     there. Constants are those of bm25s' default, k1 1.5 and b .75 (Lù 2024).
     """
@@ -211,9 +208,8 @@ def _in_frames(query: Query, version: VersionIndex, files: Sequence[int], facts:
 
 
 def holder_of(functions: FunctionFacts, words: Sequence[str]) -> tuple[int, frozenset[str]] | None:
-    """The function that holds the most of the words, and those that it holds; None where none holds any.
-
-    Each word counts more than all after it together; a class is no function.
+    """The function that holds the most of the words, and those that it holds; None where none holds any. Each word
+    counts more than all after it together; a class is no function.
     """
     wanted = {term: 2.0**-place for place, term in enumerate(words)}
     if not len(functions):

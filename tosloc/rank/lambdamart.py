@@ -49,7 +49,6 @@ _AT_ONCE: Final = 256
 @dataclass(frozen=True, eq=False)
 class Trees:
     """Trees of numeric splits, filled up with splits that send no row right. Whatever the numbers, each row has a sum.
-
     Values of rows are finite numbers.
     """
 
@@ -142,9 +141,8 @@ def head_rows(rows: Float32Array, scores: FloatArray) -> Float32Array:
 
 
 def fit_trees(heads: RankingLists, seed: int, rounds: int | None = None) -> Trees:
-    """Trees learned from heads, ``ROUNDS`` of them; deterministic for a seed.
-
-    A report's pairs count as much as the report does.
+    """Trees learned from heads, ``ROUNDS`` of them; deterministic for a seed. A report's pairs count as much as the
+    report does.
     """
     import lightgbm
 

@@ -104,18 +104,14 @@ class ReasonsOf:
         said = (*self.context.query.summary_counts, *self.context.query.compounds)
         return frozenset(said) & self._written.keys()
 
-    def as_written(self, term: str) -> str:
-        """A term of the report as it was written there."""
-        return self._written.get(term, term)
-
     def as_answered(self, asked: str, found: str) -> str:
         """A term of the report as it was written, and the term of a file that answers it, where that is another."""
-        return self.as_written(asked) + ("" if asked == found else f" ~ {found}")
+        return self._written.get(asked, asked) + ("" if asked == found else f" ~ {found}")
 
     def listed(self, terms: Sequence[str]) -> str:
         """The first terms, each as it was written in the report, without parts of those before."""
         shown: list[str] = []
-        for word in map(self.as_written, terms):
+        for word in (self._written.get(term, term) for term in terms):
             if not any(word.lower() in other.lower() for other in shown):
                 shown.append(word)
         return ", ".join(shown[:WORDS_SHOWN])
@@ -227,9 +223,8 @@ class ReasonsOf:
         return PastChange(commit, bug, int(documents.times[number]), fix, similarity, tuple(told))
 
     def told(self, change: PastChange, subject: str | None, url: str | None = None) -> Reason:
-        """An earlier change in words: which, when, and what it says of itself or shares with the report.
-
-        It is called a fix where a fixed report is known, or where its own first line says so.
+        """An earlier change in words: which, when, and what it says of itself or shares with the report. It is called a
+        fix where a fixed report is known, or where its own first line says so.
         """
         fix = change.fix and (subject is None or change.bug is not None or says_fix(subject))
         of_bug = f" of bug {change.bug}" if change.bug else ""

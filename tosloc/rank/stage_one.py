@@ -20,7 +20,7 @@ from tosloc.index.context import QueryContext
 from tosloc.index.postings import leaders
 from tosloc.rank import features, lambdamart
 from tosloc.rank.lambdamart import HeadRanker, head_rows, raised
-from tosloc.rank.reasons import NEAR, PastChange, ReasonsOf, Sources
+from tosloc.rank.reasons import NEAR, ReasonsOf, Sources
 from tosloc.records import Float32Array, FloatArray, LongArray, Reason
 
 SHOWN: Final = 3
@@ -30,10 +30,9 @@ LEADING: Final = 5
 
 
 def weighted_sums(rows: Float32Array, weights: FloatArray) -> FloatArray:
-    """(n,) weighted sums of rows (n, K), each in single precision and in the order of the features.
-
-    Here and in the fits the linear algebra library is asked for no product: it splits sums by its number of threads,
-    and rounding would follow. ``einsum`` adds in one order.
+    """(n,) weighted sums of rows (n, K), each in single precision and in the order of the features. Here and in the
+    fits the linear algebra library is asked for no product: it splits sums by its number of threads, and rounding would
+    follow. ``einsum`` adds in one order.
     """
     return np.asarray(np.einsum("nk,k->n", rows, weights.astype(np.float32)).astype(np.float64))
 
@@ -53,9 +52,8 @@ class StageOne:
             raise ValueError(f"{len(self.features)} features but {len(self.weights)} weights")
 
     def aligned(self, names: tuple[str, ...]) -> StageOne | None:
-        """The same decision for tables of other features: one that it does not know has weight 0.
-
-        None where a feature that it knows is not among them.
+        """The same decision for tables of other features: one that it does not know has weight 0. None where a feature
+        that it knows is not among them.
         """
         if not set(self.features) <= set(names):
             return None
@@ -64,7 +62,6 @@ class StageOne:
 
     def linear(self, table: Float32Array) -> FloatArray:
         """(F,) weighted sums of a feature table (F, K), in single precision so that every path to it rounds alike.
-
         Features of weight 0 are left out, so that one that is not known changes no bit.
         """
         used = np.flatnonzero(self.weights)
@@ -125,13 +122,14 @@ class StageOneAnswer:
         terms: Mapping[int, Reason] | None = None,
         functions: Mapping[int, FunctionFacts] | None = None,
     ) -> list[tuple[Reason, ...]]:
-        """At most ``SHOWN`` reasons for each file, the most useful first.
-
-        ``terms`` is what a reranker says of some files, ``functions`` are the functions of some.
+        """At most ``SHOWN`` reasons for each file, the most useful first. ``terms`` is what a reranker says of some
+        files, ``functions`` are the functions of some.
         """
         sources, reasons = sources or Sources(), self.reasons
         reasons.look_at(files)
-        past = [self._past(file) for file in files]
+        found_past = [reasons.past(file) if self._lifted(file, "past") else [] for file in files]
+        # the first one, and a second one where that is near to the report, too
+        past = [[*some[:1], *(one for one in some[1:2] if one.similarity >= NEAR)] for some in found_past]
         shown = dict.fromkeys(change.commit for changes in past for change in changes)
         subjects = sources.subjects(list(shown)) if shown else {}
         found = []
@@ -140,11 +138,6 @@ class StageOneAnswer:
             said = self._all(file, told, (terms or {}).get(file), (functions or {}).get(file))
             found.append(tuple(said[:SHOWN]))
         return found
-
-    def _past(self, file: int) -> list[PastChange]:
-        """The earlier change that is told of a file, and a second one where that is near to the report, too."""
-        found = self.reasons.past(file) if self._lifted(file, "past") else []
-        return [*found[:1], *(one for one in found[1:2] if one.similarity >= NEAR)]
 
     def _all(
         self, file: int, past: Sequence[Reason], terms: Reason | None, functions: FunctionFacts | None

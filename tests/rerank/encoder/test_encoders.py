@@ -1,9 +1,12 @@
-"""Encoders by folder: pieces, pooling, and one sentence for what cannot be used."""
+"""Encoders by folder: pieces, pooling, one sentence for what cannot be used; vectors of blobs, each made once."""
+
+from __future__ import annotations
 
 import builtins
 import json
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -12,9 +15,9 @@ import pytest
 import torch
 
 from tests.rerank.made import report
-from tosloc.errors import CheckpointError
+from tosloc.errors import CheckpointError, StoreError, ToslocError
 from tosloc.rerank.encoder import encoders as module
-from tosloc.rerank.encoder.encoders import Encoder, report_text, without_licence
+from tosloc.rerank.encoder.encoders import ChunkReader, Encoder, report_text, without_licence
 
 
 def test_pieces_follow_each_other_with_their_marks(encoder_folder: Path) -> None:
@@ -43,14 +46,9 @@ def test_padding_changes_no_vector(make_encoder: Callable[..., Path], pooling: s
     assert torch.allclose(alone[0], together[1], atol=1e-6)
     assert np.allclose(encoder.vectors([short, long]), together.flip(0).numpy(), atol=1e-3)
     assert encoder.vectors([]).shape == (0, encoder.width)
-
-
-def test_mean_leaves_no_token_out(encoder_folder: Path) -> None:
-    first, mean = (Encoder.load(str(encoder_folder), pooling).eval() for pooling in ("first", "mean"))
-    with torch.inference_mode():
-        hidden = mean.model(input_ids=torch.tensor([[2, 7, 3]])).last_hidden_state[0]
-        assert torch.allclose(mean([[2, 7, 3]])[0], hidden.mean(0), atol=1e-6)
-        assert torch.allclose(first([[2, 7, 3]])[0], hidden[0])
+    with torch.inference_mode():  # no token is left out
+        hidden = encoder.model(input_ids=torch.tensor([[2, 7, 3]])).last_hidden_state[0]
+        assert torch.allclose(encoder([[2, 7, 3]])[0], hidden[0] if pooling == "first" else hidden.mean(0), atol=1e-6)
 
 
 def test_the_fingerprint_is_of_weights_and_pooling(make_encoder: Callable[..., Path], tmp_path: Path) -> None:
@@ -62,27 +60,6 @@ def test_the_fingerprint_is_of_weights_and_pooling(make_encoder: Callable[..., P
     assert Encoder.load(str(one), "mean").fingerprint == Encoder.load(str(one), "mean").fingerprint
     seen = {Encoder.load(str(place), pooling).fingerprint for place in (one, other) for pooling in ("mean", "first")}
     assert len(seen) == 4
-
-
-def test_what_is_no_encoder_is_one_sentence(make_encoder: Callable[..., Path], tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(CheckpointError, match="no encoder can be loaded from there"):
-        Encoder.load(str(tmp_path / "empty"), "mean")
-    half = make_encoder()
-    (half / "model.safetensors").unlink()
-    with pytest.raises(CheckpointError, match="no encoder can be loaded from there"):
-        Encoder.load(str(half), "mean")
-
-
-def test_a_foreign_tokenizer_is_one_sentence(make_encoder: Callable[..., Path]) -> None:
-    folder = make_encoder()
-    told = json.loads((folder / "tokenizer.json").read_text())
-    for number in range(9):
-        told["model"]["vocab"][f"more{number}"] = 100 + number
-    told["model"]["vocab"] |= {f"word{number}": 200 + number for number in range(30)}
-    (folder / "tokenizer.json").write_text(json.dumps(told))
-    with pytest.raises(CheckpointError, match="do not belong together"):
-        Encoder.load(str(folder), "mean")
 
 
 def changed(file: Path, **values: Any) -> None:
@@ -105,49 +82,45 @@ def ask_for_code(folder: Path, owned: Path, **config: str) -> None:
     changed(folder / "config.json", auto_map={"AutoConfig": "own.BertConfig", "AutoModel": "own.BertModel"}, **config)
 
 
-def code_of_a_type_that_is_known(folder: Path, owned: Path) -> None:
-    ask_for_code(folder, owned)
-
-
-def code_of_an_unknown_type(folder: Path, owned: Path) -> None:
-    ask_for_code(folder, owned, model_type="own")
-
-
-def code_of_a_tokenizer(folder: Path, owned: Path) -> None:
-    changed(folder / "tokenizer_config.json", auto_map={"AutoTokenizer": ["own.Own", "own.Own"]}, tokenizer_class="Own")
-
-
-def code_of_the_hub(folder: Path, owned: Path) -> None:
-    changed(folder / "config.json", model_type="own", auto_map={"AutoConfig": "acme/evil--own.BertConfig"})
-
-
-def a_pickle(folder: Path, owned: Path) -> None:
+def pickled(folder: Path, owned: Path) -> None:
     (folder / "model.safetensors").unlink()
     torch.save({"weight": Touching(owned)}, folder / "pytorch_model.bin")
 
 
-def a_model_for_a_tokenizer(folder: Path, owned: Path) -> None:
-    changed(folder / "tokenizer_config.json", tokenizer_class="BertModel")
+def foreign(folder: Path, owned: Path) -> None:
+    told = json.loads((folder / "tokenizer.json").read_text())
+    told["model"]["vocab"] |= {f"word{number}": 100 + number for number in range(40)}
+    (folder / "tokenizer.json").write_text(json.dumps(told))
 
 
-@pytest.mark.parametrize(
-    "hostile",
-    [
-        *(code_of_a_type_that_is_known, code_of_an_unknown_type, code_of_a_tokenizer, code_of_the_hub),
-        *(a_pickle, a_model_for_a_tokenizer),
-    ],
-)
-def test_no_file_of_an_encoder_is_run(
+EVIL, OWN = {"AutoConfig": "acme/evil--own.BertConfig"}, {"AutoTokenizer": ["own.Own", "own.Own"]}
+TOKENIZER = "tokenizer_config.json"
+HOSTILE: dict[str, Callable[[Path, Path], object]] = {
+    "code of a type that is known": ask_for_code,
+    "code of an unknown type": lambda folder, owned: ask_for_code(folder, owned, model_type="own"),
+    "code of the hub": lambda folder, _: changed(folder / "config.json", model_type="own", auto_map=EVIL),
+    "code of a tokenizer": lambda folder, _: changed(folder / TOKENIZER, auto_map=OWN, tokenizer_class="Own"),
+    "a model for a tokenizer": lambda folder, _: changed(folder / TOKENIZER, tokenizer_class="BertModel"),
+    "a pickle": pickled,
+    "nothing": lambda folder, _: shutil.rmtree(folder) or folder.mkdir(),
+    "half of it": lambda folder, _: (folder / "model.safetensors").unlink(),
+    "a foreign tokenizer": foreign,
+}
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_no_file_of_an_encoder_is_run_and_what_is_none_is_one_sentence(
     make_encoder: Callable[..., Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     asked_hosts: list[str],
-    hostile: Callable[[Path, Path], None],
+    hostile: str,
 ) -> None:
     monkeypatch.setattr(builtins, "input", lambda *_: "y")  # who is asked says yes
     folder, owned = make_encoder(), tmp_path / "owned"
-    hostile(folder, owned)
-    with pytest.raises(CheckpointError, match="no encoder can be loaded from there"):
+    HOSTILE[hostile](folder, owned)
+    words = "do not belong together" if hostile == "a foreign tokenizer" else "no encoder can be loaded from there"
+    with pytest.raises(CheckpointError, match=words):
         Encoder.load(str(folder), "mean")
     assert not owned.exists()
     assert asked_hosts == []
@@ -176,3 +149,56 @@ def test_the_hub_is_asked_where_the_user_allows_it(monkeypatch: pytest.MonkeyPat
             Encoder.load("acme/no-such-encoder", "mean")
     assert seen == [(True, True), (False, offline)]
     assert module.constants.HF_HUB_OFFLINE == offline
+
+
+# Vectors of blobs
+
+
+TEXTS = {"1": "door opens", "2": "/* Copyright */ window fails lock " * 4, "3": "", "4": "key " * 50}
+
+
+class Asked:
+    """Texts of blobs, and which were asked for."""
+
+    def __init__(self) -> None:
+        self.blobs: list[str] = []
+
+    def __call__(self, blobs: Sequence[str]) -> Iterator[tuple[str, str | None]]:
+        self.blobs += blobs
+        return ((blob, TEXTS.get(blob)) for blob in blobs)
+
+
+def test_what_is_no_table_is_made_again(encoder_folder: Path, tmp_path: Path) -> None:
+    reader = ChunkReader(Encoder.load(str(encoder_folder), "mean"), 3, 8, Asked())
+    (tmp_path / "text").write_text("no database, but long enough to be taken for one" * 100)
+    assert sorted(reader.vectors(["1"], tmp_path / "text")) == ["1"]
+    for path in (tmp_path / "text" / "below", tmp_path):
+        with pytest.raises(StoreError, match="cannot be kept there"):
+            reader.vectors(["1"], path)
+
+
+def test_each_blob_is_encoded_once(encoder_folder: Path, tmp_path: Path) -> None:
+    encoder, asked, path = Encoder.load(str(encoder_folder), "mean"), Asked(), tmp_path / "new/v.sqlite"
+    reader = ChunkReader(encoder, 3, 8, asked)
+    reader.vectors(["1", "2", "3", "1"], path)
+    assert asked.blobs == ["1", "2", "3"]
+    found = reader.vectors(list(TEXTS), path)
+    assert asked.blobs == ["1", "2", "3", "4"]
+    again = reader.vectors(list(TEXTS), path)
+    assert {blob: vectors.tolist() for blob, vectors in again.items()} == {b: v.tolist() for b, v in found.items()}
+    assert {blob: len(vectors) for blob, vectors in found.items()} == {"1": 1, "2": 3, "3": 0, "4": 3}
+    with torch.inference_mode():
+        [alone] = encoder([[2, 7, 11, 3]])
+    assert np.allclose(found["1"][0], alone.numpy(), atol=1e-3)
+    for other in (
+        ChunkReader(encoder, 2, 8, asked),
+        ChunkReader(Encoder.load(str(encoder_folder), "first"), 3, 8, asked),
+    ):
+        asked.blobs.clear()
+        other.vectors(["1"], path)
+        assert asked.blobs == ["1"]
+
+
+def test_too_long_chunks_are_refused(encoder_folder: Path) -> None:
+    with pytest.raises(ToslocError, match="reads at most 34 tokens"):
+        ChunkReader(Encoder.load(str(encoder_folder), "mean"), 3, 35, Asked())

@@ -9,7 +9,6 @@ import pytest
 import safetensors.torch
 import torch
 
-from tests.rerank.encoder.tiny import write_encoder
 from tosloc.config import Config
 from tosloc.errors import CheckpointError
 from tosloc.rerank.encoder.encoders import Encoder
@@ -27,9 +26,33 @@ def saved(encoder_folder: Path, tmp_path: Path) -> Path:
     return tmp_path / "saved"
 
 
-def change(folder: Path, **values: Any) -> None:
-    record = json.loads((folder / RECORD).read_text())
-    (folder / RECORD).write_text(json.dumps(record | values))
+def test_what_is_not_a_second_stage_of_today_is_one_sentence(
+    saved: Path, encoder_folder: Path, make_encoder: Callable[..., Path], asked_hosts: list[str]
+) -> None:
+    whole, head = (saved / RECORD).read_text(), (saved / HEAD).read_bytes()
+    damaged, hub, other = "incomplete or damaged", "acme/no-such-encoder", str(make_encoder(seed=2))
+    reranker(encoder_folder, scoring="dot").save(saved.with_name("other"))
+    other_head = (saved.with_name("other") / HEAD).read_bytes()
+    for values, content, sentence in (
+        ({"schema": 99}, head, "written by another version of TosLoc"),
+        ({"weight": -1}, head, "a weight is out of bounds"),
+        ({"encoders": {"../code": {"place": None, "fingerprint": ""}}}, head, damaged),
+        ({"settings": {"magic": 1}}, head, damaged),
+        ({"encoders": {"code": {"place": hub, "fingerprint": ""}}}, head, f"{hub}: no encoder can be loaded"),
+        ({"encoders": {"code": {"place": other, "fingerprint": "0"}}}, head, "not the encoder that"),
+        *(({}, data, damaged) for data in (other_head, safetensors.torch.save({"a": torch.ones(1)}), b"x")),
+    ):
+        (saved / RECORD).write_text(json.dumps(json.loads(whole) | values))
+        (saved / HEAD).write_bytes(content)
+        with pytest.raises(CheckpointError, match=sentence) as caught:
+            EncoderReranker.load(saved)
+        assert "\n" not in str(caught.value)
+    assert asked_hosts == []
+    with pytest.raises(CheckpointError, match="do not fit together"):
+        reranker(encoder_folder, report_encoder=str(make_encoder(width=32)))
+    with pytest.raises(CheckpointError, match="holds other things than a second stage"):
+        reranker(encoder_folder).save(Path(other))
+    assert (Path(other) / "model.safetensors").exists()
 
 
 @pytest.mark.parametrize(("learns", "own"), [("head", []), ("report", ["report"]), ("both", ["code"])])
@@ -67,50 +90,3 @@ def test_an_interrupted_save_keeps_the_last_good_one(
     assert {path.name: path.read_bytes() for path in saved.iterdir()} == before
     reranker(encoder_folder, "both").save(saved)
     assert sorted(path.name for path in saved.iterdir()) == ["code", RECORD, HEAD]
-
-
-def test_a_folder_of_other_things_is_left_alone(saved: Path, make_encoder: Callable[..., Path]) -> None:
-    folder = make_encoder()
-    with pytest.raises(CheckpointError, match="holds other things than a second stage"):
-        EncoderReranker.load(saved).save(folder)
-    assert (folder / "model.safetensors").exists()
-
-
-def test_weights_of_other_dimensions_are_one_sentence(saved: Path, encoder_folder: Path) -> None:
-    reranker(encoder_folder, scoring="dot").save(saved.with_name("other"))
-    for head in ((saved.with_name("other") / HEAD).read_bytes(), safetensors.torch.save({"a": torch.ones(1)}), b"x"):
-        (saved / HEAD).write_bytes(head)
-        with pytest.raises(CheckpointError, match="this second stage is incomplete or damaged"):
-            EncoderReranker.load(saved)
-
-
-def test_what_is_no_record_of_today_is_one_sentence(saved: Path) -> None:
-    whole = (saved / RECORD).read_text()
-    for values, sentence in (
-        ({"schema": 99}, "written by another version of TosLoc"),
-        ({"weight": -1}, "a weight is out of bounds"),
-        ({"encoders": {"../code": {"place": None, "fingerprint": ""}}}, "incomplete or damaged"),
-        ({"settings": {"magic": 1}}, "incomplete or damaged"),
-    ):
-        (saved / RECORD).write_text(whole)
-        change(saved, **values)
-        with pytest.raises(CheckpointError, match=sentence) as caught:
-            EncoderReranker.load(saved)
-        assert "\n" not in str(caught.value)
-
-
-def test_a_checkpoint_that_names_the_hub_asks_nobody(saved: Path, asked_hosts: list[str]) -> None:
-    change(saved, encoders={"code": {"place": "acme/no-such-encoder", "fingerprint": ""}})
-    with pytest.raises(CheckpointError, match=r"acme/no-such-encoder: no encoder can be loaded from there"):
-        EncoderReranker.load(saved)
-    assert asked_hosts == []
-
-
-def test_another_encoder_is_one_sentence(saved: Path, encoder_folder: Path, tmp_path: Path) -> None:
-    other = write_encoder(tmp_path / "other", seed=2)
-    change(saved, encoders={"code": {"place": str(other), "fingerprint": "0"}})
-    with pytest.raises(CheckpointError, match="not the encoder that"):
-        EncoderReranker.load(saved)
-    wide = write_encoder(tmp_path / "wide", width=32)
-    with pytest.raises(CheckpointError, match="do not fit together"):
-        reranker(encoder_folder, report_encoder=str(wide))

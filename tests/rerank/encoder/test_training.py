@@ -1,18 +1,23 @@
-"""The training loop: it learns what can be learned, and what was interrupted ends the same."""
+"""The training loop learns and goes on after an interruption; scores and the loss by hand."""
 
+from __future__ import annotations
+
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from torch.nn import functional
 
-from tests.rerank.encoder.epochs import Epochs
+from tests.rerank.encoder.tiny import Epochs
 from tests.rerank.made import candidates, report
 from tosloc.config import StageTwoSettings
 from tosloc.records import Float16Array, Progress, silent
 from tosloc.rerank.encoder.encoders import Encoder
-from tosloc.rerank.encoder.scoring import Question, RerankingModel
+from tosloc.rerank.encoder.scoring import Adapter, ChunkPooling, Question, RerankingModel, ScoringHead, contrastive
 from tosloc.rerank.encoder.training import PATIENCE, STATE, Trainer
 
 WIDTH, FILES = 16, 12
@@ -55,23 +60,17 @@ def learned(trainer: Trainer) -> dict[str, np.ndarray]:
     return {name: value.detach().numpy().copy() for name, value in trainer.model.learned.items()}
 
 
-def test_it_learns(make: Any) -> None:
+def test_it_learns_and_validates_by_reports_opened_after_what_was_learned(make: Any) -> None:
     trainer, lists = make(), world()[1]
-    before = trainer.validate(lists[45:])
-    frozen = trainer.model.code.fingerprint_now()
+    before, frozen = trainer.validate(lists[45:]), trainer.model.code.fingerprint_now()
     losses = fit(trainer)
     assert losses[-1] < 0.2 < losses[0]
     assert trainer.validate(lists[45:])[0] > max(0.8, before[0] + 0.2)
     assert trainer.model.code.fingerprint_now() == frozen
-
-
-def test_validation_keeps_stage_ones_order_of_a_report_opened_before_what_was_learned(make: Any) -> None:
     early = [
         replace(one, candidates=replace(one.candidates, report=report("r", 99 if number % 2 else 100)))
-        for number, one in enumerate(world()[1][45:])
+        for number, one in enumerate(lists[45:])
     ]
-    trainer = make()
-    fit(trainer)
     found = []
     for until in (99, 100, 101):
         trainer.trained_until = until
@@ -92,31 +91,16 @@ def test_without_gain_the_first_parameters_stay(make: Any) -> None:
         assert all(np.array_equal(value, first[name]) for name, value in learned(trainer).items())
 
 
-def test_an_interrupted_training_ends_the_same(make: Any) -> None:
-    whole, again, cut, rest = make("whole", epochs=6), make("cut", epochs=6), Epochs(interrupted=3), Epochs()
-    with pytest.raises(KeyboardInterrupt):
-        fit(make("cut", epochs=6), cut)
-    assert fit(again, rest) == fit(whole)
-    assert (cut.begun, rest.begun) == ([0, 1, 2, 3], [3, 4, 5])
-    assert all(np.array_equal(value, learned(again)[name]) for name, value in learned(whole).items())
-
-
 def test_encoders_that_learn_end_the_same_after_an_interruption(encoder_folder: Path, tmp_path: Path) -> None:
     chunks = {name: [[2, 5 + place, 3], [2, 9, 3]] for place, name in enumerate("abcd")}
     asked = [
         Question(candidates("a b c d", "0" * (place % 4) + "1", of=report(str(place))), [[2, 8 - place % 4, 3]])
-        for place in range(8)
+        for place in range(4)
     ]
     ends = []
-    for folder, cut in (("whole", None), ("cut", Epochs(interrupted=2)), ("cut", None)):
-        training = {
-            "learns": "both",
-            "learning_rate": 0.01,
-            "epochs": 4,
-            "pairs": 8,
-            "chunks_at_once": 3,
-            "precision": "bfloat16",
-        }
+    for folder, cut in (("whole", None), ("cut", Epochs(interrupted=1)), ("cut", None)):
+        training = {"learns": "both", "learning_rate": 0.01, "epochs": 3, "pairs": 8}
+        training |= {"chunks_at_once": 3, "precision": "bfloat16"}
         settings = StageTwoSettings.model_validate({"training": training})
         encoder = Encoder.load(str(encoder_folder), "mean")
         before = encoder.fingerprint
@@ -131,8 +115,95 @@ def test_encoders_that_learn_end_the_same_after_an_interruption(encoder_folder: 
 
 
 def test_a_state_of_another_training_or_half_a_state_is_not_gone_on_with(make: Any, tmp_path: Path) -> None:
-    first = fit(make(key="one", epochs=2))
-    assert fit(make(key="two", epochs=2)) == first  # begun anew: two epochs, the same numbers
+    first = fit(make(key="one", epochs=1))
+    assert fit(make(key="two", epochs=1)) == first  # begun anew: one epoch, the same numbers
     state = tmp_path / "work" / STATE
     state.write_bytes(state.read_bytes()[:100])
-    assert fit(make(key="two", epochs=2)) == first
+    assert fit(make(key="two", epochs=1)) == first
+
+
+# Scores and the loss by hand
+
+
+# 3 candidates, 4 chunks, width 5
+CHUNKS = torch.randn((3, 4, 5), generator=torch.Generator().manual_seed(3))
+REAL = torch.tensor([[1, 1, 0, 0], [1, 1, 1, 1], [0, 0, 0, 0]]).bool()
+REPORT = torch.randn(5, generator=torch.Generator().manual_seed(4))
+
+
+def test_pooling_is_a_softmax_over_the_real_chunks() -> None:
+    torch.manual_seed(0)
+    pooling = ChunkPooling(5)
+    two = CHUNKS[0, :2]
+    share = torch.softmax(pooling.weight(functional.normalize(two, dim=-1)).squeeze(-1), 0)
+    files = pooling(CHUNKS, REAL)
+    assert torch.allclose(files[0], share @ two, atol=1e-6)
+    assert files[2].abs().sum() == 0  # a file without chunks
+
+
+@pytest.mark.parametrize("cosine", [False, True])
+def test_padding_changes_no_score(cosine: bool) -> None:
+    torch.manual_seed(0)
+    head = ScoringHead(5, cosine=cosine).eval()
+    other = torch.where(REAL.unsqueeze(-1), CHUNKS, torch.full_like(CHUNKS, 77.0))
+    scores = head(REPORT, CHUNKS, REAL)
+    assert scores.shape == (3,)
+    assert torch.isfinite(scores).all()
+    assert torch.allclose(scores, head(REPORT, other, REAL))
+    assert torch.allclose(scores[:1], head(REPORT, CHUNKS[:1, :2], REAL[:1, :2]), atol=1e-6)
+
+
+def test_the_papers_score_is_a_dot_product() -> None:
+    head = ScoringHead(5, cosine=False)
+    assert sorted(head.state_dict()) == ["pooling.weight.bias", "pooling.weight.weight"]
+    assert torch.allclose(head(REPORT, CHUNKS, REAL), head.pooling(CHUNKS, REAL) @ REPORT)
+
+
+def test_the_cosine_score_begins_as_the_files_and_the_nearest_chunks_cosine() -> None:
+    assert torch.equal(Adapter(5)(CHUNKS), CHUNKS)
+    head = ScoringHead(5, cosine=True)
+    near = functional.cosine_similarity(REPORT, CHUNKS[1], dim=-1).max()
+    file = functional.cosine_similarity(REPORT, head.pooling(CHUNKS, REAL)[1], dim=-1)
+    assert torch.allclose(head(REPORT, CHUNKS, REAL)[1], 5 * (near + file))
+
+
+@pytest.mark.parametrize(("fixed", "right", "wrong"), [([0, 1, 0], [2.0], [1.0, 0.5]), ([1, 1, 0], [2.0, 1.0], [0.5])])
+def test_the_loss_is_a_softmax_in_which_another_fixed_file_is_no_negative(
+    fixed: list[int], right: list[float], wrong: list[float]
+) -> None:
+    loss = contrastive(torch.tensor([1.0, 2.0, 0.5]), torch.tensor(fixed).bool()).item()
+    rest = sum(map(math.exp, wrong))
+    assert loss == pytest.approx(-sum(math.log(math.exp(one) / (math.exp(one) + rest)) for one in right) / len(right))
+
+
+def question(blobs: str, fixed: str = "", opened: float = 0) -> Question:
+    return Question(candidates(blobs, fixed, of=report("r", opened)), [[2, 7, 8, 3]])
+
+
+def test_encoding_in_parts_changes_neither_scores_nor_gradients(encoder_folder: Path) -> None:
+    chunks = {"a": [[2, 7, 3], [2, 8, 9, 3]], "b": [[2, 5, 3]]}
+    found = []
+    for at_once in (0, 1):
+        settings = StageTwoSettings.model_validate({"training": {"learns": "both", "chunks_at_once": at_once}})
+        encoder = Encoder.load(str(encoder_folder), "mean")
+        model = RerankingModel(settings, encoder, encoder, seed=1).eval()
+        scores = model(question("a gone b"), chunks)
+        (scores[0] - scores[2]).backward()
+        found.append((scores.detach(), encoder.model.get_input_embeddings().weight.grad))
+    assert torch.allclose(found[0][0], found[1][0], atol=1e-6)
+    assert torch.allclose(found[0][1], found[1][1], atol=1e-6)
+    assert found[0][0][1] == 0  # a blob that nobody knows
+
+
+def test_scores_from_vectors_and_from_tokens_are_the_same(encoder_folder: Path) -> None:
+    encoder = Encoder.load(str(encoder_folder), "mean")
+    model = RerankingModel(StageTwoSettings(), encoder, encoder, seed=1)
+    chunks = {"a": [[2, 7, 3], [2, 8, 9, 3]], "b": [[2, 5, 3]]}
+    vectors = {blob: encoder.vectors(pieces) for blob, pieces in chunks.items()}
+    asked = [question("a b", opened=9), question("", opened=9), question("b a", opened=8)]
+    known = [Question(one.candidates, encoder.vectors(one.report)) for one in asked]
+    by_tokens, by_vectors = list(model.scores(asked, chunks, 9)), list(model.scores(known, vectors, 9))
+    assert np.allclose(by_tokens[0], by_vectors[0], atol=1e-2)
+    assert [row.tolist() for row in by_tokens[1:]] == [[], [0, 0]]  # no candidates; opened before what was learned
+    assert not model.learning
+    assert {name.partition(".")[0] for name in model.learned} == {"head"}

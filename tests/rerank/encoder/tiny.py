@@ -1,4 +1,4 @@
-"""A tiny encoder of random weights, made here: nothing is downloaded."""
+"""A tiny encoder of random weights, made here: nothing is downloaded; and progress that interrupts a training."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,3 +44,21 @@ def write_encoder(
     model.save_pretrained(folder)
     tokenizer(words).save_pretrained(folder)
     return folder
+
+
+class Epochs:
+    """Called as progress; raises KeyboardInterrupt within epoch ``interrupted`` (from 0), after its first step."""
+
+    def __init__(self, interrupted: int | None = None) -> None:
+        self.interrupted = interrupted
+        self.begun: list[int] = []
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        kind, _, number = what.partition(" ")
+        if kind != "epoch" or not number.isdigit():
+            return
+        epoch = int(number) - 1
+        if epoch not in self.begun:
+            self.begun.append(epoch)
+        if epoch == self.interrupted:
+            raise KeyboardInterrupt

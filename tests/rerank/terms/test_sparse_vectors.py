@@ -81,12 +81,9 @@ def test_terms_count_that_are_common_enough_or_in_a_path(context, monkeypatch):
     assert found.in_commits[found.ids["jar"]] == pytest.approx(np.log(1 + 2.5 / 0.5))
 
 
-def test_counts_of_reports_and_paths():
+def test_counts_of_reports_and_paths_and_the_heaviest_terms():
     assert report_counts(report(summary="Cookie", description="Lost lost cookie")) == {"lost": 2.0, "cooki": 4.0}
     assert path_words("Makefile") == {"makefil": 6.0}
-
-
-def test_the_heaviest_terms_stay():
     found = heaviest(sparse.csr_array(np.array([[0, 3.0, 4.0], [0, 0, 0], [2.0, 2.0, 2.0]])), 2)
     assert found.toarray() == pytest.approx(np.array([[0, 0.6, 0.8], [0, 0, 0], [0.5**0.5, 0.5**0.5, 0]]))
     assert found.indices.tolist() == [2, 1, 0, 1]  # heaviest first, of equals the first ones
@@ -125,7 +122,7 @@ def history(vectors: SparseVectors, one: Candidates) -> list[dict[str, float]]:
     return [words(vectors, found[[row]]) for row in range(len(one))]
 
 
-def test_a_history_by_hand(context):
+def test_a_history_by_hand_of_what_was_known_and_contained(context):
     found = history(made(context, "cooki", "planet", "socket"), asked(2 * YEARS))
     first = np.array([1, 2, 0]) / 5**0.5 / 2**0.5 * np.exp(-1)  # by the document, cookie planet socket
     total = np.sqrt(first + np.array([FIX_WEIGHT * np.exp(-0.5), 0, 0]) + np.array([0, 0, 1]))
@@ -134,9 +131,6 @@ def test_a_history_by_hand(context):
     root = np.sqrt([1, 2])
     assert found[1] == pytest.approx(dict(zip(("cooki", "planet"), root / np.linalg.norm(root), strict=True)), abs=1e-6)
     assert found[2] == {}
-
-
-def test_only_what_was_known_and_contained_is_heard(context):
     vectors = made(context, "cooki", "planet", "socket")
     # strictly: the report of that second is not known
     assert history(vectors, asked(YEARS / 2))[0].keys() == {"cooki", "planet"}

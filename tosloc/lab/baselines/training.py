@@ -153,7 +153,7 @@ class Training:
         settings, file = self.settings, f"{name}.npz"
         optimizer = torch.optim.Adam(model.parameters(), lr=settings.learning_rate, weight_decay=weight_decay)
         state, best = self._resumed(file, model, optimizer)
-        while state.epoch < epochs and not (settings.patience and state.epochs_since_best >= settings.patience):
+        while state.epoch < epochs and not (settings.patience and state.epoch - state.best_epoch >= settings.patience):
             model.train()
             loss = epoch(optimizer, np.random.default_rng([self.seed, state.epoch]))
             if not math.isfinite(loss):

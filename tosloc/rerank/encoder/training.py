@@ -46,11 +46,6 @@ class EarlyStopping:
     curve: list[dict[str, Any]] = field(default_factory=list)
     """One entry an epoch: loss on train, measures on validation, seconds of the pass, and the loss of each step."""
 
-    @property
-    def epochs_since_best(self) -> int:
-        """Epochs since the best one."""
-        return self.epoch - self.best_epoch
-
 
 @dataclass(eq=False)
 class Trainer:
@@ -87,7 +82,7 @@ class Trainer:
         state, best = self._resume(learned, optimizer)
         if not state.curve:
             state.best, best = sum(self.validate(validation)), _copied(learned)
-        while state.epoch < self.settings.epochs and state.epochs_since_best < PATIENCE:
+        while state.epoch < self.settings.epochs and state.epoch - state.best_epoch < PATIENCE:
             started = time.monotonic()
             losses, loss = self._epoch(optimizer, teaching, state.epoch, progress)
             seconds = round(time.monotonic() - started, 1)

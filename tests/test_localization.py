@@ -1,10 +1,10 @@
-"""Localizing and training must see the same: a version kept in memory scores as the extraction for training does."""
+"""Localizing and training see the same features and candidates; what becomes of a reranker's scores."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +16,13 @@ from tosloc.git.repository import Repository
 from tosloc.index.build import build
 from tosloc.index.history_index import report_documents
 from tosloc.index.repository import IndexedRepository
+from tosloc.localization import LabelledCandidates, candidates_of_answer
 from tosloc.localizer import Localizer
 from tosloc.rank import features
 from tosloc.rank.extract import tasks_of
 from tosloc.rank.stage_one import StageOne
-from tosloc.records import Ranking
+from tosloc.records import Progress, Ranking, silent
+from tosloc.rerank.base import Candidates, Reranked, RerankingContext
 
 WEIGHTS = np.linspace(0.5, 1.5, len(features.ALL)) * np.where(np.arange(len(features.ALL)) % 7 == 3, -1, 1)
 STAGE = StageOne(features.ALL, WEIGHTS)
@@ -71,9 +73,8 @@ def project(tmp_path_factory) -> toy.Toy:
 @pytest.fixture(scope="module")
 def experiment(project) -> Iterator[ExperimentContext]:
     with Repository(project.git.path) as repo:
-        made = ExperimentContext.set_up(CONFIG, repo, project.reports(), project.store)
-        yield made
-        made.indexed.close()
+        with ExperimentContext.set_up(CONFIG, repo, project.reports(), project.store) as made:
+            yield made
 
 
 def localizer_of(experiment: ExperimentContext) -> Localizer:
@@ -93,6 +94,10 @@ def extracted(experiment, tmp_path_factory):
     return {table.report: table for table in extraction.tables(blocks)}
 
 
+def candidates_of(experiment, table) -> list[Candidates]:
+    return list(experiment.candidates(STAGE, lambda _: [table]).candidates("all", 5))
+
+
 CASES = ("1002", "1010", "1017", "1029", "2000", "2001", "2002", "2003")
 
 
@@ -106,6 +111,11 @@ def test_the_same_features_and_ranking_as_in_training(experiment, extracted, ide
     assert [names[number] for number in table.path_ids] == list(answer.stage_one.context.version.text.snapshot.paths)
     for place, name in enumerate(features.ALL):
         assert answer.stage_one.columns[name] == pytest.approx(table.rows[:, place], rel=1e-5, abs=1e-6), name
+    asked, [known] = candidates_of_answer(answer.stage_one, 5), candidates_of(experiment, table)
+    assert (asked.paths, asked.blobs, asked.version) == (known.paths, known.blobs, known.version)
+    assert asked.scores == pytest.approx(known.scores, rel=1e-5, abs=1e-5)
+    assert not asked.fixed.any()  # nobody knows
+    assert (asked.missed_ranks, asked.relevant, asked.fixed_at) == ((), 0, 0)
     trained: Ranking = table.ranking(localizer.stage_one.scores(table.rows), names)
     assert dict(zip(answer.ranking.paths, answer.ranking.scores, strict=True)) == pytest.approx(
         dict(zip(trained.paths, trained.scores, strict=True)), rel=1e-5, abs=1e-5
@@ -161,3 +171,85 @@ def test_the_order_in_which_facts_came_does_not_matter(project, experiment, tmp_
             answers.add((answer.ranking.paths, answer.scores.tobytes(), str(answer.top(9))))
             indexed.close()
     assert len(answers) == 1
+
+
+# Candidates
+
+DEPTH = 2
+
+
+class Opposite(StageOne):
+    """Its learned ranker turns the whole order round."""
+
+    def scores(self, table):
+        return -self.linear(table)
+
+
+@dataclass
+class Turned:
+    """A reranker that turns the head round, says nothing of some reports, and notes what it is asked."""
+
+    weight: float = 1.0
+    depth: int = DEPTH
+    silent_on: tuple[str, ...] = ()
+    asked: list[Candidates] = field(default_factory=list)
+
+    def rerank(
+        self, candidates: Iterable[Candidates], context: RerankingContext, progress: Progress = silent
+    ) -> Iterator[Reranked | None]:
+        for one in candidates:
+            self.asked.append(one)
+            yield None if one.report.id in self.silent_on else Reranked(-one.scores)
+
+
+@pytest.fixture
+def listed(experiment, extracted) -> LabelledCandidates:
+    return experiment.candidates(STAGE, lambda _: iter(extracted.values()))
+
+
+def test_candidates_are_the_first_files_and_those_that_the_fix_changed(experiment, extracted, listed):
+    cases, names, missed = listed.cases, experiment.repo.path_names.names, 0
+    in_training = listed.candidates("all", DEPTH, for_training=True)
+    for one, known, table in zip(listed.candidates("all", DEPTH), in_training, extracted.values(), strict=True):
+        case, snapshot = cases[table.report], experiment.indexed.snapshot(cases[table.report].version)
+        ranked = table.ranking(STAGE.scores(table.rows), names)
+        [right] = [rank for rank, path in enumerate(ranked.paths, start=1) if path in case.fixed]
+        beyond = right > DEPTH
+        missed += beyond
+        assert one.paths == ranked.paths[:DEPTH]
+        assert known.paths == (*one.paths, *(ranked.paths[right - 1 : right] if beyond else ()))
+        assert (one.missed_ranks, known.missed_ranks) == ((right,) if beyond else (), ())
+        blobs = dict(zip(snapshot.paths, snapshot.blobs, strict=True))
+        for made in (one, known):
+            assert int(made.fixed.sum()) + len(made.missed_ranks) == made.relevant == 1
+            assert made.scores.tolist() == [ranked.scores[ranked.paths.index(path)] for path in made.paths]
+            assert made.blobs == tuple(blobs[path] for path in made.paths)
+            assert [names[number] for number in made.path_ids] == list(made.paths)
+            assert (made.report, made.version, made.fixed_at) == (case.report, case.version, case.fixed_at)
+    assert 0 < missed < len(extracted)
+
+
+def test_learning_may_look_at_the_weighted_sum_alone(experiment, extracted, listed):
+    stage = Opposite(features.ALL, WEIGHTS)
+    turned = experiment.candidates(stage, lambda _: iter(extracted.values()))
+    plain, other = ([one.paths for one in made.candidates("all", 1)] for made in (listed, turned))
+    assert all(one != two for one, two in zip(plain, other, strict=True))
+    assert [one.paths for one in turned.candidates("all", 1, by_linear_score=True)] == plain
+
+
+def test_a_reranker_moves_the_head_alone_and_is_told_nothing_of_the_fix(listed):
+    first, context = list(listed.rankings("all")), RerankingContext()
+    reranker = Turned(silent_on=(first[1].report,))
+    both = list(listed.rankings("all", reranker, context))  # type: ignore[arg-type]
+    assert both[1] == first[1]  # where a reranker says nothing, stage one's order stands
+    for number, (old, new) in enumerate(zip(first, both, strict=True)):
+        if number != 1:
+            scores = dict(zip(old.paths[:DEPTH], old.scores[:DEPTH].tolist(), strict=True))
+            assert list(new.paths[:DEPTH]) == sorted(scores, key=lambda path: (scores[path], path))
+            assert new.paths[DEPTH:] == old.paths[DEPTH:]
+    known = list(listed.candidates("all", DEPTH))
+    assert [one.paths for one in reranker.asked] == [one.paths for one in known]
+    assert not any(one.fixed.any() or one.missed_ranks or one.relevant or one.fixed_at for one in reranker.asked)
+    unheard = Turned(weight=0)
+    assert list(listed.rankings("all", unheard, context)) == first  # type: ignore[arg-type]
+    assert unheard.asked == []

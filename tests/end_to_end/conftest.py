@@ -1,0 +1,11 @@
+"""The project on which everything is trained."""
+
+import pytest
+
+from tests import toy
+
+
+@pytest.fixture(scope="session")
+def project(tmp_path_factory: pytest.TempPathFactory) -> toy.Toy:
+    """Forty bugs in 24 classes."""
+    return toy.grow(tmp_path_factory.mktemp("toy"), bugs=40)
