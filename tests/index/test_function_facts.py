@@ -7,7 +7,6 @@ import sqlite3
 
 import pytest
 
-from tosloc.errors import StoreError
 from tosloc.git.repository import Repository
 from tosloc.index.function_facts import functions_of_files
 from tosloc.index.store import FactStore
@@ -25,19 +24,6 @@ def test_functions_are_made_once_and_kept(repository, tmp_path, monkeypatch):
         monkeypatch.setattr("tosloc.code.functions.functions_of", None)  # nothing is left to be made
         again = functions_of_files(repo, tmp_path / "facts.sqlite", files[:3])
         assert [one.names for one in again] == [one.names for one in first[:3]]
-
-
-def test_a_store_that_cannot_be_written_costs_time_alone(repository, tmp_path, monkeypatch):
-    repository.commit({"a.py": SHAPES})
-
-    def full(*_):
-        raise StoreError("full")
-
-    monkeypatch.setattr(FactStore, "write", full)
-    with Repository(repository.path) as repo:
-        [blob] = repo.snapshot("HEAD", frozenset({".py"})).blobs
-        [found] = functions_of_files(repo, tmp_path / "facts.sqlite", [(blob, ".py")])
-    assert found.names == ("area",)
 
 
 @pytest.mark.parametrize("kept", [True, False])
