@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from tosloc.code.languages import FIELDS
+from tosloc.code.terms import Facts
 from tosloc.index.context import QueryContext, VersionIndex
-from tosloc.index.corpus import Corpus, FactTable, VersionView
+from tosloc.index.corpus import Corpus, FactTable, VersionView, pack_facts
 from tosloc.index.documents import Document, Documents
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.paths import PathTable, PathView
@@ -47,49 +48,22 @@ def make_table() -> Callable[..., FactTable]:
     """Function (blob -> field -> words, complexity={}) -> FactTable."""
 
     def make(blobs: Mapping[str, Fields], complexity: Mapping[str, int] | None = None) -> FactTable:
-        vocabulary = sorted({term for fields in blobs.values() for term in counted(fields)})
-        number = {term: place for place, term in enumerate(vocabulary)}
-        starts, terms, counts = [0], [], []
-        chunk_starts, posting_starts, chunk_terms, chunk_counts = [0], [0], [], []
-        for fields in blobs.values():
-            for term, row in sorted(counted(fields).items()):
-                terms.append(number[term])
-                counts.append(row)
-            starts.append(len(terms))
-            for chunk in chunks_of(fields):
-                for term, count in sorted(chunk.items()):
-                    chunk_terms.append(number[term])
-                    chunk_counts.append(count)
-                posting_starts.append(len(chunk_terms))
-            chunk_starts.append(len(posting_starts) - 1)
-        size = len(blobs)
-        zeros = np.zeros(size, dtype=np.int32)
-        return FactTable(
-            blobs=tuple(blobs),
-            vocabulary=tuple(vocabulary),
-            starts=np.array(starts, dtype=np.int64),
-            terms=np.array(terms, dtype=np.int32),
-            counts=np.array(counts, dtype=np.uint16).reshape(len(terms), len(FIELDS)),
-            chunk_starts=np.array(chunk_starts, dtype=np.int64),
-            chunk_posting_starts=np.array(posting_starts, dtype=np.int64),
-            chunk_terms=np.array(chunk_terms, dtype=np.int32),
-            chunk_counts=np.array(chunk_counts, dtype=np.uint8),
-            complexity=np.array([(complexity or {}).get(blob, 0) for blob in blobs], dtype=np.int32),
-            lines=zeros,
-            parsed=np.ones(size, dtype=bool),
-        )
-
-    return make
-
-
-@pytest.fixture(scope="session")
-def make_view(make_table: Callable[..., FactTable]) -> Callable[..., VersionView]:
-    """Function (path -> field -> words) -> view of a version with just these files."""
-
-    def make(files: Mapping[str, Fields]) -> VersionView:
-        snapshot = Snapshot.of("v", 0, {path: f"blob of {path}" for path in files})
-        table = make_table({f"blob of {path}": fields for path, fields in files.items()})
-        return VersionView(Corpus(table), snapshot)
+        payloads = []
+        for blob, fields in blobs.items():
+            rows = sorted(counted(fields).items())
+            number = {term: place for place, (term, _) in enumerate(rows)}
+            chunks = [sorted(chunk.items()) for chunk in chunks_of(fields)]
+            pairs = [(number[term], count) for chunk in chunks for term, count in chunk]
+            facts = Facts(
+                terms=list(number),
+                counts=np.array([row for _, row in rows], dtype=np.uint16).reshape(-1, len(FIELDS)),
+                chunk_starts=np.cumsum([0, *map(len, chunks)]),
+                chunk_terms=np.array([place for place, _ in pairs], dtype=np.int32),
+                chunk_counts=np.array([count for _, count in pairs], dtype=np.uint8),
+                complexity=(complexity or {}).get(blob, 0),
+            )
+            payloads.append(pack_facts(facts))
+        return FactTable.from_rows(list(blobs), payloads)
 
     return make
 
