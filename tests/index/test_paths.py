@@ -121,6 +121,7 @@ def test_rows_of_a_written_place():
         ("/env/lib/python3.8/site-packages/shop/door.py", [0]),
         ("/env/lib/python3.8/site-packages/other/door.py", []),
         ("/env/lib/python3.8/site-packages/setup.py", [2]),
+        ("/env/lib/python3.8/site-packages/door.py", []),
         ("/env/lib/python3.8/door.py", []),
         ("/usr/lib/python3/dist-packages/old/door.py", [1]),
         ("site-packages/shop-1.2-py3.6.egg/shop/door.py", [0]),
