@@ -55,18 +55,6 @@ def make_table() -> Callable[..., FactTable]:
     return make
 
 
-@pytest.fixture(scope="session")
-def make_view(make_table: Callable[..., FactTable]) -> Callable[..., VersionView]:
-    """Function (path -> field -> words) -> view of a version with just these files."""
-
-    def make(files: Mapping[str, Fields]) -> VersionView:
-        snapshot = Snapshot.of("v", 0, {path: f"blob of {path}" for path in files})
-        table = make_table({f"blob of {path}": fields for path, fields in files.items()})
-        return VersionView(Corpus(table), snapshot)
-
-    return make
-
-
 def report_of(summary: str = "", description: str = "", opened: int = 1000 * 86_400) -> BugReport:
     """A report opened on day 1000."""
     return BugReport("r", summary, description, datetime.fromtimestamp(opened, UTC))

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from tests.conftest import Files, GitRepository, commit_stream, git_environment
+from tests.conftest import Files, GitRepository, git_environment
 from tosloc.config import Config
 from tosloc.git.repository import Repository
 from tosloc.localization import Localization
@@ -157,16 +157,12 @@ def grow(folder: Path, bugs: int = 40, themes: int = len(THEMES), seed: int = 5)
         changes[theme].append(f"    int fix{number}() {{ return {number}; }}")
         files: Files = {path_of(theme): source(theme, changes[theme])}
         commits.append((files, f"Fix bug {1000 + number}: {theme.lower()} {noise[0]}", fixed_at))
-        fix = f":{len(commits)}"
+        fix = str(len(commits) - 1)
         toy.records.append(
             record_of(f"{1000 + number}", " ".join(words), description, fixed_at - DAY, fix, [path_of(theme)])
         )
-    # all at once: many small imports take long
-    stream = b"".join(commit_stream(*commit, mark=number) for number, commit in enumerate(commits, start=1))
-    git.git("fast-import", "--quiet", f"--export-marks={git.path / 'marks'}", stdin=stream + b"done\n")
-    marks = dict(line.split() for line in (git.path / "marks").read_text(encoding="utf-8").splitlines())
-    git.made += [marks[f":{number}"] for number in range(1, len(commits) + 1)]
-    toy.records = [record | {"fix_commit": marks[record["fix_commit"]]} for record in toy.records]
+    made = git.commit_all(commits)
+    toy.records = [record | {"fix_commit": made[int(record["fix_commit"])]} for record in toy.records]
     toy.reports()
     return toy
 

@@ -9,13 +9,13 @@ import stat
 import subprocess
 import sys
 import zlib
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tosloc.errors import RepositoryError, UnknownCommit
 from tosloc.git import process as git_process
+from tosloc.git.history import read_history
 from tosloc.git.repository import Repository, decode
 
 JAVA = frozenset({".java"})
@@ -46,99 +46,6 @@ def text_of(opened, blob):
     return None if data is None else decode(data)
 
 
-def files(snapshot):
-    return list(zip(snapshot.paths, snapshot.blobs, strict=True))
-
-
-def test_snapshot_has_the_regular_source_files_in_path_order(repository):
-    commit = repository.commit(ODD, when=1234567890)
-    with Repository(repository.path) as opened:
-        snapshot = opened.snapshot("HEAD", JAVA)
-        assert snapshot.paths == (
-            "run.java",
-            "src-x/a.java",
-            "src.java",
-            "src/UPPER.JAVA",
-            "src/a b.java",
-            "src/new\nline.java",
-            "src/né.java",
-            "src/\udce9.java",
-        )
-        assert files(snapshot) == listed(repository, commit)
-        assert (snapshot.commit, snapshot.committed_at) == (commit, 1234567890)
-        assert snapshot.path_names is opened.path_names
-        assert snapshot.path_ids.dtype == snapshot.blob_ids.dtype == np.int32
-        assert text_of(opened, snapshot.blobs[-1]) == "Latin-1 name"
-        assert opened.snapshot(commit, {".txt"}).paths == ("notes.txt",)
-        assert opened.snapshot(commit, {".py"}).paths == ()
-        assert opened.missing == set()
-
-
-def test_snapshots_of_a_growing_history_equal_git_listing(repository, monkeypatch):
-    monkeypatch.setattr(git_process, "MEMORY_LIMIT", 100)
-    rng = np.random.default_rng(3)
-    everything = [f"{top}/{middle}/{name}.java" for top in "abc" for middle in ("x", "x.y", "x-y") for name in "pqr"]
-    everything += ["a.java", "b/z.java", "c/x.java", "a/deep/er/and/deeper/f.java"]
-    commits, present = [], set()
-    for turn in range(25):
-        chosen = rng.choice(everything, 4, replace=False).tolist()
-        change = {path: None if path in present and rng.random() < 0.4 else f"{path} {turn}" for path in chosen}
-        present = (present | {path for path in change if change[path]}) - {path for path in change if not change[path]}
-        commits.append(repository.commit(change))
-    with Repository(repository.path) as opened:
-        for commit in [*commits, *rng.permutation(commits).tolist()]:
-            assert files(opened.snapshot(commit, JAVA)) == listed(repository, commit)
-        assert len(opened.path_names) <= len(everything)
-
-
-@pytest.mark.parametrize("kind", ["work tree", "bare", "no config", "git file", "home"])
-def test_every_kind_of_repository_opens(make_repository, tmp_path, monkeypatch, kind):
-    repository = make_repository("project.git" if kind == "bare" else "project", bare=kind == "bare")
-    commit = repository.commit({"A.java": "class A {}"})
-    path = repository.path
-    if kind == "no config":
-        path = tmp_path / "bare" / "repo"
-        shutil.copytree(repository.path / ".git", path)
-        for name in ("config", "index", "logs", "hooks", "info", "description"):
-            entry = path / name
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-    elif kind == "git file":
-        path = tmp_path / "linked"
-        repository.git("worktree", "add", "-q", "--detach", str(path), commit)
-    elif kind == "home":
-        monkeypatch.setenv("HOME", str(tmp_path))
-        path = "~/project"
-    with Repository(path) as opened:
-        assert opened.resolve("HEAD") == commit
-        assert opened.snapshot("HEAD", JAVA).paths == ("A.java",)
-        assert opened.name == {"no config": "bare", "git file": "linked"}.get(kind, "project")
-        assert opened.path.is_absolute()
-
-
-def test_sha256_repository(tmp_path, make_repository):
-    path = tmp_path / "long"
-    try:
-        subprocess.run(["git", "init", "-q", "--object-format=sha256", str(path)], check=True, capture_output=True)
-    except subprocess.CalledProcessError:
-        pytest.skip("this git makes no sha256 repositories")
-    repository = make_repository("short")
-    repository.path = path
-    commit = repository.commit({"d/A.java": "text"})
-    with Repository(path) as opened:
-        assert len(opened.resolve(commit)) == 64
-        assert [text_of(opened, blob) for blob in opened.snapshot(commit, JAVA).blobs] == ["text"]
-
-
-def test_not_a_repository(tmp_path):
-    with pytest.raises(RepositoryError, match=r"nowhere: no such folder; give the path of a git repository$"):
-        Repository(tmp_path / "nowhere")
-    with pytest.raises(RepositoryError, match=r": not a git repository; give the folder that has \.git in it"):
-        Repository(tmp_path)
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(RepositoryError, match="file: not a git repository"):
-        Repository(tmp_path / "file")
-
-
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
 def test_repository_of_another_account(repository):
     commit = repository.commit({"A.java": "x"})
@@ -149,35 +56,6 @@ def test_repository_of_another_account(repository):
     with Repository(repository.path) as opened:
         assert opened.resolve("HEAD") == commit
         assert opened.snapshot("main", JAVA).paths == ("A.java",)
-
-
-def test_resolve(repository):
-    first = repository.commit({"A.java": "1"})
-    second = repository.commit({"A.java": "2"})
-    repository.git("tag", "-a", "-m", "release", "v1", first)
-    tag = repository.git("rev-parse", "v1")
-    with Repository(repository.path) as opened:
-        assert opened.resolve("main~1") == opened.resolve("v1") == opened.resolve(tag) == first
-        assert opened.resolve(second[:9].upper()) == second
-        assert opened.snapshot("v1", JAVA).commit == opened.snapshot(tag, JAVA).commit == first
-        for wrong in (
-            "nothing",
-            "",
-            " ",
-            "main\nmain",
-            "--all",
-            "0" * 40,
-            "a" * 64,
-            "main:A.java",
-            repository.git("write-tree"),
-        ):
-            with pytest.raises(UnknownCommit, match=r"repo: no commit '.*'; check its spelling, or run: git fetch"):
-                opened.resolve(wrong)
-        asked = [second[:8], "main", "0000000", first, "v1", second[:8], tag]
-        expected = {second[:8]: second, "main": second, "0000000": None, first: first, "v1": first, tag: first}
-        assert opened.resolve_many(asked) == expected
-        with pytest.raises(UnknownCommit):
-            opened.snapshot("0" * 40, JAVA)
 
 
 def test_shortened_ids(repository):
@@ -205,23 +83,6 @@ def test_shortened_ids(repository):
         assert opened.candidates("zz") == []
         with pytest.raises(UnknownCommit, match=f"begins {len(several)} commit ids; give more digits"):
             opened.resolve(twice[0])
-
-
-def test_commits(repository):
-    root = repository.commit({"A.java": "1"}, "grüße\n\nbody\n", when=5)
-    side = repository.commit({"B.java": "1"}, "caf\xe9".encode("latin-1"), encoding="ISO-8859-1")
-    merge = repository.commit({}, b"broken \xff", parents=(root, side))
-    with Repository(repository.path) as opened:
-        first, second, third = opened.commits([root, side, merge])
-        assert (first.message, first.parents, first.committed_at) == ("grüße\n\nbody\n", (), 5)
-        assert first.tree == repository.git("rev-parse", f"{root}^{{tree}}")
-        assert (second.message, second.parents) == ("café", (root,))
-        assert (third.message, third.parents) == ("broken \ufffd", (root, side))
-        assert opened.commits([merge]) == [third]
-        with pytest.raises(UnknownCommit):
-            opened.commits(["0" * 40])[0]
-        with pytest.raises(UnknownCommit):
-            opened.commits([first.tree])[0]
 
 
 def test_texts_stream_in_order_and_survive_being_left(repository):
@@ -283,104 +144,6 @@ def test_a_git_that_is_killed_is_no_answer(repository, tmp_path, monkeypatch, ho
                 ask(commit)
 
 
-def test_shallow_clone(repository, tmp_path):
-    commits = [repository.commit({"A.java": str(number)}) for number in range(4)]
-    clone = tmp_path / "shallow"
-    repository.git("clone", "-q", "--depth", "2", f"file://{repository.path}", str(clone))
-    with Repository(clone) as opened:
-        assert opened.shallow == {commits[2]}
-        assert opened.commits([commits[3]])[0].parents == (commits[2],)
-        assert opened.commits([commits[2]])[0].parents == ()
-        assert opened.snapshot("HEAD~1", JAVA).commit == commits[2]
-        with pytest.raises(UnknownCommit, match=r"in this shallow clone; run: git fetch --unshallow"):
-            opened.resolve("HEAD~2")
-
-
-def test_partial_clone_is_read_without_fetching(repository, tmp_path):
-    repository.commit({"A.java": "old"})
-    repository.commit({"A.java": "new"})
-    repository.git("config", "uploadpack.allowFilter", "true")
-    clone = tmp_path / "partial"
-    repository.git("clone", "-q", "--no-checkout", "--filter=blob:none", f"file://{repository.path}", str(clone))
-    with Repository(clone) as opened:
-        snapshot = opened.snapshot("HEAD", JAVA)
-        assert snapshot.paths == ("A.java",)
-        assert list(opened.texts(snapshot.blobs)) == [(snapshot.blobs[0], None)]  # git left to itself fetches it
-        for unknown in ("0123456789" * 4, "0123456"):
-            with pytest.raises(UnknownCommit):
-                opened.resolve(unknown)
-
-
-def state(folder: Path) -> dict[str, tuple[int, int, bytes]]:
-    """Everything that a reader could have disturbed."""
-    return {
-        str(path): (path.lstat().st_mode, path.lstat().st_mtime_ns, b"" if path.is_dir() else path.read_bytes())
-        for path in folder.rglob("*")
-    }
-
-
-def test_the_work_tree_is_untouched(repository, tmp_path, monkeypatch):
-    commit = repository.commit({"A.java": "1", "B.java": "2"})
-    repository.commit({"A.java": "3"})
-    (repository.path / "A.java").write_text("being edited")
-    (repository.path / "B.java").unlink()
-    (repository.path / "new.java").write_text("new")
-    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
-    before = state(repository.path)
-    with Repository(repository.path) as opened:
-        assert opened.commits([opened.resolve("HEAD")])[0].parents == (commit,)
-        snapshot = opened.snapshot("HEAD", JAVA)
-        assert [data for _, data in opened.texts(snapshot.blobs)] == [b"3", b"2"]
-        with opened.stream(["log", "--raw", "-p", opened.resolve("HEAD")]) as output:
-            assert output.read().count(b"commit ") == 2
-    assert state(repository.path) == before
-
-
-def test_replacements_are_not_followed(repository):
-    first = repository.commit({"A.java": "1"})
-    second = repository.commit({"A.java": "2"})
-    repository.git("replace", second, first)
-    with Repository(repository.path) as opened:
-        assert opened.resolve("HEAD") == second
-        assert [text_of(opened, blob) for blob in opened.snapshot(second, JAVA).blobs] == ["2"]
-
-
-def test_copies_for_other_processes_and_closing(repository):
-    commit = repository.commit({"A.java": "1"})
-    opened = Repository(repository.path)
-    assert opened.snapshot("HEAD", JAVA).paths == ("A.java",)
-    copy = pickle.loads(pickle.dumps(opened))
-    assert copy.path == opened.path
-    assert copy.resolve(commit) == commit
-    copy.close()
-    opened.close()
-    opened.close()
-    assert opened.resolve(commit) == commit  # a closed repository starts again
-    opened.close()
-
-
-def test_an_empty_repository(repository):
-    with Repository(repository.path) as opened, pytest.raises(UnknownCommit, match="no commit 'HEAD'"):
-        opened.snapshot("HEAD", JAVA)
-
-
-@pytest.mark.parametrize(
-    ("data", "text"),
-    [
-        (b"", ""),
-        ("naïve ☃".encode(), "naïve ☃"),
-        (b"\xef\xbb\xbfmarked", "marked"),
-        (b"caf\xe9", "café"),
-        (b"\xef\xbb\xbfcaf\xe9", "café"),
-        ("wide".encode("utf-16"), "wide"),
-        (b"\xff\xfe\x00", "\ufffd"),
-        (bytes(range(256)), bytes(range(256)).decode("latin-1")),
-    ],
-)
-def test_decode_never_fails(data, text):
-    assert decode(data) == text
-
-
 @pytest.mark.slow  # GitPython looks once, when it is imported: each case in a process of its own
 def test_git_is_the_one_that_gitpython_is_told_to_take(repository, tmp_path):
     repository.commit({"a.py": "a = 1\n"})
@@ -400,3 +163,164 @@ def test_git_is_the_one_that_gitpython_is_told_to_take(repository, tmp_path):
     assert used.exists()
     assert "RepositoryError" in (missing := run(tmp_path / "no-git")).stderr
     assert "not what $GIT_PYTHON_GIT_EXECUTABLE names" in missing.stderr
+
+
+def test_snapshots_of_a_growing_history_equal_git_listing(make_repository, monkeypatch):
+    monkeypatch.setattr(git_process, "MEMORY_LIMIT", 100)
+    rng, repository = np.random.default_rng(3), make_repository("bare.git", bare=True)
+    everything = [f"{top}/{middle}/{name}.java" for top in "abc" for middle in ("x", "x.y", "x-y") for name in "pqr"]
+    everything += ["a.java", "b/z.java", "c/x.java", "a/deep/er/and/deeper/f.java"]
+    commits, present = [repository.commit(ODD, when=1234567890)], set()
+    for turn in range(15):
+        chosen = rng.choice(everything, 4, replace=False).tolist()
+        change = {path: None if path in present and rng.random() < 0.4 else f"{path} {turn}" for path in chosen}
+        present = (present | {path for path in change if change[path]}) - {path for path in change if not change[path]}
+        commits.append(repository.commit(change))
+    with Repository(repository.path) as opened:
+        snapshot = opened.snapshot(commits[0], JAVA)
+        assert snapshot.paths == (
+            *("run.java", "src-x/a.java", "src.java", "src/UPPER.JAVA", "src/a b.java", "src/new\nline.java"),
+            *("src/né.java", "src/\udce9.java"),
+        )
+        assert (snapshot.commit, snapshot.committed_at) == (commits[0], 1234567890)
+        assert snapshot.path_names is opened.path_names
+        assert snapshot.path_ids.dtype == snapshot.blob_ids.dtype == np.int32
+        assert text_of(opened, snapshot.blobs[-1]) == "Latin-1 name"
+        assert opened.snapshot(commits[0], {".txt"}).paths == ("notes.txt",)
+        assert opened.snapshot(commits[0], {".py"}).paths == ()
+        for commit in [*commits, *rng.permutation(commits).tolist()]:
+            found = opened.snapshot(commit, JAVA)
+            assert list(zip(found.paths, found.blobs, strict=True)) == listed(repository, commit)
+        assert opened.missing == set()
+
+
+@pytest.mark.parametrize("kind", ["work tree", "bare", "no config", "git file", "home", "sha256"])
+def test_every_kind_of_repository_opens(make_repository, tmp_path, monkeypatch, kind):
+    repository = make_repository("project.git" if kind == "bare" else "project", bare=kind == "bare")
+    if kind == "sha256":
+        shutil.rmtree(repository.path / ".git")
+        repository.git("init", "-q", "-b", "main", "--object-format=sha256")
+    commit = repository.commit({"d/A.java": "class A {}"})
+    path = repository.path
+    if kind == "no config":
+        path = tmp_path / "bare" / "repo"
+        path.mkdir(parents=True)
+        for name in ("HEAD", "refs", "objects"):
+            (repository.path / ".git" / name).rename(path / name)
+    elif kind == "git file":
+        path = tmp_path / "linked"
+        repository.git("worktree", "add", "-q", "--detach", str(path), commit)
+    elif kind == "home":
+        monkeypatch.setenv("HOME", str(tmp_path))
+        path = "~/project"
+    with Repository(path) as opened:
+        assert opened.resolve("HEAD") == commit
+        assert [text_of(opened, blob) for blob in opened.snapshot("HEAD", JAVA).blobs] == ["class A {}"]
+        assert opened.name == {"no config": "bare", "git file": "linked"}.get(kind, "project")
+        assert opened.path.is_absolute()
+
+
+def test_not_a_repository_or_an_empty_one(tmp_path, repository):
+    (tmp_path / "file").write_text("x")
+    for name, words in (
+        ("nowhere", r"nowhere: no such folder; give the path of a git repository$"),
+        ("", r": not a git repository; give the folder that has \.git in it"),
+        ("file", "file: not a git repository"),
+    ):
+        with pytest.raises(RepositoryError, match=words):
+            Repository(tmp_path / name)
+    with Repository(repository.path) as opened, pytest.raises(UnknownCommit, match="no commit 'HEAD'"):
+        opened.snapshot("HEAD", JAVA)
+
+
+def test_revisions_and_commits(repository):
+    root = repository.commit({"A.java": "1"}, "grüße\n\nbody\n", when=5)
+    side = repository.commit({"B.java": "1"}, "caf\xe9".encode("latin-1"), encoding="ISO-8859-1")
+    merge = repository.commit({}, b"broken \xff", parents=(root, side))
+    repository.git("tag", "-a", "-m", "release", "v1", root)
+    repository.git("replace", side, root)  # which is not followed
+    tag, tree = repository.git("rev-parse", "v1", f"{root}^{{tree}}").split()
+    with Repository(repository.path) as opened:
+        assert opened.resolve("main~1") == opened.resolve("v1") == opened.resolve(tag) == root
+        assert opened.resolve(side[:9].upper()) == side
+        assert opened.snapshot("v1", JAVA).commit == opened.snapshot(tag, JAVA).commit == root
+        for wrong in ("nothing", "", " ", "main\nmain", "--all", "0" * 40, "a" * 64, "main:A.java", tree):
+            with pytest.raises(UnknownCommit, match=r"repo: no commit '.*'; check its spelling, or run: git fetch"):
+                opened.resolve(wrong)
+        asked = [side[:8], "main", "0000000", root, "v1", side[:8], tag]
+        expected = {side[:8]: side, "main": merge, "0000000": None, root: root, "v1": root, tag: root}
+        assert opened.resolve_many(asked) == expected
+        first, second, third = opened.commits([root, side, merge])
+        assert (first.tree, first.message, first.parents, first.committed_at) == (tree, "grüße\n\nbody\n", (), 5)
+        assert (second.message, second.parents) == ("café", (root,))
+        assert (third.message, third.parents) == ("broken \ufffd", (root, side))
+        for none in ("0" * 40, tree):
+            with pytest.raises(UnknownCommit):
+                opened.commits([none])
+            with pytest.raises(UnknownCommit):
+                opened.snapshot(none, JAVA)
+
+
+def test_shallow_and_partial_clones_are_read_without_fetching(repository, tmp_path):
+    commits = [repository.commit({"A.java": str(number), "B.java": "same"}) for number in range(4)]
+    repository.git("config", "uploadpack.allowFilter", "true")
+    for name, option in (("shallow", "--depth=2"), ("partial", "--filter=blob:none")):
+        repository.git("clone", "-q", "--no-checkout", option, f"file://{repository.path}", str(tmp_path / name))
+    with Repository(tmp_path / "shallow") as opened:
+        assert opened.shallow == {commits[2]}
+        assert [info.parents for info in opened.commits(commits[2:])] == [(), (commits[2],)]
+        assert opened.snapshot("HEAD~1", JAVA).commit == commits[2]
+        with pytest.raises(UnknownCommit, match=r"in this shallow clone; run: git fetch --unshallow"):
+            opened.resolve("HEAD~2")
+        history = read_history(opened, "HEAD", JAVA)
+        assert history.ids == tuple(commits[2:])
+        # what the first one touches is not known
+        assert [[history.path_names.names[file] for file in history.files(number)] for number in (0, 1)] == [
+            [],
+            ["A.java"],
+        ]
+        assert history.ancestors(commits[3]).all()
+    with Repository(tmp_path / "partial") as opened:
+        snapshot = opened.snapshot("HEAD", JAVA)
+        assert snapshot.paths == ("A.java", "B.java")
+        assert [data for _, data in opened.texts(snapshot.blobs)] == [None, None]  # git left to itself fetches them
+        assert opened.resolve_many(["0123456789" * 4, "0123456"]) == {"0123456789" * 4: None, "0123456": None}
+
+
+def test_the_work_tree_is_untouched_and_copies_are_of_their_own(repository, tmp_path, monkeypatch):
+    commit = repository.commit({"A.java": "1", "B.java": "2"})
+    repository.commit({"A.java": "3"})
+    (repository.path / "A.java").write_text("being edited")
+    (repository.path / "B.java").unlink()
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+
+    def state():
+        return {
+            path: (path.lstat().st_mode, path.lstat().st_mtime_ns, b"" if path.is_dir() else path.read_bytes())
+            for path in repository.path.rglob("*")
+        }
+
+    before = state()
+    with Repository(repository.path) as opened:
+        assert opened.commits([opened.resolve("HEAD")])[0].parents == (commit,)
+        assert [data for _, data in opened.texts(opened.snapshot("HEAD", JAVA).blobs)] == [b"3", b"2"]
+        with opened.stream(["log", "--raw", "-p", opened.resolve("HEAD")]) as output:
+            assert output.read().count(b"commit ") == 2
+        with pickle.loads(pickle.dumps(opened)) as copy:
+            assert (copy.path, copy.resolve(commit)) == (opened.path, commit)
+        opened.close()
+        assert opened.resolve(commit) == commit  # a closed repository starts again
+    assert state() == before
+
+
+def test_decode_never_fails():
+    for data, text in (
+        (b"", ""),
+        ("naïve ☃".encode(), "naïve ☃"),
+        (b"\xef\xbb\xbfmarked", "marked"),
+        (b"\xef\xbb\xbfcaf\xe9", "café"),
+        ("wide".encode("utf-16"), "wide"),
+        (b"\xff\xfe\x00", "\ufffd"),
+        (bytes(range(256)), bytes(range(256)).decode("latin-1")),
+    ):
+        assert decode(data) == text

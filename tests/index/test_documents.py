@@ -40,10 +40,8 @@ def test_collected_in_order_of_time_then_commit_then_name():
         ]
     )
     assert made.ids == ("y", "z", "x", "late")
-    assert made.times.tolist() == [5, 5, 5, 9]
-    assert made.commits.tolist() == [2, 2, 3, 0]
-    assert made.commit_ids == ("c2", "c2", "c3", "c0")
-    assert made.vocabulary == ("a", "b", "c")
+    assert (made.times.tolist(), made.commits.tolist()) == ([5, 5, 5, 9], [2, 2, 3, 0])
+    assert (made.commit_ids, made.vocabulary) == (("c2", "c2", "c3", "c0"), ("a", "b", "c"))
     assert made.starts.tolist() == [0, 0, 1, 3, 4]
     assert made.terms.tolist() == [0, 0, 2, 1]
     assert made.counts.tolist() == [1, 1, 65_535, 2]
@@ -75,19 +73,16 @@ def test_similarities_equal_a_dense_cosine(texts, data):
     assert DocumentsView(made, known).similarities(QUERY) == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("similarities", "number", "expected"),
-    [
+def test_nearest_first_and_of_equals_the_latest():
+    view = DocumentsView(documents_of(["a"] * 4), bools(True, True, True, True))
+    for similarities, number, expected in (
         ([0.1, 0.9, 0.5], 2, [1, 2]),
         ([0.1, 0.9, 0.5], 9, [1, 2, 0]),
         ([0.5, 0.5, 0.9, 0.5], 3, [2, 3, 1]),
         ([0.0, 0.3, 0.0], 2, [1]),
         ([], 2, []),
-    ],
-)
-def test_nearest_first_and_of_equals_the_latest(similarities, number, expected):
-    view = DocumentsView(documents_of(["a"] * 4), bools(True, True, True, True))
-    assert view.nearest(np.array(similarities), number).tolist() == expected
+    ):
+        assert view.nearest(np.array(similarities), number).tolist() == expected
 
 
 def test_bm25_of_two_aggregated_documents_by_hand():

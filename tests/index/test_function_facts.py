@@ -5,9 +5,6 @@ from __future__ import annotations
 import os
 import sqlite3
 
-import pytest
-
-from tosloc.errors import StoreError
 from tosloc.git.repository import Repository
 from tosloc.index.function_facts import functions_of_files
 from tosloc.index.store import FactStore
@@ -27,21 +24,7 @@ def test_functions_are_made_once_and_kept(repository, tmp_path, monkeypatch):
         assert [one.names for one in again] == [one.names for one in first[:3]]
 
 
-def test_a_store_that_cannot_be_written_costs_time_alone(repository, tmp_path, monkeypatch):
-    repository.commit({"a.py": SHAPES})
-
-    def full(*_):
-        raise StoreError("full")
-
-    monkeypatch.setattr(FactStore, "write", full)
-    with Repository(repository.path) as repo:
-        [blob] = repo.snapshot("HEAD", frozenset({".py"})).blobs
-        [found] = functions_of_files(repo, tmp_path / "facts.sqlite", [(blob, ".py")])
-    assert found.names == ("area",)
-
-
-@pytest.mark.parametrize("kept", [True, False])
-def test_a_store_that_may_only_be_read_answers_with_functions(repository, tmp_path, monkeypatch, kept):
+def test_a_store_that_may_only_be_read_answers_with_functions(repository, tmp_path, monkeypatch):
     repository.commit({"a.py": SHAPES})
     path, connect = tmp_path / "store" / "facts.sqlite", sqlite3.connect
 
@@ -53,9 +36,6 @@ def test_a_store_that_may_only_be_read_answers_with_functions(repository, tmp_pa
     with Repository(repository.path) as repo:
         [blob] = repo.snapshot("HEAD", frozenset({".py"})).blobs
         FactStore(path).close()
-        if kept:
-            functions_of_files(repo, path, [(blob, ".py")])
-            monkeypatch.setattr("tosloc.code.functions.functions_of", None)  # nothing is left to be made
         monkeypatch.setattr(os, "access", lambda *_: False)
         monkeypatch.setattr(sqlite3, "connect", reading)
         [found] = functions_of_files(repo, path, [(blob, ".py")])

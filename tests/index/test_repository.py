@@ -3,54 +3,95 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from pathlib import Path
+import shutil
 
 import numpy as np
 import pytest
 
-from tests.conftest import HOUR, GitRepository
+from tests.conftest import HOUR, GitRepository, git_environment
 from tosloc.arrays import read_mapped, write_mapped
 from tosloc.git.process import ObjectReader
 from tosloc.git.repository import Repository
 from tosloc.index import repository as module
 from tosloc.index.context import QueryContext
 from tosloc.index.query import Query
-from tosloc.index.repository import KEPT_VERSIONS, IndexedRepository, PreparedVersion
+from tosloc.index.repository import KEPT_VERSIONS, IndexedRepository
 from tosloc.rank import features
 from tosloc.rank.stage_one import StageOne, StageOneAnswer
 from tosloc.records import BugReport
 
+WORDS = "parser socket ledger reader writer widget cookie planet rocket violin first byte loses open close".split()
+STAGE = StageOne(features.ALL, np.linspace(0.5, 1.5, len(features.ALL)))
+REPORT = BugReport(
+    "r",
+    "Parser loses the first byte of a socket",
+    "ParserService fails with a ledger since #4003. at org.app.core.ParserService.open(ParserService.java:3)",
+    None,
+)
+
+
+def source(seed, name="X"):
+    """A class of some of the words."""
+    rng = np.random.default_rng(seed)
+    lines = [f"    void {word}{name}() {{ {rng.choice(WORDS)}(); }}" for word in rng.choice(WORDS, 4)]
+    return "\n".join([f"/** The {rng.choice(WORDS)}. */", f"class {name} {{", *lines, "}"]) + "\n"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Fourteen commits, some of one second, some that fix."""
+    folder = tmp_path_factory.mktemp("grown")
+    git = GitRepository(folder / "repo", True, git_environment(folder))
+    git.path.mkdir()
+    git.git("init", "-q", "-b", "main", "--bare")
+    git.git("config", "fastimport.unpackLimit", "1000")
+    files = {
+        f"src/org/app/p{n % 3}/{word.title()}Service.java": source(n, word.title()) for n, word in enumerate(WORDS)
+    }
+    commits = [(files, "Start", 1_000_000_000)]
+    for number in range(13):
+        path = list(files)[(5 * number) % len(files)]
+        said = f"Fix bug {4000 + number}: " if number % 3 == 0 else ""
+        when = 1_000_000_000 + HOUR * (number // 2)
+        commits.append(({path: source(100 + number)}, f"{said}{WORDS[number]} {WORDS[number - 3]}", when))
+    git.commit_all(commits)
+    return git
+
 
 @pytest.fixture
-def project(repository: GitRepository, tmp_path: Path) -> Iterator[IndexedRepository]:
-    repository.commit({"src/Reader.java": "class Reader { int a; }", b"src/caf\xe9.java": "class C { }"}, "Start")
-    repository.commit({"src/Reader.java": "class Reader { int b; }"}, "Fix bug 4711: reader loses the first byte")
-    repository.commit({"src/Writer.java": "class Writer { }"}, "Add a writer")
-    with Repository(repository.path) as repo:
-        made = IndexedRepository(repo, tmp_path / "cache" / "facts.sqlite", {".java"}, jobs=1)
-        yield made
-        made.close()
+def grown(made, tmp_path):
+    """A copy of it, to which commits can be added."""
+    path = shutil.copytree(made.path, tmp_path / "repo")
+    return GitRepository(path, True, git_environment(tmp_path), list(made.made))
 
 
-def kept(project: IndexedRepository) -> list[Path]:
+@pytest.fixture
+def project(grown, tmp_path):
+    with Repository(grown.path) as repo:
+        opened = IndexedRepository(repo, tmp_path / "cache" / "facts.sqlite", {".java"}, jobs=1)
+        yield opened
+        opened.close()
+
+
+def kept(project):
     return sorted((project.store_path.parent / "facts.versions").glob("*"))
 
 
-def same(one: PreparedVersion, other: PreparedVersion) -> bool:
+def same(one, other):
     left, right = one.to_arrays(), other.to_arrays()
     return all(np.array_equal(left[name], right[name]) for name in left | right)
 
 
-def not_again(*_: object, **__: object) -> None:
+def not_again(*_, **__):
     raise AssertionError("read or made again")
 
 
-def test_a_version_is_made_once(project: IndexedRepository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_version_is_made_once(project, grown, monkeypatch):
+    grown.commit({b"src/caf\xe9.java": "class C { }"}, "A name that is no UTF-8")
     head = project.repo.resolve("HEAD")
     first = project.prepared("HEAD")
     assert first.snapshot.commit == head
-    assert [len(first.history.commits), len(first.history.reports), len(first.commit_ids)] == [3, 1, 3]
+    assert [len(first.history.commits), len(first.history.reports), len(first.commit_ids)] == [15, 5, 15]
     assert "src/caf\udce9.java" in first.index.paths.table.paths
     assert len(kept(project)) == 1
     for name in ("history", "index", "corpus", "snapshot", "facts"):
@@ -66,9 +107,7 @@ def test_a_version_is_made_once(project: IndexedRepository, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("what", ["version", "suffixes", "code", "shallow", "analyser"])
-def test_another_query_has_another_version(
-    project: IndexedRepository, monkeypatch: pytest.MonkeyPatch, what: str
-) -> None:
+def test_another_query_has_another_version(project, monkeypatch, what) -> None:
     revision = "HEAD"
     project.prepared(revision)
     if what == "version":
@@ -86,100 +125,54 @@ def test_another_query_has_another_version(
     assert all("text.terms" in read_mapped(path) for path in kept(project))
 
 
-@pytest.mark.parametrize("damage", ["cut", "no arrays", "empty", "another head"])
-def test_a_damaged_file_is_made_again(project: IndexedRepository, damage: str) -> None:
+@pytest.mark.parametrize("damage", ["cut", "no arrays", "head", "pipe", "none", "paths.paths", "commits.files"])
+def test_a_damaged_file_is_made_again(project, damage):
     first = project.prepared("HEAD")
     [path] = kept(project)
-    whole = path.read_bytes()
-    half = len(whole) // 2
+    whole, arrays = path.read_bytes(), dict(read_mapped(path))
     path.unlink()  # what is mapped is not written to
-    path.write_bytes(
-        {
-            "cut": whole[:half],
-            "no arrays": b"not an archive",
-            "empty": b"",
-            "another head": whole.replace(b"data_offsets", b"data_offsetz"),
-        }[damage]
-    )
+    if damage == "pipe":
+        os.mkfifo(path)
+    elif damage in ("none", *arrays):
+        write_mapped(path, {} if damage == "none" else arrays | {damage: arrays[damage][:-1]})
+    else:
+        head = whole.replace(b"data_offsets", b"data_offsetz")
+        path.write_bytes({"cut": whole[: len(whole) // 2], "no arrays": b"no archive", "head": head}[damage])
     assert same(first, project.prepared("HEAD"))
-    assert path.read_bytes() == whole
+    if damage != "pipe":
+        assert path.read_bytes() == whole
     assert kept(project) == [path]
 
 
-def test_what_is_not_a_file_is_not_read(project: IndexedRepository) -> None:
-    first = project.prepared("HEAD")
-    [path] = kept(project)
-    path.unlink()
-    os.mkfifo(path)
-    assert same(first, project.prepared("HEAD"))
-
-
-def test_only_the_last_used_are_kept(project: IndexedRepository, repository: GitRepository) -> None:
+def test_only_the_last_used_are_kept(project, grown):
     for number in range(KEPT_VERSIONS + 2):
-        repository.commit({"src/Reader.java": f"class Reader {{ int c{number}; }}"}, "One more")
-        project.prepared(repository.made[-1])
-        project.prepared(repository.made[0])  # used all the time
+        grown.commit({"src/Reader.java": f"class Reader {{ int c{number}; }}"}, "One more")
+        project.prepared(grown.made[-1])
+        project.prepared(grown.made[0])  # used all the time
     assert len(kept(project)) == KEPT_VERSIONS
-    assert any(repository.made[0] in path.name for path in kept(project))
+    assert any(grown.made[0] in path.name for path in kept(project))
 
 
-def test_without_room_a_version_is_only_not_kept(project: IndexedRepository, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object, **__: object) -> None:
+def test_without_room_a_version_is_only_not_kept(project, monkeypatch):
+    def full(*_, **__):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(module, "write_mapped", full)
-    assert len(project.prepared("HEAD").history.commits) == 3
+    assert len(project.prepared("HEAD").history.commits) == 14
     assert kept(project) == []
 
 
-def test_a_version_with_files_that_cannot_be_read_is_not_kept(
-    project: IndexedRepository, repository: GitRepository
-) -> None:
-    blob = repository.git("rev-parse", "HEAD:src/Writer.java")
-    (repository.objects / blob[:2] / blob[2:]).unlink()
-    assert len(project.prepared("HEAD").snapshot) == 3
+def test_a_version_with_files_that_cannot_be_read_is_not_kept(project, grown) -> None:
+    blob = grown.git("rev-parse", "HEAD:src/org/app/p1/WriterService.java")
+    (grown.objects / blob[:2] / blob[2:]).unlink()
+    assert len(project.prepared("HEAD").snapshot) == 15
     assert kept(project) == []
 
 
 # ---- a version answers alike however it was made
 
-STAGE = StageOne(features.ALL, np.linspace(0.5, 1.5, len(features.ALL)))
-REPORT = BugReport(
-    "r",
-    "Parser loses the first byte of a socket",
-    "ParserService fails with a ledger since #4003. at org.app.core.ParserService.open(ParserService.java:3)",
-    None,
-)
-WORDS = "parser socket ledger reader writer widget cookie planet rocket violin first byte loses open close".split()
 
-
-def source(seed: int, name: str = "X") -> str:
-    """A class of some of the words."""
-    rng = np.random.default_rng(seed)
-    lines = [f"    void {word}{name}() {{ {rng.choice(WORDS)}(); }}" for word in rng.choice(WORDS, 4)]
-    return "\n".join([f"/** The {rng.choice(WORDS)}. */", f"class {name} {{", *lines, "}"]) + "\n"
-
-
-@pytest.fixture
-def grown(repository: GitRepository) -> GitRepository:
-    """Fourteen commits, some of one second, some that fix."""
-    files = {
-        f"src/org/app/p{n % 3}/{word.title()}Service.java": source(n, word.title()) for n, word in enumerate(WORDS)
-    }
-    repository.commit(files, "Start")
-    for number in range(13):
-        path = list(files)[(5 * number) % len(files)]
-        said = f"Fix bug {4000 + number}: " if number % 3 == 0 else ""
-        when = 1_000_000_000 + HOUR * (number // 2)
-        repository.commit({path: source(100 + number)}, f"{said}{WORDS[number]} {WORDS[number - 3]}", when=when)
-    return repository
-
-
-def indexed(repository: GitRepository, store: Path) -> IndexedRepository:
-    return IndexedRepository(Repository(repository.path), store, {".java"}, jobs=1)
-
-
-def answers(version: PreparedVersion) -> list[bytes]:
+def answers(version):
     """Features and scores of every file, at several times."""
     found = []
     first = version.snapshot.committed_at
@@ -191,45 +184,36 @@ def answers(version: PreparedVersion) -> list[bytes]:
     return found
 
 
-def compared(repository: GitRepository, tmp_path: Path, before: str, after: str) -> PreparedVersion:
-    """A version made where another one is known, read back, and made from nothing; the first of them."""
-    warm, cold = (indexed(repository, tmp_path / name / "facts.sqlite") for name in ("warm", f"cold {after}"))
-    warm.prepared(before)
-    made = warm.prepared(after)
-    read = warm.prepared(after)
-    whole = cold.prepared(after)
+@pytest.mark.parametrize(
+    ("before", "after"), [("HEAD~3", "HEAD"), ("HEAD", "HEAD~2"), ("HEAD~1", "HEAD~1"), ("HEAD", "moved")]
+)
+def test_a_version_made_where_another_is_known_read_and_made_from_nothing(grown, tmp_path, before, after):
+    gone = "src/org/app/p0/ParserService.java"
+    if after == "moved":
+        files = {gone: None, "src/org/app/p1/SocketService.java": None}
+        after = grown.commit(files | {"a/Socket.java": source(1), "z.java": source(1)}, "Move")
+    with Repository(grown.path) as repo:
+        warm, cold = (IndexedRepository(repo, tmp_path / f"{n}.sqlite", {".java"}, jobs=1) for n in range(2))
+        warm.prepared(before)
+        made, read, whole = warm.prepared(after), warm.prepared(after), cold.prepared(after)
     for one in (made, read):
         assert (one.snapshot.paths, one.snapshot.blobs) == (whole.snapshot.paths, whole.snapshot.blobs)
         assert list(one.commit_ids) == list(whole.commit_ids)
         assert list(one.index.paths.table.paths) == list(whole.index.paths.table.paths)
         assert sorted(one.index.text.corpus.term_ids) == sorted(whole.index.text.corpus.term_ids)
     assert answers(made) == answers(read) == answers(whole)
+    assert gone in made.index.paths.table.paths
+    assert (gone in made.snapshot.paths) == (after != grown.made[-1])
     for one in (warm, cold):
         one.close()
-        one.repo.close()
-    return made
 
 
-@pytest.mark.parametrize(("before", "after"), [("HEAD~3", "HEAD"), ("HEAD", "HEAD~2"), ("HEAD~1", "HEAD~1")])
-def test_forth_and_back(grown: GitRepository, tmp_path: Path, before: str, after: str) -> None:
-    compared(grown, tmp_path, before, after)
-
-
-def test_files_that_go_and_move(grown: GitRepository, tmp_path: Path) -> None:
-    gone, moved = "src/org/app/p0/ParserService.java", "src/org/app/p1/SocketService.java"
-    grown.commit({gone: None, moved: None, "a/Socket.java": source(1, "Socket"), "z.java": source(1, "Socket")}, "Move")
-    made = compared(grown, tmp_path, "HEAD~1", "HEAD")
-    assert gone not in made.snapshot.paths
-    assert gone in made.index.paths.table.paths
-
-
-def test_only_what_is_new_is_read(grown: GitRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    project = indexed(grown, tmp_path / "one.sqlite")
+def test_only_what_is_new_is_read(project, grown, monkeypatch):
     project.prepared("HEAD")
     grown.commit({"src/New.java": source(77, "New")}, "One more")
     asked: list[str] = []
 
-    def counted(repo: Repository, ids: list[str], *rest: object) -> object:
+    def counted(repo: Repository, ids: list[str], *rest: object):
         asked.extend(ids)
         return read(repo, ids, *rest)  # type: ignore[arg-type]
 
@@ -240,22 +224,10 @@ def test_only_what_is_new_is_read(grown: GitRepository, tmp_path: Path, monkeypa
     assert asked == grown.made[-1:]
 
 
-def test_commits_that_are_damaged_are_made_again(grown: GitRepository, tmp_path: Path) -> None:
-    project = indexed(grown, tmp_path / "facts.sqlite")
+def test_commits_that_are_damaged_are_made_again(project, grown):
     first = project.prepared("HEAD")
     [analyser] = [name for name in project.store.analysers() if name.startswith("commits")]
     project.store.write([(grown.made[2], analyser, b"damaged")])
-    for path in (tmp_path / "facts.versions").iterdir():
-        path.unlink()
-    assert answers(project.prepared("HEAD")) == answers(first)
-
-
-@pytest.mark.parametrize("name", [None, "paths.paths", "commits.files"])
-def test_a_kept_version_that_is_damaged_inside_is_made_again(grown: GitRepository, tmp_path: Path, name: str) -> None:
-    project = indexed(grown, tmp_path / "facts.sqlite")
-    first = answers(project.prepared("HEAD"))
     [path] = kept(project)
-    arrays = dict(read_mapped(path))
-    write_mapped(path, {} if name is None else arrays | {name: arrays[name][:-1]})
-    assert answers(project.prepared("HEAD")) == first
-    assert set(read_mapped(path)) == set(arrays)
+    path.unlink()
+    assert answers(project.prepared("HEAD")) == answers(first)

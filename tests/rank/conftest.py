@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.index_fixtures import make_context, make_table, make_view
+from tests.index_fixtures import make_context, make_table
 from tosloc.rank import lambdamart
 
-__all__ = ["make_context", "make_table", "make_view", "small_trees"]
+__all__ = ["make_context", "make_table", "small_trees"]
 
 
 @pytest.fixture

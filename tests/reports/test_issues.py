@@ -24,7 +24,7 @@ def read(folder: Path, content: str | bytes | object, name: str = "bug.md", **op
     return read_report(path, **options)
 
 
-def refused(folder: Path, content: str | bytes | object, words: str) -> None:
+def refused(folder: Path, content: str | bytes | object, words: str):
     with pytest.raises(ReportError, match=words) as caught:
         read(folder, content)
     assert "\n" not in str(caught.value)
@@ -39,23 +39,17 @@ def refused(folder: Path, content: str | bytes | object, words: str) -> None:
         "\ufeff\n\nNPE in the pool\n===============\nIt fails.\n\n## Steps\n1. go\n",
     ],
 )
-def test_text_and_markdown(tmp_path: Path, text: str) -> None:
+def test_text_and_markdown(tmp_path, text: str):
     expected = BugReport("bug", "NPE in the pool", "It fails.\n\n## Steps\n1. go", None)
     assert read(tmp_path, text) == expected
 
 
-def test_front_matter(tmp_path: Path) -> None:
+def test_front_matter(tmp_path):
     text = "---\nid: '42'\nopened: 2014-01-15T07:30:17+02:00\nlabels:\n - a\n---\n# Crash\nrest\n"
     assert read(tmp_path, text) == BugReport("42", "Crash", "rest", datetime(2014, 1, 15, 5, 30, 17, tzinfo=UTC))
     assert read(tmp_path, "---\ntitle: Crash: twice\n---\nall of it").summary == "Crash: twice"
-
-
-def test_a_rule_is_no_front_matter(tmp_path: Path) -> None:
-    report = read(tmp_path, "---\n\nsummary line\n\n---\nrest")
+    report = read(tmp_path, "---\n\nsummary line\n\n---\nrest")  # a rule
     assert (report.summary, report.description) == ("---", "summary line\n\n---\nrest")
-
-
-def test_time_without_zone_is_read_in_the_given_zone(tmp_path: Path) -> None:
     report = read(tmp_path, "---\nopened: 2014-07-01 12:00\n---\na", zone="America/New_York")
     assert report.opened == datetime(2014, 7, 1, 16, tzinfo=UTC)
     with pytest.raises(ConfigError, match="no time zone is named 'Mars/Base'"):
@@ -115,7 +109,7 @@ TRACKERS: dict[str, tuple[dict[str, object], str, str]] = {
 
 
 @pytest.mark.parametrize("tracker", TRACKERS)
-def test_one_issue_of_each_tracker(tmp_path: Path, tracker: str) -> None:
+def test_one_issue_of_each_tracker(tmp_path, tracker: str):
     record, number, description = TRACKERS[tracker]
     expected = BugReport(number, "S", description, datetime(2024, 2, 3, 4, 5, 6, tzinfo=UTC))
     assert read(tmp_path, record, "bug.txt") == expected
@@ -125,7 +119,7 @@ def test_one_issue_of_each_tracker(tmp_path: Path, tracker: str) -> None:
     assert read_new_reports(path) == [expected, expected]
 
 
-def test_what_an_issue_does_not_say(tmp_path: Path) -> None:
+def test_what_an_issue_does_not_say(tmp_path):
     assert read(tmp_path, {"title": "T"}) == BugReport("bug", "T", "", None)
     assert read(tmp_path, {"key": "A-1", "fields": {"summary": "S", "description": None}}).opened is None
     assert read(tmp_path, {"summary": "S", "opened": 1_400_000_000_000}).opened_seconds == 1_400_000_000
@@ -134,18 +128,12 @@ def test_what_an_issue_does_not_say(tmp_path: Path) -> None:
     assert [report.id for report in read_new_reports(path)] == ["many:1", "3"]
 
 
-def test_several_reports_are_not_one(tmp_path: Path) -> None:
+def test_json_that_is_wrong(tmp_path):
+    refused(tmp_path, '{\n  "title": "a",\n  "body": oops}', "malformed JSON in line 3, column 11")
     refused(tmp_path, [{"title": "a"}, {"title": "b"}], "holds 2 reports; give one")
     refused(tmp_path, {"bugs": []}, "holds 0 reports; give one")
-
-
-def test_deeply_nested_document(tmp_path: Path) -> None:
     deep = '{"content":[' * 100_000 + "]}" * 100_000
     refused(tmp_path, '{"key": "A-1", "fields": {"summary": "S", "description": ' + deep + "}}", "cannot be read")
-
-
-def test_json_that_is_wrong(tmp_path: Path) -> None:
-    refused(tmp_path, '{\n  "title": "a",\n  "body": oops}', "malformed JSON in line 3, column 11")
     refused(tmp_path, {"message": "Not Found"}, r"JSON of no known kind \(keys: message\)")
     refused(tmp_path, {"title": ["a"]}, "'title' must be text, and is list")
     refused(tmp_path, {"title": "a", "createdAt": "yesterday"}, "'yesterday' is no time")
@@ -154,28 +142,18 @@ def test_json_that_is_wrong(tmp_path: Path) -> None:
     refused(tmp_path, {"summary": "a", "opened": "2020-01-01", "description": ["x"]}, "'description' must be text")
 
 
-@pytest.mark.parametrize("line", ["[GTK3] {crash} in Snippet", "{code} is not rendered", "[{0}] is printed", "{a}"])
-def test_prose_with_brackets_is_prose(tmp_path: Path, line: str) -> None:
-    assert read(tmp_path, f"{line}\nrest") == BugReport("bug", line, "rest", None)
-
-
-@pytest.mark.parametrize("content", ["", " \n\t\n", {"title": "", "body": None}, "---\nid: 3\n---\n", "{}"])
-def test_empty(tmp_path: Path, content: object) -> None:
-    refused(tmp_path, content, "empty|no known kind")
-
-
-def test_wrong_bytes_are_replaced(tmp_path: Path) -> None:
+def test_text_that_is_odd(tmp_path):
+    for line in ("[GTK3] {crash} in Snippet", "{code} is not rendered", "[{0}] is printed", "{a}"):
+        assert read(tmp_path, f"{line}\nrest") == BugReport("bug", line, "rest", None)
     assert read(tmp_path, b"caf\xe9 fails").summary == "caf\ufffd fails"
     assert read(tmp_path, "café fails".encode("utf-16")).summary == "café fails"
     assert read(tmp_path, '{"title": "a\\ud800b"}').summary == "a\ufffdb"
-
-
-def test_size(tmp_path: Path) -> None:
+    for content in ("", " \n\t\n", {"title": "", "body": None}, "---\nid: 3\n---\n", "{}"):
+        refused(tmp_path, content, "empty|no known kind")
     refused(tmp_path, b"x" * LARGEST_REPORT, "is 10 MB or larger")
-    assert len(read(tmp_path, "s\n" + "y" * 9_000_000).description) == 9_000_000
 
 
-def test_standard_input_and_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input_and_streams(monkeypatch):
     expected = BugReport("report", "é", "rest", None)
     assert read_report(io.StringIO("é\nrest")) == expected
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("é\nrest".encode()), encoding="ascii"))
@@ -185,8 +163,6 @@ def test_standard_input_and_streams(monkeypatch: pytest.MonkeyPatch) -> None:
         read_report("-")
     with pytest.raises(ReportError, match="is binary"):
         read_report(io.StringIO("a\0b"))
-    with pytest.raises(ReportError, match="10 MB"):
-        read_report(io.StringIO("x" * LARGEST_REPORT))
     with pytest.raises(ReportError, match=r"none\.md: no such file; check the path"):
         read_report(Path("none.md"))
     monkeypatch.setattr("sys.stdin", None)
@@ -194,7 +170,7 @@ def test_standard_input_and_streams(monkeypatch: pytest.MonkeyPatch) -> None:
         read_report("-")
 
 
-def test_what_a_shell_hands_over_is_read() -> None:
+def test_what_a_shell_hands_over_is_read():
     reading, writing = os.pipe()
     os.write(writing, b"Cookie lost\n\nafter a click")
     os.close(writing)
@@ -207,7 +183,7 @@ def test_what_a_shell_hands_over_is_read() -> None:
 FORM = "<!-- tell us -->\n### Steps to reproduce\n1. Go to '...'\n2. See error\n- [ ] I looked\n**OS**: [e.g. iOS]\nN/A"
 
 
-def test_a_form_that_nobody_filled_in(tmp_path: Path) -> None:
+def test_a_form_that_nobody_filled_in(tmp_path):
     refused(tmp_path, {"title": "[Bug]: ", "body": FORM}, "is an empty template; fill in what happens and where")
     for title, body in (("Crash on save", FORM), ("Bug report", f"{FORM}\nIt hangs after a while")):
         assert not is_unfilled(BugReport("1", title, body, None))

@@ -218,8 +218,10 @@ def _facts(source: bytes, definitions: Sequence[_Definition], comments: Sequence
     held = [(Counter[str](), Counter[str]()) for _ in definitions]  # words in its code, in its comments
     for start, end, innermost, is_comment in _stretches(definitions, comments):
         found = words(source[start:end].decode("utf-8", "replace"))
-        for number in _held_by(definitions, innermost):
+        number = innermost
+        while number >= 0 and (number == innermost or definitions[number].kind != 2):  # and the functions around it
             held[number][is_comment].update(found)
+            number = definitions[number].parent
     counts: list[dict[str, list[int]]] = []
     for of_words in held:
         counts.append({})
@@ -264,12 +266,3 @@ def _stretches(
             comment += 1
         if opened:
             yield start, end, opened[-1], comment < len(comments) and comments[comment][0] <= start
-
-
-def _held_by(definitions: Sequence[_Definition], innermost: int) -> Iterator[int]:
-    """The definitions whose text a piece in ``innermost`` is: that one, and the functions right around it."""
-    yield innermost
-    parent = definitions[innermost].parent
-    while parent >= 0 and definitions[parent].kind != 2:
-        yield parent
-        parent = definitions[parent].parent

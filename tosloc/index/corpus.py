@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tosloc.arrays import Array, Arrays, pack_words, prefixed, under, unpack_words
 from tosloc.code.languages import FIELDS
 from tosloc.index.postings import Postings, idf, numbered, row_sums, starts_of
-from tosloc.index.store import pack, unpack
+from tosloc.index.store import pack, places_of, steps_of, unpack
 from tosloc.records import BoolArray, Float32Array, FloatArray, IntArray, LongArray, Snapshot, first_paths
 
 if TYPE_CHECKING:
@@ -36,17 +36,14 @@ _KEPT: Final = ("chunk_starts", "complexity", "lines", "parsed", "lengths")
 
 
 def pack_facts(facts: Facts) -> bytes:
-    """The facts of one blob as a row's payload; places of terms in a chunk as differences, which pack better."""
-    sizes = np.diff(facts.chunk_starts)
-    steps = np.diff(facts.chunk_terms, prepend=np.int32(0))
-    first = facts.chunk_starts[:-1][sizes > 0]
-    steps[first] = facts.chunk_terms[first]
+    """The facts of one blob as a row's payload."""
+    steps = steps_of(facts.chunk_terms, facts.chunk_starts)
     return pack(
         [facts.terms],
         [
             np.array([facts.lines, facts.complexity, facts.parsed], dtype=np.int32),
             facts.counts.T.ravel().astype(np.min_scalar_type(int(facts.counts.max(initial=0)))),
-            sizes.astype(np.uint32),
+            np.diff(facts.chunk_starts).astype(np.uint32),
             steps.astype(np.min_scalar_type(int(steps.max(initial=0)))),
             facts.chunk_counts,
         ],
@@ -92,9 +89,8 @@ class FactTable:
         for payload in payloads:
             [words], [head, counts, sizes, steps, in_chunk] = unpack(NO_FACTS if payload is None else payload, 1)
             own = np.fromiter(map(numbers.__getitem__, words), dtype=np.int32, count=len(words))
-            sums = np.concatenate(([0], np.cumsum(steps, dtype=np.int64)))
-            places = sums[1:] - np.repeat(sums[starts_of(sizes)[:-1]], sizes)  # each chunk begins again at zero
-            rows.append((own, counts.reshape(len(FIELDS), -1).T.astype(np.uint16), own[places], in_chunk, sizes, head))
+            terms = own[places_of(steps, starts_of(sizes))]
+            rows.append((own, counts.reshape(len(FIELDS), -1).T.astype(np.uint16), terms, in_chunk, sizes, head))
         order = sorted(numbers)
         place_of_number = np.zeros(len(order), dtype=np.int32)
         place_of_number[[numbers[term] for term in order]] = np.arange(len(order), dtype=np.int32)

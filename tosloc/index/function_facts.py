@@ -13,7 +13,8 @@ from tosloc.code.function_rows import FunctionFacts
 from tosloc.code.languages import functions_analyser_of, language_of
 from tosloc.errors import StoreError
 from tosloc.git.repository import Repository, decode
-from tosloc.index.store import FactStore, pack, unpack
+from tosloc.index.postings import starts_of
+from tosloc.index.store import FactStore, pack, places_of, steps_of, unpack
 
 _BATCH: Final = 200
 """Files read and written together."""
@@ -67,22 +68,15 @@ def _read(repo: Repository, store_path: Path, suffix_of: Mapping[tuple[str, str]
 
 
 def pack_functions(facts: FunctionFacts) -> bytes:
-    """``facts`` as a row's payload; places of terms in a function as differences, which pack better."""
-    sizes = np.diff(facts.offsets)
-    steps = np.diff(facts.places, prepend=np.int32(0))
-    first = facts.offsets[:-1][sizes > 0]
-    steps[first] = facts.places[first]
-    places = sizes.astype(np.uint32), steps.astype(np.uint32)
-    of_pairs = facts.code, facts.comments
-    return pack([facts.names, facts.terms], [facts.kinds, facts.starts, facts.ends, *places, *of_pairs])
+    """``facts`` as a row's payload."""
+    sizes, steps = np.diff(facts.offsets), steps_of(facts.places, facts.offsets)
+    of_pairs = sizes.astype(np.uint32), steps.astype(np.uint32), facts.code, facts.comments
+    return pack([facts.names, facts.terms], [facts.kinds, facts.starts, facts.ends, *of_pairs])
 
 
 def unpack_functions(payload: bytes) -> FunctionFacts:
     """What ``pack_functions`` packed. Raises ValueError for bytes that it did not make."""
-    (names, terms), (kinds, starts, ends, sizes, steps, code, comments) = unpack(payload, 2)
-    offsets = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
-    running = np.concatenate(([0], np.cumsum(steps, dtype=np.int64)))
-    places = running[1:] - np.repeat(running[offsets[:-1]], sizes)  # each function begins again at zero
-    return FunctionFacts(
-        tuple(names), kinds, starts, ends, tuple(terms), offsets, places.astype(np.int32), code, comments
-    )
+    (names, terms), (kinds, starts, ends, sizes, steps, *counts) = unpack(payload, 2)
+    offsets = starts_of(sizes)
+    places = places_of(steps, offsets).astype(np.int32)
+    return FunctionFacts(tuple(names), kinds, starts, ends, tuple(terms), offsets, places, *counts)

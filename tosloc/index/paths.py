@@ -65,12 +65,30 @@ class PathTable:
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = paths
-        self.directory: IntArray = _numbered(path.rpartition("/")[0] for path in paths)
+        folders, names = [path.rpartition("/")[0] for path in paths], [path.rpartition("/")[2] for path in paths]
+        stems = list(map(stem_of, paths))
+        self.directory = _numbered(folders)
         """(N,) number of each path's folder."""
+        self.counterpart_group = _numbered(_TEST_MARK.sub("", stem) or stem for stem in stems)
+        """(N,) number that a file, its tests and what it tests share: Foo, FooTest and TestFoo."""
+        self.name_group = _numbered(names)
+        """(N,) number that files of the same name share."""
+        self.language = _numbered(language_of(f".{name.rpartition('.')[2]}") for name in names)
+        """(N,) number that files of the same language share."""
+        self.test = which_are_tests(paths)
+        """(N,) whether each path is a test."""
+        self.compound_stem = _marked(text.compounds(stem) for stem in stems)
+        """(N,) whether the file name is made of two or more words (``StandardContext``, not ``Display``)."""
+        self.examples = _marked(map(cache(lambda folder: _EXAMPLE.search(f"{folder}/")), folders))
+        """(N,) whether a path stands among examples, documentation or benchmarks."""
+        self.vendored = _marked(map(cache(lambda folder: _VENDORED.search(f"{folder}/")), folders))
+        """(N,) whether a path stands below a folder of what was taken over from other projects."""
+        self.setup = _marked(name in _SETUP or ".config." in name for name in names)
+        """(N,) whether it is the name of a file that installs, builds or configures."""
         numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
         terms_of = cache(lambda part: [numbers[term] for term in text.terms(part)])
         # of each path the folder, then the name
-        said = [terms_of(part) for path in paths for part in (path.rpartition("/")[0], stem_of(path))]
+        said = [terms_of(part) for pair in zip(folders, stems, strict=True) for part in pair]
         self.term_ids: Mapping[str, int] = dict(numbers)
         part = np.repeat(np.arange(len(said), dtype=np.int64), list(map(len, said)))
         # a term of a path once, with how many times it stands in the folder and in the name
@@ -119,58 +137,16 @@ class PathTable:
         in_name = self.postings.values[:, 1] > 0
         return self.postings.rows[in_name], terms[in_name]
 
-    @cached_property
-    def test(self) -> BoolArray:
-        """(N,) whether each path is a test."""
-        return which_are_tests(self.paths)
-
-    @cached_property
-    def counterpart_group(self) -> IntArray:
-        """(N,) number that a file, its tests and what it tests share: Foo, FooTest and TestFoo."""
-        return _numbered(_TEST_MARK.sub("", stem) or stem for stem in map(stem_of, self.paths))
-
-    @cached_property
-    def examples(self) -> BoolArray:
-        """(N,) whether a path stands among examples, documentation or benchmarks."""
-        return self._in_folders(_EXAMPLE)
-
-    @cached_property
-    def vendored(self) -> BoolArray:
-        """(N,) whether a path stands below a folder of what was taken over from other projects."""
-        return self._in_folders(_VENDORED)
-
-    @cached_property
-    def setup(self) -> BoolArray:
-        """(N,) whether it is the name of a file that installs, builds or configures."""
-        names = (path.rpartition("/")[2] for path in self.paths)
-        return np.array([name in _SETUP or ".config." in name for name in names], dtype=np.bool_)
-
-    def _in_folders(self, pattern: re.Pattern[str]) -> BoolArray:
-        """(N,) whether the folder of a path, with a slash at the end, holds the pattern."""
-        holds = cache(lambda folder: pattern.search(f"{folder}/") is not None)
-        return np.array([holds(path.rpartition("/")[0]) for path in self.paths], dtype=np.bool_)
-
-    @cached_property
-    def name_group(self) -> IntArray:
-        """(N,) number that files of the same name share."""
-        return _numbered(path.rpartition("/")[2] for path in self.paths)
-
-    @cached_property
-    def language(self) -> IntArray:
-        """(N,) number that files of the same language share."""
-        suffixes = (path.rpartition("/")[2].rpartition(".")[2] for path in self.paths)
-        return _numbered(language_of(f".{suffix}") for suffix in suffixes)
-
-    @cached_property
-    def compound_stem(self) -> BoolArray:
-        """(N,) whether the file name is made of two or more words (``StandardContext``, not ``Display``)."""
-        return np.array([bool(text.compounds(stem_of(path))) for path in self.paths], dtype=bool)
-
 
 def _numbered(names: Iterable[str]) -> IntArray:
     """(N,) number that equal names share, in order of first appearance."""
     numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
     return np.array([numbers[name] for name in names], dtype=np.int32)
+
+
+def _marked(values: Iterable[object]) -> BoolArray:
+    """(N,) whether each value is one that counts as true."""
+    return np.fromiter(map(bool, values), dtype=np.bool_)
 
 
 class PathView:

@@ -185,3 +185,18 @@ def unpack(payload: bytes, texts: int) -> tuple[list[list[str]], list[npt.NDArra
     parts = [data[start : start + size] for start, size in zip(starts, sizes, strict=False)]
     strings = [part.decode("utf-8", "surrogateescape").split("\0") if part else [] for part in parts[:texts]]
     return strings, [np.frombuffer(part, kind) for part, kind in zip(parts[texts:], kinds, strict=True)]
+
+
+def steps_of(places: npt.NDArray[np.int32], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    """Ascending places in groups that begin at ``starts``, as differences, which pack better."""
+    steps = np.diff(places, prepend=np.int32(0))
+    first = starts[:-1][np.diff(starts) > 0]
+    steps[first] = places[first]
+    return steps
+
+
+def places_of(steps: npt.NDArray[Any], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The places of which ``steps_of`` made differences: each group begins again at zero."""
+    sums = np.concatenate(([0], np.cumsum(steps, dtype=np.int64)))
+    places: npt.NDArray[np.int64] = sums[1:] - np.repeat(sums[starts[:-1]], np.diff(starts))
+    return places

@@ -1,0 +1,136 @@
+"""The query, texts of a version, and rVSM: numbers worked by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from tosloc.index.bm25 import RevisedVectors, StructuredText
+from tosloc.index.corpus import ALL_TEXT, CODE, Corpus, VersionView
+from tosloc.index.paths import PathTable
+from tosloc.index.query import Query
+from tosloc.records import BugReport, Snapshot
+
+
+def test_similarity_golden():
+    """Files aab, bc, cccd; report abb and an unknown word. df: a 1, b 2, c 2, d 1; N = 3.
+
+    Report: a 1 ln 3 = 1.098612, b (1 + ln 2) ln 1.5 = .686512. File 1: a (1 + ln 2) ln 3 = 1.860113, b .405465:
+    cos = (1.098612 x 1.860113 + .686512 x .405465) / (1.295465 x 1.903791) = .941447. Lengths 3, 2, 4.
+    """
+    counts = sparse.csr_array(np.array([[2, 1, 0, 0], [0, 1, 1, 0], [0, 0, 3, 1]], dtype=np.float64))
+    vectors = RevisedVectors.of(counts, {term: number for number, term in enumerate("abcd")})
+    assert vectors.idf == pytest.approx([1.098612, 0.405465, 0.405465, 1.098612], abs=1e-6)
+    got = vectors.similarity({"a": 1.0, "b": 1.0 + math.log(2), "x": 1.0})
+    assert got == pytest.approx([0.941447 / (1 + math.exp(-5)), 0.374719 / 2, 0.0], abs=1e-6)
+
+
+def structured(make_table, files, gone=()):
+    """The paper's vectors of a version whose blobs are called as their paths."""
+    snapshot = Snapshot.of("v", 0, {path: path for path in files})
+    corpus = Corpus(make_table({path: fields for path, fields in files.items() if fields is not None}))
+    return StructuredText(corpus, PathTable([*snapshot.paths, *gone])).version(VersionView(corpus, snapshot))
+
+
+def test_text_is_file_name_declared_names_and_comments(make_table):
+    """Code and strings do not count; the file name does. a/Tree.java: tree, node x2 | b/Node.java: node, size, tree."""
+    revised = structured(
+        make_table,
+        {
+            "a/Tree.java": {"code": "hidden tree", "comment": "node", "type": "node", "string": "hidden"},
+            "b/Node.java": {"method": "size", "field": "tree", "code": "hidden"},
+            "c/Leaf.java": {},
+        },
+        gone=("d/Tree.java",),
+    )
+    files = [{"tree": 1, "node": 2}, {"node": 1, "size": 1, "tree": 1}, {"leaf": 1}]
+    idf = {"tree": math.log(1.5), "node": math.log(1.5), "size": math.log(3), "leaf": math.log(3)}
+    report = {"tree": 1.0, "size": 1.0, "hidden": 5.0}
+    query = {term: report[term] * idf[term] for term in ("tree", "size")}
+    # sizes 3, 3, 1: norm 1, 1, 0
+    lengths = [1 / (1 + math.exp(-10)), 1 / (1 + math.exp(-10)), 0.5]
+    expected = []
+    for counts, factor in zip(files, lengths, strict=True):
+        vector = {term: (1 + math.log(count)) * idf[term] for term, count in counts.items()}
+        dot = sum(query.get(term, 0.0) * value for term, value in vector.items())
+        expected.append(factor * dot / math.hypot(*vector.values()) / math.hypot(*query.values()))
+    assert revised.length_scores == pytest.approx(lengths)
+    assert revised.similarity(report) == pytest.approx(expected)
+
+
+def test_a_file_that_could_not_be_read_keeps_its_name(make_table):
+    revised = structured(make_table, {"a/Tree.java": {"comment": "node"}, "b/Leaf.java": None})
+    assert revised.similarity({"leaf": 1.0}) == pytest.approx([0.0, 0.5])
+
+
+# ---- a version as a selection of blobs
+
+BLOBS = {
+    "one": {"code": "a a b", "comment": "b", "method": "a"},
+    "two": {"code": "b", "string": "c c", "type": "c"},
+    "three": {},
+    "four": {"code": "c / c / d d", "field": "d"},
+}
+
+
+@pytest.fixture(scope="module")
+def corpus(make_table):
+    return Corpus(make_table(BLOBS))
+
+
+def test_the_same_blob_under_two_paths_counts_twice(corpus):
+    view = VersionView(corpus, Snapshot.of("v", 0, {"p": "one", "q": "two", "r": "one"}))
+    assert view.rows.tolist() == [0, 1, 0]
+    assert view.multiplicity.tolist() == [2, 1, 0, 0]
+    assert view.frequency.tolist() == [2, 3, 1, 0]
+    assert view.averages[CODE] == pytest.approx(7 / 3)
+    assert view.averages[ALL_TEXT] == pytest.approx(11 / 3)
+    # F = 3: df 2, 3, 1, 0
+    expected = [math.log(1 + 1.5 / 2.5), math.log(1 + 0.5 / 3.5), math.log(1 + 2.5 / 1.5), math.log(1 + 3.5 / 0.5)]
+    assert view.idf(np.arange(4)) == pytest.approx(expected)
+    assert view.to_files(np.array([1.0, 2.0, 3.0, 4.0])).tolist() == [1.0, 2.0, 1.0]
+
+
+def test_a_blob_that_could_not_be_read_is_a_file_without_words(corpus):
+    view = VersionView(corpus, Snapshot.of("v", 0, {"p": "one", "q": "lost"}))
+    assert view.rows.tolist() == [0, -1]
+    assert view.files == 2
+    assert view.frequency.tolist() == [1, 1, 0, 0]
+    assert view.averages[CODE] == pytest.approx(1.5)
+    assert view.to_files(np.array([1.0, 2.0, 3.0, 4.0])).tolist() == [1.0, 0.0]
+
+
+# ---- the query
+
+TRACE = "at org.x.Tree.grow(Tree.java:3) at org.x.Leaf$Cell.fall(Leaf.java:9)"
+
+
+def query(summary, description=""):
+    return Query(BugReport("r", summary, description, None))
+
+
+def test_words_of_the_summary_count_three_times_or_five():
+    asked = query("tree leaf leaf", "leaf node")
+    assert asked.weights == pytest.approx({"leaf": 1 + math.log(7), "node": 1.0, "tree": 1 + math.log(3)})
+    assert asked.fielded_weights == pytest.approx({"leaf": 1 + math.log(11), "node": 1.0, "tree": 1 + math.log(5)})
+    assert asked.plain_weights == pytest.approx({"leaf": 1 + math.log(3), "node": 1.0, "tree": 1.0})
+    assert asked.summary_weights == pytest.approx({"leaf": 1 + math.log(2), "tree": 1.0})
+    assert list(asked.weights) == list(asked.fielded_weights) == sorted(asked.weights)
+
+
+def test_stack_frames_are_no_prose_except_for_the_paper():
+    asked = query("crash", f"node {TRACE} label")
+    assert list(asked.weights) == ["crash", "label", "node"]
+    assert {"tree", "grow", "leaf", "fall"} <= set(asked.plain_weights)
+    assert [frame.type for frame in asked.frames] == ["org.x.Tree", "org.x.Leaf"]
+    assert asked.qualified_names == ("org.x.Tree", "org.x.Leaf")
+    assert "Tree" not in asked.mentions
+    asked = query("StandardContext of a web app", "call max_size, then Display and getURLFor")
+    assert asked.compounds == {"standardcontext", "maxsize", "geturlfor"}
+    assert {"StandardContext", "max_size", "Display", "web"} <= set(asked.mentions)
+    asked = query("", "")
+    assert (asked.weights, asked.plain_weights, asked.summary_weights) == ({}, {}, {})
+    assert (asked.frames, asked.compounds) == ((), frozenset())
