@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from tosloc.cli import cache, commands, comparing, interchange, judging, localize, mcp, mine, serve
+from tosloc.cli import cache, commands, interchange, judging, localize, mcp, mine, serve
 from tosloc.cli.guard import WRONG_INPUT, guarded
 from tosloc.errors import Interrupted, ToslocError
 
@@ -58,7 +58,7 @@ COMMANDS: Final[Mapping[str, Sequence[tuple[str, Any, str]]]] = {
     ],
     "Judge and compare": [
         ("evaluate", judging.evaluate, "tosloc evaluate runs/tomcat --html tomcat.html"),
-        ("compare", comparing.compare, "tosloc compare runs/other runs/tomcat --common"),
+        ("compare", judging.compare, "tosloc compare runs/other runs/tomcat --common"),
         ("import-run", interchange.import_run, "tosloc import-run other.run --qrels other.qrels --out runs/other"),
         ("export-run", interchange.export_run, "tosloc export-run runs/tomcat --out trec"),
     ],

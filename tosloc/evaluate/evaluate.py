@@ -128,13 +128,14 @@ def evaluate(run: Run, qrels: Qrels) -> Evaluation:
     searched, a ranking is longer than its version, or there is nothing to judge.
     """
     _check_reports(run, qrels)
-    check = None if qrels.file_lists is None else _Membership(run, qrels.file_lists)
+    lists = qrels.file_lists
+    numbers = None if lists is None else lists.numbers_of(run.names)
     scores = []
     for report in sorted(qrels.judgements):
         judgement, order = qrels.judgements[report], run.orders[report]
         searched = judgement.searched
-        if check is not None and judgement.version is not None:
-            searched = check.count(order, judgement, judgement.version)
+        if lists is not None and numbers is not None and judgement.version is not None:
+            searched = _version_size(run, order, judgement, lists, numbers)
         wanted = [run.numbers[path] for path in judgement.fixed if path in run.numbers]
         ranks = tuple(order.ranks_of(wanted))
         if searched is not None:
@@ -185,26 +186,23 @@ def _others(run: Run, order: Order, judgement: Judgement, ranks: Sequence[int]) 
     return Others(tuple(above), ranked, len(others))
 
 
-class _Membership:
-    """Whether the files of a run were searched."""
+def _version_size(run: Run, order: Order, judgement: Judgement, lists: FileLists, numbers: IntArray) -> int:
+    """Number of files of the version; the ``numbers`` are those of the run's names in the lists.
 
-    def __init__(self, run: Run, file_lists: FileLists) -> None:
-        self._run, self._file_lists = run, file_lists
-        self._numbers: IntArray = file_lists.numbers_of(run.names)
-
-    def count(self, order: Order, judgement: Judgement, version: str) -> int:
-        """Number of files of the version. Raises RunError for the first ranked or fixed file that it lacks."""
-        holds, report = self._file_lists.holds(version), judgement.report
-        there: BoolArray = holds[self._numbers[order.files]]
-        if not there.all():
-            place = int(np.argmin(there))
-            path = self._run.names[order.files[place]]
-            raise RunError(f"{order.at(place)}: report {report} ranks {path}, which version {version} does not have")
-        for path, number in zip(judgement.fixed, self._file_lists.numbers_of(judgement.fixed), strict=True):
-            if not holds[number]:
-                where = judgement.where or self._file_lists.where
-                raise RunError(f"{where}: report {report} has the fixed file {path}, which version {version} lacks")
-        return self._file_lists.count(version)
+    Raises RunError for the first ranked or fixed file that the version lacks.
+    """
+    version, report = judgement.version or "", judgement.report
+    holds = lists.holds(version)
+    there: BoolArray = holds[numbers[order.files]]
+    if not there.all():
+        place = int(np.argmin(there))
+        path = run.names[order.files[place]]
+        raise RunError(f"{order.at(place)}: report {report} ranks {path}, which version {version} does not have")
+    for path, number in zip(judgement.fixed, lists.numbers_of(judgement.fixed), strict=True):
+        if not holds[number]:
+            where = judgement.where or lists.where
+            raise RunError(f"{where}: report {report} has the fixed file {path}, which version {version} lacks")
+    return lists.count(version)
 
 
 def _mean(values: Sequence[float]) -> float:
