@@ -17,7 +17,7 @@ from tosloc.cli import cache, commands, interchange, judging, localize, mcp, min
 from tosloc.cli.guard import WRONG_INPUT, guarded
 from tosloc.errors import Interrupted, ToslocError
 
-UsageError: Final[type[Exception]] = typer.BadParameter.__mro__[1]
+UsageError: Final[Any] = typer.BadParameter.__mro__[1]
 """What the command line library raises for options and arguments that do not fit."""
 
 
@@ -125,15 +125,10 @@ def _run(arguments: Sequence[str] | None) -> int:
         code = done.code if isinstance(done.code, int) else int(bool(done.code))
     except UsageError as error:
         if type(error).__name__ != "NoArgsIsHelpError":
-            raise ToslocError(_about_usage(error)) from None
+            command = "tosloc" if error.ctx is None else error.ctx.command_path
+            raise ToslocError(f"{error.format_message().rstrip('.')}; see: {command} --help") from None
         print(error, file=sys.stderr)  # a group of commands without any: its help
         return WRONG_INPUT
     if code == 128 + signal.SIGINT:  # what the library makes of an interruption that is not ours
         raise Interrupted
     return code if isinstance(code, int) else 0
-
-
-def _about_usage(error: Any) -> str:
-    """What to say of options and arguments that a command does not take."""
-    command = error.ctx.command_path if error.ctx is not None else "tosloc"
-    return f"{error.format_message().rstrip('.')}; see: {command} --help"

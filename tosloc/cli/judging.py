@@ -98,7 +98,11 @@ def evaluate(
         named = len(results) > 1
         write_reports(per_report, ((named * one.name, one.evaluation.per_report) for one in results), asked)
     if html is not None:
-        _write_page(html, runs[0], *results)
+        from tosloc.io import write_text
+        from tosloc.plots.page import page
+
+        other = results[1] if len(results) > 1 else None
+        write_text(html, page(results[0], other, _why_above(runs[0], results[0])))
     if figures is not None:
         _write_figures(figures, results)
     show(form, values, tables)
@@ -205,22 +209,17 @@ def print_split(folder: Path, split: str) -> None:
 
 def scored_runs(paths: Sequence[Path], split: str, qrels: Path | None, no_tests: bool = False) -> list[ScoredRun]:
     """The runs, each under a name of its own: where two have one name, the path that was asked for."""
+    from tosloc.evaluate.restrict import only_some_files
     from tosloc.evaluate.run_paths import read_scored
+    from tosloc.reports.test_paths import which_are_tests
 
     check_distinct(paths)
     runs = [read_scored(path, split, qrels) for path in paths]
     if no_tests:
-        runs = [without_tests(one) for one in runs]
+        space = "all source files but tests"
+        runs = [only_some_files(one, lambda files: ~which_are_tests(files), space) for one in runs]
     named = Counter(one.name for one in runs)
     return [replace(one, name=str(path)) if named[one.name] > 1 else one for one, path in zip(runs, paths, strict=True)]
-
-
-def without_tests(scored: ScoredRun) -> ScoredRun:
-    """The run in the space of all files but tests. Raises RunError where only some ranks are known."""
-    from tosloc.evaluate.restrict import only_some_files
-    from tosloc.reports.test_paths import which_are_tests
-
-    return only_some_files(scored, lambda paths: ~which_are_tests(paths), "all source files but tests")
 
 
 def check_distinct(paths: Sequence[Path]) -> None:
@@ -264,13 +263,6 @@ def _write_figures(folder: Path, results: Sequence[Results]) -> None:
         ("first-hit", first_hit_figure),
     ):
         save_figure(draw(evaluations), folder / name)
-
-
-def _write_page(path: Path, run: Path, results: Results, other: Results | None = None) -> None:
-    from tosloc.io import write_text
-    from tosloc.plots.page import page
-
-    write_text(path, page(results, other, _why_above(run, results)))
 
 
 def _why_above(run: Path, results: Results) -> WhyAbove | None:

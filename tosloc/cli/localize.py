@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 ReportArgument = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="REPORT",
-        help="Text, Markdown or JSON of a bug report; JSON lines of many; - is standard input.",
-        show_default=False,
+        metavar="REPORT", help="Text, Markdown or JSON of a bug report; JSON lines of many; - is standard input."
     ),
 ]
 RepositoryOption = Annotated[
@@ -44,18 +42,11 @@ VersionOption = Annotated[
 ]
 IncludeOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--include",
-        metavar="GLOB",
-        help="Name only files that match, as in .gitignore; may be given again.",
-        show_default=False,
-    ),
+    typer.Option("--include", metavar="GLOB", help="Name only files that match, as in .gitignore; may be given again."),
 ]
 ExcludeOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--exclude", metavar="GLOB", help="Name no file that matches; may be given again.", show_default=False
-    ),
+    typer.Option("--exclude", metavar="GLOB", help="Name no file that matches; may be given again."),
 ]
 TopOption = Annotated[int, typer.Option("--top", min=1, help="How many files to print.")]
 FunctionsOption = Annotated[int, typer.Option("--functions", min=0, help="How many functions of a file, at most.")]
@@ -95,6 +86,7 @@ def localize(
     from tosloc.cli.answers import print_answer
     from tosloc.cli.printing import print_json, print_notes
     from tosloc.cli.progress import shown
+    from tosloc.io import write_text
     from tosloc.reports.test_paths import PathFilter, which_are_tests
 
     reports = _reports([*(report or ()), *(named or ())], opened)
@@ -119,12 +111,13 @@ def localize(
             progress=callback,
         )
         for number, answer in enumerate(answers):
-            if views is not None:
+            if html is not None and views is not None:
+                from tosloc.web.render import page
                 from tosloc.web.view import View
 
                 views.append(View.of(answer, localizer))
                 if len(views) == len(reports):  # before the last is printed: who reads may close the pipe
-                    _write_page(html, views)
+                    write_text(html, page(views))
             print_notes(note for note in answer.notes if note not in said)
             said.update(answer.notes)
             if as_lines:
@@ -133,14 +126,6 @@ def localize(
                 print_json(answer.as_dict())
             else:
                 print_answer(answer, localizer.repository, again=number > 0)
-
-
-def _write_page(path: Path | None, views: Sequence[View]) -> None:
-    from tosloc.io import write_text
-    from tosloc.web.render import page
-
-    assert path is not None
-    write_text(path, page(views))
 
 
 def _begin_page(path: Path, reports: int) -> list[View]:
