@@ -28,22 +28,6 @@ def test_versions_come_back_from_any_order_of_lines(
     assert [searched.count(version) for version, _ in VERSIONS] == [2, 3, 1, 0]
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ('{"version":"a"}', " line 1: like: field required"),
-        ('{"version":"a","like":null,"with":"x","without":[]}', " line 1: with: input should be a valid list"),
-        ('{"version":"a","like":null,"with":[],"without":[]}\n' * 2, " line 2: version a comes twice"),
-        ('{"version":"a","like":"b","with":[],"without":[]}', ": version a is like b, of which no line tells"),
-    ],
-)
-def test_a_broken_file_is_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
-    (tmp_path / "searched").write_text(text)
-    with pytest.raises(RunError) as caught:
-        read_file_lists(tmp_path / "searched")
-    assert str(caught.value) == f"{tmp_path / 'searched'}{sentence}"
-
-
 def folder_of(tmp_path: Path, files: tuple[str, ...], fixed: tuple[str, ...], version: str = "v2") -> Path:
     write_run(tmp_path / "run.jsonl.gz", {}, [Ranking("1", files, -np.arange(len(files), dtype=np.float64))])
     write_judgements(tmp_path / "qrels.jsonl", [Judgement("1", fixed, fixed, 3, version)])
