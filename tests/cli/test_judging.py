@@ -129,11 +129,6 @@ def test_evaluate_prints_the_headline_then_strata(good: Path, capsys: pytest.Cap
     assert "strata" not in said(capsys, "evaluate", good, "--no-strata")[0]
 
 
-def test_runs_of_one_name_are_told_apart(good: Path, worse: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    both = json.loads(said(capsys, "evaluate", good / "test", worse / "test", "--json")[0])
-    assert [one["run"] for one in both] == [str(good / "test"), str(worse / "test")]
-
-
 def test_a_narrow_terminal_gets_tables_below_each_other(
     good: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -178,7 +173,11 @@ def test_evaluate_writes_every_report(good: Path, worse: Path, tmp_path: Path, c
     assert "is a directory" in refused(capsys, "evaluate", good, "--per-report", tmp_path)
 
 
-def test_other_judgements(good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_judgements_and_runs_of_one_name(
+    good: Path, worse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = json.loads(said(capsys, "evaluate", good / "test", worse / "test", "--json")[0])
+    assert [one["run"] for one in both] == [str(good / "test"), str(worse / "test")]
     file = tmp_path / "other.jsonl"
     write_judgements(file, [Judgement(report, ("B.java",), ("B.java",), 4) for report in GOOD])
     printed = json.loads(said(capsys, "evaluate", good / "test" / "run.jsonl.gz", "--qrels", file, "--json")[0])
@@ -243,7 +242,6 @@ def test_compare_as_values(good: Path, worse: Path, tmp_path: Path, capsys: pyte
     rr = pair["measures"]["RR"]
     assert (rr["wins"], rr["ties"], rr["losses"], rr["p_t_holm"]) == (2, 1, 0, None)
     assert rr["difference"] == pytest.approx((1 / 2 + 0 + 2 / 3) / 3)
-    assert rr["interval"][0] <= rr["difference"] <= rr["interval"][1]
     assert pair["risen"][0] == {
         "report": "3",
         "difference": pytest.approx(2 / 3),
@@ -269,6 +267,9 @@ def test_compare_refuses_what_is_not_comparable(
     out, err = said(capsys, "compare", good, tmp_path / "short", "--common")
     assert "short against good" in out
     assert err == "tosloc: left out: 1 report only of good, 0 only of short\n"
+    write_split(tmp_path / "large", GOOD, searched=9)
+    err = said(capsys, "compare", good, tmp_path / "large")[1]
+    assert "good and large searched different numbers of files for 3 reports, first 1" in err
     write_split(tmp_path / "other", WORSE, TRUTH | {"3": ("A.java",)})
     sentence = refused(capsys, "compare", good, tmp_path / "other")
     assert sentence.startswith("report 3: A.java is a fixed file for other but not for good")
@@ -276,12 +277,6 @@ def test_compare_refuses_what_is_not_comparable(
     assert "named twice" in refused(capsys, "compare", good, worse, good)
     assert "nowhere: no such file or folder" in refused(capsys, "compare", good, tmp_path / "nowhere")
     assert "choose one" in refused(capsys, "compare", good, worse, "--json", "--markdown")
-
-
-def test_another_search_space_is_told(good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_split(tmp_path / "large", GOOD, searched=9)
-    err = said(capsys, "compare", good, tmp_path / "large")[1]
-    assert "good and large searched different numbers of files for 3 reports, first 1" in err
 
 
 def test_the_same_ranking_or_where_it_differs(
