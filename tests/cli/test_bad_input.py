@@ -246,43 +246,49 @@ def test_a_full_disk_under_the_facts(
 # Checkpoints
 
 
-def test_checkpoints(fails: Fails, checkpoint: Path, project: toy.Toy, bug: Path, place: Path) -> None:
-    weights = json.loads((checkpoint / "weights.json").read_text())
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("weights.json", None, "no weights.json"),
+        ("provenance.json", None, "copy the whole folder"),
+        ("config.json", b'{"stage_three": {}}', "unknown key"),
+        ("version.npz", b"", "damaged"),
+        ("reports.npz", b"PK\x03\x04", "damaged"),
+    ],
+)
+def test_checkpoints(
+    fails: Fails,
+    checkpoint: Path,
+    project: toy.Toy,
+    bug: Path,
+    place: Path,
+    name: str,
+    content: bytes | None,
+    words: str,
+) -> None:
+    folder = place / "broken"
+    shutil.copytree(checkpoint, folder)
+    (folder / name).unlink(missing_ok=True)
+    if content is not None:
+        (folder / name).write_bytes(content)
+    said = fails("localize", "--checkpoint", folder, "--report", bug)
+    assert str(folder) in said
+    assert words in said
+    ranking = ["rank", "--repo", project.git.path, "--reports", project.reports(), "--out", "out"]
+    assert fails(*ranking, "--checkpoint", folder) == said
 
-    def said(name: str, content: bytes | None) -> str:
-        folder = place / "broken"
-        shutil.copytree(checkpoint, folder)
-        if content is None:
-            (folder / name).unlink()
-        else:
-            (folder / name).write_bytes(content)
-        sentence = fails("localize", "--checkpoint", folder, "--report", bug)
-        assert str(folder) in sentence
-        if name != "version.npz" or content is not None:
-            ranking = ["rank", "--repo", project.git.path, "--reports", project.reports(), "--out", "out"]
-            assert fails(*ranking, "--checkpoint", folder) == sentence
-        shutil.rmtree(folder)
-        return sentence
 
-    def weighing(**changes: object) -> bytes:
-        return json.dumps(weights | changes).encode()
-
-    assert "no weights.json" in said("weights.json", None)
-    for name in ("config.json", "provenance.json"):
-        assert "copy the whole folder" in said(name, None)
-    assert "copy the whole folder" in said("weights.json", weighing(ranker={"weight": 1.0, "features": ["bm25f"]}))
-    assert "does not know" in said("weights.json", weighing(weights={"bm25f": 1.0, "magic": 1.0}))
-    assert "train again" in said("weights.json", weighing(weights={"bm25f": "much"}))
-    assert "unknown key" in said("config.json", b'{"stage_three": {}}')
-    whole = (checkpoint / "version.npz").read_bytes()
-    for content in (b"", whole[: len(whole) // 2]):
-        assert "damaged" in said("version.npz", content)
-    assert "damaged" in said("reports.npz", whole)  # arrays, but others
+def test_what_is_no_checkpoint_and_one_without_a_version(
+    fails: Fails, checkpoint: Path, bug: Path, place: Path
+) -> None:
     (place / "empty").mkdir()
-    assert "no checkpoint" in fails("localize", "--checkpoint", place / "empty", "--report", bug)
-    assert "no checkpoint" in fails("localize", "--checkpoint", place / "nowhere", "--report", bug)
+    for name in ("empty", "nowhere"):
+        assert "no checkpoint" in fails("localize", "--checkpoint", place / name, "--report", bug)
     shutil.copytree(checkpoint, place / "lean", ignore=shutil.ignore_patterns("version.npz"))
     assert "--repo" in fails("localize", "--checkpoint", place / "lean", "--report", bug)
+    weights = json.loads((checkpoint / "weights.json").read_text())
+    (place / "lean/weights.json").write_text(json.dumps(weights | {"weights": {"bm25f": 1.0, "magic": 1.0}}))
+    assert "does not know" in fails("localize", "--checkpoint", place / "lean", "--report", bug)
 
 
 def test_a_commit_is_one_of_a_repository_and_not_what_a_checkpoint_carries(

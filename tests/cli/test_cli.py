@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -66,27 +65,6 @@ def test_index_and_data_print_counts(
 
 
 FULL = "no room left on the disk; make room and run the same command again to go on"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["evaluate", "nowhere", "--split", "tset"], "tset"),
-        (["localize", "--report", "nowhere.md"], "nowhere.md"),
-        (["localize", "--report", "x", "--top", "0"], "--top"),
-        (["train", "nowhere.toml", "--repo", "r", "--reports", "x", "--out", "o"], "nowhere.toml: cannot read"),
-        (["train", "--repo", "r", "--reports", "x", "--out", __file__], "is a file"),
-    ],
-)
-def test_wrong_input_ends_with_two(
-    plain_folder: Path, capsys: pytest.CaptureFixture[str], arguments: Sequence[str], words: str
-) -> None:
-    assert main(list(arguments)) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert words in printed.err
-    assert "Traceback" not in printed.err
-    assert list(plain_folder.iterdir()) == []
 
 
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:

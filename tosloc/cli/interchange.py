@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tosloc.cli.commands import ZoneOption
 from tosloc.cli.judging import QrelsOption, SplitOption
 from tosloc.cli.options import OutOption, ProgressOption, Split
 from tosloc.errors import ReportError, RunError, counted
@@ -26,7 +27,7 @@ def import_run(
         typer.Option("--qrels", help="What is true of a TREC run: TREC's form or ours."),
     ] = None,
     repo: Annotated[Path | None, typer.Option("--repo", help="Git repository of published ranks.")] = None,
-    zone: Annotated[str, typer.Option("--zone", help="Time zone of opening times that carry none.")] = "UTC",
+    zone: ZoneOption = "UTC",
     split: Annotated[Split, typer.Option("--split", help="Which published ranks.")] = Split.test,
     progress: ProgressOption = None,
 ) -> None:
