@@ -186,10 +186,15 @@ def comparison_values(comparison: Comparison, top: int) -> dict[str, Any]:
 
 def difference_values(one: Difference) -> dict[str, Any]:
     """One measure's difference as plain values for JSON."""
+    interval = one.paired.interval
     return {
         "a": one.a,
         "b": one.b,
-        **one.paired.as_dict(),
+        "difference": one.paired.mean,
+        "interval": None if interval is None else [interval.low, interval.high],
+        "t": one.paired.t_test.t,
+        "p_t": one.paired.t_test.p,
+        "p_bootstrap": one.paired.bootstrap_p,
         **({} if one.mcnemar is None else {"p_mcnemar": one.mcnemar}),
         "p_t_holm": one.holm_t,
         "p_bootstrap_holm": one.holm_bootstrap,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +14,7 @@ from tosloc.evaluate.file_lists import FileLists
 from tosloc.evaluate.judgements import Judgement, Qrels
 from tosloc.evaluate.measures import AP, RR, Measure, Others, Outcome
 from tosloc.evaluate.runs import Order, Run
-from tosloc.metrics import found_at, hit_at
+from tosloc.metrics import found_at
 from tosloc.records import BoolArray, FloatArray, IntArray
 
 
@@ -81,10 +81,6 @@ class Evaluation:
         """Number of fixed files over all reports."""
         return sum(one.outcome.relevant for one in self.per_report)
 
-    def top(self, k: int) -> float:
-        """Share of the reports with any fixed file within the first ``k``."""
-        return _mean([hit_at(one.ranks, k) for one in self.per_report])
-
     def coverage(self, k: int) -> float:
         """Share of all fixed files that stand within the first ``k``."""
         found = sum(found_at(one.ranks, k) for one in self.per_report)
@@ -95,10 +91,6 @@ class Evaluation:
         """Mean of ranking length over files searched: 1.0 for a complete run; None if it is not known of any report."""
         lengths = [one.length for one in self.per_report]
         return _mean([length for length in lengths if length is not None]) if None not in lengths else None
-
-    def only(self, wanted: Callable[[Judgement], bool]) -> Evaluation:
-        """The evaluation of some of the reports: a stratum, never the headline."""
-        return Evaluation(tuple(one for one in self.per_report if wanted(one.judgement)))
 
     @cached_property
     def by_report(self) -> dict[str, ReportScores]:
@@ -114,9 +106,9 @@ class Evaluation:
             "empty": sum(one.outcome.relevant == 0 for one in self.per_report),
             "mrr": self.mrr,
             "map": self.map,
-            **{f"top{k}": self.top(k) for k in (1, 5, 10)},
+            **{f"top{k}": self.mean(Measure("Hit", k)) for k in (1, 5, 10)},
             **{f"coverage{k}": self.coverage(k) for k in (50, 100, 300)},
-            **{f"any{k}": self.top(k) for k in (50, 100, 300)},
+            **{f"any{k}": self.mean(Measure("Hit", k)) for k in (50, 100, 300)},
             "length": self.length,
         }
 

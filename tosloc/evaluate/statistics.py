@@ -54,16 +54,6 @@ class Paired:
     bootstrap_p: float | None
     """Two-sided; None where the t-test's is."""
 
-    def as_dict(self) -> dict[str, float | list[float] | None]:
-        """Plain values, for JSON."""
-        return {
-            "difference": self.mean,
-            "interval": None if self.interval is None else [self.interval.low, self.interval.high],
-            "t": self.t_test.t,
-            "p_t": self.t_test.p,
-            "p_bootstrap": self.bootstrap_p,
-        }
-
 
 def resampled_sums(values: FloatArray, resamples: int = RESAMPLES, seed: int = BOOTSTRAP_SEED) -> FloatArray:
     """(B, M) sums of the (N, M) values over N reports drawn with replacement, the same reports for every column."""
