@@ -86,7 +86,6 @@ def localize(
     from tosloc.cli.answers import print_answer
     from tosloc.cli.printing import print_json, print_notes
     from tosloc.cli.progress import shown
-    from tosloc.io import write_text
     from tosloc.reports.test_paths import PathFilter, which_are_tests
 
     reports = _reports([*(report or ()), *(named or ())], opened)
@@ -112,12 +111,11 @@ def localize(
         )
         for number, answer in enumerate(answers):
             if html is not None and views is not None:
-                from tosloc.web.render import page
                 from tosloc.web.view import View
 
                 views.append(View.of(answer, localizer))
                 if len(views) == len(reports):  # before the last is printed: who reads may close the pipe
-                    write_text(html, page(views))
+                    _write_page(html, views)
             print_notes(note for note in answer.notes if note not in said)
             said.update(answer.notes)
             if as_lines:
@@ -126,6 +124,13 @@ def localize(
                 print_json(answer.as_dict())
             else:
                 print_answer(answer, localizer.repository, again=number > 0)
+
+
+def _write_page(path: Path, views: Sequence[View]) -> None:
+    from tosloc.io import write_text
+    from tosloc.web.render import page
+
+    write_text(path, page(views))
 
 
 def _begin_page(path: Path, reports: int) -> list[View]:

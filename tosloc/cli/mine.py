@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -126,16 +126,7 @@ def mine(
     if mined.reports:
         write_text(file, "".join(json.dumps(report.as_dict()) + "\n" for report in mined.reports))
     if as_json:
-        values = {
-            "tracker": mined.tracker or None,
-            "weak": not mined.tracker,
-            "read": mined.read,
-            "linked": mined.kinds,
-            "left_out": dict(mined.left_out.most_common()),
-            "reports": len(mined.reports),
-            "file": str(file) if mined.reports else None,
-        }
-        print_json(values)
+        print_json(_values(mined, file))
     else:
         _print(mined)
     if not mined.reports:
@@ -182,3 +173,15 @@ def _print(mined: Mined) -> None:
     if left:
         left.append(["all", f"{mined.left_out.total():,}"])
         print_table(Table(["left out", _what(mined).split()[0]], left))
+
+
+def _values(mined: Mined, file: Path) -> dict[str, Any]:
+    return {
+        "tracker": mined.tracker or None,
+        "weak": not mined.tracker,
+        "read": mined.read,
+        "linked": mined.kinds,
+        "left_out": dict(mined.left_out.most_common()),
+        "reports": len(mined.reports),
+        "file": str(file) if mined.reports else None,
+    }
