@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from tests import toy
-from tosloc import io as files
 from tosloc.cli import main
 from tosloc.git.repository import Repository
 from tosloc.index import store as store_module
@@ -63,61 +62,48 @@ def bug(place: Path) -> Path:
     return place / "bug.md"
 
 
-# Repositories
+# Repositories, commits, and one report
 
 
 def test_repositories(fails: Fails, checkpoint: Path, bug: Path, place: Path, project: toy.Toy) -> None:
     (place / "plain").mkdir()
-    for name, words in (("plain", "git"), ("nowhere", "no such"), ("bug.md", "git")):
-        for command in (
-            ["localize", "--checkpoint", checkpoint, "--report", bug],
-            ["index"],
-            ["data", "--reports", project.reports()],
-            ["train", "--reports", project.reports(), "--out", place / "out"],
-            ["rank", "--checkpoint", checkpoint, "--reports", project.reports(), "--out", place / "out"],
-        ):
-            said = fails(*command, "--repo", place / name)
-            assert str(place / name) in said
-            assert words in said
+    labelled = ["--reports", project.reports()]
+    out = [*labelled, "--out", place / "out"]
+    for command, name, words in (
+        (["localize", "--checkpoint", checkpoint, "--report", bug], "plain", "git"),
+        (["localize", "--checkpoint", checkpoint, "--report", bug], "nowhere", "no such"),
+        (["index"], "bug.md", "git"),
+        (["data", *labelled], "plain", "git"),
+        (["train", *out], "nowhere", "no such"),
+        (["rank", "--checkpoint", checkpoint, *out], "bug.md", "git"),
+    ):
+        said = fails(*command, "--repo", place / name)
+        assert str(place / name) in said
+        assert words in said
 
 
-def test_commits(fails: Fails, localizing: list[str], bug: Path, project: toy.Toy) -> None:
-    for name in ("v99", "0" * 40, "--all", "", "main:src"):
-        said = fails(*localizing, bug, f"--commit={name}")
-        assert "no commit" in said
-        assert repr(name) in said
-        assert "git fetch" in said
-        assert "no commit" in fails("index", "--repo", project.git.path, f"--commit={name}")
-
-
-# One report
+@pytest.mark.parametrize("name", ["v99", "0" * 40, "--all", "", "main:src"])
+def test_commits(fails: Fails, localizing: list[str], bug: Path, name: str) -> None:
+    said = fails(*localizing, bug, f"--commit={name}")
+    assert f"no commit {name!r}" in said
+    assert "git fetch" in said
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("name", "words"),
     [
-        (b" \n\t\n \n", "empty"),
-        (b"\x7fELF\0\0\1", "binary"),
-        (b"word " * 2_000_001, "10 MB"),
-        (b'{"foo": 1}', "JSON"),
+        ("binary", "binary"),
+        ("folder", "is a folder; give a file"),
+        ("nowhere.md", "o such file"),
+        ("https://github.com/ann/one/issues/7", "is an address, and nothing is asked of the web"),
     ],
 )
-def test_reports(fails: Fails, localizing: list[str], place: Path, content: bytes, words: str) -> None:
-    (place / "bad").write_bytes(content)
-    said = fails(*localizing, place / "bad")
-    assert said.startswith(f"{place / 'bad'}: ")
-    assert words in said
-
-
-def test_reports_that_are_no_files(fails: Fails, localizing: list[str], place: Path) -> None:
+def test_reports(fails: Fails, localizing: list[str], place: Path, name: str, words: str) -> None:
     (place / "folder").mkdir()
-    for name, words in (("folder", "is a folder; give a file"), ("nowhere.md", "No such file")):
-        said = fails(*localizing, place / name)
-        assert str(place / name) in said
-        assert words.lower() in said.lower()
-    said = fails(*localizing, "https://github.com/ann/one/issues/7")
-    assert said.startswith("https://github.com/ann/one/issues/7: is an address, and nothing is asked of the web")
-    assert "gh issue view" in said
+    (place / "binary").write_bytes(b"\x7fELF\0\0\1")
+    said = fails(*localizing, name)
+    assert said.startswith(f"{name}: ")
+    assert words in said
 
 
 # Labelled reports
@@ -153,6 +139,19 @@ def test_files_of_reports(
 # Settings
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["a = " + "[" * 100_000, "seed = " + "9" * 5_000, "[stage_one]\nfeatures = [" + "'x'," * 10_000 + "1]", "", None],
+)
+def test_settings(fails: Fails, place: Path, text: str | None) -> None:
+    path = place / "my.toml"
+    if text:
+        path.write_text(text)
+    else:  # endless, or a circle
+        path.symlink_to("/dev/zero" if text is None else path)
+    assert "my.toml" in fails("train", path, "--out", "out")
+
+
 # The facts store
 
 
@@ -177,27 +176,6 @@ def test_stores(fails: Fails, project: toy.Toy, checkpoint: Path, bug: Path, pla
     assert "no facts store" in said(place / "other")
 
 
-def test_facts_that_are_damaged_inside_are_made_again(
-    localizing: list[str], bug: Path, place: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(list(map(str, [*localizing, bug]))) == 0
-    expected = capsys.readouterr()
-    store = Path(localizing[localizing.index("--store") + 1])
-    with sqlite3.connect(store) as source, sqlite3.connect(place / "facts") as target:
-        source.backup(target)
-        target.execute("UPDATE facts SET payload = x'00'")
-        target.commit()
-        target.execute("PRAGMA journal_mode = DELETE")
-    source.close()
-    target.close()
-    localizing[localizing.index("--store") + 1] = str(place / "facts")
-    assert main(list(map(str, [*localizing, bug]))) == 0
-    printed = capsys.readouterr()
-    assert printed == expected
-    assert main(list(map(str, [*localizing, bug]))) == 0
-    assert capsys.readouterr() == expected
-
-
 # A full disk
 
 
@@ -218,7 +196,7 @@ def half_written(folder: Path) -> list[str]:
     return [path.name for path in folder.rglob("*") if path.name.startswith(".tosloc-unfinished.")]
 
 
-@pytest.mark.parametrize("writes", [0, 1, 3, 5, 7, 9, 11])
+@pytest.mark.parametrize("writes", [0, 5, 11])
 def test_a_full_disk_at_any_write(
     project: toy.Toy, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], writes: int
 ) -> None:
@@ -265,61 +243,52 @@ def test_a_full_disk_under_the_facts(
     assert main([str(part) for part in command]) == 0
 
 
-def test_a_full_disk_under_what_a_version_is_kept_in_costs_nothing(
-    localizing: list[str], bug: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([*localizing, str(bug), "--commit", "HEAD~1", "--json"]) == 0
-    expected = json.loads(capsys.readouterr().out)
-    shutil.rmtree(Path(localizing[localizing.index("--store") + 1]).with_name("facts.versions"))
-    monkeypatch.setattr(files.secrets, "token_hex", full)
-    assert main([*localizing, str(bug), "--commit", "HEAD~1", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) | {"seconds": 0} == expected | {"seconds": 0}
-
-
 # Checkpoints
 
 
-def test_checkpoints(fails: Fails, checkpoint: Path, project: toy.Toy, bug: Path, place: Path) -> None:
-    weights = json.loads((checkpoint / "weights.json").read_text())
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("weights.json", None, "no weights.json"),
+        ("provenance.json", None, "copy the whole folder"),
+        ("config.json", b'{"stage_three": {}}', "unknown key"),
+        ("version.npz", b"", "damaged"),
+        ("reports.npz", b"PK\x03\x04", "damaged"),
+    ],
+)
+def test_checkpoints(
+    fails: Fails,
+    checkpoint: Path,
+    project: toy.Toy,
+    bug: Path,
+    place: Path,
+    name: str,
+    content: bytes | None,
+    words: str,
+) -> None:
+    folder = place / "broken"
+    shutil.copytree(checkpoint, folder)
+    (folder / name).unlink(missing_ok=True)
+    if content is not None:
+        (folder / name).write_bytes(content)
+    said = fails("localize", "--checkpoint", folder, "--report", bug)
+    assert str(folder) in said
+    assert words in said
+    ranking = ["rank", "--repo", project.git.path, "--reports", project.reports(), "--out", "out"]
+    assert fails(*ranking, "--checkpoint", folder) == said
 
-    def said(name: str, content: bytes | None) -> str:
-        folder = place / "broken"
-        shutil.copytree(checkpoint, folder)
-        if content is None:
-            (folder / name).unlink()
-        else:
-            (folder / name).write_bytes(content)
-        sentence = fails("localize", "--checkpoint", folder, "--report", bug)
-        assert str(folder) in sentence
-        if name != "version.npz" or content is not None:
-            ranking = ["rank", "--repo", project.git.path, "--reports", project.reports(), "--out", "out"]
-            assert fails(*ranking, "--checkpoint", folder) == sentence
-        shutil.rmtree(folder)
-        return sentence
 
-    def weighing(**changes: object) -> bytes:
-        return json.dumps(weights | changes).encode()
-
-    assert "no weights.json" in said("weights.json", None)
-    for name in ("config.json", "provenance.json"):
-        assert "copy the whole folder" in said(name, None)
-    assert "copy the whole folder" in said("weights.json", weighing(ranker={"weight": 1.0, "features": ["bm25f"]}))
-    assert "does not know" in said("weights.json", weighing(weights={"bm25f": 1.0, "magic": 1.0}))
-    assert "train again" in said("weights.json", weighing(weights={"bm25f": "much"}))
-    assert "unknown key" in said("config.json", b'{"stage_three": {}}')
-    whole = (checkpoint / "version.npz").read_bytes()
-    for content in (b"", whole[: len(whole) // 2]):
-        assert "damaged" in said("version.npz", content)
-    assert "damaged" in said("reports.npz", whole)  # arrays, but others
+def test_what_is_no_checkpoint_and_one_without_a_version(
+    fails: Fails, checkpoint: Path, bug: Path, place: Path
+) -> None:
     (place / "empty").mkdir()
-    assert "no checkpoint" in fails("localize", "--checkpoint", place / "empty", "--report", bug)
-    assert "no checkpoint" in fails("localize", "--checkpoint", place / "nowhere", "--report", bug)
-
-
-def test_no_version_carried(fails: Fails, checkpoint: Path, bug: Path, place: Path) -> None:
-    shutil.copytree(checkpoint, place / "lean")
-    (place / "lean/version.npz").unlink()
+    for name in ("empty", "nowhere"):
+        assert "no checkpoint" in fails("localize", "--checkpoint", place / name, "--report", bug)
+    shutil.copytree(checkpoint, place / "lean", ignore=shutil.ignore_patterns("version.npz"))
     assert "--repo" in fails("localize", "--checkpoint", place / "lean", "--report", bug)
+    weights = json.loads((checkpoint / "weights.json").read_text())
+    (place / "lean/weights.json").write_text(json.dumps(weights | {"weights": {"bm25f": 1.0, "magic": 1.0}}))
+    assert "does not know" in fails("localize", "--checkpoint", place / "lean", "--report", bug)
 
 
 def test_a_commit_is_one_of_a_repository_and_not_what_a_checkpoint_carries(
@@ -330,9 +299,6 @@ def test_a_commit_is_one_of_a_repository_and_not_what_a_checkpoint_carries(
     assert "not in a git repository; go to one, or name it with --repo" in fails(*asking, "--commit", "HEAD")
     monkeypatch.chdir(project.git.path)
     assert main([str(part) for part in [*asking, "--commit", "HEAD~1"]]) == 0
-
-
-# Folders of results
 
 
 # Too few reports
@@ -354,16 +320,14 @@ def test_one_report_cannot_be_split(fails: Fails, project: toy.Toy, checkpoint: 
     assert main(["evaluate", str(place / "out"), "--split", "all"]) == 0
 
 
-@pytest.mark.parametrize("number", [2, 3])
-def test_no_validation_report(project: toy.Toy, place: Path, capsys: pytest.CaptureFixture[str], number: int) -> None:
+def test_no_validation_report(project: toy.Toy, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = training(project, place)
-    command[command.index("--reports") + 1] = str(few(project, number))
+    command[command.index("--reports") + 1] = str(few(project, 2))
     settings = place.parent / "small.toml"
     settings.write_text(settings.read_text().replace("0.6", "0.8").replace("0.2", "0.1"))
     assert main(command) == 0
     printed = capsys.readouterr()
     assert "no report is left for validation" in printed.err
-    assert "Traceback" not in printed.err
     assert main(["evaluate", str(place / "out")]) == 0
     assert main(["evaluate", str(place / "out"), "--split", "validation"]) == 2
 

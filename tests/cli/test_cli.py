@@ -1,11 +1,9 @@
 """What every command keeps to: exit codes, one sentence for what is wrong, help, and what cannot be written."""
 
-import errno
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,8 +14,6 @@ from tests.conftest import GitRepository
 from tosloc.answer import Answer, Searched
 from tosloc.cli import main
 from tosloc.cli.answers import print_answer
-from tosloc.cli.guard import guarded
-from tosloc.errors import StoreError
 from tosloc.records import BugReport, Hit, Reason
 
 LONG = "java/org/apache/catalina/core/deeply/nested/packages/of/a/large/project/StandardContext.java"
@@ -69,51 +65,6 @@ def test_index_and_data_print_counts(
 
 
 FULL = "no room left on the disk; make room and run the same command again to go on"
-
-
-@pytest.mark.parametrize(
-    ("error", "sentence"),
-    [
-        (
-            StoreError("facts.db: made by a newer TosLoc;\nname another"),
-            "facts.db: made by a newer TosLoc; name another",
-        ),
-        (OSError(errno.ENOSPC, "No space left on device", "/x/facts.db"), f"/x/facts.db: {FULL}"),
-        (PermissionError(errno.EACCES, "Permission denied", "/x"), "/x: Permission denied"),
-    ],
-)
-def test_an_error_is_one_sentence(capsys: pytest.CaptureFixture[str], error: BaseException, sentence: str) -> None:
-    def run() -> int:
-        raise error
-
-    assert guarded(run) == 2
-    assert capsys.readouterr() == ("", f"tosloc: {sentence}\n")
-
-
-def test_our_own_mistakes_are_not_hidden() -> None:
-    with pytest.raises(ZeroDivisionError):
-        guarded(lambda: 1 // 0)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["evaluate", "nowhere", "--split", "tset"], "tset"),
-        (["localize", "--report", "nowhere.md"], "nowhere.md"),
-        (["localize", "--report", "x", "--top", "0"], "--top"),
-        (["train", "nowhere.toml", "--repo", "r", "--reports", "x", "--out", "o"], "nowhere.toml: cannot read"),
-        (["train", "--repo", "r", "--reports", "x", "--out", __file__], "is a file"),
-    ],
-)
-def test_wrong_input_ends_with_two(
-    plain_folder: Path, capsys: pytest.CaptureFixture[str], arguments: Sequence[str], words: str
-) -> None:
-    assert main(list(arguments)) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert words in printed.err
-    assert "Traceback" not in printed.err
-    assert list(plain_folder.iterdir()) == []
 
 
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,7 +40,7 @@ def test_a_trec_run_becomes_ours(trec: Path, tmp_path: Path, capsys: pytest.Capt
 
 
 def test_published_ranks_become_a_run(
-    repository: GitRepository, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    repository: GitRepository, tmp_path: Path, fails: Fails, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reports = spreadsheet(tmp_path / "reports.xlsx", fixes(repository), RESULTS)
     command = ["import-run", str(reports), "--repo", str(repository.path), "--out", str(tmp_path / "ltr")]
@@ -60,6 +60,7 @@ def test_published_ranks_become_a_run(
     assert evaluation.length is None
     assert main([*command]) == 0
     assert list(read_run(tmp_path / "ltr" / "test" / "run.jsonl.gz").orders) == ["4"]
+    assert "only the ranks of some files are known" in fails("export-run", tmp_path / "ltr", "--out", tmp_path / "trec")
 
 
 def ours(folder: Path) -> Path:
@@ -89,22 +90,12 @@ def test_a_run_goes_out_and_comes_back(tmp_path: Path) -> None:
         measure = Measure(name)
         before, after = (read_scored(place).evaluation().values(measure) for place in (tmp_path / "linear", back))
         assert before.tolist() == after.tolist()
-
-
-def test_every_other_file_can_be_judged_as_not_fixed(tmp_path: Path) -> None:
-    out = tmp_path / "trec"
-    assert main(["export-run", str(ours(tmp_path / "linear")), "--out", str(out), "--others"]) == 0
-    assert (out / "qrels.trec").read_text().splitlines()[:3] == [
-        "7 0 a%20b.java 0",
-        "7 0 c%25.java 0",
-        "7 0 caf%E9.java 1",
-    ]
-
-
-def test_our_judgements_travel_with_what_was_searched(tmp_path: Path) -> None:
-    source, out, back = ours(tmp_path / "linear"), tmp_path / "trec", tmp_path / "back"
-    assert main(["export-run", str(source), "--out", str(out)]) == 0
-    truth = source / "test" / "qrels.jsonl"
+    source = tmp_path / "linear"
+    others = ["export-run", str(source), "--out", str(out), "--others"]  # every other file is judged as not fixed
+    assert main(others) == 0
+    judged = (out / "qrels.trec").read_text().splitlines()[:3]
+    assert judged == ["7 0 a%20b.java 0", "7 0 c%25.java 0", "7 0 caf%E9.java 1"]
+    truth = source / "test" / "qrels.jsonl"  # our own judgements travel with what was searched
     assert main(["import-run", str(out / "run.trec"), "--qrels", str(truth), "--out", str(back)]) == 0
     assert read_scored(back).qrels.judgements == read_scored(source).qrels.judgements
     assert read_scored(back).evaluation().length == 1.0
@@ -140,12 +131,3 @@ def test_reports_without_published_ranks_are_one_sentence(
     assert "labelled reports say themselves what is true" in fails(*command, "--qrels", reports)
     assert "reports.xlsx: not a run in TREC's form" in fails("import-run", reports, "--out", tmp_path / "ltr")
     assert not (tmp_path / "ltr").exists()
-
-
-def test_known_ranks_cannot_be_exported(
-    repository: GitRepository, tmp_path: Path, fails: Fails, capsys: pytest.CaptureFixture[str]
-) -> None:
-    reports = spreadsheet(tmp_path / "reports.xlsx", fixes(repository), RESULTS)
-    assert main(["import-run", str(reports), "--repo", str(repository.path), "--out", str(tmp_path / "ltr")]) == 0
-    capsys.readouterr()
-    assert "only the ranks of some files are known" in fails("export-run", tmp_path / "ltr", "--out", tmp_path / "trec")

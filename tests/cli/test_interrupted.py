@@ -123,8 +123,6 @@ def alive(mark: str) -> list[str]:
     [
         (signal.SIGKILL, False, -signal.SIGKILL),
         (signal.SIGTERM, False, 143),
-        (signal.SIGTERM, True, 143),
-        (signal.SIGINT, False, 130),
         (signal.SIGINT, True, 130),
     ],
 )

@@ -1,6 +1,8 @@
 """What ``evaluate`` and ``compare`` print and refuse."""
 
 import json
+import re
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests import toy
+from tosloc import training
 from tosloc.cli import main
 from tosloc.cli.printing import print_table
 from tosloc.cli.tables import results_table
@@ -129,11 +133,6 @@ def test_evaluate_prints_the_headline_then_strata(good: Path, capsys: pytest.Cap
     assert "strata" not in said(capsys, "evaluate", good, "--no-strata")[0]
 
 
-def test_runs_of_one_name_are_told_apart(good: Path, worse: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    both = json.loads(said(capsys, "evaluate", good / "test", worse / "test", "--json")[0])
-    assert [one["run"] for one in both] == [str(good / "test"), str(worse / "test")]
-
-
 def test_a_narrow_terminal_gets_tables_below_each_other(
     good: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -178,7 +177,11 @@ def test_evaluate_writes_every_report(good: Path, worse: Path, tmp_path: Path, c
     assert "is a directory" in refused(capsys, "evaluate", good, "--per-report", tmp_path)
 
 
-def test_other_judgements(good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_judgements_and_runs_of_one_name(
+    good: Path, worse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = json.loads(said(capsys, "evaluate", good / "test", worse / "test", "--json")[0])
+    assert [one["run"] for one in both] == [str(good / "test"), str(worse / "test")]
     file = tmp_path / "other.jsonl"
     write_judgements(file, [Judgement(report, ("B.java",), ("B.java",), 4) for report in GOOD])
     printed = json.loads(said(capsys, "evaluate", good / "test" / "run.jsonl.gz", "--qrels", file, "--json")[0])
@@ -243,7 +246,6 @@ def test_compare_as_values(good: Path, worse: Path, tmp_path: Path, capsys: pyte
     rr = pair["measures"]["RR"]
     assert (rr["wins"], rr["ties"], rr["losses"], rr["p_t_holm"]) == (2, 1, 0, None)
     assert rr["difference"] == pytest.approx((1 / 2 + 0 + 2 / 3) / 3)
-    assert rr["interval"][0] <= rr["difference"] <= rr["interval"][1]
     assert pair["risen"][0] == {
         "report": "3",
         "difference": pytest.approx(2 / 3),
@@ -269,6 +271,9 @@ def test_compare_refuses_what_is_not_comparable(
     out, err = said(capsys, "compare", good, tmp_path / "short", "--common")
     assert "short against good" in out
     assert err == "tosloc: left out: 1 report only of good, 0 only of short\n"
+    write_split(tmp_path / "large", GOOD, searched=9)
+    err = said(capsys, "compare", good, tmp_path / "large")[1]
+    assert "good and large searched different numbers of files for 3 reports, first 1" in err
     write_split(tmp_path / "other", WORSE, TRUTH | {"3": ("A.java",)})
     sentence = refused(capsys, "compare", good, tmp_path / "other")
     assert sentence.startswith("report 3: A.java is a fixed file for other but not for good")
@@ -276,12 +281,6 @@ def test_compare_refuses_what_is_not_comparable(
     assert "named twice" in refused(capsys, "compare", good, worse, good)
     assert "nowhere: no such file or folder" in refused(capsys, "compare", good, tmp_path / "nowhere")
     assert "choose one" in refused(capsys, "compare", good, worse, "--json", "--markdown")
-
-
-def test_another_search_space_is_told(good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_split(tmp_path / "large", GOOD, searched=9)
-    err = said(capsys, "compare", good, tmp_path / "large")[1]
-    assert "good and large searched different numbers of files for 3 reports, first 1" in err
 
 
 def test_the_same_ranking_or_where_it_differs(
@@ -313,3 +312,25 @@ def test_figures_hold_every_run(good: Path, worse: Path, tmp_path: Path, capsys:
     (tmp_path / "file").touch()
     assert main(["evaluate", str(good), "--figures", str(tmp_path / "file"), "--json"]) == 2
     assert "is a file" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_why_files_stand_above_is_told_of_a_run_that_keeps_its_features(tmp_path: Path) -> None:
+    project = toy.grow(tmp_path / "toy", bugs=20, themes=8)
+    run = tmp_path / "run"
+    config = toy.config(0.6, 0.2, features=["complexity", "length"])  # of the files alone, so that others come first
+    training.train(
+        config, project.git.path, project.reports(), run, project.store,
+        carry=False, keep_features=True,
+    )  # fmt: skip
+    page = tmp_path / "page.html"
+    told = r'<span class="why"><abbr title="[^"]+">(?:complexity|length)</abbr> \+\d'
+    texts = []
+    for place in (run, run / "test"):
+        assert main(["evaluate", str(place), "--html", str(page)]) == 0
+        texts.append(page.read_text(encoding="utf-8"))
+        assert re.search(told, texts[-1])
+        assert 'id="features"' in texts[-1]
+    shutil.rmtree(run / ".tosloc-work")
+    assert main(["evaluate", str(run), "--html", str(page)]) == 0
+    assert "--keep-features" in page.read_text(encoding="utf-8")

@@ -82,24 +82,18 @@ def test_a_bare_repository_and_a_linked_work_tree(make_repository, place, answer
     assert (answer["commit"], Path(answer["repository"])) == (project.made[0], place / "linked")
 
 
-def test_no_repository_is_one_sentence(fails, place, project):
-    said = fails("bug.md")
-    assert said == f"{place}: not in a git repository; go to one, or name it with --repo"
-    assert "not a git repository" in fails("bug.md", "--repo", ".")
-    assert "no such folder" in fails("bug.md", "--repo", "nowhere")
-
-
-def test_an_empty_repository_and_one_without_sources(fails, place, repository):
+def test_what_cannot_be_searched_is_one_sentence(fails, place, make_repository):
+    assert fails("bug.md") == f"{place}: not in a git repository; go to one, or name it with --repo"
+    repository = make_repository("empty")
     assert "no commit 'HEAD': its branch is empty" in fails("bug.md", "--repo", repository.path)
     repository.commit({"README": "text"})
     assert "holds no source file" in fails("bug.md", "--repo", repository.path)
-    assert "no commit 'v9'" in fails("bug.md", "--repo", repository.path, "--commit", "v9")
 
 
 # Which files
 
 
-def test_tests_are_hidden_and_counted(project, answered, capsys):
+def test_tests_are_hidden_and_counted(project, answered):
     answer = answered("bug.md", "--repo", project.path)
     assert answer["searched"] == {"files": 4, "hidden_tests": 1}
     assert "tests/test_parser.py" not in [hit["path"] for hit in answer["hits"]]
@@ -107,8 +101,6 @@ def test_tests_are_hidden_and_counted(project, answered, capsys):
     shown = answered("bug.md", "--repo", project.path, "--tests")
     assert shown["searched"] == {"files": 5, "hidden_tests": 0}
     assert "tests/test_parser.py" in [hit["path"] for hit in shown["hits"]]
-    assert main(["localize", "bug.md", "--repo", str(project.path)]) == 0
-    assert "1 test file hidden (--tests)" in capsys.readouterr().out.splitlines()[1]
 
 
 def test_globs(project, answered, fails):
@@ -119,26 +111,19 @@ def test_globs(project, answered, fails):
     answer = answered(*given, "--include", "docs", "--include", "tests/", "--top", "1")
     assert [(hit["rank"], hit["path"]) for hit in answer["hits"]] == [(1, "docs/conf.py")]
     assert answered(*given, "--include", "tests")["notes"][-1] == "all searched files are test files, so none is hidden"
+    said = fails(*given, "--exclude", "*.java")
+    assert said.startswith("--exclude '*.java' matches none of the 5 source files")
 
 
-@pytest.mark.parametrize("option", ["--include", "--exclude"])
-def test_a_glob_that_matches_nothing_is_one_sentence(project, fails, option):
-    said = fails("bug.md", "--repo", project.path, option, "*.java")
-    assert said.startswith(f"{option} '*.java' matches none of the 5 source files")
-
-
-def test_nothing_found_is_an_answer_with_a_note(project, answered, place):
+def test_nothing_found_and_a_language_without_a_grammar_are_noted(repository, answered, place):
     (place / "odd.md").write_text("xyzzy plugh\n")
-    answer = answered("odd.md", "--repo", project.path)
-    assert "no word of the report occurs in any file; the order says only which files change most" in answer["notes"]
-    assert len(answer["hits"]) == 4
-
-
-def test_a_language_without_a_grammar_is_searched(repository, answered):
     repository.commit({"a.lua": "function parse_header() end", "b.lua": "x = 1"})
     answer = answered("bug.md", "--repo", repository.path)
     assert answer["hits"][0]["path"] == "a.lua"
     [note] = [note for note in answer["notes"] if "grammar" in note]
+    odd = answered("odd.md", "--repo", repository.path)
+    assert len(odd["hits"]) == 2
+    assert "no word of the report occurs in any file; the order says only which files change most" in odd["notes"]
     assert note == "there is no grammar for .lua files: they are searched by their words, and have no functions"
     repository.commit({"c.py": "def parse_header(): pass"})
     assert not [note for note in answered("bug.md", "--repo", repository.path)["notes"] if "grammar" in note]
@@ -170,64 +155,39 @@ def test_reports_of_all_kinds_and_many_of_them(project, place, capsys, monkeypat
     ]
 
 
-def test_the_older_way_to_name_a_report_and_when_it_was_opened(project, answered):
+def test_the_older_way_to_name_a_report_and_when_it_was_opened(project, answered, fails):
     given = ["--report", "bug.md", "--repo", project.path]
-    assert answered(*given)["report"]["id"] == "bug"
-    assert answered(*given, "--opened", "2014-01-15 07:30")["report"]["opened"] == "2014-01-15T07:30:00Z"
+    report = answered(*given, "--opened", "2014-01-15 07:30")["report"]
+    assert (report["id"], report["opened"]) == ("bug", "2014-01-15T07:30:00Z")
+    assert "--opened: 'soon' is no time" in fails(*given, "--opened", "soon")
 
 
-def test_a_time_of_opening_that_is_none(project, fails):
-    assert "--opened: 'soon' is no time" in fails("bug.md", "--repo", project.path, "--opened", "soon")
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "is empty"),
-        ("<!-- Please search first -->\n\n### Describe the bug\n<!-- what -->\n\n- [ ] I searched\n", "empty template"),
-        ('{"title": "[Bug]: ", "body": "**Describe the bug**\\nA clear and concise description of what the bug is."}',
-         "empty template"),
-        ('{"summary": "a"}\n{"summary": \n', "malformed JSON in line 2"),
-    ],
-)  # fmt: skip
-def test_reports_that_say_nothing(fails, project, place, text, words):
-    (place / "bad.md").write_text(text)
-    assert words in fails("bad.md", "--repo", project.path)
-
-
-def test_a_form_that_was_filled_in_is_a_report(project, answered, place):
-    (place / "form.md").write_text("<!-- hello -->\n### Describe the bug\nThe parser fails.\n\n- OS: [e.g. iOS]\n")
-    assert answered("form.md", "--repo", project.path)["hits"][0]["path"] == "src/parser.py"
-    (place / "short.md").write_text("<!-- hello -->\nCrash on start:\n")
-    assert answered("short.md", "--repo", project.path)["report"]["summary"] == "Crash on start:"
-
-
-def test_no_report_is_one_sentence(fails):
+def test_reports_that_say_nothing(fails, project, place):
     assert fails() == "no report is given; name a file, or - for standard input"
+    form = "<!-- Please search first -->\n\n### Describe the bug\n<!-- what -->\n\n- [ ] I searched\n"
+    for text, words in (
+        ("", "is empty"),
+        (form, "empty template"),
+        ('{"summary": "a"}\n{"summary": \n', "malformed JSON in line 2"),
+    ):
+        (place / "bad.md").write_text(text)
+        assert words in fails("bad.md", "--repo", project.path)
 
 
 # What is printed
 
 
-def test_the_answer_is_what_the_schema_says(project, answered):
+def test_an_answer_follows_its_schema_and_tells_a_fix_with_its_page_and_no_password(project, answered):
     jsonschema = pytest.importorskip("jsonschema")
     project.git("remote", "add", "origin", "https://me:secret@github.com/a/toy.git")
     answer = answered("bug.md", "--repo", project.path)
     jsonschema.Draft202012Validator(schema()).validate(answer)
-
-
-def test_a_fix_is_told_with_its_page_and_no_password(project, answered):
-    project.git("remote", "add", "origin", "https://me:secret@github.com/a/toy.git")
-    [fix] = [why for why in answered("bug.md", "--repo", project.path)["hits"][0]["why"] if why["kind"] == "fix"]
-    commit = project.made[-1]
+    first, commit = answer["hits"][0], project.made[-1]
+    [fix] = [why for why in first["why"] if why["kind"] == "fix"]
     assert fix["text"].startswith(f"earlier fix {commit[:10]}, ")
     assert fix["text"].endswith(": Fix #7: the header lost its colon")
     assert (fix["commit"], fix["issue"]) == (commit, "#7")
     assert fix["url"] == f"https://github.com/a/toy/commit/{commit}"
-
-
-def test_functions_of_a_hit(project, answered):
-    first = answered("bug.md", "--repo", project.path)["hits"][0]
     assert all(1 <= function["start"] <= function["end"] for function in first["functions"])
     assert answered("bug.md", "--repo", project.path, "--functions", "0")["hits"][0]["functions"] == []
 

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from tosloc.errors import RunError
 from tosloc.evaluate import Judgement, Qrels, Run, evaluate, evaluate_folder, read_scored, write_judgements, write_run
 from tosloc.evaluate.jsonl import open_unpacked
-from tosloc.records import Ranking
+from tosloc.evaluate.run_paths import ScoredRun
+from tosloc.evaluate.tables import results_of, strata_of
+from tosloc.records import Ranking, ReportAttributes
 
 FILES = tuple(f"F{i:03}" for i in range(1, 401))
 
@@ -103,3 +105,42 @@ def test_a_folder_holds_a_run_for_each_split(tmp_path: Path) -> None:
     assert evaluate_folder(tmp_path, "test") == evaluate(RUN, Qrels.of(JUDGEMENTS))
     with pytest.raises(RunError, match="no finished run of the split 'tset'; it holds test"):
         evaluate_folder(tmp_path, "tset")
+
+
+def test_strata_by_hand() -> None:
+    def judged(report: str, *fixed: str, kind: ReportAttributes | None, gone: int = 0) -> Judgement:
+        return Judgement(report, fixed, (*fixed, *(f"Gone{n}" for n in range(gone))), attributes=kind)
+
+    plain = ReportAttributes(True, False, 0)
+    judgements = [
+        judged("a", "src/A.java", kind=ReportAttributes(True, True, 1)),
+        judged("b", "src/A.java", "test/TestA.java", kind=plain),
+        judged("c", "test/TestA.java", "test/TestB.java", kind=ReportAttributes(False, False, 2)),
+        judged("d", gone=2, kind=ReportAttributes(False, True, 0)),
+        judged("e", *(f"src/{n}.java" for n in range(6)), kind=plain),
+        judged("f", *(f"src/{n}.java" for n in range(5)), gone=1, kind=plain),
+    ]
+    members: dict[str, str] = {}
+    for one in judgements:
+        for name, holds in strata_of(one).items():
+            members[name] = members.get(name, "") + one.report * bool(holds)
+    assert members == {
+        "reachable only": "abcef",
+        "left empty": "d",
+        "1 fixed file": "a",
+        "2 to 5 fixed files": "bcf",
+        "6 or more fixed files": "e",
+        "with a description": "abef",
+        "without a description": "cd",
+        "with a stack trace": "ad",
+        "without a stack trace": "bcef",
+        "already localized": "ac",
+        "not localized": "bdef",
+        "only test files fixed": "c",
+    }
+    run = Run.of({}, [ranked(one.report) for one in judgements])
+    rows = results_of(ScoredRun("run", run, Qrels.of(judgements))).strata
+    assert {row.name: row.reports for row in rows} == {name: len(held) for name, held in members.items()}
+    unknown = [*judgements[:5], judged("f", "src/A.java", kind=None)]
+    names = [row.name for row in results_of(ScoredRun("run", run, Qrels.of(unknown))).strata]
+    assert names == [*list(members)[:5], "only test files fixed"]

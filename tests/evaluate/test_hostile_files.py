@@ -16,51 +16,70 @@ from tosloc.evaluate.file_lists import read_file_lists
 from tosloc.evaluate.judgements import read_judgements
 from tosloc.evaluate.run_paths import read_any_run
 from tosloc.evaluate.runs import read_run
+from tosloc.evaluate.trec import read_trec_qrels, read_trec_run
 
 HEAD = '{"format": "tosloc-run/2"}\n{"first": 0, "paths": ["a", "b"]}\n'
-RANKING = {"report": "1", "files": [0, 1], "scores": [2, 1]}
-JUDGED = {"report": "1", "fixed": ["a"], "listed": ["a"], "searched": 2, "version": "v", "traits": None}
-LISTED = {"version": "v", "like": None, "with": ["a"], "without": []}
+TREC = "1 Q0 a 1 9 t\n1 Q0 b 2 8 t\n"
+JUDGED = "1 0 a 1\n1 0 b -1\n"
+
+
+def ranked(**changed: object) -> str:
+    return HEAD + json.dumps({"report": "1", "files": [0, 1], "scores": [2, 1]} | changed)
+
+
+def judged(**changed: object) -> str:
+    whole = {"report": "1", "fixed": ["a"], "listed": ["a"], "searched": 2, "version": "v", "traits": None}
+    return json.dumps(whole | changed)
+
+
+def listed(**changed: object) -> str:
+    return json.dumps({"version": "v", "like": None, "with": ["a"], "without": []} | changed)
 
 
 @pytest.mark.parametrize(
-    "changed",
+    ("read", "text", "sentence"),
     [
-        {"files": [0.5, 1]},
-        {"files": [0, 2**40]},
-        {"files": [-1, 0]},
-        {"scores": [10**400, 1]},
-        {"report": [1]},
-        {"ranks": "12"},
+        (read_run, ranked(files=[0.5, 1]), " line 3: files.0: input should be"),
+        (read_run, ranked(files=[0, 2**40]), " line 3: files.1: input should be"),
+        (read_run, ranked(files=[-1, 0]), " line 3: files.0: input should be"),
+        (read_run, ranked(files=[0, 2]), " line 3: report 1 is damaged: a file's number means no path"),
+        (read_run, ranked(files=[0, 0]), " line 3: report 1 ranks a twice"),
+        (read_run, ranked(files=[0]), " line 3: report 1: 1 paths but 2 scores"),
+        (read_run, ranked(scores=[10**400, 1]), " line 3: scores.0: input should be"),
+        (read_run, ranked(scores=[1, 2]), " line 3: report 1: scores increase down the ranking"),
+        (read_run, ranked(ranks=[2, 2]), " line 3: report 1: ranks are whole numbers from 1 that increase"),
+        (read_run, ranked(ranks="12"), " line 3: ranks: input should be"),
+        (read_run, ranked(report=[1]), " line 3: report.str: input should be"),
+        (read_run, ranked() + "\n" + ranked()[len(HEAD) :], " line 4: report 1 is ranked twice"),
+        (read_run, HEAD + HEAD.splitlines()[1], " line 3: damaged: paths that are numbered twice"),
+        (read_run, "", ": not a run of the form tosloc-run/2"),
+        (read_judgements, judged(fixed="a"), " line 1: fixed: input should be"),
+        (read_judgements, judged(searched="2"), " line 1: searched: input should be"),
+        (read_judgements, judged(searched=0), " line 1: report 1: 1 fixed of 0 files searched"),
+        (read_judgements, judged(traits=[1]), " line 1: traits: input should be"),
+        (read_judgements, judged(nonrelevant=["a"]), " line 1: report 1: a file is judged both as fixed and as not"),
+        (read_judgements, judged(fixed=["a", "a"]), " line 1: report 1: a file is listed twice"),
+        (read_judgements, judged(listed=[]), " line 1: report 1: fixed files that are not listed"),
+        (read_judgements, '{"report":"1","fixed":[]}', " line 1: listed: field required"),
+        (read_judgements, judged() + "\n" + judged(), " line 2: report 1 is judged twice"),
+        (read_file_lists, listed(like=["v"]), " line 1: like: input should be"),
+        (read_file_lists, listed(without="a"), " line 1: without: input should be"),
+        (read_file_lists, '{"version":"a"}', " line 1: like: field required"),
+        (read_file_lists, listed() + "\n" + listed(), " line 2: version v comes twice"),
+        (read_file_lists, listed(like="b"), ": version v is like b, of which no line tells"),
+        (read_trec_run, TREC + "7 Q0 c 3 nan t", " line 3: report 7: the score nan is no number"),
+        (read_trec_run, TREC + "7 Q0 c 3 best t", " line 3: report 7: the score best is no number"),
+        (read_trec_run, "1 Q0 %41 3 1 t\n1 Q0 A 3 2 t\n", " line 2: report 1 ranks A a second time"),
+        (read_trec_qrels, JUDGED + "7 0 c 2", " line 3: report 7: the relevance 2 is not 1 (fixed) or 0"),
+        (read_trec_qrels, JUDGED + "1 0 a 0", " line 3: report 1 judges a a second time"),
+        (read_trec_qrels, JUDGED + "7 0 c", " line 3: report 7 has 3 columns, not the 4 of report 0 path relevance;"),
     ],
 )
-def test_runs(tmp_path: Path, changed: dict[str, object]) -> None:
-    (tmp_path / "run").write_text(HEAD + json.dumps(RANKING | changed))
-    with pytest.raises(RunError, match=r"run line 3: .*(damaged|number|input should be)"):
-        read_run(tmp_path / "run")
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"fixed": "a"},
-        {"fixed": [1]},
-        {"searched": "2"},
-        {"traits": [1]},
-        {"nonrelevant": "b"},
-    ],
-)
-def test_judgements(tmp_path: Path, changed: dict[str, object]) -> None:
-    (tmp_path / "qrels").write_text(json.dumps(JUDGED | changed))
-    with pytest.raises(RunError, match="qrels line 1: "):
-        read_judgements(tmp_path / "qrels")
-
-
-@pytest.mark.parametrize("changed", [{"like": ["v"]}, {"version": 1}, {"with": [1]}, {"without": "a"}])
-def test_lists_of_files(tmp_path: Path, changed: dict[str, object]) -> None:
-    (tmp_path / "searched").write_text(json.dumps(LISTED | changed))
-    with pytest.raises(RunError, match=r"line 1: .*: input should be"):
-        read_file_lists(tmp_path / "searched")
+def test_the_line_at_fault_is_named(tmp_path: Path, read: Callable[[Path], object], text: str, sentence: str) -> None:
+    (tmp_path / "file").write_text(text)
+    with pytest.raises(RunError) as caught:
+        read(tmp_path / "file")
+    assert str(caught.value).startswith(f"{tmp_path / 'file'}{sentence}")
 
 
 @pytest.mark.parametrize("read", [read_run, read_judgements, read_file_lists])
@@ -71,14 +90,22 @@ def test_json_that_is_made_to_hurt(tmp_path: Path, read: Callable[[Path], object
         read(tmp_path / "file")
 
 
-def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("read", "text"), [(read_run, ranked()), (read_trec_run, TREC * 50)])
+def test_cut_damaged_endless_and_no_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Path], object], text: str
+) -> None:
+    path, whole = tmp_path / "run", gzip.compress(text.encode())
+    for broken in (whole[:-12], whole[:20] + b"\xff" * 20 + whole[40:]):
+        path.write_bytes(broken)
+        with pytest.raises(RunError, match=r"run: the file is damaged or cut off"):
+            read(path)
     monkeypatch.setattr(jsonl, "LONGEST_LINE", 1_000_000)
-    (tmp_path / "run").write_bytes(gzip.compress(b" " * 50_000_000, 1))
+    path.write_bytes(gzip.compress(b" " * 5_000_000, 1))
     with pytest.raises(RunError, match="line 1: is longer than 1,000,000 bytes"):
-        read_run(tmp_path / "run")
-
-
-def test_what_is_no_file(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "run")
+        read(path)
+    path.unlink()
+    with pytest.raises(RunError, match="cannot read it: No such file"):
+        read(path)
+    os.mkfifo(path)
     with pytest.raises(RunError, match="cannot read it: is a named pipe"):
-        read_any_run(tmp_path / "run")
+        read_any_run(path)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import ir_measures
 import numpy as np
@@ -45,12 +46,12 @@ def random_run(rng: np.random.Generator, reports: int, complete: bool, judged: b
     return Run.of({}, rankings), Qrels.of(judgements)
 
 
-def columns(path: Path, key: int, value: int) -> dict[str, dict[str, float]]:
+def columns(path: Path, key: int, value: int, number: type = float) -> dict[str, dict[str, Any]]:
     """What pytrec_eval takes: report -> path -> number."""
-    table: dict[str, dict[str, float]] = {}
+    table: dict[str, dict[str, Any]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         cells = line.split()
-        table.setdefault(cells[0], {})[cells[key]] = float(cells[value])
+        table.setdefault(cells[0], {})[cells[key]] = number(cells[value])
     return table
 
 
@@ -61,10 +62,7 @@ def test_trec_eval_agrees(tmp_path_factory: pytest.TempPathFactory, seed: int, c
     run, qrels = random_run(np.random.default_rng(seed), 5, complete, judged)
     write_trec_run(folder / "run.trec", run)
     write_trec_qrels(folder / "qrels.trec", qrels)
-    truth = {
-        report: {path: int(value) for path, value in of.items()}
-        for report, of in columns(folder / "qrels.trec", 2, 3).items()
-    }
+    truth = columns(folder / "qrels.trec", 2, 3, int)
     ranked = columns(folder / "run.trec", 2, 4)
     assert truth.keys() == ranked.keys() == run.orders.keys()
     theirs = pytrec_eval.RelevanceEvaluator(truth, ASKED).evaluate(ranked)
@@ -92,10 +90,7 @@ def test_bpref_agrees_when_every_other_searched_file_is_written(
     qrels = Qrels.of(judgements, read_file_lists(folder / "searched.jsonl.gz"))
     write_trec_run(folder / "run.trec", run)
     write_trec_qrels(folder / "qrels.trec", qrels, others=True)
-    truth = {
-        report: {path: int(value) for path, value in of.items()}
-        for report, of in columns(folder / "qrels.trec", 2, 3).items()
-    }
+    truth = columns(folder / "qrels.trec", 2, 3, int)
     theirs = pytrec_eval.RelevanceEvaluator(truth, {"bpref"}).evaluate(columns(folder / "run.trec", 2, 4))
     for evaluation in (evaluate(run, qrels), evaluate(run, read_trec_qrels(folder / "qrels.trec"))):
         for one in evaluation.per_report:

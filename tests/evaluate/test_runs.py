@@ -1,3 +1,6 @@
+"""Runs, judgements and lists of files: they come back from disk, and say of each other what does not fit."""
+
+import gzip
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -5,9 +8,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tosloc.errors import RunError
-from tosloc.evaluate import Judgement, read_judgements, read_run, write_judgements, write_run
+from tosloc.evaluate import (
+    Judgement,
+    read_file_lists,
+    read_judgements,
+    read_run,
+    read_scored,
+    write_file_lists,
+    write_judgements,
+    write_run,
+)
 from tosloc.records import BugReport, Case, Ranking
 
 RANKINGS = [
@@ -26,13 +40,9 @@ def test_a_run_comes_back_with_six_digits(tmp_path: Path) -> None:
     assert run.ranking("7") == Ranking("7", ("a b/X.java", "Y.java"), np.array([0.123457, -1e-9]))
     assert run.ranking("8") == Ranking("8", RANKINGS[1].paths, np.array([12345700.0, 2.0, 2.0]))
     assert len(run.ranking("9")) == 0
-
-
-def test_the_same_run_is_the_same_file(tmp_path: Path) -> None:
-    for name in ("one.gz", "two.gz"):
-        write_run(tmp_path / name, HEADER, iter(RANKINGS))
-    assert (tmp_path / "one.gz").read_bytes() == (tmp_path / "two.gz").read_bytes()
-    assert (tmp_path / "one.gz").read_bytes()[4:8] == b"\0\0\0\0"
+    write_run(tmp_path / "again.gz", HEADER, iter(RANKINGS))
+    assert (tmp_path / "again.gz").read_bytes() == (tmp_path / "new" / "run.jsonl.gz").read_bytes()
+    assert (tmp_path / "again.gz").read_bytes()[4:8] == b"\0\0\0\0"
 
 
 def test_nothing_half_written_stays_and_the_old_run_survives(tmp_path: Path) -> None:
@@ -49,42 +59,6 @@ def test_nothing_half_written_stays_and_the_old_run_survives(tmp_path: Path) -> 
         write_run(path, HEADER, [RANKINGS[0], RANKINGS[0]])
     assert [file.name for file in tmp_path.iterdir()] == ["run.jsonl.gz"]
     assert path.read_bytes() == before
-
-
-START = '{"format":"tosloc-run/2"}\n{"first":0,"paths":["A","B"]}\n'
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        (START + '{"report":"1","files":[0,1,0],"scores":[3,2,1]}', "line 3: report 1 ranks A twice"),
-        (START + '{"report":"1","files":[0,1],"scores":[1,2]}', "line 3: report 1: scores increase down the ranking"),
-        (START + '{"report":"1","files":[0,2],"scores":[2,1]}', "line 3: report 1 is damaged"),
-        (START + '{"report":"1","files":[],"scores":[]}\n' * 2, "line 4: report 1 is ranked twice"),
-        (START + "{", "line 3: not valid JSON"),
-        ("", "not a run of the form tosloc-run/2"),
-    ],
-)
-def test_a_broken_run_is_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
-    (tmp_path / "run").write_text(text)
-    with pytest.raises(RunError) as caught:
-        read_run(tmp_path / "run")
-    assert sentence in str(caught.value)
-    assert str(tmp_path / "run") in str(caught.value)
-
-
-def test_a_cut_or_damaged_file_is_one_sentence(tmp_path: Path) -> None:
-    path = tmp_path / "run.jsonl.gz"
-    write_run(path, HEADER, RANKINGS)
-    whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(RunError, match="cut off"):
-        read_run(path)
-    path.write_bytes(whole[:20] + b"\xff" * 20 + whole[40:])
-    with pytest.raises(RunError, match=r"line|cut off"):
-        read_run(path)
-    with pytest.raises(RunError, match="cannot read it: No such file"):
-        read_run(tmp_path / "none")
 
 
 def test_judgements_come_back(tmp_path: Path) -> None:
@@ -107,17 +81,46 @@ def test_judgements_come_back(tmp_path: Path) -> None:
     assert read_judgements(tmp_path / "qrels.jsonl").judgements["7"].summary == "s"
 
 
+VERSIONS = [("v1", ["A", "caf\udce9 b"]), ("v2", ["A", "C", "caf\udce9 b"]), ("v3", ["C"]), ("v4", [])]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.permutations(range(4)), st.permutations(range(4)))
+def test_versions_come_back_from_any_order_of_lines(
+    tmp_path_factory: pytest.TempPathFactory, written: list[int], read: list[int]
+) -> None:
+    path = tmp_path_factory.mktemp("searched") / "searched.jsonl.gz"
+    write_file_lists(path, [VERSIONS[number] for number in (*written, *written)])
+    lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[number] for number in read))
+    searched = read_file_lists(path)
+    assert {version: searched.files(version) for version in searched.versions} == {v: frozenset(f) for v, f in VERSIONS}
+    assert [searched.count(version) for version, _ in VERSIONS] == [2, 3, 1, 0]
+
+
+def folder_of(tmp_path: Path, files: tuple[str, ...], fixed: tuple[str, ...], version: str = "v2") -> Path:
+    write_run(tmp_path / "run.jsonl.gz", {}, [Ranking("1", files, -np.arange(len(files), dtype=np.float64))])
+    write_judgements(tmp_path / "qrels.jsonl", [Judgement("1", fixed, fixed, 3, version)])
+    write_file_lists(tmp_path / "searched.jsonl.gz", VERSIONS)
+    return tmp_path
+
+
+def test_a_ranking_of_the_version_is_judged(tmp_path: Path) -> None:
+    evaluation = read_scored(folder_of(tmp_path, ("C", "A", "caf\udce9 b"), ("A",))).evaluation()
+    assert (evaluation.mrr, evaluation.length) == (0.5, 1.0)
+
+
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("files", "fixed", "version", "sentence"),
     [
-        ('{"report":"1","fixed":["A","A"],"listed":["A"]}', "line 1: report 1: a file is listed twice"),
-        ('{"report":"1","fixed":["A"],"listed":[]}', "line 1: report 1: fixed files that are not listed"),
-        ('{"report":"1","fixed":[]}', "line 1: listed: field required"),
-        ('{"report":"1","fixed":[],"listed":[]}\n' * 2, "line 2: report 1 is judged twice"),
+        (("A", "Z"), ("A",), "v2", "run.jsonl.gz line 3: report 1 ranks Z, which version v2 does not have"),
+        (("A", "C"), ("A", "Z"), "v2", "qrels.jsonl line 1: report 1 has the fixed file Z, which version v2 lacks"),
+        (("A", "C"), ("A",), "v9", "searched.jsonl.gz: no list of the files of version v9"),
     ],
 )
-def test_broken_judgements_are_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
-    (tmp_path / "qrels").write_text(text)
+def test_a_file_that_was_not_searched_is_refused(
+    tmp_path: Path, files: tuple[str, ...], fixed: tuple[str, ...], version: str, sentence: str
+) -> None:
     with pytest.raises(RunError) as caught:
-        read_judgements(tmp_path / "qrels")
-    assert str(caught.value) == f"{tmp_path / 'qrels'} {sentence}"
+        read_scored(folder_of(tmp_path, files, fixed, version)).evaluation()
+    assert str(caught.value) == f"{tmp_path}/{sentence}"

@@ -368,7 +368,7 @@ def test_figure_5_is_of_stage_one(made, reproduce, tmp_path):
     run = evaluate_folder(made / "oak", "test")
     numbers = values_of(out)
     assert numbers["candidates", "5", "oak: fixed files"]["ours"] == run.coverage(5)
-    assert numbers["candidates", "1", "oak: reports with any"]["ours"] == run.top(1)
+    assert numbers["candidates", "1", "oak: reports with any"]["ours"] == run.summary()["top1"]
     assert (tmp_path / "figures" / "figure-5.svg").read_text().startswith("<?xml")
 
 

@@ -49,16 +49,12 @@ def text() -> str:
     return page(results())
 
 
-def test_it_is_well_formed_and_ids_are_of_one_element_each(text: str) -> None:
+def test_it_is_well_formed_and_nothing_comes_from_elsewhere(text: str) -> None:
     reader = Elements(text)
     ids = [attributes["id"] for _, attributes in reader.found if "id" in attributes]
     assert len(set(ids)) == len(ids)
     links = [attributes["href"] for tag, attributes in reader.found if tag == "a"]
     assert {str(link).removeprefix("#") for link in links} <= set(map(str, ids))
-
-
-def test_nothing_comes_from_elsewhere(text: str) -> None:
-    reader = Elements(text)
     for tag, attributes in reader.found:
         assert tag not in {"link", "img", "iframe", "base"}
         assert "src" not in attributes
@@ -99,25 +95,20 @@ def test_what_stands_above_the_first_fixed_file_is_named(text: str) -> None:
     assert "train it with <code>--keep-features</code>" in text
 
 
-def test_why_files_stand_above_is_told_where_it_is_known() -> None:
-    assert named_above(results()) == {"2": ("src/F399.java", [EVIL, "src/F001.java", "src/F002.java"])}
+def test_two_runs_stand_beside_each_other_and_why_files_stand_above_is_told() -> None:
+    first = results()
+    assert named_above(first) == {"2": ("src/F399.java", [EVIL, "src/F001.java", "src/F002.java"])}
     told = {("2", EVIL): [("bm25f", 0.5), ("path", 0.254)], ("2", "src/F001.java"): []}
-    text = page(results(), why=WhyAbove(told, dict.fromkeys(("bm25f", "path"), 'BM25 <of "words">')))
+    worse = [Ranking(report, FILES[::-1], -np.arange(400.0)) for report in ("1", "2", "<3>")]
+    other = results_of(ScoredRun("other <b>", Run.of({}, worse), first.scored.qrels), [Measure("nDCG", 10)])
+    text = page(first, other, WhyAbove(told, dict.fromkeys(("bm25f", "path"), 'BM25 <of "words">')))
     Elements(text)
-    [first, second, third] = re.findall(r"<li><span class=.path.>[^<]*</span>(.*?)</li>", text)
+    [one, second, third] = re.findall(r"<li><span class=.path.>[^<]*</span>(.*?)</li>", text)
     name = '<abbr title="BM25 &lt;of &#34;words&#34;&gt;">{}</abbr> +{}'
-    assert first == f'<span class="why">{name.format("bm25f", "0.50")}, {name.format("path", "0.25")}</span>'
+    assert one == f'<span class="why">{name.format("bm25f", "0.50")}, {name.format("path", "0.25")}</span>'
     assert (second, third) == ('<span class="why">raised by the second stage</span>', "")
     assert "--keep-features" not in text
     assert "<dt>path</dt><dd>BM25 &lt;of" in text
-
-
-def test_two_runs_stand_beside_each_other() -> None:
-    worse = [Ranking(report, FILES[::-1], -np.arange(400.0)) for report in ("1", "2", "<3>")]
-    first = results()
-    other = results_of(ScoredRun("other <b>", Run.of({}, worse), first.scored.qrels), [Measure("nDCG", 10)])
-    text = page(first, other)
-    Elements(text)
     assert "fixed files, with rank here and in other &lt;b&gt;" in text
     assert '<span class="rank">400</span><span class="rank beside">1</span><span class="path">src/F399.java' in text
     assert re.search(r'<th scope="row">MAP</th>(<td class="n">[^<]+</td>){4}<td class="soft">', text)

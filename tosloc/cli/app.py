@@ -13,11 +13,11 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from tosloc.cli import cache, commands, comparing, interchange, judging, localize, mcp, mine, serve
+from tosloc.cli import cache, commands, interchange, judging, localize, mcp, mine, serve
 from tosloc.cli.guard import WRONG_INPUT, guarded
 from tosloc.errors import Interrupted, ToslocError
 
-UsageError: Final[type[Exception]] = typer.BadParameter.__mro__[1]
+UsageError: Final[Any] = typer.BadParameter.__mro__[1]
 """What the command line library raises for options and arguments that do not fit."""
 
 
@@ -58,7 +58,7 @@ COMMANDS: Final[Mapping[str, Sequence[tuple[str, Any, str]]]] = {
     ],
     "Judge and compare": [
         ("evaluate", judging.evaluate, "tosloc evaluate runs/tomcat --html tomcat.html"),
-        ("compare", comparing.compare, "tosloc compare runs/other runs/tomcat --common"),
+        ("compare", judging.compare, "tosloc compare runs/other runs/tomcat --common"),
         ("import-run", interchange.import_run, "tosloc import-run other.run --qrels other.qrels --out runs/other"),
         ("export-run", interchange.export_run, "tosloc export-run runs/tomcat --out trec"),
     ],
@@ -125,15 +125,10 @@ def _run(arguments: Sequence[str] | None) -> int:
         code = done.code if isinstance(done.code, int) else int(bool(done.code))
     except UsageError as error:
         if type(error).__name__ != "NoArgsIsHelpError":
-            raise ToslocError(_about_usage(error)) from None
+            command = "tosloc" if error.ctx is None else error.ctx.command_path
+            raise ToslocError(f"{error.format_message().rstrip('.')}; see: {command} --help") from None
         print(error, file=sys.stderr)  # a group of commands without any: its help
         return WRONG_INPUT
     if code == 128 + signal.SIGINT:  # what the library makes of an interruption that is not ours
         raise Interrupted
     return code if isinstance(code, int) else 0
-
-
-def _about_usage(error: Any) -> str:
-    """What to say of options and arguments that a command does not take."""
-    command = error.ctx.command_path if error.ctx is not None else "tosloc"
-    return f"{error.format_message().rstrip('.')}; see: {command} --help"

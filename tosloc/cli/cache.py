@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -40,12 +40,26 @@ def cache(context: typer.Context) -> None:
 @app.command("list")
 def list_command(repo: RepositoriesOption = None, as_json: JsonOption = False) -> None:
     """List repositories with what is kept of them, the last used first."""
+    from rich.filesize import decimal
+
     from tosloc.cli.printing import Table, print_json, print_table
     from tosloc.index.cache import KINDS, cache_folder
 
     found = _chosen(repo or [])
     if as_json:
-        print_json([_as_dict(entry) for entry in found])
+        values = [
+            {
+                "folder": str(entry.folder),
+                "name": entry.name,
+                "repository": None if entry.repository is None else str(entry.repository),
+                "there": None if entry.repository is None else not entry.gone,
+                "last_used": entry.last_used.isoformat(timespec="seconds"),
+                "bytes": entry.bytes,
+                "total": entry.total,
+            }
+            for entry in found
+        ]
+        print_json(values)
         return
     if not found:
         print(f"tosloc: nothing is kept in {cache_folder()}", file=sys.stderr)
@@ -54,15 +68,15 @@ def list_command(repo: RepositoriesOption = None, as_json: JsonOption = False) -
     rows = [
         [
             entry.folder.name,
-            *(_size(entry.bytes[kind]) for kind in kinds),
-            _size(entry.total),
+            *(decimal(entry.bytes[kind]) for kind in kinds),
+            decimal(entry.total),
             f"{entry.last_used:%Y-%m-%d %H:%M}",
             "unknown" if entry.repository is None else f"{entry.repository}{' (gone)' if entry.gone else ''}",
         ]
         for entry in found
     ]
-    sums = [_size(sum(entry.bytes[kind] for entry in found)) for kind in kinds]
-    rows.append([f"all {len(found):,}", *sums, _size(sum(entry.total for entry in found)), "", str(cache_folder())])
+    sums = [decimal(sum(entry.bytes[kind] for entry in found)) for kind in kinds]
+    rows.append([f"all {len(found):,}", *sums, decimal(sum(entry.total for entry in found)), "", str(cache_folder())])
     print_table(Table(["kept of", *kinds, "all", "last used", "repository"], rows, left=(0, len(kinds) + 3)))
 
 
@@ -85,6 +99,8 @@ def prune(
 
     Without options what nobody misses: facts that another version of TosLoc made, and leftovers of killed processes.
     """
+    from rich.filesize import decimal
+
     from tosloc.cli.printing import print_json
     from tosloc.index import cache as kept
     from tosloc.io import printable
@@ -106,8 +122,8 @@ def prune(
         return
     for entry, size in removed.items():
         if size:
-            print(printable(f"{entry.folder.name}: {_size(size)} removed"))
-    print(f"{_size(sum(removed.values()))} freed in all" if removed else "nothing to remove")
+            print(printable(f"{entry.folder.name}: {decimal(size)} removed"))
+    print(f"{decimal(sum(removed.values()))} freed in all" if removed else "nothing to remove")
 
 
 def _chosen(repositories: list[str]) -> list[CacheEntry]:
@@ -123,27 +139,3 @@ def _chosen(repositories: list[str]) -> list[CacheEntry]:
             raise ToslocError(f"{text}: nothing is kept of such a repository; see: tosloc cache list")
         found |= {entry.folder.name: entry for entry in some}
     return list(found.values())
-
-
-def _as_dict(entry: CacheEntry) -> dict[str, Any]:
-    return {
-        "folder": str(entry.folder),
-        "name": entry.name,
-        "repository": None if entry.repository is None else str(entry.repository),
-        "there": None if entry.repository is None else not entry.gone,
-        "last_used": entry.last_used.isoformat(timespec="seconds"),
-        "bytes": entry.bytes,
-        "total": entry.total,
-    }
-
-
-def _size(number: int) -> str:
-    """Bytes for people.
-
-    >>> _size(0), _size(999_949), _size(26_700_000), _size(3_140_000_000)
-    ('0', '999.9 kB', '26.7 MB', '3.1 GB')
-    """
-    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 1000)):
-        if number >= size:
-            return f"{number / size:,.1f} {unit}"
-    return f"{number} B" if number else "0"

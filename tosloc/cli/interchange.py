@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from tosloc.cli.commands import ZoneOption
+from tosloc.cli.judging import QrelsOption, SplitOption
 from tosloc.cli.options import OutOption, ProgressOption, Split
 from tosloc.errors import ReportError, RunError, counted
 
@@ -22,12 +24,10 @@ def import_run(
     out: OutOption,
     qrels: Annotated[
         Path | None,
-        typer.Option("--qrels", help="What is true of a TREC run: TREC's form or ours.", show_default=False),
+        typer.Option("--qrels", help="What is true of a TREC run: TREC's form or ours."),
     ] = None,
-    repo: Annotated[
-        Path | None, typer.Option("--repo", help="Git repository of published ranks.", show_default=False)
-    ] = None,
-    zone: Annotated[str, typer.Option("--zone", help="Time zone of opening times that carry none.")] = "UTC",
+    repo: Annotated[Path | None, typer.Option("--repo", help="Git repository of published ranks.")] = None,
+    zone: ZoneOption = "UTC",
     split: Annotated[Split, typer.Option("--split", help="Which published ranks.")] = Split.test,
     progress: ProgressOption = None,
 ) -> None:
@@ -62,10 +62,8 @@ def export_run(
         Path, typer.Argument(metavar="RUN", help="Folder that train or rank wrote, a split's folder, or a run file.")
     ],
     out: OutOption,
-    split: Annotated[Split, typer.Option("--split", help="Which run of a folder.")] = Split.test,
-    qrels: Annotated[
-        Path | None, typer.Option("--qrels", help="What is true.", show_default="qrels.jsonl beside the run")
-    ] = None,
+    split: SplitOption = Split.test,
+    qrels: QrelsOption = None,
     others: Annotated[
         bool, typer.Option("--others", help="Judge every other searched file as 0: large, but bpref agrees.")
     ] = False,

@@ -1,4 +1,4 @@
-"""The command ``evaluate``, and what judging and comparing runs share. Heavy imports wait inside."""
+"""The commands ``evaluate`` and ``compare``. Heavy imports wait inside."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tosloc.cli.options import JsonOption, Level, Split, check_drawing
-from tosloc.cli.printing import form_of, print_notes, show
-from tosloc.errors import RunError
+from tosloc.cli.printing import form_of, print_json, print_notes, show
+from tosloc.errors import RunError, counted
 
 if TYPE_CHECKING:
     from tosloc.evaluate.evaluate import ReportScores
@@ -98,11 +98,84 @@ def evaluate(
         named = len(results) > 1
         write_reports(per_report, ((named * one.name, one.evaluation.per_report) for one in results), asked)
     if html is not None:
-        _write_page(html, runs[0], *results)
+        from tosloc.io import write_text
+        from tosloc.plots.page import page
+
+        other = results[1] if len(results) > 1 else None
+        write_text(html, page(results[0], other, _why_above(runs[0], results[0])))
     if figures is not None:
         _write_figures(figures, results)
     show(form, values, tables)
     print_notes(notes)
+
+
+def compare(
+    runs: RunsArgument,
+    split: SplitOption = Split.test,
+    qrels: QrelsOption = None,
+    measures: MeasuresOption = None,
+    no_tests: NoTestsOption = False,
+    common: CommonOption = False,
+    all_pairs: Annotated[
+        bool, typer.Option("--all-pairs", help="Compare each with each, not only with the first.")
+    ] = False,
+    top: Annotated[int, typer.Option("--top", min=0, help="Reports shown that rose, and that fell, most.")] = 10,
+    same: Annotated[
+        bool, typer.Option("--same", help="Say only whether every ranking is the same; if not, exit with 1.")
+    ] = False,
+    as_json: JsonOption = False,
+    as_markdown: MarkdownOption = False,
+) -> None:
+    """Compare runs with the first one.
+
+    Paired t-test and paired bootstrap on AP and RR of the same reports; differences are later run minus first. Measures
+    that are yes or no for a report (Acc@k, Hit@k) have McNemar's exact test beside.
+    """
+    from tosloc.cli.tables import comparison_tables
+    from tosloc.evaluate.compare import COMPARED, compare_all, comparison_values
+
+    form = form_of(as_json, as_markdown)
+    asked = parsed_measures(measures)
+    if len(runs) < 2:
+        raise RunError(f"{runs[0]}: nothing to compare it with; name two runs or more")
+    if same:
+        if asked or no_tests:
+            raise RunError(f"--same: leave out {'--measures' if asked else '--no-tests'}")
+        _check_same(runs, split.value, as_json)
+        return
+    evaluations = {one.name: one.evaluation() for one in scored_runs(runs, split.value, qrels, no_tests)}
+    compared = compare_all(evaluations, common, all_pairs, tuple(dict.fromkeys((*COMPARED, *asked))))
+    values = {"pairs": [comparison_values(one, top) for one in compared]}
+    show(form, values, [table for one in compared for table in comparison_tables(one, top)])
+    for one in compared:
+        if one.only_a or one.only_b:
+            print_notes([f"left out: {counted(one.only_a, 'report')} only of {one.a}, {one.only_b} only of {one.b}"])
+        if reports := one.other_searched:
+            number = counted(len(reports), "report")
+            told = f"{one.a} and {one.b} searched different numbers of files for {number}, first {reports[0]}"
+            print_notes([f"{told}; the larger search is the harder one"])
+
+
+def _check_same(paths: Sequence[Path], split: str, as_json: bool) -> None:
+    """Say whether all runs rank as the first does. Exits with 1 if one does not."""
+    from tosloc.evaluate.compare import first_difference
+    from tosloc.evaluate.run_paths import read_run_at
+    from tosloc.io import printable
+
+    first, *others = (read_run_at(path, split) for path in paths)
+    differences = [(path, first_difference(first, other)) for path, other in zip(paths[1:], others, strict=True)]
+    same = all(says is None for _, says in differences)
+    if as_json:
+        runs = [{"run": str(path), "first_difference": says} for path, says in differences]
+        print_json({"same": same, "reports": len(first.orders), "runs": runs})
+    elif same:
+        print(f"the same ranking for all {len(first.orders):,} reports")
+    else:
+        for path, says in differences:
+            if says is not None:
+                print(printable(f"{paths[0]} and {path}: {says}"))
+    if not same:
+        raise typer.Exit(1)
 
 
 def check_level(**unfit: object) -> None:
@@ -136,22 +209,17 @@ def print_split(folder: Path, split: str) -> None:
 
 def scored_runs(paths: Sequence[Path], split: str, qrels: Path | None, no_tests: bool = False) -> list[ScoredRun]:
     """The runs, each under a name of its own: where two have one name, the path that was asked for."""
+    from tosloc.evaluate.restrict import only_some_files
     from tosloc.evaluate.run_paths import read_scored
+    from tosloc.reports.test_paths import which_are_tests
 
     check_distinct(paths)
     runs = [read_scored(path, split, qrels) for path in paths]
     if no_tests:
-        runs = [without_tests(one) for one in runs]
+        space = "all source files but tests"
+        runs = [only_some_files(one, lambda files: ~which_are_tests(files), space) for one in runs]
     named = Counter(one.name for one in runs)
     return [replace(one, name=str(path)) if named[one.name] > 1 else one for one, path in zip(runs, paths, strict=True)]
-
-
-def without_tests(scored: ScoredRun) -> ScoredRun:
-    """The run in the space of all files but tests. Raises RunError where only some ranks are known."""
-    from tosloc.evaluate.restrict import only_some_files
-    from tosloc.reports.test_paths import which_are_tests
-
-    return only_some_files(scored, lambda paths: ~which_are_tests(paths), "all source files but tests")
 
 
 def check_distinct(paths: Sequence[Path]) -> None:
@@ -195,13 +263,6 @@ def _write_figures(folder: Path, results: Sequence[Results]) -> None:
         ("first-hit", first_hit_figure),
     ):
         save_figure(draw(evaluations), folder / name)
-
-
-def _write_page(path: Path, run: Path, results: Results, other: Results | None = None) -> None:
-    from tosloc.io import write_text
-    from tosloc.plots.page import page
-
-    write_text(path, page(results, other, _why_above(run, results)))
 
 
 def _why_above(run: Path, results: Results) -> WhyAbove | None:

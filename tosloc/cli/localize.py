@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 ReportArgument = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="REPORT",
-        help="Text, Markdown or JSON of a bug report; JSON lines of many; - is standard input.",
-        show_default=False,
+        metavar="REPORT", help="Text, Markdown or JSON of a bug report; JSON lines of many; - is standard input."
     ),
 ]
 RepositoryOption = Annotated[
@@ -44,18 +42,11 @@ VersionOption = Annotated[
 ]
 IncludeOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--include",
-        metavar="GLOB",
-        help="Name only files that match, as in .gitignore; may be given again.",
-        show_default=False,
-    ),
+    typer.Option("--include", metavar="GLOB", help="Name only files that match, as in .gitignore; may be given again."),
 ]
 ExcludeOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--exclude", metavar="GLOB", help="Name no file that matches; may be given again.", show_default=False
-    ),
+    typer.Option("--exclude", metavar="GLOB", help="Name no file that matches; may be given again."),
 ]
 TopOption = Annotated[int, typer.Option("--top", min=1, help="How many files to print.")]
 FunctionsOption = Annotated[int, typer.Option("--functions", min=0, help="How many functions of a file, at most.")]
@@ -119,7 +110,7 @@ def localize(
             progress=callback,
         )
         for number, answer in enumerate(answers):
-            if views is not None:
+            if html is not None and views is not None:
                 from tosloc.web.view import View
 
                 views.append(View.of(answer, localizer))
@@ -135,11 +126,10 @@ def localize(
                 print_answer(answer, localizer.repository, again=number > 0)
 
 
-def _write_page(path: Path | None, views: Sequence[View]) -> None:
+def _write_page(path: Path, views: Sequence[View]) -> None:
     from tosloc.io import write_text
     from tosloc.web.render import page
 
-    assert path is not None
     write_text(path, page(views))
 
 

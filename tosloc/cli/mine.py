@@ -33,12 +33,11 @@ GitHubOption = Annotated[
         "--github",
         metavar="OWNER/NAME",
         help="Read the closed issues from GitHub, with the token in GITHUB_TOKEN or GH_TOKEN.",
-        show_default=False,
     ),
 ]
 TokenOption = Annotated[
     Path | None,
-    typer.Option("--token-file", metavar="FILE", help="File that holds the token.", show_default=False),
+    typer.Option("--token-file", metavar="FILE", help="File that holds the token."),
 ]
 PatternOption = Annotated[
     list[str] | None,
@@ -46,7 +45,6 @@ PatternOption = Annotated[
         "--pattern",
         metavar="REGEX",
         help="How commits name issues, their id as the first group: 'Bug-Id: (\\d+)'; may be given again.",
-        show_default=False,
     ),
 ]
 AllLabelsOption = Annotated[
@@ -111,6 +109,7 @@ def mine(
             mined = weak.mine_messages(repository, tip=commit, most_files=max_files, progress=callback)
         else:
             pages = WebPages.of(repository.remote_url())
+            own = None if pages is None else pages.project.partition("://")[2].partition("/")[2]
             mined = links.mine(
                 repository,
                 read,
@@ -118,7 +117,7 @@ def mine(
                 patterns=patterns,
                 all_labels=all_labels,
                 most_files=max_files,
-                projects=_projects(github, None if pages is None else pages.project),
+                projects=[name.lower() for name in (own, github) if name is not None],
                 progress=callback,
             )
         file = out or mined_reports(repository)
@@ -127,7 +126,7 @@ def mine(
     if mined.reports:
         write_text(file, "".join(json.dumps(report.as_dict()) + "\n" for report in mined.reports))
     if as_json:
-        print_json(_as_dict(mined, file))
+        print_json(_values(mined, file))
     else:
         _print(mined)
     if not mined.reports:
@@ -157,12 +156,6 @@ def _exports(sources: list[Path] | tuple[()]) -> Exports | None:
     return read
 
 
-def _projects(github: str | None, page: str | None) -> list[str]:
-    """OWNER/NAME of what was named and of the remote's page, in lower case."""
-    own = [] if page is None else [page.partition("://")[2].partition("/")[2]]
-    return [name.lower() for name in (*own, *([] if github is None else [github]))]
-
-
 def _what(mined: Mined) -> str:
     return "issues" if mined.tracker else "commits that say that they fix a bug"
 
@@ -172,24 +165,17 @@ def _print(mined: Mined) -> None:
     from tosloc.cli.printing import Table, print_table
 
     rows = [[kind, f"{number:,}"] for kind, number in mined.kinds.items()]
-    note = (
-        ""
-        if mined.tracker
-        else "weak reports: what commits say of their own fixes, which is easier than what users write"
-    )
+    weak = "weak reports: what commits say of their own fixes, which is easier than what users write"
+    tracker = {"": "git alone", "lines": "reports"}.get(mined.tracker, mined.tracker)
     rows.append(["all", f"{len(mined.reports):,}"])
-    print_table(Table([f"linked by ({_tracker(mined)})", "reports"], rows, note=note))
+    print_table(Table([f"linked by ({tracker})", "reports"], rows, note="" if mined.tracker else weak))
     left = [[why, f"{number:,}"] for why, number in mined.left_out.most_common()]
     if left:
         left.append(["all", f"{mined.left_out.total():,}"])
         print_table(Table(["left out", _what(mined).split()[0]], left))
 
 
-def _tracker(mined: Mined) -> str:
-    return {"": "git alone", "lines": "reports"}.get(mined.tracker, mined.tracker)
-
-
-def _as_dict(mined: Mined, file: Path) -> dict[str, Any]:
+def _values(mined: Mined, file: Path) -> dict[str, Any]:
     return {
         "tracker": mined.tracker or None,
         "weak": not mined.tracker,

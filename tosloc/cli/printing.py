@@ -121,20 +121,20 @@ def print_table(table: Table, *, edge: bool = True) -> None:
 
 def _parts(console: Console, table: Table) -> Iterable[Table]:
     """The table, or tables of as many of its columns as fit, each with the first one."""
+
+    def columns(first: int, last: int) -> Table:
+        return Table([table.heads[0], *table.heads[first:last]], [[row[0], *row[first:last]] for row in table.rows])
+
+    if not console.is_terminal or _width(console, table) <= console.width:
+        yield table
+        return
     first = 1
     while first < len(table.heads):
         last = len(table.heads)
-        while (
-            console.is_terminal and last > first + 1 and _width(console, _columns(table, first, last)) > console.width
-        ):
+        while last > first + 1 and _width(console, columns(first, last)) > console.width:
             last -= 1
-        yield _columns(table, first, last)
+        yield columns(first, last)
         first = last
-
-
-def _columns(table: Table, first: int, last: int) -> Table:
-    rows = [[row[0], *row[first:last]] for row in table.rows]
-    return table if (first, last) == (1, len(table.heads)) else Table([table.heads[0], *table.heads[first:last]], rows)
 
 
 def print_rows(
@@ -143,7 +143,13 @@ def print_rows(
     """Print rows of the same columns as a table, a row below the other's head; nothing for no row."""
     if rows:
         first, *others = rows[0]
-        cells = [[name, *(_number(row[name]) for row in rows)] for name in others]
+
+        def cell(value: str | float) -> str:
+            return (
+                f"{value:.3f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+            )
+
+        cells = [[name, *(cell(row[name]) for row in rows)] for name in others]
         said = [meanings.get(name, "") for name in others] if meanings else []
         print_table(Table([first, *(str(row[first]) for row in rows)], cells, meanings=said))
 
@@ -165,11 +171,3 @@ def _rich(table: Table) -> rich_table.Table:
 
 def _width(console: Console, table: Table) -> int:
     return console.measure(_rich(table), options=console.options.update(max_width=UNBOUNDED)).maximum
-
-
-def _number(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.3f}"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    return "-" if value is None else printable(str(value))

@@ -37,12 +37,24 @@ class _Rate(ProgressColumn):
 
 @contextmanager
 def shown(wanted: bool | None, stream: TextIO | None = None) -> Iterator[Progress]:
-    """A progress callback: bars on a terminal, now and then a line elsewhere if ``wanted``, else nothing."""
+    """A progress callback: bars on a terminal, elsewhere if ``wanted`` lines, else nothing.
+
+    Lines, for a log, come at most one each ten seconds, and one at the end of each work.
+    """
     stream = stream or sys.stderr
     if wanted is False or (wanted is None and not stream.isatty()):
         yield silent
     elif not stream.isatty():
-        yield _Lines(stream)
+        last = 0.0
+
+        def line(what: str, done: int, total: int) -> None:
+            nonlocal last
+            if time.monotonic() - last < SECONDS_BETWEEN_LINES and (done != total or not total):
+                return
+            last = time.monotonic()
+            print(f"{what}: {done}/{total}" if total else f"{what}: {done}", file=stream, flush=True)
+
+        yield line
     else:
         columns = (
             SpinnerColumn(finished_text=" "),
@@ -61,17 +73,3 @@ def shown(wanted: bool | None, stream: TextIO | None = None) -> Iterator[Progres
                 bars.update(tasks[what], completed=done, total=total or None)
 
             yield show
-
-
-class _Lines:
-    """Progress as plain lines, for a log: at most one each ten seconds and one at the end of each work."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._last = 0.0
-
-    def __call__(self, what: str, done: int, total: int) -> None:
-        if time.monotonic() - self._last < SECONDS_BETWEEN_LINES and (done != total or not total):
-            return
-        self._last = time.monotonic()
-        print(f"{what}: {done}/{total}" if total else f"{what}: {done}", file=self._stream, flush=True)

@@ -1,54 +1,94 @@
-"""Results tables: runs side by side, their strata, and comparisons."""
+"""Results tables and their cells: runs side by side, their strata, and comparisons."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from tosloc.cli.cells import UNKNOWN, count_cell, length_cell, of_difference, ranks_cell, share, with_interval
 from tosloc.cli.printing import Table
 from tosloc.errors import counted
 
 if TYPE_CHECKING:
-    from tosloc.evaluate.compare import Comparison, Difference, Move
+    from tosloc.evaluate.compare import Comparison, Difference
+    from tosloc.evaluate.evaluate import ReportScores
+    from tosloc.evaluate.statistics import Interval
     from tosloc.evaluate.tables import Results
 
-COUNTS: Final = {
-    "reports": "reports judged",
-    "relevant": "fixed files in the searched versions",
-    "dropped": "fixed files their version lacks, removed",
-    "empty": "reports left without any, counted as 0",
-}
-"""Counts of the summary, with what they count."""
-SCORES: Final = {
-    "mrr": "mean reciprocal rank, first fixed file",
-    "map": "mean average precision, whole ranking",
-    "top1": "reports with a fixed file at rank 1",
-    "top5": "... within the first 5",
-    "top10": "... within the first 10",
-    "coverage50": "fixed files within the first 50",
-    "coverage100": "... within the first 100",
-    "coverage300": "... within the first 300",
-    "any50": "reports with a fixed file in the first 50",
-    "any100": "... within the first 100",
-    "any300": "... within the first 300",
-}
-"""Means and shares of the summary, with what they are."""
+RANKS_SHOWN: Final = 8
+UNKNOWN: Final = "-"
 FUNCTION_INTERVAL: Final = "Acc@5"
 """The measure of functions whose interval a table shows."""
 FEW_NOTE: Final = " * fewer than 30 reports: the interval says little"
 
 
+def share(value: float | None, sign: bool = False) -> str:
+    """A share of 1 as four signs, as papers print it.
+
+    >>> share(0.6854), share(1.0), share(-0.0082), share(0.0082, sign=True), share(None)
+    ('.685', '1.00', '-.008', '+.008', '-')
+    """
+    if value is None:
+        return UNKNOWN
+    text = f"{value:{'+' if sign else ''}.3f}".replace("0.", ".", 1).replace("1.000", "1.00")
+    return ".000" if text in ("-.000", "+.000") else text
+
+
+def count_cell(value: float | None) -> str:
+    """A number of reports or files."""
+    return UNKNOWN if value is None else f"{value:,}"
+
+
+def length_cell(value: float | None) -> str:
+    """Ranking length over files searched: 1.00 only if it is.
+
+    >>> length_cell(1.0), length_cell(0.99999), length_cell(0.5)
+    ('1.00', '.9999', '.5000')
+    """
+    if value is None or abs(value - 1) <= 1e-9:
+        return share(value)
+    return f"{int(value * 10_000) / 10_000:.4f}".replace("0.", ".", 1)
+
+
+def with_interval(value: float | None, interval: Interval | None) -> str:
+    """A mean with its interval, if there is one."""
+    return share(value) if interval is None else f"{share(value)} {within(interval)}"
+
+
+def within(interval: Interval, sign: bool = False) -> str:
+    """An interval's ends."""
+    return f"[{share(interval.low, sign)}, {share(interval.high, sign)}]"
+
+
+def p_value_cell(p: float | None) -> str:
+    """A p-value to as many places as say anything.
+
+    >>> p_value_cell(0.04321), p_value_cell(0.00003), p_value_cell(None)
+    ('.043', '<.001', '-')
+    """
+    return UNKNOWN if p is None else "<.001" if p < 0.001 else share(p)
+
+
+def ranks_cell(one: ReportScores) -> str:
+    """Ranks of a report's fixed files, the first few, and how many are not ranked."""
+    shown = ", ".join(f"{rank:,}" if rank >= 10_000 else str(rank) for rank in one.ranks[:RANKS_SHOWN])
+    more = len(one.ranks) - RANKS_SHOWN
+    unranked = one.outcome.relevant - len(one.ranks)
+    parts = [shown, f"{more} more" if more > 0 else "", f"{unranked} not ranked" if unranked else ""]
+    return ", ".join(part for part in parts if part)
+
+
 def results_table(results: Sequence[Results]) -> Table:
     """The headline over all reports, a column for each run."""
+    from tosloc.evaluate.tables import COUNTS, LENGTH, MEANS
+
     rows = [(name, says, [count_cell(one.summary[name]) for one in results]) for name, says in COUNTS.items()]
-    for name, says in SCORES.items():
+    for name, (_, says) in MEANS.items():
         rows.append((name, says, [with_interval(one.summary[name], one.intervals[name]) for one in results]))
     for name in results[0].measures:
         means = [one.measures[name] for one in results]
         rows.append((name, "mean over all reports", [with_interval(one.value, one.interval) for one in means]))
     lengths = [length_cell(one.summary["length"]) for one in results]
-    rows.append(("length", "ranking length over files searched", lengths))
+    rows.append(("length", LENGTH, lengths))
     return Table(
         ["all reports", *(f"{one.name} [95 %]" for one in results)],
         [[name, *cells] for name, _, cells in rows],
@@ -84,10 +124,32 @@ def strata_table(results: Results) -> Table:
 
 def differences_table(differences: Sequence[Difference], a: str, b: str, of: str, title: str = "") -> Table:
     """How run b stands against run a in means ``of`` something: a row for each value, a column for each measure."""
-    columns = [of_difference(one, a, b) for one in differences]
-    names = max(columns, key=len)  # a test that is not for every measure has a row all the same
-    rows = [[name, *(column.get(name, UNKNOWN) for column in columns)] for name in names]
-    return Table([of, *(repr(one.measure) for one in differences)], rows, title)
+    rows: dict[str, list[str]] = {}
+    for one in differences:
+        test, interval = one.paired.t_test, one.paired.interval
+        cells = {
+            f"mean of {a}": share(one.a),
+            f"mean of {b}": share(one.b),
+            "difference": share(one.paired.mean, sign=True),
+            "... 95 % interval": UNKNOWN if interval is None else within(interval, sign=True),
+            "p, paired t-test": UNKNOWN if test.t is None else f"{p_value_cell(test.p)} (t = {test.t:.2f})",
+            "p, paired bootstrap": p_value_cell(one.paired.bootstrap_p),
+            "p, McNemar": p_value_cell(one.mcnemar),
+            "p, t-test, Holm": p_value_cell(one.holm_t),
+            "p, bootstrap, Holm": p_value_cell(one.holm_bootstrap),
+            "p, McNemar, Holm": p_value_cell(one.holm_mcnemar),
+            f"better in {b}": count_cell(one.wins),
+            "equal": count_cell(one.ties),
+            f"better in {a}": count_cell(one.losses),
+        }
+        for name, cell in cells.items():
+            rows.setdefault(name, []).append(cell)
+    shown = [
+        [name, *cells]
+        for name, cells in rows.items()
+        if not name.endswith(("McNemar", "Holm")) or set(cells) != {UNKNOWN}  # tests that were not made
+    ]
+    return Table([of, *(repr(one.measure) for one in differences)], shown, title)
 
 
 def comparison_tables(comparison: Comparison, top: int) -> list[Table]:
@@ -98,20 +160,10 @@ def comparison_tables(comparison: Comparison, top: int) -> list[Table]:
     for moves, word in ((comparison.risen(top), "risen"), (comparison.fallen(top), "fallen")):
         if moves:
             heads = ["report", "AP from", "to", "change", "ranks from", "to"]
-            title = f" reports that have {word} most from {a} to {b}"
-            tables.append(Table(heads, _moves(moves), title, left=(0, 4, 5)))
+            rows = []
+            for move in moves:
+                values = [share(side.average_precision) for side in (move.a, move.b)]
+                ranks = [ranks_cell(side) for side in (move.a, move.b)]
+                rows.append([move.report, *values, share(move.difference, sign=True), *ranks])
+            tables.append(Table(heads, rows, f" reports that have {word} most from {a} to {b}", left=(0, 4, 5)))
     return tables
-
-
-def _moves(moves: Iterable[Move]) -> list[list[str]]:
-    return [
-        [
-            move.report,
-            share(move.a.average_precision),
-            share(move.b.average_precision),
-            share(move.difference, sign=True),
-            ranks_cell(move.a),
-            ranks_cell(move.b),
-        ]
-        for move in moves
-    ]

@@ -12,7 +12,7 @@ import numpy as np
 
 from tosloc.errors import RunError
 from tosloc.evaluate.evaluate import Evaluation, ReportScores
-from tosloc.evaluate.measures import AP, RR, Measure
+from tosloc.evaluate.measures import AP, RR, YES_OR_NO, Measure
 from tosloc.evaluate.runs import Order, Run
 from tosloc.evaluate.statistics import SAME, Paired, holm, mcnemar, paired
 from tosloc.records import FloatArray, IntArray
@@ -111,7 +111,14 @@ def compare(
         )
     moves = tuple(Move(mine[report], other[report]) for report in both)
     for move in moves:
-        _check_truth(name_a, name_b, move)
+        fixed_a, fixed_b = set(move.a.judgement.fixed), set(move.b.judgement.fixed)
+        if fixed_a != fixed_b:
+            path = min(fixed_a ^ fixed_b)
+            has, lacks = (name_a, name_b) if path in fixed_a else (name_b, name_a)
+            raise RunError(
+                f"report {move.report}: {path} is a fixed file for {has} but not for {lacks}; "
+                "judge both by the same file, with --qrels"
+            )
     return replace(compared(name_a, name_b, moves, measures), only_a=len(only_a), only_b=len(only_b))
 
 
@@ -123,7 +130,7 @@ def compared(a: str, b: str, moves: Sequence[Move], measures: Sequence[Measure] 
         b,
         tuple(moves),
         tuple(
-            difference(measure, *(side.values(measure) for side in sides), yes_or_no=measure.is_yes_or_no)
+            difference(measure, *(side.values(measure) for side in sides), yes_or_no=measure.name in YES_OR_NO)
             for measure in measures
         ),
         0,
@@ -147,13 +154,19 @@ def compare_all(
     compared = [compare(a, b, common, measures) for a, b in pairs]
     if len(compared) < 2:
         return compared
-    adjusted = [
-        _adjusted([one.differences[place] for one in compared]) for place in range(len(measures))
-    ]  # by measure, then by pair
-    return [
-        replace(one, differences=tuple(of_measure[place] for of_measure in adjusted))
-        for place, one in enumerate(compared)
-    ]
+    adjusted = []  # by measure, then by pair
+    for of_measure in zip(*(one.differences for one in compared), strict=True):
+        t = holm([one.paired.t_test.p for one in of_measure])
+        bootstrap = holm([one.paired.bootstrap_p for one in of_measure])
+        exact = holm([one.mcnemar for one in of_measure])
+        adjusted.append(
+            [
+                replace(one, holm_t=p, holm_bootstrap=q, holm_mcnemar=r)
+                for one, p, q, r in zip(of_measure, t, bootstrap, exact, strict=True)
+            ]
+        )
+    of_pairs = zip(*adjusted, strict=True)
+    return [replace(one, differences=of_pair) for one, of_pair in zip(compared, of_pairs, strict=True)]
 
 
 def comparison_values(comparison: Comparison, top: int) -> dict[str, Any]:
@@ -173,10 +186,15 @@ def comparison_values(comparison: Comparison, top: int) -> dict[str, Any]:
 
 def difference_values(one: Difference) -> dict[str, Any]:
     """One measure's difference as plain values for JSON."""
+    interval = one.paired.interval
     return {
         "a": one.a,
         "b": one.b,
-        **one.paired.as_dict(),
+        "difference": one.paired.mean,
+        "interval": None if interval is None else [interval.low, interval.high],
+        "t": one.paired.t_test.t,
+        "p_t": one.paired.t_test.p,
+        "p_bootstrap": one.paired.bootstrap_p,
         **({} if one.mcnemar is None else {"p_mcnemar": one.mcnemar}),
         "p_t_holm": one.holm_t,
         "p_bootstrap_holm": one.holm_bootstrap,
@@ -196,27 +214,6 @@ def _move_values(move: Move) -> dict[str, Any]:
         **{f"AP_{side}": one.average_precision for side, one in sides.items()},
         **{f"ranks_{side}": list(one.ranks) for side, one in sides.items()},
     }
-
-
-def _adjusted(differences: Sequence[Difference]) -> list[Difference]:
-    t = holm([one.paired.t_test.p for one in differences])
-    bootstrap = holm([one.paired.bootstrap_p for one in differences])
-    exact = holm([one.mcnemar for one in differences])
-    return [
-        replace(one, holm_t=p, holm_bootstrap=q, holm_mcnemar=r)
-        for one, p, q, r in zip(differences, t, bootstrap, exact, strict=True)
-    ]
-
-
-def _check_truth(name_a: str, name_b: str, move: Move) -> None:
-    a, b = (set(one.judgement.fixed) for one in (move.a, move.b))
-    if a != b:
-        path = min(a ^ b)
-        has, lacks = (name_a, name_b) if path in a else (name_b, name_a)
-        raise RunError(
-            f"report {move.report}: {path} is a fixed file for {has} but not for {lacks}; "
-            "judge both by the same file, with --qrels"
-        )
 
 
 def difference(measure: Measure, a: FloatArray, b: FloatArray, *, yes_or_no: bool) -> Difference:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +14,7 @@ from tosloc.evaluate.file_lists import FileLists
 from tosloc.evaluate.judgements import Judgement, Qrels
 from tosloc.evaluate.measures import AP, RR, Measure, Others, Outcome
 from tosloc.evaluate.runs import Order, Run
-from tosloc.metrics import found_at, hit_at
+from tosloc.metrics import found_at
 from tosloc.records import BoolArray, FloatArray, IntArray
 
 
@@ -81,10 +81,6 @@ class Evaluation:
         """Number of fixed files over all reports."""
         return sum(one.outcome.relevant for one in self.per_report)
 
-    def top(self, k: int) -> float:
-        """Share of the reports with any fixed file within the first ``k``."""
-        return _mean([hit_at(one.ranks, k) for one in self.per_report])
-
     def coverage(self, k: int) -> float:
         """Share of all fixed files that stand within the first ``k``."""
         found = sum(found_at(one.ranks, k) for one in self.per_report)
@@ -95,10 +91,6 @@ class Evaluation:
         """Mean of ranking length over files searched: 1.0 for a complete run; None if it is not known of any report."""
         lengths = [one.length for one in self.per_report]
         return _mean([length for length in lengths if length is not None]) if None not in lengths else None
-
-    def only(self, wanted: Callable[[Judgement], bool]) -> Evaluation:
-        """The evaluation of some of the reports: a stratum, never the headline."""
-        return Evaluation(tuple(one for one in self.per_report if wanted(one.judgement)))
 
     @cached_property
     def by_report(self) -> dict[str, ReportScores]:
@@ -114,9 +106,9 @@ class Evaluation:
             "empty": sum(one.outcome.relevant == 0 for one in self.per_report),
             "mrr": self.mrr,
             "map": self.map,
-            **{f"top{k}": self.top(k) for k in (1, 5, 10)},
+            **{f"top{k}": self.mean(Measure("Hit", k)) for k in (1, 5, 10)},
             **{f"coverage{k}": self.coverage(k) for k in (50, 100, 300)},
-            **{f"any{k}": self.top(k) for k in (50, 100, 300)},
+            **{f"any{k}": self.mean(Measure("Hit", k)) for k in (50, 100, 300)},
             "length": self.length,
         }
 
@@ -128,13 +120,14 @@ def evaluate(run: Run, qrels: Qrels) -> Evaluation:
     searched, a ranking is longer than its version, or there is nothing to judge.
     """
     _check_reports(run, qrels)
-    check = None if qrels.file_lists is None else _Membership(run, qrels.file_lists)
+    lists = qrels.file_lists
+    numbers = None if lists is None else lists.numbers_of(run.names)
     scores = []
     for report in sorted(qrels.judgements):
         judgement, order = qrels.judgements[report], run.orders[report]
         searched = judgement.searched
-        if check is not None and judgement.version is not None:
-            searched = check.count(order, judgement, judgement.version)
+        if lists is not None and numbers is not None and judgement.version is not None:
+            searched = _version_size(run, order, judgement, lists, numbers)
         wanted = [run.numbers[path] for path in judgement.fixed if path in run.numbers]
         ranks = tuple(order.ranks_of(wanted))
         if searched is not None:
@@ -185,26 +178,23 @@ def _others(run: Run, order: Order, judgement: Judgement, ranks: Sequence[int]) 
     return Others(tuple(above), ranked, len(others))
 
 
-class _Membership:
-    """Whether the files of a run were searched."""
+def _version_size(run: Run, order: Order, judgement: Judgement, lists: FileLists, numbers: IntArray) -> int:
+    """Number of files of the version; the ``numbers`` are those of the run's names in the lists.
 
-    def __init__(self, run: Run, file_lists: FileLists) -> None:
-        self._run, self._file_lists = run, file_lists
-        self._numbers: IntArray = file_lists.numbers_of(run.names)
-
-    def count(self, order: Order, judgement: Judgement, version: str) -> int:
-        """Number of files of the version. Raises RunError for the first ranked or fixed file that it lacks."""
-        holds, report = self._file_lists.holds(version), judgement.report
-        there: BoolArray = holds[self._numbers[order.files]]
-        if not there.all():
-            place = int(np.argmin(there))
-            path = self._run.names[order.files[place]]
-            raise RunError(f"{order.at(place)}: report {report} ranks {path}, which version {version} does not have")
-        for path, number in zip(judgement.fixed, self._file_lists.numbers_of(judgement.fixed), strict=True):
-            if not holds[number]:
-                where = judgement.where or self._file_lists.where
-                raise RunError(f"{where}: report {report} has the fixed file {path}, which version {version} lacks")
-        return self._file_lists.count(version)
+    Raises RunError for the first ranked or fixed file that the version lacks.
+    """
+    version, report = judgement.version or "", judgement.report
+    holds = lists.holds(version)
+    there: BoolArray = holds[numbers[order.files]]
+    if not there.all():
+        place = int(np.argmin(there))
+        path = run.names[order.files[place]]
+        raise RunError(f"{order.at(place)}: report {report} ranks {path}, which version {version} does not have")
+    for path, number in zip(judgement.fixed, lists.numbers_of(judgement.fixed), strict=True):
+        if not holds[number]:
+            where = judgement.where or lists.where
+            raise RunError(f"{where}: report {report} has the fixed file {path}, which version {version} lacks")
+    return lists.count(version)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -49,29 +49,33 @@ def open_unpacked(path: Path) -> IO[bytes]:
         raise RunError(f"{path}: cannot read it: {error.strerror or error}") from None
 
 
-def json_lines(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every line's object, and before it file and line, for messages.
-
-    Raises RunError for a line that is no JSON object or is overlong, and for a compressed file that is damaged or cut
-    off.
-    """
+def numbered_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
+    """Every line with its number. Raises RunError for an overlong one, and for a file that is damaged or cut off."""
     number = 0
-    with open_unpacked(Path(path)) as lines:
+    with open_unpacked(Path(path)) as file:
         try:
-            while line := lines.readline(LONGEST_LINE + 1):
+            while line := file.readline(LONGEST_LINE + 1):
                 number += 1
                 if len(line) > LONGEST_LINE:
                     raise RunError(f"{path} line {number}: is longer than {LONGEST_LINE:,} bytes")
-                value = json.loads(line)
-                if not isinstance(value, dict):
-                    raise RunError(f"{path} line {number}: not a JSON object")
-                yield f"{path} line {number}", value
-        except (ValueError, RecursionError):
-            raise RunError(f"{path} line {number}: not valid JSON") from None
+                yield number, line
         except (EOFError, zlib.error):
-            raise RunError(f"{path}: the file is damaged or cut off after line {number}; make the run again") from None
+            raise RunError(f"{path}: the file is damaged or cut off after line {number}; make it again") from None
         except OSError as error:
             raise RunError(f"{path}: cannot read on after line {number}: {error.strerror or error}") from None
+
+
+def json_lines(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every line's object, and before it file and line, for messages. Raises RunError for what is no JSON object."""
+    for number, line in numbered_lines(path):
+        where = f"{path} line {number}"
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            raise RunError(f"{where}: not valid JSON") from None
+        if not isinstance(value, dict):
+            raise RunError(f"{where}: not a JSON object")
+        yield where, value
 
 
 @contextmanager

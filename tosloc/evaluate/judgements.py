@@ -78,12 +78,6 @@ class Qrels:
             by_report[one.report] = one
         return cls(by_report, file_lists, where)
 
-    def only(self, reports: Iterable[str]) -> Self:
-        """The judgements of some reports."""
-        kept = set(reports)
-        judgements = {report: one for report, one in self.judgements.items() if report in kept}
-        return type(self)(judgements, self.file_lists, self.where)
-
     def __len__(self) -> int:
         return len(self.judgements)
 

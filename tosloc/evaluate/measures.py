@@ -94,7 +94,8 @@ _WITHIN: Final[dict[str, Callable[[Outcome, int], float]]] = {
     "nDCG": lambda one, k: ndcg(one.ranks, one.relevant, k),
     "Acc": lambda one, k: float(all_within(one.ranks, one.relevant, k)),
 }
-_YES_OR_NO: Final = frozenset(["Hit", "Acc"])
+YES_OR_NO: Final = frozenset(["Hit", "Acc"])
+"""Measures that are 1 or 0 for every report."""
 MEASURE_MEANINGS: Final = {
     "AP": "average precision over all fixed files (textbook)",
     "RR": "reciprocal rank of the first fixed file",
@@ -136,16 +137,6 @@ class Measure:
     def __call__(self, outcome: Outcome) -> float:
         """The measure's value for one report."""
         return _ALWAYS[self.name](outcome) if self.k is None else _WITHIN[self.name](outcome, self.k)
-
-    @property
-    def is_yes_or_no(self) -> bool:
-        """Whether it is 1 or 0 for every report."""
-        return self.name in _YES_OR_NO
-
-    @property
-    def meaning(self) -> str:
-        """What it measures, in a line."""
-        return MEASURE_MEANINGS[self.name]
 
     @classmethod
     def parse(cls, text: str) -> Self:

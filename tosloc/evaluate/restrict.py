@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tosloc.errors import RunError
-from tosloc.evaluate.file_lists import FileLists
-from tosloc.evaluate.judgements import Judgement, Qrels
+from tosloc.evaluate.judgements import Qrels
 from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.evaluate.runs import Order, Run
 from tosloc.records import BoolArray
@@ -30,10 +29,15 @@ def only_some_files(scored: ScoredRun, keeps: Keeps, search_space: str) -> Score
         raise RunError(f"{run.where}: only the ranks of some files are known; files can be left out of whole rankings")
     inside = keeps(run.names)
     orders = {report: _kept(order, inside[order.files]) for report, order in run.orders.items()}
-    lists = None if qrels.file_lists is None else _kept_lists(qrels.file_lists, keeps)
+    lists = qrels.file_lists
+    if lists is not None:
+        named = np.asarray(keeps(lists.names.names), dtype=np.bool_)
+        lists = replace(lists, versions={version: files[named[files]] for version, files in lists.versions.items()})
     judgements = {}
     for report, one in qrels.judgements.items():
-        searched = len(orders[report].files) if report in orders and _whole(run.orders[report], one) else None
+        searched = None  # a ranking that held every searched file holds all that are left of them
+        if report in orders and one.searched in (None, len(run.orders[report].files)):
+            searched = len(orders[report].files)
         if lists is not None and one.version is not None:
             searched = lists.count(one.version)
         fixed, listed = _only(one.fixed, keeps), _only(one.listed, keeps)
@@ -43,11 +47,6 @@ def only_some_files(scored: ScoredRun, keeps: Keeps, search_space: str) -> Score
     return ScoredRun(scored.name, Run(header, run.names, orders, run.where), Qrels(judgements, lists, qrels.where))
 
 
-def _whole(order: Order, judgement: Judgement) -> bool:
-    """Whether a ranking holds every searched file, so that those of it that are kept are all of theirs."""
-    return judgement.searched is None or len(order.files) == judgement.searched
-
-
 def _kept(order: Order, inside: BoolArray) -> Order:
     lines = None if order.lines is None else order.lines[inside]
     return replace(order, files=order.files[inside], scores=order.scores[inside], lines=lines)
@@ -55,9 +54,3 @@ def _kept(order: Order, inside: BoolArray) -> Order:
 
 def _only(paths: Sequence[str], keeps: Keeps) -> tuple[str, ...]:
     return tuple(path for path, kept in zip(paths, keeps(paths).tolist(), strict=True) if kept)
-
-
-def _kept_lists(lists: FileLists, keeps: Keeps) -> FileLists:
-    inside = np.asarray(keeps(lists.names.names), dtype=np.bool_)
-    versions = {version: files[inside[files]] for version, files in lists.versions.items()}
-    return FileLists(lists.names, versions, lists.where)

@@ -7,7 +7,7 @@ tells its form, not its name.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
@@ -43,32 +43,23 @@ def format_of(path: str | Path) -> FileFormat | None:
 
 def read_any_run(path: str | Path) -> Run:
     """Run of a file in either form. Raises RunError as its reader does, and for a file of neither form."""
-    form = format_of(path)
-    if form == "JSON lines":
-        return read_run(path)
-    if form == "TREC run":
-        return read_trec_run(path)
-    raise RunError(
-        f"{path}: {_instead(form)}; expected a run, as JSON lines or in TREC's form: {' '.join(RUN_COLUMNS)}"
-    )
+    form = _form(path, "TREC run", "a run", RUN_COLUMNS)
+    return read_run(path) if form == "JSON lines" else read_trec_run(path)
 
 
 def read_any_judgements(path: str | Path) -> Qrels:
     """Judgements of a file in either form. Raises RunError as its reader does, and for a file of neither form."""
+    form = _form(path, "TREC qrels", "judgements", QRELS_COLUMNS)
+    return read_judgements(path) if form == "JSON lines" else read_trec_qrels(path)
+
+
+def _form(path: str | Path, wanted: FileFormat, what: str, columns: Sequence[str]) -> FileFormat:
+    """Form of a file, JSON lines or the wanted one. Raises RunError for another."""
     form = format_of(path)
-    if form == "JSON lines":
-        return read_judgements(path)
-    if form == "TREC qrels":
-        return read_trec_qrels(path)
-    expected = f"expected judgements, as JSON lines or in TREC's form: {' '.join(QRELS_COLUMNS)}"
-    raise RunError(f"{path}: {_instead(form)}; {expected}")
-
-
-def _instead(form: FileFormat | None) -> str:
-    """What the file is, which is not what was asked for."""
-    if form is None:
-        return "of no known form"
-    return "a run in TREC's form" if form == "TREC run" else "judgements in TREC's form"
+    if form in ("JSON lines", wanted):
+        return form
+    found = {None: "of no known form", "TREC run": "a run in TREC's form", "TREC qrels": "judgements in TREC's form"}
+    raise RunError(f"{path}: {found[form]}; expected {what}, as JSON lines or in TREC's form: {' '.join(columns)}")
 
 
 RUN_FILE = "run.jsonl.gz"

@@ -54,16 +54,6 @@ class Paired:
     bootstrap_p: float | None
     """Two-sided; None where the t-test's is."""
 
-    def as_dict(self) -> dict[str, float | list[float] | None]:
-        """Plain values, for JSON."""
-        return {
-            "difference": self.mean,
-            "interval": None if self.interval is None else [self.interval.low, self.interval.high],
-            "t": self.t_test.t,
-            "p_t": self.t_test.p,
-            "p_bootstrap": self.bootstrap_p,
-        }
-
 
 def resampled_sums(values: FloatArray, resamples: int = RESAMPLES, seed: int = BOOTSTRAP_SEED) -> FloatArray:
     """(B, M) sums of the (N, M) values over N reports drawn with replacement, the same reports for every column."""
@@ -125,12 +115,19 @@ def paired(a: FloatArray, b: FloatArray, resamples: int = RESAMPLES, seed: int =
 def paired_t_test(a: FloatArray, b: FloatArray) -> TTest:
     """Student's t-test of (N,) values of two systems on the same reports; t is positive where ``b`` is larger.
 
-    Without any difference t is 0 and p is 1.
+    Without any difference t is 0 and p is 1; None where all differ alike, but for rounding.
     """
+    from scipy.special import stdtr
+
     differences = _exact(b - a)
     if len(differences) < 2:
         return TTest(None, None)
-    return _t_of(_mean(differences), _variance(differences) / len(differences), len(differences) - 1)
+    mean = _mean(differences)
+    squared_error = 0.0 if np.ptp(differences) <= SAME else float(np.var(differences, ddof=1)) / len(differences)
+    if not squared_error:
+        return TTest(0.0, 1.0) if abs(mean) <= SAME else TTest(None, None)
+    t = mean / math.sqrt(squared_error)
+    return TTest(t, float(2 * stdtr(len(differences) - 1, -abs(t))))
 
 
 def mcnemar(wins: int, losses: int) -> float:
@@ -161,16 +158,6 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
-def _t_of(difference: float, squared_error: float, freedom: float) -> TTest:
-    """Test of a mean difference from its squared standard error."""
-    from scipy.special import stdtr
-
-    if not squared_error:
-        return TTest(0.0, 1.0) if abs(difference) <= SAME else TTest(None, None)
-    t = difference / math.sqrt(squared_error)
-    return TTest(t, float(2 * stdtr(freedom, -abs(t))))
-
-
 def _exact(differences: FloatArray) -> FloatArray:
     """Differences without those that are rounding only."""
     return np.where(np.abs(differences) <= SAME, 0.0, differences)
@@ -178,8 +165,3 @@ def _exact(differences: FloatArray) -> FloatArray:
 
 def _mean(values: FloatArray) -> float:
     return math.fsum(values) / len(values) if len(values) else 0.0
-
-
-def _variance(values: FloatArray) -> float:
-    """Variance of the population, estimated; 0 where the values differ by rounding only."""
-    return 0.0 if float(np.ptp(values)) <= SAME else float(np.var(values, ddof=1))

@@ -7,7 +7,7 @@ method does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -28,46 +28,52 @@ FEW_REPORTS = 30
 """A stratum of fewer reports says little; its interval is too narrow."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stratum:
-    """A kind of reports, by their judgement or, if it is given, by their attributes."""
-
-    name: str
-    of_judgement: Callable[[Judgement], bool] = lambda one: True
-    of_attributes: Callable[[ReportAttributes], bool] | None = None
-
-    def holds(self, one: Judgement) -> bool | None:
-        """Whether a report is of this kind; None if it is not known."""
-        if self.of_attributes is None:
-            return self.of_judgement(one)
-        return None if one.attributes is None else self.of_attributes(one.attributes)
-
-
-STRATA: Final = (
-    Stratum("reachable only", lambda one: len(one.fixed) > 0),
-    Stratum("left empty", lambda one: len(one.fixed) == 0),
-    Stratum("1 fixed file", lambda one: len(one.fixed) == 1),
-    Stratum("2 to 5 fixed files", lambda one: 2 <= len(one.fixed) <= 5),
-    Stratum("6 or more fixed files", lambda one: len(one.fixed) >= 6),
-    Stratum("with a description", of_attributes=lambda kind: kind.description),
-    Stratum("without a description", of_attributes=lambda kind: not kind.description),
-    Stratum("with a stack trace", of_attributes=lambda kind: kind.stack_trace),
-    Stratum("without a stack trace", of_attributes=lambda kind: not kind.stack_trace),
-    Stratum("already localized", of_attributes=lambda kind: kind.named > 0),
-    Stratum("not localized", of_attributes=lambda kind: kind.named == 0),
-    Stratum("only test files fixed", lambda one: bool(one.fixed) and bool(which_are_tests(one.fixed).all())),
-)
-"""Named kinds, in the order of a table. Reachable: some fixed file is in the searched version. Already localized: the
-report names the class of a fixed file."""
+_BY_JUDGEMENT: Final[Mapping[str, Callable[[Judgement], bool]]] = {
+    "reachable only": lambda one: len(one.fixed) > 0,
+    "left empty": lambda one: len(one.fixed) == 0,
+    "1 fixed file": lambda one: len(one.fixed) == 1,
+    "2 to 5 fixed files": lambda one: 2 <= len(one.fixed) <= 5,
+    "6 or more fixed files": lambda one: len(one.fixed) >= 6,
+}
+_BY_ATTRIBUTES: Final[Mapping[str, Callable[[ReportAttributes], bool]]] = {
+    "with a description": lambda kind: kind.description,
+    "without a description": lambda kind: not kind.description,
+    "with a stack trace": lambda kind: kind.stack_trace,
+    "without a stack trace": lambda kind: not kind.stack_trace,
+    "already localized": lambda kind: kind.named > 0,
+    "not localized": lambda kind: kind.named == 0,
+}
+"""Reachable: some fixed file is in the searched version. Already localized: the report names the class of one."""
 
 
-def known_strata(judgements: Iterable[Judgement]) -> list[Stratum]:
-    """The strata of which it is known, for every one of these reports, whether it belongs."""
-    attributed = all(one.attributes is not None for one in judgements)
-    return [stratum for stratum in STRATA if stratum.of_attributes is None or attributed]
+def strata_of(one: Judgement) -> dict[str, bool | None]:
+    """Whether a report belongs to each named kind, in the order of a table; None where it is not known."""
+    kind, tests = one.attributes, bool(one.fixed) and bool(which_are_tests(one.fixed).all())
+    return {
+        **{name: holds(one) for name, holds in _BY_JUDGEMENT.items()},
+        **{name: None if kind is None else holds(kind) for name, holds in _BY_ATTRIBUTES.items()},
+        "only test files fixed": tests,
+    }
 
 
-_MEANS: Final = {
+COUNTS: Final = {
+    "reports": "reports judged",
+    "relevant": "fixed files in the searched versions",
+    "dropped": "fixed files their version lacks, removed",
+    "empty": "reports left without any, counted as 0",
+}
+"""Counts of the summary, with what they count."""
+MEANS: Final = {
+    "mrr": ("MRR", "mean reciprocal rank, first fixed file"),
+    "map": ("MAP", "mean average precision, whole ranking"),
+    "top1": ("top 1", "reports with a fixed file at rank 1"),
+    **{f"top{k}": (f"top {k}", f"reports with a fixed file in the first {k}") for k in (5, 10)},
+    **{f"coverage{k}": (f"coverage@{k}", f"fixed files within the first {k}") for k in (50, 100, 300)},
+    **{f"any{k}": (f"any@{k}", f"reports with a fixed file in the first {k}") for k in (50, 100, 300)},
+}
+"""Means and shares of the summary: how pages call them, and what they are."""
+LENGTH: Final = "ranking length over files searched"
+_MEASURES: Final = {
     "mrr": RR,
     "map": AP,
     **{f"top{k}": Measure("Hit", k) for k in (1, 5, 10)},
@@ -152,31 +158,28 @@ def taught_note(scored: ScoredRun, name: str) -> str | None:
 def results_of(scored: ScoredRun, measures: Sequence[Measure] = (), strata: bool = True, name: str = "") -> Results:
     """The results of a run, named ``name`` or as it is. Raises RunError for what cannot be evaluated."""
     evaluation = scored.evaluation()
-    means = _means(evaluation, [*_MEANS.values(), *measures])
-    intervals = dict(zip(_MEANS, [mean.interval for mean in means], strict=False)) | _share_intervals(evaluation)
-    asked = means[len(_MEANS) :]
-    summary = evaluation.summary()
+    means = _means(evaluation, [*_MEASURES.values(), *measures])
+    intervals = dict(zip(_MEASURES, [mean.interval for mean in means], strict=False)) | _share_intervals(evaluation)
+    asked = means[len(_MEASURES) :]
     return Results(
         name or scored.name,
         scored,
         evaluation,
-        summary,
-        {key: intervals[key] for key in summary if key in intervals},
+        evaluation.summary(),
+        {key: intervals[key] for key in MEANS},
         {repr(measure): mean for measure, mean in zip(measures, asked, strict=True)},
-        tuple(strata_rows(evaluation)) if strata else (),
+        tuple(_strata_rows(evaluation)) if strata else (),
     )
 
 
-def strata_rows(evaluation: Evaluation) -> list[StratumRow]:
-    """Results of the known strata, in their order."""
-    known = known_strata(one.judgement for one in evaluation.per_report)
-    return [_stratum_row(stratum, evaluation) for stratum in known]
-
-
-def _stratum_row(stratum: Stratum, evaluation: Evaluation) -> StratumRow:
-    part = evaluation.only(lambda one: stratum.holds(one) is True)
-    mrr, mean_ap = _means(part, [RR, AP]) if part.per_report else (None, None)
-    return StratumRow(stratum.name, len(part.per_report), part.relevant, mrr, mean_ap)
+def _strata_rows(evaluation: Evaluation) -> Iterator[StratumRow]:
+    """Results of the strata of which it is known, for every report, whether it belongs."""
+    kinds = [strata_of(one.judgement) for one in evaluation.per_report]
+    for name in kinds[0] if kinds else ():
+        if all(kind[name] is not None for kind in kinds):
+            part = Evaluation(tuple(one for one, kind in zip(evaluation.per_report, kinds, strict=True) if kind[name]))
+            mrr, mean_ap = _means(part, [RR, AP]) if part.per_report else (None, None)
+            yield StratumRow(name, len(part.per_report), part.relevant, mrr, mean_ap)
 
 
 def results_values(results: Results, name: bool = False) -> dict[str, Any]:

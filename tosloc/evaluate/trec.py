@@ -9,9 +9,8 @@ means that there is none: it keeps a report that would have no line.
 from __future__ import annotations
 
 import math
-import zlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote_to_bytes
@@ -19,7 +18,7 @@ from urllib.parse import unquote_to_bytes
 import numpy as np
 
 from tosloc.errors import RunError
-from tosloc.evaluate.jsonl import LONGEST_LINE, open_unpacked
+from tosloc.evaluate.jsonl import numbered_lines
 from tosloc.evaluate.judgements import Judgement, Qrels
 from tosloc.evaluate.runs import Order, Run
 from tosloc.io import printable, written_whole
@@ -117,23 +116,11 @@ def _others(qrels: Qrels, judgement: Judgement) -> Iterable[str]:
     return qrels.file_lists.files(judgement.version)
 
 
-class _Report(NamedTuple):
-    """The lines of one report."""
-
-    first: int
-    """Number of its first line in the file."""
-    files: IntArray
-    """(L,) numbers of paths."""
-    values: FloatArray
-    """(L,) scores or relevance."""
-    lines: IntArray
-    """(L,) numbers of lines."""
-
-
 class _Table(NamedTuple):
-    """All lines of a file, by report."""
+    """All lines of a file."""
 
-    reports: dict[str, _Report]
+    reports: dict[str, tuple[int, IntArray, FloatArray, IntArray]]
+    """By report: the number of its first line; (L,) numbers of paths, scores or relevance, and numbers of lines."""
     names: Sequence[str]
     """P paths."""
     places: LongArray
@@ -161,7 +148,15 @@ def _read(
     lists_of = _Once(lambda report: (array("i"), array("d"), array("i")))  # files, values, lines
     report_of, firsts, tags = _Once(decoded), dict[str, int](), set[bytes]()
     no_path = NO_PATH.encode()
-    for number, cells in _rows(path, columns):
+    for number, line in numbered_lines(path):
+        cells = line.split()
+        if not cells:
+            continue
+        if len(cells) != len(columns):
+            raise RunError(
+                f"{path} line {number}: report {_shown(cells[0])} has {len(cells)} columns, not the {len(columns)} of"
+                f" {' '.join(columns)}; a blank in a path is written %20"
+            )
         try:
             value = float(cells[of_value])
         except ValueError:
@@ -181,8 +176,8 @@ def _read(
     reports = {}
     for report in firsts:
         files, values, lines = lists_of.pop(report)
-        reports[report] = _Report(firsts[report], np.array(files), np.array(values), np.array(lines))
-        _, seen = np.unique(reports[report].files, return_index=True)
+        reports[report] = firsts[report], np.array(files), np.array(values), np.array(lines)
+        _, seen = np.unique(np.array(files), return_index=True)
         again = np.setdiff1d(np.arange(len(files)), seen)
         if len(again):
             twice = names.names[files[int(again[0])]]
@@ -191,29 +186,6 @@ def _read(
     by_bytes = list(map(_bytes, names.names))
     places[sorted(range(len(names)), key=by_bytes.__getitem__)] = np.arange(len(names))
     return _Table(reports, names.names, places, ", ".join(sorted(map(decoded, tags))))
-
-
-def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[bytes]]]:
-    """Number and cells of each line that is not blank. Raises RunError."""
-    with open_unpacked(path) as file:
-        try:
-            number = 0
-            while line := file.readline(LONGEST_LINE + 1):
-                number += 1
-                cells = line.split()
-                if len(line) > LONGEST_LINE:
-                    raise RunError(f"{path}: not a file of lines: one is longer than {LONGEST_LINE:,} bytes")
-                if len(cells) == len(columns):
-                    yield number, cells
-                elif cells:
-                    raise RunError(
-                        f"{path} line {number}: report {_shown(cells[0])} has {len(cells)} columns, not the"
-                        f" {len(columns)} of {' '.join(columns)}; a blank in a path is written %20"
-                    )
-        except (EOFError, zlib.error):
-            raise RunError(f"{path}: the file is damaged or cut off; fetch or make it again") from None
-        except OSError as error:
-            raise RunError(f"{path}: cannot read on: {error.strerror or error}") from None
 
 
 def _bytes(name: str) -> bytes:

@@ -94,12 +94,12 @@ class CutMeans:
     @property
     def over(self) -> float | None:
         """How much ``seen`` is above ``textbook``, in percent of the latter; None if that is 0."""
-        return _percent_above(self.seen, self.textbook)
+        return 100 * (self.seen / self.textbook - 1) if self.textbook else None
 
     @property
     def over_dropped(self) -> float | None:
         """How much ``seen_dropped`` is above ``textbook`` (undefined set to 0), in percent; None if that is 0."""
-        return _percent_above(self.seen_dropped, self.textbook)
+        return 100 * (self.seen_dropped / self.textbook - 1) if self.textbook else None
 
     def cells(self) -> list[str]:
         """Under ``COLUMNS``."""
@@ -165,22 +165,6 @@ def truncation(evaluation: Evaluation) -> Truncation:
     )
 
 
-def seen_relevant(ranks: Sequence[int], k: int) -> float | None:
-    """Average precision at seen relevant files: divided by the fixed files within the first ``k``; None without any.
-
-    (Baeza-Yates and Ribeiro-Neto 1999; equation 7 of the paper.) It mostly grows as ``k`` shrinks, which the paper's
-    equation 16 takes for a law. It is none: where fixed files come in a row, the last has the highest precision.
-
-    >>> [seen_relevant([1, 4], k) for k in (4, 3)]
-    [0.75, 1.0]
-    >>> seen_relevant([3, 4], 4) > seen_relevant([3, 4], 3), seen_relevant([3, 4], 2)
-    (True, None)
-    """
-    if not any(rank <= k for rank in ranks):
-        return None
-    return average_precision(ranks, len(ranks), k, over="found")
-
-
 def _searched(one: ReportScores) -> int:
     files = one.outcome.searched if one.outcome.searched is not None else one.outcome.ranked
     if files is None:
@@ -201,8 +185,13 @@ def _means(reports: Sequence[ReportScores], searched: Sequence[int], truth: Trut
     kept = [cut.length(files) for files in searched]
     relevant = [_relevant(one, truth) for one in reports]
     textbook = [average_precision(one.ranks, n, k) for one, n, k in zip(reports, relevant, kept, strict=True)]
-    seen = [seen_relevant(one.ranks, k) for one, k in zip(reports, kept, strict=True)]
-    defined = [value for value in seen if value is not None]
+    # over the found (Baeza-Yates and Ribeiro-Neto 1999; equation 7 of the paper). It mostly grows as k shrinks, which
+    # equation 16 takes for a law. It is none: where fixed files come in a row, the last has the highest precision
+    defined = [
+        average_precision(one.ranks, len(one.ranks), k, over="found")
+        for one, k in zip(reports, kept, strict=True)
+        if one.ranks and one.ranks[0] <= k
+    ]
     empty = relevant.count(0)
     return CutMeans(
         truth,
@@ -216,10 +205,6 @@ def _means(reports: Sequence[ReportScores], searched: Sequence[int], truth: Trut
         seen=_mean(defined, len(reports)),
         seen_dropped=_mean(defined, len(defined)),
     )
-
-
-def _percent_above(value: float, base: float) -> float | None:
-    return 100 * (value / base - 1) if base else None
 
 
 def _mean(values: Sequence[float], count: int) -> float:

@@ -47,7 +47,7 @@ def precision_recall_figure(evaluations: Mapping[str, Evaluation]) -> Figure:
     See ``precision_at_recall`` and ``interpolated_precision`` for how each is averaged.
     """
     levels = np.linspace(0, 1, RECALL_LEVELS)
-    with _panels(2) as (figure, (left, right)):
+    with _panels() as (figure, (left, right)):
         for number, (name, evaluation) in enumerate(evaluations.items()):
             recall, precision = precision_at_recall(evaluation)
             style = _style(number)
@@ -63,7 +63,7 @@ def precision_recall_figure(evaluations: Mapping[str, Evaluation]) -> Figure:
         for axes in (left, right):
             axes.set(xlabel="recall (share of a report's fixed files)", xlim=(-0.02, 1.02), ylim=(0, 1.02))
             axes.set_xticks(np.linspace(0, 1, 6))
-        _legend(figure, left, evaluations)
+        _legend(figure, left, 3)
     return figure
 
 
@@ -71,14 +71,16 @@ def coverage_figure(evaluations: Mapping[str, Evaluation]) -> Figure:
     """Coverage@k, of fixed files, and any@k, of reports, against k on a logarithmic axis."""
     end = max([*MARKS, *[largest_rank(evaluation) for evaluation in evaluations.values()]])
     cuts = np.unique(np.round(np.geomspace(1, end, 200)).astype(int)).tolist()
-    with _panels(2) as (figure, (left, right)):
+    with _panels() as (figure, (left, right)):
         for number, (name, evaluation) in enumerate(evaluations.items()):
             style = _style(number)
             for axes, curve in ((left, coverage_curve), (right, any_curve)):
                 axes.plot(cuts, curve(evaluation, cuts), drawstyle="steps-post", **{**style, "marker": ""})
                 axes.plot(MARKS, curve(evaluation, MARKS), **{**style, "linestyle": "none"})
                 if len(evaluations) == 1:
-                    _write_values(axes, MARKS, curve(evaluation, MARKS).tolist())
+                    where: Any = {"xytext": (3, -4), "textcoords": "offset points", "ha": "left", "va": "top"}
+                    for place, value in zip(MARKS, curve(evaluation, MARKS).tolist(), strict=True):
+                        axes.annotate(f"{value:.0%}", (place, value), fontsize=8, **where)
             left.plot([], [], label=name, **style)
         left.set_title("fixed files: coverage@k")
         right.set_title("reports: any fixed file, any@k")
@@ -89,7 +91,7 @@ def coverage_figure(evaluations: Mapping[str, Evaluation]) -> Figure:
             axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
             axes.set_xticks([], minor=True)
             axes.yaxis.set_major_formatter(PercentFormatter(1))
-        _legend(figure, left, evaluations)
+        _legend(figure, left, 3)
     return figure
 
 
@@ -154,12 +156,11 @@ def truncation_figure(result: Truncation) -> Figure:
 
     Figures 1 and 3 of Hirsch and Hofer in one (left), and their figure 2 with undefined dropped besides (right).
     """
-    with _panels(2) as (figure, panels):
+    with _panels() as (figure, panels):
         for axes, truth in zip(panels, TRUTHS, strict=True):
             _draw_truth(axes, result, truth)
         panels[0].set_ylabel("mean average precision")
-        handles, labels = panels[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=2, handlelength=3.5)
+        _legend(figure, panels[0], 2)
     return figure
 
 
@@ -180,11 +181,11 @@ def _draw_truth(axes: Axes, result: Truncation, truth: Truth) -> None:
 
 
 @contextmanager
-def _panels(count: int) -> Iterator[tuple[Figure, Sequence[Axes]]]:
-    """A figure of panels side by side that share their vertical axis."""
+def _panels() -> Iterator[tuple[Figure, Sequence[Axes]]]:
+    """A figure of two panels side by side that share their vertical axis."""
     with drawing(*TWO_PANELS) as (figure, axes):
         axes.remove()
-        panels = figure.subplots(1, count, sharey=True)
+        panels = figure.subplots(1, 2, sharey=True)
         yield figure, panels
         for one in panels:
             one.title.set_fontsize("medium")
@@ -202,15 +203,8 @@ def _style(number: int) -> dict[str, Any]:
     }
 
 
-def _write_values(axes: Axes, places: Sequence[int], values: Sequence[float]) -> None:
-    for place, value in zip(places, values, strict=True):
-        axes.annotate(
-            f"{value:.0%}", (place, value), xytext=(3, -4), textcoords="offset points", fontsize=8, ha="left", va="top"
-        )
-
-
-def _legend(figure: Figure, axes: Axes, evaluations: Mapping[str, Evaluation]) -> None:
+def _legend(figure: Figure, axes: Axes, columns: int) -> None:
     """Names below the panels, where there is more than one to tell apart."""
-    if len(evaluations) > 1:
-        handles, labels = axes.get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=min(3, len(labels)), handlelength=3.5)
+    handles, labels = axes.get_legend_handles_labels()
+    if len(labels) > 1:
+        figure.legend(handles, labels, loc="outside lower center", ncols=min(columns, len(labels)), handlelength=3.5)

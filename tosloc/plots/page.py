@@ -16,35 +16,12 @@ from tosloc.evaluate.evaluate import Evaluation, ReportScores
 from tosloc.evaluate.measures import MEASURE_MEANINGS, Measure
 from tosloc.evaluate.runs import Run
 from tosloc.evaluate.statistics import Interval
-from tosloc.evaluate.tables import Mean, Results
-from tosloc.evaluate.truncation import COLUMNS, truncation
+from tosloc.evaluate.tables import COUNTS, LENGTH, MEANS, Mean, Results
+from tosloc.evaluate.truncation import COLUMNS as CUT_COLUMNS
+from tosloc.evaluate.truncation import truncation
 from tosloc.io import printable
 from tosloc.plots.drawing import svg
 from tosloc.plots.figures import coverage_figure, first_hit_figure, precision_recall_figure, truncation_figure
-
-PAGE_COUNTS: Final = {
-    "reports": "reports judged; every mean is over all of them",
-    "relevant": "fixed files that exist in the searched versions",
-    "dropped": "listed files that their version lacks, removed from the truth",
-    "empty": "reports left without any fixed file; they count 0",
-    "length": "ranking length over files searched: 1 if every file is ranked",
-}
-"""Counts of the summary, with what they count."""
-
-PAGE_SCORES: Final = {
-    "mrr": ("MRR", "mean reciprocal rank of the first fixed file"),
-    "map": ("MAP", "mean average precision over all fixed files (textbook), whole rankings"),
-    "top1": ("top 1", "reports with a fixed file at rank 1"),
-    "top5": ("top 5", "reports with a fixed file within the first 5"),
-    "top10": ("top 10", "reports with a fixed file within the first 10"),
-    "any50": ("any@50", "reports with a fixed file within the first 50"),
-    "any100": ("any@100", "reports with a fixed file within the first 100"),
-    "any300": ("any@300", "reports with a fixed file within the first 300"),
-    "coverage50": ("coverage@50", "fixed files within the first 50, over all fixed files"),
-    "coverage100": ("coverage@100", "fixed files within the first 100, over all fixed files"),
-    "coverage300": ("coverage@300", "fixed files within the first 300, over all fixed files"),
-}
-"""Means and shares of the summary: name and definition."""
 
 DEFINITIONS: Final = {
     "AP": MEASURE_MEANINGS["AP"],
@@ -70,14 +47,6 @@ _WIDE: Final = 11.3
 
 _SVG_SIZE: Final = re.compile(r'\s(?:width="(?P<points>[\d.]+)pt"|height="[^"]*")')
 _SVG_ID: Final = re.compile(r'(\bid="|href="#|url\(#)')
-
-
-@dataclass(frozen=True, slots=True)
-class _Drawn:
-    """A figure with what stands below it."""
-
-    picture: Markup
-    caption: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +83,17 @@ def page(results: Results, other: Results | None = None, why: WhyAbove | None = 
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    filters: dict[str, Any] = {"printable": lambda value: printable(str(value)), "number": _number}
-    environment.filters |= filters | {"interval": _interval}
+    environment.filters |= {
+        "printable": lambda value: printable(str(value)),
+        "number": _number,
+        "interval": lambda one: "–" if one is None else f"{one.low:.3f} to {one.high:.3f}",
+    }
     return environment.get_template("evaluation.html").render(
         name=results.name,
         notes=results.notes,
         provenance=dict(_flat({key: value for key, value in results.scored.run.header.items() if key != "config"})),
         config=dict(_flat(results.scored.run.header.get("config") or {})),
-        counts=[(name, results.summary[name], meaning) for name, meaning in PAGE_COUNTS.items()],
+        counts=[(name, results.summary[name], meaning) for name, meaning in [*COUNTS.items(), ("length", LENGTH)]],
         scores=list(_scores(results)),
         other=None if other is None else other.name,
         other_scores={} if other is None else {name: (value, interval) for name, value, interval, _ in _scores(other)},
@@ -146,20 +118,21 @@ def inline(figure: Figure, name: str, label: str) -> Markup:
     )
 
 
-def _figures(evaluation: Evaluation) -> list[_Drawn]:
+def _figures(evaluation: Evaluation) -> list[tuple[Markup, str]]:
+    """Each figure with what stands below it."""
     runs = {"": evaluation}
     return [
-        _Drawn(
+        (
             inline(coverage_figure(runs), "coverage", "coverage at k and any at k"),
             "Left: the share of all fixed files that stand within the first k (coverage@k). Right: the share of the "
             "reports with any fixed file there (any@k).",
         ),
-        _Drawn(
+        (
             inline(first_hit_figure(runs), "first", "rank of the first fixed file"),
             "Reports by the rank of their first fixed file. Not ranked: none of its fixed files is in the ranking, "
             "or the version has none.",
         ),
-        _Drawn(
+        (
             inline(precision_recall_figure(runs), "recall", "precision at recall"),
             "Mean precision over the reports at each recall. Left, uninterpolated: the precision where a report first "
             "reaches that recall; the area below is MAP. Right, interpolated at 11 points: the best precision at that "
@@ -175,11 +148,8 @@ def _truncated(evaluation: Evaluation) -> dict[str, Any]:
         return {"missing": str(error)}
     return {
         "missing": None,
-        "figure": _Drawn(
-            inline(truncation_figure(result), "truncation", "mean average precision of cut rankings"),
-            "What another denominator and cut rankings do to MAP (after figures 1 to 3 of Hirsch and Hofer).",
-        ),
-        "columns": COLUMNS,
+        "figure": inline(truncation_figure(result), "truncation", "mean average precision of cut rankings"),
+        "columns": CUT_COLUMNS,
         "tables": result.tables(),
         "meanings": result.notes,
     }
@@ -187,10 +157,10 @@ def _truncated(evaluation: Evaluation) -> dict[str, Any]:
 
 def _scores(results: Results) -> Iterator[tuple[str, float | int | None, Interval | None, str]]:
     """Name, value, interval and definition of each mean and share, the ones asked for besides at the end."""
-    for key, (name, meaning) in PAGE_SCORES.items():
+    for key, (name, meaning) in MEANS.items():
         yield name, results.summary[key], results.intervals[key], meaning
     for name, mean in results.measures.items():
-        yield name, mean.value, mean.interval, Measure.parse(name).meaning
+        yield name, mean.value, mean.interval, MEASURE_MEANINGS[Measure.parse(name).name]
 
 
 def _reports(run: Run, evaluation: Evaluation, other: Run | None, why: WhyAbove | None) -> list[dict[str, Any]]:
@@ -205,32 +175,28 @@ def _reports(run: Run, evaluation: Evaluation, other: Run | None, why: WhyAbove 
             "ap": one.average_precision,
             "rr": one.reciprocal_rank,
             "searched": one.outcome.searched,
-            "files": [(rank, _rank_in(other, one.report, path), path) for rank, path in _ranked_files(run, one)],
+            "files": _ranked_files(run, other, one),
             "above": [(path, None if why is None else why.told.get((one.report, path))) for path in above],
             "more_above": more,
             "missing": [path for path in one.judgement.listed if path not in set(one.judgement.fixed)],
-            "kinds": _kinds(one),
+            "traits": one.judgement.attributes,
         }
         for one in order
         for above, more in [_above(run, one)]
     ]
 
 
-def _ranked_files(run: Run, one: ReportScores) -> list[tuple[int | None, str]]:
-    """Rank and path of each fixed file, the ones without a rank last."""
-    answered = run.orders[one.report]
-    files = []
-    for path in one.judgement.fixed:
-        ranks = answered.ranks_of([run.numbers[path]]) if path in run.numbers else []
-        files.append((ranks[0] if ranks else None, path))
-    return sorted(files, key=lambda file: (file[0] is None, file[0] or 0, file[1]))
+def _ranked_files(run: Run, other: Run | None, one: ReportScores) -> list[tuple[int | None, int | None, str]]:
+    """Rank, rank in the other run, and path of each fixed file, the ones without a rank last."""
+    files = [(_rank_in(run, one.report, path), _rank_in(other, one.report, path), path) for path in one.judgement.fixed]
+    return sorted(files, key=lambda file: (file[0] is None, file[0] or 0, file[2]))
 
 
-def _rank_in(other: Run | None, report: str, path: str) -> int | None:
-    """Rank of a file in another run; None where that is not known."""
-    if other is None or report not in other.orders or path not in other.numbers:
+def _rank_in(run: Run | None, report: str, path: str) -> int | None:
+    """Rank of a file; None where it has none, or none that is known."""
+    if run is None or report not in run.orders or path not in run.numbers:
         return None
-    return next(iter(other.orders[report].ranks_of([other.numbers[path]])), None)
+    return next(iter(run.orders[report].ranks_of([run.numbers[path]])), None)
 
 
 def _above(run: Run, one: ReportScores) -> tuple[list[str], int]:
@@ -240,15 +206,6 @@ def _above(run: Run, one: ReportScores) -> tuple[list[str], int]:
         return [], 0
     before = min(one.ranks) - 1
     return [run.names[number] for number in order.files[: min(before, ABOVE)].tolist()], max(0, before - ABOVE)
-
-
-def _kinds(one: ReportScores) -> list[str]:
-    attributes = one.judgement.attributes
-    if attributes is None:
-        return []
-    kinds = ["stack trace"] if attributes.stack_trace else []
-    kinds += [] if attributes.description else ["no description"]
-    return kinds + ([f"names {attributes.named}"] if attributes.named else [])
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
@@ -269,7 +226,3 @@ def _number(value: float | int | Mean | None) -> str:
     if value is None:
         return "not known"
     return f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
-
-
-def _interval(interval: Interval | None) -> str:
-    return "–" if interval is None else f"{interval.low:.3f} to {interval.high:.3f}"

@@ -77,7 +77,7 @@ def known_ranks(one):
 
 def test_other_reports_or_only_some_in_common_are_refused():
     with pytest.raises(RunError, match="share 5 of 12 and 5 judged reports"):
-        reproduction(ORIGINAL, pair(QRELS.only(REPORTS[:5])))
+        reproduction(ORIGINAL, pair(Qrels.of(QRELS.judgements[one] for one in REPORTS[:5])))
     with pytest.raises(RunError, match="run 1 and run 2 are judged by different reports or fixed files"):
         Pair(scored(QRELS, 0.2, 1), scored(judgements(seed=9), 0.8, 2))
 

@@ -113,7 +113,7 @@ def calibration(
 
 
 def _tables(found: Mapping[str, tuple[Reliability, float]]) -> list[Table]:
-    from tosloc.cli.cells import UNKNOWN, share
+    from tosloc.cli.tables import UNKNOWN, share
 
     rows = [
         [

@@ -172,7 +172,7 @@ def peers(
     A run a project. McNemar's exact test, two-sided; of a system with several runs each is tested, and the largest p
     stands for all.
     """
-    from tosloc.cli.cells import count_cell, p_value_cell, share
+    from tosloc.cli.tables import count_cell, p_value_cell, share
     from tosloc.evaluate.run_paths import read_scored
     from tosloc.lab.peers import against_peers, read_hits
 

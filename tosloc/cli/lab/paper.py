@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tosloc.cli.cells import UNKNOWN, p_value_cell, share, within
 from tosloc.cli.judging import MarkdownOption
 from tosloc.cli.lab.projects import PROJECTS
 from tosloc.cli.options import JsonOption, OutOption, ProgressOption
 from tosloc.cli.printing import Form, Table, form_of, print_notes, show
+from tosloc.cli.tables import UNKNOWN, p_value_cell, share, within
 
 if TYPE_CHECKING:
     from tosloc.lab.paper.reproduction import Reproduced

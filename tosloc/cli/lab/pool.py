@@ -131,7 +131,7 @@ def _languages(measured: Ablation) -> list[str]:
 
 
 def _row(measured: Ablation, name: str, languages: list[str]) -> list[str]:
-    from tosloc.cli.cells import UNKNOWN
+    from tosloc.cli.tables import UNKNOWN
     from tosloc.lab.pool_ablation import WHOLE
 
     if name == WHOLE:

@@ -283,7 +283,7 @@ def _paths(runs: Sequence[Path], split: str) -> tuple[dict[str, Path], list[str]
 
 def means_table(means: ProjectMeans, title: str = "") -> Table:
     """The means of each project, and of all of them: each counting the same, and each report."""
-    from tosloc.cli.cells import count_cell, share, with_interval
+    from tosloc.cli.tables import count_cell, share, with_interval
 
     rows = [
         [name, count_cell(reports), *map(share, row)]
@@ -383,7 +383,7 @@ def _are_folders(runs: Sequence[Path], split: str) -> bool:
 
 
 def _rows_table(by: str, rows: Mapping[str, Comparison], whole: Comparison) -> Table:
-    from tosloc.cli.cells import UNKNOWN, count_cell, share, within
+    from tosloc.cli.tables import UNKNOWN, count_cell, share, within
     from tosloc.evaluate.compare import COMPARED
 
     def gain(one: Difference) -> str:
