@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import lru_cache
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -13,13 +12,10 @@ from tosloc.errors import RepositoryError
 from tosloc.git import discovery
 from tosloc.records import Progress
 from tosloc.reports.issues import read_report
+from tosloc.session import opened
 
 if TYPE_CHECKING:
     from tosloc.answer import Answer
-    from tosloc.localizer import Localizer
-
-OPEN: Final = 4
-"""Repositories that stay open; the one that was not asked for longest is closed for a fifth."""
 
 
 def repository_in(roots: Sequence[Path], named: str | None = None) -> Path:
@@ -89,16 +85,9 @@ def answer(
 ) -> Answer:
     """What ``Localizer.localize`` says of a report, or ``explain`` of a ``path``. Raises what they raise."""
     place = repository_in(roots, repository)
-    localizer, asked = _opened(place, checkpoint), read_report(StringIO(report))
+    localizer, asked = opened(place, checkpoint), read_report(StringIO(report))
     if path is None:
         return localizer.localize(asked, **options, progress=progress)
     given = Path(os.path.normpath(path))
     inner = given.relative_to(place) if given.is_absolute() and given.is_relative_to(place) else given
     return localizer.explain(asked, inner.as_posix(), **options, progress=progress)
-
-
-@lru_cache(OPEN)
-def _opened(repository: Path, checkpoint: Path | None) -> Localizer:
-    from tosloc.localizer import Localizer
-
-    return Localizer.open(repository, checkpoint, commit=None)
