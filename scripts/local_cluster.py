@@ -22,7 +22,6 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 ROOT = Path(__file__).parents[1]
@@ -50,9 +49,7 @@ class LocalCluster:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for process in (*self.workers, *([self.scheduler] if self.scheduler else [])):
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)  # also what is stopped

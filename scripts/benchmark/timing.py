@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,11 @@ def in_turns(
     return [float(median) for median in np.median(times, axis=0)]
 
 
+def mean_in_turns(sides: Iterable[Sequence[Callable[[], object]]], **options: Any) -> list[float]:
+    """The same of several reports, each with its calls: the means."""
+    return [float(mean) for mean in np.mean([in_turns(calls, **options) for calls in sides], axis=0)]
+
+
 def alone(code: str, *arguments: str) -> dict[str, Any]:
     """What a program prints that runs in a process of its own."""
     done = subprocess.run([sys.executable, "-P", "-c", code, *arguments], capture_output=True, text=True, check=False)
@@ -74,14 +79,11 @@ def alone(code: str, *arguments: str) -> dict[str, Any]:
     return measured
 
 
-def peak_memory(arguments: Sequence[str]) -> float | None:
-    """Largest sum of the resident memory of a ``tosloc`` command's processes; None where /proc does not tell.
+def peak_memory(arguments: Sequence[str]) -> float:
+    """Largest sum of the resident memory of a ``tosloc`` command's processes.
 
     A process's own high-water mark counts where it is more than what was seen of all.
     """
-    if not Path("/proc/self/status").exists():
-        say("memory is read from /proc, which this system lacks: no row")
-        return None
     command = [sys.executable, "-P", "-m", "tosloc", *arguments]
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
