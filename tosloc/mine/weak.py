@@ -72,9 +72,9 @@ def mine_messages(
             (opened is None, NO_DATE),
         )
         why = next((why for is_so, why in reasons if is_so), None)
-        if why is not None or change is None:
-            mined.left_out[why or NO_PARENT] += 1
-        else:
+        if why is not None:
+            mined.left_out[why] += 1
+        elif change is not None:
             report = BugReport(info.id[:12], summary, description, opened)
             mined.reports.append(MinedReport(report, info.id, change.paths, WEAK))
     mined.reports.sort(key=lambda one: (commits.infos[one.fix_commit].committed_at, one.fix_commit))
