@@ -77,11 +77,11 @@ def test_what_is_untrue_is_seen(project: GitRepository) -> None:
     ]
     assert all(reasons.problem(told(project, reason), project.path) for reason in untrue)
     nameless = Reason("frame", "stack frame, line 7 in the report's version", lines=(7, 7))
-    shown = replace(told(project, nameless), report=replace(REPORT, description="at x/parser.go:7"))
+    shown = told(project, nameless)._replace(report=replace(REPORT, description="at x/parser.go:7"))
     assert reasons.problem(shown, project.path) == ""
-    elsewhere = replace(told(project, fix), hit=Hit(1, "src/a.py", 1.0, 1.0))
+    elsewhere = told(project, fix)._replace(hit=Hit(1, "src/a.py", 1.0, 1.0))
     assert reasons.problem(elsewhere, project.path) == "the commit did not touch the file"
-    later = replace(told(project, fix), version=project.made[0])
+    later = told(project, fix)._replace(version=project.made[0])
     assert reasons.problem(later, project.path) == "the commit is not before the version"
 
 

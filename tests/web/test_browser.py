@@ -13,7 +13,7 @@ import uvicorn
 
 from tests.conftest import GitRepository
 from tosloc.web.questions import Questions
-from tosloc.web.server import _settings, application, listening
+from tosloc.web.server import application, listening, settings
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")]
@@ -29,7 +29,7 @@ def address(repository: GitRepository, tmp_path: Path) -> Iterator[str]:
     repository.commit({"src/parser.py": CODE, "src/other.py": "header = 1\n", "src/x.py": "y = 1\n"}, "Begin")
     with listening(0) as place:
         questions = Questions(repository.path, store=tmp_path / "f.sqlite")
-        server = uvicorn.Server(_settings(application(questions, "s3-cret_")))
+        server = uvicorn.Server(settings(application(questions, "s3-cret_")))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [place]})
         thread.start()
         yield f"http://127.0.0.1:{place.getsockname()[1]}/s3-cret_/"

@@ -25,7 +25,7 @@ from tests import stuck
 from tests.conftest import GitRepository, git_environment
 from tosloc.cli import main
 from tosloc.web.questions import KEPT, Questions
-from tosloc.web.server import MOST_BYTES, _settings, application, listening
+from tosloc.web.server import MOST_BYTES, application, listening, settings
 
 HERE = "http://127.0.0.1:8765"
 OWN = {"Origin": HERE}
@@ -260,7 +260,7 @@ def port(questions: Questions, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]
     """Of a real server that waits for nobody."""
     monkeypatch.setattr("tosloc.web.server.PATIENCE", 0.5)
     with listening(0) as place:
-        server = uvicorn.Server(_settings(application(questions, SECRET)))
+        server = uvicorn.Server(settings(application(questions, SECRET)))
         thread = Thread(target=server.run, kwargs={"sockets": [place]})
         thread.start()
         while not server.started:

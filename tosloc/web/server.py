@@ -190,42 +190,30 @@ def listening(port: int) -> Iterator[socket.socket]:
             one.bind((HOST, port))
             one.listen(64)
         except OSError as error:
-            raise ToslocError(_about_port(port, error)) from error
+            why = {
+                errno.EADDRINUSE: "is in use; name another by --port, or 0 for any that is free",
+                errno.EACCES: "is not for everybody; name one from 1024 on by --port",
+            }.get(error.errno or 0, f"cannot be had: {error.strerror or error}")
+            raise ToslocError(f"port {port} of {HOST} {why}") from error
         yield one
-
-
-def _about_port(port: int, error: OSError) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return f"port {port} of {HOST} is in use; name another by --port, or 0 for any that is free"
-    if error.errno == errno.EACCES:
-        return f"port {port} of {HOST} is not for everybody; name one from 1024 on by --port"
-    return f"port {port} of {HOST} cannot be had: {error.strerror or error}"
 
 
 def serve(questions: Questions, place: socket.socket, commit: str, project: str, begun: Callable[[str], None]) -> None:
     """Answer at a socket until Ctrl-C or SIGTERM; ``begun`` gets the page's address. In the main thread."""
     secret = secrets.token_urlsafe(16)
-    server = uvicorn.Server(_settings(application(questions, secret, commit, project)))
-    with _ended_by_signals(server):
-        try:
-            questions.warm(commit)
-            begun(f"http://{HOST}:{place.getsockname()[1]}/{secret}/")
-            server.run(sockets=[place])
-        finally:
-            questions.session.close()
-
-
-@contextmanager
-def _ended_by_signals(server: uvicorn.Server) -> Iterator[None]:
-    """A signal is the way to end the server, and no interruption; uvicorn, once it has ended, raises it again."""
+    server = uvicorn.Server(settings(application(questions, secret, commit, project)))
 
     def end(number: int, frame: FrameType | None) -> None:
         server.should_exit = True
 
+    # a signal is the way to end the server, and no interruption; uvicorn, once it has ended, raises it again
     answers = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
+        questions.warm(commit)
+        begun(f"http://{HOST}:{place.getsockname()[1]}/{secret}/")
+        server.run(sockets=[place])
     finally:
+        questions.session.close()
         for number, answer in answers.items():
             signal.signal(number, answer)
 
@@ -247,7 +235,8 @@ class _Prompt(H11Protocol):
         super().on_response_complete()
 
 
-def _settings(app: ASGIApp) -> uvicorn.Config:
+def settings(app: ASGIApp) -> uvicorn.Config:
+    """How uvicorn serves it: as many connections as are let in, and none that waits for ever."""
     return uvicorn.Config(
         app,
         loop="asyncio",
