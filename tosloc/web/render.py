@@ -14,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 import tosloc
+from tosloc.answer import percent
 from tosloc.io import printable
 from tosloc.web.view import View
 
@@ -135,12 +136,3 @@ def shown(text: str) -> str:
     'a\nb   c\\u202ed'
     """
     return "\n".join(printable(line.rstrip("\r").expandtabs(4)) for line in text.split("\n"))
-
-
-def percent(share: float) -> str:
-    """A share in percent; what is less than one of them is not called none.
-
-    >>> percent(0.714), percent(0.004), percent(0.0)
-    ('71%', '<1%', '0%')
-    """
-    return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
