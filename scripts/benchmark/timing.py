@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,17 +106,11 @@ def peak_memory(arguments: Sequence[str]) -> float:
 
 def family(root: int) -> list[int]:
     """A process and all that come from it."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            except (OSError, ValueError, IndexError):
-                continue
-            children.setdefault(parent, []).append(int(entry.name))
     found = [root]
-    for one in found:
-        found += children.get(one, [])
+    for one in found:  # which grows
+        for tasks in Path(f"/proc/{one}/task").glob("*/children"):
+            with suppress(OSError):  # it has ended
+                found += map(int, tasks.read_text().split())
     return found
 
 

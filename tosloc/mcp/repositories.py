@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from tosloc.answer import Answer
 
 
+_MAY_ASK: Final = "where this server may look; give the folder to the client, or start the server with --root"
+
+
 def repository_in(roots: Sequence[Path], named: str | None = None) -> Path:
     """The repository that a client names by a path in it, else the only one that the roots are in; links resolved.
 
@@ -25,53 +29,35 @@ def repository_in(roots: Sequence[Path], named: str | None = None) -> Path:
     directory there, and where the roots are in several repositories, or in none.
     """
     roots = [root.resolve() for root in roots]
-    if named is not None:
-        return _inside(roots, discovery.containing(_named(roots, named)))
-    found = {place for root in roots if (place := _around(root)) is not None}
+    listed = ", ".join(map(str, roots))
+    found: set[Path] = set()
+    for root in roots:
+        if named is None:
+            with suppress(RepositoryError):
+                found.add(discovery.containing(root).resolve())
+        # what does not exist; a loop of links, no such user; a NUL byte
+        elif not found:
+            with suppress(OSError, RuntimeError, ValueError):
+                place = (root / Path(named).expanduser()).resolve(strict=True)
+                if _is_under(roots, place):
+                    found.add(discovery.containing(place if place.is_dir() else place.parent))
+    if named is not None and not found:  # in the same words for what is outside and for what does not exist
+        raise RepositoryError(f"{named}: not a folder in {listed}, {_MAY_ASK}")
     if not found:
-        raise RepositoryError(f"no git repository at {_listed(roots)}; name one in `repository`")
+        raise RepositoryError(f"no git repository at {listed}; name one in `repository`")
     inside = [place for place in sorted(found) if _is_under(roots, place)]
     if len(inside) > 1:
-        raise RepositoryError(f"there are several repositories; name one in `repository`: {_listed(inside)}")
-    return _inside(roots, inside[0] if inside else min(found))
-
-
-def _named(roots: Sequence[Path], named: str) -> Path:
-    """What a path of the client names. The sentence is the same for what is outside and for what does not exist."""
-    for root in roots:
-        try:
-            place = (root / Path(named).expanduser()).resolve(strict=True)
-        except (OSError, RuntimeError, ValueError):  # none there; a loop of links, no such user; a NUL byte
-            continue
-        if _is_under(roots, place):
-            return place if place.is_dir() else place.parent
-    raise RepositoryError(f"{named}: not a folder in {_listed(roots)}, {_MAY_ASK}")
-
-
-def _around(root: Path) -> Path | None:
-    try:
-        return discovery.containing(root).resolve()
-    except RepositoryError:
-        return None
-
-
-def _inside(roots: Sequence[Path], place: Path) -> Path:
-    """The repository, which with all that git reads of it has to lie under the roots."""
-    if not _is_under(roots, place):
-        raise RepositoryError(f"the repository {place} lies outside {_listed(roots)}, {_MAY_ASK}")
-    discovery.check_roots(place, roots)
-    return place
+        raise RepositoryError(
+            f"there are several repositories; name one in `repository`: {', '.join(map(str, inside))}"
+        )
+    if not inside:
+        raise RepositoryError(f"the repository {min(found)} lies outside {listed}, {_MAY_ASK}")
+    discovery.check_roots(inside[0], roots)
+    return inside[0]
 
 
 def _is_under(roots: Sequence[Path], place: Path) -> bool:
     return any(place.is_relative_to(root) for root in roots)
-
-
-def _listed(places: Sequence[Path]) -> str:
-    return ", ".join(map(str, places))
-
-
-_MAY_ASK: Final = "where this server may look; give the folder to the client, or start the server with --root"
 
 
 def answer(
