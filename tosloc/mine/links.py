@@ -118,6 +118,13 @@ class Mined:
     tracker: str = ""
     """"" where commit messages stood in for reports."""
 
+    def leaves_out(self, *reasons: tuple[bool, str]) -> bool:
+        """Whether one of the reasons holds; the first that does is counted."""
+        why = next((why for is_so, why in reasons if is_so), None)
+        if why is not None:
+            self.left_out[why] += 1
+        return why is not None
+
     @property
     def kinds(self) -> dict[str, int]:
         """Kind of link -> reports linked so, surest first."""
@@ -183,20 +190,17 @@ def mine(
     if not exports.issues:
         raise ReportError("the exports hold pull requests or events, and no issue; export issues, too")
     mined = Mined(read=len(exports.issues), tracker=exports.tracker)
-    issues: dict[str, Issue] = {}
-    for number, issue in exports.issues.items():
-        issues[number] = issue
-        for is_so, why in (
+    issues = {
+        number: issue
+        for number, issue in exports.issues.items()
+        if not mined.leaves_out(
             (issue.is_pull, PULLS),
             (issue.is_open, OPEN),
             (issue.not_planned, NOT_PLANNED),
             (not all_labels and is_no_bug(issue.labels), NO_BUG),
             (not issue.report.summary or is_unfilled(issue.report), EMPTY),
-        ):
-            if is_so:
-                mined.left_out[why] += 1
-                del issues[number]
-                break
+        )
+    }
     commits = Commits(repository, tip, progress)
     links = _links(commits, exports, issues, patterns, exports.projects | set(projects))
     changes = commits.source_changes(commit for some in links.values() for _, commit in some if commit in commits.infos)
