@@ -244,9 +244,11 @@ def test_questions_wait_for_each_other_and_none_blocks_the_others_for_ever(
     assert "src/parser.py" in answer(client, KEPT)
     client.post("/questions", data={"text": "dies"}, headers=OWN)
     assert "a process died of this" in answer(client, KEPT + 1)
+    client.post("/questions", data={"text": "a mistake"}, headers=OWN)
+    assert "an error of the program; its terminal says more" in answer(client, KEPT + 2)
     begun.unlink()
-    client.post("/questions", data={"text": "asleep"}, headers=OWN)  # the oldest is forgotten
-    assert (client.get("/questions/2").status_code, client.get("/questions/3").status_code) == (404, 200)
+    client.post("/questions", data={"text": "asleep"}, headers=OWN)  # the oldest are forgotten
+    assert (client.get("/questions/3").status_code, client.get("/questions/4").status_code) == (404, 200)
     while not begun.exists():
         time.sleep(0.02)
     before = time.monotonic()
