@@ -37,7 +37,7 @@ import re
 import subprocess
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
@@ -324,24 +324,18 @@ class Plan:
             left -= sum(template.lines for template in parts[-1])
         said = [one for each in own for one in each]
         name, types = pascal(words), [type_ for _, type_ in imported] + JDK
-        body = "".join(_filled(part, own, said, [name, *types], draws) for part in parts)
+        names = list(map(camel, own))
+        values = {"v": names, "m": [*names[1:], names[0]], "T": [name, *types], "w": said}
+        body = "".join(_filled(part, values, draws) for part in parts)
         imports = "".join(f"import {package}.{type_};\n" for package, type_ in imported)
         above = f" extends {imported[0][1]}" if draws.random() < 0.3 else ""
         head = f"package {self.folders[number].package};\n\nimport java.util.*;\n{imports}\n/**\n * "
         return f"{head}{' '.join(said[:9])}.\n */\npublic class {name}{above} {{\n{body}}}\n"
 
 
-def _filled(
-    part: Sequence[Template],
-    own: Sequence[Words],
-    said: Sequence[str],
-    types: Sequence[str],
-    draws: np.random.Generator,
-) -> str:
+def _filled(part: Sequence[Template], values: Mapping[str, Sequence[str]], draws: np.random.Generator) -> str:
     """Templates with something in their slots; a method has words of its own, and repeats them."""
-    names = list(map(camel, own))
-    values = {"v": names, "m": [*names[1:], names[0]], "T": types, "w": said}
-    first = int(draws.random() * len(own))
+    first = int(draws.random() * len(values["v"]))
     kinds = "".join(template.kinds for template in part)
     slots = []
     for kind, share in zip(kinds, (draws.random(len(kinds)) ** 2).tolist(), strict=True):
