@@ -21,7 +21,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
@@ -38,26 +37,11 @@ from tosloc.reports.labelled import load_dataset
 
 WORDS = (3, 10)
 """Rarest words that are searched for."""
+SEARCHES = [name for words in WORDS for name in (f"files of\n{words} words", "characters", "file in it")]
+HEADS = ("report", "text", "structured", "file", "first", "function", *SEARCHES)
+"""Characters of the text and of the structured content; whether a fixed file is in the answer, is the first, and a
+changed function of it is there; of each search files, characters of their list, whether a fixed file is among them."""
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{3,}")
-
-
-@dataclass(frozen=True)
-class Row:
-    """One report, asked in both ways."""
-
-    report: str
-    text: int
-    """Characters of the text answer."""
-    structured: int
-    """Characters of the structured content, which some clients give their model in its place."""
-    file: bool
-    """Whether a fixed file is in the answer."""
-    first: bool
-    """Whether it is the first."""
-    function: bool
-    """Whether a changed function of a fixed file is in it."""
-    searches: tuple[tuple[int, int, bool], ...]
-    """Of each number of rarest words: files that hold one, characters of their list, whether a fixed file is there."""
 
 
 def holders(git: Path, case: Case) -> list[set[str]]:
@@ -94,15 +78,9 @@ def reports_of(git: Path, reports: Path, number: int) -> Iterator[tuple[Case, di
         yield case, names
 
 
-def numbers(row: Row) -> list[int]:
-    """All but the name of a row."""
-    searched = [int(value) for search in row.searches for value in search]
-    return [row.text, row.structured, row.file, row.first, row.function, *searched]
-
-
-async def rows_of(git: Path, reports: Path, number: int, characters: int) -> list[Row]:
-    """A row for each of the latest reports of a project."""
-    rows = []
+async def rows_of(git: Path, reports: Path, number: int, characters: int) -> dict[str, list[int]]:
+    """Numbers of each of the latest reports of a project, as ``HEADS`` has them."""
+    rows = {}
     async with Client(server(Settings((git,), characters=characters))) as client:
         for case, changed in reports_of(git, reports, number):
             text = f"{case.report.summary}\n\n{case.report.description}"
@@ -114,17 +92,16 @@ async def rows_of(git: Path, reports: Path, number: int, characters: int) -> lis
             lines = [(line, path) for line in block.text.splitlines() for path in case.fixed if f". {path} (" in line]
             held = holders(git, case)
             lists = [set().union(*held[:number]) for number in WORDS]
-            rows.append(
-                Row(
-                    case.report.id,
-                    len(block.text),
-                    len(json.dumps(result.structured_content)),
-                    bool(lines),
-                    any(line.startswith("1. ") for line, _ in lines),
-                    any(f" {name}:" in line for line, path in lines for name in changed.get(path, ())),
-                    tuple((len(one), len("\n".join(one)), not one.isdisjoint(case.fixed)) for one in lists),
-                )
-            )
+            found = [
+                len(block.text),
+                len(json.dumps(result.structured_content)),
+                bool(lines),
+                any(line.startswith("1. ") for line, _ in lines),
+                any(f" {name}:" in line for line, path in lines for name in changed.get(path, ())),
+            ]
+            for one in lists:
+                found += [len(one), len("\n".join(one)), not one.isdisjoint(case.fixed)]
+            rows[case.report.id] = list(map(int, found))
     return rows
 
 
@@ -163,23 +140,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--reports", type=int, default=10, help="latest reports of a project")
     parser.add_argument("--characters", type=int, default=1200, help="budget of an answer")
     given = parser.parse_args(arguments)
-    rows: list[Row] = []
+    rows: dict[str, list[int]] = {}
     for project in given.projects:
         git, _, reports = project.partition("=")
         if not reports:
             anyio.run(warm, Path(git).resolve())
             continue
-        rows += anyio.run(rows_of, Path(git).resolve(), Path(reports), given.reports, given.characters)
+        rows |= anyio.run(rows_of, Path(git).resolve(), Path(reports), given.reports, given.characters)
     if not rows:
         return 0
-    searches = [name for words in WORDS for name in (f"files of\n{words} words", "characters", "file in it")]
-    heads = ("report", "text", "structured", "file", "first", "function", *searches)
-    cells = [[row.report, *(str(int(value)) for value in numbers(row))] for row in rows]
-    print_table(Table(heads, cells, f"{len(rows)} reports"))
-    sums = [sum(column) for column in zip(*map(numbers, rows), strict=True)]
-    middle = [statistics.median(column) for column in zip(*map(numbers, rows), strict=True)]
-    print("sums  ", *sums)
-    print("medians", *middle)
+    columns = list(zip(*rows.values(), strict=True))
+    table = rows | {"sum": list(map(sum, columns)), "median": list(map(statistics.median, columns))}
+    cells = [[name, *(f"{value:g}" for value in row)] for name, row in table.items()]
+    print_table(Table(HEADS, cells, f"{len(rows)} reports"))
     return 0
 
 

@@ -9,60 +9,37 @@ accepted one. A part that looks so is measured once more before it is believed, 
 ``--quick --accept`` writes the file anew, medians of several runs.
 
 stage one / bm25s, stage one (paper) / bm25s
-    Mean over 20 reports of the median processor time (no side reads a file or has a second thread, and what else runs
-    on the machine counts less) to rank all files of the version for one report; facts, history and indexes are in
-    memory. Ours starts from the report's text and ends with a ``Ranking`` of every path: splitting into terms,
-    all features, fusion, the learned ranker if the weights bring one, sorting. The reference is ``retrieve`` of bm25s
-    with k = number of files in one thread, over the same files' terms (code, comments, strings) and the same report's
-    distinct terms, already split. Ours also knows the history; bm25s does not.
-    The reports come from the repository itself: message of a bug-fixing commit, then words drawn from a file that it
-    touched, until there are about 80 distinct terms. All are asked now, when every commit of the version is known.
+    Mean over 20 reports of the median processor time to rank all files of the version for one report; facts, history
+    and indexes are in memory. Ours starts from the report's text and ends with a ``Ranking`` of every path. The
+    reference is ``retrieve`` of bm25s with k = number of files in one thread, over the same files' terms and the same
+    report's distinct terms, already split; ours also knows the history. The reports come from the repository itself:
+    message of a bug-fixing commit, then words drawn from a file that it touched, until there are about 80 terms.
 first index / tree-sitter
-    Processor time of ``build`` into a fresh store, in one process, against parsing the texts of the same files by
-    tree-sitter and nothing else: a thousand files whose languages have a grammar. Git, which reads the files for
-    both, is in neither.
+    ``build`` into a fresh store, in one process, against parsing the texts of the same thousand files by tree-sitter
+    and nothing else. Git, which reads the files for both, is in neither.
 second localize, shell / numpy
-    Processor time of ``python -m tosloc localize`` for a report, of the process and all that it starts, when the
-    version is kept ready and the functions of its first files are known, against the start of Python with ``import
-    numpy`` and ``git rev-parse HEAD``: what no program that answers from arrays can do without.
+    ``python -m tosloc localize`` when the version is kept ready and the functions of its first files are known, against
+    the start of Python with ``import numpy`` and ``git rev-parse HEAD``: what nothing that answers can do without.
 question in one process / bm25s
-    Mean over the reports of the median processor time, git's included, of ``Localizer.localize`` of a repository that
-    ``Localizer.open`` has opened: finding the commit, ranking, reasons and functions of ten files; against bm25s as
-    above.
+    ``Localizer.localize`` of an open repository, git included: commit, ranking, reasons, functions of ten files.
 throughput: rankings / bm25s, throughput: answers / bm25s
-    Processor time a report, git's included, of 200 reports made as above: to rank all files for each, as ``stage one``
-    does, and for all their answers from one call of ``Localizer.localize_many``, the functions of the first files
-    known; against one call of ``retrieve`` for all of them.
-one commit more / version
-    Processor time to make the version ready, facts known, from that of its parent and what is new, against from facts
-    and commits alone. Both write it to disk.
+    A report of 200: to rank all files for each, and for all their answers from one call of ``Localizer.localize_many``;
+    against one call of ``retrieve`` for all of them.
+one commit more / first version
+    The version made ready where its parent's is, against the parent's from nothing. Both write it to disk.
 growth A -> B files
-    Processor time of one ranking among B files of the version against B / A times that among A of them.
+    One ranking among B files of the version against B / A times that among A of them.
 memory: localize, memory: evaluate test
     Largest resident memory of a fresh process and its children, against 1 GiB and 4 GiB.
-evaluate TREC files / ir-measures, evaluate JSON lines / ir-measures
-    Processor time from files to means of six measures, each side in a process of its own, imports left out, of a run of
-    --rankings reports that rank --files files each. The reference reads TREC's form of the same run in both rows.
-memory: evaluate TREC files, memory: evaluate JSON lines
-    Largest resident memory of ours, against 1 GiB.
-
-``--only evaluation`` measures the last four rows, for which no repository is needed.
-
-With ``--encoder FOLDER``, on the processor and in one thread:
-
-two stages / stage one + one text
-    Processor time of one ranking by both stages, the files' vectors known, against one by stage one and one pass of the
-    report's tokens through the encoder: what reading again costs beside the encoder that it cannot do without. The
-    reports are the first five.
-encoding / encoder alone
-    Chunks a second from blobs to kept vectors (reading, cutting, encoding, writing), against those of the encoder on
-    the same batches, ready made. Here more is better.
-
-With ``--checkpoint FOLDER``, one whose second stage is of term vectors:
-
-two stages, terms / stage one
-    Processor time of one ranking by both stages of the checkpoint, the terms of the first files known, against one by
-    its stage one. This reader needs no encoder.
+evaluate TREC files / ir-measures, evaluate JSON lines / ir-measures, and memory of both
+    From files to means of six measures, each side in a process of its own, imports left out, of a run of --rankings
+    reports that rank --files files each; the reference reads TREC's form in both rows. Memory against 1 GiB.
+two stages / stage one + one text; encoding / encoder alone (``--encoder FOLDER``)
+    One ranking by both stages, the files' vectors known, against one by stage one and one pass of the report's tokens
+    through the encoder. Chunks a second from blobs to kept vectors, against those of the encoder on the same batches,
+    ready made: here more is better. In one thread.
+two stages, terms / stage one (``--checkpoint FOLDER``)
+    One ranking by both stages of the checkpoint, the terms of the first files known, against one by its stage one.
 """
 
 from __future__ import annotations
@@ -76,14 +53,15 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import synthetic
-from benchmark import accepted, evaluation, indexing, questions, stage_two, throughput
+from benchmark import accepted, evaluation, parts, stage_two
 from benchmark.accepted import Measured
 from benchmark.timing import GIB, Row, say
 from benchmark.version import SEED, Bench
 
+from tosloc.cli.guard import guarded
 from tosloc.cli.printing import Table, print_table
 from tosloc.config import load_config
 from tosloc.errors import ToslocError
@@ -98,27 +76,15 @@ ACCEPTED_RUNS = 5
 """Runs whose medians are accepted."""
 RANKINGS, FILES = 628, 10_000
 TARGETS = {"evaluate": 1, "stage one /": 15, "stage one (": 3, "first": 2.5, "add": 0.005, "growth": 1, "memory": 1}
-TARGETS |= {"second": 10, "question": 60, "one commit": 0.3}
-TARGETS |= {"throughput": 4}
-TARGETS |= {"two stages": 1.5, "encoding": 0.9}
-
-
-def target_of(row: Row) -> float | None:
-    """What the ratio should be at most."""
-    return next((bound for start, bound in TARGETS.items() if row.name.startswith(start)), None)
+TARGETS |= {"second": 10, "question": 60, "one commit": 0.3, "throughput": 4, "two stages": 1.5, "encoding": 0.9}
 
 
 def cells_of(row: Row, target: float | None) -> list[str]:
     """A row for people."""
-    amounts = [amount_of(row.name, x) for x in (row.value, row.reference)]
+    amounts = [f"{x / GIB:.3f} GiB" if row.name.startswith("memory") else amount(x) for x in (row.value, row.reference)]
+    if row.name.startswith("encoding"):
+        amounts = [f"{x:.3g}/s" for x in (row.value, row.reference)]
     return [row.name, *amounts, f"{row.ratio:.3g}", "" if target is None else f"{target:g}"]
-
-
-def amount_of(name: str, value: float) -> str:
-    """What a row measures, with its unit."""
-    if name.startswith("memory"):
-        return f"{value / GIB:.3f} GiB"
-    return f"{value:.3g}/s" if name.startswith("encoding") else amount(value)
 
 
 def amount(value: float) -> str:
@@ -130,16 +96,9 @@ def amount(value: float) -> str:
     return f"{value * 1000:.3g} ms" if value < 1 else f"{value:.3g} s"
 
 
-class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one sentence."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"bench: {message}\n")
-
-
 def parser() -> argparse.ArgumentParser:
     """What the script takes."""
-    made = Parser(description="Measure TosLoc on a repository, as ratios within one run.")
+    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--repo", type=Path, help="git repository; all parts but evaluation need it")
     made.add_argument("--commit", default="HEAD", help="version to search")
     made.add_argument("--reports", type=Path, help="labelled reports, for the memory of evaluating them")
@@ -170,31 +129,31 @@ def measure(arguments: argparse.Namespace, only: Sequence[str] | None = None) ->
         raise ToslocError(f"name a git repository with --repo; only the part {EVALUATION} needs none")
     with ExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tosloc-bench-")))
-        parts: dict[str, Callable[[], list[Row]]] = {
+        measures: dict[str, Callable[[], list[Row]]] = {
             EVALUATION: lambda: evaluation.evaluation(work, arguments.rankings, arguments.files)
         }
         if wanted != [EVALUATION]:
             repo = stack.enter_context(Repository(arguments.repo))
             bench = Bench(repo, arguments.commit, config, arguments.store, work)
             stack.callback(bench.project.close)
-            parts |= {
-                "first index": partial(indexing.first_index, bench),
-                "stage one": partial(questions.stage_one, bench),
-                "questions": partial(questions.questions, bench),
-                "throughput": partial(throughput.throughput, bench),
-                "growth": partial(questions.growth, bench),
-                "memory": partial(questions.memory, bench, arguments.reports, arguments.config),
+            measures |= {
+                "first index": partial(parts.first_index, bench),
+                "stage one": partial(parts.stage_one, bench),
+                "questions": partial(parts.questions, bench),
+                "throughput": partial(parts.throughput, bench),
+                "growth": partial(parts.growth, bench),
+                "memory": partial(parts.memory, bench, arguments.reports, arguments.config),
                 "stage two": partial(stage_two.stage_two, bench, arguments.encoder, arguments.checkpoint),
             }
-        return {part: parts[part]() for part in wanted}
+        return {part: measures[part]() for part in wanted}
 
 
 def quick(arguments: argparse.Namespace) -> int:
     """Measure on a synthetic repository and compare with what is accepted, or accept it: 1 if something got worse."""
     if arguments.repo is not None:
         raise ToslocError("--quick: makes a repository itself; leave --repo out")
-    parts = [part for part in PARTS if part not in NOT_QUICK and (not arguments.only or part in arguments.only)]
-    if not parts:
+    quick_ones = [part for part in PARTS if part not in NOT_QUICK and (not arguments.only or part in arguments.only)]
+    if not quick_ones:
         raise ToslocError(f"--quick: measures none of {', '.join(NOT_QUICK)}; name another part with --only")
     known = {} if arguments.accept else accepted.read_accepted(arguments.accepted)
     with tempfile.TemporaryDirectory(prefix="tosloc-bench-") as folder:
@@ -202,9 +161,9 @@ def quick(arguments: argparse.Namespace) -> int:
         say(f"making a repository of {QUICK_FILES:,} files")
         synthetic.write_repository(arguments.repo, synthetic.Plan(QUICK_FILES, SEED), QUICK_COMMITS, silent)
         arguments.rankings = min(arguments.rankings, QUICK_RANKINGS)
-        measured = measure(arguments, parts)
+        measured = measure(arguments, quick_ones)
         if arguments.accept:
-            runs = [measured, *(measure(arguments, parts) for _ in range(ACCEPTED_RUNS - 1))]
+            runs = [measured, *(measure(arguments, quick_ones) for _ in range(ACCEPTED_RUNS - 1))]
             accepted.write_accepted(arguments.accepted, runs)
             known = accepted.read_accepted(arguments.accepted)
         for part in [part for part, rows in measured.items() if accepted.worse(rows, known)]:
@@ -227,27 +186,21 @@ def show(measured: Measured, as_json: bool, known: Mapping[str, float] | None = 
         print(json.dumps(records, indent=2))
     else:
         heads = ["", "value", "reference", "ratio", "target" if known is None else "accepted"]
-        cells = [cells_of(row, target_of(row) if known is None else known.get(row.name)) for row in rows]
+        bounds = {row.name: bound for row in rows for name, bound in TARGETS.items() if row.name.startswith(name)}
+        cells = [cells_of(row, (bounds if known is None else known).get(row.name)) for row in rows]
         print_table(Table(heads, cells))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0; 1 when a ratio got worse by half; 2 for input that is at fault."""
+    """0; 1 when a ratio got worse by half."""
     arguments = parser().parse_args(argv)
-    try:
-        if arguments.quick:
-            return quick(arguments)
-        if arguments.accept:
-            raise ToslocError("--accept: goes with --quick")
-        show(measure(arguments), arguments.json)
-    except (ToslocError, OSError) as error:
-        print("bench: " + " ".join(str(error).split()), file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("bench: interrupted", file=sys.stderr)
-        return 130
+    if arguments.quick:
+        return quick(arguments)
+    if arguments.accept:
+        raise ToslocError("--accept: goes with --quick")
+    show(measure(arguments), arguments.json)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(guarded(main))

@@ -68,10 +68,9 @@ def _weight(package: Distribution) -> Weight:
 
 def table(found: Sequence[Weight]) -> str:
     """A line a package, and one for all."""
-    total = Weight("all", "", sum(one.whole for one in found), sum(one.bare for one in found))
-    lines = [f"{one.name:<24}{one.version:<12}{one.whole:8.1f}{one.bare:14.1f}" for one in found]
-    last = f"all: {total.whole:.1f} MB, {total.bare:.1f} MB without byte code"
-    return "\n".join([f"{'package':<24}{'version':<12}{'MB':>8}{'no byte code':>14}", *lines, last])
+    lines = [f"{one.name:<24}{one.version:<12}{one.whole:8.1f} MB{one.bare:8.1f} without byte code" for one in found]
+    whole, bare = sum(one.whole for one in found), sum(one.bare for one in found)
+    return "\n".join([*lines, f"all: {whole:.1f} MB, {bare:.1f} MB without byte code"])
 
 
 def too_heavy(found: Sequence[Weight]) -> str:

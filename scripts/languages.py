@@ -13,11 +13,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from tosloc.cli.guard import guarded
 from tosloc.cli.printing import Table, markdown
 from tosloc.code.facts import outline_of
 from tosloc.code.functions import functions_of
 from tosloc.code.languages import SOURCE_SUFFIXES, has_grammar, language_named, language_of
-from tosloc.errors import ToslocError
 from tosloc.git.repository import Repository, decode
 
 
@@ -69,16 +69,12 @@ def count(repositories: Iterable[Path], sample: int) -> dict[str, Counted]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0, or 2 with a sentence; the table on standard output."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("repositories", nargs="+", type=Path, metavar="GIT")
     parser.add_argument("--sample", type=int, default=30, help="files of a language of a repository that are parsed")
     options = parser.parse_args(argv)
-    try:
-        found = count(options.repositories, options.sample)
-    except ToslocError as error:
-        print(error, file=sys.stderr)
-        return 2
+    found = count(options.repositories, options.sample)
     order = sorted(found, key=lambda language: (not has_grammar(language), -found[language].files))
     header = ["language", "suffixes", "grammar", "repositories", "files", "parsed", "functions a file"]
     print(markdown(Table(header, [found[language].cells(language) for language in order])), end="")
@@ -86,4 +82,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(guarded(main))

@@ -20,9 +20,9 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.code.text import compounds, identifier_compounds, terms
@@ -38,8 +38,7 @@ _COMMIT = re.compile(
 _WORDS = re.compile(r"words ([^ ,]+(?:, [^ ,]+)*)(?: in (.+?))?(?:; also (.*))?")
 
 
-@dataclass(frozen=True)
-class Told:
+class Told(NamedTuple):
     """A reason of an answer, with what is needed to check it."""
 
     project: str
@@ -47,10 +46,6 @@ class Told:
     version: str
     hit: Hit
     reason: Reason
-
-    def line(self) -> str:
-        """For a reader."""
-        return f"{self.project} {self.report.id} {self.hit.path}\n    {self.reason.kind}: {self.reason.text}"
 
 
 def answered(git: Path, reports: Path, number: int, store: Path | None) -> Iterator[Told]:
@@ -87,7 +82,11 @@ def problem(told: Told, git: Path) -> str:
         line = reason.lines is None or str(reason.lines[0]) in text
         return "" if line and all(part in text for part in missing) else "the report has no such frame"
     if reason.kind == "name" and reason.text.startswith("it defines "):
-        return _problem_of_definition(told, git)
+        name = reason.text.removeprefix("it defines ").split(", which")[0]
+        if name not in text:
+            return "the report does not write it"
+        source = _git(git, "cat-file", "blob", f"{told.version}:{told.hit.path}") or ""
+        return "" if identifier_compounds(name)[-1] in compounds(source) else f"{name} is not in the file"
     if reason.kind == "name":
         spelled = reason.text.removeprefix("the report names ").removeprefix("the report says ")
         spelled = spelled.split(", the file's name")[0].split(" (one of")[0]
@@ -95,14 +94,6 @@ def problem(told: Told, git: Path) -> str:
     if reason.kind == "words":
         return _problem_of_words(told, git)
     return ""
-
-
-def _problem_of_definition(told: Told, git: Path) -> str:
-    name = told.reason.text.removeprefix("it defines ").split(", which")[0]
-    if name not in f"{told.report.summary}\n{told.report.description}":
-        return "the report does not write it"
-    text = _git(git, "cat-file", "blob", f"{told.version}:{told.hit.path}") or ""
-    return "" if identifier_compounds(name)[-1] in compounds(text) else f"{name} is not in the file"
 
 
 def _problem_of_commit(told: Told, git: Path) -> str:
@@ -127,10 +118,7 @@ def _problem_of_commit(told: Told, git: Path) -> str:
 
 def _problem_of_words(told: Told, git: Path) -> str:
     found = _WORDS.fullmatch(told.reason.text)
-    source = subprocess.run(
-        ["git", "-C", git, "cat-file", "blob", f"{told.version}:{told.hit.path}"], capture_output=True, check=True
-    )
-    text = decode(source.stdout)
+    text = _git(git, "cat-file", "blob", f"{told.version}:{told.hit.path}") or ""
     report = set(terms(f"{told.report.summary} {told.report.description}"))
     inside = text
     if told.reason.lines is not None:
@@ -170,22 +158,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"{name}: {len(told)} reasons so far", file=sys.stderr)
     problems = Counter(what for one, git in told if (what := problem(one, git)))
     filler = [one for one, _ in told if is_filler(one)]
-    hits = {(one.project, one.report.id, one.hit.path) for one, _ in told}
-    pointed = {
-        (one.project, one.report.id, one.hit.path) for one, _ in told if one.reason.kind in ("frame", "name", "fix")
-    }
+    hits = {(one.project, one.report.id, one.hit.path): False for one, _ in told}
+    for one, _ in told:
+        hits[one.project, one.report.id, one.hit.path] |= one.reason.kind in ("frame", "name", "fix")
     record = {
-        "answers": len({(one.project, one.report.id) for one, _ in told}),
+        "answers": len({name[:2] for name in hits}),
         "hits": len(hits),
         "reasons": len(told),
         "by kind": Counter(one.reason.kind for one, _ in told),
         "filler": round(len(filler) / len(told), 4),
         "untrue": problems,
-        "hits with a frame, a name or a fix": round(len(pointed) / len(hits), 4),
+        "hits with a frame, a name or a fix": round(sum(hits.values()) / len(hits), 4),
     }
     print(json.dumps(record, indent=1))
     sample = random.Random(options.seed).sample([one for one, _ in told], min(options.sample, len(told)))
-    print("\n".join(one.line() for one in sample))
+    for one in sample:
+        print(f"{one.project} {one.report.id} {one.hit.path}\n    {one.reason.kind}: {one.reason.text}")
     return 0
 
 

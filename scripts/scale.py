@@ -28,12 +28,13 @@ import argparse
 import json
 import os
 import random
+import resource
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -56,14 +57,11 @@ def work(part: str, path: Path, store: Path) -> None:
         ask(path, store, REPORTS if part == "questions" else 1)
         return
     with Repository(path) as repo:
-        indexed = IndexedRepository(repo, store, jobs=1)
-        try:
+        with closing(IndexedRepository(repo, store, jobs=1)) as indexed:
             if part == "facts":
                 indexed.index([indexed.sources("HEAD~1")])
             else:
                 indexed.prepared("HEAD~1" if part == "version" else "HEAD")
-        finally:
-            indexed.close()
 
 
 def ask(path: Path, store: Path, number: int) -> None:
@@ -80,72 +78,43 @@ def ask(path: Path, store: Path, number: int) -> None:
             localizer.localize(" ".join(said[:6]) + "\n\n" + " ".join(said[6:WORDS]))
 
 
-class Memory(threading.Thread):
-    """Peak memory in bytes of a process and all that it starts: ``own``, and ``whole`` with pages of files."""
-
-    def __init__(self, process: int) -> None:
-        super().__init__(daemon=True)
-        self.own = self.whole = 0
-        self._process, self._ended = process, threading.Event()
-
-    def run(self) -> None:
-        """Look until ``end``."""
-        while not self._ended.wait(PAUSE):
-            own = whole = 0
-            for process in _tree(self._process):
-                try:
-                    status = Path(f"/proc/{process}/status").read_text()
-                except OSError:
-                    continue  # it has ended
-                sizes = {line.split(":")[0]: line.split() for line in status.splitlines() if line.startswith("Rss")}
-                kilobytes = {name: int(fields[1]) for name, fields in sizes.items()}
-                own += kilobytes.get("RssAnon", 0) << 10
-                whole += sum(kilobytes.values()) << 10
-            self.own, self.whole = max(self.own, own), max(self.whole, whole)
-
-    def end(self) -> None:
-        """Look no more."""
-        self._ended.set()
-        self.join()
-
-
-def _tree(process: int) -> list[int]:
-    found, waiting = [], [process]
+def _memory(root: int) -> tuple[int, int]:
+    """Bytes of a process and all that it has started: what only memory can hold, and with pages of files."""
+    own, whole, waiting = 0, 0, [root]
     while waiting:
-        found.append(waiting.pop())
-        for tasks in Path(f"/proc/{found[-1]}/task").glob("*/children"):
-            try:
+        place = Path(f"/proc/{waiting.pop()}")
+        with suppress(OSError):  # it has ended
+            for tasks in place.glob("task/*/children"):
                 waiting += map(int, tasks.read_text().split())
-            except OSError:
-                continue
-    return found
+            fields = [line.split() for line in (place / "status").read_text().splitlines() if line.startswith("Rss")]
+            own += sum(int(field[1]) << 10 for field in fields if field[0] == "RssAnon:")
+            whole += sum(int(field[1]) << 10 for field in fields)
+    return own, whole
 
 
 def measured(part: str, path: Path, store: Path) -> dict[str, Any]:
     """Seconds and bytes of one part, in a process of its own. Raises ToslocError when it fails."""
     command = [sys.executable, "-m", "scripts.scale", "--only", part, "--work", str(store.parent), str(path)]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    begun = time.monotonic()
-    process = subprocess.Popen(command, env=environment)
-    memory = Memory(process.pid)
-    memory.start()
-    try:
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    except BaseException:
-        process.kill()
-        process.wait()
-        raise
-    finally:
-        memory.end()
+    begun, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    own = whole = 0
+    with subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"}) as process:
+        try:
+            while process.poll() is None:
+                now = _memory(process.pid)
+                own, whole = max(own, now[0]), max(whole, now[1])
+                time.sleep(PAUSE)
+        except BaseException:
+            process.kill()
+            raise
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
     if process.returncode:
         raise ToslocError(f"{path}: '{part}' failed; its words stand above")
     return {
         "part": part,
-        "processor_s": used.ru_utime + used.ru_stime,
+        "processor_s": used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime,
         "wall_s": time.monotonic() - begun,
-        "own_bytes": memory.own,
-        "whole_bytes": memory.whole,
+        "own_bytes": own,
+        "whole_bytes": whole,
     }
 
 

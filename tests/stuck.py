@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from tosloc.mcp.repositories import answer
 from tosloc.records import Progress
-from tosloc.web.session import page_of
+from tosloc.web.questions import page_of
 
 BEGUN: Final = "TOSLOC_TEST_BEGUN"
 """Environment variable: the file that is made when a question begins that does not end."""
@@ -38,24 +38,24 @@ def workers() -> list[SpawnProcess]:
     return [process for process in active_children() if isinstance(process, SpawnProcess)]
 
 
-def agents_answer(*question: Any) -> Any:
-    """An answer; for some reports what may become of one."""
-    report, progress = question[3], question[-1]
+def fail(report: str) -> None:
+    """For some reports what may become of an answer."""
     if report in ("seized", "asleep"):
         hold(report)
     if report == "dies":
         os._exit(9)
     if report == "a mistake":
         raise KeyError("/secret/path")
-    progress("facts", 3, 7)
+
+
+def agents_answer(*question: Any) -> Any:
+    """An answer, or what may become of one."""
+    fail(question[3])
+    question[-1]("facts", 3, 7)
     return answer(*question)
 
 
 def page_answer(*question: Any) -> Any:
     """The same for the page."""
-    report = question[1].summary
-    if report in ("seized", "asleep"):
-        hold(report)
-    if report == "dies":
-        os._exit(9)
+    fail(question[1].summary)
     return page_of(*question)

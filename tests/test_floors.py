@@ -16,7 +16,7 @@ FLOORS: list[set[str]] = [
     {"reports", "cluster"},
     {"index", "evaluate"},
     {"rank", "rerank", "plots"},
-    {"checkpoint", "localization", "localizer", "function_runs"},
+    {"checkpoint", "localization", "localizer", "function_runs", "session"},
     {"experiment", "training"},
     {"mine", "web", "mcp", "lab"},
     {"cli"},

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmark.timing import GIB, Row, alone, say
 from benchmark.version import SEED
-from tosloc.errors import ToslocError
+from tosloc.errors import ToslocError, require
 from tosloc.evaluate import Judgement, Qrels, Run, write_judgements, write_run
 from tosloc.evaluate.trec import write_trec_qrels, write_trec_run
 from tosloc.records import Ranking
-
-if TYPE_CHECKING:
-    pass
-
 
 MEASURES = ("AP", "RR", "nDCG", "P@10", "R@10", "nDCG@10")
 OURS = """
@@ -41,19 +36,14 @@ import json, pathlib, sys, time
 start = time.process_time()
 values = means(sys.argv[1], sys.argv[2], sys.argv[3:])
 took = time.process_time() - start
-status = pathlib.Path("/proc/self/status")
-peak = status.read_text().partition("VmHWM:")[2].split()[0] if status.exists() else 0
+peak = pathlib.Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]
 print(json.dumps({"values": values, "seconds": took, "peak": 1024 * int(peak)}))
 """
 
 
 def evaluation(work: Path, rankings: int, files: int) -> list[Row]:
     """Evaluating a large run, against ir-measures."""
-    try:
-        import ir_measures  # noqa: F401  # only its own process uses it
-    except ImportError:
-        say("ir-measures is not installed: no rows of evaluation")
-        return []
+    require("a comparison with ir-measures", "dev", "ir_measures")
     say(f"writing {rankings:,} rankings of {files:,} files in both forms")
     write_large_run(work, rankings, files)
     trec, lines = (work / "run.trec", work / "qrels.trec"), (work / "run.jsonl.gz", work / "qrels.jsonl")
@@ -67,7 +57,7 @@ def evaluation(work: Path, rankings: int, files: int) -> list[Row]:
         if not np.allclose(ours["values"], reference["values"], rtol=0, atol=1e-9):
             raise ToslocError(f"{name}: the means {ours['values']} are not ir-measures' {reference['values']}")
     times = [Row(f"evaluate {name} / ir-measures", m["seconds"], reference["seconds"]) for name, m in measured.items()]
-    return times + [Row(f"memory: evaluate {name}", m["peak"], GIB) for name, m in measured.items() if m["peak"]]
+    return times + [Row(f"memory: evaluate {name}", m["peak"], GIB) for name, m in measured.items()]
 
 
 def write_large_run(work: Path, rankings: int, files: int) -> None:

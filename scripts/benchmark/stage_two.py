@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import tempfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from benchmark.timing import ROUNDS, Row, in_turns, say
+from benchmark.timing import ROUNDS, Row, in_turns, mean_in_turns, say
 from benchmark.version import Bench, warm
 from tosloc.errors import ToslocError
 from tosloc.localization import texts_of
@@ -29,16 +28,9 @@ ENCODED = 32
 
 def stage_two(bench: Bench, encoder: Path | None, checkpoint: Path | None) -> list[Row]:
     """Both stages, by each reader that is named."""
-    rows = []
-    if encoder is None:
-        say("no encoder is named with --encoder: no rows of it")
-    else:
-        rows += by_encoder(bench, encoder)
-    if checkpoint is None:
-        say("no checkpoint is named with --checkpoint: no row of term vectors")
-    else:
-        rows.append(by_terms(bench, checkpoint))
-    return rows
+    if encoder is None and checkpoint is None:
+        say("no rows of stage two: none is named by --encoder or --checkpoint")
+    return [*(by_encoder(bench, encoder) if encoder else []), *([by_terms(bench, checkpoint)] if checkpoint else [])]
 
 
 def by_terms(bench: Bench, checkpoint: Path) -> Row:
@@ -50,18 +42,10 @@ def by_terms(bench: Bench, checkpoint: Path) -> Row:
     say(f"ranking {len(bench.reports)} reports by both stages of {checkpoint}, {ROUNDS} times")
     for report in bench.reports:
         learned.localization(report, version)
-    times = np.array(
-        [
-            in_turns(
-                [
-                    lambda r=report: learned.localization(r, whole),  # type: ignore[misc]
-                    lambda r=report: learned.localization(r, version),  # type: ignore[misc]
-                ]
-            )
-            for report in bench.reports
-        ]
-    ).mean(axis=0)
-    return Row("two stages, terms / stage one", float(times[1]), float(times[0]))
+    one, both = mean_in_turns(
+        [partial(learned.localization, report, asked) for asked in (whole, version)] for report in bench.reports
+    )
+    return Row("two stages, terms / stage one", both, one)
 
 
 def by_encoder(bench: Bench, encoder: Path) -> list[Row]:
@@ -96,22 +80,16 @@ def both_stages(bench: Bench, reranker: EncoderReranker) -> Row:
     warm(both, version, reports)
     pieces = encoder.pieces([report_text(report) for report in reports], settings.report_tokens)
 
-    def reference(report: BugReport, one: list[Piece]) -> object:
-        return bench.default.localization(report, bench.whole), encoder.vectors(one)
+    def reference(report: BugReport, one: list[Piece]) -> None:
+        bench.default.localization(report, bench.whole)
+        encoder.vectors(one)
 
     say(f"ranking {len(reports)} reports by both stages, {ROUNDS} times")
-    times = np.array(
-        [
-            in_turns(
-                [
-                    lambda r=report, q=one: reference(r, q),  # type: ignore[misc]
-                    lambda r=report: both.localization(r, version),  # type: ignore[misc]
-                ]
-            )
-            for report, one in zip(reports, pieces, strict=True)
-        ]
-    ).mean(axis=0)
-    return Row("two stages / stage one + one text", float(times[1]), float(times[0]))
+    alone, two = mean_in_turns(
+        [partial(reference, report, one), partial(both.localization, report, version)]
+        for report, one in zip(reports, pieces, strict=True)
+    )
+    return Row("two stages / stage one + one text", two, alone)
 
 
 def encoding(bench: Bench, reranker: EncoderReranker) -> Row:
@@ -121,7 +99,7 @@ def encoding(bench: Bench, reranker: EncoderReranker) -> Row:
     from tosloc.rerank.encoder.encoders import ChunkReader, alike
 
     settings, texts, encoder = reranker.settings, texts_of(bench.repo), reranker.model.code
-    blobs = [blob for blob, _ in bench.sample[:ENCODED]]
+    blobs = list(bench.sample)[:ENCODED]
     reader = ChunkReader(encoder, settings.chunks, settings.chunk_tokens, texts)
 
     def ours() -> None:

@@ -8,7 +8,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,11 @@ def in_turns(
     return [float(median) for median in np.median(times, axis=0)]
 
 
+def mean_in_turns(sides: Iterable[Sequence[Callable[[], object]]], **options: Any) -> list[float]:
+    """The same of several reports, each with its calls: the means."""
+    return [float(mean) for mean in np.mean([in_turns(calls, **options) for calls in sides], axis=0)]
+
+
 def alone(code: str, *arguments: str) -> dict[str, Any]:
     """What a program prints that runs in a process of its own."""
     done = subprocess.run([sys.executable, "-P", "-c", code, *arguments], capture_output=True, text=True, check=False)
@@ -74,14 +80,11 @@ def alone(code: str, *arguments: str) -> dict[str, Any]:
     return measured
 
 
-def peak_memory(arguments: Sequence[str]) -> float | None:
-    """Largest sum of the resident memory of a ``tosloc`` command's processes; None where /proc does not tell.
+def peak_memory(arguments: Sequence[str]) -> float:
+    """Largest sum of the resident memory of a ``tosloc`` command's processes.
 
     A process's own high-water mark counts where it is more than what was seen of all.
     """
-    if not Path("/proc/self/status").exists():
-        say("memory is read from /proc, which this system lacks: no row")
-        return None
     command = [sys.executable, "-P", "-m", "tosloc", *arguments]
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
@@ -103,17 +106,11 @@ def peak_memory(arguments: Sequence[str]) -> float | None:
 
 def family(root: int) -> list[int]:
     """A process and all that come from it."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            except (OSError, ValueError, IndexError):
-                continue
-            children.setdefault(parent, []).append(int(entry.name))
     found = [root]
-    for one in found:
-        found += children.get(one, [])
+    for one in found:  # which grows
+        for tasks in Path(f"/proc/{one}/task").glob("*/children"):
+            with suppress(OSError):  # it has ended
+                found += map(int, tasks.read_text().split())
     return found
 
 

@@ -89,12 +89,9 @@ def test_a_bug_is_localized_in_the_folder_that_the_client_names(shop: Path, mode
     assert "Cart.add:7-9" in text_of(result)
     Draft202012Validator(tosloc.answer.schema()).validate(result.structured_content)
     assert result.structured_content["hits"][0]["path"] == "shop/cart.py"
-
-
-def test_the_person_may_leave_out_structured_content_and_set_a_budget(shop: Path) -> None:
-    result = call("localize_bug", {"report": REPORT}, roots=[shop], structured=False, characters=200)
-    assert result.structured_content is None
-    assert len(text_of(result)) <= 200
+    bare = call("localize_bug", {"report": REPORT}, roots=[shop], mode=mode, structured=False, characters=200)
+    assert bare.structured_content is None
+    assert len(text_of(bare)) <= 200
 
 
 def test_a_file_is_explained_at_its_place(shop: Path) -> None:
@@ -173,33 +170,24 @@ def test_a_cancelled_question_blocks_no_other_whatever_it_does(shop: Path, begun
     assert stuck.workers() == []
 
 
-def test_a_question_that_kills_its_process_is_a_sentence(shop: Path, begun: Path) -> None:
-    async def work(client: Client) -> list[CallToolResult]:
-        return [await client.call_tool("localize_bug", {"report": words}) for words in ("dies", REPORT)]
-
-    died, answered = asked(work, roots=[shop])
-    assert text_of(died).startswith("a process died of this")
-    assert (died.is_error, answered.is_error) == (True, False)
-
-
-def test_a_long_work_says_how_far_it_is(shop: Path, begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_work_says_how_far_it_is_and_no_failure_ends_the_server(
+    shop: Path, begun: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tosloc.mcp.server._TOLD_EVERY", 0.0)
     told: list[str | None] = []
 
     async def heard(progress: float, total: float | None, message: str | None) -> None:
         told.append(message)
 
-    async def work(client: Client) -> None:
-        await client.call_tool("localize_bug", {"report": REPORT}, progress_callback=heard)
+    async def work(client: Client) -> list[CallToolResult]:
+        failed = [await client.call_tool("localize_bug", {"report": words}) for words in ("dies", "a mistake")]
+        return [*failed, await client.call_tool("localize_bug", {"report": REPORT}, progress_callback=heard)]
 
-    asked(work, roots=[shop], mode="legacy")
+    died, mistaken, answered = asked(work, roots=[shop], mode="legacy")
+    assert text_of(died).startswith("a process died of this")
+    assert (died.is_error, mistaken.is_error, answered.is_error) == (True, True, False)
+    assert "/secret" not in text_of(mistaken)
     assert "facts: 3 of 7" in told
-
-
-def test_a_mistake_of_ours_tells_nothing_of_the_machine(shop: Path, begun: Path) -> None:
-    result = call("localize_bug", {"report": "a mistake"}, roots=[shop])
-    assert result.is_error
-    assert "/secret" not in json.dumps(text_of(result))
 
 
 def test_a_path_that_is_no_text_does_not_silence_the_answer(repository: GitRepository) -> None:

@@ -40,9 +40,9 @@ def test_files_functions_lines_and_a_reason() -> None:
     ]
 
 
-@pytest.mark.parametrize("characters", [200, 400, 800, 1200])
-@pytest.mark.parametrize("files", [1, 5, 50])
-@pytest.mark.parametrize("letters", [0, 40, 3000])
+@pytest.mark.parametrize("characters", [200, 1200])
+@pytest.mark.parametrize("files", [5, 50])
+@pytest.mark.parametrize("letters", [0, 3000])
 def test_the_budget_holds_and_the_first_files_stay(characters: int, files: int, letters: int) -> None:
     text = short(answer(files, 10, letters), characters)
     assert len(text) <= characters

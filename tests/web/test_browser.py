@@ -12,8 +12,8 @@ import pytest
 import uvicorn
 
 from tests.conftest import GitRepository
-from tosloc.web.server import _settings, application, listening
-from tosloc.web.session import Session
+from tosloc.web.questions import Questions
+from tosloc.web.server import application, listening, settings
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")]
@@ -28,14 +28,14 @@ def address(repository: GitRepository, tmp_path: Path) -> Iterator[str]:
     """Where a real server answers."""
     repository.commit({"src/parser.py": CODE, "src/other.py": "header = 1\n", "src/x.py": "y = 1\n"}, "Begin")
     with listening(0) as place:
-        session = Session(repository.path, store=tmp_path / "f.sqlite")
-        server = uvicorn.Server(_settings(application(session, "s3-cret_")))
+        questions = Questions(repository.path, store=tmp_path / "f.sqlite")
+        server = uvicorn.Server(settings(application(questions, "s3-cret_")))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [place]})
         thread.start()
         yield f"http://127.0.0.1:{place.getsockname()[1]}/s3-cret_/"
         server.should_exit = True
         thread.join()
-        session.close()
+        questions.session.close()
 
 
 @pytest.fixture

@@ -45,23 +45,14 @@ def test_a_line_of_a_frame_is_shown_with_what_stands_around_it() -> None:
     [one] = stretches(FILLER, TERMS, [], [10])
     assert [line.number for line in one.lines] == [7, 8, 9, 10, 11, 12, 13]
     assert [line.number for line in one.lines if line.framed] == [10]
+    assert stretches(FILLER, TERMS, [], [4_000, 0]) == ()  # the file does not have them
+    assert numbers(FILLER, [Function("f", 5, 7, 1.0)]) == [(5, 7)]  # without any word
 
 
-def test_a_line_that_the_file_does_not_have_is_not_shown() -> None:
-    assert stretches(FILLER, TERMS, [], [4_000, 0]) == ()
-
-
-def test_without_any_word_the_first_function_is_shown() -> None:
-    assert numbers(FILLER, [Function("f", 5, 7, 1.0)]) == [(5, 7)]
-
-
-def test_overlong_lines_are_cut_and_blank_ends_left_out() -> None:
+def test_overlong_lines_are_cut_blank_ends_left_out_and_line_ends_of_windows_gone() -> None:
     [one] = stretches("\n\ncookie " + "x" * 10_000 + "\n\n\n", TERMS)
     [line] = one.lines
     assert sum(len(piece.text) for piece in line.pieces) == LONGEST_LINE + 1
-
-
-def test_an_empty_file_and_one_with_line_ends_of_windows() -> None:
     assert stretches("", TERMS) == ()
     [one] = stretches("cookie\r\nheader\r\n", TERMS)
     assert [line.pieces for line in one.lines] == [(Piece("cookie", "word"),), (Piece("header", "word"),)]

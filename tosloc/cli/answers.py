@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from tosloc.answer import Answer
+from tosloc.answer import Answer, percent
 from tosloc.errors import counted
 from tosloc.git.discovery import WebPages
 from tosloc.io import printable
@@ -81,7 +81,7 @@ def _place(hit: Hit, widest: int, console: Console, links: Links | None) -> Text
     line = Text(f"{hit.rank:>{widest}}  ")
     if console.is_terminal and console.width >= NARROW:
         line.append(f"{_bar(hit.share, console):<{BAR}} ", style="green")
-    line.append(f"{_percent(hit.share):>4}  ")
+    line.append(f"{percent(hit.share):>4}  ")
     link = None if links is None else links.file(hit.path)
     return line.append(printable(hit.path), style=Style(color="cyan", link=link))
 
@@ -112,15 +112,6 @@ def _reason(reason: Reason) -> Text:
         if start >= 0:
             text.stylize(Style(link=reason.url), start, start + 10)
     return text
-
-
-def _percent(share: float) -> str:
-    """A share in percent; what is less than one of them is not called none.
-
-    >>> _percent(0.714), _percent(0.004), _percent(0.0)
-    ('71%', '<1%', '0%')
-    """
-    return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
 
 
 def _bar(share: float, console: Console) -> str:

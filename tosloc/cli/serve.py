@@ -24,9 +24,9 @@ def serve(
     from tosloc.git import discovery
     from tosloc.git.discovery import WebPages
     from tosloc.localizer import Localizer
+    from tosloc.web.questions import Questions
     from tosloc.web.server import listening
     from tosloc.web.server import serve as serve_at
-    from tosloc.web.session import Session
     from tosloc.web.view import project_of
 
     with listening(port) as place:
@@ -36,5 +36,5 @@ def serve(
             discovery.check_roots(repository.path, (repository.path, discovery.find(repository.path)[0]))
             localizer.files(commit)  # what is wrong with it is said at once
             project = project_of(str(repository.path), WebPages.of(repository.remote_url()))
-        session = Session(repository.path, checkpoint, store)
-        serve_at(session, place, commit, project, lambda address: print(f"{address} (Ctrl-C ends it)", flush=True))
+        questions = Questions(repository.path, checkpoint, store)
+        serve_at(questions, place, commit, project, lambda address: print(f"{address} (Ctrl-C ends it)", flush=True))

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from typing import Final
+import json
+import math
+from typing import Any
 
 from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCNotification
 from mcp_types.jsonrpc import RequestId, jsonrpc_message_adapter
-from pydantic_core import from_json
-
-_TOKEN: Final = re.compile(
-    r'"id"\s*+:\s*+(?P<id>"[^"\\\x00-\x1f]*+"|-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,17})?)(?=\s*+(?:[],}]|\Z))'
-    r'|"(?:[^"\\]|\\.)*+"?|(?P<bracket>[][{}])'
-)
-"""An id; else a string, within which nothing is looked for; else a bracket."""
+from pydantic import ValidationError
 
 
 class Refusal(JSONRPCError):
@@ -24,28 +19,28 @@ class Refusal(JSONRPCError):
 
 def refusals(line: str) -> list[Refusal]:
     """Errors for a line, one for each request in it; none where it is a message, or blank."""
-    error = ErrorData(code=PARSE_ERROR, message="this line is no JSON, or is nested too deeply")
+    if not line.strip():
+        return []
+    code = INVALID_REQUEST
     try:
-        given = from_json(line)
-        error = ErrorData(code=INVALID_REQUEST, message="this line is no single message, its id text or a whole number")
+        given = json.loads(line)
+    except (ValueError, RecursionError):
+        given = None
+    try:
         message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-        wrong = isinstance(message, JSONRPCNotification) and "id" in given
-    except ValueError:
-        wrong = bool(line.strip())
-    return [Refusal(jsonrpc="2.0", id=one, error=error) for one in _ids(line) or [None]] if wrong else []
+        if not (isinstance(message, JSONRPCNotification) and "id" in given):
+            return []
+    except ValidationError as error:
+        code = PARSE_ERROR if error.errors()[0]["type"] == "json_invalid" else code
+    sentence = {
+        PARSE_ERROR: "this line is no JSON, or is nested too deeply",
+        INVALID_REQUEST: "this line is no single message, its id text or a whole number",
+    }[code]
+    requests = given if isinstance(given, list) else [given]
+    ids = [one["id"] for one in requests if isinstance(one, dict) and _is_id(one.get("id"))]
+    return [Refusal(jsonrpc="2.0", id=one, error=ErrorData(code=code, message=sentence)) for one in ids or [None]]
 
 
-def _ids(line: str) -> list[RequestId | float | None]:
-    """Ids of the requests in a line that may be a list of them, cut, or nested too deeply.
-
-    >>> _ids('{"params": {"id": 1}, "id": "a", "method": "x'), _ids('[{"id": 1}, {"id": 2.5}]'), _ids('{"id": null}')
-    (['a'], [1, 2.5], [])
-    """
-    level, depth = 2 if line.lstrip("\ufeff \t").startswith("[") else 1, 0
-    found = []
-    for token in _TOKEN.finditer(line):
-        if token["bracket"]:
-            depth += 1 if token["bracket"] in "[{" else -1
-        elif token["id"] and depth == level:
-            found.append(from_json(token["id"]))
-    return found
+def _is_id(value: Any) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return number or (isinstance(value, str) and value.isprintable())

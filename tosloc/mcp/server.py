@@ -9,7 +9,6 @@ import json
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
@@ -34,7 +33,7 @@ from tosloc.errors import RepositoryError, ToslocError
 from tosloc.io import printable
 from tosloc.mcp import repositories, text
 from tosloc.mcp.messages import refusals
-from tosloc.processes import Worker
+from tosloc.session import Session
 
 LONGEST_REPORT: Final = 2_000_000
 """Characters; log files belong elsewhere."""
@@ -58,44 +57,12 @@ class Settings:
     """Whether answers carry the whole ``tosloc.answer/1`` beside the text."""
 
 
-class Questions:
-    """One process that answers one question after another, and is killed where one is given up."""
-
-    def __init__(self) -> None:
-        self._thread, self._process = ThreadPoolExecutor(1, "tosloc"), Worker()
-
-    async def ask(self, tell_client: Callable[[str], Any], *question: Any) -> Answer:
-        """The answer. Raises what ``repositories.answer`` raises, and BrokenProcessPool."""
-        loop, stop, told = asyncio.get_running_loop(), Event(), time.monotonic()
-
-        def progress(what: str, done: int, total: int) -> None:
-            nonlocal told
-            if time.monotonic() - told > _TOLD_EVERY:
-                told = time.monotonic()
-                share = f"{done:,} of {total:,}" if total else f"{done:,}"
-                asyncio.run_coroutine_threadsafe(tell_client(f"{what}: {share}"), loop)
-
-        def answer() -> Answer:
-            found: Answer = self._process.call(repositories.answer, *question, progress=progress, stopped=stop.is_set)
-            return found
-
-        try:
-            return await asyncio.wrap_future(self._thread.submit(answer))
-        finally:
-            stop.set()
-
-    def close(self) -> None:
-        """End the process; what was asked has been given up with the connection."""
-        self._thread.shutdown(cancel_futures=True)
-        self._process.close()
-
-
 @dataclass
 class State:
     """What lasts as long as a connection."""
 
     settings: Settings
-    questions: Questions = field(default_factory=Questions)
+    session: Session = field(default_factory=Session)
 
 
 def _client_roots(context: Context[State]) -> ListRootsResult | ListRoots:
@@ -107,13 +74,13 @@ def _client_roots(context: Context[State]) -> ListRootsResult | ListRoots:
     return ListRoots()
 
 
-def _folders(state: State, named: ListRootsResult) -> Sequence[Path]:
+def _folders(settings: Settings, named: ListRootsResult) -> Sequence[Path]:
     """Where repositories may lie: the server's own folders, else the client's, else the repository around this folder.
 
     Raises RepositoryError when there are none.
     """
-    if state.settings.roots:
-        return state.settings.roots
+    if settings.roots:
+        return settings.roots
     parts = (urlsplit(str(root.uri)) for root in named.roots)
     if folders := [Path(url2pathname(part.path)) for part in parts if part.scheme == "file"]:
         return folders
@@ -177,19 +144,28 @@ async def _answered(
 ) -> CallToolResult:
     """The result. Raises ToolError, which is a sentence to the client, for input that is at fault."""
     state = context.request_context.lifespan_context
-    settings, steps = state.settings, iter(range(1, 1 << 62))
+    settings, stop = state.settings, Event()
+    loop, steps, told = asyncio.get_running_loop(), iter(range(1, 1 << 62)), time.monotonic()
 
-    async def tell_client(message: str) -> None:
-        await context.report_progress(next(steps), None, message)
+    def progress(what: str, done: int, total: int) -> None:
+        nonlocal told
+        if time.monotonic() - told > _TOLD_EVERY:
+            told = time.monotonic()
+            share = f"{done:,} of {total:,}" if total else f"{done:,}"
+            asyncio.run_coroutine_threadsafe(context.report_progress(next(steps), None, f"{what}: {share}"), loop)
 
     try:
-        folders = tuple(_folders(state, roots))
-        answer = await state.questions.ask(tell_client, settings.checkpoint, folders, *question)
+        asked = settings.checkpoint, tuple(_folders(state.settings, roots)), *question
+        answer: Answer = await asyncio.wrap_future(
+            state.session.ask(repositories.answer, *asked, progress=progress, stopped=stop.is_set)
+        )
     except (ToslocError, OSError, MemoryError, BrokenProcessPool) as error:
         sentence = " ".join(printable(str(error) or type(error).__name__).split())
         for option, name in (("--include and --exclude", "`paths`"), ("--include", "`paths`")):
             sentence = sentence.replace(option, name)
         raise ToolError(sentence[:2_000]) from error
+    finally:
+        stop.set()
     shown = TextContent(type="text", text=written(answer, settings.characters))
     # a path that is no UTF-8 cannot be sent
     whole = json.loads(json.dumps(answer.as_dict(), ensure_ascii=False).encode("utf-8", "replace"))
@@ -248,7 +224,7 @@ def server(settings: Settings | None = None) -> MCPServer[State]:
         try:
             yield state
         finally:
-            state.questions.close()
+            state.session.close()
 
     opened: Callable[[MCPServer[State]], AbstractAsyncContextManager[State]] = lifespan
     made = _Server(

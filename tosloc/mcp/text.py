@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from tosloc.answer import Answer
+from tosloc.answer import Answer, percent
 from tosloc.io import printable
 from tosloc.localization import UNDATED
 from tosloc.records import Hit
@@ -35,7 +35,7 @@ def short(answer: Answer, characters: int = CHARACTERS) -> str:
 def explained(answer: Answer, characters: int = CHARACTERS) -> str:
     """Why the only file of an answer stands where it stands, in at most ``characters``."""
     [hit] = answer.hits
-    place = f"{printable(hit.path)}: place {hit.rank:,} of {answer.searched.files:,} ({_percent(hit.share)})"
+    place = f"{printable(hit.path)}: place {hit.rank:,} of {answer.searched.files:,} ({percent(hit.share)})"
     reasons = [f"- {printable(reason.text)}" for reason in hit.why]
     named = [_function(hit, number) for number in range(len(hit.functions))]
     lines = [place, *reasons, *(["functions: " + ", ".join(named)] if named else []), *_notes(answer)]
@@ -53,7 +53,7 @@ def _searched(answer: Answer) -> str:
 
 
 def _file(hit: Hit, letters: int, functions: int) -> str:
-    line = f"{hit.rank}. {printable(hit.path)} ({_percent(hit.share)})"
+    line = f"{hit.rank}. {printable(hit.path)} ({percent(hit.share)})"
     named = [_function(hit, number) for number in range(min(functions, len(hit.functions)))]
     reason = _cut(printable(hit.why[0].text), letters) if hit.why and letters else ""
     line += f": {', '.join(named)}" if named else ""
@@ -82,7 +82,3 @@ def _cut_files(head: Sequence[str], lines: Sequence[str], characters: int) -> st
 
 def _cut(text: str, letters: int) -> str:
     return text if len(text) <= letters else text[: max(letters - 3, 0)].rstrip() + "..."
-
-
-def _percent(share: float) -> str:
-    return "<1%" if 0 < share < 0.005 else f"{share:.0%}"

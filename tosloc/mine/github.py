@@ -7,6 +7,7 @@ import os
 import re
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -26,7 +27,6 @@ KEPT_HOURS: Final = 24
 """How old kept pages may be: issues change, so older ones are asked for again."""
 RETRIES: Final = 4
 _PAGE: Final = 50
-_LARGEST: Final = 50_000_000
 _NAME: Final = re.compile(r"(?!\.)[\w.-]{1,100}/(?!\.\.?\Z)[\w.-]{1,100}", re.ASCII)
 _QUERY: Final = """
 query($owner: String!, $name: String!, $first: Int!, $after: String) {
@@ -102,16 +102,12 @@ def fetch(
 def _kept(folder: Path) -> list[dict[str, Any]]:
     """Pages that an earlier call has read, up to the first that is missing, damaged or old."""
     pages: list[dict[str, Any]] = []
-    while not pages or pages[-1]["next"] is not None:
-        file = folder / f"{len(pages) + 1:05}.json"
-        try:
-            young = time.time() - file.stat().st_mtime < KEPT_HOURS * 3600
-            page = parse_json(read_plain(file, _LARGEST)) if young else None
-        except (OSError, ValueError):
-            break
-        if not (isinstance(page, dict) and isinstance(page.get("nodes"), list) and "next" in page):
-            break
-        pages.append(page)
+    with suppress(OSError, ValueError):
+        while not pages or pages[-1]["next"] is not None:
+            file = folder / f"{len(pages) + 1:05}.json"
+            if time.time() - file.stat().st_mtime > KEPT_HOURS * 3600:
+                break
+            pages.append(parse_json(file.read_bytes()))
     return pages
 
 
@@ -139,13 +135,11 @@ def _ask(github: GitHub[Any], project: str, so_far: int, variables: dict[str, An
     """One answer. What goes wrong becomes a sentence."""
     from githubkit.exception import GitHubException, GraphQLFailed, RateLimitExceeded, RequestError, RequestFailed
 
-    again = f"{so_far:,} issues are kept: run the same command again" if so_far else "run the same command again"
     hidden = f"--github {project}: no such repository, or one that the token may not read"
     try:
         return github.graphql(_QUERY, variables)
     except RateLimitExceeded as error:
-        until = datetime.now(UTC) + error.retry_after
-        why = f"GitHub's rate limit is reached until {until:%Y-%m-%d %H:%M:%S} UTC"
+        why = f"GitHub's rate limit is reached until {datetime.now(UTC) + error.retry_after:%Y-%m-%d %H:%M:%S} UTC"
     except GraphQLFailed as error:
         first = next(iter(error.response.errors or ()), None)
         if first is not None and first.type in ("NOT_FOUND", "FORBIDDEN"):
@@ -162,4 +156,5 @@ def _ask(github: GitHub[Any], project: str, so_far: int, variables: dict[str, An
         why = f"GitHub does not answer ({error.exc or type(error.exc).__name__})"
     except (GitHubException, ValueError) as error:
         why = f"GitHub's answer cannot be read ({type(error).__name__})"
-    raise ToslocError(f"{why}; {again} later")
+    kept = f"{so_far:,} issues are kept: " if so_far else ""
+    raise ToslocError(f"{why}; {kept}run the same command again later")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.errors import ReportError
 from tosloc.git.history import commit_order
 from tosloc.git.repository import CommitInfo, Repository, ends_with
-from tosloc.mine.issues import Exports, Issue, PullRequest, is_no_bug
+from tosloc.mine.issues import Exports, Issue, is_no_bug
 from tosloc.mine.mentions import BODY, CLOSES, NAMES, NUMBER, PATTERN, mentions, of_pattern
 from tosloc.records import BugReport, Progress, silent
 from tosloc.reports.issues import is_unfilled
@@ -28,8 +28,6 @@ KINDS: Final = (CLOSED_BY_PULL, CLOSED_BY_COMMIT, CLOSES, PULL_TEXT, PATTERN, NA
 """Kinds of links in order of trust: what the tracker recorded, what people wrote to close it, what names it."""
 _MENTIONED: Final = frozenset((NAMES, NUMBER, BODY))
 """Kinds that do not say that the issue is closed: such a commit may as well add a test for it."""
-_TRUST: Final = {kind: place for place, kind in enumerate(KINDS)}
-
 _LATEST: Final = dict.fromkeys((CLOSES, PULL_TEXT, PATTERN), 365) | dict.fromkeys(_MENTIONED, 30)
 """Days after its closing in which a commit may fix an issue: a later one follows up, or means another project's. What
 the tracker recorded is not asked."""
@@ -62,11 +60,8 @@ _PULL_NUMBER: Final = re.compile(
 )
 
 
-class Link(NamedTuple):
-    """A commit that may have fixed an issue."""
-
-    kind: str
-    commit: str
+Link: TypeAlias = tuple[str, str]
+"""Kind, and a commit that may have fixed an issue."""
 
 
 class Change(NamedTuple):
@@ -122,6 +117,13 @@ class Mined:
     """Issues read, or commits that say that they fix a bug."""
     tracker: str = ""
     """"" where commit messages stood in for reports."""
+
+    def leaves_out(self, *reasons: tuple[bool, str]) -> bool:
+        """Whether one of the reasons holds; the first that does is counted."""
+        why = next((why for is_so, why in reasons if is_so), None)
+        if why is not None:
+            self.left_out[why] += 1
+        return why is not None
 
     @property
     def kinds(self) -> dict[str, int]:
@@ -188,31 +190,27 @@ def mine(
     if not exports.issues:
         raise ReportError("the exports hold pull requests or events, and no issue; export issues, too")
     mined = Mined(read=len(exports.issues), tracker=exports.tracker)
-    issues: dict[str, Issue] = {}
-    for number, issue in exports.issues.items():
-        reasons = (
+    issues = {
+        number: issue
+        for number, issue in exports.issues.items()
+        if not mined.leaves_out(
             (issue.is_pull, PULLS),
             (issue.is_open, OPEN),
             (issue.not_planned, NOT_PLANNED),
             (not all_labels and is_no_bug(issue.labels), NO_BUG),
             (not issue.report.summary or is_unfilled(issue.report), EMPTY),
         )
-        if why := next((why for is_so, why in reasons if is_so), None):
-            mined.left_out[why] += 1
-        else:
-            issues[number] = issue
+    }
     commits = Commits(repository, tip, progress)
     links = _links(commits, exports, issues, patterns, exports.projects | set(projects))
-    changes = commits.source_changes(
-        link.commit for some in links.values() for link in some if link.commit in commits.infos
-    )
+    changes = commits.source_changes(commit for some in links.values() for _, commit in some if commit in commits.infos)
     for number, issue in issues.items():
-        found, why = _fix_of(issue, links.get(number, ()), commits, changes, most_files)
-        if found is None:
-            mined.left_out[why] += 1
+        found = _fix_of(issue, links.get(number, ()), commits, changes, most_files)
+        if isinstance(found, str):
+            mined.left_out[found] += 1
         else:
-            fixed = changes[found.commit].paths
-            mined.reports.append(MinedReport(issue.report, found.commit, fixed, found.kind, issue.url))
+            kind, commit = found
+            mined.reports.append(MinedReport(issue.report, commit, changes[commit].paths, kind, issue.url))
     mined.reports.sort(key=lambda one: (commits.infos[one.fix_commit].committed_at, one.fix_commit, one.report.id))
     return mined
 
@@ -234,11 +232,11 @@ def _links(
         found = mentions(said, issues, projects, bare=bare)
         for number, kind in found.items():
             if (kind == CLOSES or len(found) <= MOST_NAMED) and (kind == CLOSES or not is_revert):
-                links[number].append(Link(kind, info.id))
+                links[number].append((kind, info.id))
         for pattern in patterns:
             numbers = of_pattern(pattern, info.message, issues)
             for number in numbers if len(numbers) <= MOST_NAMED else ():
-                links[number].append(Link(PATTERN, info.id))
+                links[number].append((PATTERN, info.id))
         if not is_revert and (pull := commits.pull_of(info.id)):
             by_pull[pull].append(info.id)
     for request in exports.pulls.values():
@@ -246,62 +244,55 @@ def _links(
         for number, kind in mentions(request.text, issues, projects).items():
             if kind == CLOSES:
                 closed.setdefault(number, PULL_TEXT)
+        # what merging it left: the commit that the tracker names, else those of the history that name it
+        named = [request.commit] if request.commit else []
+        left = named if request.commit in commits.infos else by_pull.get(request.number) or named
         for number, kind in closed.items():
-            links[number] += [Link(kind, commit) for commit in _commits_of(request, by_pull, commits)]
+            links[number] += [(kind, commit) for commit in left]
     for number, commit in exports.closings:
         if number in issues:
-            links[number].append(Link(CLOSED_BY_COMMIT, commit))
+            links[number].append((CLOSED_BY_COMMIT, commit))
     return links
-
-
-def _commits_of(request: PullRequest, by_pull: Mapping[str, list[str]], commits: Commits) -> Sequence[str]:
-    """What merging a pull request left: the commit that the tracker names, else those of the history that name it."""
-    if request.commit in commits.infos:
-        return [request.commit]
-    return by_pull.get(request.number) or ([request.commit] if request.commit else ())
 
 
 def _fix_of(
     issue: Issue, links: Sequence[Link], commits: Commits, changes: Mapping[str, Change], most_files: int
-) -> tuple[Link | None, str]:
-    """The surest link of an issue whose commit can be learned from; else None and why.
+) -> Link | str:
+    """The surest link of an issue whose commit can be learned from; else why there is none.
 
     By trust, then product code before tests, the nearest to the closing, the first.
     """
-    if not links:
-        return None, NO_FIX
+    infos, known = commits.infos, list(links)
     closed = None if issue.closed is None else issue.closed.timestamp()
 
-    def away(link: Link) -> float:
+    def away(commit: str) -> float:
         """Seconds from the closing to the commit; 0 where nothing is known of it."""
-        return 0.0 if closed is None else commits.infos[link.commit].committed_at - closed
+        return 0.0 if closed is None else infos[commit].committed_at - closed
 
-    tests = (
-        (lambda link: link.commit in commits.infos, NOT_IN_HISTORY),
-        (lambda link: commits.infos[link.commit].committed_at >= int(issue.report.opened_seconds), TOO_EARLY),
-        (lambda link: link.kind not in _LATEST or away(link) <= _LATEST[link.kind] * 86_400, TOO_LATE),
-        (lambda link: link.commit not in commits.reverted, REVERTED),
-        (lambda link: link.commit in changes, NO_PARENT),
-        (lambda link: bool(changes[link.commit].paths), NO_SOURCE),
-        (lambda link: link.kind not in _MENTIONED or not changes[link.commit].only_tests, ONLY_TESTS),
+    tests: tuple[tuple[Callable[[str, str], bool], str], ...] = (
+        (lambda kind, commit: True, NO_FIX),
+        (lambda kind, commit: commit in infos, NOT_IN_HISTORY),
+        (lambda kind, commit: infos[commit].committed_at >= int(issue.report.opened_seconds), TOO_EARLY),
+        (lambda kind, commit: kind not in _LATEST or away(commit) <= _LATEST[kind] * 86_400, TOO_LATE),
+        (lambda kind, commit: commit not in commits.reverted, REVERTED),
+        (lambda kind, commit: commit in changes, NO_PARENT),
+        (lambda kind, commit: bool(changes[commit].paths), NO_SOURCE),
+        (lambda kind, commit: kind not in _MENTIONED or not changes[commit].only_tests, ONLY_TESTS),
     )
-    known = list(links)
     for test, why in tests:
-        known = list(filter(test, known))
+        known = [link for link in known if test(*link)]
         if not known:
-            return None, why
-    best = min(
+            return why
+    kind, commit = min(
         known,
         key=lambda link: (
-            _TRUST[link.kind],
-            changes[link.commit].only_tests,
-            abs(away(link)),
-            commits.place[link.commit],
+            KINDS.index(link[0]),
+            changes[link[1]].only_tests,
+            abs(away(link[1])),
+            commits.place[link[1]],
         ),
     )
-    if changes[best.commit].files > most_files:
-        return None, TOO_MANY.format(most_files)
-    return best, ""
+    return TOO_MANY.format(most_files) if changes[commit].files > most_files else (kind, commit)
 
 
 def _reverted(infos: Mapping[str, CommitInfo]) -> frozenset[str]:

@@ -9,7 +9,7 @@ from typing import Final
 
 from tosloc.git.fixes import says_fix
 from tosloc.git.repository import Repository
-from tosloc.mine.links import MOST_FILES, NO_PARENT, NO_SOURCE, REVERTED, TOO_MANY, WEAK, Commits, Mined, MinedReport
+from tosloc.mine import links
 from tosloc.records import BugReport, Progress, silent
 
 NO_WORDS: Final = "the message says too little"
@@ -46,37 +46,33 @@ _NO_WORD: Final = re.compile(r"v?\d[\w.+-]*|[\w./-]*\w\.[a-z]\w{0,5}|[a-z]\w*(?:
 
 
 def mine_messages(
-    repository: Repository, *, tip: str = "HEAD", most_files: int = MOST_FILES, progress: Progress = silent
-) -> Mined:
+    repository: Repository, *, tip: str = "HEAD", most_files: int = links.MOST_FILES, progress: Progress = silent
+) -> links.Mined:
     """Weak reports, from git alone: what commits say of the bugs that they fix, as if it had been reported so.
 
     Each is as old as its fix, and called by its id. They are easier than what users write, who do not know the fix.
     """
-    commits = Commits(repository, tip, progress)
+    commits = links.Commits(repository, tip, progress)
     fixes = [info for info in commits.infos.values() if len(info.parents) < 2 and says_fix(info.message)]
     changes = commits.source_changes(info.id for info in fixes)
-    mined = Mined(read=len(fixes))
+    mined = links.Mined(read=len(fixes))
     for info in fixes:
-        change = changes.get(info.id)
+        change = changes.get(info.id, links.Change((), 0))
         summary, description = _words(info.message)
         opened = None
         with suppress(ValueError, OverflowError, OSError):
             opened = datetime.fromtimestamp(info.committed_at, UTC)
-        reasons = (
-            (info.id in commits.reverted, REVERTED),
-            (change is None, NO_PARENT),
-            (change is not None and not change.paths, NO_SOURCE),
-            (change is not None and change.files > most_files, TOO_MANY.format(most_files)),
+        if not mined.leaves_out(
+            (info.id in commits.reverted, links.REVERTED),
+            (info.id not in changes, links.NO_PARENT),
+            (not change.paths, links.NO_SOURCE),
+            (change.files > most_files, links.TOO_MANY.format(most_files)),
             (len(summary.split()) < 3 and not description, NO_WORDS),
             (_says_no_fault(summary, description), NO_FAULT),
             (opened is None, NO_DATE),
-        )
-        why = next((why for is_so, why in reasons if is_so), None)
-        if why is not None or change is None:
-            mined.left_out[why or NO_PARENT] += 1
-        else:
+        ):
             report = BugReport(info.id[:12], summary, description, opened)
-            mined.reports.append(MinedReport(report, info.id, change.paths, WEAK))
+            mined.reports.append(links.MinedReport(report, info.id, change.paths, links.WEAK))
     mined.reports.sort(key=lambda one: (commits.infos[one.fix_commit].committed_at, one.fix_commit))
     return mined
 

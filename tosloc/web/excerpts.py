@@ -140,13 +140,13 @@ def stretches(
     if not shown and functions:
         first = functions[0]
         shown.update(dict.fromkeys(range(first.start - 1, min(first.start - 1 + LINES, first.end, len(lines)))))
-    return tuple(
-        Stretch(
-            tuple(Line(place + 1, marked(_cut(lines[place]), terms), place + 1 in framed) for place in run),
-            _innermost(functions, run[0] + 1),
-        )
-        for run in _runs(shown, lines)
-    )
+    found = []
+    for run in _runs(shown, lines):
+        holding = [function for function in functions if function.start <= run[0] + 1 <= function.end]
+        innermost = min(holding, key=lambda one: one.end - one.start).name if holding else ""
+        shown_lines = (_line(place + 1, lines[place], terms, place + 1 in framed) for place in run)
+        found.append(Stretch(tuple(shown_lines), innermost))
+    return tuple(found)
 
 
 def marked(text: str, terms: Container[str]) -> tuple[Piece, ...]:
@@ -232,11 +232,6 @@ def _runs(shown: Iterable[int], lines: Sequence[str]) -> Iterator[list[int]]:
             run.append(place)
 
 
-def _innermost(functions: Sequence[Function], line: int) -> str:
-    holding = [function for function in functions if function.start <= line <= function.end]
-    return min(holding, key=lambda function: function.end - function.start).name if holding else ""
-
-
-def _cut(line: str) -> str:
-    line = line.rstrip("\r").expandtabs(4)
-    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
+def _line(number: int, text: str, terms: Container[str], framed: bool) -> Line:
+    text = text.rstrip("\r").expandtabs(4)
+    return Line(number, marked(text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}…", terms), framed)

@@ -14,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 import tosloc
+from tosloc.answer import percent
 from tosloc.io import printable
 from tosloc.web.view import View
 
@@ -87,7 +88,7 @@ def _page(articles: Sequence[Article], ask: Ask | None, policy: str, project: st
             title=f"{title[:120]} – which files?",
             heading=f"Which files of {project}?" if project else "Which files?",
             articles=[article.html for article in articles],
-            names=[(article.number, _short(article.name)) for article in articles],
+            names=[(one.number, one.name if len(one.name) <= 60 else f"{one.name[:59]}…") for one in articles],
             # what could not be asked stays in the form, and is not reloaded away
             waiting=any(article.waits for article in articles) and not (ask and ask.error),
             framed=ask is not None
@@ -103,11 +104,9 @@ def _page(articles: Sequence[Article], ask: Ask | None, policy: str, project: st
 
 def _own() -> str:
     """The parts of a policy that allow the page's own style and script, and no others."""
-    return f"style-src '{_digest(_part('page.css'))}'; script-src '{_digest(_part('page.js'))}'"
-
-
-def _digest(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+    digests = (hashlib.sha256(_part(name).encode()).digest() for name in ("page.css", "page.js"))
+    style, script = (base64.b64encode(digest).decode() for digest in digests)
+    return f"style-src 'sha256-{style}'; script-src 'sha256-{script}'"
 
 
 @cache
@@ -137,16 +136,3 @@ def shown(text: str) -> str:
     'a\nb   c\\u202ed'
     """
     return "\n".join(printable(line.rstrip("\r").expandtabs(4)) for line in text.split("\n"))
-
-
-def percent(share: float) -> str:
-    """A share in percent; what is less than one of them is not called none.
-
-    >>> percent(0.714), percent(0.004), percent(0.0)
-    ('71%', '<1%', '0%')
-    """
-    return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 60 else f"{name[:59]}…"

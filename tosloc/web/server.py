@@ -29,8 +29,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from tosloc.errors import ReportError, ToslocError
 from tosloc.records import BugReport
 from tosloc.reports.issues import read_report
+from tosloc.web.questions import Questions
 from tosloc.web.render import Ask, served_page, served_policy
-from tosloc.web.session import Session
 
 HOST: Final = "127.0.0.1"
 """The only address that is listened at."""
@@ -54,11 +54,11 @@ _HEADERS: Final = {
 }
 
 
-def application(session: Session, secret: str, commit: str = "HEAD", project: str = "") -> Starlette:
+def application(questions: Questions, secret: str, commit: str = "HEAD", project: str = "") -> Starlette:
     """The page and its questions below ``/SECRET/``, for any server that speaks ASGI."""
 
     def shown(ask: Ask, status: int = 200) -> Response:
-        return HTMLResponse(served_page(session.articles(), ask, project), status)
+        return HTMLResponse(served_page(questions.articles(), ask, project), status)
 
     async def start(request: Request) -> Response:
         return shown(Ask(commit=commit))
@@ -75,17 +75,17 @@ def application(session: Session, secret: str, commit: str = "HEAD", project: st
             return shown(Ask(commit=commit, error=error), 413)
         asked = _asked(body, commit)
         try:
-            number = session.ask(_report(asked.text), asked.commit, asked.tests)
+            number = questions.ask(_report(asked.text), asked.commit, asked.tests)
         except ToslocError as error:
             return shown(replace(asked, error=str(error)), 422)
         return RedirectResponse(f"./#question-{number}", 303)
 
     async def question(request: Request) -> Response:
-        article = session.article(request.path_params["number"])
+        article = questions.article(request.path_params["number"])
         return _refused("there is no such question", 404) if article is None else HTMLResponse(article.html)
 
     async def forget(request: Request) -> Response:
-        session.forget(request.path_params["number"])
+        questions.forget(request.path_params["number"])
         return RedirectResponse("../../", 303)
 
     routes = [
@@ -190,42 +190,30 @@ def listening(port: int) -> Iterator[socket.socket]:
             one.bind((HOST, port))
             one.listen(64)
         except OSError as error:
-            raise ToslocError(_about_port(port, error)) from error
+            why = {
+                errno.EADDRINUSE: "is in use; name another by --port, or 0 for any that is free",
+                errno.EACCES: "is not for everybody; name one from 1024 on by --port",
+            }.get(error.errno or 0, f"cannot be had: {error.strerror or error}")
+            raise ToslocError(f"port {port} of {HOST} {why}") from error
         yield one
 
 
-def _about_port(port: int, error: OSError) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return f"port {port} of {HOST} is in use; name another by --port, or 0 for any that is free"
-    if error.errno == errno.EACCES:
-        return f"port {port} of {HOST} is not for everybody; name one from 1024 on by --port"
-    return f"port {port} of {HOST} cannot be had: {error.strerror or error}"
-
-
-def serve(session: Session, place: socket.socket, commit: str, project: str, begun: Callable[[str], None]) -> None:
+def serve(questions: Questions, place: socket.socket, commit: str, project: str, begun: Callable[[str], None]) -> None:
     """Answer at a socket until Ctrl-C or SIGTERM; ``begun`` gets the page's address. In the main thread."""
     secret = secrets.token_urlsafe(16)
-    server = uvicorn.Server(_settings(application(session, secret, commit, project)))
-    with _ended_by_signals(server):
-        try:
-            session.warm(commit)
-            begun(f"http://{HOST}:{place.getsockname()[1]}/{secret}/")
-            server.run(sockets=[place])
-        finally:
-            session.close()
-
-
-@contextmanager
-def _ended_by_signals(server: uvicorn.Server) -> Iterator[None]:
-    """A signal is the way to end the server, and no interruption; uvicorn, once it has ended, raises it again."""
+    server = uvicorn.Server(settings(application(questions, secret, commit, project)))
 
     def end(number: int, frame: FrameType | None) -> None:
         server.should_exit = True
 
+    # a signal is the way to end the server, and no interruption; uvicorn, once it has ended, raises it again
     answers = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
+        questions.warm(commit)
+        begun(f"http://{HOST}:{place.getsockname()[1]}/{secret}/")
+        server.run(sockets=[place])
     finally:
+        questions.session.close()
         for number, answer in answers.items():
             signal.signal(number, answer)
 
@@ -247,7 +235,8 @@ class _Prompt(H11Protocol):
         super().on_response_complete()
 
 
-def _settings(app: ASGIApp) -> uvicorn.Config:
+def settings(app: ASGIApp) -> uvicorn.Config:
+    """How uvicorn serves it: as many connections as are let in, and none that waits for ever."""
     return uvicorn.Config(
         app,
         loop="asyncio",

@@ -12,7 +12,6 @@ from tosloc.git.discovery import WebPages
 from tosloc.git.repository import decode
 from tosloc.index.query import Query
 from tosloc.localizer import Localizer
-from tosloc.records import Hit
 from tosloc.web.excerpts import (
     LONGEST_REPORT,
     Piece,
@@ -60,7 +59,14 @@ class View:
         shown = list(zip(answer.hits, files, strict=True))[:FILES]
         texts = dict(repository.texts(dict.fromkeys(snapshot.blobs[file] for _, file in shown)))
         sources = {
-            hit.path: stretches(decode(data), terms, hit.functions, framed.get(file, ()), _told(hit))
+            hit.path: stretches(
+                decode(data),
+                terms,
+                hit.functions,
+                framed.get(file, ()),
+                # those of frames are of the report's version
+                [reason.lines for reason in hit.why if reason.lines is not None and reason.kind != "frame"],
+            )
             for hit, file in shown
             if (data := texts[snapshot.blobs[file]]) is not None
         }
@@ -85,11 +91,6 @@ class View:
     def commit_link(self) -> str | None:
         """Page of the searched version on the web."""
         return None if self.pages is None else self.pages.commit(self.answer.commit)
-
-
-def _told(hit: Hit) -> list[tuple[int, int]]:
-    """Lines of the searched version that a file's reasons speak of; those of frames are of the report's."""
-    return [reason.lines for reason in hit.why if reason.lines is not None and reason.kind != "frame"]
 
 
 def project_of(repository: str, pages: WebPages | None) -> str:
