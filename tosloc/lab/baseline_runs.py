@@ -82,9 +82,7 @@ def choose_techniques(names: Sequence[str], profile: Profile = "clean", folder: 
     for name in names or SYSTEMS:
         kind = technique(name)
         path = None if folder is None else folder / f"{name}.toml"
-        settings = load_settings(kind.Settings, path if path is not None and path.exists() else None)
-        if profile != settings.profile:
-            settings = settings.with_profile(profile)
+        settings = load_settings(kind.Settings, path if path is not None and path.exists() else None, profile)
         chosen.append(Chosen(name if profile == "clean" else f"{name}-{profile}", kind, settings))
     return chosen
 

@@ -126,8 +126,6 @@ def test_wide_features_by_hand() -> None:
 def test_there_is_no_upstream_profile() -> None:
     with pytest.raises(ConfigError, match="DreamLoc has no upstream profile"):
         settings(profile="upstream")
-    with pytest.raises(ConfigError, match="DreamLoc has no upstream profile"):
-        settings().with_profile("upstream")
 
 
 # The deep part

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
-from tosloc.arrays import pack_words, unpack_words
 from tosloc.errors import ToslocError
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
 from tosloc.lab.baselines.dreamloc.network import DreamLocModel, ReportWords, dreamloc_network
@@ -41,7 +40,6 @@ from tosloc.lab.baselines.training import (
     fixed_positions,
     in_batches,
     mean_average_precision,
-    set_weights,
     weights_of,
 )
 from tosloc.records import BoolArray, BugReport, Case, Float32Array, FloatArray, IntArray, LongArray, Progress, silent
@@ -50,8 +48,8 @@ from tosloc.reports.labelled import fix_order
 if TYPE_CHECKING:
     import torch
 
-_FILE: Final = "fitted.npz"
-WORDS_FILE: Final = "words.npz"
+_FILE: Final = "fitted.pt"
+_WORDS_FILE: Final = "words.pt"
 LEAST_LOSS: Final = 1e-6
 
 
@@ -177,14 +175,16 @@ class DreamLoc(LearnedBaseline):
         self._model = DreamLocModel(network, snippets, settings, training.device)
         found = training.load(_FILE)
         if found is not None:
-            set_weights(network, found[0])
+            network.load_state_dict(found["network"])
             return
         reports = [self._training_files(case, training, number) for number, case in enumerate(training.cases)]
         lists = [self._validation_files(case, training, number) for number, case in enumerate(training.validation)]
         self._fit_network(self._model, reports, lists, training)
-        training.save(_FILE, weights_of(network))
+        training.save(_FILE, {"network": weights_of(network)})
 
     def _fit_words(self, train: Sequence[Case], training: Training) -> None:
+        import torch
+
         in_training, most_fixes, most_recency = self._training_versions(training)
         blobs = self.context.files.rows_by_blob(in_training)
         reports = [case.report for case in sorted(train, key=fix_order)]
@@ -214,9 +214,9 @@ class DreamLoc(LearnedBaseline):
         self._vectors = WordVectors.learned(corpus, tokenizer.parts, self.settings, self.seed)
         training.progress("learning word vectors", 1, 1)
         self._wide = WideFeatures(self.context, statistics)
-        arrays, record = statistics.arrays()
-        arrays |= {"vectors": self._vectors.vectors, "words": pack_words(self._vectors.words)}
-        training.save(WORDS_FILE, arrays, record)
+        vectors = torch.from_numpy(self._vectors.vectors)
+        values = {"words": list(self._vectors.words), "vectors": vectors, "statistics": asdict(statistics)}
+        training.save(_WORDS_FILE, values)
 
     def _training_versions(self, training: Training) -> tuple[BoolArray, float, float]:
         """(B,) blobs of the training versions, and the most fixes and the largest recency of a path in them."""
@@ -232,12 +232,11 @@ class DreamLoc(LearnedBaseline):
         return blobs, most_fixes, most_recency
 
     def _load_words(self, training: Training) -> bool:
-        found = training.load(WORDS_FILE)
+        found = training.load(_WORDS_FILE)
         if found is None:
             return False
-        arrays: Any = found[0]
-        self._vectors = WordVectors(unpack_words(arrays["words"]), arrays["vectors"])
-        self._wide = WideFeatures(self.context, WideStatistics.from_arrays(arrays, found[1]))
+        self._vectors = WordVectors(found["words"], found["vectors"].numpy())
+        self._wide = WideFeatures(self.context, WideStatistics.of(**found["statistics"]))
         return True
 
     def _training_files(self, case: Case, training: Training, number: int) -> TrainingFiles:
