@@ -327,11 +327,9 @@ def test_interrupted_times_go_on(made, reproduce, monkeypatch, tmp_path):
     options = ["table-5", "--systems", "longest", "--versions", "2", "--only", "oak"]
     options += ["--runs", str(made), "--out", str(tmp_path / "new")]
     assert reproduce(*options)[0] == 130
-    code, _, err = reproduce(*options)
-    assert code == 0
+    assert reproduce(*options)[0] == 0
     assert len(calls) == 3
     assert calls[1] == calls[2]
-    assert "several calls" in err
 
 
 def test_both_stages_are_timed_and_scored(reproduce, place, tmp_path, monkeypatch):
