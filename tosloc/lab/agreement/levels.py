@@ -284,14 +284,14 @@ def levels_table(result: Reproduction) -> AgreementTable:
 
 def _level_rows(result: Reproduction) -> list[list[str]]:
     sides = result.baseline, result.advanced
+    orders = [one.order for one in sides]
     rows = [
-        ["order", "Kendall's tau union", *(number(one.order and one.order.tau) for one in sides), ""],
-        ["order", f"RBO, phi {PHI:g}", *(number(one.order and one.order.rbo) for one in sides), ""],
+        ["order", "Kendall's tau union", *(number(None if one is None else one.tau) for one in orders), ""],
+        ["order", f"RBO, phi {PHI:g}", *(number(None if one is None else one.rbo) for one in orders), ""],
     ]
     for measure in result.effects:
-        rows.append(
-            ["effectiveness", f"RMSE of {measure}", *(number(one.rmse and one.rmse[measure]) for one in sides), ""]
-        )
+        errors = (None if one.rmse is None else one.rmse[measure] for one in sides)
+        rows.append(["effectiveness", f"RMSE of {measure}", *map(number, errors), ""])
     for measure, effect in result.effects.items():
         rows.append(["effect", f"ER of {measure}", "", "", number(effect.ratio)])
         rows.append(["effect", f"DeltaRI of {measure}", "", "", number(effect.delta_ri, sign=True)])
@@ -312,9 +312,8 @@ def published_table(result: AgainstPublished) -> AgreementTable:
     for name, one in result.differences.items():
         around = one.interval
         interval = _UNKNOWN if around is None else f"[{number(around.low, True)}, {number(around.high, True)}]"
-        rows.append(
-            [name, number(one.published), number(one.ours), number(one.ours - one.published, sign=True), interval]
-        )
+        difference = number(one.ours - one.published, sign=True)
+        rows.append([name, number(one.published), number(one.ours), difference, interval])
     effect = result.effect
     remarks = [
         "interval: of ours - published, by bootstrap over our reports; what the published means vary by is not known",
