@@ -256,31 +256,6 @@ def test_table_2_counts_words_and_tokens(reproduce, toys, monkeypatch, tmp_path)
     assert "(3 of ash)" in err
 
 
-def test_an_interrupted_count_goes_on(reproduce, place, toys, monkeypatch, tmp_path):
-    monkeypatch.setattr(lengths, "FILES_A_BATCH", 5)
-    out = tmp_path / "new"
-    counted: list[int] = []
-    words = lengths.lengths_in_words
-
-    def some(texts):
-        counted.append(len(texts))
-        if len(counted) == 3:
-            raise KeyboardInterrupt
-        return words(texts)
-
-    monkeypatch.setattr(lengths, "lengths_in_words", some)
-    assert reproduce("table-2", "--only", "oak", "--out", str(out))[0] == 130
-    kept = lengths._stored(next((out / "lengths").iterdir()))
-    assert len(kept) == 10
-    whole = values_of(reproduce("table-2", "--only", "oak", "--json", "--out", str(out))[1])
-    with Repository(toys["oak"].git.path) as repo:
-        cases = load_dataset(repo, toys["oak"].reports()).cases
-        blobs = {blob for case in cases for blob in repo.snapshot(case.version, [".java"]).blobs}
-    # ... files and reports, whole and bare, five at a time
-    assert sum(counted) == 10 + 5 + (len(blobs) - 10) + 2 * len(cases)
-    assert whole["length in words", "file, mean", "oak"]["ours"] > 0
-
-
 def test_table_5_times_every_system_and_keeps_the_times(made, reproduce, monkeypatch):
     options = ["table-5", "--systems", "learner,longest", "--versions", "2", "--only", "ash", "--json"]
     calls: list[str] = []
