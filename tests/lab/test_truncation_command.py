@@ -66,3 +66,9 @@ def test_a_run_of_known_ranks_needs_the_files_searched(folder: Path, capsys: pyt
     assert printed.out == ""
     assert printed.err.startswith("tosloc: report 1: neither its ranking's length nor the number of files searched")
     assert printed.err.count("\n") == 1
+
+
+def test_a_page_is_of_one_run_or_of_two(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", *[str(folder)] * 3, "--html", str(tmp_path / "run.html")]) == 2
+    sentence = "tosloc: --html: a page tells of one run, or of two, not of 3; name them\n"
+    assert capsys.readouterr().err == sentence

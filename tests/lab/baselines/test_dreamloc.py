@@ -15,7 +15,7 @@ from tests.lab.baselines.by_hand import Bug, ask, context
 from tests.lab.baselines.techniques import SMALL
 from tosloc.errors import ConfigError
 from tosloc.lab.baselines.context import BaselineContext
-from tosloc.lab.baselines.dreamloc import TrainingFiles, margin_loss, network
+from tosloc.lab.baselines.dreamloc import ReportFiles, margin_loss, network
 from tosloc.lab.baselines.dreamloc.network import DreamLocModel, ReportWords, dreamloc_network
 from tosloc.lab.baselines.dreamloc.wide import WideFeatures, WideStatistics
 from tosloc.lab.baselines.dreamloc.words import (
@@ -195,7 +195,7 @@ def test_the_loss_is_the_margin_between_the_scores() -> None:
     model, vectors = model_of(TEXTS)
     words = report_words(REPORT, vectors, IDF)
     wide = np.random.default_rng(1).random((3, 5)).astype(np.float32)
-    pool = TrainingFiles(words, np.array([0, 1, 2]), wide, 1)
+    pool = ReportFiles(words, np.array([0, 1, 2]), wide, np.array([0]), 1)
     with torch.no_grad():
         values = model.deep_of_pairs([(words, row) for row in (0, 1, 2)])[:, None]
         right, one, two = model.network["fusion"](

@@ -31,7 +31,6 @@ from tosloc.lab.baselines.dnnloc.networks import (
     Relevancy,
     WrongFiles,
     autoencoder,
-    autoencoder_epoch,
     weighted_loss,
 )
 from tosloc.lab.baselines.training import (
@@ -184,8 +183,8 @@ class Dnnloc(LearnedBaseline):
             "code": ("code", code.matrix(of_code)[blobs]),
         }
         for side, (what, vectors) in sides.items():
-            coder = autoencoder(self.seed, relevancy.network[side])
-            epoch = autoencoder_epoch(coder, sparse.csr_array(vectors), settings.projection_batch)
+            layer, size = relevancy.network[side], settings.projection_batch
+            coder, epoch = autoencoder(self.seed, layer, sparse.csr_array(vectors), size)
             training.learn(coder, f"projection of {what}", epoch, None, epochs=settings.projection_epochs)
         return relevancy
 
