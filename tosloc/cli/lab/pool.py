@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from tosloc.cli.judging import MarkdownOption
-from tosloc.cli.lab.projects import PROJECTS, ReposOption, StoresOption, means_table, show_outcomes
+from tosloc.cli.lab.projects import PROJECTS, ReposOption, StoresOption, show_outcomes
+from tosloc.cli.lab.results import means_table
 from tosloc.cli.options import ClusterOption, JsonOption, ProgressOption, ReportsOption, RepositoryOption
 from tosloc.cli.printing import Form, Table, form_of, show
 
