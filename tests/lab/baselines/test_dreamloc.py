@@ -15,7 +15,7 @@ from tests.lab.baselines.by_hand import Bug, ask, context
 from tests.lab.baselines.techniques import SMALL
 from tosloc.errors import ConfigError
 from tosloc.lab.baselines.context import BaselineContext
-from tosloc.lab.baselines.dreamloc import ReportFiles, margin_loss, network
+from tosloc.lab.baselines.dreamloc import ReportFiles, margin_loss, network, triples_of
 from tosloc.lab.baselines.dreamloc.network import DreamLocModel, ReportWords, dreamloc_network
 from tosloc.lab.baselines.dreamloc.wide import WideFeatures, WideStatistics
 from tosloc.lab.baselines.dreamloc.words import (
@@ -198,9 +198,11 @@ def test_the_loss_is_the_margin_between_the_scores() -> None:
     pool = ReportFiles(words, np.array([0, 1, 2]), wide, np.array([0]), 1)
     with torch.no_grad():
         values = model.deep_of_pairs([(words, row) for row in (0, 1, 2)])[:, None]
-        right, one, two = model.network["fusion"](
+        right, one, other = model.network["fusion"](
             torch.cat([model.network["wide"](torch.from_numpy(wide)), values], 1)
         ).squeeze(-1)
-        expected = (max(1e-6, 2 - right + one) + max(1e-6, 2 - right + two)) / 2
-    loss = margin_loss(model, [pool], np.array([[0, 0, 1], [0, 0, 2]]), 2.0)
+        expected = (max(1e-6, 2 - right + one) + max(1e-6, 2 - right + other)) / 2
+    two = ReportFiles(words, np.arange(5), wide, np.array([0, 1]), 2)  # fixed files in turn, each wrong one once
+    assert triples_of([pool, two]).tolist() == [[0, 0, 1], [0, 0, 2], [1, 0, 2], [1, 1, 3], [1, 0, 4]]
+    loss = margin_loss(model, [pool], triples_of([pool]), 2.0)
     assert float(loss.detach()) == pytest.approx(float(expected), abs=1e-6)
