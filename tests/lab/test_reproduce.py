@@ -256,31 +256,6 @@ def test_table_2_counts_words_and_tokens(reproduce, toys, monkeypatch, tmp_path)
     assert "(3 of ash)" in err
 
 
-def test_an_interrupted_count_goes_on(reproduce, place, toys, monkeypatch, tmp_path):
-    monkeypatch.setattr(lengths, "FILES_A_BATCH", 5)
-    out = tmp_path / "new"
-    counted: list[int] = []
-    words = lengths.lengths_in_words
-
-    def some(texts):
-        counted.append(len(texts))
-        if len(counted) == 3:
-            raise KeyboardInterrupt
-        return words(texts)
-
-    monkeypatch.setattr(lengths, "lengths_in_words", some)
-    assert reproduce("table-2", "--only", "oak", "--out", str(out))[0] == 130
-    kept = lengths._stored(next((out / "lengths").iterdir()))
-    assert len(kept) == 10
-    whole = values_of(reproduce("table-2", "--only", "oak", "--json", "--out", str(out))[1])
-    with Repository(toys["oak"].git.path) as repo:
-        cases = load_dataset(repo, toys["oak"].reports()).cases
-        blobs = {blob for case in cases for blob in repo.snapshot(case.version, [".java"]).blobs}
-    # ... files and reports, whole and bare, five at a time
-    assert sum(counted) == 10 + 5 + (len(blobs) - 10) + 2 * len(cases)
-    assert whole["length in words", "file, mean", "oak"]["ours"] > 0
-
-
 def test_table_5_times_every_system_and_keeps_the_times(made, reproduce, monkeypatch):
     options = ["table-5", "--systems", "learner,longest", "--versions", "2", "--only", "ash", "--json"]
     calls: list[str] = []
@@ -289,14 +264,10 @@ def test_table_5_times_every_system_and_keeps_the_times(made, reproduce, monkeyp
         speed.VersionClock, "time", lambda self, *args: calls.append(self.case.version) or real(self, *args)
     )
     code, out, err = reproduce(*options)
-    assert code == 0
-    assert len(set(calls)) == 2
+    assert (code, len(set(calls))) == (0, 2)
     [first, last] = json.loads(out)["times"]["ash"]
-    assert {name: len(values) for name, values in first["processor seconds"].items()} == {
-        "stage-one": 4,
-        "learner": 4,
-        "longest": 4,
-    }
+    times = first["processor seconds"]
+    assert {name: len(values) for name, values in times.items()} == {"stage-one": 4, "learner": 4, "longest": 4}
     numbers = values_of(out)
     ratio = numbers["ratio to stage one, median", "longest", "ash"]["ours"]
     assert ratio < 1  # sorting by the length of paths against thirty features
@@ -327,11 +298,9 @@ def test_interrupted_times_go_on(made, reproduce, monkeypatch, tmp_path):
     options = ["table-5", "--systems", "longest", "--versions", "2", "--only", "oak"]
     options += ["--runs", str(made), "--out", str(tmp_path / "new")]
     assert reproduce(*options)[0] == 130
-    code, _, err = reproduce(*options)
-    assert code == 0
+    assert reproduce(*options)[0] == 0
     assert len(calls) == 3
     assert calls[1] == calls[2]
-    assert "several calls" in err
 
 
 def test_both_stages_are_timed_and_scored(reproduce, place, tmp_path, monkeypatch):

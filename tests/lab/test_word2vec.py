@@ -33,16 +33,7 @@ def test_a_text_is_the_mean_of_its_words(encoder: Encoder) -> None:
 
 def test_unknown_words_are_left_out(encoder: Encoder) -> None:
     known = set(encoder.tokenizer.get_vocab())
-    assert {
-        "[PAD]",
-        "red",
-        "blue",
-        "door",
-        "opens",
-        "shuts",
-        "key",
-        "the",
-    } == known  # what stands once or twice is unknown
+    assert known == {"[PAD]", *"red blue door opens shuts key the".split()}  # what stands once or twice is unknown
     assert np.array_equal(vector(encoder, "rare door elephant"), vector(encoder, "door"))
     assert not vector(encoder, "elephant").any()
 
@@ -54,12 +45,9 @@ def test_the_same_texts_and_seed_give_the_same_vectors(encoder: Encoder) -> None
     assert word_encoder(TEXTS, seed=4, epochs=2).fingerprint != encoder.fingerprint
 
 
-def test_nothing_to_learn_from_is_one_sentence() -> None:
+def test_what_is_lacking_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ToslocError, match="no word stands 3 times"):
         word_encoder(["one two"], seed=1)
-
-
-def test_without_gensim_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gensim", None)
     with pytest.raises(ToslocError, match=r"word2vec needs gensim; run: pip install .tosloc\[lab\]"):
         word_encoder(TEXTS, seed=3)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -152,29 +152,11 @@ VARIANTS: Final = (
 class VariantScores:
     """What a trained variant scores the candidates of validation and test."""
 
-    scores: Mapping[str, Sequence[FloatArray]]
+    deep: Mapping[str, Sequence[FloatArray]]
     """Part -> (C,) encoder scores of each report's candidates."""
     epochs: int | None
     """None where nothing was learned."""
     seconds: float
-
-    @classmethod
-    def read(cls, path: Path, key: str) -> Self | None:
-        """What was kept under this key; None where there is nothing, or of something else."""
-        try:
-            stored = json.loads(path.read_text(encoding="utf-8"))
-            if stored["key"] != key:
-                return None
-            scores = {part: [np.array(row, dtype=np.float64) for row in stored["deep"][part]] for part in SCORED}
-            return cls(scores, stored["epochs"], stored["seconds"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-
-    def write(self, path: Path, key: str) -> None:
-        """Keep it under a key."""
-        scores = {part: [row.tolist() for row in self.scores[part]] for part in SCORED}
-        values = {"key": key, "epochs": self.epochs, "seconds": self.seconds, "deep": scores}
-        write_text(path, json.dumps(values) + "\n")
 
 
 class AblationRunner:
@@ -209,17 +191,20 @@ class AblationRunner:
         values = settings.model_dump(mode="json", exclude={"code_encoder", "report_encoder"})
         return key_of(variant.name, self.digest, values, self.config.run.seed, made_with)
 
-    def folder_of(self, variant: Variant) -> Path:
-        """The variant's folder."""
-        return self.folder / variant.name.replace(" ", "-")
-
-    def stored(self, variant: Variant) -> VariantScores | None:
-        """The variant's scores of an earlier training; None if there was none, or from something else."""
-        return VariantScores.read(self.folder_of(variant) / "found.json", self.key(variant))
+    def stored(self, path: Path, key: str) -> VariantScores | None:
+        """The scores of an earlier training; None if there was none, or from something else."""
+        try:
+            stored = json.loads(path.read_text(encoding="utf-8"))
+            deep = {part: [np.array(row, dtype=np.float64) for row in stored["deep"][part]] for part in SCORED}
+            found = VariantScores(deep, stored["epochs"], stored["seconds"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return found if stored["key"] == key else None
 
     def scores(self, variant: Variant) -> VariantScores:
         """The variant's scores; trained now unless it was before."""
-        stored = self.stored(variant)
+        folder, key = self.folder / variant.name.replace(" ", "-"), self.key(variant)
+        stored = self.stored(folder / "found.json", key)
         if stored is not None:
             return stored
         started = time.monotonic()
@@ -228,13 +213,15 @@ class AblationRunner:
             self.progress(f"{variant.name}: {what}", done, total)
 
         reranker, context = self.reranker(variant, progress), self.bundle.for_reranking(self.vectors)
-        work, seed = self.folder_of(variant) / "work", self.config.run.seed
+        seed = self.config.run.seed
         training_set = CrossedReports(self.bundle, seed) if variant.in_batch else self.bundle
-        reranker.fit(training_set, context, work, seed=seed, progress=progress)
+        reranker.fit(training_set, context, folder / "work", seed=seed, progress=progress)
         scores = {part: list(reranker.encoder_scores(self.bundle.parts[part], context, progress)) for part in SCORED}
         epochs = None if reranker.state_ is None else reranker.state_.epoch
         made = VariantScores(scores, epochs, round(time.monotonic() - started, 1))
-        made.write(self.folder_of(variant) / "found.json", self.key(variant))
+        rows = {part: [row.tolist() for row in scores[part]] for part in SCORED}
+        values = {"key": key, "epochs": made.epochs, "seconds": made.seconds, "deep": rows}
+        write_text(folder / "found.json", json.dumps(values) + "\n")
         return made
 
     def reranker(self, variant: Variant, progress: Progress = silent) -> EncoderReranker:
@@ -279,7 +266,7 @@ class AblationRunner:
         """The weight that validation chose, and ``mean_measures`` of each part, with only so many files reranked."""
         parts = self.bundle.parts
         heads = {part: [one.head(len(one) if depth is None else depth) for one in parts[part]] for part in SCORED}
-        scores = {part: [row[:depth] for row in found.scores[part]] for part in SCORED}
+        scores = {part: [row[:depth] for row in found.deep[part]] for part in SCORED}
         weight, _ = choose_weight(heads["validation"], scores["validation"])
         return {"mix": weight, **{part: mean_measures(heads[part], scores[part], weight) for part in SCORED}}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import json
 import shutil
@@ -25,7 +24,7 @@ from tosloc.git.repository import Repository
 from tosloc.index.corpus import blobs_of
 from tosloc.index.paths import PathTable
 from tosloc.index.repository import IndexedRepository
-from tosloc.io import write_text
+from tosloc.io import key_of, write_text
 from tosloc.lab.baselines.context import (
     Baseline,
     BaselineContext,
@@ -82,9 +81,7 @@ def choose_techniques(names: Sequence[str], profile: Profile = "clean", folder: 
     for name in names or SYSTEMS:
         kind = technique(name)
         path = None if folder is None else folder / f"{name}.toml"
-        settings = load_settings(kind.Settings, path if path is not None and path.exists() else None)
-        if profile != settings.profile:
-            settings = settings.with_profile(profile)
+        settings = load_settings(kind.Settings, path if path is not None and path.exists() else None, profile)
         chosen.append(Chosen(name if profile == "clean" else f"{name}-{profile}", kind, settings))
     return chosen
 
@@ -102,41 +99,40 @@ def rank_with(
     """Rank the splits' reports with each technique; the runs stand under ``out/NAME/SPLIT``. Returns ``out/NAME``."""
     folder = Path(out).expanduser()
     folders = [folder / one.name for one in chosen]
-    missing = [one for one in chosen if not _complete(folder / one.name, splits)]
+    missing = [
+        one
+        for one, place in zip(chosen, folders, strict=True)
+        if not (place / "provenance.json").is_file() or not all(finished(place, split) for split in splits)
+    ]
     for one in chosen:
         if one not in missing:
             shutil.rmtree(folder / one.name / WORK, ignore_errors=True)  # where a kill came at the very end
     if not missing:
         return folders
-    with results_folder(folder), Repository(repo_path) as repo:
-        experiment = ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress, facts=False)
-        try:
-            contexts = BaselineContexts(experiment, missing, splits, progress)
-            for one in missing:
-                began = time.monotonic()
-                system = one.kind(one.settings, contexts.context(one), config.run.seed)
-                run = _BaselineRun(one, system, experiment, folder / one.name, progress)
-                run.fit()
-                seconds = {"fit": _seconds_since(began)}
-                for split in splits:
-                    if not finished(run.folder, split):
-                        began = time.monotonic()
-                        run.rank(split)
-                        seconds[split] = _seconds_since(began)
-                run.finish(seconds)
-        finally:
-            experiment.indexed.close()
+    with (
+        results_folder(folder),
+        Repository(repo_path) as repo,
+        ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress, facts=False) as experiment,
+    ):
+        contexts = BaselineContexts(experiment, missing, splits, progress)
+        for one in missing:
+            began = time.monotonic()
+            system = one.kind(one.settings, contexts.context(one), config.run.seed)
+            run = _BaselineRun(one, system, experiment, folder / one.name, progress)
+            run.fit()
+            seconds = {"fit": round(time.monotonic() - began, 1)}
+            for split in splits:
+                if not finished(run.folder, split):
+                    began = time.monotonic()
+                    run.rank(split)
+                    seconds[split] = round(time.monotonic() - began, 1)
+            run.finish(seconds)
     return folders
 
 
 def finished(folder: Path, split: str) -> bool:
     """Whether a split's run is there with its judgements."""
     return (folder / split / RUN_FILE).is_file() and (folder / split / JUDGEMENTS_FILE).is_file()
-
-
-def _complete(folder: Path, splits: Sequence[str]) -> bool:
-    """Whether all runs of a technique are there, and what is written after them."""
-    return (folder / "provenance.json").is_file() and all(finished(folder, split) for split in splits)
 
 
 class BaselineContexts:
@@ -203,9 +199,9 @@ class _BaselineRun:
     @cached_property
     def key(self) -> str:
         """Names what is kept: of other settings or reports it does not count."""
-        parts = [self.chosen.name, self.settings, self.chosen.cutoff, self.experiment.config.run.seed]
-        parts += [[case.report.id, case.version] for case in self.experiment.dataset.cases]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+        cases = [[case.report.id, case.version] for case in self.experiment.dataset.cases]
+        seed = self.experiment.config.run.seed
+        return key_of(self.chosen.name, self.settings, self.chosen.cutoff, seed, cases)[:16]
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -265,7 +261,3 @@ class _BaselineRun:
             left_out.append(self.system.left_out(query))
             self.progress(f"{self.chosen.name} {split}", start + len(scores), total)
         return {"scores": np.concatenate(scores), "left_out": np.array(left_out, dtype=np.int64)}
-
-
-def _seconds_since(began: float) -> float:
-    return round(time.monotonic() - began, 1)

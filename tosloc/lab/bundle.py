@@ -42,14 +42,10 @@ class BundleSettings:
     scored_reports: int = 0
     letters: int = 40_000
 
-    def reports(self, part: str) -> int:
-        """Reports of train, validation or test."""
-        return self.train_reports if part == "train" else self.scored_reports
-
 
 @dataclass(frozen=True, eq=False)
 class CandidateBundle:
-    """What ``write_bundle`` wrote."""
+    """What ``bundle_training`` wrote."""
 
     parts: Mapping[str, Sequence[Candidates]]
     texts: Mapping[str, str]
@@ -87,9 +83,9 @@ def bundle_training(
         depth, parts = settings.candidates, {}
         for part in PARTS:
             candidates = training_set.candidates(part, depth, for_training=part == "train")
-            parts[part] = list(candidates)[-settings.reports(part) :]
-        key = bundle_key(run, reports, settings)
-        write_bundle(out, parts, texts_of(named), settings.letters, progress, made_of=key)
+            newest = settings.train_reports if part == "train" else settings.scored_reports
+            parts[part] = list(candidates)[-newest:]
+        _write(out, bundle_key(run, reports, settings), parts, texts_of(named), settings.letters, progress)
     return {part: len(made) for part, made in parts.items()}
 
 
@@ -101,16 +97,14 @@ def bundle_key(run: Path, reports: Path, settings: BundleSettings) -> str:
     return key_of(digests, tables.features, dict(tables.blocks), asdict(settings))
 
 
-def write_bundle(
+def _write(
     path: Path,
+    made_of: str,
     parts: Mapping[str, Sequence[Candidates]],
     texts: Callable[[Sequence[str]], Iterable[tuple[str, str | None]]],
     longest: int,
-    progress: Progress = silent,
-    *,
-    made_of: str = "",
+    progress: Progress,
 ) -> None:
-    """Write candidates and their files' texts, cut after ``longest`` letters. The file appears when it is whole."""
     reports = [one for of_part in parts.values() for one in of_part]
     path_of = {blob: name for one in reports for blob, name in zip(one.blobs, one.paths, strict=True)}
     blobs = sorted(path_of, key=lambda blob: (path_of[blob], blob))

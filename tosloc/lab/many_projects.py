@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -76,10 +77,9 @@ def for_each(
 def is_finished(folder: Path, key: str) -> bool:
     """Whether a folder holds finished results that were made of just this."""
     try:
-        record = parse_json(read_plain(folder / FINISHED))
-    except (OSError, ValueError):
+        return bool(parse_json(read_plain(folder / FINISHED))["key"] == key)
+    except (OSError, ValueError, TypeError, KeyError):
         return False
-    return isinstance(record, dict) and record.get("key") == key
 
 
 def finish(folder: Path, key: str) -> None:
@@ -95,16 +95,16 @@ def unfinish(folder: Path) -> None:
 def _outcome(work: Callable[[Project], tuple[bool, Any]], project: Project) -> Outcome:
     try:
         made, value = work(project)
+        return Outcome(project.name, "made" if made else "kept", value)
     except ToslocError as error:
-        return Outcome(project.name, "failed", why=str(error))
+        why = str(error)
     except MemoryError:
-        return Outcome(project.name, "failed", why="the memory is not enough for it; set a lower jobs in [run]")
+        why = "the memory is not enough for it; set a lower jobs in [run]"
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        return Outcome(project.name, "failed", why=f"{where}{error.strerror or error}")
+        why = f"{error.filename}: " * bool(error.filename) + (error.strerror or str(error))
     except Exception as error:  # the others are worth having all the same
-        return Outcome(project.name, "failed", why=f"a fault of TosLoc's own, {type(error).__name__}: {error}")
-    return Outcome(project.name, "made" if made else "kept", value)
+        why = f"a fault of TosLoc's own, {type(error).__name__}: {error}"
+    return Outcome(project.name, "failed", why=why)
 
 
 # What is done for each
@@ -193,8 +193,6 @@ def _key(command: str, project: Project, config: Config, more: Any) -> str:
 
 def head_of(project: Project) -> str:
     """The commit that HEAD of its repository names: another one, and more fixes may be found."""
-    with Repository(project.repo) as repo:
-        try:
-            return repo.resolve("HEAD")
-        except UnknownCommit:
-            return ""  # a repository without branches may hold every commit that is asked for
+    with Repository(project.repo) as repo, suppress(UnknownCommit):
+        return repo.resolve("HEAD")
+    return ""  # a repository without branches may hold every commit that is asked for

@@ -16,7 +16,7 @@ from typing import Any, Final
 import joblib
 import numpy as np
 
-from tosloc.arrays import checked, load_arrays, save_arrays
+from tosloc.arrays import load_arrays, save_arrays
 from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
 from tosloc.checkpoint import LEARNED_ON, WEIGHTS_FILE, read_record, read_stage_one, write_stage_one
 from tosloc.code.languages import analyser
@@ -42,8 +42,6 @@ from tosloc.rank.stage_one import StageOne
 from tosloc.records import Case, FloatArray, Progress, silent
 from tosloc.training import feature_names
 
-FOLDS: Final = 5
-"""Parts into which projects are dealt, each left out in turn, unless another number is asked for."""
 ROUNDS: Final = 400
 """Trees of a ranker of many projects: chosen on projects left out."""
 RANKER_WEIGHT: Final = 8.0
@@ -54,8 +52,6 @@ LEFT_OUT: Final = "left-out"
 """Folder of the runs: a folder a project, ranked by weights that never saw it."""
 _RECORD: Final = "tables.json"
 _LISTS: Final = "lists.npz"
-_OF_PROJECT: Final = ("part", "judged", "at_most", "alone")
-"""What of a project's entry is kept beside its tables."""
 
 
 @dataclass(frozen=True)
@@ -74,20 +70,13 @@ class Tables:
 
     def lists(self) -> RankingLists:
         """What is learned from: of each report the fixed files and sampled others."""
-        arrays = load_arrays(self.folder / _LISTS)
-        rows = checked(arrays, "rows", np.float32, None, None)
-        kinds = {"fixed": (np.bool_, len(rows)), "starts": (np.int64, None), "weights": (np.float32, len(rows))}
-        columns = [checked(arrays, name, kind, length) for name, (kind, length) in kinds.items()]
-        return RankingLists(rows, *columns)
+        arrays: Any = load_arrays(self.folder / _LISTS)
+        return RankingLists(*(arrays[name] for name in ("rows", "fixed", "starts", "weights")))
 
     def tables(self) -> Iterator[FeatureTable]:
         """The judged reports' tables, in order."""
         for name in self.blocks:
             yield from read_block(self.folder / name)
-
-    def paths(self) -> tuple[str, ...]:
-        """What the numbers of paths in the tables mean."""
-        return HistoryIndex.from_arrays(load_arrays(self.folder / "evidence.npz"))[1]
 
 
 @dataclass(frozen=True)
@@ -102,7 +91,9 @@ class Pool:
     def tables(self, project: Project) -> tuple[bool, Tables]:
         """The feature tables of a project, and whether they had to be made. Raises ToslocError."""
         names, folder = feature_names(self.config), self.folder / "tables" / project.name
-        config = self.config_of(project)
+        # a project's data, and all else as for the others; one process, since others run beside it
+        run = self.config.run.model_copy(update={"jobs": 1})
+        config = self.config.model_copy(update={"data": project.configured(self.config).data, "run": run})
         key = key_of(
             [FEATURES_VERSION, analyser(), sorted(PRIOR_WEIGHTS.items()), names, head_of(project)],
             [project.record(), config.data.model_dump(), fingerprint(project.reports), SAMPLED],
@@ -128,12 +119,6 @@ class Pool:
                 f"{self.folder}: its tables have different features; name the --projects to make them anew"
             )
         return found
-
-    def config_of(self, project: Project) -> Config:
-        """A project's data and history, and all else as for the others; one process, since others run beside it."""
-        own = project.configured(self.config)
-        run = self.config.run.model_copy(update={"jobs": 1})
-        return self.config.model_copy(update={"data": own.data, "run": run})
 
     def _make(self, project: Project, config: Config, repo: Repository, folder: Path, names: tuple[str, ...]) -> None:
         unfinish(folder)
@@ -167,7 +152,7 @@ class Pool:
         for path in folder.glob("block-*.npz"):
             if path.name not in kept:
                 path.unlink()
-        own = {name: getattr(project, name) for name in _OF_PROJECT}
+        own = {name: getattr(project, name) for name in ("part", "judged", "at_most", "alone")}
         record = {"learned": len(lists), "judged": len(judged), "blocks": kept, "features": names, "project": own}
         write_text(folder / _RECORD, json.dumps(record, indent=1) + "\n")
 
@@ -242,7 +227,7 @@ class Pooled:
 def make_pool(
     pool: Pool,
     projects: Sequence[Project] | None,
-    folds: int = FOLDS,
+    folds: int,
     out: Path | None = None,
     progress: Progress = silent,
 ) -> Pooled:
@@ -327,10 +312,8 @@ def _answers(stage: StageOne, tables: Tables) -> Iterator[JudgedAnswer]:
 
 def _temperature(pool: Pool, projects: Sequence[Tables], answers: Mapping[str, list[JudgedAnswer]]) -> float:
     some = [answers[one.project.name] for one in projects if answers[one.project.name]]
-    if not some:
-        return fit_temperature([])
-    counts = report_weights([len(one) for one in some], LEAST_REPORTS)
-    return fit_temperature([answer for one in some for answer in one], np.concatenate(counts))
+    weights = report_weights([len(one) for one in some], LEAST_REPORTS)
+    return fit_temperature([answer for one in some for answer in one], np.concatenate(weights) if some else None)
 
 
 def _left_out(
@@ -353,7 +336,7 @@ def _left_out(
         unfinish(folder)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / JUDGEMENTS_FILE).unlink(missing_ok=True)
-        paths = one.paths()
+        paths = HistoryIndex.from_arrays(load_arrays(one.folder / "evidence.npz"))[1]  # what their numbers mean
         rankings = (table.ranking(stage.scores(table.rows), paths) for table in one.tables())
         write_run(folder / RUN_FILE, header, rankings)
         for name in (FILE_LISTS_FILE, JUDGEMENTS_FILE):  # last, since a folder with judgements is a finished run

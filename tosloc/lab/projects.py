@@ -162,31 +162,23 @@ def _is_repository(place: Path) -> bool:
     return True
 
 
-def read_entries(path: Path) -> dict[str, ProjectEntry | FolderEntry]:
-    """Sections of a list of projects, by name: one with ``repos`` is of a folder. Raises ConfigError."""
-    entries: dict[str, ProjectEntry | FolderEntry] = {}
+def _of_file(path: Path) -> ProjectList:
+    """The sections of a list: one with ``repos`` is of a folder."""
+    base = path.absolute().parent
+    projects: list[Project] = []
+    missing: list[str] = []
     for name, values in read_toml(path, "projects").items():
         if not isinstance(values, dict):
             raise ConfigError(f'{path}: {name} is a section, [{name}], with repo = "..." and reports = "..."')
         where = f"{path} [{name}]"
         if not _NAME.fullmatch(name):
             raise ConfigError(f"{where}: no name of a folder, which its results are to have")
-        entries[name] = (FolderEntry if "repos" in values else ProjectEntry).of(values, where)
-    return entries
-
-
-def _of_file(path: Path) -> ProjectList:
-    base = path.absolute().parent
-    projects: list[Project] = []
-    missing: list[str] = []
-    for name, entry in read_entries(path).items():
-        where = f"{path} [{name}]"
-        if isinstance(entry, FolderEntry):
-            of_folder = _of_folder(entry, base, where)
+        if "repos" in values:
+            of_folder = _of_folder(FolderEntry.of(values, where), base, where)
             projects += of_folder.projects
             missing += of_folder.missing
         else:
-            projects.append(_of_entry(name, entry, base, where))
+            projects.append(_of_entry(name, ProjectEntry.of(values, where), base, where))
     return ProjectList(tuple(projects), tuple(missing))
 
 

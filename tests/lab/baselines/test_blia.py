@@ -17,7 +17,6 @@ from tosloc.lab.baselines.blia import (
     BLIATokenizer,
     listed_by_text,
     trace_scores,
-    with_commits,
 )
 from tosloc.lab.baselines.context import BaselineContext
 from tosloc.lab.baselines.vsm import step_length_score
@@ -110,10 +109,6 @@ def test_trace_of_a_report() -> None:
     assert blia(made, profile="upstream").trace(query).tolist() == pytest.approx([1.0, 0.5, 0.25, 0.0, 0.0])
     made = context(files, [Bug("1", "A and p.A fail", 1, 2, ["src/p/A.java"])])
     assert not blia(made).trace(ask(made, "1")).any()
-
-
-def test_golden_fusion() -> None:
-    assert with_commits(np.array([0.0, 0.5]), np.array([1.0, 1.0]), 0.2).tolist() == pytest.approx([0.0, 0.6])
 
 
 def test_golden_candidates() -> None:

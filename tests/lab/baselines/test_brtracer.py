@@ -29,26 +29,10 @@ def brtracer(made: BaselineContext, **values: Any) -> BRTracer:
     return BRTracer(BRTracerSettings.model_validate(values), made)
 
 
-class TestLengths:
-    """Section B.4.3."""
-
-    def test_golden_values(self) -> None:
-        found = median_length_score(LENGTHS)
-        assert found[:4].round(6).tolist() == [0.000373, 0.005152, 0.5, 0.999973]
-        assert found[4] > 0.999999
-
-    def test_golden_values_of_the_public_median(self) -> None:
-        found = median_length_score(LENGTHS, 50.0, "upper")
-        assert found.round(6).tolist() == [0.0, 0.0, 0.000027, 0.5, 1.0]
-
-
-@pytest.mark.parametrize(("number", "sizes"), [(0, [1]), (1, [2]), (3, [4]), (4, [4, 2]), (6, [4, 4]), (7, [4, 4, 2])])
-def test_segments_hold_their_terms_and_the_names(number: int, sizes: list[int]) -> None:
-    terms = [f"t{place}" for place in range(number)]
-    made = segments(terms, ["name"], 3)
-    assert [len(one) for one in made] == sizes
-    assert all(one[-1] == "name" for one in made)
-    assert [term for one in made for term in one[:-1]] == terms
+def test_golden_lengths() -> None:
+    """Section B.4.3; behind it the public median."""
+    assert median_length_score(LENGTHS).round(6).tolist() == [0.000373, 0.005152, 0.5, 0.999973, 1.0]
+    assert median_length_score(LENGTHS, 50.0, "upper").round(6).tolist() == [0.0, 0.0, 0.000027, 0.5, 1.0]
 
 
 A, B, C, D, E = "src/p/Alpha.java", "src/p/Beta.java", "src/q/Gamma.java", "src/q/Delta.java", "src/r/Extra.java"

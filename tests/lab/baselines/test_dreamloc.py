@@ -15,17 +15,15 @@ from tests.lab.baselines.by_hand import Bug, ask, context
 from tests.lab.baselines.techniques import SMALL
 from tosloc.errors import ConfigError
 from tosloc.lab.baselines.context import BaselineContext
-from tosloc.lab.baselines.dreamloc import TrainingFiles, margin_loss, network
+from tosloc.lab.baselines.dreamloc import ReportFiles, margin_loss, network, triples_of
 from tosloc.lab.baselines.dreamloc.network import DreamLocModel, ReportWords, dreamloc_network
-from tosloc.lab.baselines.dreamloc.wide import WideFeatures, WideStatistics, fix_recency, sigmoid_if_positive
+from tosloc.lab.baselines.dreamloc.wide import WideFeatures, WideStatistics
 from tosloc.lab.baselines.dreamloc.words import (
     DocumentFrequencies,
     DreamLocSettings,
     DreamLocTokenizer,
     Snippets,
     WordVectors,
-    compounds_and_parts,
-    word_and_parts,
 )
 from tosloc.lab.baselines.parsed_source import parse_source
 
@@ -35,14 +33,6 @@ def settings(**values: object) -> DreamLocSettings:
 
 
 # Words
-
-
-def test_words_stay_whole_and_compounds_are_cut_too() -> None:
-    assert DreamLocTokenizer()("The getURLFor parses x2 of MAX_VALUE; aB null") == (
-        ["geturlfor", "url", "parses", "max_value", "max", "value", "ab"]
-    )
-    assert word_and_parts("aB") == ("ab", ())  # no part is longer than two letters
-    assert compounds_and_parts("a TreeViewer and a treeviewer") == ["treeviewer", "tree", "viewer"]
 
 
 def test_vectors_of_compounds_are_means_of_their_parts() -> None:
@@ -72,17 +62,6 @@ def test_snippets_hold_distinct_words_with_the_logs_of_their_counts() -> None:
 
 
 # Wide features
-
-
-def test_recency_by_months_of_thirty_days() -> None:
-    days = np.array([29, 30, 60, 365, -1, np.inf])
-    assert fix_recency(days * 86_400.0).tolist() == [1, 1 / 2, 1 / 3, 1 / 13, 1, 0]
-
-
-def test_a_file_that_was_ever_fixed_stands_half_above_the_others() -> None:
-    assert sigmoid_if_positive(np.array([0.0, 1.0, 4.0, 8.0]), 4.0) == pytest.approx(
-        [0, 1 / (1 + math.exp(-0.25)), 0.731059, 0.731059]
-    )
 
 
 FRUIT = {
@@ -126,8 +105,6 @@ def test_wide_features_by_hand() -> None:
 def test_there_is_no_upstream_profile() -> None:
     with pytest.raises(ConfigError, match="DreamLoc has no upstream profile"):
         settings(profile="upstream")
-    with pytest.raises(ConfigError, match="DreamLoc has no upstream profile"):
-        settings().with_profile("upstream")
 
 
 # The deep part
@@ -218,12 +195,14 @@ def test_the_loss_is_the_margin_between_the_scores() -> None:
     model, vectors = model_of(TEXTS)
     words = report_words(REPORT, vectors, IDF)
     wide = np.random.default_rng(1).random((3, 5)).astype(np.float32)
-    pool = TrainingFiles(words, np.array([0, 1, 2]), wide, 1)
+    pool = ReportFiles(words, np.array([0, 1, 2]), wide, np.array([0]), 1)
     with torch.no_grad():
         values = model.deep_of_pairs([(words, row) for row in (0, 1, 2)])[:, None]
-        right, one, two = model.network["fusion"](
+        right, one, other = model.network["fusion"](
             torch.cat([model.network["wide"](torch.from_numpy(wide)), values], 1)
         ).squeeze(-1)
-        expected = (max(1e-6, 2 - right + one) + max(1e-6, 2 - right + two)) / 2
-    loss = margin_loss(model, [pool], np.array([[0, 0, 1], [0, 0, 2]]), 2.0)
+        expected = (max(1e-6, 2 - right + one) + max(1e-6, 2 - right + other)) / 2
+    two = ReportFiles(words, np.arange(5), wide, np.array([0, 1]), 2)  # fixed files in turn, each wrong one once
+    assert triples_of([pool, two]).tolist() == [[0, 0, 1], [0, 0, 2], [1, 0, 2], [1, 1, 3], [1, 0, 4]]
+    loss = margin_loss(model, [pool], triples_of([pool]), 2.0)
     assert float(loss.detach()) == pytest.approx(float(expected), abs=1e-6)

@@ -60,12 +60,10 @@ class TestUpstream:
 @pytest.mark.parametrize("name", KINDS)
 def test_the_file_of_settings_holds_every_key_and_the_defaults(name: str) -> None:
     model, file = KINDS[name].Settings, CONFIGS / f"{name}.toml"
-    assert load_settings(model, file) == model() == leaks.every_key(model, file)
+    assert load_settings(model, file, "clean") == model() == leaks.every_key(model, file)
 
 
 @pytest.mark.parametrize("name", [name for name in KINDS if not KINDS[name].Settings.NO_UPSTREAM])
 def test_the_file_of_settings_under_the_other_profile(name: str) -> None:
     model = KINDS[name].Settings
-    assert load_settings(model, CONFIGS / f"{name}.toml").with_profile("upstream") == model.model_validate(
-        {"profile": "upstream"}
-    )
+    assert load_settings(model, CONFIGS / f"{name}.toml", "upstream") == model.of({"profile": "upstream"}, "test")

@@ -45,7 +45,6 @@ def test_a_finished_folder_is_only_read(
             ("dnnloc", stop, (stop,))
             for stop in (
                 "projection of code, epoch 1",
-                "relevancy, hardest, epoch 2",
                 "relevancy, random, epoch 2",
                 "combiner, random, versions, epoch 3",
             )

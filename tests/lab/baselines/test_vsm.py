@@ -46,17 +46,6 @@ def test_golden_cosine() -> None:
     assert space.cosine(query).round(6).tolist() == [0.941447, 0.374719, 0.0]
 
 
-def test_cosine_by_hand_on_random_texts() -> None:
-    rng = np.random.default_rng(5)
-    words = [f"w{number}" for number in range(30)]
-    texts = [[words[n] for n in rng.integers(0, 30, size=rng.integers(0, 40))] for _ in range(25)]
-    made = count(texts)
-    for _ in range(10):
-        query = [words[n] for n in rng.integers(0, 30, size=12)] + ["unknown"]
-        found = VectorSpace(made, np.ones(25, dtype=np.int64)).cosine(query)
-        assert found.tolist() == pytest.approx(cosine(texts, query), abs=1e-12)
-
-
 def test_texts_outside_the_version_have_no_say_and_copies_count() -> None:
     texts = [*TEXTS, ["a", "c", "e"]]
     multiplicity = np.array([2, 1, 1, 0], dtype=np.int64)

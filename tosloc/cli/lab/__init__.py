@@ -8,7 +8,8 @@ from tosloc.cli.lab.diagnostics import calibration, reproduce_check, truncation
 from tosloc.cli.lab.others import baselines, bm25, peers, restrict
 from tosloc.cli.lab.paper import reproduce
 from tosloc.cli.lab.pool import feature_ablation, pack, pool, train_encoder
-from tosloc.cli.lab.projects import compare, data, evaluate, rank, train
+from tosloc.cli.lab.projects import data, rank, train
+from tosloc.cli.lab.results import compare, evaluate
 
 app = typer.Typer(rich_markup_mode=None)
 for _command in (

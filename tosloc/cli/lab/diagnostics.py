@@ -222,4 +222,5 @@ def _pair(baseline: Path, advanced: Path, split: Split) -> Pair:
     from tosloc.evaluate.run_paths import read_scored
     from tosloc.lab.agreement.levels import Pair, ScoredReports
 
-    return Pair(*(ScoredReports.of(read_scored(path, split.value)) for path in (baseline, advanced)))
+    runs = (read_scored(path, split.value) for path in (baseline, advanced))
+    return Pair(*(ScoredReports(one.run, one.evaluation()) for one in runs))

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from tosloc.cli.judging import MarkdownOption
-from tosloc.cli.lab.projects import PROJECTS, ReposOption, StoresOption, means_table, show_outcomes
+from tosloc.cli.lab.projects import PROJECTS, ReposOption, StoresOption, show_outcomes
+from tosloc.cli.lab.results import means_table
 from tosloc.cli.options import ClusterOption, JsonOption, ProgressOption, ReportsOption, RepositoryOption
 from tosloc.cli.printing import Form, Table, form_of, show
 
@@ -106,7 +107,7 @@ def feature_ablation(
     from tosloc.experiment import results_folder
     from tosloc.lab.pool import Pool
     from tosloc.lab.pool_ablation import ablation
-    from tosloc.lab.project_means import language_of_report
+    from tosloc.lab.project_means import NO_LANGUAGE, language_of_report
     from tosloc.lab.projects import read_projects
 
     found = read_projects(projects, repos)
@@ -114,55 +115,35 @@ def feature_ablation(
     asked = [name.strip() for name in features.split(",") if name.strip()]
     with results_folder(work), shown(progress) as callback:
         measured = ablation(pool, found.projects, folds, language_of_report, asked, callback)
-    languages = _languages(measured)
+    reports = {one: measured.reports_of(one) for of_project in measured.languages.values() for one in of_project}
+    languages = [one for one, number in reports.items() if number >= FEW_OF_A_LANGUAGE and one != NO_LANGUAGE]
+    languages.sort(key=lambda one: (-reports[one], one))
     heads = ["left out", "MRR", "95 %", "MAP", "95 %", *(f"{one} MRR, MAP" for one in languages)]
-    values = [_values(measured, name, languages) for name in measured.values]
-    table = Table(heads, [_row(measured, name, languages) for name in measured.values])
-    show(Form.json if as_json else Form.markdown, values, [table])
+    values, rows = zip(*(_values_and_row(measured, name, languages) for name in measured.values), strict=True)
+    show(Form.json if as_json else Form.markdown, values, [Table(heads, rows)])
     show_outcomes(found, measured.outcomes)
 
 
-def _languages(measured: Ablation) -> list[str]:
-    from tosloc.lab.project_means import NO_LANGUAGE
-
-    reports = {one: measured.reports_of(one) for of_project in measured.languages.values() for one in of_project}
-    enough = [one for one, number in reports.items() if number >= FEW_OF_A_LANGUAGE and one != NO_LANGUAGE]
-    return sorted(enough, key=lambda one: (-reports[one], one))
-
-
-def _row(measured: Ablation, name: str, languages: list[str]) -> list[str]:
+def _values_and_row(measured: Ablation, name: str, languages: list[str]) -> tuple[dict[str, Any], list[str]]:
+    """What leaving a feature out does, as plain values and as cells."""
     from tosloc.cli.tables import UNKNOWN
     from tosloc.lab.pool_ablation import WHOLE
 
-    if name == WHOLE:
-        means = [measured.means(name, one).mean(axis=0).tolist() for one in ("", *languages)]
-        (mrr, map_), *of_languages = means
-        return [name, f"{mrr:.4f}", "", f"{map_:.4f}", "", *(f"{one:.3f} {two:.3f}" for one, two in of_languages)]
-    changes = [measured.change(name, one) for one in ("", *languages)]
-    cells = []
-    for change in changes[0]:
-        interval = change.interval
-        within = UNKNOWN if interval is None else f"[{interval.low:+.4f}, {interval.high:+.4f}]"
-        cells += [f"{change.mean:+.4f}", within]
-    return [name, *cells, *(f"{mrr.mean:+.3f} {map_.mean:+.3f}" for mrr, map_ in changes[1:])]
-
-
-def _values(measured: Ablation, name: str, languages: list[str]) -> dict[str, Any]:
-    from tosloc.lab.pool_ablation import WHOLE
-
-    mrr, map_ = measured.means(name).mean(axis=0).tolist()
+    (mrr, map_), *of_languages = (measured.means(name, one).mean(axis=0).tolist() for one in ("", *languages))
     values: dict[str, Any] = {"left out": name, "mrr": mrr, "map": map_}
-    of_languages = {one: measured.means(name, one).mean(axis=0).tolist() for one in languages}
-    values["languages"] = {one: {"mrr": pair[0], "map": pair[1]} for one, pair in of_languages.items()}
-    if name != WHOLE:
-        for measure, change in zip(("mrr", "map"), measured.change(name), strict=True):
-            interval = change.interval
-            values[f"{measure} change"] = {
-                "mean": change.mean,
-                "interval": None if interval is None else [interval.low, interval.high],
-                "p": change.bootstrap_p,
-            }
-    return values
+    values["languages"] = {
+        one: {"mrr": pair[0], "map": pair[1]} for one, pair in zip(languages, of_languages, strict=True)
+    }
+    if name == WHOLE:
+        cells = [f"{mrr:.4f}", "", f"{map_:.4f}", "", *(f"{one:.3f} {two:.3f}" for one, two in of_languages)]
+        return values, [name, *cells]
+    whole, *changes = (measured.change(name, one) for one in ("", *languages))
+    cells = []
+    for measure, change in zip(("mrr", "map"), whole, strict=True):
+        ends = None if change.interval is None else [change.interval.low, change.interval.high]
+        values[f"{measure} change"] = {"mean": change.mean, "interval": ends, "p": change.bootstrap_p}
+        cells += [f"{change.mean:+.4f}", UNKNOWN if ends is None else f"[{ends[0]:+.4f}, {ends[1]:+.4f}]"]
+    return values, [name, *cells, *(f"{mrr.mean:+.3f} {map_.mean:+.3f}" for mrr, map_ in changes)]
 
 
 def pack(

@@ -7,7 +7,7 @@ within a pair. Definitions are those of Breuer et al. 2020, section 3, which the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -192,27 +192,16 @@ def _overlaps(original: Sequence[str], ours: Sequence[str]) -> LongArray:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How alike two lists, or on average all lists of two runs, are ordered."""
+    """How alike the lists of two runs are ordered: means over reports."""
 
     tau: float
     rbo: float
 
 
-def agreements(original: Run, ours: Run, reports: Iterable[str], depth: int | None = None) -> dict[str, Agreement]:
-    """Report id -> how alike two runs order its files. ``depth`` cuts the lists for tau. Raises RunError."""
+def agreement(original: Run, ours: Run, reports: Sequence[str], depth: int | None = None) -> Agreement:
+    """How alike two runs order the files of reports. ``depth`` cuts the lists for tau. Raises RunError."""
     if depth is not None and depth < 2:
         raise RunError(f"a depth of {depth} leaves nothing to order; name 2 or more")
-    made = {}
-    for report in reports:
-        first, second = original.ranking(report).paths, ours.ranking(report).paths
-        made[report] = Agreement(kendall_tau_union(first, second, depth), rank_biased_overlap(first, second))
-    return made
-
-
-def mean_agreement(per_report: Mapping[str, Agreement]) -> Agreement:
-    """The means over all reports, of which there is at least one."""
-    number = len(per_report)
-    return Agreement(
-        math.fsum(one.tau for one in per_report.values()) / number,
-        math.fsum(one.rbo for one in per_report.values()) / number,
-    )
+    lists = [(original.ranking(report).paths, ours.ranking(report).paths) for report in reports]
+    taus = (kendall_tau_union(*pair, depth) for pair in lists)
+    return Agreement(math.fsum(taus) / len(lists), math.fsum(rank_biased_overlap(*pair) for pair in lists) / len(lists))

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from functools import cached_property
+from typing import Any, Final
 
 from tosloc.errors import RunError
 from tosloc.evaluate.evaluate import Evaluation
-from tosloc.evaluate.judgements import Judgement
 from tosloc.evaluate.measures import AP, RR, Measure
-from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.evaluate.runs import Run
 from tosloc.evaluate.statistics import Interval, mean_interval
 from tosloc.lab.agreement.effects import (
@@ -23,9 +22,8 @@ from tosloc.lab.agreement.effects import (
     REGIONS,
     Agreement,
     Effect,
-    agreements,
+    agreement,
     mean,
-    mean_agreement,
     p_value,
     rmse,
 )
@@ -35,8 +33,6 @@ DEFAULT_MEASURES: Final = (AP, RR, Measure("nDCG", 10))
 ANOTHER_PROJECT: Final = "other reports were judged: order and RMSE, which need the same ones, do not apply"
 RANKS_ONLY: Final = "only some files' ranks are known: the order, which needs whole rankings, does not apply"
 
-_Key: TypeAlias = tuple[str, tuple[str, ...], tuple[str, ...]]
-
 
 @dataclass(frozen=True, eq=False)
 class ScoredReports:
@@ -45,10 +41,11 @@ class ScoredReports:
     run: Run
     evaluation: Evaluation
 
-    @classmethod
-    def of(cls, run: ScoredRun) -> ScoredReports:
-        """A run that was read. Raises RunError when it does not fit its judgements."""
-        return cls(run.run, run.evaluation())
+    @cached_property
+    def keys(self) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+        """The judged reports with their files; ids alone do not tell, as two projects may count bugs alike."""
+        judged = (one.judgement for one in self.evaluation.per_report)
+        return [(one.report, tuple(sorted(one.fixed)), tuple(sorted(one.listed))) for one in judged]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,16 +56,11 @@ class Pair:
     advanced: ScoredReports
 
     def __post_init__(self) -> None:
-        if _keys(self.baseline.evaluation) != _keys(self.advanced.evaluation):
+        if self.baseline.keys != self.advanced.keys:
             raise RunError(
                 f"{self.baseline.run.where} and {self.advanced.run.where} are judged by different reports or fixed"
                 " files; a baseline and its advanced run need the same"
             )
-
-    @property
-    def reports(self) -> int:
-        """How many reports were scored."""
-        return len(self.baseline.evaluation.per_report)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +73,18 @@ class Closeness:
     """Two-tailed p of the t-test; None where the test has no answer."""
     means: Mapping[Measure, tuple[float, float]]
 
-    def delta(self, measure: Measure) -> float:
-        """Difference of the means, original - ours."""
-        original, ours = self.means[measure]
-        return original - ours
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "tau": None if self.order is None else self.order.tau,
+            "RBO": None if self.order is None else self.order.rbo,
+            "RMSE": None if self.rmse is None else {repr(measure): value for measure, value in self.rmse.items()},
+            "p": {repr(measure): value for measure, value in self.p.items()},
+            "ARP": {
+                repr(measure): {"original": original, "ours": ours, "delta": original - ours}
+                for measure, (original, ours) in self.means.items()
+            },
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,18 +99,13 @@ class Reproduction:
     effects: Mapping[Measure, Effect]
     notes: tuple[str, ...]
 
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        """The measures compared."""
-        return tuple(self.effects)
-
     def as_dict(self) -> dict[str, Any]:
         """Plain values; None for what does not apply."""
         return {
             "same_reports": self.same_reports,
             "reports": list(self.reports),
-            "baseline": _plain(self.baseline),
-            "advanced": _plain(self.advanced),
+            "baseline": self.baseline.as_dict(),
+            "advanced": self.advanced.as_dict(),
             "effects": {repr(measure): effect.as_dict() for measure, effect in self.effects.items()},
             "notes": list(self.notes),
         }
@@ -140,7 +135,8 @@ def reproduction(
     worse = [repr(one) for one in measures if advanced.means[one][0] < baseline.means[one][0]]
     if worse:
         notes.append(f"the original's advanced run is worse than its baseline in {', '.join(worse)}: ER tells losses")
-    return Reproduction(same, (original.reports, ours.reports), baseline, advanced, effects, tuple(notes))
+    reports = len(original.baseline.keys), len(ours.baseline.keys)
+    return Reproduction(same, reports, baseline, advanced, effects, tuple(notes))
 
 
 def _closeness(
@@ -155,7 +151,7 @@ def _closeness(
     order = None
     if ordered:
         reports = [one.report for one in original.evaluation.per_report]
-        order = mean_agreement(agreements(original.run, ours.run, reports, depth))
+        order = agreement(original.run, ours.run, reports, depth)
     return Closeness(
         order,
         {one: rmse(*pair) for one, pair in values.items()} if same else None,
@@ -164,17 +160,9 @@ def _closeness(
     )
 
 
-def _key(judgement: Judgement) -> _Key:
-    return judgement.report, tuple(sorted(judgement.fixed)), tuple(sorted(judgement.listed))
-
-
-def _keys(evaluation: Evaluation) -> list[_Key]:
-    return [_key(one.judgement) for one in evaluation.per_report]
-
-
 def _same_reports(original: Pair, ours: Pair) -> bool:
-    """Whether both are of the same reports; ids alone do not tell, as two projects may count bugs alike."""
-    first, second = (set(_keys(pair.baseline.evaluation)) for pair in (original, ours))
+    """Whether both are of the same reports. Raises RunError where only some are in common."""
+    first, second = (set(pair.baseline.keys) for pair in (original, ours))
     if first == second:
         return True
     common = len(first & second)
@@ -184,19 +172,6 @@ def _same_reports(original: Pair, ours: Pair) -> bool:
             f" {len(second)} judged reports; judge all four by the same ones, or ours by another project's"
         )
     return False
-
-
-def _plain(one: Closeness) -> dict[str, Any]:
-    return {
-        "tau": None if one.order is None else one.order.tau,
-        "RBO": None if one.order is None else one.order.rbo,
-        "RMSE": None if one.rmse is None else {repr(measure): value for measure, value in one.rmse.items()},
-        "p": {repr(measure): value for measure, value in one.p.items()},
-        "ARP": {
-            repr(measure): {"original": means[0], "ours": means[1], "delta": one.delta(measure)}
-            for measure, means in one.means.items()
-        },
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,10 +191,11 @@ class PublishedDifference:
         interval = None if around is None else Interval(around.low - published, around.high - published)
         return cls(published, mean(values), interval)
 
-    @property
-    def difference(self) -> float:
-        """Ours - published."""
-        return self.ours - self.published
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        interval = None if self.interval is None else [self.interval.low, self.interval.high]
+        difference = self.ours - self.published
+        return {"published": self.published, "ours": self.ours, "difference": difference, "interval": interval}
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,33 +204,13 @@ class AgainstPublished:
 
     measure: Measure
     reports: int
-    baseline: PublishedDifference
-    advanced: PublishedDifference
-    improvement: PublishedDifference
-    """Of advanced over baseline; its interval draws both runs' values of a report together."""
+    differences: Mapping[str, PublishedDifference]
+    """Of baseline, advanced, and the improvement of one over the other, whose interval draws both runs together."""
     effect: Effect
-
-    @property
-    def differences(self) -> dict[str, PublishedDifference]:
-        """All three by name."""
-        return {"baseline": self.baseline, "advanced": self.advanced, "improvement": self.improvement}
-
-    @property
-    def effects(self) -> dict[Measure, Effect]:
-        """The one effect, by its measure."""
-        return {self.measure: self.effect}
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
-        rows = {
-            name: {
-                "published": one.published,
-                "ours": one.ours,
-                "difference": one.difference,
-                "interval": None if one.interval is None else [one.interval.low, one.interval.high],
-            }
-            for name, one in self.differences.items()
-        }
+        rows = {name: one.as_dict() for name, one in self.differences.items()}
         return {"measure": repr(self.measure), "reports": self.reports, **rows, **self.effect.as_dict()}
 
 
@@ -268,14 +224,12 @@ def against_published(baseline: float, advanced: float, ours: Pair, measure: Mea
         effect = Effect.of(baseline, advanced, mean(b), mean(a))
     except RunError as error:
         raise RunError(f"{measure}: {error}") from None
-    return AgainstPublished(
-        measure,
-        len(b),
-        PublishedDifference.of(baseline, b),
-        PublishedDifference.of(advanced, a),
-        PublishedDifference.of(advanced - baseline, a - b),
-        effect,
-    )
+    differences = {
+        "baseline": PublishedDifference.of(baseline, b),
+        "advanced": PublishedDifference.of(advanced, a),
+        "improvement": PublishedDifference.of(advanced - baseline, a - b),
+    }
+    return AgainstPublished(measure, len(b), differences, effect)
 
 
 LEVEL_HEADS: Final = ("level", "measure", "baseline", "advanced", "effect")
@@ -329,26 +283,26 @@ def levels_table(result: Reproduction) -> AgreementTable:
 
 
 def _level_rows(result: Reproduction) -> list[list[str]]:
-    b, a = result.baseline, result.advanced
-    taus = [None if one.order is None else one.order.tau for one in (b, a)]
-    overlaps = [None if one.order is None else one.order.rbo for one in (b, a)]
+    sides = result.baseline, result.advanced
+    orders = [one.order for one in sides]
     rows = [
-        ["order", "Kendall's tau union", *map(number, taus), ""],
-        ["order", f"RBO, phi {PHI:g}", *map(number, overlaps), ""],
+        ["order", "Kendall's tau union", *(number(None if one is None else one.tau) for one in orders), ""],
+        ["order", f"RBO, phi {PHI:g}", *(number(None if one is None else one.rbo) for one in orders), ""],
     ]
-    for measure in result.measures:
-        errors = [None if one.rmse is None else one.rmse[measure] for one in (b, a)]
+    for measure in result.effects:
+        errors = (None if one.rmse is None else one.rmse[measure] for one in sides)
         rows.append(["effectiveness", f"RMSE of {measure}", *map(number, errors), ""])
     for measure, effect in result.effects.items():
         rows.append(["effect", f"ER of {measure}", "", "", number(effect.ratio)])
         rows.append(["effect", f"DeltaRI of {measure}", "", "", number(effect.delta_ri, sign=True)])
         rows.append(["effect", f"region of {measure}", "", "", str(effect.region)])
-    for measure in result.measures:
-        rows.append(["statistics", f"p of {measure}", p_cell(b.p[measure]), p_cell(a.p[measure]), ""])
-    for measure in result.measures:
-        rows.append(["mean", f"{measure}, original", *(number(one.means[measure][0]) for one in (b, a)), ""])
-        rows.append(["mean", f"{measure}, ours", *(number(one.means[measure][1]) for one in (b, a)), ""])
-        rows.append(["mean", f"{measure}, delta", *(number(one.delta(measure), sign=True) for one in (b, a)), ""])
+    for measure in result.effects:
+        rows.append(["statistics", f"p of {measure}", *(p_cell(one.p[measure]) for one in sides), ""])
+    for measure in result.effects:
+        means = [one.means[measure] for one in sides]
+        rows.append(["mean", f"{measure}, original", *(number(original) for original, _ in means), ""])
+        rows.append(["mean", f"{measure}, ours", *(number(ours) for _, ours in means), ""])
+        rows.append(["mean", f"{measure}, delta", *(number(one - ours, sign=True) for one, ours in means), ""])
     return rows
 
 
@@ -358,7 +312,8 @@ def published_table(result: AgainstPublished) -> AgreementTable:
     for name, one in result.differences.items():
         around = one.interval
         interval = _UNKNOWN if around is None else f"[{number(around.low, True)}, {number(around.high, True)}]"
-        rows.append([name, number(one.published), number(one.ours), number(one.difference, sign=True), interval])
+        difference = number(one.ours - one.published, sign=True)
+        rows.append([name, number(one.published), number(one.ours), difference, interval])
     effect = result.effect
     remarks = [
         "interval: of ours - published, by bootstrap over our reports; what the published means vary by is not known",

@@ -41,7 +41,7 @@ from tosloc.lab.baselines.texts import (
     without_doc_tags,
     without_prefix,
 )
-from tosloc.lab.baselines.vsm import Counts, VectorSpace, step_length_score
+from tosloc.lab.baselines.vsm import Counts, VectorSpace, count, step_length_score
 from tosloc.records import BoolArray, BugReport, FloatArray
 from tosloc.reports.traces import Frame, frames
 
@@ -136,9 +136,13 @@ class Parts:
             "variable": lambda source: tokenizer.variables(source.variables),
             "comment": tokenizer.comments,
         }
-        fields = files.fields(f"blia {sorted(tokenizer.report_stops)}", terms)
+        vocabulary: dict[str, int] = {}
+        fields = {part: count(map(of_file, files.sources), vocabulary) for part, of_file in terms.items()}
+        for counts in fields.values():  # a column for every term that any part has
+            matrix: Any = counts.matrix
+            matrix.resize(len(files), len(vocabulary))
         total = sum((fields[part].matrix for part in PARTS[1:]), start=fields["class"].matrix)
-        self.whole = Counts(sparse.csr_array(total), fields["class"].vocabulary)
+        self.whole = Counts(sparse.csr_array(total), vocabulary)
         self.squares: dict[str, sparse.csr_array] = {}
         """Part -> (B, V) squared tf of the whole file where the part holds the term."""
         self.by_term: dict[str, sparse.csr_array] = {}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, Self, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Literal, TypeAlias, TypeVar
 
 import joblib
 import numpy as np
@@ -27,7 +27,7 @@ from tosloc.git.history import History
 from tosloc.git.repository import Repository, decode
 from tosloc.index.paths import PathTable, PathView
 from tosloc.lab.baselines.parsed_source import ParsedSource, parse_source
-from tosloc.lab.baselines.vsm import Counts, count, widened
+from tosloc.lab.baselines.vsm import Counts, count
 from tosloc.processes import parallel
 from tosloc.records import (
     BoolArray,
@@ -69,17 +69,11 @@ class Settings(Section):
             raise ConfigError(cls.NO_UPSTREAM)
         return {**cls.UPSTREAM, **values}
 
-    def with_profile(self, profile: Profile) -> Self:
-        """The same values that were given, with the defaults of another profile."""
-        given = self.model_dump(exclude_unset=True)
-        if self.profile == "upstream":
-            given = {key: value for key, value in given.items() if self.UPSTREAM.get(key) != value}
-        return type(self).model_validate({**given, "profile": profile})
 
-
-def load_settings(model: type[S], path: Path | None) -> S:
-    """Settings from a file; the defaults without one. Raises ConfigError that names the file and the key."""
-    return model() if path is None else model.of(read_toml(path, "settings"), str(path))
+def load_settings(model: type[S], path: Path | None, profile: Profile) -> S:
+    """Settings from a file under a profile; the defaults without one. Raises ConfigError that names file and key."""
+    values = {} if path is None else read_toml(path, "settings")
+    return model.of({**values, "profile": profile}, str(path))
 
 
 Cutoff: TypeAlias = Literal["fix_before_open", "fix_order"]
@@ -131,16 +125,6 @@ class ParsedFiles:
         if name not in self._counts:
             self._counts[name] = count(terms(source) for source in self.sources)
         return self._counts[name]
-
-    def fields(self, name: str, terms: Mapping[str, Callable[[ParsedSource], Sequence[str]]]) -> dict[str, Counts]:
-        """The same for several fields of a file, which share their vocabulary and hence their columns."""
-        keys = {field: f"{name}.{field}" for field in terms}
-        if any(key not in self._counts for key in keys.values()):
-            vocabulary: dict[str, int] = {}
-            made = {field: count(map(tokenise, self.sources), vocabulary) for field, tokenise in terms.items()}
-            for field, counts in made.items():
-                self._counts[keys[field]] = widened(counts, vocabulary)
-        return {field: self._counts[key] for field, key in keys.items()}
 
 
 def _parse(batch: Sequence[tuple[str, str, str]]) -> list[tuple[str, ParsedSource]]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
@@ -13,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from pydantic import NonNegativeInt, PositiveFloat
 
-from tosloc.arrays import Array, Arrays, load_arrays, pack_words, save_arrays, unpack_words
-from tosloc.errors import CheckpointError, ToslocError
+from tosloc.errors import ToslocError
+from tosloc.io import key_of, written_whole
 from tosloc.lab.baselines.context import Baseline, BaselineQuery, Settings
 from tosloc.metrics import average_precision, fixed_ranks
 from tosloc.records import Case, FloatArray, LongArray, Progress, silent
@@ -22,10 +20,6 @@ from tosloc.reports.labelled import fix_order
 
 if TYPE_CHECKING:
     import torch
-
-    from tosloc.rerank.encoder.training import EarlyStopping
-
-_RECORD = "record"
 
 
 class LearningSettings(Settings):
@@ -102,18 +96,9 @@ def seeded(seed: int, build: Callable[[], torch.nn.Module]) -> torch.nn.Module:
         return build()
 
 
-def weights_of(model: torch.nn.Module, prefix: str = "") -> Arrays:
-    """Copies of a model's weights by name, with a prefix; ``set_weights`` gives them back."""
-    return {prefix + name: parameter.detach().cpu().numpy().copy() for name, parameter in model.named_parameters()}
-
-
-def set_weights(model: torch.nn.Module, arrays: Mapping[str, Array], prefix: str = "") -> None:
-    """Give a model the weights of ``weights_of``."""
-    import torch
-
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            parameter.copy_(torch.from_numpy(np.array(arrays[prefix + name])))
+def weights_of(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Copies of a model's weights."""
+    return {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,10 +134,16 @@ class Training:
         """
         import torch
 
+        from tosloc.rerank.encoder.training import EarlyStopping
+
         model.to(self.device)
-        settings, file = self.settings, f"{name}.npz"
+        settings, file = self.settings, f"{name}.pt"
         optimizer = torch.optim.Adam(model.parameters(), lr=settings.learning_rate, weight_decay=weight_decay)
-        state, best = self._resumed(file, model, optimizer)
+        state, best = EarlyStopping(), None
+        if stored := self.load(file):
+            model.load_state_dict(stored["now"])
+            optimizer.load_state_dict(stored["optimizer"])
+            state, best = EarlyStopping(**stored["state"]), stored["best"]
         while state.epoch < epochs and not (settings.patience and state.epoch - state.best_epoch >= settings.patience):
             model.train()
             loss = epoch(optimizer, np.random.default_rng([self.seed, state.epoch]))
@@ -163,63 +154,32 @@ class Training:
             state.epoch += 1
             state.curve.append({"loss": loss} if validate is None else {"loss": loss, "map": score})
             if validate is None or score >= state.best:
-                state.best, state.best_epoch, best = score, state.epoch, weights_of(model, "best/")
-            self.save(file, best | weights_of(model, "now/") | _adam_arrays(model, optimizer), asdict(state))
+                state.best, state.best_epoch, best = score, state.epoch, weights_of(model)
+            values = {"state": asdict(state), "best": best, "now": weights_of(model)}
+            self.save(file, values | {"optimizer": optimizer.state_dict()})
             suffix = "" if validate is None else f", validation MAP {score:.3f}"
             self.progress(f"{name}, epoch {state.epoch}: loss {loss:.4f}{suffix}", state.epoch, epochs)
         if best:
-            set_weights(model, best, "best/")
+            model.load_state_dict(best)
         model.eval()
         return state.best
 
-    def _resumed(
-        self, file: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer
-    ) -> tuple[EarlyStopping, Arrays]:
-        from tosloc.rerank.encoder.training import EarlyStopping
+    def save(self, file: str, values: dict[str, Any]) -> None:
+        """Keep tensors and plain values, whole or not at all."""
+        import torch
 
-        found = self.load(file)
-        if found is None:
-            return EarlyStopping(), {}
-        arrays, record = found
-        set_weights(model, arrays, "now/")
-        _set_adam(model, optimizer, arrays)
-        return EarlyStopping(**record), {name: values for name, values in arrays.items() if name.startswith("best/")}
+        with written_whole(self.folder / file) as temporary:
+            torch.save(values | {"key": self.key}, temporary)
 
-    def save(self, file: str, arrays: Mapping[str, Array], record: Mapping[str, Any] | None = None) -> None:
-        """Keep arrays and a record, whole or not at all."""
-        packed = pack_words([json.dumps({"key": self.key, "record": record})])
-        save_arrays(self.folder / file, {**arrays, _RECORD: packed}, level=0)
-
-    def load(self, file: str) -> tuple[Arrays, dict[str, Any]] | None:
+    def load(self, file: str) -> dict[str, Any] | None:
         """What was kept; None if there is nothing, something else, or half a file."""
+        import torch
+
         try:
-            arrays = load_arrays(self.folder / file)
-            packed = json.loads(unpack_words(arrays.pop(_RECORD))[0])
-        except (CheckpointError, IndexError):
+            values: dict[str, Any] = torch.load(self.folder / file, map_location="cpu", weights_only=True)
+        except Exception:  # half a file raises anything
             return None
-        return (arrays, packed["record"]) if packed["key"] == self.key else None
-
-
-def _adam_arrays(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> Arrays:
-    return {
-        f"adam/{part}/{name}": tensor.detach().cpu().numpy()
-        for name, parameter in model.named_parameters()
-        for part, tensor in optimizer.state[parameter].items()
-    }
-
-
-def _set_adam(model: torch.nn.Module, optimizer: torch.optim.Optimizer, arrays: Mapping[str, Array]) -> None:
-    import torch
-
-    state = optimizer.state_dict()
-    state["state"] = {
-        number: {
-            part: torch.from_numpy(np.array(arrays[f"adam/{part}/{name}"]))
-            for part in ("step", "exp_avg", "exp_avg_sq")
-        }
-        for number, (name, _) in enumerate(model.named_parameters())
-    }
-    optimizer.load_state_dict(state)
+        return values if values["key"] == self.key else None
 
 
 class LearnedBaseline(Baseline):
@@ -257,5 +217,4 @@ class LearnedBaseline(Baseline):
             [[case.report.id, case.version, case.fixed_at, *case.fixed] for case in sorted(part, key=fix_order)]
             for part in (train, validation)
         ]
-        text = json.dumps([self.name, settings, self.seed, self.context.cutoff, cases], sort_keys=True)
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        return key_of(self.name, settings, self.seed, self.context.cutoff, cases)

@@ -56,11 +56,7 @@ class Counts:
     @cached_property
     def squared_log_tf(self) -> sparse.csr_array:
         """(B, V) (ln(f) + 1) squared."""
-        return self._with_values(self.log_tf.data**2)
-
-    def document_frequencies(self, multiplicity: LongArray) -> FloatArray:
-        """(V,) texts that hold each term, when text b stands ``multiplicity[b]`` times."""
-        return self.presence.T @ multiplicity.astype(np.float64)
+        return self.log_tf.power(2)
 
     def query_counts(self, terms: Iterable[str]) -> tuple[LongArray, FloatArray]:
         """Columns, rising, and counts (T,) of those terms that any text holds."""
@@ -95,13 +91,6 @@ def count(texts: Iterable[Sequence[str]], vocabulary: dict[str, int] | None = No
     return Counts(matrix, vocabulary)
 
 
-def widened(counts: Counts, vocabulary: Mapping[str, int]) -> Counts:
-    """The same counts with a column for every term of a vocabulary that has grown since."""
-    old = counts.matrix
-    shape = (old.shape[0], len(vocabulary))
-    return Counts(sparse.csr_array((old.data, old.indices, old.indptr), shape=shape), vocabulary)
-
-
 def textbook_idf(number: float, frequencies: FloatArray | LongArray) -> FloatArray:
     """(V,) ln(N / n_t) of terms that n_t of N texts hold; 0 for a term of no text."""
     return np.where(frequencies > 0, np.log(max(number, 1) / np.maximum(frequencies, 1)), 0.0)
@@ -118,7 +107,7 @@ class VectorSpace:
     @cached_property
     def idf(self) -> FloatArray:
         """(V,) ln(N / n_t); 0 for a term of no text."""
-        return textbook_idf(int(self.multiplicity.sum()), self.counts.document_frequencies(self.multiplicity))
+        return textbook_idf(int(self.multiplicity.sum()), self.counts.presence.T @ self.multiplicity.astype(np.float64))
 
     @cached_property
     def norms(self) -> FloatArray:

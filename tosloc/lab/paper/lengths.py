@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,7 +37,6 @@ LIMIT: Final = 512
 """Tokens that the paper's encoders read at once."""
 LEVELS: Final = np.linspace(0, 1, 101)
 FILES_A_BATCH = 256
-STORED_EVERY = 16
 PAPER_UNIT: Final = "codebert-base"
 QUANTITIES: Final[Mapping[str, Form]] = {
     "file, mean": "count",
@@ -141,8 +139,8 @@ def lengths(
     of_versions = np.array([_of_version(of_blob[snapshot.blob_ids]) for snapshot in snapshots if len(snapshot)])
     levels = of_versions[:, : len(LEVELS)].mean(0)
     reports = [case.report for case in cases]
-    whole = np.array(_counted(count, (f"{one.summary}\n{one.description}" for one in reports)))
-    bare = np.array(_counted(count, (f"{one.summary}\n{without_frames(one.description)}" for one in reports)))
+    whole = np.array(count([f"{one.summary}\n{one.description}" for one in reports]))
+    bare = np.array(count([f"{one.summary}\n{without_frames(one.description)}" for one in reports]))
     values = {
         "file, mean": of_versions[:, -2].mean(),
         "file, median": levels[50],
@@ -166,48 +164,34 @@ def _of_version(sizes: IntArray) -> FloatArray:
     return np.concatenate([np.quantile(known, LEVELS), [known.mean(), (known > LIMIT).mean()]])
 
 
-def _counted(count: Counter, texts: Iterable[str]) -> list[int]:
-    rest, made = iter(texts), list[int]()
-    while batch := list(islice(rest, FILES_A_BATCH)):
-        made += count(batch)
-    return made
-
-
 def _of_blobs(
     repo: Repository, snapshots: Sequence[Snapshot], path: Path, count: Counter, progress: Progress
 ) -> IntArray:
     """Length of every blob by its number, -1 where it is not wanted or not in the repository."""
     names = repo.blob_names.names
     wanted = np.unique(np.concatenate([snapshot.blob_ids for snapshot in snapshots])).tolist()
-    known = _stored(path)
+    known: dict[str, int] = {}
+    if path.exists():
+        stored = load_arrays(path)
+        known = dict(zip(unpack_words(stored["blobs"]), stored["lengths"].tolist(), strict=False))
     missing = [names[number] for number in wanted if names[number] not in known]
     try:
-        for number, start in enumerate(range(0, len(missing), FILES_A_BATCH), start=1):
-            batch = missing[start : start + FILES_A_BATCH]
-            texts = [(blob, decode(data)) for blob, data in repo.texts(batch) if data is not None]
-            known.update(zip((blob for blob, _ in texts), count([text for _, text in texts]), strict=True))
-            progress("counting files", min(number * FILES_A_BATCH, len(missing)), len(missing))
-            if number % STORED_EVERY == 0:
-                _store(path, known)
+        for start in range(0, len(missing), FILES_A_BATCH):
+            progress("counting files", start, len(missing))
+            texts = {
+                blob: decode(data)
+                for blob, data in repo.texts(missing[start : start + FILES_A_BATCH])
+                if data is not None
+            }
+            known.update(zip(texts, count(list(texts.values())), strict=True))
+        progress("counting files", len(missing), len(missing))
     finally:  # an interruption loses nothing
         if missing:
-            _store(path, known)
-    of_blob = np.full(len(names), -1, dtype=np.int32)
+            lengths = np.array(list(known.values()), dtype=np.int32)
+            save_arrays(path, {"blobs": pack_words(known), "lengths": lengths}, level=1)
+    of_blob: IntArray = np.full(len(names), -1, dtype=np.int32)
     of_blob[wanted] = [known.get(names[number], -1) for number in wanted]
     return of_blob
-
-
-def _stored(path: Path) -> dict[str, int]:
-    if not path.exists():
-        return {}
-    stored = load_arrays(path)
-    return dict(zip(unpack_words(stored["blobs"]), stored["lengths"].tolist(), strict=False))
-
-
-def _store(path: Path, known: Mapping[str, int]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lengths = np.array(list(known.values()), dtype=np.int32)
-    save_arrays(path, {"blobs": pack_words(known), "lengths": lengths}, level=1)
 
 
 def _figure(levels: Mapping[str, FloatArray], unit: str) -> Callable[[], Any]:

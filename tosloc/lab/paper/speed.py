@@ -7,7 +7,6 @@ ratios, since absolute times are of one machine. A technique that learns is fitt
 from __future__ import annotations
 
 import json
-import secrets
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +25,6 @@ from tosloc.lab.baseline_runs import BaselineContexts, Chosen, choose_techniques
 from tosloc.lab.paper.accuracy import title_of
 from tosloc.lab.paper.workspace import (
     Cell,
-    Key,
     PaperTable,
     Published,
     TableResult,
@@ -62,6 +60,13 @@ FEW: Final = 4
 ALL_PROJECTS: Final = "all"
 """In the place of a project: the versions of all of them."""
 
+NOTES: Final = (
+    "processor time from a report to the ranking of all files, version and facts in memory; medians over reports"
+    " that every system answers in turns. Times are of one shared machine: the ratios are the result",
+    "a slope of 1 is growth in proportion to the files",
+    "what is known of files is kept between reports, but nothing that an earlier report's answer left",
+)
+
 Answer = Callable[[BugReport], object]
 
 
@@ -73,7 +78,6 @@ class Timed:
     files: int
     seconds: Mapping[str, Sequence[float]]
     """System -> median processor seconds of each report."""
-    session: str
 
     def median(self, system: str) -> float:
         """Median over the reports."""
@@ -85,13 +89,6 @@ class Timed:
 
 
 Times = Mapping[str, Sequence[Timed]]
-
-
-def without_memory(one: Chosen) -> Chosen:
-    """The technique, such that no report is answered with the help of an earlier one."""
-    if MEMORY not in type(one.settings).model_fields:
-        return one
-    return replace(one, settings=one.settings.model_copy(update={MEMORY: 0}))
 
 
 def times_path(work: Workspace, project: Project, checkpoint: Path, techniques: Sequence[Chosen]) -> Path:
@@ -110,7 +107,10 @@ def times_path(work: Workspace, project: Project, checkpoint: Path, techniques: 
 def measure(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
     """Table 5."""
     names = [name for name in work.systems or _DEFAULT if name not in (_STAGE_ONE, BOTH_STAGES)]
-    techniques = [without_memory(one) for one in choose_techniques(names)] if names else []
+    techniques = []
+    for one in choose_techniques(names) if names else []:
+        alone = {MEMORY: 0} if MEMORY in type(one.settings).model_fields else {}
+        techniques.append(replace(one, settings=one.settings.model_copy(update=alone)))
     found: dict[str, list[Timed]] = {}
     for project in by_project(work.projects, "projects", progress):
         checkpoint = work.both_stages(project, is_trained) or work.trained(project)
@@ -125,58 +125,38 @@ def table(found: Times, techniques: Sequence[str], published: Published) -> Tabl
     """Table 5 from what was measured."""
     every = [one for timed in found.values() for one in timed]
     present = {system for one in every for system in one.seconds}
-    systems = [name for name in (*techniques, _STAGE_ONE, BOTH_STAGES) if name in present]
-    beside = [name for name in systems if name != _STAGE_ONE]
-    tables = [_growth_table(found, systems, published.numbers), _version_table(found, beside)]
+    systems = {title_of(name): name for name in (*techniques, _STAGE_ONE, BOTH_STAGES) if name in present}
+    beside = {title: name for title, name in systems.items() if name != _STAGE_ONE}
+    columns, paper = {**found, ALL_PROJECTS: every}, published.numbers
+
+    def ratio(title: str, project: str) -> Cell:
+        values = [one.ratio(systems[title]) for one in found[project] if systems[title] in one.seconds]
+        return Cell(float(np.median(values)) if values else None, "ratio", paper.get((RATIO, title, project)))
+
+    def growth(title: str, project: str) -> Cell:
+        there = [one for one in columns[project] if systems[title] in one.seconds]
+        found = slope([one.files for one in there], [one.median(systems[title]) for one in there])
+        return Cell(found, "ratio", paper.get((GROWTH, title, project)))
+
+    versions: list[list[str | Cell]] = []
+    for project, timed in found.items():
+        for one in timed:
+            cells = (Cell(one.ratio(name) if name in one.seconds else None, "ratio") for name in beside.values())
+            versions.append([f"{project} {one.version[:10]}", Cell(one.files, "count"), *cells])
+    tables = [
+        PaperTable([f"{GROWTH}: slope of log time on log files", *columns], rows_of(systems, columns, growth)),
+        PaperTable([RATIO, "files searched", *beside], versions),
+    ]
     if beside:
-        tables.insert(0, _ratio_table(found, beside, published.numbers))
-    drawn = systems if len(systems) <= FEW else [name for name in systems if name in DRAWN]
+        tables.insert(0, PaperTable([f"{RATIO}, median", *found], rows_of(beside, found, ratio)))
+    drawn = list(systems.values())
+    if len(drawn) > FEW:
+        drawn = [name for name in drawn if name in DRAWN]
     times = {
         project: [{"version": one.version, "files": one.files, "processor seconds": dict(one.seconds)} for one in timed]
         for project, timed in found.items()
     }
-    return TableResult(tables, _notes(every), {"table-5": _figure(found, drawn)} if every else {}, {"times": times})
-
-
-def _ratio_table(found: Times, systems: Sequence[str], paper: Mapping[Key, float]) -> PaperTable:
-    def cell(title: str, project: str) -> Cell:
-        values = [one.ratio(by_title[title]) for one in found[project] if by_title[title] in one.seconds]
-        return Cell(float(np.median(values)) if values else None, "ratio", paper.get((RATIO, title, project)))
-
-    by_title = {title_of(system): system for system in systems}
-    return PaperTable([f"{RATIO}, median", *found], rows_of(by_title, found, cell))
-
-
-def _growth_table(found: Times, systems: Sequence[str], paper: Mapping[Key, float]) -> PaperTable:
-    def cell(title: str, project: str) -> Cell:
-        there = [one for one in columns[project] if by_title[title] in one.seconds]
-        growth = slope([one.files for one in there], [one.median(by_title[title]) for one in there])
-        return Cell(growth, "ratio", paper.get((GROWTH, title, project)))
-
-    by_title = {title_of(system): system for system in systems}
-    columns = {**found, ALL_PROJECTS: [one for timed in found.values() for one in timed]}
-    return PaperTable([f"{GROWTH}: slope of log time on log files", *columns], rows_of(by_title, columns, cell))
-
-
-def _version_table(found: Times, systems: Sequence[str]) -> PaperTable:
-    rows: list[list[str | Cell]] = []
-    for project, timed in found.items():
-        for one in timed:
-            cells = (Cell(one.ratio(name) if name in one.seconds else None, "ratio") for name in systems)
-            rows.append([f"{project} {one.version[:10]}", Cell(one.files, "count"), *cells])
-    return PaperTable([RATIO, "files searched", *map(title_of, systems)], rows)
-
-
-def _notes(timed: Sequence[Timed]) -> list[str]:
-    notes = [
-        "processor time from a report to the ranking of all files, version and facts in memory; medians over reports"
-        " that every system answers in turns. Times are of one shared machine: the ratios are the result",
-        "a slope of 1 is growth in proportion to the files",
-        "what is known of files is kept between reports, but nothing that an earlier report's answer left",
-    ]
-    if len({one.session for one in timed}) > 1:
-        notes.append("the versions were measured in several calls: ratios are of one call each, slopes go across them")
-    return notes
+    return TableResult(tables, NOTES, {"table-5": _figure(found, drawn)} if every else {}, {"times": times})
 
 
 def slope(files: Sequence[int], seconds: Sequence[float]) -> float | None:
@@ -194,35 +174,32 @@ def slope(files: Sequence[int], seconds: Sequence[float]) -> float | None:
 def time_project(
     work: Workspace, project: Project, checkpoint: Path, techniques: Sequence[Chosen], progress: Progress = silent
 ) -> list[Timed]:
-    """Times on the versions of a project; each is kept when it is done, and all of them together at the end."""
+    """Times on the versions of a project; each is kept when it is done."""
     path = times_path(work, project, checkpoint, techniques)
-    if path.exists():
-        return [Timed(**one) for one in json.loads(path.read_text(encoding="utf-8"))]
-    progress, localizer, session = named(progress, project), Localizer.load(checkpoint), secrets.token_hex(4)
-    timed = []
-    with Repository(project.repo) as repo:
-        context = ExperimentContext.set_up(
-            project.configured(), repo, project.reports, project.store, progress, facts=False
-        )
-        try:
-            by_version = {case.version: case for case in context.dataset.cases}
-            cases = [by_version[version] for version in spread(list(by_version), work.versions or VERSIONS)]
-            reports = _some_reports(localizer, [case.report for case in context.part("test")])
-            for number, case in enumerate(cases):
-                progress("versions timed", number, len(cases))
-                of_version = path.with_name(f"{path.stem}-{case.version[:12]}.json")
-                one = _read(of_version)
-                if one is None:
-                    folder = path.parent / WORK / of_version.stem
-                    clock = VersionClock(localizer, project.configured(), context, case, techniques, folder, progress)
-                    one = clock.time(reports, session)
-                    write_text(of_version, json.dumps(asdict(one), indent=1) + "\n")
-                timed.append(one)
-            progress("versions timed", len(cases), len(cases))
-        finally:
-            context.indexed.close()
-    timed.sort(key=lambda one: (one.files, one.version))
-    write_text(path, json.dumps([asdict(one) for one in timed], indent=1) + "\n")
+    stored: Any = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"versions": -1, "times": []}
+    timed = [Timed(**one) for one in stored["times"]]
+    if len(timed) == stored["versions"]:
+        return timed
+    progress, localizer = named(progress, project), Localizer.load(checkpoint)
+    place = project.repo, project.reports, project.store
+    with (
+        Repository(place[0]) as repo,
+        ExperimentContext.set_up(project.configured(), repo, *place[1:], progress, facts=False) as context,
+    ):
+        by_version = {case.version: case for case in context.dataset.cases}
+        cases = [by_version[version] for version in spread(list(by_version), work.versions or VERSIONS)]
+        reports = _some_reports(localizer, [case.report for case in context.part("test")])
+        for case in cases:
+            progress("versions timed", len(timed), len(cases))
+            if case.version in {one.version for one in timed}:
+                continue
+            folder = path.parent / WORK / case.version
+            clock = VersionClock(localizer, project.configured(), context, case, techniques, folder, progress)
+            timed.append(clock.time(reports))
+            timed.sort(key=lambda one: (one.files, one.version))
+            values = {"versions": len(cases), "times": [asdict(one) for one in timed]}
+            write_text(path, json.dumps(values, indent=1) + "\n")
+        progress("versions timed", len(cases), len(cases))
     shutil.rmtree(path.parent / WORK, ignore_errors=True)
     return timed
 
@@ -247,8 +224,8 @@ class VersionClock:
     folder: Path
     progress: Progress = silent
 
-    def time(self, reports: Sequence[BugReport], session: str) -> Timed:
-        """Processor seconds of each report, in one session."""
+    def time(self, reports: Sequence[BugReport]) -> Timed:
+        """Processor seconds of each report."""
         snapshot = self.context.indexed.snapshot(self.case.version)
         answers = {**self._own_answers(), **self._techniques_answers(snapshot)}
         seconds = {name: list[float]() for name in answers}
@@ -257,7 +234,7 @@ class VersionClock:
             for name, median in in_turns(answers, report, last).items():
                 seconds[name].append(median)
             self.progress(f"reports of version {self.case.version[:10]}", number, len(reports))
-        return Timed(self.case.version, len(snapshot), seconds, session)
+        return Timed(self.case.version, len(snapshot), seconds)
 
     def _own_answers(self) -> dict[str, Answer]:
         localizer = self.localizer
@@ -323,13 +300,6 @@ def _seconds(answer: Answer, report: BugReport) -> float:
     start = time.process_time()
     answer(report)
     return max(time.process_time() - start, 1e-6)  # a clock that stood still has no logarithm
-
-
-def _read(path: Path) -> Timed | None:
-    try:
-        return Timed(**json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        return None
 
 
 def _figure(found: Times, systems: Sequence[str]) -> Callable[[], Any]:

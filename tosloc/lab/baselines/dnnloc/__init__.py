@@ -16,12 +16,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, get_args
+from typing import TYPE_CHECKING, ClassVar, Final, get_args
 
 import numpy as np
 from scipy import sparse
 
-from tosloc.arrays import Arrays, pack_words, unpack_words
 from tosloc.errors import ToslocError
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
 from tosloc.lab.baselines.dnnloc.features import DnnlocFeatures, TermWeighting
@@ -32,7 +31,6 @@ from tosloc.lab.baselines.dnnloc.networks import (
     Relevancy,
     WrongFiles,
     autoencoder,
-    autoencoder_epoch,
     weighted_loss,
 )
 from tosloc.lab.baselines.training import (
@@ -41,7 +39,6 @@ from tosloc.lab.baselines.training import (
     fixed_positions,
     in_batches,
     mean_average_precision,
-    set_weights,
     weights_of,
 )
 from tosloc.records import BugReport, Case, Float32Array, FloatArray, IntArray, LongArray, Progress, silent
@@ -49,7 +46,7 @@ from tosloc.records import BugReport, Case, Float32Array, FloatArray, IntArray, 
 if TYPE_CHECKING:
     import torch
 
-_FILE: Final = "fitted.npz"
+_FILE: Final = "fitted.pt"
 
 
 def hardest_negatives(similarity: FloatArray, fixed: LongArray, number: int) -> LongArray:
@@ -118,7 +115,7 @@ class Dnnloc(LearnedBaseline):
         projected = weights_of(relevancy.network)
         tried: dict[str, float] = {}
         for wrong in wrongs:
-            set_weights(relevancy.network, projected)
+            relevancy.network.load_state_dict(projected)
             of_kind = [by_kind[wrong] for by_kind in pairs]
             self._fit_relevancy(f"relevancy, {wrong}", relevancy, of_kind[:older], lists, training)
             for calibration in calibrations:
@@ -129,7 +126,7 @@ class Dnnloc(LearnedBaseline):
                     self.choice = {"wrong files": wrong, "calibration": calibration, "MAP": tried}
                 tried[name] = score
         weights, combiner = best
-        set_weights(relevancy.network, weights)
+        relevancy.network.load_state_dict(weights)
         relevancy.forget()
         self._fitted = relevancy, combiner
         self._save(training, relevancy, combiner)
@@ -186,8 +183,8 @@ class Dnnloc(LearnedBaseline):
             "code": ("code", code.matrix(of_code)[blobs]),
         }
         for side, (what, vectors) in sides.items():
-            coder = autoencoder(self.seed, relevancy.network[side])
-            epoch = autoencoder_epoch(coder, sparse.csr_array(vectors), settings.projection_batch)
+            layer, size = relevancy.network[side], settings.projection_batch
+            coder, epoch = autoencoder(self.seed, layer, sparse.csr_array(vectors), size)
             training.learn(coder, f"projection of {what}", epoch, None, epochs=settings.projection_epochs)
         return relevancy
 
@@ -261,27 +258,22 @@ class Dnnloc(LearnedBaseline):
         return combiner, score
 
     def _save(self, training: Training, relevancy: Relevancy, combiner: Combiner) -> None:
-        arrays: Arrays = {"low": combiner.low, "high": combiner.high}
-        arrays |= weights_of(combiner.network, "combiner/") | weights_of(relevancy.network, "relevancy/")
-        for side, weighting in (("report", relevancy.report), ("code", relevancy.code)):
-            arrays |= {f"{side}/terms": pack_words(weighting.terms), f"{side}/idf": weighting.idf}
-        training.save(_FILE, arrays, dict(self.choice))
+        sides = [(list(one.terms), one.idf.tolist()) for one in (relevancy.report, relevancy.code)]
+        values = {"sides": sides, "range": [combiner.low.tolist(), combiner.high.tolist()], "choice": self.choice}
+        values |= {"relevancy": weights_of(relevancy.network), "combiner": weights_of(combiner.network)}
+        training.save(_FILE, values)
 
     def _load(self, training: Training) -> tuple[Relevancy, Combiner] | None:
-        found = training.load(_FILE)
-        if found is None:
+        stored = training.load(_FILE)
+        if stored is None:
             return None
-        arrays: Any = found[0]
-        self.choice = found[1]
-        report, code = (
-            TermWeighting(tuple(unpack_words(arrays[f"{side}/terms"])), arrays[f"{side}/idf"])
-            for side in ("report", "code")
-        )
+        self.choice = stored["choice"]
+        report, code = (TermWeighting(tuple(terms), np.array(idf)) for terms, idf in stored["sides"])
         relevancy = Relevancy(self.seed, self.settings, report, code, training.device)
-        set_weights(relevancy.network, arrays, "relevancy/")
-        hidden = self.settings.combiner_hidden
-        combiner = Combiner.build(arrays["low"], arrays["high"], hidden, self.seed, training.device)
-        set_weights(combiner.network, arrays, "combiner/")
+        relevancy.network.load_state_dict(stored["relevancy"])
+        low, high = map(np.array, stored["range"])
+        combiner = Combiner.build(low, high, self.settings.combiner_hidden, self.seed, training.device)
+        combiner.network.load_state_dict(stored["combiner"])
         return relevancy, combiner
 
 

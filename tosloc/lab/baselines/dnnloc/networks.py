@@ -122,34 +122,30 @@ def weighted_loss(labels: Float32Array, device: torch.device) -> Callable[[torch
 ROWS: Final = 4096
 
 
-def relevancy_network(seed: int, settings: DnnlocSettings, report_terms: int, code_terms: int) -> Any:
-    """Projections of both sides; the first layer over them in its two halves, and the layers above."""
-    from torch import nn
-
-    first, second = settings.relevancy_hidden
-
-    def build() -> torch.nn.Module:
-        return nn.ModuleDict(
-            {
-                "report": nn.Linear(report_terms, settings.projection),
-                "code": nn.Linear(code_terms, settings.projection),
-                "report_half": nn.Linear(settings.projection, first),
-                "code_half": nn.Linear(settings.projection, first, bias=False),
-                "above": nn.Sequential(nn.Linear(first, second), nn.ReLU(), nn.Linear(second, 1)),
-            }
-        )
-
-    return seeded(seed, build)
-
-
 class Relevancy:
     """phi1: both projections and the network above them."""
 
     def __init__(
         self, seed: int, settings: DnnlocSettings, report: TermWeighting, code: TermWeighting, device: torch.device
     ) -> None:
+        from torch import nn
+
         self.report, self.code, self.device = report, code, device
-        self.network = relevancy_network(seed, settings, report.width, code.width).to(device)
+        (first, second), projection = settings.relevancy_hidden, settings.projection
+
+        def build() -> torch.nn.Module:
+            return nn.ModuleDict(
+                {
+                    "report": nn.Linear(report.width, projection),
+                    "code": nn.Linear(code.width, projection),
+                    "report_half": nn.Linear(projection, first),
+                    "code_half": nn.Linear(projection, first, bias=False),
+                    "above": nn.Sequential(nn.Linear(first, second), nn.ReLU(), nn.Linear(second, 1)),
+                }
+            )
+
+        self.network: Any = seeded(seed, build).to(device)
+        """Projections of both sides; the first layer over them in its two halves, and the layers above."""
         self._code_halves: torch.Tensor | None = None
         self._projected: torch.Tensor | None = None
 
@@ -218,23 +214,22 @@ class Relevancy:
         return values[back]
 
 
-def autoencoder(seed: int, layer: torch.nn.Linear) -> torch.nn.Module:
-    """A projection with its way back; the layer is shared, so that it learns."""
+def autoencoder(
+    seed: int, layer: torch.nn.Linear, vectors: sparse.csr_array, size: int
+) -> tuple[torch.nn.Module, Epoch]:
+    """A projection with its way back, and one pass of it over vectors (R or B, V): mean squared error; 1 is that of
+    guessing nothing. The layer is shared, so that it learns.
+    """
+    import torch
     from torch import nn
 
-    decoder = seeded(seed, lambda: nn.Linear(layer.out_features, layer.in_features))
-    return nn.Sequential(layer, nn.Sigmoid(), decoder.to(layer.weight.device))
-
-
-def autoencoder_epoch(coder: torch.nn.Module, vectors: sparse.csr_array, size: int) -> Epoch:
-    """One pass of an autoencoder over vectors (R or B, V): mean squared error; 1 is that of guessing nothing."""
-    import torch
-
-    device = next(coder.parameters()).device
+    device = layer.weight.device
+    decoder = seeded(seed, lambda: nn.Linear(layer.out_features, layer.in_features)).to(device)
+    coder = nn.Sequential(layer, nn.Sigmoid(), decoder)
 
     def loss(batch: LongArray) -> torch.Tensor:
         target = torch.from_numpy(vectors[batch].toarray()).to(device)
         mean: torch.Tensor = (coder(target) - target).square().mean()
         return mean
 
-    return in_batches(vectors.shape[0], size, loss)
+    return coder, in_batches(vectors.shape[0], size, loss)

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
-from tosloc.arrays import pack_words, unpack_words
 from tosloc.errors import ToslocError
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
 from tosloc.lab.baselines.dreamloc.network import DreamLocModel, ReportWords, dreamloc_network
@@ -41,37 +40,26 @@ from tosloc.lab.baselines.training import (
     fixed_positions,
     in_batches,
     mean_average_precision,
-    set_weights,
     weights_of,
 )
-from tosloc.records import BoolArray, BugReport, Case, Float32Array, FloatArray, IntArray, LongArray, Progress, silent
+from tosloc.records import BoolArray, BugReport, Case, Float32Array, FloatArray, LongArray, Progress, silent
 from tosloc.reports.labelled import fix_order
 
 if TYPE_CHECKING:
     import torch
 
-_FILE: Final = "fitted.npz"
-WORDS_FILE: Final = "words.npz"
+_FILE: Final = "fitted.pt"
+_WORDS_FILE: Final = "words.pt"
 LEAST_LOSS: Final = 1e-6
 
 
 @dataclass(eq=False)
-class TrainingFiles:
-    """A training report with its fixed files and the sampled wrong ones."""
+class ReportFiles:
+    """A report with files of its version: for training the fixed ones, which come first, and sampled wrong ones."""
 
     words: ReportWords
     rows: LongArray
-    """(m,) rows of blobs; the fixed files first."""
-    wide: Float32Array
-    fixed: int
-
-
-@dataclass(eq=False)
-class ValidationFiles:
-    """A validation report with all files of its version."""
-
-    words: ReportWords
-    rows: IntArray
+    """(m,) rows of blobs, -1 for a file that could not be read."""
     wide: Float32Array
     fixed: LongArray
     relevant: int
@@ -87,20 +75,18 @@ def sampled_negatives(files: int, excluded: LongArray, number: int, rng: np.rand
     return rng.permutation(wrong)[: max(number, len(excluded))]
 
 
-def triples_of(reports: Sequence[TrainingFiles]) -> LongArray:
+def triples_of(reports: Sequence[ReportFiles]) -> LongArray:
     """(T, 3) report, index of a fixed file, index of a wrong one: every wrong file once, fixed ones in turn."""
     found = [
-        (number, index % one.fixed, one.fixed + index)
+        (number, wrong % len(one.fixed), len(one.fixed) + wrong)
         for number, one in enumerate(reports)
-        if one.fixed
-        for index in range(len(one.rows) - one.fixed)
+        if len(one.fixed)
+        for wrong in range(len(one.rows) - len(one.fixed))
     ]
     return np.array(found, dtype=np.int64).reshape(-1, 3)
 
 
-def margin_loss(
-    model: DreamLocModel, reports: Sequence[TrainingFiles], batch: LongArray, margin: float
-) -> torch.Tensor:
+def margin_loss(model: DreamLocModel, reports: Sequence[ReportFiles], batch: LongArray, margin: float) -> torch.Tensor:
     """Mean of max(1e-6, margin - score of the fixed file + score of the wrong one) over triples (T, 3)."""
     import torch
 
@@ -133,7 +119,8 @@ class DreamLoc(LearnedBaseline):
         """(F,) the network's value."""
         if self._model is None:
             raise ToslocError("DreamLoc has to be fitted before it can rank")
-        return self._model.scores(self.words(query.report), query.version.rows, self._wide_features(query))
+        rows = query.version.rows.astype(np.int64)
+        return self._model.scores(self.words(query.report), rows, self._wide_features(query))
 
     def _wide_features(self, query: BaselineQuery) -> Float32Array:
         assert self._wide is not None
@@ -177,14 +164,17 @@ class DreamLoc(LearnedBaseline):
         self._model = DreamLocModel(network, snippets, settings, training.device)
         found = training.load(_FILE)
         if found is not None:
-            set_weights(network, found[0])
+            network.load_state_dict(found["network"])
             return
-        reports = [self._training_files(case, training, number) for number, case in enumerate(training.cases)]
-        lists = [self._validation_files(case, training, number) for number, case in enumerate(training.validation)]
-        self._fit_network(self._model, reports, lists, training)
-        training.save(_FILE, weights_of(network))
+        reports = list(self._files(training.cases, training, "training"))
+        self._fit_network(
+            self._model, reports, list(self._files(training.validation, training, "validation")), training
+        )
+        training.save(_FILE, {"network": weights_of(network)})
 
     def _fit_words(self, train: Sequence[Case], training: Training) -> None:
+        import torch
+
         in_training, most_fixes, most_recency = self._training_versions(training)
         blobs = self.context.files.rows_by_blob(in_training)
         reports = [case.report for case in sorted(train, key=fix_order)]
@@ -214,9 +204,9 @@ class DreamLoc(LearnedBaseline):
         self._vectors = WordVectors.learned(corpus, tokenizer.parts, self.settings, self.seed)
         training.progress("learning word vectors", 1, 1)
         self._wide = WideFeatures(self.context, statistics)
-        arrays, record = statistics.arrays()
-        arrays |= {"vectors": self._vectors.vectors, "words": pack_words(self._vectors.words)}
-        training.save(WORDS_FILE, arrays, record)
+        vectors = torch.from_numpy(self._vectors.vectors)
+        values = {"words": list(self._vectors.words), "vectors": vectors, "statistics": asdict(statistics)}
+        training.save(_WORDS_FILE, values)
 
     def _training_versions(self, training: Training) -> tuple[BoolArray, float, float]:
         """(B,) blobs of the training versions, and the most fixes and the largest recency of a path in them."""
@@ -232,38 +222,33 @@ class DreamLoc(LearnedBaseline):
         return blobs, most_fixes, most_recency
 
     def _load_words(self, training: Training) -> bool:
-        found = training.load(WORDS_FILE)
+        found = training.load(_WORDS_FILE)
         if found is None:
             return False
-        arrays: Any = found[0]
-        self._vectors = WordVectors(unpack_words(arrays["words"]), arrays["vectors"])
-        self._wide = WideFeatures(self.context, WideStatistics.from_arrays(arrays, found[1]))
+        self._vectors = WordVectors(found["words"], found["vectors"].numpy())
+        self._wide = WideFeatures(self.context, WideStatistics.of(**found["statistics"]))
         return True
 
-    def _training_files(self, case: Case, training: Training, number: int) -> TrainingFiles:
-        query = self.context.query(case.report, case.version)
-        version = query.version
-        fixed = fixed_positions(query, case.fixed)
-        excluded = np.union1d(fixed, np.flatnonzero(version.rows < 0))
-        rng = np.random.default_rng([self.seed, number])
-        wrong = sampled_negatives(len(version), excluded, self.settings.negatives, rng)
-        chosen = np.concatenate([fixed, wrong])
-        wide = self._wide_features(query)[chosen]
-        training.progress("features for training", number + 1, len(training.cases))
-        return TrainingFiles(self.words(case.report), version.rows[chosen].astype(np.int64), wide, len(fixed))
-
-    def _validation_files(self, case: Case, training: Training, number: int) -> ValidationFiles:
-        query = self.context.query(case.report, case.version)
-        wide = self._wide_features(query)
-        training.progress("features for validation", number + 1, len(training.validation))
-        fixed = fixed_positions(query, case.fixed)
-        return ValidationFiles(self.words(case.report), query.version.rows, wide, fixed, len(case.fixed))
+    def _files(self, cases: Sequence[Case], training: Training, what: str) -> Iterator[ReportFiles]:
+        """Of reports for ``validation`` all files, for ``training`` some."""
+        for number, case in enumerate(cases):
+            query = self.context.query(case.report, case.version)
+            rows, fixed = query.version.rows.astype(np.int64), fixed_positions(query, case.fixed)
+            wide = self._wide_features(query)
+            if what == "training":
+                excluded = np.union1d(fixed, np.flatnonzero(rows < 0))
+                rng = np.random.default_rng([self.seed, number])
+                wrong = sampled_negatives(len(rows), excluded, self.settings.negatives, rng)
+                chosen = np.concatenate([fixed, wrong])
+                rows, wide, fixed = rows[chosen], wide[chosen], np.arange(len(fixed))
+            training.progress(f"features for {what}", number + 1, len(cases))
+            yield ReportFiles(self.words(case.report), rows, wide, fixed, len(case.fixed))
 
     def _fit_network(
         self,
         model: DreamLocModel,
-        reports: Sequence[TrainingFiles],
-        lists: Sequence[ValidationFiles],
+        reports: Sequence[ReportFiles],
+        lists: Sequence[ReportFiles],
         training: Training,
     ) -> None:
         settings = self.settings

@@ -12,7 +12,7 @@ import numpy as np
 from tosloc.lab.baselines.dreamloc.wide import WIDE
 from tosloc.lab.baselines.dreamloc.words import DreamLocSettings, Snippets
 from tosloc.lab.baselines.training import seeded
-from tosloc.records import Float32Array, FloatArray, IntArray, LongArray
+from tosloc.records import Float32Array, FloatArray, LongArray
 
 if TYPE_CHECKING:
     import torch
@@ -92,7 +92,7 @@ class DreamLocModel:
         scores: torch.Tensor = network["fusion"](torch.cat([network["wide"](wide_P5), deep_P[:, None]], dim=1))
         return scores.squeeze(-1)
 
-    def scores(self, words: ReportWords, rows: IntArray, wide: Float32Array) -> FloatArray:
+    def scores(self, words: ReportWords, rows: LongArray, wide: Float32Array) -> FloatArray:
         """(F,) scores of one report and all files of a version, given as rows of blobs and wide features (F, 5).
 
         They are rounded, so that equal files stay equal wherever they stand.
@@ -135,7 +135,7 @@ class DreamLocModel:
         total: torch.Tensor = (value_Pn * torch.from_numpy(weights).to(self.device)).sum(-1)
         return total
 
-    def deep_of_files(self, words: ReportWords, rows: IntArray) -> Float32Array:
+    def deep_of_files(self, words: ReportWords, rows: LongArray) -> Float32Array:
         """(F,) deep values of one report and all files of a version; what words gave files before is used again."""
         blobs = np.unique(rows[rows >= 0])
         if not len(words.keys):
@@ -156,7 +156,7 @@ class DreamLocModel:
         of_blobs[blobs] = words.weights @ value
         return of_blobs[rows]  # -1, a file that could not be read, is the last
 
-    def _remember(self, keys: Sequence[Any], blobs: IntArray, value: Float32Array) -> None:
+    def _remember(self, keys: Sequence[Any], blobs: LongArray, value: Float32Array) -> None:
         total = len(self.snippets.sizes)
         for key, of_blobs in zip(keys, value, strict=True):
             known = self._known.pop(key, None)
@@ -172,7 +172,7 @@ class DreamLocModel:
         pool = self.network["pool"]
         return float((pool.weight.sum() * EMPTY_MATCH + pool.bias[0]).detach())
 
-    def word_values(self, vectors: Float32Array, blobs: IntArray) -> Float32Array:
+    def word_values(self, vectors: Float32Array, blobs: LongArray) -> Float32Array:
         """(n, B) what each word gives each blob: blobs of one number of snippets together, none padded."""
         import torch
 
@@ -193,7 +193,9 @@ class DreamLocModel:
                     value[:, part] = self._pooled(word_nd, score_Vn, blobs[part], size).cpu().numpy()
         return value
 
-    def _pooled(self, word_nd: torch.Tensor, score_Vn: torch.Tensor | None, blobs: IntArray, size: int) -> torch.Tensor:
+    def _pooled(
+        self, word_nd: torch.Tensor, score_Vn: torch.Tensor | None, blobs: LongArray, size: int
+    ) -> torch.Tensor:
         """(n, B) values of words and blobs that have ``size`` snippets each."""
         import torch
 
@@ -208,7 +210,7 @@ class DreamLocModel:
         pooled: torch.Tensor = self.network["pool"](best.transpose(1, 2)).squeeze(-1).T
         return pooled
 
-    def _padded(self, blobs: IntArray | LongArray) -> tuple[torch.Tensor, torch.Tensor]:
+    def _padded(self, blobs: LongArray) -> tuple[torch.Tensor, torch.Tensor]:
         """(s, L) words of the blobs' snippets and the logs of their counts."""
         import torch
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -11,7 +11,6 @@ from typing import Any, Final
 import numpy as np
 from scipy import sparse
 
-from tosloc.arrays import Array, Arrays
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
 from tosloc.lab.baselines.dreamloc.words import DocumentFrequencies, DreamLocTokenizer, code_text, compounds_and_parts
 from tosloc.lab.baselines.texts import summary_and_description, without_prefix
@@ -63,19 +62,10 @@ class WideStatistics:
     fixes: float
     recency: float
 
-    def arrays(self) -> tuple[Arrays, dict[str, Any]]:
-        """To be saved, with a record."""
-        arrays = self.text.arrays("text") | self.summary.arrays("summary") | self.report.arrays("report")
-        return arrays, {name: getattr(self, name) for name in ("keyword", "complexity", "fixes", "recency")}
-
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Array], record: Mapping[str, Any]) -> WideStatistics:
-        """What ``arrays`` gave."""
-        text, summary, report = (
-            DocumentFrequencies.from_arrays(arrays, name) for name in ("text", "summary", "report")
-        )
-        (low_idf, high_idf), (low, high) = record["keyword"], record["complexity"]
-        return cls(text, summary, report, (low_idf, high_idf), (low, high), record["fixes"], record["recency"])
+    def of(cls, text: dict[str, Any], summary: dict[str, Any], report: dict[str, Any], **ranges: Any) -> WideStatistics:
+        """From what ``asdict`` made of it."""
+        return cls(DocumentFrequencies(**text), DocumentFrequencies(**summary), DocumentFrequencies(**report), **ranges)
 
 
 class WideFeatures:

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
-from tosloc.arrays import Array, Arrays, pack_words, unpack_words
 from tosloc.errors import ToslocError
 from tosloc.lab.baselines.parsed_source import ParsedSource
 from tosloc.lab.baselines.texts import dropped, letter_parts
@@ -160,20 +159,6 @@ class DocumentFrequencies:
         """Smoothed: ln((1 + n) / (1 + df)) + 1."""
         df = np.array([self.frequencies.get(word, 0) for word in words], dtype=np.float64)
         return np.log((1.0 + self.texts) / (1.0 + df)) + 1.0
-
-    def arrays(self, name: str) -> Arrays:
-        """To be saved under a name."""
-        return {
-            f"{name}/words": pack_words(self.frequencies),
-            f"{name}/df": np.array(list(self.frequencies.values()), dtype=np.int64),
-            f"{name}/texts": np.array([self.texts], dtype=np.int64),
-        }
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Array], name: str) -> DocumentFrequencies:
-        """What ``arrays`` gave."""
-        words = unpack_words(arrays[f"{name}/words"])
-        return cls(int(arrays[f"{name}/texts"].item()), dict(zip(words, arrays[f"{name}/df"].tolist(), strict=True)))
 
 
 class WordVectors:
