@@ -68,8 +68,12 @@ def test_options_and_what_an_answer_holds(grown: GitRepository) -> None:
     answer = localizer.localize(LATER, include=["src/"], exclude=["*Parser*"], top=2, functions=1)
     assert answer.hits[0].path == toy.path_of("Ledger")
     assert (len(answer.hits), len(answer.hits[0].functions), answer.searched.files) == (2, 1, 5)
+    everywhere = {hit.path: hit.share for hit in localizer.localize(LATER).hits}
+    assert [hit.share for hit in answer.hits] == [everywhere[hit.path] for hit in answer.hits]  # globs change none
     assert len(localizer.localize(LATER, tests=True).hits) == 7
     assert all(not hit.functions for hit in localizer.localize(LATER, functions=0).hits)
+    with pytest.raises(TypeError, match="a report is a BugReport or its text, not NoneType"):
+        localizer.localize(None)  # type: ignore[arg-type]
     with pytest.raises(ToslocError, match="matches none of the 7 source files"):
         localizer.localize(LATER, include=["*.rs"])
     localizer.close()

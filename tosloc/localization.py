@@ -180,16 +180,18 @@ class Localization:
         else:
             before = (named > named[only]).sum() + (named[:only] == named[only]).sum()
             files, rank = [only], int(before) + 1
-        listed = leaders(named, LISTED)  # the shares of all others are 0
-        share_of = dict(zip(listed.tolist(), shares(named[listed], self.temperature).tolist(), strict=True))
+        sharing = np.where(chosen.sharing, self.scores, -np.inf)
+        leading = leaders(sharing, LISTED)  # the shares of all others are 0
+        share_of = dict(zip(leading.tolist(), shares(sharing[leading], self.temperature).tolist(), strict=True))
         facts = version.functions_of(files) if functions else {}
-        why = self.stage_one.why(files, version.sources, self._lifted(files), facts)
         scored: Sequence[tuple[Function, ...]] = [()] * len(files)
         if facts:
             from tosloc.rank.functions import score_functions  # for answers that name functions
 
             of_files = [facts[file] for file in files]
             scored = score_functions(context.query, context.version, files, self.scores, of_files, most=functions)
+        known = {file: (facts[file], listed) for file, listed in zip(files, scored, strict=True) if facts}
+        why = self.stage_one.why(files, version.sources, self._lifted(files), known)
         hits = []
         for number, file, found, said in zip(count(rank), files, scored, why, strict=False):
             score, share = round(float(self.scores[file]), 6), round(share_of.get(file, 0.0), 6)

@@ -313,5 +313,7 @@ class Localizer:
 
 
 def _report_of(said: BugReport | str) -> BugReport:
-    """A report, or the text of one. Raises ReportError."""
+    """A report, or the text of one. Raises ReportError, and TypeError for anything else."""
+    if not isinstance(said, str | BugReport):
+        raise TypeError(f"a report is a BugReport or its text, not {type(said).__name__}")
     return read_report(StringIO(said)) if isinstance(said, str) else said

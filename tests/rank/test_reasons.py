@@ -9,7 +9,7 @@ from tosloc.code.functions import functions_of
 from tosloc.rank import features
 from tosloc.rank.reasons import Sources
 from tosloc.rank.stage_one import SHOWN, StageOne, StageOneAnswer
-from tosloc.records import Reason
+from tosloc.records import Function, Reason
 
 PATHS = ("src/Leaf.java", "src/Tree.java", "test/TreeTest.java", *(f"test/x/F{n:02}.java" for n in range(30)))
 EVERYTHING = dict.fromkeys(features.ALL, 1.0)
@@ -145,20 +145,20 @@ def test_words_that_tell_something_and_only_what_lifts(make):
     assert [reason.kind for reason in why(make(**past), EVERYTHING, 1)] == ["name", "words", "test"]
 
 
-def test_words_are_told_with_the_function_that_holds_them(make):
+def test_words_are_told_with_the_listed_function_that_holds_them(make):
     lines = ["class Tree {", "  int leaf;", "  void grow() { tree.up(); }", "  void fall() { tree.down(); }", "}"]
     facts = functions_of("\n".join(lines), ".java")
-    for summary, functions, text in (
-        ("growing tree", facts, "words growing, tree in Tree.grow"),
-        ("growing tree leaf", facts, "words growing, tree in Tree.grow"),
-        ("a tree", facts, "words tree in Tree.grow"),
-        ("growing tree", functions_of("class Tree { void other() { } }", ".java"), "words growing, tree"),
+    grow, fall = Function("Tree.grow", 3, 3, 1.0), Function("Tree.fall", 4, 4, 1.0)
+    for summary, listed, text in (
+        ("growing tree leaf", [fall, grow], "words growing, tree in Tree.grow"),
+        ("a tree", [grow, fall], "words tree in Tree.grow"),
+        ("growing tree", [fall], "words tree in Tree.fall"),
+        ("growing tree", [Function("Tree", 1, 5, 1.0)], "words growing, tree"),
+        ("growing tree", [], "words growing, tree"),
     ):
-        [told] = why(make(summary), {"bm25f": 1.0}, 1, functions={1: functions})
-        assert told == Reason("words", text, lines=(3, 3) if "in Tree" in text else None)
-    facts = functions_of("class Tree { void grow() { }\n void tree() { } }", ".java")
-    [told] = why(make("growing tree"), {"bm25f": 1.0}, 1, functions={1: facts})
-    assert told == Reason("words", "words growing in Tree.grow; also tree", lines=(1, 1))
+        [told] = why(make(summary), {"bm25f": 1.0}, 1, functions={1: (facts, listed)})
+        in_lines = (3, 3) if "in Tree.grow" in text else (4, 4) if "in Tree.fall" in text else None
+        assert told == Reason("words", text, lines=in_lines)
 
 
 def test_without_anything_to_point_to_that_is_said(make):

@@ -207,15 +207,19 @@ def _in_frames(query: Query, version: VersionIndex, files: Sequence[int], facts:
     return found
 
 
-def holder_of(functions: FunctionFacts, words: Sequence[str]) -> tuple[int, frozenset[str]] | None:
-    """The function that holds the most of the words, and those that it holds; None where none holds any. Each word
-    counts more than all after it together; a class is no function.
+def holder_of(
+    functions: FunctionFacts, words: Sequence[str], listed: Sequence[Function]
+) -> tuple[int, frozenset[str]] | None:
+    """The one of the ``listed`` functions that holds the most of the words, and those that it holds; None where none
+    holds any. Each word counts more than all after it together; a class is no function.
     """
     wanted = {term: 2.0**-place for place, term in enumerate(words)}
     if not len(functions):
         return None
     values = np.bincount(functions.rows, functions.of_terms(wanted)[functions.places], len(functions)).astype(float)
-    values[functions.kinds == CLASS] = 0.0
+    shown = {(one.name, one.start) for one in listed}
+    there = [place in shown for place in zip(functions.names, functions.starts.tolist(), strict=True)]
+    values[~np.array(there) | (functions.kinds == CLASS)] = 0.0
     best = int(np.argmax(values))
     if not values[best]:
         return None

@@ -23,7 +23,7 @@ from tosloc.index.paths import stem_of
 from tosloc.index.query import frame_name
 from tosloc.rank.functions import holder_of
 from tosloc.rank.text_features import DefinedName, defined
-from tosloc.records import LongArray, Reason
+from tosloc.records import Function, LongArray, Reason
 
 WORDS_SHOWN: Final = 5
 """Words a reason, at most."""
@@ -269,16 +269,15 @@ class ReasonsOf:
         if len(self.context.text_terms[0]):
             self._positions.update(zip(rows, self.context.hits.positions_in(rows), strict=True))
 
-    def met(self, words: Sequence[str], functions: FunctionFacts | None = None) -> Reason:
-        """Words that met, and the function of the file that holds the most of them, the first ones counting more."""
+    def met(self, words: Sequence[str], functions: FunctionFacts | None, listed: Sequence[Function]) -> Reason:
+        """Words that met; those that the ``listed`` function of the file with the most of them holds, if one does."""
         shown = list(words[:WORDS_SHOWN])
-        if functions is None or (found := holder_of(functions, shown)) is None:
+        if functions is None or (found := holder_of(functions, shown, listed)) is None:
             return Reason("words", f"words {self.listed(words)}")
         number, held = found
         inside = self.listed([word for word in shown if word in held])
-        outside = self.listed([word for word in shown if word not in held])
-        said = f"words {inside} in {functions.names[number]}" + (f"; also {outside}" if outside else "")
-        return Reason("words", said, lines=(int(functions.starts[number]), int(functions.ends[number])))
+        lines = int(functions.starts[number]), int(functions.ends[number])
+        return Reason("words", f"words {inside} in {functions.names[number]}", lines=lines)
 
     def name_words(self, file: int) -> list[str]:
         """Words of the file's name that say what the report is about, and that few names have; heaviest first."""

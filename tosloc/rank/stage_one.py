@@ -21,7 +21,7 @@ from tosloc.index.postings import leaders
 from tosloc.rank import features, lambdamart
 from tosloc.rank.lambdamart import HeadRanker, head_rows, raised
 from tosloc.rank.reasons import NEAR, ReasonsOf, Sources
-from tosloc.records import Float32Array, FloatArray, LongArray, Reason
+from tosloc.records import Float32Array, FloatArray, Function, LongArray, Reason
 
 SHOWN: Final = 3
 """Reasons a file, at most."""
@@ -120,10 +120,10 @@ class StageOneAnswer:
         files: Sequence[int],
         sources: Sources | None = None,
         terms: Mapping[int, Reason] | None = None,
-        functions: Mapping[int, FunctionFacts] | None = None,
+        functions: Mapping[int, tuple[FunctionFacts, Sequence[Function]]] | None = None,
     ) -> list[tuple[Reason, ...]]:
         """At most ``SHOWN`` reasons for each file, the most useful first. ``terms`` is what a reranker says of some
-        files, ``functions`` are the functions of some.
+        files, ``functions`` are the functions of some, and those of them that the answer lists.
         """
         sources, reasons = sources or Sources(), self.reasons
         reasons.look_at(files)
@@ -135,12 +135,17 @@ class StageOneAnswer:
         found = []
         for file, changes in zip(files, past, strict=True):
             told = [reasons.told(one, subjects.get(one.commit), sources.commit_url(one.commit)) for one in changes]
-            said = self._all(file, told, (terms or {}).get(file), (functions or {}).get(file))
+            said = self._all(file, told, (terms or {}).get(file), *(functions or {}).get(file, (None, ())))
             found.append(tuple(said[:SHOWN]))
         return found
 
     def _all(
-        self, file: int, past: Sequence[Reason], terms: Reason | None, functions: FunctionFacts | None
+        self,
+        file: int,
+        past: Sequence[Reason],
+        terms: Reason | None,
+        functions: FunctionFacts | None,
+        listed: Sequence[Function],
     ) -> list[Reason]:
         """All that can be said for a file, the most useful first."""
         reasons = self.reasons
@@ -148,7 +153,7 @@ class StageOneAnswer:
         if pointed is None and self._lifted(file, "name"):
             pointed = reasons.defined(file)
         words, telling = reasons.words(file) if self._lifted(file, "words") else ([], False)
-        met = reasons.met(words, functions) if words else None
+        met = reasons.met(words, functions, listed) if words else None
         held = reasons.name_words(file) if pointed is None and self._lifted(file, "path") else []
         told = [
             pointed,

@@ -102,6 +102,8 @@ class Chosen:
 
     kept: BoolArray
     """(F,)"""
+    sharing: BoolArray
+    """(F,) those among which an answer's shares are told, whatever globs keep: all files, without hidden tests."""
     hidden_tests: int
     """How many beside them are tests, which were not wanted."""
     notes: tuple[str, ...] = ()
@@ -133,12 +135,12 @@ class PathFilter:
             kept &= ~_matched("exclude", self.exclude, paths())
         if not kept.any() and len(kept):
             raise ToslocError(f"none of the {len(kept):,} source files is left by --include and --exclude; widen them")
-        hidden = int((kept & tests).sum())
-        if self.tests or not hidden:
-            return Chosen(kept, 0)
-        if hidden == kept.sum():
-            return Chosen(kept, 0, ("all searched files are test files, so none is hidden",))
-        return Chosen(kept & ~tests, hidden)
+        hidden, everything = int((kept & tests).sum()), np.ones(len(tests), dtype=np.bool_)
+        if self.tests:
+            return Chosen(kept, everything, 0)
+        if hidden and hidden == kept.sum():
+            return Chosen(kept, everything, 0, ("all searched files are test files, so none is hidden",))
+        return Chosen(kept & ~tests, ~tests, hidden)
 
 
 def _matched(option: str, globs: Sequence[str], paths: Sequence[str]) -> BoolArray:
