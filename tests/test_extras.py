@@ -145,7 +145,10 @@ def test_a_second_question_loads_no_more_than_it_needs(repository: GitRepository
 LAB = "import tosloc.lab.many_projects, tosloc.lab.bm25_runs, tosloc.lab.project_means, tosloc.lab.pool"
 
 
-@pytest.mark.parametrize(("code", "less"), [("import tosloc\nassert {*tosloc.__all__} <= {*dir(tosloc)}", ""), (HELP, ""), (LAB, "tree_sitter scipy git")])
+@pytest.mark.parametrize(
+    ("code", "less"),
+    [("import tosloc\nassert {*tosloc.__all__} <= {*dir(tosloc)}", ""), (HELP, ""), (LAB, "tree_sitter scipy git")],
+)
 def test_nothing_heavy_is_loaded(code, less):
     heavy = sorted({*HEAVY} - {*less.split()})
     program = f"{code}\nimport sys\nprint(*sorted(set(sys.modules) & set({heavy!r})), file=sys.stderr)"
