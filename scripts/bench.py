@@ -111,7 +111,6 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--files", type=int, default=FILES, help=f"files of each of them; default: {FILES}")
     made.add_argument("--quick", action="store_true", help="compare with accepted ratios, on a repository made for it")
     made.add_argument("--accept", action="store_true", help="with --quick: accept what is measured now")
-    made.add_argument("--accepted", type=Path, default=accepted.FILE, help="file of accepted ratios")
     made.add_argument("--json", action="store_true", help="print JSON")
     return made
 
@@ -155,7 +154,7 @@ def quick(arguments: argparse.Namespace) -> int:
     quick_ones = [part for part in PARTS if part not in NOT_QUICK and (not arguments.only or part in arguments.only)]
     if not quick_ones:
         raise ToslocError(f"--quick: measures none of {', '.join(NOT_QUICK)}; name another part with --only")
-    known = {} if arguments.accept else accepted.read_accepted(arguments.accepted)
+    known = {} if arguments.accept else accepted.read_accepted(accepted.FILE)
     with tempfile.TemporaryDirectory(prefix="tosloc-bench-") as folder:
         arguments.repo = Path(folder, "synthetic.git")
         say(f"making a repository of {QUICK_FILES:,} files")
@@ -164,8 +163,8 @@ def quick(arguments: argparse.Namespace) -> int:
         measured = measure(arguments, quick_ones)
         if arguments.accept:
             runs = [measured, *(measure(arguments, quick_ones) for _ in range(ACCEPTED_RUNS - 1))]
-            accepted.write_accepted(arguments.accepted, runs)
-            known = accepted.read_accepted(arguments.accepted)
+            accepted.write_accepted(accepted.FILE, runs)
+            known = accepted.read_accepted(accepted.FILE)
         for part in [part for part, rows in measured.items() if accepted.worse(rows, known)]:
             say(f"measuring once more: {part}")
             measured[part] = accepted.better_of(measured[part], measure(arguments, [part])[part])

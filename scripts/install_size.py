@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from importlib.metadata import Distribution, distributions
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import NamedTuple
 
@@ -55,15 +55,13 @@ def weights(folder: Path) -> list[Weight]:
     """What the packages of an environment weigh, heaviest first."""
     [site] = folder.glob("lib/python*/site-packages")
     # by name: with importlib-metadata loaded each package is found by more than one finder
-    found = {one.name: one for one in map(_weight, distributions(path=[str(site)]))}
+    found = {}
+    for package in distributions(path=[str(site)]):
+        sizes = [(file.suffix, Path(file.locate()).stat().st_size / 1e6) for file in package.files or ()]
+        bare = sum(size for suffix, size in sizes if suffix != ".pyc")
+        name = package.metadata["Name"].lower()
+        found[name] = Weight(name, package.version, sum(size for _, size in sizes), bare)
     return sorted(found.values(), key=lambda one: (-one.whole, one.name))
-
-
-def _weight(package: Distribution) -> Weight:
-    sizes = [(str(file), Path(file.locate()).stat().st_size) for file in package.files or ()]
-    whole = sum(size for _, size in sizes) / 1e6
-    bare = sum(size for name, size in sizes if not name.endswith(".pyc")) / 1e6
-    return Weight(package.metadata["Name"].lower(), package.version, whole, bare)
 
 
 def table(found: Sequence[Weight]) -> str:
@@ -94,9 +92,9 @@ def main() -> int:
         install(build_wheel(Path(folder)), Path(folder, "environment"))
         found = weights(Path(folder, "environment"))
     print(table(found))
-    if wrong := too_heavy(found):
-        print(wrong, file=sys.stderr)
-    return 1 if too_heavy(found) else 0
+    wrong = too_heavy(found)
+    print(wrong, end="\n" if wrong else "", file=sys.stderr)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from tosloc.cli.guard import guarded
@@ -21,51 +20,37 @@ from tosloc.code.languages import SOURCE_SUFFIXES, has_grammar, language_named, 
 from tosloc.git.repository import Repository, decode
 
 
-@dataclass
-class Counted:
-    """What was found of a language."""
-
-    repositories: int = 0
-    files: int = 0
-    """In all versions read."""
-    read: int = 0
-    """Those of them that were taken apart."""
-    parsed: int = 0
-    functions: int = 0
-
-    def cells(self, language: str) -> list[str]:
-        """A row of the table."""
-        grammar = " ".join(language_named(language).release) or "lexer"
-        suffixes = " ".join(language_named(language).suffixes)
-        shares = [f"{self.parsed / self.read:.3f}", f"{self.functions / self.read:.1f}"] if self.read else ["", ""]
-        of_grammar = shares if has_grammar(language) else ["", "none"]
-        return [language, suffixes, grammar, str(self.repositories), str(self.files), *of_grammar]
-
-
-def count(repositories: Iterable[Path], sample: int) -> dict[str, Counted]:
-    """Language -> what the repositories' HEAD holds of it. Raises RepositoryError."""
-    found: defaultdict[str, Counted] = defaultdict(Counted)
+def count(repositories: Iterable[Path], sample: int) -> dict[str, Counter[str]]:
+    """Language -> what the repositories' HEAD holds of it, of which some is ``read``. Raises RepositoryError."""
+    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for place in repositories:
         with Repository(place) as repository:
             snapshot = repository.snapshot("HEAD", SOURCE_SUFFIXES)
             blobs: defaultdict[str, dict[str, str]] = defaultdict(dict)
             for path, blob in zip(snapshot.paths, snapshot.blobs, strict=True):
                 suffix = PurePosixPath(path).suffix.lower()
-                found[language_of(suffix)].files += 1
+                found[language_of(suffix)]["files"] += 1
                 blobs[language_of(suffix)][blob] = suffix
             for language, suffixes in blobs.items():
-                counted = found[language]
-                counted.repositories += 1
-                if not has_grammar(language):
-                    continue
-                for blob, data in repository.texts(sorted(suffixes)[:sample]):  # by content: as good as by chance
+                found[language]["repositories"] += 1
+                chosen = sorted(suffixes)[:sample] if has_grammar(language) else []  # by content: as good as by chance
+                for blob, data in repository.texts(chosen):
                     if data is not None:
                         text = decode(data)
-                        counted.read += 1
-                        counted.parsed += outline_of(text.encode("utf-8", "replace"), language).parsed
-                        counted.functions += len(functions_of(text, suffixes[blob]))
+                        parsed = outline_of(text.encode("utf-8", "replace"), language).parsed
+                        functions = len(functions_of(text, suffixes[blob]))
+                        found[language].update(read=1, parsed=parsed, functions=functions)
         print(f"{place}: {len(snapshot)} source files", file=sys.stderr)
     return dict(found)
+
+
+def cells(language: str, counted: Counter[str]) -> list[str]:
+    """A row of the table."""
+    known, read = language_named(language), counted["read"]
+    shares = [f"{counted['parsed'] / read:.3f}", f"{counted['functions'] / read:.1f}"] if read else ["", ""]
+    numbers = [str(counted[what]) for what in ("repositories", "files")]
+    names = [language, " ".join(known.suffixes), " ".join(known.release) or "lexer"]
+    return [*names, *numbers, *(shares if has_grammar(language) else ["", "none"])]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -75,9 +60,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--sample", type=int, default=30, help="files of a language of a repository that are parsed")
     options = parser.parse_args(argv)
     found = count(options.repositories, options.sample)
-    order = sorted(found, key=lambda language: (not has_grammar(language), -found[language].files))
+    order = sorted(found, key=lambda language: (not has_grammar(language), -found[language]["files"]))
     header = ["language", "suffixes", "grammar", "repositories", "files", "parsed", "functions a file"]
-    print(markdown(Table(header, [found[language].cells(language) for language in order])), end="")
+    print(markdown(Table(header, [cells(language, found[language]) for language in order])), end="")
     return 0
 
 

@@ -56,16 +56,13 @@ class LocalCluster:
 
     def start(self, workers: int) -> None:
         """Start the scheduler and so many workers, and wait until all of them are registered."""
-        self.start_scheduler()
+        words = ["scheduler", "--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard", "--no-show"]
+        self.scheduler = self._start(words, ROOT)
+        with socket.socket() as asking:
+            _until(lambda: asking.connect_ex(("127.0.0.1", self.port)) == 0, "the scheduler has not started")
         for _ in range(workers):
             self.start_worker()
         _until(lambda: self.said().count("Registered to") >= workers, "the workers have not started")
-
-    def start_scheduler(self) -> None:
-        """Start the scheduler, on the same address as before."""
-        words = ["scheduler", "--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard", "--no-show"]
-        self.scheduler = self._start(words, ROOT)
-        _until(lambda: _answers(self.port), "the scheduler has not started")
 
     def start_worker(self, *more: str, at_start: str = "") -> subprocess.Popen[bytes]:
         """Start a worker of one thread; ``at_start`` is Python that it runs before anything else."""
@@ -100,11 +97,6 @@ def _until(seen: Any, otherwise: str) -> None:
         if time.monotonic() > end:
             raise TimeoutError(otherwise)
         time.sleep(0.05)
-
-
-def _answers(port: int) -> bool:
-    with socket.socket() as asking:
-        return asking.connect_ex(("127.0.0.1", port)) == 0
 
 
 def tosloc(*words: object, cluster: LocalCluster | None = None, grown: Path | None = None) -> float:

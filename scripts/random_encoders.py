@@ -9,7 +9,7 @@ what memory it takes and how long a step is.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -27,41 +27,29 @@ HEAD = 64
 MARKS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 
 
-def random_encoder(folder: Path, texts: Iterable[str], config: RobertaConfig, seed: int) -> tuple[int, int]:
-    """Write an encoder of this architecture to the folder; its numbers of tokens and of parameters.
-
-    The vocabulary is a byte-level BPE, as RoBERTa's, of at most ``config.vocab_size`` tokens.
-    """
-    bpe = ByteLevelBPETokenizer()
-    bpe.train_from_iterator(
-        texts, vocab_size=config.vocab_size, min_frequency=2, special_tokens=list(MARKS), show_progress=False
-    )
-    backend = bpe._tokenizer
-    backend.post_processor = RobertaProcessing(("</s>", MARKS.index("</s>")), ("<s>", MARKS.index("<s>")))
-    tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
-        tokenizer_object=backend,
-        bos_token="<s>",
-        eos_token="</s>",
-        pad_token="<pad>",
-        unk_token="<unk>",
-        mask_token="<mask>",
-        model_max_length=config.max_position_embeddings - 2,
-    )
-    torch.manual_seed(seed)
-    model = RobertaModel(config)
-    tokenizer.save_pretrained(folder)
-    model.save_pretrained(folder)
-    return len(tokenizer), sum(values.numel() for values in model.parameters())
-
-
 def write_encoders(pack: Path, out: Path, config: RobertaConfig) -> None:
-    """Both encoders of a pack, in this size. Raises ToslocError for what is no pack."""
+    """Both encoders of a pack, of this architecture. Raises ToslocError for what is no pack.
+
+    A vocabulary is a byte-level BPE, as RoBERTa's, of at most ``config.vocab_size`` tokens.
+    """
     bundle = read_bundle(pack)
     code = list(bundle.texts.values())
     reports = [report_text(one.report) for one in bundle.parts["train"]]
+    names = dict(zip(("bos_token", "pad_token", "eos_token", "unk_token", "mask_token"), MARKS, strict=True))
     for seed, (name, texts) in enumerate({"code": code, "report": reports + code}.items()):
-        tokens, parameters = random_encoder(out / name, texts, config, seed)
-        print(f"{out / name}: {tokens:,} tokens, {parameters / 1e6:.1f} million parameters")
+        bpe = ByteLevelBPETokenizer()
+        learning = {"min_frequency": 2, "special_tokens": list(MARKS), "show_progress": False}
+        bpe.train_from_iterator(texts, vocab_size=config.vocab_size, **learning)
+        backend = bpe._tokenizer
+        backend.post_processor = RobertaProcessing(("</s>", MARKS.index("</s>")), ("<s>", MARKS.index("<s>")))
+        longest = config.max_position_embeddings - 2
+        tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, model_max_length=longest, **names)  # type: ignore[no-untyped-call]
+        torch.manual_seed(seed)
+        model = RobertaModel(config)
+        tokenizer.save_pretrained(out / name)
+        model.save_pretrained(out / name)
+        parameters = sum(values.numel() for values in model.parameters())
+        print(f"{out / name}: {len(tokenizer):,} tokens, {parameters / 1e6:.1f} million parameters")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

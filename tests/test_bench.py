@@ -20,25 +20,6 @@ TOMCAT = Path(__file__).parents[1] / "checkpoints/tomcat"
 JAVA = "package org.x;\n/** Keeps {0} open. */\nclass {0} {{\n  int {1}Count(int a) {{ return a > 0 ? a : 1; }}\n}}\n"
 EVALUATION = ["evaluate TREC files / ir-measures", "evaluate JSON lines / ir-measures"]
 EVALUATION += ["memory: evaluate TREC files", "memory: evaluate JSON lines"]
-SLOWED = """
-import sys, time
-sys.path.insert(0, {scripts!r})
-from tosloc.localizer import Localizer
-
-localization = Localizer.localization
-
-def slow(self, *arguments, **named):
-    start = time.process_time()
-    found = localization(self, *arguments, **named)
-    end = time.process_time() + (time.process_time() - start)
-    while time.process_time() < end:
-        pass
-    return found
-
-Localizer.localization = slow
-import bench
-sys.exit(bench.main(["--quick", "--only", "stage one"]))
-"""
 
 
 @pytest.fixture
@@ -53,12 +34,9 @@ def rows(module: ModuleType, **ratios: float) -> list[Any]:
     return [module.Row(name, 2 * ratio, 2.0) for name, ratio in ratios.items()]
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
-
-
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return run(str(SCRIPTS / "bench.py"), *arguments)
+    command = [sys.executable, str(SCRIPTS / "bench.py"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_ratios_are_accepted_as_medians_and_worse_by_half_is_a_sentence(accepted: ModuleType, tmp_path: Path) -> None:
@@ -102,13 +80,20 @@ def test_no_ratio_got_worse_by_half() -> None:
     assert all(row["accepted"] is not None for row in measured), "accept new rows: bench.py --quick --accept"
 
 
-@pytest.mark.slow
-def test_a_planted_slowdown_is_told() -> None:
-    done = run("-c", SLOWED.format(scripts=str(SCRIPTS)))
-    assert done.returncode == 1, done.stderr
-    assert "bench: measuring once more: stage one\n" in done.stderr
-    told = [line for line in done.stderr.splitlines() if " is accepted, " in line]
-    assert [line.split(": ")[1] for line in told] == ["stage one / bm25s", "stage one (paper) / bm25s"]
+def test_a_slowdown_is_measured_once_more_and_told(
+    accepted: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import bench  # type: ignore[import-not-found,unused-ignore]
+
+    measured = iter([{"one": rows(accepted, a=4, b=4)}, {"one": rows(accepted, a=2, b=5)}])
+    monkeypatch.setattr(bench, "measure", lambda *_: next(measured))
+    monkeypatch.setattr(bench.synthetic, "write_repository", lambda *_: None)
+    known = {name: accepted.Accepted("one", 2.0, 2.0, 2.0, 1) for name in "ab"}
+    monkeypatch.setattr(bench.accepted, "read_accepted", lambda _: known)
+    assert bench.main(["--quick"]) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert said[1] == "bench: measuring once more: one"
+    assert [line.partition(",")[0] for line in said[2:]] == ["bench: b: 4 where 2 is accepted"]
 
 
 @pytest.mark.slow
@@ -152,10 +137,7 @@ def test_rows_of_a_second_stage(repository: GitRepository, tmp_path: Path) -> No
     assert (done.returncode, "no second stage of term vectors" in done.stderr) == (2, True)
 
 
-@pytest.mark.slow
-def test_evaluation_needs_no_repository_and_all_else_does() -> None:
-    done = bench("--only", "evaluation", "--rankings", "3", "--files", "20")
-    assert done.returncode == 0, done.stderr
-    assert all(name in done.stdout for name in EVALUATION)
-    done = bench()
-    assert (done.returncode, done.stderr.count("\n"), "--repo" in done.stderr) == (2, 1, True)
+def test_what_is_not_to_be_measured_is_one_sentence() -> None:
+    for arguments, said in (([], "--repo"), (["--accept"], "--quick"), (["--quick", "--only", "growth"], "--only")):
+        done = bench(*arguments)
+        assert (done.returncode, done.stderr.count("\n"), said in done.stderr) == (2, 1, True)

@@ -6,10 +6,11 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from scripts import languages, reasons, scale
+from scripts import languages, reasons, scale, synthetic
 from tests.conftest import GitRepository
 from tosloc.cli.guard import guarded
 from tosloc.records import BugReport, Hit, Reason
@@ -41,16 +42,27 @@ def test_what_a_repository_costs(project: GitRepository, tmp_path: Path, capsys:
     assert found["store_bytes"] > 1000
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"), [(["--parts", "version,others"], "'others'"), (["--work", "nowhere"], "no such folder")]
-)
+BAD = [
+    (scale, "{0} --work {0} --parts version,others", "'others'"),
+    (scale, "{0} --work nowhere", "no such folder"),
+    (languages, "{0}", "not a git repository"),
+    (synthetic, "{0}/x.git --files 0", "--files"),
+    (synthetic, "{0}/x.git --lines 1", "--lines"),
+    (synthetic, "{0}/x.git --commits -1", "--commits"),
+    (synthetic, "{0} --files 5", "exists"),
+    (synthetic, "{0}/no/x.git --files 5", "no such folder"),
+]
+
+
+@pytest.mark.parametrize(("script", "arguments", "said"), BAD)
 def test_bad_input_is_one_sentence(
-    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    script: ModuleType, arguments: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert guarded(lambda: scale.main([str(tmp_path), "--work", str(tmp_path), *arguments])) == 2
+    assert guarded(lambda: script.main(arguments.format(tmp_path).split())) == 2
     printed = capsys.readouterr()
     assert said in printed.err
     assert (len(printed.err.splitlines()), printed.out) == (1, "")
+    assert not list(tmp_path.iterdir())
 
 
 def told(project: GitRepository, reason: Reason) -> reasons.Told:
@@ -105,8 +117,3 @@ def test_what_repositories_hold(project: GitRepository, capsys: pytest.CaptureFi
     assert found["vue"] == ["1", "1", "1.000", "1.0"]
     assert found["lua"] == ["1", "1", "", "none"]
     assert "text" not in found
-
-
-def test_what_is_no_repository_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert guarded(lambda: languages.main([str(tmp_path)])) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1

@@ -13,7 +13,6 @@ import pytest
 
 from scripts import synthetic
 from scripts.synthetic import main
-from tosloc.cli.guard import guarded
 from tosloc.git.fixes import says_fix
 from tosloc.git.history import read_history
 from tosloc.git.repository import Repository
@@ -70,27 +69,6 @@ def test_the_statistics_are_those_of_real_repositories(tmp_path: Path) -> None:
     assert -1.1 < np.polyfit(np.log(ranks), np.log(occurrences[ranks - 1]), 1)[0] < -0.75
     folders = np.unique([path.rpartition("/")[0] for path in snapshot.paths], return_counts=True)[1]
     assert 6 < folders.mean() < 14
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["x.git", "--files", "0"], "--files"),
-        (["x.git", "--lines", "1"], "--lines"),
-        (["x.git", "--commits", "-1"], "--commits"),
-        (["there", "--files", "5"], "exists"),
-        (["no/x.git", "--files", "5"], "no such folder"),
-    ],
-)
-def test_bad_input_is_one_sentence(
-    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "there").mkdir()
-    assert guarded(lambda: main([str(tmp_path / arguments[0]), *arguments[1:]])) == 2
-    printed = capsys.readouterr()
-    assert said in printed.err
-    assert (len(printed.err.splitlines()), printed.out) == (1, "")
-    assert [path.name for path in tmp_path.iterdir()] == ["there"]
 
 
 @pytest.mark.slow

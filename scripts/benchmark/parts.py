@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmark.timing import GIB, Row, in_turns, mean_in_turns, peak_memory, say, seconds, with_children
-from benchmark.version import SEED, Bench, localizer, part_of, ranking, warm
+from benchmark.version import SEED, Bench, localizer, part_of, warm
 from tosloc.code.languages import language_named, language_of
 from tosloc.code.parse import parser_of
 from tosloc.git.repository import decode
@@ -61,7 +61,7 @@ def stage_one(bench: Bench) -> list[Row]:
     for ranker in (bench.default, paper):
         warm(ranker, version, bench.reports)
     theirs, ours, papers = mean_in_turns(
-        [partial(retrieve, query), *(partial(ranking, one, report, version) for one in (bench.default, paper))]
+        [partial(retrieve, query), *(partial(one.localization, report, version) for one in (bench.default, paper))]
         for report, query in zip(bench.reports, queries, strict=True)
     )
     return [Row("stage one / bm25s", ours, theirs), Row("stage one (paper) / bm25s", papers, theirs)]
@@ -140,7 +140,7 @@ def throughput(bench: Bench) -> list[Row]:
 
         def rankings() -> None:
             for report in reports:
-                ranking(bench.default, report, version)
+                bench.default.localization(report, version)
 
         answers()  # the functions of the first files are found
         sides: list[Callable[[], object]] = [partial(retrieve, *queries), rankings, answers]
@@ -164,7 +164,7 @@ def growth(bench: Bench) -> list[Row]:
         versions.append(bench.version(part_of(bench.snapshot, order[:size])))
         warm(bench.default, versions[-1], bench.reports)
     times = mean_in_turns(
-        [partial(ranking, bench.default, report, version) for version in versions] for report in bench.reports
+        [partial(bench.default.localization, report, version) for version in versions] for report in bench.reports
     )
     return [
         Row(f"growth {few:,} -> {many:,} files", after, before * many / few)

@@ -27,7 +27,7 @@ from tosloc.io import write_text
 from tosloc.localization import OpenVersion
 from tosloc.localizer import Localizer
 from tosloc.rank.stage_one import StageOne
-from tosloc.records import BugReport, Ranking, Snapshot
+from tosloc.records import BugReport, Snapshot
 
 SEED = 7
 REPORTS = 20
@@ -155,11 +155,6 @@ class Bench:
         blobs = blobs_of([self.snapshot], self.project.suffixes).items()
         parsed = [(blob, suffix) for blob, suffix in blobs if has_grammar(language_of(suffix))]
         return dict(parsed[place] for place in np.random.default_rng(SEED).permutation(len(parsed))[:SAMPLE].tolist())
-
-
-def ranking(ranker: Localizer, report: BugReport, version: OpenVersion) -> Ranking:
-    """Every file of a version."""
-    return ranker.localization(report, version).ranking
 
 
 def warm(ranker: Localizer, version: OpenVersion, reports: Sequence[BugReport]) -> None:
