@@ -35,7 +35,7 @@ TOP = 5
 _COMMIT = re.compile(
     r"(?:earlier fix|commit) ([0-9a-f]{10})(?: of bug (\S+))?, (\d{4}-\d\d-\d\d)(?:: (.*?))?(?:; it says .*)?"
 )
-_WORDS = re.compile(r"words ([^ ,]+(?:, [^ ,]+)*)(?: in (.+?))?(?:; also (.*))?")
+_WORDS = re.compile(r"words ([^ ,]+(?:, [^ ,]+)*)(?: in (.+?))?")
 
 
 class Told(NamedTuple):
@@ -65,7 +65,7 @@ def is_filler(told: Told) -> bool:
     if told.reason.kind != "words":
         return told.reason.kind == "activity"
     found = _WORDS.fullmatch(told.reason.text)
-    words = [] if found is None else [word for part in (found[1], found[3]) if part for word in part.split(", ")]
+    words = [] if found is None else found[1].split(", ")
     summary = set(terms(told.report.summary))
     about = [word for word in words if set(terms(word)) & summary or re.search(r"[a-z][A-Z]|_|\d", word)]
     return not about and len(words) < 3
@@ -125,12 +125,10 @@ def _problem_of_words(told: Told, git: Path) -> str:
         first, last = told.reason.lines
         inside = "\n".join(text.split("\n")[max(0, first - 30) : last])  # with the comment above it
     assert found is not None
-    for words, place in ((found[1], inside), (found[3] or "", text)):
-        held = set(terms(place)) | set(terms(told.hit.path))
-        for word in filter(None, words.split(", ")):
-            own = terms(word)[-1:]
-            if not set(own) <= held or not set(own) <= report:
-                return f"{word} is not in {'the function' if place is inside else 'the file'}, or not in the report"
+    held = set(terms(inside)) | set(terms(told.hit.path))
+    for word in found[1].split(", "):
+        if not set(terms(word)[-1:]) <= held & report:
+            return f"{word} is not in {'the file' if inside == text else 'the function'}, or not in the report"
     return ""
 
 
