@@ -26,10 +26,14 @@ ALLOWED |= {"aria-label", "aria-labelledby", "aria-live", "aria-hidden", "hidden
 ALLOWED |= {"viewbox", "preserveaspectratio", "width", "height"}
 
 
-@pytest.fixture
-def written(repository: GitRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """Function (report, *arguments) -> the text of the page that ``localize --html`` writes."""
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def written(repository: GitRepository, tmp_path: Path) -> Callable[..., str]:
+    """Function (report, *arguments) -> the text of the page that ``localize --html`` writes."""
 
     def run(report: str, *arguments: str) -> str:
         (tmp_path / "bug.md").write_text(report, encoding="utf-8")
@@ -120,9 +124,8 @@ def test_many_reports_stand_beside_each_other(
 
 
 def test_what_cannot_become_a_page_is_said_before_anything_is_made(
-    repository: GitRepository, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    repository: GitRepository, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
     repository.commit({"parser.py": "def parser(): pass\n"})
     given = tmp_path / "reports.jsonl"
     many = "a page holds 100 answers, and there are 101 reports; use --jsonl"
@@ -142,7 +145,6 @@ def test_who_reads_only_the_beginning_has_the_page_all_the_same(
     def closed(*_: object, **__: object) -> None:
         raise BrokenPipeError
 
-    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("tosloc.cli.answers.print_answer", closed)
     repository.commit({"parser.py": "def parser(): pass\n"})
     (tmp_path / "bug.md").write_text("the parser fails\n\nalways\n")
