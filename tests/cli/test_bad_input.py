@@ -76,28 +76,25 @@ def test_repositories(fails: Fails, checkpoint: Path, bug: Path, place: Path, pr
         assert words in said
 
 
-@pytest.mark.parametrize("name", ["v99", "0" * 40, "--all", "", "main:src"])
-def test_commits(fails: Fails, localizing: list[str], bug: Path, name: str) -> None:
-    said = fails(*localizing, bug, f"--commit={name}")
-    assert f"no commit {name!r}" in said
-    assert "git fetch" in said
+def test_commits(fails: Fails, localizing: list[str], bug: Path) -> None:
+    for name in ("v99", "0" * 40, "--all", "", "main:src"):
+        said = fails(*localizing, bug, f"--commit={name}")
+        assert f"no commit {name!r}" in said
+        assert "git fetch" in said
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
+def test_reports(fails: Fails, localizing: list[str], place: Path) -> None:
+    (place / "folder").mkdir()
+    (place / "binary").write_bytes(b"\x7fELF\0\0\1")
+    for name, words in (
         ("binary", "binary"),
         ("folder", "is a folder; give a file"),
         ("nowhere.md", "o such file"),
         ("https://github.com/ann/one/issues/7", "is an address, and nothing is asked of the web"),
-    ],
-)
-def test_reports(fails: Fails, localizing: list[str], place: Path, name: str, words: str) -> None:
-    (place / "folder").mkdir()
-    (place / "binary").write_bytes(b"\x7fELF\0\0\1")
-    said = fails(*localizing, name)
-    assert said.startswith(f"{name}: ")
-    assert words in said
+    ):
+        said = fails(*localizing, name)
+        assert said.startswith(f"{name}: ")
+        assert words in said
 
 
 # Labelled reports

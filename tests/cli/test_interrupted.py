@@ -77,7 +77,7 @@ def test_train(project: toy.Toy, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(cut) == 0
     whole = [*common, "--store", str(tmp_path / "whole.sqlite"), "--out", str(tmp_path / "whole")]
     assert main(whole) == 0
-    assert facts(tmp_path / "cut.sqlite") == facts(tmp_path / "whole.sqlite") != {}
+    assert facts(tmp_path / "cut.sqlite") == facts(tmp_path / "whole.sqlite") != []
     names = sorted(path.relative_to(tmp_path / "whole") for path in (tmp_path / "whole").rglob("*") if path.is_file())
     assert names == sorted(
         path.relative_to(tmp_path / "cut") for path in (tmp_path / "cut").rglob("*") if path.is_file()
