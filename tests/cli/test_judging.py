@@ -74,6 +74,13 @@ def rows(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines()]
 
 
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """The one sentence of a command that must end with 2."""
+    out, err = said(capsys, *arguments, code=2)
+    assert (out, err[:8], err.count("\n")) == ("", "tosloc: ", 1)
+    return err.removeprefix("tosloc: ").rstrip("\n")
+
+
 def test_evaluate_prints_one_object(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, err = said(capsys, "evaluate", good, "--json", "--measures", "P@1, nDCG@10, mrr")
     printed = json.loads(out)
