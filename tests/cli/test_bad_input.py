@@ -22,12 +22,6 @@ from tosloc.rank import features
 from tosloc.rank.stage_one import StageOne
 
 Fails = Callable[..., str]
-BUGS = 10
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> toy.Toy:
-    return toy.grow(tmp_path_factory.mktemp("toy"), bugs=BUGS, themes=6)
 
 
 @pytest.fixture(scope="module")
@@ -82,28 +76,25 @@ def test_repositories(fails: Fails, checkpoint: Path, bug: Path, place: Path, pr
         assert words in said
 
 
-@pytest.mark.parametrize("name", ["v99", "0" * 40, "--all", "", "main:src"])
-def test_commits(fails: Fails, localizing: list[str], bug: Path, name: str) -> None:
-    said = fails(*localizing, bug, f"--commit={name}")
-    assert f"no commit {name!r}" in said
-    assert "git fetch" in said
+def test_commits(fails: Fails, localizing: list[str], bug: Path) -> None:
+    for name in ("v99", "0" * 40, "--all", "", "main:src"):
+        said = fails(*localizing, bug, f"--commit={name}")
+        assert f"no commit {name!r}" in said
+        assert "git fetch" in said
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
+def test_reports(fails: Fails, localizing: list[str], place: Path) -> None:
+    (place / "folder").mkdir()
+    (place / "binary").write_bytes(b"\x7fELF\0\0\1")
+    for name, words in (
         ("binary", "binary"),
         ("folder", "is a folder; give a file"),
         ("nowhere.md", "o such file"),
         ("https://github.com/ann/one/issues/7", "is an address, and nothing is asked of the web"),
-    ],
-)
-def test_reports(fails: Fails, localizing: list[str], place: Path, name: str, words: str) -> None:
-    (place / "folder").mkdir()
-    (place / "binary").write_bytes(b"\x7fELF\0\0\1")
-    said = fails(*localizing, name)
-    assert said.startswith(f"{name}: ")
-    assert words in said
+    ):
+        said = fails(*localizing, name)
+        assert said.startswith(f"{name}: ")
+        assert words in said
 
 
 # Labelled reports
@@ -246,49 +237,18 @@ def test_a_full_disk_under_the_facts(
 # Checkpoints
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "words"),
-    [
-        ("weights.json", None, "no weights.json"),
-        ("provenance.json", None, "copy the whole folder"),
-        ("config.json", b'{"stage_three": {}}', "unknown key"),
-        ("version.npz", b"", "damaged"),
-        ("reports.npz", b"PK\x03\x04", "damaged"),
-    ],
-)
-def test_checkpoints(
-    fails: Fails,
-    checkpoint: Path,
-    project: toy.Toy,
-    bug: Path,
-    place: Path,
-    name: str,
-    content: bytes | None,
-    words: str,
-) -> None:
-    folder = place / "broken"
-    shutil.copytree(checkpoint, folder)
-    (folder / name).unlink(missing_ok=True)
-    if content is not None:
-        (folder / name).write_bytes(content)
-    said = fails("localize", "--checkpoint", folder, "--report", bug)
-    assert str(folder) in said
-    assert words in said
-    ranking = ["rank", "--repo", project.git.path, "--reports", project.reports(), "--out", "out"]
-    assert fails(*ranking, "--checkpoint", folder) == said
-
-
 def test_what_is_no_checkpoint_and_one_without_a_version(
-    fails: Fails, checkpoint: Path, bug: Path, place: Path
+    fails: Fails, checkpoint: Path, bug: Path, place: Path, project: toy.Toy
 ) -> None:
     (place / "empty").mkdir()
-    for name in ("empty", "nowhere"):
-        assert "no checkpoint" in fails("localize", "--checkpoint", place / name, "--report", bug)
+    shutil.copytree(checkpoint, place / "broken", ignore=shutil.ignore_patterns("provenance.json"))
+    ranking = ["rank", "--repo", project.git.path, "--reports", project.reports(), "--out", "out"]
+    for name, words in (("empty", "no checkpoint"), ("nowhere", "no checkpoint"), ("broken", "copy the whole folder")):
+        said = fails("localize", "--checkpoint", place / name, "--report", bug)
+        assert words in said
+        assert fails(*ranking, "--checkpoint", place / name) == said
     shutil.copytree(checkpoint, place / "lean", ignore=shutil.ignore_patterns("version.npz"))
     assert "--repo" in fails("localize", "--checkpoint", place / "lean", "--report", bug)
-    weights = json.loads((checkpoint / "weights.json").read_text())
-    (place / "lean/weights.json").write_text(json.dumps(weights | {"weights": {"bm25f": 1.0, "magic": 1.0}}))
-    assert "does not know" in fails("localize", "--checkpoint", place / "lean", "--report", bug)
 
 
 def test_a_commit_is_one_of_a_repository_and_not_what_a_checkpoint_carries(
@@ -334,12 +294,12 @@ def test_no_validation_report(project: toy.Toy, place: Path, capsys: pytest.Capt
 
 def test_a_split_without_any_fixed_file(project: toy.Toy, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Validation and test reports name files that their versions lack: they count 0, training goes on."""
-    records = [record | ({"fixed": ["Gone.java"]} if n >= 6 else {}) for n, record in enumerate(project.records)]
+    records = [record | ({"fixed": ["Gone.java"]} if n >= 8 else {}) for n, record in enumerate(project.records)]
     command = training(project, place)
     command[command.index("--reports") + 1] = str(project.reports("gone.jsonl", records))
     assert main(command) == 0
     capsys.readouterr()
     assert main(["evaluate", str(place / "out"), "--json"]) == 0
     summary = json.loads(capsys.readouterr().out)
-    assert (summary["reports"], summary["relevant"], summary["dropped"], summary["empty"]) == (2, 0, 2, 2)
+    assert (summary["reports"], summary["relevant"], summary["dropped"], summary["empty"]) == (3, 0, 3, 3)
     assert (summary["mrr"], summary["map"]) == (0, 0)

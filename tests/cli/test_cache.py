@@ -73,10 +73,14 @@ def test_of_nothing(run: Run) -> None:
         ([], False),
     ],
 )
-def test_pruned(folder: Path, run: Run, arguments: list[str], goes: bool) -> None:
+def test_pruned(folder: Path, run: Run, repository: GitRepository, arguments: list[str], goes: bool) -> None:
     assert run("cache", "prune", *arguments)[0] == 0
     assert folder.exists() is not goes
     assert list(folder.parent.iterdir()) == ([] if goes else [folder])
+    repository.path.rename(repository.path.with_name("elsewhere"))
+    assert ("(gone)" in run("cache")[1]) is not goes
+    assert run("cache", "prune", "--gone")[0] == 0
+    assert not folder.exists()
 
 
 def test_what_another_version_made_goes(folder: Path, run: Run) -> None:
@@ -90,13 +94,6 @@ def test_what_another_version_made_goes(folder: Path, run: Run) -> None:
     with sqlite3.connect(folder / "facts.sqlite") as database:
         assert database.execute("SELECT DISTINCT analyser FROM facts").fetchall() == kept
     database.close()
-
-
-def test_of_a_repository_that_is_gone(folder: Path, run: Run, repository: GitRepository) -> None:
-    repository.path.rename(repository.path.with_name("elsewhere"))
-    assert "(gone)" in run("cache")[1]
-    assert run("cache", "prune", "--gone")[0] == 0
-    assert not folder.exists()
 
 
 def test_what_was_mined_stays_when_room_is_made(folder: Path, run: Run) -> None:

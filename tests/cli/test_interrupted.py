@@ -66,17 +66,6 @@ def project(tmp_path: Path) -> toy.Toy:
 
 
 @pytest.mark.slow
-def test_index(project: toy.Toy, tmp_path: Path) -> None:
-    command = ["index", "--repo", str(project.git.path), "--store"]
-    interrupted("analysing", *command, str(tmp_path / "cut.sqlite"))
-    assert len(facts(tmp_path / "cut.sqlite")) == 0
-    assert main([*command, str(tmp_path / "cut.sqlite")]) == 0
-    assert main([*command, str(tmp_path / "whole.sqlite")]) == 0
-    assert facts(tmp_path / "cut.sqlite") == facts(tmp_path / "whole.sqlite")
-    assert len(facts(tmp_path / "whole.sqlite")) == 10
-
-
-@pytest.mark.slow
 def test_train(project: toy.Toy, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     common = ["train", str(tmp_path / "my.toml"), "--repo", str(project.git.path), "--reports", str(project.reports())]
     cut = [*common, "--store", str(tmp_path / "cut.sqlite"), "--out", str(tmp_path / "cut")]
@@ -88,6 +77,7 @@ def test_train(project: toy.Toy, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(cut) == 0
     whole = [*common, "--store", str(tmp_path / "whole.sqlite"), "--out", str(tmp_path / "whole")]
     assert main(whole) == 0
+    assert facts(tmp_path / "cut.sqlite") == facts(tmp_path / "whole.sqlite") != []
     names = sorted(path.relative_to(tmp_path / "whole") for path in (tmp_path / "whole").rglob("*") if path.is_file())
     assert names == sorted(
         path.relative_to(tmp_path / "cut") for path in (tmp_path / "cut").rglob("*") if path.is_file()

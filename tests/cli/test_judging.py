@@ -3,9 +3,8 @@
 import json
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +19,7 @@ from tosloc.evaluate.run_paths import read_scored
 from tosloc.evaluate.tables import results_of
 from tosloc.records import Ranking, ReportAttributes
 
+Fails = Callable[..., str]
 TRUTH = {"1": ("A.java",), "2": ("B.java", "test/T.java"), "3": ("C.java",)}
 GOOD = {"1": "ABC", "2": "BAC", "3": "CBA"}
 WORSE = {"1": "BAC", "2": "BAC", "3": "ABC"}
@@ -75,10 +75,9 @@ def rows(text: str) -> list[list[str]]:
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """The one sentence of a command that must end with 2."""
     out, err = said(capsys, *arguments, code=2)
-    assert out == ""
-    assert err.startswith("tosloc: ")
-    assert err.count("\n") == 1
+    assert (out, err[:8], err.count("\n")) == ("", "tosloc: ", 1)
     return err.removeprefix("tosloc: ").rstrip("\n")
 
 
@@ -98,7 +97,7 @@ def test_evaluate_prints_one_object(good: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_without_tests_neither_ranking_nor_truth_has_them(
-    good: Path, worse: Path, capsys: pytest.CaptureFixture[str]
+    good: Path, worse: Path, fails: Fails, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Of report 2 one fixed file is a test: it is last of four, and gone without tests."""
     asked = ["--json", "--measures", "Acc@2"]
@@ -114,8 +113,8 @@ def test_without_tests_neither_ranking_nor_truth_has_them(
     table = rows(said(capsys, "compare", worse, good, "--measures", "Acc@1")[0])
     assert ["p,", "McNemar", "-", "-", ".500"] in table
     assert "McNemar" not in said(capsys, "compare", worse, good)[0]
-    assert "leave it out" in refused(capsys, "evaluate", good, "--level", "function", "--no-tests")
-    assert refused(capsys, "compare", worse, good, "--same", "--no-tests") == "--same: leave out --no-tests"
+    assert "leave it out" in fails("evaluate", good, "--level", "function", "--no-tests")
+    assert fails("compare", worse, good, "--same", "--no-tests") == "--same: leave out --no-tests"
 
 
 def test_evaluate_prints_the_headline_then_strata(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -156,7 +155,9 @@ def test_evaluate_prints_markdown(good: Path, worse: Path, capsys: pytest.Captur
     assert "| 1 fixed file | 2* | 2 | " in text
 
 
-def test_evaluate_writes_every_report(good: Path, worse: Path, tmp_path: Path, capsys: Any) -> None:
+def test_evaluate_writes_every_report(
+    good: Path, worse: Path, tmp_path: Path, fails: Fails, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "reports.jsonl"
     said(capsys, "evaluate", good, "--per-report", file, "--measures", "P@1")
     lines = [json.loads(line) for line in file.read_text().splitlines()]
@@ -174,7 +175,7 @@ def test_evaluate_writes_every_report(good: Path, worse: Path, tmp_path: Path, c
     }
     said(capsys, "evaluate", good, worse, "--per-report", file)
     assert [json.loads(line)["run"] for line in file.read_text().splitlines()] == ["good"] * 3 + ["worse"] * 3
-    assert "is a directory" in refused(capsys, "evaluate", good, "--per-report", tmp_path)
+    assert "is a directory" in fails("evaluate", good, "--per-report", tmp_path)
 
 
 def test_other_judgements_and_runs_of_one_name(
@@ -203,20 +204,20 @@ def test_rankings_that_lack_files_are_told(tmp_path: Path, capsys: pytest.Captur
     assert "not known how many files were searched" in err
 
 
-def test_evaluate_refuses(good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "no finished run of the split 'validation'; it holds test" in refused(
-        capsys, "evaluate", good, "--split", "validation"
+def test_evaluate_refuses(good: Path, tmp_path: Path, fails: Fails) -> None:
+    assert "no finished run of the split 'validation'; it holds test" in fails(
+        "evaluate", good, "--split", "validation"
     )
-    assert "named twice" in refused(capsys, "evaluate", good, good)
-    assert "choose one" in refused(capsys, "evaluate", good, "--json", "--markdown")
-    assert "MAPP" in refused(capsys, "evaluate", good, "--measures", "AP,MAPP")
-    assert "P@0" in refused(capsys, "evaluate", good, "--measures", "P@0")
-    assert "nowhere.jsonl" in refused(capsys, "evaluate", good, "--qrels", tmp_path / "nowhere.jsonl")
+    assert "named twice" in fails("evaluate", good, good)
+    assert "choose one" in fails("evaluate", good, "--json", "--markdown")
+    assert "MAPP" in fails("evaluate", good, "--measures", "AP,MAPP")
+    assert "P@0" in fails("evaluate", good, "--measures", "P@0")
+    assert "nowhere.jsonl" in fails("evaluate", good, "--qrels", tmp_path / "nowhere.jsonl")
     alone = tmp_path / "alone.jsonl.gz"
     alone.write_bytes((good / "test" / "run.jsonl.gz").read_bytes())
-    assert "--qrels" in refused(capsys, "evaluate", alone)
+    assert "--qrels" in fails("evaluate", alone)
     (good / "test" / "qrels.jsonl").write_text("")
-    assert str(good / "test") in refused(capsys, "evaluate", good)
+    assert str(good / "test") in fails("evaluate", good)
 
 
 def test_compare_prints_tests_and_moves(good: Path, worse: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -264,10 +265,10 @@ def test_compare_as_values(good: Path, worse: Path, tmp_path: Path, capsys: pyte
 
 
 def test_compare_refuses_what_is_not_comparable(
-    good: Path, worse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    good: Path, worse: Path, tmp_path: Path, fails: Fails, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_split(tmp_path / "short", {report: WORSE[report] for report in "12"})
-    assert "--common" in refused(capsys, "compare", good, tmp_path / "short")
+    assert "--common" in fails("compare", good, tmp_path / "short")
     out, err = said(capsys, "compare", good, tmp_path / "short", "--common")
     assert "short against good" in out
     assert err == "tosloc: left out: 1 report only of good, 0 only of short\n"
@@ -275,12 +276,12 @@ def test_compare_refuses_what_is_not_comparable(
     err = said(capsys, "compare", good, tmp_path / "large")[1]
     assert "good and large searched different numbers of files for 3 reports, first 1" in err
     write_split(tmp_path / "other", WORSE, TRUTH | {"3": ("A.java",)})
-    sentence = refused(capsys, "compare", good, tmp_path / "other")
+    sentence = fails("compare", good, tmp_path / "other")
     assert sentence.startswith("report 3: A.java is a fixed file for other but not for good")
-    assert "name two runs or more" in refused(capsys, "compare", good)
-    assert "named twice" in refused(capsys, "compare", good, worse, good)
-    assert "nowhere: no such file or folder" in refused(capsys, "compare", good, tmp_path / "nowhere")
-    assert "choose one" in refused(capsys, "compare", good, worse, "--json", "--markdown")
+    assert "name two runs or more" in fails("compare", good)
+    assert "named twice" in fails("compare", good, worse, good)
+    assert "nowhere: no such file or folder" in fails("compare", good, tmp_path / "nowhere")
+    assert "choose one" in fails("compare", good, worse, "--json", "--markdown")
 
 
 def test_the_same_ranking_or_where_it_differs(

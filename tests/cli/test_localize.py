@@ -136,15 +136,12 @@ def test_reports_of_all_kinds_and_many_of_them(project, place, capsys, monkeypat
     issues = [{"number": n, "title": f"Pool {n}", "body": "close fails"} for n in (1, 2)]
     (place / "issues.json").write_text(json.dumps(issues))
     (place / "lines.jsonl").write_text('{"summary": "cookie"}\n\n{"id": "L2", "summary": "header"}\n')
-    gitlab = {"iid": 5, "title": "T", "description": "pool", "created_at": "2020-01-01T00:00:00Z"}
-    (place / "gitlab.json").write_text(json.dumps(gitlab))
     (place / "jira.json").write_text(json.dumps({"issues": [{"key": "A-1", "fields": {"summary": "S"}}]}))
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"Pool does not close\n")))
-    given = ["bug.md", "issues.json", "lines.jsonl", "gitlab.json", "jira.json", "-"]
+    given = ["bug.md", "issues.json", "lines.jsonl", "jira.json", "-"]
     assert main(["localize", *given, "--repo", str(project.path), "--jsonl", "--top", "1"]) == 0
     answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [answer["report"]["id"] for answer in answers] == ["bug", "1", "2", "lines:1", "L2", "5", "A-1", "report"]
-    assert answers[5]["report"]["opened"] == "2020-01-01T00:00:00Z"
+    assert [answer["report"]["id"] for answer in answers] == ["bug", "1", "2", "lines:1", "L2", "A-1", "report"]
     assert {answer["schema"] for answer in answers} == {"tosloc.answer/1"}
     assert main(["localize", *given[:2], "--repo", str(project.path), "--top", "1"]) == 0
     out = capsys.readouterr().out
@@ -164,14 +161,8 @@ def test_the_older_way_to_name_a_report_and_when_it_was_opened(project, answered
 
 def test_reports_that_say_nothing(fails, project, place):
     assert fails() == "no report is given; name a file, or - for standard input"
-    form = "<!-- Please search first -->\n\n### Describe the bug\n<!-- what -->\n\n- [ ] I searched\n"
-    for text, words in (
-        ("", "is empty"),
-        (form, "empty template"),
-        ('{"summary": "a"}\n{"summary": \n', "malformed JSON in line 2"),
-    ):
-        (place / "bad.md").write_text(text)
-        assert words in fails("bad.md", "--repo", project.path)
+    (place / "bad.md").write_text("### Describe the bug\n<!-- what -->\n\n- [ ] I searched\n")
+    assert "empty template" in fails("bad.md", "--repo", project.path)
 
 
 # What is printed

@@ -8,9 +8,6 @@ import pytest
 from tosloc.evaluate import Evaluation, Judgement, Qrels, Run, evaluate
 from tosloc.evaluate.compare import compare, compare_all, comparison_values, first_difference
 from tosloc.evaluate.measures import AP, RR, Measure
-from tosloc.evaluate.run_paths import ScoredRun
-from tosloc.evaluate.runs import TAUGHT
-from tosloc.evaluate.tables import results_of
 from tosloc.records import Ranking
 
 TRUTH = {"1": ("A",), "2": ("A", "B"), "3": ("D",), "4": ()}
@@ -78,16 +75,3 @@ def test_the_same_rankings_whatever_their_names_numbers(changed: dict[str, str],
     base = run_of(BASE)
     assert first_difference(base, run_of({report: BASE[report] for report in reversed(BASE)})) is None
     assert first_difference(base, run_of(BASE | changed)) == says
-
-
-@pytest.mark.parametrize(
-    ("taught", "notes"),
-    [
-        (None, []),
-        (3320, ["base: the checkpoint learned from 3,320 reports of these, so that the numbers flatter it"]),
-    ],
-)
-def test_reports_that_taught_the_checkpoint_are_told(taught: object, notes: list[str]) -> None:
-    judgements = [Judgement(report, fixed, fixed, 4) for report, fixed in TRUTH.items()]
-    run = Run.of({TAUGHT: taught} if taught else {}, run_of(BASE).rankings())
-    assert results_of(ScoredRun("base", run, Qrels.of(judgements))).notes == notes

@@ -141,19 +141,6 @@ def test_a_shorter_ranking_never_raises_average_precision(found: set[int], more:
     assert average_precision(range(1, relevant + 1), relevant) == 1
 
 
-@given(found_sets, st.integers(0, 5), st.integers(1, 60))
-def test_over_the_found_is_never_below_the_textbook(found: set[int], more: int, k: int) -> None:
-    relevant = len(found) + more
-    textbook, reachable, seen = (
-        average_precision(found, relevant, k, over) for over in ("relevant", "reachable", "found")
-    )
-    assert textbook <= reachable <= seen <= 1
-    if found_at(found, k) in (0, relevant):
-        assert textbook == reachable == seen
-    else:
-        assert textbook < seen
-
-
 @given(found_sets, st.integers(0, 5), st.integers(0, 20))
 def test_the_faulty_bpref_is_never_above_the_corrected_one(found: set[int], more: int, unranked: int) -> None:
     length = max(found)

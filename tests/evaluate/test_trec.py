@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tosloc.errors import RunError
-from tosloc.evaluate import Judgement, Qrels, Run, evaluate
-from tosloc.evaluate.trec import decoded, encoded, read_trec_qrels, read_trec_run, write_trec_qrels, write_trec_run
+from tosloc.evaluate import Run, evaluate
+from tosloc.evaluate.trec import decoded, encoded, read_trec_qrels, read_trec_run, write_trec_run
 from tosloc.records import Ranking
 
 ODD = ("bundles/Eclipse SWT/gtk/A.java", "100%/%41.java", "caf\udce9.java", "é\u3000ü.java", "-", "a\tb\n.java", "\x1b")
@@ -85,23 +85,3 @@ def test_the_order_of_lines_changes_nothing(tmp_path_factory: pytest.TempPathFac
     assert truths[0].judgements == truths[1].judgements
     assert truths[0].judgements["3"].nonrelevant == ("d/F3", "d/F4", "d/F5", "d/F6")
     assert evaluate(runs[0], truths[0]) == evaluate(runs[1], truths[1])
-
-
-def test_judgements_come_back(tmp_path: Path) -> None:
-    qrels = Qrels.of(
-        [
-            Judgement("7", ODD[:2], ODD[:2]),
-            Judgement("8", (), ("New.java",)),
-        ]
-    )
-    write_trec_qrels(tmp_path / "qrels", qrels)
-    assert (tmp_path / "qrels").read_text().splitlines() == [
-        "7 0 100%25/%2541.java 1",
-        "7 0 bundles/Eclipse%20SWT/gtk/A.java 1",
-        "8 0 - 0",
-    ]
-    back = read_trec_qrels(tmp_path / "qrels").judgements
-    assert {report: (set(one.fixed), one.nonrelevant) for report, one in back.items()} == {
-        "7": (set(ODD[:2]), None),
-        "8": (set(), None),
-    }

@@ -17,7 +17,7 @@ from tosloc.evaluate.curves import (
     precision_at_recall,
 )
 from tosloc.evaluate.measures import AP, Outcome
-from tosloc.evaluate.truncation import FIRST_TEN, FRACTIONS, TRUTHS, RankingCut, truncation
+from tosloc.evaluate.truncation import FIRST_TEN, FRACTIONS, TRUTHS, truncation
 
 
 def scored(
@@ -57,13 +57,6 @@ def test_three_reports_by_hand() -> None:
     assert whole.textbook == whole.seen == result.baseline["cleaned"] == pytest.approx(sum(ap) / 3)
     assert bloated.textbook == result.baseline["bloated"] == pytest.approx((ap[0] + ap[1] / 2) / 3)
     assert bloated.seen == whole.seen
-
-
-def test_a_fraction_is_of_the_files_searched_rounded_up() -> None:
-    one = evaluation(scored("1", (2,), searched=11))
-    assert [truncation(one).at("cleaned", cut).files for cut in FRACTIONS] == [2, 3, 4, 5, 6, 7, 8, 9, 10, 11]
-    assert truncation(one).at("cleaned", FRACTIONS[0]).textbook == 0.5
-    assert RankingCut(7, "tenths").length(10) == 7  # 0.7 * 10 is a little more than 7
 
 
 @st.composite

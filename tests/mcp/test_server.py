@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +14,12 @@ from mcp import Client
 from mcp_types import CallToolResult, ListRootsResult, Root
 
 import tosloc.answer
-from conftest import repository as shop_at
 from tests import stuck
 from tests.conftest import GitRepository
 from tosloc.mcp.server import Settings, server
 
 REPORT = "Cart.add forgets an item that is equal to another one"
 MODES = ["legacy", "auto"]
-
-
-@pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    folder = tmp_path_factory.mktemp("agents")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TOSLOC_CACHE", str(folder / "cache"))
-        yield shop_at(folder / "shop")
 
 
 def asked(

@@ -16,7 +16,6 @@ import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp_types import ListRootsResult, Root
 
-from conftest import repository as shop_at
 from tosloc.cli import main
 
 pytestmark = pytest.mark.slow
@@ -24,17 +23,7 @@ REPORT = "Cart.add forgets an item that is equal to another one"
 COMMAND = [sys.executable, "-m", "tosloc", "mcp"]
 
 
-@pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shop_at(tmp_path_factory.mktemp("agents") / "shop")
-
-
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    return {**os.environ, "TOSLOC_CACHE": str(tmp_path_factory.mktemp("cache"))}
-
-
-def test_listing_calls_and_two_questions_at_once(shop: Path, environment: dict[str, str]) -> None:
+def test_listing_calls_and_two_questions_at_once(shop: Path) -> None:
     texts: list[str] = []
 
     async def named(_: Any) -> ListRootsResult:
@@ -45,7 +34,7 @@ def test_listing_calls_and_two_questions_at_once(shop: Path, environment: dict[s
         texts.append(result.content[0].text)  # type: ignore[union-attr]
 
     async def run() -> None:
-        parameters = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:], env=environment)
+        parameters = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:], env=dict(os.environ))
         async with Client(stdio_client(parameters), list_roots_callback=named) as client:
             assert [tool.name for tool in (await client.list_tools()).tools] == ["localize_bug", "explain_file"]
             async with anyio.create_task_group() as tasks:
@@ -65,14 +54,13 @@ def test_listing_calls_and_two_questions_at_once(shop: Path, environment: dict[s
 class Running:
     """The command, with messages written and read by hand."""
 
-    def __init__(self, shop: Path, environment: dict[str, str], *command: str) -> None:
+    def __init__(self, shop: Path, *command: str) -> None:
         self.process = subprocess.Popen(
             [*command, "--root", str(shop)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=environment,
         )
         self.number = 0
         client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
@@ -113,9 +101,9 @@ if __name__ == "__main__":
 
 
 @pytest.fixture
-def noisy(shop: Path, environment: dict[str, str], tmp_path: Path) -> Iterator[Running]:
+def noisy(shop: Path, tmp_path: Path) -> Iterator[Running]:
     (tmp_path / "noisy.py").write_text(PRINTS)
-    started = Running(shop, environment, sys.executable, str(tmp_path / "noisy.py"), "mcp")
+    started = Running(shop, sys.executable, str(tmp_path / "noisy.py"), "mcp")
     yield started
     started.process.kill()
     started.process.communicate()

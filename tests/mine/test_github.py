@@ -157,17 +157,14 @@ def test_what_github_refuses_is_one_sentence(stub: GitHub, tmp_path: Path, answe
     assert not (tmp_path / "pages").exists()
 
 
-def test_nobody_answers(stub: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_answers_or_can_be_asked(stub: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("flask", "a/b/c", "../x", "a/b?c"):
+        with pytest.raises(ToslocError, match="is no OWNER/NAME"):
+            fetch(name, tmp_path / "pages", "secret")
     monkeypatch.setenv("GITHUB_API_URL", "http://127.0.0.1:9")
     assert says(tmp_path).startswith("GitHub does not answer (")
     monkeypatch.setenv("GITHUB_API_URL", "http://github.example.org/api/v3")
     assert "the token would be sent for all to read" in says(tmp_path)
-
-
-def test_a_name_that_is_none(tmp_path: Path) -> None:
-    for name in ("flask", "a/b/c", "../x", "a/b?c"):
-        with pytest.raises(ToslocError, match="is no OWNER/NAME"):
-            fetch(name, tmp_path / "pages", "secret")
 
 
 def test_tokens(tmp_path: Path) -> None:

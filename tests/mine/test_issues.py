@@ -78,13 +78,9 @@ def test_github_as_gh_prints_it_and_as_rest_answers_it() -> None:
     assert (first.report.summary, first.labels, first.not_planned, first.is_open) == ("Crash", ("bug",), False, False)
     assert first.closed is not None
     assert first.closed.isoformat() == "2020-01-03T00:00:00+00:00"
+    pulls = exports([GH | {"url": "https://github.com/Ann/One/pull/12"}, REST | {"pull_request": {"merged_at": None}}])
+    assert [one.is_pull for one in (first, *pulls.issues.values())] == [False, True, True]
     assert (second.is_open, second.labels, second.closed) == (True, ("question", "help wanted"), None)
-
-
-def test_pull_requests_among_issues_are_seen() -> None:
-    other = REST | {"number": 14, "pull_request": {"merged_at": None}}
-    read = exports([GH | {"url": "https://github.com/Ann/One/pull/12"}, other])
-    assert [issue.is_pull for issue in read.issues.values()] == [True, True]
 
 
 def test_pull_requests_of_gh_rest_and_gitlab() -> None:

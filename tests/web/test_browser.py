@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import shutil
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 
 from tests.conftest import GitRepository
+from tests.web.test_serve import SECRET, serving
 from tosloc.web.questions import Questions
-from tosloc.web.server import application, listening, settings
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")]
@@ -27,15 +25,10 @@ REPORT = 'Parser drops the header\n\nparse_header loses it:\n\n  File "src/parse
 def address(repository: GitRepository, tmp_path: Path) -> Iterator[str]:
     """Where a real server answers."""
     repository.commit({"src/parser.py": CODE, "src/other.py": "header = 1\n", "src/x.py": "y = 1\n"}, "Begin")
-    with listening(0) as place:
-        questions = Questions(repository.path, store=tmp_path / "f.sqlite")
-        server = uvicorn.Server(settings(application(questions, "s3-cret_")))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [place]})
-        thread.start()
-        yield f"http://127.0.0.1:{place.getsockname()[1]}/s3-cret_/"
-        server.should_exit = True
-        thread.join()
-        questions.session.close()
+    questions = Questions(repository.path, store=tmp_path / "f.sqlite")
+    with serving(questions) as port:
+        yield f"http://127.0.0.1:{port}/{SECRET}/"
+    questions.session.close()
 
 
 @pytest.fixture

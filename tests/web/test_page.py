@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,10 +26,14 @@ ALLOWED |= {"aria-label", "aria-labelledby", "aria-live", "aria-hidden", "hidden
 ALLOWED |= {"viewbox", "preserveaspectratio", "width", "height"}
 
 
-@pytest.fixture
-def written(repository: GitRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """Function (report, *arguments) -> the text of the page that ``localize --html`` writes."""
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def written(repository: GitRepository, tmp_path: Path) -> Callable[..., str]:
+    """Function (report, *arguments) -> the text of the page that ``localize --html`` writes."""
 
     def run(report: str, *arguments: str) -> str:
         (tmp_path / "bug.md").write_text(report, encoding="utf-8")
@@ -120,31 +123,18 @@ def test_many_reports_stand_beside_each_other(
     assert [one["href"] for one in found.all("a")][:3] == ["#question-1", "#question-2", "#question-3"]
 
 
-@pytest.mark.parametrize(
-    ("reports", "target", "sentence"),
-    [
-        (1, "", "is a folder; name a file"),
-        (101, "page.html", "a page holds 100 answers, and there are 101 reports; use --jsonl"),
-    ],
-)
 def test_what_cannot_become_a_page_is_said_before_anything_is_made(
-    repository: GitRepository,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    reports: int,
-    target: str,
-    sentence: str,
+    repository: GitRepository, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
     repository.commit({"parser.py": "def parser(): pass\n"})
     given = tmp_path / "reports.jsonl"
-    given.write_text("".join(json.dumps({"summary": f"parser {number}"}) + "\n" for number in range(reports)))
-    arguments: list[Any] = ["localize", given, "--repo", repository.path, "--html", tmp_path / target]
-    assert main([str(one) for one in arguments]) == 2
-    assert sentence in capsys.readouterr().err
-    assert not (tmp_path / "cache").exists()
-    assert not (tmp_path / "page.html").exists()
+    many = "a page holds 100 answers, and there are 101 reports; use --jsonl"
+    for reports, target, sentence in ((1, "", "is a folder; name a file"), (101, "page.html", many)):
+        given.write_text('{"summary": "parser"}\n' * reports)
+        command = ["localize", str(given), "--repo", str(repository.path), "--html", str(tmp_path / target)]
+        assert main(command) == 2
+        assert sentence in capsys.readouterr().err
+    assert not list(tmp_path.glob("cache")) + list(tmp_path.glob("page.html"))
 
 
 def test_who_reads_only_the_beginning_has_the_page_all_the_same(
@@ -155,7 +145,6 @@ def test_who_reads_only_the_beginning_has_the_page_all_the_same(
     def closed(*_: object, **__: object) -> None:
         raise BrokenPipeError
 
-    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("tosloc.cli.answers.print_answer", closed)
     repository.commit({"parser.py": "def parser(): pass\n"})
     (tmp_path / "bug.md").write_text("the parser fails\n\nalways\n")

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -257,10 +257,9 @@ def test_questions_wait_for_each_other_and_none_blocks_the_others_for_ever(
     assert stuck.workers() == []
 
 
-@pytest.fixture
-def port(questions: Questions, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    """Of a real server that waits for nobody."""
-    monkeypatch.setattr("tosloc.web.server.PATIENCE", 0.5)
+@contextmanager
+def serving(questions: Questions) -> Iterator[int]:
+    """Port of a real server."""
     with listening(0) as place:
         server = uvicorn.Server(settings(application(questions, SECRET)))
         thread = Thread(target=server.run, kwargs={"sockets": [place]})
@@ -270,6 +269,14 @@ def port(questions: Questions, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]
         yield place.getsockname()[1]
         server.should_exit = True
         thread.join()
+
+
+@pytest.fixture
+def port(questions: Questions, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """Of a real server that waits for nobody."""
+    monkeypatch.setattr("tosloc.web.server.PATIENCE", 0.5)
+    with serving(questions) as number:
+        yield number
 
 
 FORM = f"POST /{SECRET}/questions HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\n" + (

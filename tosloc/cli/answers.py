@@ -14,7 +14,7 @@ from tosloc.answer import Answer, percent
 from tosloc.errors import counted
 from tosloc.git.discovery import WebPages
 from tosloc.io import printable
-from tosloc.records import Function, Hit, Reason
+from tosloc.records import Hit
 
 if TYPE_CHECKING:
     from tosloc.git.repository import Repository
@@ -37,11 +37,20 @@ def print_answer(answer: Answer, repository: Repository | None = None, *, again:
     places = Links(answer, repository) if links else None
     if again:
         console.print()
-    for line in _heading(answer):
-        console.print(line, soft_wrap=True)
+    report, searched = answer.report, answer.searched
+    heading = printable(f"{report.id}: {report.summary}" if report.summary else report.id)
+    console.print(Text(heading, style="bold"), soft_wrap=True)
+    tests = f"; {counted(searched.hidden_tests, 'test file')} hidden (--tests)" if searched.hidden_tests else ""
+    files = f"{counted(searched.files, 'file')} of {answer.commit[:10]}, {answer.committed:%Y-%m-%d}"
+    console.print(Text(f"{files}{tests}", style="dim"), soft_wrap=True)
     widest = max((len(str(hit.rank)) for hit in answer.hits), default=1)
     for hit in answer.hits:
-        console.print(_place(hit, widest, console, places), soft_wrap=True)
+        place = Text(f"{hit.rank:>{widest}}  ")
+        if console.is_terminal and console.width >= NARROW:
+            place.append(f"{_bar(hit.share, console):<{BAR}} ", style="green")
+        place.append(f"{percent(hit.share):>4}  ")
+        link = None if places is None else places.file(hit.path)
+        console.print(place.append(printable(hit.path), style=Style(color="cyan", link=link)), soft_wrap=True)
         for line in _below(hit, places):
             room = console.width - widest - 3
             for part in line.wrap(console, max(room, 20)) if console.is_terminal else [line]:
@@ -60,58 +69,27 @@ class Links:
     def file(self, path: str, lines: tuple[int, int] | None = None) -> str | None:
         """Address of a file, with lines where its page can show them."""
         here = None if self.work_tree is None else self.work_tree / path
-        if here is not None and lines is None and here.is_file():
-            return here.as_uri()
-        if self.pages is not None:
-            return self.pages.file(self.commit, path, lines)
-        return here.as_uri() if here is not None and here.is_file() else None
-
-
-def _heading(answer: Answer) -> Iterator[Text]:
-    report = answer.report
-    yield Text(printable(f"{report.id}: {report.summary}" if report.summary else report.id), style="bold")
-    hidden = answer.searched.hidden_tests
-    tests = f"; {counted(hidden, 'test file')} hidden (--tests)" if hidden else ""
-    files = f"{counted(answer.searched.files, 'file')} of {answer.commit[:10]}, {answer.committed:%Y-%m-%d}"
-    yield Text(f"{files}{tests}", style="dim")
-
-
-def _place(hit: Hit, widest: int, console: Console, links: Links | None) -> Text:
-    """Rank, share and path of a hit."""
-    line = Text(f"{hit.rank:>{widest}}  ")
-    if console.is_terminal and console.width >= NARROW:
-        line.append(f"{_bar(hit.share, console):<{BAR}} ", style="green")
-    line.append(f"{percent(hit.share):>4}  ")
-    link = None if links is None else links.file(hit.path)
-    return line.append(printable(hit.path), style=Style(color="cyan", link=link))
+        local = here.as_uri() if here is not None and here.is_file() else None
+        if self.pages is None or (local is not None and lines is None):
+            return local
+        return self.pages.file(self.commit, path, lines)
 
 
 def _below(hit: Hit, links: Links | None) -> Iterator[Text]:
     """Functions and reasons of a hit, a line each."""
-    if hit.functions:
-        line = Text()
-        for number, function in enumerate(hit.functions):
-            line.append("  " if number else "")
-            line.append_text(_function(hit.path, function, links))
-        yield line
+    named = []
+    for function in hit.functions:
+        link = None if links is None else links.file(hit.path, (function.start, function.end))
+        name = Text(printable(function.name), style=Style(color="yellow", link=link))
+        named.append(name.append(f":{function.start}-{function.end}", style=Style(dim=True, color="default")))
+    if named:
+        yield Text("  ").join(named)
     for reason in hit.why:
-        yield _reason(reason)
-
-
-def _function(path: str, function: Function, links: Links | None) -> Text:
-    link = None if links is None else links.file(path, (function.start, function.end))
-    text = Text(printable(function.name), style=Style(color="yellow", link=link))
-    return text.append(f":{function.start}-{function.end}", style=Style(dim=True, color="default"))
-
-
-def _reason(reason: Reason) -> Text:
-    text = Text(printable(reason.text), style="dim")
-    if reason.url is not None and reason.commit is not None:
         shown = printable(reason.text)
-        start = shown.find(reason.commit[:10])
-        if start >= 0:
+        text = Text(shown, style="dim")
+        if reason.url is not None and reason.commit is not None and (start := shown.find(reason.commit[:10])) >= 0:
             text.stylize(Style(link=reason.url), start, start + 10)
-    return text
+        yield text
 
 
 def _bar(share: float, console: Console) -> str:

@@ -104,7 +104,7 @@ def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
     truth = None if qrels is None else read_any_judgements(qrels)
     if truth is not None:
         evaluate(run, truth)
-    header = {"method": run.header["tag"], "tosloc": __version__, "imported": {"form": "TREC", **_fingerprint(file)}}
+    header = {"method": run.header["tag"], "tosloc": __version__, "imported": {"form": "TREC", **_named(file)}}
     _forget_truth(out)
     write_run(out / RUN_FILE, header, run.rankings())
     if truth is not None:
@@ -139,7 +139,7 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path, 
         header = {
             "method": METHOD,
             "tosloc": __version__,
-            "reports": _fingerprint(file),
+            "reports": _named(file),
             "split": split,
             "search space": "all source files of the before-fix version",
             "left out": {"reports without published ranks": len(part) - len(published)},
@@ -166,9 +166,8 @@ def _forget_truth(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def _fingerprint(file: Path) -> dict[str, str]:
+def _named(file: Path) -> dict[str, str]:
     """Name and SHA-256 of a file, for provenance."""
-    import hashlib
+    from tosloc.experiment import fingerprint
 
-    with file.open("rb") as stream:
-        return {"name": file.name, "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}
+    return {"name": file.name, "sha256": fingerprint(file)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +13,7 @@ from tosloc.evaluate.file_lists import FileLists
 from tosloc.evaluate.judgements import Judgement, Qrels
 from tosloc.evaluate.measures import AP, RR, Measure, Others, Outcome
 from tosloc.evaluate.runs import Order, Run
+from tosloc.evaluate.statistics import exact_mean
 from tosloc.metrics import found_at
 from tosloc.records import BoolArray, FloatArray, IntArray
 
@@ -64,7 +64,7 @@ class Evaluation:
 
     def mean(self, measure: Measure) -> float:
         """Mean of the measure over all reports; 0 if there are none."""
-        return _mean([measure(one.outcome) for one in self.per_report])
+        return exact_mean([measure(one.outcome) for one in self.per_report])
 
     @property
     def mrr(self) -> float:
@@ -90,7 +90,7 @@ class Evaluation:
     def length(self) -> float | None:
         """Mean of ranking length over files searched: 1.0 for a complete run; None if it is not known of any report."""
         lengths = [one.length for one in self.per_report]
-        return _mean([length for length in lengths if length is not None]) if None not in lengths else None
+        return exact_mean([length for length in lengths if length is not None]) if None not in lengths else None
 
     @cached_property
     def by_report(self) -> dict[str, ReportScores]:
@@ -195,8 +195,3 @@ def _version_size(run: Run, order: Order, judgement: Judgement, lists: FileLists
             where = judgement.where or lists.where
             raise RunError(f"{where}: report {report} has the fixed file {path}, which version {version} lacks")
     return lists.count(version)
-
-
-def _mean(values: Sequence[float]) -> float:
-    """Mean, rounded once, so that the order of the reports changes nothing; 0 of nothing."""
-    return math.fsum(values) / len(values) if values else 0.0

@@ -102,7 +102,7 @@ def paired(a: FloatArray, b: FloatArray, resamples: int = RESAMPLES, seed: int =
     sample itself counts as one resample (Davison and Hinkley 1997, section 4.2), so p is never 0.
     """
     differences = _exact(b - a)
-    mean = _mean(differences)
+    mean = exact_mean(differences)
     if len(differences) < 2:
         return Paired(mean, None, TTest(None, None), None)
     means = resampled_sums(differences[:, None], resamples, seed)[:, 0] / len(differences)
@@ -122,7 +122,7 @@ def paired_t_test(a: FloatArray, b: FloatArray) -> TTest:
     differences = _exact(b - a)
     if len(differences) < 2:
         return TTest(None, None)
-    mean = _mean(differences)
+    mean = exact_mean(differences)
     squared_error = 0.0 if np.ptp(differences) <= SAME else float(np.var(differences, ddof=1)) / len(differences)
     if not squared_error:
         return TTest(0.0, 1.0) if abs(mean) <= SAME else TTest(None, None)
@@ -163,5 +163,6 @@ def _exact(differences: FloatArray) -> FloatArray:
     return np.where(np.abs(differences) <= SAME, 0.0, differences)
 
 
-def _mean(values: FloatArray) -> float:
+def exact_mean(values: Sequence[float] | FloatArray) -> float:
+    """Mean, rounded once, so that the order of the values changes nothing; 0 of nothing."""
     return math.fsum(values) / len(values) if len(values) else 0.0

@@ -56,6 +56,8 @@ class RankingCut:
 
         >>> [RankingCut(1, "tenths").length(files) for files in (3, 10, 11)], RankingCut(10, "files").length(3)
         ([1, 1, 2], 3)
+        >>> RankingCut(7, "tenths").length(10)  # 0.7 * 10 is a little more than 7
+        7
         """
         return min(searched, self.amount if self.unit == "files" else -(-self.amount * searched // TENTHS))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from tosloc.answer import Answer, percent
@@ -21,15 +21,20 @@ def short(answer: Answer, characters: int = CHARACTERS) -> str:
 
     For room reasons are cut first, then functions, then the last files are left out, and it says how many.
     """
-    head = [_searched(answer)]
-    notes = list(_notes(answer))
+    searched, notes = answer.searched, list(_notes(answer))
+    hidden = f", {searched.hidden_tests:,} tests left out" if searched.hidden_tests else ""
+    head = f"{searched.files:,} files of {answer.commit[:10]}{hidden}. File (how sure): functions with lines; why"
     for letters, functions in _CUTS:
         lines = [_file(hit, letters, functions) for hit in answer.hits]
         for said in (notes, []):
-            text = "\n".join([*head, *lines, *said])
+            text = "\n".join([head, *lines, *said])
             if len(text) <= characters:
                 return text
-    return _cut_files(head, [_file(hit, 0, 0) for hit in answer.hits], characters)
+    for kept in range(len(lines) - 1, 0, -1):  # the last of them, without reasons and functions
+        text = "\n".join([head, *lines[:kept], f"({len(lines) - kept} more left out for room)"])
+        if len(text) <= characters:
+            return text
+    return "\n".join([head, *lines[:1]])
 
 
 def explained(answer: Answer, characters: int = CHARACTERS) -> str:
@@ -43,13 +48,6 @@ def explained(answer: Answer, characters: int = CHARACTERS) -> str:
         named.pop()
         lines[1 + len(reasons)] = "functions: " + ", ".join(named)
     return _cut("\n".join(lines), characters)
-
-
-def _searched(answer: Answer) -> str:
-    hidden = f", {answer.searched.hidden_tests:,} tests left out" if answer.searched.hidden_tests else ""
-    return (
-        f"{answer.searched.files:,} files of {answer.commit[:10]}{hidden}. File (how sure): functions with lines; why"
-    )
 
 
 def _file(hit: Hit, letters: int, functions: int) -> str:
@@ -70,14 +68,6 @@ def _notes(answer: Answer) -> Iterator[str]:
     for note in answer.notes:
         if not note.startswith(UNDATED):
             yield f"note: {printable(note)}"
-
-
-def _cut_files(head: Sequence[str], lines: Sequence[str], characters: int) -> str:
-    for kept in range(len(lines) - 1, 0, -1):
-        text = "\n".join([*head, *lines[:kept], f"({len(lines) - kept} more left out for room)"])
-        if len(text) <= characters:
-            return text
-    return "\n".join([*head, *lines[:1]])
 
 
 def _cut(text: str, letters: int) -> str:

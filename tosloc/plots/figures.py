@@ -23,7 +23,7 @@ from tosloc.evaluate.curves import (
 )
 from tosloc.evaluate.evaluate import Evaluation
 from tosloc.evaluate.reliability import BINS, Reliability
-from tosloc.evaluate.truncation import FIRST_TEN, TENTHS, TRUTHS, CutMeans, Truncation, Truth
+from tosloc.evaluate.truncation import FIRST_TEN, TENTHS, TRUTHS, CutMeans, Truncation
 from tosloc.plots.drawing import GREYS, STROKES, drawing
 
 MARKS: Final = (10, 50, 100, 300)
@@ -156,28 +156,26 @@ def truncation_figure(result: Truncation) -> Figure:
 
     Figures 1 and 3 of Hirsch and Hofer in one (left), and their figure 2 with undefined dropped besides (right).
     """
+    ticks = [tenths / TENTHS for tenths in range(2, TENTHS + 1, 2)]
+    names = [f"k={FIRST_TEN.amount}", *map(str, ticks)]
     with _panels() as (figure, panels):
         for axes, truth in zip(panels, TRUTHS, strict=True):
-            _draw_truth(axes, result, truth)
+            rows, ten = result.fractions(truth), result.at(truth, FIRST_TEN)
+            base = result.baseline[truth]
+            axes.axhline(base, color="#b4b4b4", linewidth=4, label="textbook, uncut rankings", zorder=1)
+            places = [row.cut.amount / TENTHS for row in rows]
+            # the textbook's small marks stand on top of what they hide
+            for number, (name, value, size) in enumerate(SERIES):
+                style = {**_style(number), "markersize": size, "zorder": 3 - number / 10}
+                axes.plot(places, [value(row) for row in rows], label=name, **style)
+                axes.plot([FIRST_TEN_PLACE], [value(ten)], **{**style, "linestyle": "none"})
+            axes.axvline(0.02, color="#b0b0b0", linewidth=0.8)
+            axes.set_xticks([FIRST_TEN_PLACE, *ticks], names)
+            axes.set(xlabel="kept, as a fraction of the files searched", xlim=(-0.12, 1.04))
+            axes.set_title("existing files (cleaned)" if truth == "cleaned" else "all listed files (bloated)")
         panels[0].set_ylabel("mean average precision")
         _legend(figure, panels[0], 2)
     return figure
-
-
-def _draw_truth(axes: Axes, result: Truncation, truth: Truth) -> None:
-    rows = result.fractions(truth)
-    ten = result.at(truth, FIRST_TEN)
-    axes.axhline(result.baseline[truth], color="#b4b4b4", linewidth=4, label="textbook, uncut rankings", zorder=1)
-    places = [row.cut.amount / TENTHS for row in rows]
-    for number, (name, value, size) in enumerate(SERIES):  # the textbook's small marks stand on top of what they hide
-        style = {**_style(number), "markersize": size, "zorder": 3 - number / 10}
-        axes.plot(places, [value(row) for row in rows], label=name, **style)
-        axes.plot([FIRST_TEN_PLACE], [value(ten)], **{**style, "linestyle": "none"})
-    axes.axvline(0.02, color="#b0b0b0", linewidth=0.8)
-    ticks = [tenths / TENTHS for tenths in range(2, TENTHS + 1, 2)]
-    axes.set_xticks([FIRST_TEN_PLACE, *ticks], [f"k={FIRST_TEN.amount}", *[f"{tick}" for tick in ticks]])
-    axes.set(xlabel="kept, as a fraction of the files searched", xlim=(-0.12, 1.04))
-    axes.set_title("existing files (cleaned)" if truth == "cleaned" else "all listed files (bloated)")
 
 
 @contextmanager

@@ -175,7 +175,13 @@ def _reports(run: Run, evaluation: Evaluation, other: Run | None, why: WhyAbove 
             "ap": one.average_precision,
             "rr": one.reciprocal_rank,
             "searched": one.outcome.searched,
-            "files": _ranked_files(run, other, one),
+            "files": sorted(  # rank, rank in the other run, path; the ones without a rank last
+                (
+                    (_rank_in(run, one.report, path), _rank_in(other, one.report, path), path)
+                    for path in one.judgement.fixed
+                ),
+                key=lambda file: (file[0] is None, file[0] or 0, file[2]),
+            ),
             "above": [(path, None if why is None else why.told.get((one.report, path))) for path in above],
             "more_above": more,
             "missing": [path for path in one.judgement.listed if path not in set(one.judgement.fixed)],
@@ -184,12 +190,6 @@ def _reports(run: Run, evaluation: Evaluation, other: Run | None, why: WhyAbove 
         for one in order
         for above, more in [_above(run, one)]
     ]
-
-
-def _ranked_files(run: Run, other: Run | None, one: ReportScores) -> list[tuple[int | None, int | None, str]]:
-    """Rank, rank in the other run, and path of each fixed file, the ones without a rank last."""
-    files = [(_rank_in(run, one.report, path), _rank_in(other, one.report, path), path) for path in one.judgement.fixed]
-    return sorted(files, key=lambda file: (file[0] is None, file[0] or 0, file[2]))
 
 
 def _rank_in(run: Run | None, report: str, path: str) -> int | None:

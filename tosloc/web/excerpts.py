@@ -144,8 +144,12 @@ def stretches(
     for run in _runs(shown, lines):
         holding = [function for function in functions if function.start <= run[0] + 1 <= function.end]
         innermost = min(holding, key=lambda one: one.end - one.start).name if holding else ""
-        shown_lines = (_line(place + 1, lines[place], terms, place + 1 in framed) for place in run)
-        found.append(Stretch(tuple(shown_lines), innermost))
+        made = []
+        for place in run:
+            line = lines[place].rstrip("\r").expandtabs(4)
+            cut = line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
+            made.append(Line(place + 1, marked(cut, terms), place + 1 in framed))
+        found.append(Stretch(tuple(made), innermost))
     return tuple(found)
 
 
@@ -230,8 +234,3 @@ def _runs(shown: Iterable[int], lines: Sequence[str]) -> Iterator[list[int]]:
             run = []
         if run or lines[place].strip():
             run.append(place)
-
-
-def _line(number: int, text: str, terms: Container[str], framed: bool) -> Line:
-    text = text.rstrip("\r").expandtabs(4)
-    return Line(number, marked(text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}…", terms), framed)

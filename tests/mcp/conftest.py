@@ -1,0 +1,12 @@
+"""A shop to ask of."""
+
+from pathlib import Path
+
+import pytest
+
+from conftest import repository as shop_at
+
+
+@pytest.fixture(scope="package")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return shop_at(tmp_path_factory.mktemp("agents") / "shop")
