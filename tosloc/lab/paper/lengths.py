@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from tosloc.lab.paper.workspace import (
     TableResult,
     Workspace,
     by_project,
+    figure_of,
     named,
     rows_of,
 )
@@ -121,8 +122,8 @@ def measure(work: Workspace, published: Published, progress: Progress = silent) 
     if unit != PAPER_UNIT:
         notes.append("the paper (in brackets) counts the tokens of CodeBERT and RoBERTa")
     table = PaperTable([f"length in {unit}", *found], rows_of(QUANTITIES, found, cell))
-    levels = {project: one.file_levels for project, one in found.items()}
-    return TableResult([table], notes, {"table-2": _figure(levels, unit)})
+    levels = {project: (LEVELS, one.file_levels) for project, one in found.items()}
+    return TableResult([table], notes, {"table-2": figure_of("lengths_figure", levels, unit, LIMIT)})
 
 
 def lengths(
@@ -192,12 +193,3 @@ def _of_blobs(
     of_blob: IntArray = np.full(len(names), -1, dtype=np.int32)
     of_blob[wanted] = [known.get(names[number], -1) for number in wanted]
     return of_blob
-
-
-def _figure(levels: Mapping[str, FloatArray], unit: str) -> Callable[[], Any]:
-    def draw() -> Any:
-        from tosloc.lab.paper.figures import lengths_figure
-
-        return lengths_figure({project: (LEVELS, one) for project, one in levels.items()}, unit, LIMIT)
-
-    return draw

@@ -21,7 +21,17 @@ from tosloc.evaluate.measures import Measure
 from tosloc.io import write_text
 from tosloc.lab.bundle import BundleSettings, bundle_key, bundle_training, origin_of
 from tosloc.lab.paper.accuracy import run_folder
-from tosloc.lab.paper.workspace import Cell, PaperTable, Published, TableResult, Workspace, by_project, named, rows_of
+from tosloc.lab.paper.workspace import (
+    Cell,
+    PaperTable,
+    Published,
+    TableResult,
+    Workspace,
+    by_project,
+    figure_of,
+    named,
+    rows_of,
+)
 from tosloc.lab.projects import Project
 from tosloc.records import Progress, silent
 
@@ -170,7 +180,7 @@ def measure_sweep(work: Workspace, published: Published, progress: Progress = si
         table, curves[one.project.name] = _sweep_table(one.project.name, one.results(progress))
         tables.append(table)
     notes = [one.made_with() for one in made if one.is_made]
-    return TableResult(tables, notes, {"figure-6": _figure(curves, "test reports, mean")})
+    return TableResult(tables, notes, {"figure-6": figure_of("candidates_figure", curves, "test reports, mean")})
 
 
 def _sweep_table(project: str, rows: Sequence[_Row]) -> tuple[PaperTable, Curves]:
@@ -214,7 +224,8 @@ def measure_coverage(work: Workspace, published: Published, progress: Progress =
         project: (DEPTHS, {name: [share(one, depth) for depth in DEPTHS] for name, share in shares.items()})
         for project, one in found.items()
     }
-    return TableResult([PaperTable(["candidates", *heads], rows)], [], {"figure-5": _figure(curves, "share, on test")})
+    figure = figure_of("candidates_figure", curves, "share, on test")
+    return TableResult([PaperTable(["candidates", *heads], rows)], [], {"figure-5": figure})
 
 
 def _stage_one(work: Workspace, project: Project, progress: Progress) -> Evaluation:
@@ -234,12 +245,3 @@ def _number(row: _Row, *keys: str) -> float:
     if not isinstance(value, int | float):
         raise RunError(f"results of {row.get('name', row.get('candidates'))!r} hold no number at {'.'.join(keys)}")
     return float(value)
-
-
-def _figure(curves: Mapping[str, Curves], what: str) -> Callable[[], Any]:
-    def draw() -> Any:
-        from tosloc.lab.paper.figures import Panel, candidates_figure
-
-        return candidates_figure([Panel(depths, series, project, what) for project, (depths, series) in curves.items()])
-
-    return draw

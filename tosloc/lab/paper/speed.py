@@ -30,6 +30,7 @@ from tosloc.lab.paper.workspace import (
     TableResult,
     Workspace,
     by_project,
+    figure_of,
     is_trained,
     named,
     rows_of,
@@ -149,14 +150,24 @@ def table(found: Times, techniques: Sequence[str], published: Published) -> Tabl
     ]
     if beside:
         tables.insert(0, PaperTable([f"{RATIO}, median", *found], rows_of(beside, found, ratio)))
+    unit = float(np.median([one.median(_STAGE_ONE) for one in every])) if every else 1.0
     drawn = list(systems.values())
     if len(drawn) > FEW:
         drawn = [name for name in drawn if name in DRAWN]
+    growths = {
+        title_of(system): {
+            project: [(one.files, one.median(system) / unit) for one in timed if system in one.seconds]
+            for project, timed in found.items()
+        }
+        for system in drawn
+    }
     times = {
         project: [{"version": one.version, "files": one.files, "processor seconds": dict(one.seconds)} for one in timed]
         for project, timed in found.items()
     }
-    return TableResult(tables, NOTES, {"table-5": _figure(found, drawn)} if every else {}, {"times": times})
+    return TableResult(
+        tables, NOTES, {"table-5": figure_of("growth_figure", growths)} if every else {}, {"times": times}
+    )
 
 
 def slope(files: Sequence[int], seconds: Sequence[float]) -> float | None:
@@ -300,21 +311,3 @@ def _seconds(answer: Answer, report: BugReport) -> float:
     start = time.process_time()
     answer(report)
     return max(time.process_time() - start, 1e-6)  # a clock that stood still has no logarithm
-
-
-def _figure(found: Times, systems: Sequence[str]) -> Callable[[], Any]:
-    def draw() -> Any:
-        from tosloc.lab.paper.figures import growth_figure
-
-        unit = float(np.median([one.median(_STAGE_ONE) for timed in found.values() for one in timed]))
-        return growth_figure(
-            {
-                title_of(system): {
-                    project: [(one.files, one.median(system) / unit) for one in timed if system in one.seconds]
-                    for project, timed in found.items()
-                }
-                for system in systems
-            }
-        )
-
-    return draw
