@@ -188,7 +188,10 @@ def test_what_is_missing_is_one_sentence(made, reproduce, place, tmp_path):
         (["table-4", "--projects", str(tmp_path / "none.toml")], "cannot read the projects"),
         (["table-4", "--out", str(place / "small.toml")], "is a file"),
         (["table-4", "--json", "--markdown"], "choose one"),
-        (["table-6"], "no encoder to train on is named"),
+        (["table-6"], "ash: no encoder to train on is named; name a folder"),
+        (["figure-6"], "or put finished results to"),
+        (["table-6", "--finished"], "leave out --finished to make them"),
+        (["table-6", "--encoder", str(place / "none")], "no encoder can be loaded from there"),
         (["figure-5", "--finished", "--out", str(tmp_path / "empty")], "no finished training"),
     ):
         code, out, err = reproduce(*options)

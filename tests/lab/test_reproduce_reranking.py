@@ -99,19 +99,6 @@ def numbers_of(printed: str) -> dict[tuple[str, ...], float]:
     return {place: cell["ours"] for place, cell in values_of(printed).items()}
 
 
-def test_what_is_missing_is_one_sentence_and_leaves_nothing(reproduce, place, tmp_path):
-    for options, said in (
-        (["table-6"], "elm: no encoder to train on is named; name a folder"),
-        (["figure-6"], "or put finished results to"),
-        (["table-6", "--finished"], "leave out --finished to make them"),
-        (["table-6", "--encoder", str(place / "none")], "no encoder can be loaded from there"),
-    ):
-        code, out, err = reproduce(*options, "--out", str(tmp_path / "out"), encoder=False)
-        assert (code, out, err.count("\n")) == (2, "", 1), options
-        assert said in err
-    assert not (tmp_path / "out").exists()
-
-
 def test_table_6_is_what_the_variants_say(made, reproduce, place, tmp_path, capsys):
     code, out, _ = reproduce("table-6", "--json")
     assert code == 0
