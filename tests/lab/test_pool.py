@@ -180,7 +180,7 @@ def test_what_features_are_worth(
         assert one["mrr change"]["mean"] == pytest.approx(one["mrr"] - whole["mrr"])
     pool = Pool(world / "work", load_config(world / "small.toml"), world / "s")
     projects = read_projects(world / "projects.toml").projects
-    measured = ablation(pool, projects, 2, lambda listed: "any")
+    measured = ablation(pool, projects, 2)
     one, *rest = (outcome.value for outcome in measured.outcomes if outcome.state != "failed")
     assert one.project.alone
     for left_out, columns in (("all", [0, 1, 2]), ("path", [0, 2])):

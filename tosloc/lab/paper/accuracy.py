@@ -183,7 +183,6 @@ def measure(work: Workspace, published: Published, progress: Progress = silent) 
     return TableResult(
         [
             *accuracy_tables(found, titles, published.numbers),
-            *difference_tables(found, titles, published.numbers),
             *statistics_tables(found, titles),
         ],
         notes,
@@ -211,32 +210,18 @@ def score_runs(
 def accuracy_tables(
     found: Mapping[str, ScoredProject], titles: Sequence[str], paper: Mapping[Key, float]
 ) -> list[PaperTable]:
-    """MRR and MAP of every system on every project, a table for each search space."""
+    """MRR and MAP of every system on every project in each search space, and what the flattering space adds."""
 
     def cell(space: str, name: str, title: str, project: str) -> Cell:
         return Cell(found[project].mean(space, title, _MEASURES[name]), paper=paper.get((space, name, title, project)))
 
-    return [
-        PaperTable([f"{name}, {space}", *found], rows_of(titles, found, partial(cell, space, name)))
-        for space in SPACES
-        for name in _MEASURES
-    ]
+    def added(name: str, title: str, project: str) -> Cell:
+        easier, whole = (cell(space, name, title, project) for space in (EVER_FIXED, ALL))
+        return Cell(_less(easier.value, whole.value), "change", _less(easier.paper, whole.paper))
 
-
-def difference_tables(
-    found: Mapping[str, ScoredProject], titles: Sequence[str], paper: Mapping[Key, float]
-) -> list[PaperTable]:
-    """What the flattering space adds to each system."""
-
-    def cell(name: str, title: str, project: str) -> Cell:
-        ours = (found[project].mean(space, title, _MEASURES[name]) for space in (EVER_FIXED, ALL))
-        published = (paper.get((space, name, title, project)) for space in (EVER_FIXED, ALL))
-        return Cell(_less(*ours), "change", _less(*published))
-
-    return [
-        PaperTable([f"{name}, {EVER_FIXED} - {ALL}", *found], rows_of(titles, found, partial(cell, name)))
-        for name in _MEASURES
-    ]
+    kinds = {f"{name}, {space}": partial(cell, space, name) for space in SPACES for name in _MEASURES}
+    kinds |= {f"{name}, {EVER_FIXED} - {ALL}": partial(added, name) for name in _MEASURES}
+    return [PaperTable([head, *found], rows_of(titles, found, kind)) for head, kind in kinds.items()]
 
 
 def _less(one: float | None, other: float | None) -> float | None:
