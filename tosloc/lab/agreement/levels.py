@@ -264,10 +264,6 @@ def levels_table(result: Reproduction) -> AgreementTable:
     remarks += [
         f"region {one}: {REGIONS[one]}" for one in sorted({effect.region for effect in result.effects.values()})
     ]
-    return AgreementTable(title, LEVEL_HEADS, _level_rows(result), [*remarks, *result.notes])
-
-
-def _level_rows(result: Reproduction) -> list[list[str]]:
     sides = result.baseline, result.advanced
     orders = [one.order for one in sides]
     rows = [
@@ -288,7 +284,7 @@ def _level_rows(result: Reproduction) -> list[list[str]]:
         rows.append(["mean", f"{measure}, original", *(number(original) for original, _ in means), ""])
         rows.append(["mean", f"{measure}, ours", *(number(ours) for _, ours in means), ""])
         rows.append(["mean", f"{measure}, delta", *(number(one - ours, sign=True) for one, ours in means), ""])
-    return rows
+    return AgreementTable(title, LEVEL_HEADS, rows, [*remarks, *result.notes])
 
 
 def published_table(result: AgainstPublished) -> AgreementTable:

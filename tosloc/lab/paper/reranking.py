@@ -156,20 +156,18 @@ def measure_ablation(work: Workspace, published: Published, progress: Progress =
     for one in by_project(made, "projects", progress):
         rows, project = one.results(progress), one.project.name
         for order, title in ORDERS.items():
-            lines = [_ablation_row(row, str(row.get("name")), order, project, title, published) for row in rows]
-            if order == "fused":
-                lines.insert(0, _ablation_row(rows[0], "stage one", "stage one", project, title, published))
+            asked = [("stage one", rows[0], "stage one")] if order == "fused" else []
+            asked += [(str(row.get("name")), row, order) for row in rows]
+            lines: list[list[str | Cell]] = []
+            for name, row, of in asked:
+                cells = (
+                    Cell(_number(row, "test", of, short), paper=published.numbers.get((project, name, measure)))
+                    for measure, short in MEASURES.items()
+                )
+                lines.append([name, *cells])
             tables.append(PaperTable([f"{project}, {title}", *MEASURES], lines))
     note = "the deep order alone is comparable with the paper's; both stages are mixed by validation"
     return TableResult(tables, [note, *(one.made_with() for one in made if one.is_made)])
-
-
-def _ablation_row(row: _Row, name: str, order: str, project: str, title: str, published: Published) -> list[str | Cell]:
-    cells = (
-        Cell(_number(row, "test", order, short), "share", published.numbers.get((project, name, measure)))
-        for measure, short in MEASURES.items()
-    )
-    return [name, *cells]
 
 
 def measure_sweep(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:

@@ -238,16 +238,6 @@ class VersionClock:
     def time(self, reports: Sequence[BugReport]) -> Timed:
         """Processor seconds of each report."""
         snapshot = self.context.indexed.snapshot(self.case.version)
-        answers = {**self._own_answers(), **self._techniques_answers(snapshot)}
-        seconds = {name: list[float]() for name in answers}
-        last: dict[str, float] = {}
-        for number, report in enumerate(reports, start=1):
-            for name, median in in_turns(answers, report, last).items():
-                seconds[name].append(median)
-            self.progress(f"reports of version {self.case.version[:10]}", number, len(reports))
-        return Timed(self.case.version, len(snapshot), seconds)
-
-    def _own_answers(self) -> dict[str, Answer]:
         localizer = self.localizer
         localizer.open_version(self.context.indexed, self.case.version, self.progress)
         version = localizer.version_
@@ -256,7 +246,14 @@ class VersionClock:
         answers: dict[str, Answer] = {_STAGE_ONE: lambda report: localizer.localization(report, alone)}
         if localizer.reranker_ is not None and localizer.reranker_.weight > 0:
             answers[BOTH_STAGES] = lambda report: localizer.localization(report, version)
-        return answers
+        answers |= self._techniques_answers(snapshot)
+        seconds = {name: list[float]() for name in answers}
+        last: dict[str, float] = {}
+        for number, report in enumerate(reports, start=1):
+            for name, median in in_turns(answers, report, last).items():
+                seconds[name].append(median)
+            self.progress(f"reports of version {self.case.version[:10]}", number, len(reports))
+        return Timed(self.case.version, len(snapshot), seconds)
 
     def _techniques_answers(self, snapshot: Snapshot) -> dict[str, Answer]:
         if not self.techniques:
