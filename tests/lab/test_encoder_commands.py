@@ -15,6 +15,7 @@ from transformers import RobertaConfig
 
 from scripts import random_encoders
 from tests import toy
+from tests.rankers import WORDS
 from tests.rerank.encoder.tiny import write_encoder
 from tosloc import training
 from tosloc.cli import main
@@ -27,7 +28,6 @@ from tosloc.rerank.encoder.reranker import EncoderReranker
 pytestmark = pytest.mark.slow
 
 torch.set_num_threads(1)
-WORDS = [word for theme in toy.THEMES for word in (theme, theme.lower(), f"open{theme}", f"{theme}Service")]
 
 
 @pytest.fixture(scope="module")
