@@ -217,8 +217,6 @@ def against_published(baseline: float, advanced: float, ours: Pair, measure: Mea
     return AgainstPublished(measure, len(b), differences, effect)
 
 
-LEVEL_HEADS: Final = ("level", "measure", "baseline", "advanced", "effect")
-PUBLISHED_HEADS: Final = ("mean of", "published", "ours", "difference", "95 % interval")
 _UNKNOWN: Final = "-"
 
 
@@ -264,6 +262,7 @@ def levels_table(result: Reproduction) -> AgreementTable:
     remarks += [
         f"region {one}: {REGIONS[one]}" for one in sorted({effect.region for effect in result.effects.values()})
     ]
+    heads = ("level", "measure", "baseline", "advanced", "effect")
     sides = result.baseline, result.advanced
     orders = [one.order for one in sides]
     rows = [
@@ -284,7 +283,7 @@ def levels_table(result: Reproduction) -> AgreementTable:
         rows.append(["mean", f"{measure}, original", *(number(original) for original, _ in means), ""])
         rows.append(["mean", f"{measure}, ours", *(number(ours) for _, ours in means), ""])
         rows.append(["mean", f"{measure}, delta", *(number(one - ours, sign=True) for one, ours in means), ""])
-    return AgreementTable(title, LEVEL_HEADS, rows, [*remarks, *result.notes])
+    return AgreementTable(title, heads, rows, [*remarks, *result.notes])
 
 
 def published_table(result: AgainstPublished) -> AgreementTable:
@@ -302,4 +301,4 @@ def published_table(result: AgainstPublished) -> AgreementTable:
         f" {REGIONS[effect.region]}",
     ]
     title = f"our {result.reports} reports against published means of {result.measure}"
-    return AgreementTable(title, PUBLISHED_HEADS, rows, remarks)
+    return AgreementTable(title, ("mean of", "published", "ours", "difference", "95 % interval"), rows, remarks)

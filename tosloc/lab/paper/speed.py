@@ -92,19 +92,6 @@ class Timed:
 Times = Mapping[str, Sequence[Timed]]
 
 
-def times_path(work: Workspace, project: Project, checkpoint: Path, techniques: Sequence[Chosen]) -> Path:
-    """The file of a project's finished times: another one for other weights, techniques, reports or versions."""
-    trained = checkpoint / "checkpoint"
-    key = key_of(
-        fingerprint(trained / "weights.json"),
-        [fingerprint(record) for record in sorted(trained.glob("*/*.json"))],
-        [[one.name, one.settings.model_dump(mode="json")] for one in techniques],
-        fingerprint(project.reports),
-        [work.versions or VERSIONS, REPORTS, ROUNDS],
-    )
-    return work.out / "speed" / project.name / f"{key[:12]}.json"
-
-
 def measure(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
     """Table 5."""
     names = [name for name in work.systems or _DEFAULT if name not in (_STAGE_ONE, BOTH_STAGES)]
@@ -186,7 +173,15 @@ def time_project(
     work: Workspace, project: Project, checkpoint: Path, techniques: Sequence[Chosen], progress: Progress = silent
 ) -> list[Timed]:
     """Times on the versions of a project; each is kept when it is done."""
-    path = times_path(work, project, checkpoint, techniques)
+    trained = checkpoint / "checkpoint"
+    key = key_of(  # another file for other weights, techniques, reports or versions
+        fingerprint(trained / "weights.json"),
+        [fingerprint(record) for record in sorted(trained.glob("*/*.json"))],
+        [[one.name, one.settings.model_dump(mode="json")] for one in techniques],
+        fingerprint(project.reports),
+        [work.versions or VERSIONS, REPORTS, ROUNDS],
+    )
+    path = work.out / "speed" / project.name / f"{key[:12]}.json"
     stored: Any = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"versions": -1, "times": []}
     timed = [Timed(**one) for one in stored["times"]]
     if len(timed) == stored["versions"]:
@@ -199,7 +194,10 @@ def time_project(
     ):
         by_version = {case.version: case for case in context.dataset.cases}
         cases = [by_version[version] for version in spread(list(by_version), work.versions or VERSIONS)]
-        reports = _some_reports(localizer, [case.report for case in context.part("test")])
+        # opened after the last fix that was learned from, so that both stages answer them
+        reports, reranker = [case.report for case in context.part("test")], localizer.reranker_
+        later = [one for one in reports if reranker is None or reranker.trained_before(one.opened_seconds)]
+        reports = spread(later or reports, REPORTS)
         for case in cases:
             progress("versions timed", len(timed), len(cases))
             if case.version in {one.version for one in timed}:
@@ -213,13 +211,6 @@ def time_project(
         progress("versions timed", len(cases), len(cases))
     shutil.rmtree(path.parent / WORK, ignore_errors=True)
     return timed
-
-
-def _some_reports(localizer: Localizer, reports: Sequence[BugReport]) -> list[BugReport]:
-    """A few reports, evenly spread, opened after the last fix that was learned from, which both stages answer."""
-    reranker = localizer.reranker_
-    later = [one for one in reports if reranker is None or reranker.trained_before(one.opened_seconds)] or list(reports)
-    return spread(later, REPORTS)
 
 
 @dataclass(frozen=True)
