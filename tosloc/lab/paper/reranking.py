@@ -173,33 +173,27 @@ def measure_ablation(work: Workspace, published: Published, progress: Progress =
 def measure_sweep(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
     """Figure 6."""
     made = [Experiment(work, project, "sweep") for project in work.projects]
+    columns = [(measure, order) for order in ORDERS for measure in MEASURES]
     tables, curves = [], dict[str, Curves]()
     for one in by_project(made, "projects", progress):
-        table, curves[one.project.name] = _sweep_table(one.project.name, one.results(progress))
-        tables.append(table)
+        by_depth = {int(str(row.get("candidates"))): row for row in one.results(progress)}
+        found = {
+            column: [_number(row, "test", column[1], MEASURES[column[0]]) for row in by_depth.values()]
+            for column in columns
+        }
+        heads = [
+            f"{one.project.name}: files read again",
+            *(f"{measure}, {ORDERS[order]}" for measure, order in columns),
+        ]
+        lines = zip(*found.values(), strict=True)
+        rows: list[list[str | Cell]] = [
+            [str(depth), *map(Cell, line)] for depth, line in zip(by_depth, lines, strict=True)
+        ]
+        tables.append(PaperTable(heads, rows))
+        series = {f"{name}, {title}": found[name, order] for name in MEASURES for order, title in ORDERS.items()}
+        curves[one.project.name] = list(by_depth), series
     notes = [one.made_with() for one in made if one.is_made]
     return TableResult(tables, notes, {"figure-6": figure_of("candidates_figure", curves, "test reports, mean")})
-
-
-def _sweep_table(project: str, rows: Sequence[_Row]) -> tuple[PaperTable, Curves]:
-    by_depth = {int(str(row.get("candidates"))): row for row in rows}
-
-    def number(depth: int, order: str, measure: str) -> float:
-        return _number(by_depth[depth], "test", order, MEASURES[measure])
-
-    def cell(depth: int, column: tuple[str, str]) -> Cell:
-        order, measure = column
-        return Cell(number(depth, order, measure))
-
-    columns = list(product(ORDERS, MEASURES))
-    heads = [f"{measure}, {ORDERS[order]}" for order, measure in columns]
-    table = PaperTable([f"{project}: files read again", *heads], rows_of(by_depth, columns, cell))
-    series = {
-        f"{measure}, {title}": [number(depth, order, measure) for depth in by_depth]
-        for measure in MEASURES
-        for order, title in ORDERS.items()
-    }
-    return table, (list(by_depth), series)
 
 
 def measure_coverage(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
