@@ -58,18 +58,6 @@ def counting() -> list[systems.Chosen]:
     return [systems.Chosen("counting", Counting, Counting.Settings())]
 
 
-def test_runs_are_like_those_of_rank(project: toy.Toy, counting: list[systems.Chosen]) -> None:
-    [place] = ranked(project, counting, "like")
-    summary = evaluate_folder(place, "test").summary()
-    assert (summary["reports"], summary["length"]) == (6, 1.0)
-    header = read_run(place / "test/run.jsonl.gz").header
-    assert header["search space"] == "all source files of the before-fix version"
-    assert (header["system"], header["settings"], header["split"]) == ("counting", {"profile": "clean"}, "test")
-    said = json.loads((place / "test/left_out.json").read_text())
-    assert said == {"reports": 6, "files left out by the published system, a report": 2.0}
-    assert not (place / ".tosloc-work").exists()
-
-
 def written(folder: Path) -> dict[str, bytes]:
     """All that a technique wrote but seconds."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.name != "seconds.json")
@@ -102,12 +90,20 @@ def test_a_kill_at_the_very_end_leaves_nothing_out(
     assert written(place) == whole
 
 
-def test_an_interrupted_call_goes_on(
+def test_an_interrupted_call_goes_on_to_runs_like_those_of_rank(
     project: toy.Toy, counting: list[systems.Chosen], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(systems, "BLOCK", 2)
     [whole] = ranked(project, counting, "whole")
     assert Counting.asked == 12
+    summary = evaluate_folder(whole, "test").summary()
+    assert (summary["reports"], summary["length"]) == (6, 1.0)
+    header = read_run(whole / "test/run.jsonl.gz").header
+    assert header["search space"] == "all source files of the before-fix version"
+    assert (header["system"], header["settings"], header["split"]) == ("counting", {"profile": "clean"}, "test")
+    said = json.loads((whole / "test/left_out.json").read_text())
+    assert said == {"reports": 6, "files left out by the published system, a report": 2.0}
+    assert not (whole / ".tosloc-work").exists()
     Counting.asked, Counting.broken_at = 0, 9
     with pytest.raises(KeyboardInterrupt):
         ranked(project, counting, "broken")

@@ -66,6 +66,9 @@ def test_reports_with_a_fix_and_with_a_version_are_ranked(
     assert read_scored(out, "all").evaluation().per_report[0].outcome.searched == 4
     assert main([*command[:-1], str(reports)]) == 2
     assert "is a file" in capsys.readouterr().err
+    assert main([*command[:-1], str(tmp_path / "new"), "--split", "validation"]) == 2
+    assert "falls to validation; rank them all" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
 
 
 def test_the_scores_are_the_librarys(project: tuple[GitRepository, Path]) -> None:
@@ -87,16 +90,6 @@ def test_the_scores_are_the_librarys(project: tuple[GitRepository, Path]) -> Non
     assert snapshot.paths == ("app/empty.py", "app/http_server.py", "app/parser.py")
     assert scores.tolist() == pytest.approx(retriever.get_scores(query).tolist())
     assert np.all(scores[1:] > 0)
-
-
-def test_a_split_without_reports_is_one_sentence(
-    project: tuple[GitRepository, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    git, reports = project
-    given = ["--repo", str(git.path), "--reports", str(reports), "--out", str(tmp_path / "out")]
-    assert main(["lab", "bm25", *given, "--split", "validation"]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
-    assert not (tmp_path / "out").exists()
 
 
 def test_many_projects_have_a_folder_each(

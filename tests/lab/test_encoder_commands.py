@@ -15,6 +15,7 @@ from transformers import RobertaConfig
 
 from scripts import random_encoders
 from tests import toy
+from tests.rankers import WORDS
 from tests.rerank.encoder.tiny import write_encoder
 from tosloc import training
 from tosloc.cli import main
@@ -27,7 +28,6 @@ from tosloc.rerank.encoder.reranker import EncoderReranker
 pytestmark = pytest.mark.slow
 
 torch.set_num_threads(1)
-WORDS = [word for theme in toy.THEMES for word in (theme, theme.lower(), f"open{theme}", f"{theme}Service")]
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def config(tmp_path_factory) -> Path:
     return folder / "two.toml"
 
 
-def test_a_pack_holds_what_training_needs(packed):
+def test_a_pack_holds_what_training_needs_of_all_or_the_newest_reports(packed, project, tmp_path, capsys):
     pack = read_bundle(packed)
     assert {part: len(reports) for part, reports in pack.parts.items()} == {"train": 24, "validation": 8, "test": 8}
     for part, reports in pack.parts.items():
@@ -71,16 +71,12 @@ def test_a_pack_holds_what_training_needs(packed):
     assert blob == pack.parts["test"][0].blobs[0]
     assert "class" in text
     assert list(pack.read(["gone"])) == [("gone", None)]
-
-
-def test_a_pack_of_the_newest_reports(packed, project, tmp_path, capsys):
     where = ["--repo", str(project.git.path), "--reports", str(project.folder / "reports.jsonl")]
     few = ["--train-reports", "5", "--judged-reports", "2", "--candidates", "8", "--out", str(tmp_path / "few.pack")]
     assert main(["lab", "pack", str(project.folder / "out"), *where, *few]) == 0
     assert "5 train, 2 validation, 2 test reports" in capsys.readouterr().out
-    whole, made = read_bundle(packed), read_bundle(tmp_path / "few.pack")
-    for part, reports in made.parts.items():
-        assert [one.report for one in reports] == [one.report for one in whole.parts[part][-len(reports) :]]
+    for part, reports in read_bundle(tmp_path / "few.pack").parts.items():
+        assert [one.report for one in reports] == [one.report for one in pack.parts[part][-len(reports) :]]
     assert main(["lab", "pack", str(project.folder / "out"), *where, *few, "--judged-reports", "-1"]) == 2
 
 
@@ -149,13 +145,9 @@ def test_random_encoders_learn_from_a_pack(packed, config, tmp_path, capsys):
 
 def test_what_is_no_pack_is_one_sentence(tmp_path, packed):
     whole = packed.read_bytes()
-    for content, words in (
-        (b"", "damaged"),
-        (b"text", "damaged"),
-        (whole[: len(whole) // 2], "damaged"),
-    ):
+    for content in (b"", b"text", whole[: len(whole) // 2]):
         (tmp_path / "pack").write_bytes(content)
-        with pytest.raises(ToslocError, match=words):
+        with pytest.raises(ToslocError, match="damaged"):
             read_bundle(tmp_path / "pack")
     with pytest.raises(ToslocError, match="cannot read the pack"):
         read_bundle(tmp_path / "none")

@@ -18,7 +18,7 @@ from tosloc.config import Config
 from tosloc.errors import ToslocError
 from tosloc.evaluate.run_paths import read_scored
 from tosloc.lab import pool as module
-from tosloc.lab.pool import Tables, fit_pool, folds_of, report_weights
+from tosloc.lab.pool import Tables, fit_pool, folds_of
 from tosloc.lab.projects import Project
 from tosloc.rank.feature_tables import RankingLists
 
@@ -40,15 +40,6 @@ def lists(reports: int, column: int, files: int = 4) -> RankingLists:
 def tables(name: str, learned: int, alone: bool = False) -> Tables:
     project = Project(name, Path(name), Path(name), alone=alone)
     return Tables(project, Path(name), name, NAMES, learned, learned, ())
-
-
-def test_each_project_counts_the_same() -> None:
-    few, many = report_weights([2, 8], 1)
-    assert few.sum() == pytest.approx(5)
-    assert many.sum() == pytest.approx(5)
-    single, more = report_weights([1, 10], 10)  # one report of a tenth of the say
-    assert more.sum() == pytest.approx(10 * single.sum())
-    assert np.concatenate((single, more)).mean() == pytest.approx(1)
 
 
 def test_a_large_project_does_not_outvote_a_small_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,7 +180,7 @@ def test_what_features_are_worth(
         assert one["mrr change"]["mean"] == pytest.approx(one["mrr"] - whole["mrr"])
     pool = Pool(world / "work", load_config(world / "small.toml"), world / "s")
     projects = read_projects(world / "projects.toml").projects
-    measured = ablation(pool, projects, 2, lambda listed: "any")
+    measured = ablation(pool, projects, 2)
     one, *rest = (outcome.value for outcome in measured.outcomes if outcome.state != "failed")
     assert one.project.alone
     for left_out, columns in (("all", [0, 1, 2]), ("path", [0, 2])):

@@ -8,7 +8,7 @@ import pytest
 
 from tosloc.config import Config
 from tosloc.errors import ConfigError
-from tosloc.lab.projects import find_repository, read_projects
+from tosloc.lab.projects import find_repository, names_in, read_projects
 
 
 def bare(path: Path) -> Path:
@@ -34,8 +34,8 @@ def listed(tmp_path: Path, text: str) -> Path:
 @pytest.mark.parametrize("place", ["Ann+Shop.git", "Ann+Shop/repo", "ann/SHOP", "shop"])
 def test_where_a_repository_may_stand(tmp_path: Path, place: str) -> None:
     wanted = bare(tmp_path / place)
-    assert find_repository(tmp_path, "Ann+Shop") == wanted
-    assert find_repository(tmp_path, "Ann+Other") is None
+    assert find_repository(names_in(tmp_path), "Ann+Shop") == wanted
+    assert find_repository(names_in(tmp_path), "Ann+Other") is None
 
 
 def test_a_folder_of_reports(tmp_path: Path) -> None:

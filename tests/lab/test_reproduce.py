@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from tests import toy
+from tests.rankers import WORDS
 from tests.rerank.encoder.tiny import write_encoder
 from tosloc import training
 from tosloc.cli import main
@@ -106,18 +107,22 @@ def place(toys: dict[str, toy.Toy]) -> Iterator[Path]:
 Run = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture
-def reproduce(place: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+def runner(place: Path, capsys: pytest.CaptureFixture[str], *always: str) -> Run:
     """Function (table, *options) -> exit code, output and errors, in one folder for all tests."""
 
     def call(table: str, *options: str) -> tuple[int, str, str]:
         capsys.readouterr()
-        base = ["--projects", str(place / "projects.toml"), "--out", str(place / "out")]
+        base = ["--projects", str(place / "projects.toml"), "--out", str(place / "out"), *always]
         code = main(["lab", "reproduce", table, *base, *options])
         printed = capsys.readouterr()
         return code, printed.out, printed.err
 
     return call
+
+
+@pytest.fixture
+def reproduce(place: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    return runner(place, capsys)
 
 
 @pytest.fixture(scope="module")
@@ -164,14 +169,10 @@ def test_table_4_is_of_the_runs_that_it_made(made, reproduce, monkeypatch, tmp_p
     assert all(one["measures"]["AP"]["p_t_holm"] is not None for one in pairs)
 
 
-def test_a_part_of_it(made, reproduce):
+def test_a_part_of_it_as_markdown_and_figure(made, reproduce, tmp_path):
     code, out, _ = reproduce("table-4", "--only", "oak", "--systems", "stage-one,learner", "--json")
-    assert code == 0
     of_accuracy = {key[1:] for key in values_of(out) if key[0] == "MAP, all files"}
-    assert of_accuracy == {("TosLoc, stage one", "oak"), ("learner", "oak")}
-
-
-def test_as_markdown_and_figure(made, reproduce, tmp_path):
+    assert (code, of_accuracy) == (0, {("TosLoc, stage one", "oak"), ("learner", "oak")})
     code, out, _ = reproduce("table-4", "--markdown", "--only", "ash,oak", "--figures", str(tmp_path / "figures"))
     assert (code, out.startswith("## Table 4: toys\n\n- In brackets: nobody's paper\n")) == (0, True)
     assert "| MRR, all files | ash | oak |" in out
@@ -188,7 +189,10 @@ def test_what_is_missing_is_one_sentence(made, reproduce, place, tmp_path):
         (["table-4", "--projects", str(tmp_path / "none.toml")], "cannot read the projects"),
         (["table-4", "--out", str(place / "small.toml")], "is a file"),
         (["table-4", "--json", "--markdown"], "choose one"),
-        (["table-6"], "no encoder to train on is named"),
+        (["table-6"], "ash: no encoder to train on is named; name a folder"),
+        (["figure-6"], "or put finished results to"),
+        (["table-6", "--finished"], "leave out --finished to make them"),
+        (["table-6", "--encoder", str(place / "none")], "no encoder can be loaded from there"),
         (["figure-5", "--finished", "--out", str(tmp_path / "empty")], "no finished training"),
     ):
         code, out, err = reproduce(*options)
@@ -307,8 +311,7 @@ def test_both_stages_are_timed_and_scored(reproduce, place, tmp_path, monkeypatc
     monkeypatch.setattr(
         "tosloc.rerank.encoder.reranker.choose_weight", lambda *_: (1000.0, {})
     )  # whatever validation says
-    words = [word for theme in toy.THEMES for word in (theme, theme.lower(), f"open{theme}", f"{theme}Service")]
-    encoder = write_encoder(tmp_path / "encoder", words=words)
+    encoder = write_encoder(tmp_path / "encoder", words=WORDS)
     (place / "two.toml").write_text(
         f'extends = "small.toml"\n[stage_two]\ncode_encoder = "{encoder}"\nchunks = 2\nchunk_tokens = 16\n'
         "report_tokens = 16\ncandidates = 8\n"

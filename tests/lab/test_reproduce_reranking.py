@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from tests import toy
-from tests.lab.test_reproduce import Run, refuse, values_of
+from tests.lab.test_reproduce import Run, refuse, runner, values_of
+from tests.rankers import WORDS
 from tests.rerank.encoder.tiny import write_encoder
 from tosloc import training
 from tosloc.cli import main
@@ -57,8 +58,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> toy.Toy:
     (folder / "projects.toml").write_text(
         '[elm]\nrepo = "elm/repo"\nreports = "elm/reports.jsonl"\nconfig = "terms.toml"\nstore = "elm/facts.sqlite"\n'
     )
-    words = [word for theme in toy.THEMES for word in (theme, theme.lower(), f"open{theme}", f"{theme}Service")]
-    write_encoder(folder / "encoder", words=words)
+    write_encoder(folder / "encoder", words=WORDS)
     return grown
 
 
@@ -70,18 +70,14 @@ def place(grown: toy.Toy) -> Iterator[Path]:
 
 
 @pytest.fixture
+def bare(place: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    return runner(place, capsys)
+
+
+@pytest.fixture
 def reproduce(place: Path, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Function (table, *options) -> exit code, output and errors; one folder for all tests, and the tiny encoder."""
-
-    def call(table: str, *options: str, encoder: bool = True) -> tuple[int, str, str]:
-        capsys.readouterr()
-        base = ["--projects", str(place / "projects.toml")]
-        base += ["--out", str(place / "out"), *(["--encoder", str(place / "encoder")] if encoder else [])]
-        code = main(["lab", "reproduce", table, *base, *options])
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
-
-    return call
+    """With the tiny encoder."""
+    return runner(place, capsys, "--encoder", str(place / "encoder"))
 
 
 @pytest.fixture(scope="module")
@@ -97,19 +93,6 @@ def made(place: Path) -> Path:
 def numbers_of(printed: str) -> dict[tuple[str, ...], float]:
     """(table, row, column) -> our number."""
     return {place: cell["ours"] for place, cell in values_of(printed).items()}
-
-
-def test_what_is_missing_is_one_sentence_and_leaves_nothing(reproduce, place, tmp_path):
-    for options, said in (
-        (["table-6"], "elm: no encoder to train on is named; name a folder"),
-        (["figure-6"], "or put finished results to"),
-        (["table-6", "--finished"], "leave out --finished to make them"),
-        (["table-6", "--encoder", str(place / "none")], "no encoder can be loaded from there"),
-    ):
-        code, out, err = reproduce(*options, "--out", str(tmp_path / "out"), encoder=False)
-        assert (code, out, err.count("\n")) == (2, "", 1), options
-        assert said in err
-    assert not (tmp_path / "out").exists()
 
 
 def test_table_6_is_what_the_variants_say(made, reproduce, place, tmp_path, capsys):
@@ -140,7 +123,7 @@ def test_table_6_is_what_the_variants_say(made, reproduce, place, tmp_path, caps
     assert [(line[2], line[4]) for line in lines] == [("(.34)", "(.26)")] * 2
 
 
-def test_a_second_call_trains_nothing_again(made, reproduce, monkeypatch, place, tmp_path):
+def test_a_second_call_trains_nothing_again(made, reproduce, bare, monkeypatch, place, tmp_path):
     tables = {table: reproduce(table, "--json") for table in ("table-6", "figure-6")}
     monkeypatch.setattr(training, "train", refuse)
     monkeypatch.setattr(Trainer, "fit", refuse)
@@ -149,15 +132,15 @@ def test_a_second_call_trains_nothing_again(made, reproduce, monkeypatch, place,
         assert reproduce(table, "--json") == before
     # the folder of an encoder is the same from wherever it is named
     monkeypatch.chdir(place)
-    assert reproduce("table-6", "--json", "--encoder", "encoder", encoder=False) == tables["table-6"]
+    assert bare("table-6", "--json", "--encoder", "encoder") == tables["table-6"]
     # nor does it matter where a copy of it lies
     shutil.copytree(place / "encoder", tmp_path / "copy")
-    copied = json.loads(reproduce("table-6", "--json", "--encoder", str(tmp_path / "copy"), encoder=False)[1])
+    copied = json.loads(bare("table-6", "--json", "--encoder", str(tmp_path / "copy"))[1])
     assert copied["tables"] == json.loads(tables["table-6"][1])["tables"]
     # what was made is read without an encoder
     numbers = numbers_of(tables["table-6"][1])
     for options in (["--finished"], []):
-        assert numbers_of(reproduce("table-6", "--json", *options, encoder=False)[1]) == numbers
+        assert numbers_of(bare("table-6", "--json", *options)[1]) == numbers
 
 
 def test_an_interrupted_training_goes_on(made, reproduce, place, tmp_path, monkeypatch):

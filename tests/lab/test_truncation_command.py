@@ -18,17 +18,15 @@ FILES = tuple([f"F{number:02}.java" for number in range(1, 21)])
 def folder(tmp_path: Path) -> Path:
     rankings = [Ranking(report, FILES, -np.arange(20.0)) for report in ("1", "2")]
     write_run(tmp_path / "run" / "test" / "run.jsonl.gz", {}, rankings)
-    write_judgements(
-        tmp_path / "run" / "test" / "qrels.jsonl",
-        [
-            Judgement("1", ("F01.java", "F12.java"), ("F01.java", "F12.java"), 20),
-            Judgement("2", (), ("New.java",), 20),
-        ],
-    )
+    two = ("F01.java", "F12.java")
+    judged = [Judgement("1", two, two, 20), Judgement("2", (), ("New.java",), 20)]
+    write_judgements(tmp_path / "run" / "test" / "qrels.jsonl", judged)
     return tmp_path / "run"
 
 
-def test_tables_fit_a_narrow_terminal(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_for_a_narrow_terminal_markdown_json_and_figure(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["lab", "truncation", str(folder)]) == 0
     printed = capsys.readouterr().out
     assert "…" not in printed
@@ -36,9 +34,6 @@ def test_tables_fit_a_narrow_terminal(folder: Path, capsys: pytest.CaptureFixtur
     last = next(line for line in printed.splitlines() if line.strip().startswith("k = 10"))
     assert last.split()[3:] == "10 0.2500 0.5000 +100.00 0.5000 1.0000 +300.00".split()
     assert all(len(line) <= 80 for line in printed.splitlines() if line.strip().startswith(("k = 10", "0.1")))
-
-
-def test_markdown_json_and_figure(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lab", "truncation", str(folder), "--markdown"]) == 0
     assert "| k = 10 | 10 | 0.2500 | 0.5000 | +100.00 | 0.5000 | 1.0000 | +300.00 |" in capsys.readouterr().out
     assert main(["lab", "truncation", str(folder), "--json", "--figure", str(tmp_path / "figures" / "cut.png")]) == 0

@@ -10,6 +10,7 @@ import math
 import resource
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -61,18 +62,13 @@ def bce(scores_C: Tensor, fixed_C: Tensor) -> Tensor:
 
     Closeness has no zero of its own: without an offset, most of what is learned would be that few files are fixed.
     """
-    fixed = fixed_C.to(scores_C.dtype)
-    return functional.binary_cross_entropy_with_logits(scores_C + _offset(scores_C.detach(), fixed), fixed)
-
-
-def _offset(scores_C: Tensor, fixed_C: Tensor) -> Tensor:
-    """What to add to the scores for their shares to sum to the number of fixed files, where the loss is least."""
-    low, high = -scores_C.max() - 20, -scores_C.min() + 20
-    for _ in range(40):
+    fixed, scores = fixed_C.to(scores_C.dtype), scores_C.detach()
+    low, high = -scores.max() - 20, -scores.min() + 20
+    for _ in range(40):  # the shares sum to the number of fixed files where the loss is least
         middle = (low + high) / 2
-        over = (scores_C + middle).sigmoid().sum() > fixed_C.sum()
+        over = (scores + middle).sigmoid().sum() > fixed.sum()
         low, high = torch.where(over, low, middle), torch.where(over, middle, high)
-    return (low + high) / 2
+    return functional.binary_cross_entropy_with_logits(scores_C + (low + high) / 2, fixed)
 
 
 class CrossedReports:
@@ -148,17 +144,6 @@ VARIANTS: Final = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class VariantScores:
-    """What a trained variant scores the candidates of validation and test."""
-
-    deep: Mapping[str, Sequence[FloatArray]]
-    """Part -> (C,) encoder scores of each report's candidates."""
-    epochs: int | None
-    """None where nothing was learned."""
-    seconds: float
-
-
 class AblationRunner:
     """A bundle and a configuration, of which variants are trained, each once and in a folder of its own."""
 
@@ -191,22 +176,13 @@ class AblationRunner:
         values = settings.model_dump(mode="json", exclude={"code_encoder", "report_encoder"})
         return key_of(variant.name, self.digest, values, self.config.run.seed, made_with)
 
-    def stored(self, path: Path, key: str) -> VariantScores | None:
-        """The scores of an earlier training; None if there was none, or from something else."""
-        try:
-            stored = json.loads(path.read_text(encoding="utf-8"))
-            deep = {part: [np.array(row, dtype=np.float64) for row in stored["deep"][part]] for part in SCORED}
-            found = VariantScores(deep, stored["epochs"], stored["seconds"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-        return found if stored["key"] == key else None
-
-    def scores(self, variant: Variant) -> VariantScores:
-        """The variant's scores; trained now unless it was before."""
+    def scores(self, variant: Variant) -> dict[str, Any]:
+        """The variant's epochs, seconds and ``deep`` scores of candidates by part; trained now unless it was before."""
         folder, key = self.folder / variant.name.replace(" ", "-"), self.key(variant)
-        stored = self.stored(folder / "found.json", key)
-        if stored is not None:
-            return stored
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            found: dict[str, Any] = json.loads((folder / "found.json").read_text(encoding="utf-8"))
+            if found["key"] == key:
+                return found
         started = time.monotonic()
 
         def progress(what: str, done: int, total: int) -> None:
@@ -216,13 +192,14 @@ class AblationRunner:
         seed = self.config.run.seed
         training_set = CrossedReports(self.bundle, seed) if variant.in_batch else self.bundle
         reranker.fit(training_set, context, folder / "work", seed=seed, progress=progress)
-        scores = {part: list(reranker.encoder_scores(self.bundle.parts[part], context, progress)) for part in SCORED}
+        deep = {
+            part: [row.tolist() for row in reranker.encoder_scores(self.bundle.parts[part], context, progress)]
+            for part in SCORED
+        }
         epochs = None if reranker.state_ is None else reranker.state_.epoch
-        made = VariantScores(scores, epochs, round(time.monotonic() - started, 1))
-        rows = {part: [row.tolist() for row in scores[part]] for part in SCORED}
-        values = {"key": key, "epochs": made.epochs, "seconds": made.seconds, "deep": rows}
-        write_text(folder / "found.json", json.dumps(values) + "\n")
-        return made
+        found = {"key": key, "epochs": epochs, "seconds": round(time.monotonic() - started, 1), "deep": deep}
+        write_text(folder / "found.json", json.dumps(found) + "\n")
+        return found
 
     def reranker(self, variant: Variant, progress: Progress = silent) -> EncoderReranker:
         """The variant, untrained."""
@@ -252,7 +229,7 @@ class AblationRunner:
         for number, variant in enumerate(VARIANTS):
             self.progress("parts", number, len(VARIANTS))
             found = self.scores(variant)
-            trained = {"name": variant.name, "epochs": found.epochs, "seconds": found.seconds}
+            trained = {"name": variant.name, "epochs": found["epochs"], "seconds": found["seconds"]}
             rows.append({**trained, **self._means(found)})
         self.progress("parts", len(VARIANTS), len(VARIANTS))
         return rows
@@ -262,11 +239,11 @@ class AblationRunner:
         found = self.scores(CONFIGURED)
         return [{"candidates": depth, **self._means(found, depth)} for depth in depths]
 
-    def _means(self, found: VariantScores, depth: int | None = None) -> dict[str, Any]:
+    def _means(self, found: Mapping[str, Any], depth: int | None = None) -> dict[str, Any]:
         """The weight that validation chose, and ``mean_measures`` of each part, with only so many files reranked."""
         parts = self.bundle.parts
         heads = {part: [one.head(len(one) if depth is None else depth) for one in parts[part]] for part in SCORED}
-        scores = {part: [row[:depth] for row in found.deep[part]] for part in SCORED}
+        scores = {part: [np.array(row[:depth], dtype=np.float64) for row in found["deep"][part]] for part in SCORED}
         weight, _ = choose_weight(heads["validation"], scores["validation"])
         return {"mix": weight, **{part: mean_measures(heads[part], scores[part], weight) for part in SCORED}}
 
@@ -298,11 +275,14 @@ def train_on_bundle(bundle_path: Path, config: Config, out: Path, progress: Prog
         return None
     scores = {part: list(reranker.encoder_scores(parts[part], context, progress)) for part in SCORED}
     reranker.save(out / "encoder")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    if torch.cuda.is_available():
+        peak = torch.cuda.max_memory_allocated() / 2**30
     result = {
         "seconds": round(seconds, 1),
         "processes": state.num_processes,
         "device": str(state.device),
-        "peak GiB": round(_peak_memory(), 2),
+        "peak GiB": round(peak, 2),
         "epochs": None if learned is None else learned.epoch,
         "curve": None if learned is None else learned.curve,
         "mix": reranker.weight,
@@ -315,9 +295,3 @@ def train_on_bundle(bundle_path: Path, config: Config, out: Path, progress: Prog
     }
     write_text(out / "deep.json", json.dumps(by_report) + "\n")
     return result
-
-
-def _peak_memory() -> float:
-    if torch.cuda.is_available():
-        return float(torch.cuda.max_memory_allocated()) / 2**30
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from tosloc.errors import RunError
 from tosloc.evaluate.evaluate import Evaluation
@@ -26,17 +26,9 @@ _LARGEST: Final = 100_000_000
 ALL: Final = "all"
 
 
-@dataclass(frozen=True)
-class Hits:
-    """What a table says of one project."""
-
-    runs: Mapping[tuple[str, int], Sequence[Mapping[str, bool]]]
-    """(system, k) -> for each of the system's runs, report id -> whether a fixed file is within the first k."""
-
-    @property
-    def reports(self) -> frozenset[str]:
-        """Ids of the project's reports."""
-        return frozenset(next(iter(self.runs.values()))[0])
+Hits: TypeAlias = Mapping[tuple[str, int], Sequence[Mapping[str, bool]]]
+"""Of one project: (system, k) -> for each of the system's runs, report id -> whether a fixed file is within the first
+k."""
 
 
 @dataclass(frozen=True)
@@ -90,12 +82,10 @@ def read_hits(path: Path) -> dict[str, Hits]:
     for head, key in columns.items():
         systems[key].append(head)
     return {
-        project: Hits(
-            {
-                key: [{report: hits[head] for report, hits in reports.items()} for head in heads]
-                for key, heads in systems.items()
-            }
-        )
+        project: {
+            key: [{report: hits[head] for report, hits in reports.items()} for head in heads]
+            for key, heads in systems.items()
+        }
         for project, reports in projects.items()
     }
 
@@ -117,25 +107,25 @@ def against_peers(
     table: Mapping[str, Hits], runs: Iterable[ScoredRun], described: bool = False
 ) -> tuple[list[PeerRow], list[str]]:
     """A row for each project, system and k, and those of all; and sentences about reports left out. Raises RunError."""
+    of_table = {project: frozenset(next(iter(hits.values()))[0]) for project, hits in table.items()}
     judged: dict[str, tuple[Hits, Evaluation, list[str]]] = {}
     notes = []
     for run in runs:
         evaluation = run.evaluation()
         ids = evaluation.by_report.keys()
-        project = max(table, key=lambda name: len(table[name].reports & ids))
-        hits = table[project]
-        reports = sorted(hits.reports & ids)
+        project = max(table, key=lambda name: len(of_table[name] & ids))
+        reports = sorted(of_table[project] & ids)
         if not reports:
             raise RunError(f"{run.run.where}: none of its reports is in the table")
         if project in judged:
             raise RunError(f"{run.run.where}: a second run of {project}; name one of each project")
-        apart = len(hits.reports ^ ids)
+        apart = len(of_table[project] ^ ids)
         if apart:
             notes.append(f"{project}: {apart} reports are only in the run or only in the table, and left out")
         if described:
             known = {report: evaluation.by_report[report].judgement.attributes for report in reports}
             reports = [report for report, one in known.items() if one is not None and one.description]
-        judged[project] = (hits, evaluation, reports)
+        judged[project] = (table[project], evaluation, reports)
     rows = []
     for project, one in judged.items():
         rows += _rows(project, [one])
@@ -146,15 +136,15 @@ def against_peers(
 
 def _rows(project: str, parts: Sequence[tuple[Hits, Evaluation, Sequence[str]]]) -> list[PeerRow]:
     made = []
-    for system, k in parts[0][0].runs:
+    for (system, k), runs in parts[0][0].items():
         pairs = [
             [
                 (hit_at(evaluation.by_report[report].ranks, k), theirs[report])
                 for hits, evaluation, reports in parts
-                for theirs in [hits.runs[system, k][number]]
+                for theirs in [hits[system, k][number]]
                 for report in reports
             ]
-            for number in range(len(parts[0][0].runs[system, k]))
+            for number in range(len(runs))
         ]
         reports = len(pairs[0])
         if not reports:

@@ -6,7 +6,7 @@ it. Shapes: R reports, P projects.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import joblib
@@ -18,6 +18,7 @@ from tosloc.evaluate.run_paths import JUDGEMENTS_FILE
 from tosloc.evaluate.statistics import Paired, paired
 from tosloc.lab.many_projects import Outcome
 from tosloc.lab.pool import Pool, Tables, folds_of, joined, of_projects, one_by_one
+from tosloc.lab.project_means import language_of_report
 from tosloc.lab.projects import Project
 from tosloc.metrics import fixed_ranks, rr_and_ap
 from tosloc.rank.fitting import fit_listwise
@@ -62,7 +63,6 @@ def ablation(
     pool: Pool,
     projects: Sequence[Project],
     folds: int,
-    language_of: Callable[[Sequence[str]], str],
     features: Sequence[str] = (),
     progress: Progress = silent,
 ) -> Ablation:
@@ -80,7 +80,7 @@ def ablation(
     languages = {}
     for one in tables:
         judged = read_judgements(one.folder / JUDGEMENTS_FILE).judgements
-        languages[one.project.name] = [language_of(judged[table.report].listed) for table in one.tables()]
+        languages[one.project.name] = [language_of_report(judged[table.report].listed) for table in one.tables()]
     by_variant = {
         variant: {one.project.name: found[one.project.name][variant] for one in tables} for variant in (WHOLE, *wanted)
     }

@@ -127,9 +127,8 @@ def read_projects(path: str | Path, repos: str | Path | None = None) -> ProjectL
     return found
 
 
-def find_repository(folder: Path, name: str, names: Mapping[str, Path] | None = None) -> Path | None:
+def find_repository(names: Mapping[str, Path], name: str) -> Path | None:
     """The repository of OWNER+NAME in a folder, called so, OWNER/NAME or NAME; None where there is none."""
-    names = names_in(folder) if names is None else names
     owner, _, alone = name.lower().rpartition("+")
     for spelled in dict.fromkeys((name.lower(), f"{owner}/{alone}" if owner else alone, alone)):
         for key in (spelled, f"{spelled}.git"):
@@ -212,7 +211,7 @@ def _of_folder(entry: FolderEntry, base: Path, where: str) -> ProjectList:
     for name, reports in files.items():
         if (only and name.lower() not in only) or name.lower() in without:
             continue
-        repo = find_repository(repos, renamed.get(name.lower(), name), names)
+        repo = find_repository(names, renamed.get(name.lower(), name))
         if repo is None:
             missing.append(name)
         else:

@@ -13,7 +13,7 @@ from tosloc.cli import main
 from tosloc.errors import RunError
 from tosloc.evaluate import Judgement, Qrels, Run, evaluate, write_judgements, write_run
 from tosloc.evaluate.measures import AP, RR
-from tosloc.evaluate.runs import Order, write_known_ranks
+from tosloc.evaluate.runs import write_known_ranks
 from tosloc.lab.agreement.levels import (
     Pair,
     ScoredReports,
@@ -66,17 +66,6 @@ def test_the_levels_are_those_of_the_scores():
     assert result.advanced.order.tau < 0.5
 
 
-def known_ranks(one):
-    """The same run with only the ranks of fixed files known."""
-    orders = {}
-    for score in one.evaluation.per_report:
-        order = one.run.orders[score.report]
-        files = order.files[np.array(score.ranks) - 1]
-        orders[score.report] = Order(files, np.zeros(0), np.array(score.ranks, dtype=np.int32))
-    run = Run({}, one.run.names, orders, "known ranks")
-    return ScoredReports(run, evaluate(run, QRELS))
-
-
 def test_other_reports_or_only_some_in_common_are_refused():
     with pytest.raises(RunError, match="share 5 of 12 and 5 judged reports"):
         reproduction(ORIGINAL, pair(Qrels.of(QRELS.judgements[one] for one in REPORTS[:5])))
@@ -123,11 +112,10 @@ def folders(tmp_path: Path) -> Path:
             folder = tmp_path / f"{name}{number}" / "test"
             write_run(folder / "run.jsonl.gz", {}, one.run.rankings())
             write_judgements(folder / "qrels.jsonl", qrels.judgements.values())
-    for name, one in (("b4", made[""][1].baseline), ("a4", made[""][1].advanced)):
-        run = known_ranks(one).run
+    for name, one in (("b4", ORIGINAL.baseline), ("a4", ORIGINAL.advanced)):
         ranks = (
-            (report, {run.names[file]: int(rank) for file, rank in zip(order.files, order.known_ranks, strict=True)})
-            for report, order in run.orders.items()
+            (score.report, {one.run.ranking(score.report).paths[rank - 1]: rank for rank in score.ranks})
+            for score in one.evaluation.per_report
         )
         write_known_ranks(tmp_path / name / "test" / "run.jsonl.gz", {}, ranks)
         write_judgements(tmp_path / name / "test" / "qrels.jsonl", QRELS.judgements.values())
@@ -140,7 +128,7 @@ def check(folders: Path, number: str, *options: str, original: bool = True) -> i
     return main(["lab", "reproduce-check", *named, *ours, *options])
 
 
-def test_a_table_for_a_narrow_terminal(folders, capsys):
+def test_tables_for_a_narrow_terminal_and_as_markdown(folders, capsys):
     assert check(folders, "2") == 0
     printed = capsys.readouterr().out
     assert printed.startswith("replication: the same 12 reports")
@@ -148,6 +136,10 @@ def test_a_table_for_a_narrow_terminal(folders, capsys):
     lines = [line.rstrip() for line in printed.splitlines()]
     levels = [line.split()[0] for line in lines[4:-3] if line]
     assert levels == ["order"] * 2 + ["effectiveness"] * 3 + ["effect"] * 9 + ["statistics"] * 3 + ["mean"] * 9
+    assert check(folders, "2", "--markdown", "--depth", "5") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "| level | measure | baseline | advanced | effect |" in lines
+    assert lines[-1].startswith("- region ")
 
 
 def test_the_same_pair_is_found_again(folders, capsys):
@@ -171,13 +163,6 @@ def test_what_does_not_apply_is_said(folders, capsys, number, says):
     printed = capsys.readouterr().out
     assert says in printed
     assert (number == "3") == printed.startswith("reproduction: 12 reports of the original, 9 others of ours")
-
-
-def test_markdown(folders, capsys):
-    assert check(folders, "2", "--markdown", "--depth", "5") == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert "| level | measure | baseline | advanced | effect |" in lines
-    assert lines[-1].startswith("- region ")
 
 
 def test_published_means(folders, capsys):

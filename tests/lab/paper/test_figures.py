@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tosloc.lab.paper.figures import Bar, Panel, candidates_figure, growth_figure, lengths_figure, spaces_figure
+from tosloc.lab.paper.figures import candidates_figure, growth_figure, lengths_figure, spaces_figure
 from tosloc.plots.drawing import svg
 
 
@@ -13,7 +13,7 @@ def labels(figure):
 
 
 def test_search_spaces_side_by_side():
-    systems = {"BugLocator": Bar(0.3, 0.45, 0.2), "DreamLoc": Bar(None, None, 0.4), "TosLoc": Bar(0.6, 0.7, None)}
+    systems = {"BugLocator": (0.3, 0.45, 0.2), "DreamLoc": (None, None, 0.4), "TosLoc": (0.6, 0.7, None)}
     figure = spaces_figure({"tomcat": systems, "swt": systems}, "MAP")
     panels = figure.axes
     assert [panel.get_title() for panel in panels] == ["tomcat", "swt"]
@@ -49,7 +49,7 @@ def test_lengths_against_what_an_encoder_reads():
 
 def test_how_many_files_are_read_again():
     series = {"MRR": [0.4, 0.5], "MAP": [0.3, 0.35]}
-    figure = candidates_figure([Panel([10, 50], series, "tomcat", "mean"), Panel([10, 50], series, "jdt", "mean")])
+    figure = candidates_figure({"tomcat": ([10, 50], series), "jdt": ([10, 50], series)}, "mean")
     assert [panel.get_title() for panel in figure.axes] == ["tomcat", "jdt"]
     assert {line.get_label(): list(line.get_ydata()) for line in figure.axes[1].lines} == series
     assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["10", "50"]

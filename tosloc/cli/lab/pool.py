@@ -107,14 +107,14 @@ def feature_ablation(
     from tosloc.experiment import results_folder
     from tosloc.lab.pool import Pool
     from tosloc.lab.pool_ablation import ablation
-    from tosloc.lab.project_means import NO_LANGUAGE, language_of_report
+    from tosloc.lab.project_means import NO_LANGUAGE
     from tosloc.lab.projects import read_projects
 
     found = read_projects(projects, repos)
     pool = Pool(work, Config() if config is None else load_config(config), stores)
     asked = [name.strip() for name in features.split(",") if name.strip()]
     with results_folder(work), shown(progress) as callback:
-        measured = ablation(pool, found.projects, folds, language_of_report, asked, callback)
+        measured = ablation(pool, found.projects, folds, asked, callback)
     reports = {one: measured.reports_of(one) for of_project in measured.languages.values() for one in of_project}
     languages = [one for one, number in reports.items() if number >= FEW_OF_A_LANGUAGE and one != NO_LANGUAGE]
     languages.sort(key=lambda one: (-reports[one], one))

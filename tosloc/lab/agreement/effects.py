@@ -16,7 +16,7 @@ import numpy as np
 from tosloc.errors import RunError
 from tosloc.evaluate.runs import Run
 from tosloc.evaluate.statistics import SAME, paired_t_test
-from tosloc.records import FloatArray, LongArray
+from tosloc.records import FloatArray
 
 Region: TypeAlias = Literal[1, 2, 3, 4]
 """Quadrant of the plane of effect ratio (x) and DeltaRI (y)."""
@@ -45,53 +45,38 @@ def rmse(original: FloatArray, ours: FloatArray) -> float:
     return math.sqrt(mean((original - ours) ** 2))
 
 
-def effect_ratio(baseline: float, advanced: float, our_baseline: float, our_advanced: float) -> float:
-    """ER = mean(a' - b') / mean(a - b), from the four means (equations 5 and 7).
-
-    1 is the same effect, more than 1 a larger one; 0 or less means that ours failed. Raises RunError when the original
-    shows no effect.
-
-    >>> round(effect_ratio(0.2, 0.3, 0.4, 0.45), 9)
-    0.5
-    """
-    if abs(advanced - baseline) <= SAME:
-        raise RunError(f"the original's advanced run and its baseline have the same mean, {baseline:.4g}: no effect")
-    return (our_advanced - our_baseline) / (advanced - baseline)
-
-
-def relative_improvement(baseline: float, advanced: float) -> float:
-    """RI = (mean a - mean b) / mean b (equation 6). Raises RunError when the baseline's mean is 0."""
-    if baseline <= 0:
-        raise RunError(f"the baseline's mean is {baseline:.4g}: no relative improvement over it")
-    return (advanced - baseline) / baseline
-
-
-def delta_ri(baseline: float, advanced: float, our_baseline: float, our_advanced: float) -> float:
-    """DeltaRI = RI - RI', from the four means (equation 6): 0 the same, below 0 where ours improves more."""
-    return relative_improvement(baseline, advanced) - relative_improvement(our_baseline, our_advanced)
-
-
-def region(ratio: float, delta: float) -> Region:
-    """The region of an effect ratio and a DeltaRI (section 3.1, where none holds the axes)."""
-    if ratio > 0:
-        return 1 if delta > 0 else 4
-    return 2 if delta > 0 else 3
-
-
 @dataclass(frozen=True, slots=True)
 class Effect:
     """An original effect beside ours, in one measure."""
 
     ratio: float
+    """ER = mean(a' - b') / mean(a - b) (equations 5 and 7): 1 is the same effect, more than 1 a larger one; 0 or less
+    means that ours failed."""
     delta_ri: float
+    """RI - RI' of RI = (mean a - mean b) / mean b (equation 6): 0 the same, below 0 where ours improves more."""
     region: Region
+    """Section 3.1, where none holds the axes."""
 
     @classmethod
     def of(cls, baseline: float, advanced: float, our_baseline: float, our_advanced: float) -> Effect:
-        """From the four means. Raises RunError when a baseline is 0, or the original shows no effect."""
-        ratio = effect_ratio(baseline, advanced, our_baseline, our_advanced)
-        delta = delta_ri(baseline, advanced, our_baseline, our_advanced)
-        return cls(ratio, delta, region(ratio, delta))
+        """From the four means. Raises RunError when a baseline is 0, or the original shows no effect.
+
+        >>> effect = Effect.of(0.2, 0.3, 0.4, 0.45)
+        >>> round(effect.ratio, 9), round(effect.delta_ri, 9), effect.region
+        (0.5, 0.375, 1)
+        """
+        if abs(advanced - baseline) <= SAME:
+            raise RunError(
+                f"the original's advanced run and its baseline have the same mean, {baseline:.4g}: no effect"
+            )
+        for one in (baseline, our_baseline):
+            if one <= 0:
+                raise RunError(f"the baseline's mean is {one:.4g}: no relative improvement over it")
+        ratio = (our_advanced - our_baseline) / (advanced - baseline)
+        delta = (advanced - baseline) / baseline - (our_advanced - our_baseline) / our_baseline
+        if ratio > 0:
+            return cls(ratio, delta, 1 if delta > 0 else 4)
+        return cls(ratio, delta, 2 if delta > 0 else 3)
 
     def as_dict(self) -> dict[str, float | str]:
         """Plain values."""
@@ -174,20 +159,15 @@ def rank_biased_overlap(original: Sequence[str], ours: Sequence[str], phi: float
     if not original or not ours:
         return float(len(original) == len(ours))
     short, long = sorted((len(original), len(ours)))
-    overlap = _overlaps(original, ours)
+    places = {file: place for place, file in enumerate(original)}
+    common = [max(place, places[file]) for place, file in enumerate(ours) if file in places]
+    overlap = np.cumsum(np.bincount(common, minlength=long))  # files that both hold within the first d
     depths = np.arange(1, long + 1)
     at_short, at_long = float(overlap[short - 1]), float(overlap[-1])
     unseen = at_short * np.maximum(depths - short, 0) / short
     weights = phi ** (depths - 1.0)
     seen = float(((overlap + unseen) / depths) @ weights) * (1 - phi)
     return seen + ((at_long - at_short) / long + at_short / short) * phi**long
-
-
-def _overlaps(original: Sequence[str], ours: Sequence[str]) -> LongArray:
-    """(the longer length,) how many files both lists hold within the first d of each, for d from 1."""
-    positions = {file: position for position, file in enumerate(original)}
-    common = [max(position, positions[file]) for position, file in enumerate(ours) if file in positions]
-    return np.cumsum(np.bincount(common, minlength=max(len(original), len(ours))))
 
 
 @dataclass(frozen=True, slots=True)

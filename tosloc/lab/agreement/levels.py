@@ -27,7 +27,6 @@ from tosloc.lab.agreement.effects import (
     p_value,
     rmse,
 )
-from tosloc.records import FloatArray
 
 DEFAULT_MEASURES: Final = (AP, RR, Measure("nDCG", 10))
 ANOTHER_PROJECT: Final = "other reports were judged: order and RMSE, which need the same ones, do not apply"
@@ -115,7 +114,13 @@ def reproduction(
     original: Pair, ours: Pair, measures: Sequence[Measure] = DEFAULT_MEASURES, depth: int | None = None
 ) -> Reproduction:
     """The levels between two pairs; ``depth`` cuts the lists that Kendall's tau union compares. Raises RunError."""
-    same = _same_reports(original, ours)
+    first, second = (set(pair.baseline.keys) for pair in (original, ours))
+    same, common = first == second, len(first & second)
+    if common and not same:
+        raise RunError(
+            f"{original.baseline.run.where} and {ours.baseline.run.where} share {common} of {len(first)} and"
+            f" {len(second)} judged reports; judge all four by the same ones, or ours by another project's"
+        )
     notes = []
     partial = any(one.run.partial for pair in (original, ours) for one in (pair.baseline, pair.advanced))
     if not same:
@@ -160,20 +165,6 @@ def _closeness(
     )
 
 
-def _same_reports(original: Pair, ours: Pair) -> bool:
-    """Whether both are of the same reports. Raises RunError where only some are in common."""
-    first, second = (set(pair.baseline.keys) for pair in (original, ours))
-    if first == second:
-        return True
-    common = len(first & second)
-    if common:
-        raise RunError(
-            f"{original.baseline.run.where} and {ours.baseline.run.where} share {common} of {len(first)} and"
-            f" {len(second)} judged reports; judge all four by the same ones, or ours by another project's"
-        )
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class PublishedDifference:
     """Our mean beside a published one."""
@@ -183,13 +174,6 @@ class PublishedDifference:
     interval: Interval | None
     """95 % bootstrap interval of ours - published over our reports; None for under two of them. What the published mean
     itself varies by is not known, so that the truth is less sure than this."""
-
-    @classmethod
-    def of(cls, published: float, values: FloatArray) -> PublishedDifference:
-        """From our (N,) values, one a report."""
-        around = mean_interval(values)
-        interval = None if around is None else Interval(around.low - published, around.high - published)
-        return cls(published, mean(values), interval)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -224,16 +208,15 @@ def against_published(baseline: float, advanced: float, ours: Pair, measure: Mea
         effect = Effect.of(baseline, advanced, mean(b), mean(a))
     except RunError as error:
         raise RunError(f"{measure}: {error}") from None
-    differences = {
-        "baseline": PublishedDifference.of(baseline, b),
-        "advanced": PublishedDifference.of(advanced, a),
-        "improvement": PublishedDifference.of(advanced - baseline, a - b),
-    }
+    pairs = {"baseline": (baseline, b), "advanced": (advanced, a), "improvement": (advanced - baseline, a - b)}
+    differences = {}
+    for name, (published, values) in pairs.items():
+        around = mean_interval(values)
+        interval = None if around is None else Interval(around.low - published, around.high - published)
+        differences[name] = PublishedDifference(published, mean(values), interval)
     return AgainstPublished(measure, len(b), differences, effect)
 
 
-LEVEL_HEADS: Final = ("level", "measure", "baseline", "advanced", "effect")
-PUBLISHED_HEADS: Final = ("mean of", "published", "ours", "difference", "95 % interval")
 _UNKNOWN: Final = "-"
 
 
@@ -279,10 +262,7 @@ def levels_table(result: Reproduction) -> AgreementTable:
     remarks += [
         f"region {one}: {REGIONS[one]}" for one in sorted({effect.region for effect in result.effects.values()})
     ]
-    return AgreementTable(title, LEVEL_HEADS, _level_rows(result), [*remarks, *result.notes])
-
-
-def _level_rows(result: Reproduction) -> list[list[str]]:
+    heads = ("level", "measure", "baseline", "advanced", "effect")
     sides = result.baseline, result.advanced
     orders = [one.order for one in sides]
     rows = [
@@ -303,7 +283,7 @@ def _level_rows(result: Reproduction) -> list[list[str]]:
         rows.append(["mean", f"{measure}, original", *(number(original) for original, _ in means), ""])
         rows.append(["mean", f"{measure}, ours", *(number(ours) for _, ours in means), ""])
         rows.append(["mean", f"{measure}, delta", *(number(one - ours, sign=True) for one, ours in means), ""])
-    return rows
+    return AgreementTable(title, heads, rows, [*remarks, *result.notes])
 
 
 def published_table(result: AgainstPublished) -> AgreementTable:
@@ -321,4 +301,4 @@ def published_table(result: AgainstPublished) -> AgreementTable:
         f" {REGIONS[effect.region]}",
     ]
     title = f"our {result.reports} reports against published means of {result.measure}"
-    return AgreementTable(title, PUBLISHED_HEADS, rows, remarks)
+    return AgreementTable(title, ("mean of", "published", "ours", "difference", "95 % interval"), rows, remarks)

@@ -6,11 +6,11 @@ fixed, as the original experiments of most techniques did: it is chosen with the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from tosloc.evaluate.compare import Comparison, Difference, compare_all, comparison_values
 from tosloc.evaluate.evaluate import Evaluation
@@ -27,6 +27,7 @@ from tosloc.lab.paper.workspace import (
     TableResult,
     Workspace,
     by_project,
+    figure_of,
     is_ranked,
     rows_of,
     some,
@@ -168,14 +169,24 @@ def measure(work: Workspace, published: Published, progress: Progress = silent) 
     notes = [f"{space}: {meaning}" for space, meaning in SPACES.items()]
     if missing:
         notes.append(f"no run of {', '.join(missing)}")
+    bars = {
+        project: {
+            title: (
+                one.mean(ALL, title, AP),
+                one.mean(EVER_FIXED, title, AP),
+                published.numbers.get((ALL, "MAP", title, project)),
+            )
+            for title in titles
+        }
+        for project, one in found.items()
+    }
     return TableResult(
         [
             *accuracy_tables(found, titles, published.numbers),
-            *difference_tables(found, titles, published.numbers),
             *statistics_tables(found, titles),
         ],
         notes,
-        {"table-4": _figure(found, titles, published.numbers)} if titles else {},
+        {"table-4": figure_of("spaces_figure", bars, "MAP")} if titles else {},
         {"pairs": {project: [comparison_values(one, 0) for one in has.pairs] for project, has in found.items()}},
     )
 
@@ -199,32 +210,18 @@ def score_runs(
 def accuracy_tables(
     found: Mapping[str, ScoredProject], titles: Sequence[str], paper: Mapping[Key, float]
 ) -> list[PaperTable]:
-    """MRR and MAP of every system on every project, a table for each search space."""
+    """MRR and MAP of every system on every project in each search space, and what the flattering space adds."""
 
     def cell(space: str, name: str, title: str, project: str) -> Cell:
         return Cell(found[project].mean(space, title, _MEASURES[name]), paper=paper.get((space, name, title, project)))
 
-    return [
-        PaperTable([f"{name}, {space}", *found], rows_of(titles, found, partial(cell, space, name)))
-        for space in SPACES
-        for name in _MEASURES
-    ]
+    def added(name: str, title: str, project: str) -> Cell:
+        easier, whole = (cell(space, name, title, project) for space in (EVER_FIXED, ALL))
+        return Cell(_less(easier.value, whole.value), "change", _less(easier.paper, whole.paper))
 
-
-def difference_tables(
-    found: Mapping[str, ScoredProject], titles: Sequence[str], paper: Mapping[Key, float]
-) -> list[PaperTable]:
-    """What the flattering space adds to each system."""
-
-    def cell(name: str, title: str, project: str) -> Cell:
-        ours = (found[project].mean(space, title, _MEASURES[name]) for space in (EVER_FIXED, ALL))
-        published = (paper.get((space, name, title, project)) for space in (EVER_FIXED, ALL))
-        return Cell(_less(*ours), "change", _less(*published))
-
-    return [
-        PaperTable([f"{name}, {EVER_FIXED} - {ALL}", *found], rows_of(titles, found, partial(cell, name)))
-        for name in _MEASURES
-    ]
+    kinds = {f"{name}, {space}": partial(cell, space, name) for space in SPACES for name in _MEASURES}
+    kinds |= {f"{name}, {EVER_FIXED} - {ALL}": partial(added, name) for name in _MEASURES}
+    return [PaperTable([head, *found], rows_of(titles, found, kind)) for head, kind in kinds.items()]
 
 
 def _less(one: float | None, other: float | None) -> float | None:
@@ -282,20 +279,3 @@ def _matrix(project: str, one: ScoredProject, titles: Sequence[str]) -> PaperTab
         rows.append([title, *cells])
     title = f"{project}: row - column, MAP below the diagonal and MRR above it; * significant."
     return PaperTable([f"{project}: MAP \\ MRR", *there], rows, title)
-
-
-def _figure(found: Mapping[str, ScoredProject], titles: Sequence[str], paper: Mapping[Key, float]) -> Callable[[], Any]:
-    def draw() -> Any:
-        from tosloc.lab.paper.figures import Bar, spaces_figure
-
-        bars = {}
-        for project, one in found.items():
-            bars[project] = {
-                title: Bar(
-                    one.mean(ALL, title, AP), one.mean(EVER_FIXED, title, AP), paper.get((ALL, "MAP", title, project))
-                )
-                for title in titles
-            }
-        return spaces_figure(bars, "MAP")
-
-    return draw

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -61,28 +62,14 @@ def contents(project: Project, out: Path, progress: Progress = silent) -> Conten
     data = settled(project.configured(), project.reports).data
     path = out / "contents" / f"{project.name}.json"
     key = key_of(fingerprint(project.reports), str(project.repo.resolve()), data.zone, list(data.named_suffixes))
-    stored = _stored(path, key)
-    if stored is None:
-        stored = _counted(project, progress)
-        write_text(path, json.dumps({"key": key, **stored}, indent=1) + "\n")
-    first, last = stored["opened"]
-    return Contents(stored["counts"], (first, last), frozenset(stored["ever_fixed"]))
-
-
-def _stored(path: Path, key: str) -> dict[str, Any] | None:
-    try:
-        stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return stored if isinstance(stored, dict) and stored.get("key") == key else None
-
-
-def _counted(project: Project, progress: Progress) -> dict[str, Any]:
-    data, progress = settled(project.configured(), project.reports).data, named(progress, project)
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        if stored["key"] == key:
+            first, last = stored["opened"]
+            return Contents(stored["counts"], (first, last), frozenset(stored["ever_fixed"]))
+    suffixes, progress = frozenset(data.named_suffixes), named(progress, project)
     with Repository(project.repo) as repo:
-        dataset = load_dataset(
-            repo, project.reports, zone=data.zone, suffixes=frozenset(data.named_suffixes), progress=progress
-        )
+        dataset = load_dataset(repo, project.reports, zone=data.zone, suffixes=suffixes, progress=progress)
     rows = {str(row["part"]): row for row in describe(dataset)}
     whole, test = rows["all"], rows["test"]
     counts: dict[str, Any] = {name: value for name, value in whole.items() if name != "part"}
@@ -90,11 +77,11 @@ def _counted(project: Project, progress: Progress) -> dict[str, Any]:
     counts["fixed files a report"] = counts["listed"] / counts["reports"]
     counts |= {f"test {name}": test[name] for name in ("reports", "listed", "existing", "empty")}
     opened = sorted(case.report.opened_seconds for case in dataset.cases)
-    return {
-        "counts": counts,
-        "opened": [f"{datetime.fromtimestamp(opening, UTC):%Y/%m}" for opening in (opened[0], opened[-1])],
-        "ever_fixed": sorted({path for case in dataset.cases for path in case.fixed}),
-    }
+    first, last = (f"{datetime.fromtimestamp(opening, UTC):%Y/%m}" for opening in (opened[0], opened[-1]))
+    ever_fixed = frozenset(path for case in dataset.cases for path in case.fixed)
+    values = {"key": key, "counts": counts, "opened": [first, last], "ever_fixed": sorted(ever_fixed)}
+    write_text(path, json.dumps(values, indent=1) + "\n")
+    return Contents(counts, (first, last), ever_fixed)
 
 
 def measure(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:

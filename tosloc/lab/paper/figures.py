@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from tosloc.plots.drawing import GREYS, STROKES, drawing  # first: it sees to what matplotlib reads
 from tosloc.records import FloatArray
 
 # isort: split
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -37,13 +35,8 @@ def lengths_figure(projects: Mapping[str, tuple[FloatArray, FloatArray]], unit: 
     return figure
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A system's values on one project; None where they are not known."""
-
-    whole: float | None
-    fewer: float | None
-    published: float | None
+Bar: TypeAlias = tuple[float | None, float | None, float | None]
+"""A system's values on one project, on all files, on fewer, and as published; None where they are not known."""
 
 
 def spaces_figure(projects: Mapping[str, Mapping[str, Bar]], measure: str) -> Figure:
@@ -54,14 +47,14 @@ def spaces_figure(projects: Mapping[str, Mapping[str, Bar]], measure: str) -> Fi
         panels = figure.subplots(1, len(projects), sharex=True, sharey=True, squeeze=False)[0]
         for panel, (project, systems) in zip(panels, projects.items(), strict=True):
             for row, name in enumerate(names):
-                bar = systems[name]
-                if bar.fewer is not None:
-                    panel.barh(row, bar.fewer, 0.72, facecolor="white", edgecolor="#8c8c8c", linewidth=0.8, zorder=2)
-                if bar.whole is not None:
+                whole, fewer, published = systems[name]
+                if fewer is not None:
+                    panel.barh(row, fewer, 0.72, facecolor="white", edgecolor="#8c8c8c", linewidth=0.8, zorder=2)
+                if whole is not None:
                     ours = name.startswith("TosLoc")
-                    panel.barh(row, bar.whole, 0.72, color=GREYS[1] if ours else "#a8a8a8", zorder=3)
-                if bar.published is not None:
-                    panel.plot([bar.published] * 2, [row - 0.42, row + 0.42], color="black", linewidth=1.6, zorder=4)
+                    panel.barh(row, whole, 0.72, color=GREYS[1] if ours else "#a8a8a8", zorder=3)
+                if published is not None:
+                    panel.plot([published] * 2, [row - 0.42, row + 0.42], color="black", linewidth=1.6, zorder=4)
             panel.set_title(project, fontsize="medium")
             panel.set_xlabel(measure)
             panel.grid(visible=False, axis="y")
@@ -117,46 +110,31 @@ ROUNDEST: Final = {"1": 0, "5": 1, "2": 2}
 """First digits of the numbers that are labelled before others."""
 
 
-@dataclass(frozen=True)
-class Panel:
-    """One pair of axes: curves over numbers of candidates."""
-
-    candidates: Sequence[int]
-    series: Mapping[str, Sequence[float]]
-    """What it is called -> a value for each number of candidates."""
-    title: str = ""
-    label: str = ""
+Curves: TypeAlias = tuple[Sequence[int], Mapping[str, Sequence[float]]]
+"""Numbers of candidates, and what it is called -> a value for each."""
 
 
-def candidates_figure(panels: Sequence[Panel]) -> Figure:
-    """The panels side by side, on logarithmic axes; of one label they share the axis, of one series the legend."""
-    shared = len({panel.label for panel in panels}) <= 1
-    alike = len({tuple(panel.series) for panel in panels}) <= 1
-    with drawing(_WIDTH * max(len(panels), 1), _WIDTH) as (figure, only):
+def candidates_figure(projects: Mapping[str, Curves], label: str) -> Figure:
+    """A panel for each project, all of the same series and on one scale, over a logarithmic axis."""
+    width = _WIDTH * len(projects)
+    with drawing(width, _WIDTH) as (figure, only):
         only.remove()
-        columns = figure.subplots(1, max(len(panels), 1), sharey=shared, squeeze=False)[0]
-        for axes, panel in zip(columns, panels, strict=False):
-            _draw(axes, panel)
-            if not shared or axes is columns[0]:
-                axes.set_ylabel(panel.label)
-            if not alike:
-                ncols = _columns(panel.series, _WIDTH)
-                axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=ncols, fontsize=8, handlelength=3)
-        if alike and panels:
-            handles, labels = columns[0].get_legend_handles_labels()
-            ncols = _columns(labels, _WIDTH * len(panels))
-            figure.legend(handles, labels, loc="outside lower center", ncols=ncols, fontsize=8, handlelength=3)
+        panels = figure.subplots(1, len(projects), sharey=True, squeeze=False)[0]
+        for axes, (project, (candidates, series)) in zip(panels, projects.items(), strict=True):
+            for number, (name, values) in enumerate(series.items()):
+                axes.plot(candidates, values, **_stroke(number), label=name)
+            axes.set(xscale="log", xlabel="candidates (logarithmic)")
+            axes.set_title(project, fontsize="medium")
+            axes.xaxis.set_minor_locator(NullLocator())
+            ticks = labelled(candidates)
+            axes.set_xticks(ticks, [str(tick) for tick in ticks])
+        panels[0].set_ylabel(label)
+        handles, labels = panels[0].get_legend_handles_labels()
+        # in even rows; a letter of a name takes .065 inches
+        most = max(1, int(width / (0.065 * max(map(len, labels)) + 0.6)))
+        ncols = math.ceil(len(labels) / math.ceil(len(labels) / most))
+        figure.legend(handles, labels, loc="outside lower center", ncols=ncols, fontsize=8, handlelength=3)
         return figure
-
-
-def _draw(axes: Axes, panel: Panel) -> None:
-    for number, (name, values) in enumerate(panel.series.items()):
-        axes.plot(panel.candidates, values, **_stroke(number), label=name)
-    axes.set(xscale="log", xlabel="candidates (logarithmic)")
-    axes.set_title(panel.title, fontsize="medium")
-    axes.xaxis.set_minor_locator(NullLocator())
-    ticks = labelled(panel.candidates)
-    axes.set_xticks(ticks, [str(tick) for tick in ticks])
 
 
 def labelled(candidates: Sequence[int]) -> list[int]:
@@ -174,11 +152,3 @@ def labelled(candidates: Sequence[int]) -> list[int]:
         if all(abs(math.log(number / other)) >= room for other in taken):
             taken.append(number)
     return sorted(taken)
-
-
-def _columns(names: Sequence[str] | Mapping[str, object], width: float) -> int:
-    """Columns of a legend within so many inches, in even rows; a letter of a name takes .065 inches."""
-    longest = max(map(len, names), default=1)
-    most = max(1, int(width / (0.065 * longest + 0.6)))
-    rows = math.ceil(len(names) / most)
-    return math.ceil(len(names) / max(rows, 1))

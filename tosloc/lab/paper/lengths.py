@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from tosloc.lab.paper.workspace import (
     TableResult,
     Workspace,
     by_project,
+    figure_of,
     named,
     rows_of,
 )
@@ -95,11 +96,6 @@ def counter_of(encoder: str) -> tuple[str, Counter]:
     return name, count
 
 
-def lengths_path(project: Project, out: Path, unit: str) -> Path:
-    """Where the lengths of a project's files are kept."""
-    return out / "lengths" / f"{project.name}-{key_of(str(project.repo.resolve()))[:8]}-{unit}.npz"
-
-
 def measure(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
     """Table 2."""
     unit, count = counter_of(work.encoder)
@@ -121,8 +117,8 @@ def measure(work: Workspace, published: Published, progress: Progress = silent) 
     if unit != PAPER_UNIT:
         notes.append("the paper (in brackets) counts the tokens of CodeBERT and RoBERTa")
     table = PaperTable([f"length in {unit}", *found], rows_of(QUANTITIES, found, cell))
-    levels = {project: one.file_levels for project, one in found.items()}
-    return TableResult([table], notes, {"table-2": _figure(levels, unit)})
+    levels = {project: (LEVELS, one.file_levels) for project, one in found.items()}
+    return TableResult([table], notes, {"table-2": figure_of("lengths_figure", levels, unit, LIMIT)})
 
 
 def lengths(
@@ -135,20 +131,22 @@ def lengths(
         cases = load_dataset(repo, project.reports, zone=data.zone, suffixes=suffixes, progress=progress).cases
         names = spread(list(dict.fromkeys(case.version for case in cases)), versions)
         snapshots = [repo.snapshot(name, suffixes) for name in names]
-        of_blob = _of_blobs(repo, snapshots, lengths_path(project, out, unit), count, progress)
-    of_versions = np.array([_of_version(of_blob[snapshot.blob_ids]) for snapshot in snapshots if len(snapshot)])
-    levels = of_versions[:, : len(LEVELS)].mean(0)
+        path = out / "lengths" / f"{project.name}-{key_of(str(project.repo.resolve()))[:8]}-{unit}.npz"
+        of_blob = _of_blobs(repo, snapshots, path, count, progress)
+    sizes = [of_blob[snapshot.blob_ids] for snapshot in snapshots if len(snapshot)]
+    known = [one[one >= 0] for one in sizes]
+    levels = np.mean([np.quantile(one, LEVELS) for one in known], axis=0)
     reports = [case.report for case in cases]
     whole = np.array(count([f"{one.summary}\n{one.description}" for one in reports]))
     bare = np.array(count([f"{one.summary}\n{without_frames(one.description)}" for one in reports]))
     values = {
-        "file, mean": of_versions[:, -2].mean(),
+        "file, mean": np.mean([one.mean() for one in known]),
         "file, median": levels[50],
         "file, longest": levels[100],
         "file, first quartile": levels[25],
         "file, third quartile": levels[75],
         "file, ninth decile": levels[90],
-        f"files over {LIMIT}": of_versions[:, -1].mean(),
+        f"files over {LIMIT}": np.mean([(one > LIMIT).mean() for one in known]),
         "report, mean": whole.mean(),
         "report, median": np.median(whole),
         "report, ninth decile": np.quantile(whole, 0.9),
@@ -156,12 +154,6 @@ def lengths(
         f"reports without stack traces over {LIMIT}": (bare > LIMIT).mean(),
     }
     return Lengths({name: float(value) for name, value in values.items()}, levels, len(names))
-
-
-def _of_version(sizes: IntArray) -> FloatArray:
-    """(103,) the levels of a version's file lengths, their mean, and the share over the limit."""
-    known = sizes[sizes >= 0]
-    return np.concatenate([np.quantile(known, LEVELS), [known.mean(), (known > LIMIT).mean()]])
 
 
 def _of_blobs(
@@ -192,12 +184,3 @@ def _of_blobs(
     of_blob: IntArray = np.full(len(names), -1, dtype=np.int32)
     of_blob[wanted] = [known.get(names[number], -1) for number in wanted]
     return of_blob
-
-
-def _figure(levels: Mapping[str, FloatArray], unit: str) -> Callable[[], Any]:
-    def draw() -> Any:
-        from tosloc.lab.paper.figures import lengths_figure
-
-        return lengths_figure({project: (LEVELS, one) for project, one in levels.items()}, unit, LIMIT)
-
-    return draw

@@ -21,7 +21,17 @@ from tosloc.evaluate.measures import Measure
 from tosloc.io import write_text
 from tosloc.lab.bundle import BundleSettings, bundle_key, bundle_training, origin_of
 from tosloc.lab.paper.accuracy import run_folder
-from tosloc.lab.paper.workspace import Cell, PaperTable, Published, TableResult, Workspace, by_project, named, rows_of
+from tosloc.lab.paper.workspace import (
+    Cell,
+    PaperTable,
+    Published,
+    TableResult,
+    Workspace,
+    by_project,
+    figure_of,
+    named,
+    rows_of,
+)
 from tosloc.lab.projects import Project
 from tosloc.records import Progress, silent
 
@@ -146,52 +156,44 @@ def measure_ablation(work: Workspace, published: Published, progress: Progress =
     for one in by_project(made, "projects", progress):
         rows, project = one.results(progress), one.project.name
         for order, title in ORDERS.items():
-            lines = [_ablation_row(row, str(row.get("name")), order, project, title, published) for row in rows]
-            if order == "fused":
-                lines.insert(0, _ablation_row(rows[0], "stage one", "stage one", project, title, published))
+            asked = [("stage one", rows[0], "stage one")] if order == "fused" else []
+            asked += [(str(row.get("name")), row, order) for row in rows]
+            lines: list[list[str | Cell]] = []
+            for name, row, of in asked:
+                cells = (
+                    Cell(_number(row, "test", of, short), paper=published.numbers.get((project, name, measure)))
+                    for measure, short in MEASURES.items()
+                )
+                lines.append([name, *cells])
             tables.append(PaperTable([f"{project}, {title}", *MEASURES], lines))
     note = "the deep order alone is comparable with the paper's; both stages are mixed by validation"
     return TableResult(tables, [note, *(one.made_with() for one in made if one.is_made)])
 
 
-def _ablation_row(row: _Row, name: str, order: str, project: str, title: str, published: Published) -> list[str | Cell]:
-    cells = (
-        Cell(_number(row, "test", order, short), "share", published.numbers.get((project, name, measure)))
-        for measure, short in MEASURES.items()
-    )
-    return [name, *cells]
-
-
 def measure_sweep(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
     """Figure 6."""
     made = [Experiment(work, project, "sweep") for project in work.projects]
+    columns = [(measure, order) for order in ORDERS for measure in MEASURES]
     tables, curves = [], dict[str, Curves]()
     for one in by_project(made, "projects", progress):
-        table, curves[one.project.name] = _sweep_table(one.project.name, one.results(progress))
-        tables.append(table)
+        by_depth = {int(str(row.get("candidates"))): row for row in one.results(progress)}
+        found = {
+            column: [_number(row, "test", column[1], MEASURES[column[0]]) for row in by_depth.values()]
+            for column in columns
+        }
+        heads = [
+            f"{one.project.name}: files read again",
+            *(f"{measure}, {ORDERS[order]}" for measure, order in columns),
+        ]
+        lines = zip(*found.values(), strict=True)
+        rows: list[list[str | Cell]] = [
+            [str(depth), *map(Cell, line)] for depth, line in zip(by_depth, lines, strict=True)
+        ]
+        tables.append(PaperTable(heads, rows))
+        series = {f"{name}, {title}": found[name, order] for name in MEASURES for order, title in ORDERS.items()}
+        curves[one.project.name] = list(by_depth), series
     notes = [one.made_with() for one in made if one.is_made]
-    return TableResult(tables, notes, {"figure-6": _figure(curves, "test reports, mean")})
-
-
-def _sweep_table(project: str, rows: Sequence[_Row]) -> tuple[PaperTable, Curves]:
-    by_depth = {int(str(row.get("candidates"))): row for row in rows}
-
-    def number(depth: int, order: str, measure: str) -> float:
-        return _number(by_depth[depth], "test", order, MEASURES[measure])
-
-    def cell(depth: int, column: tuple[str, str]) -> Cell:
-        order, measure = column
-        return Cell(number(depth, order, measure))
-
-    columns = list(product(ORDERS, MEASURES))
-    heads = [f"{measure}, {ORDERS[order]}" for order, measure in columns]
-    table = PaperTable([f"{project}: files read again", *heads], rows_of(by_depth, columns, cell))
-    series = {
-        f"{measure}, {title}": [number(depth, order, measure) for depth in by_depth]
-        for measure in MEASURES
-        for order, title in ORDERS.items()
-    }
-    return table, (list(by_depth), series)
+    return TableResult(tables, notes, {"figure-6": figure_of("candidates_figure", curves, "test reports, mean")})
 
 
 def measure_coverage(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
@@ -214,7 +216,8 @@ def measure_coverage(work: Workspace, published: Published, progress: Progress =
         project: (DEPTHS, {name: [share(one, depth) for depth in DEPTHS] for name, share in shares.items()})
         for project, one in found.items()
     }
-    return TableResult([PaperTable(["candidates", *heads], rows)], [], {"figure-5": _figure(curves, "share, on test")})
+    figure = figure_of("candidates_figure", curves, "share, on test")
+    return TableResult([PaperTable(["candidates", *heads], rows)], [], {"figure-5": figure})
 
 
 def _stage_one(work: Workspace, project: Project, progress: Progress) -> Evaluation:
@@ -234,12 +237,3 @@ def _number(row: _Row, *keys: str) -> float:
     if not isinstance(value, int | float):
         raise RunError(f"results of {row.get('name', row.get('candidates'))!r} hold no number at {'.'.join(keys)}")
     return float(value)
-
-
-def _figure(curves: Mapping[str, Curves], what: str) -> Callable[[], Any]:
-    def draw() -> Any:
-        from tosloc.lab.paper.figures import Panel, candidates_figure
-
-        return candidates_figure([Panel(depths, series, project, what) for project, (depths, series) in curves.items()])
-
-    return draw

@@ -30,6 +30,7 @@ from tosloc.lab.paper.workspace import (
     TableResult,
     Workspace,
     by_project,
+    figure_of,
     is_trained,
     named,
     rows_of,
@@ -91,19 +92,6 @@ class Timed:
 Times = Mapping[str, Sequence[Timed]]
 
 
-def times_path(work: Workspace, project: Project, checkpoint: Path, techniques: Sequence[Chosen]) -> Path:
-    """The file of a project's finished times: another one for other weights, techniques, reports or versions."""
-    trained = checkpoint / "checkpoint"
-    key = key_of(
-        fingerprint(trained / "weights.json"),
-        [fingerprint(record) for record in sorted(trained.glob("*/*.json"))],
-        [[one.name, one.settings.model_dump(mode="json")] for one in techniques],
-        fingerprint(project.reports),
-        [work.versions or VERSIONS, REPORTS, ROUNDS],
-    )
-    return work.out / "speed" / project.name / f"{key[:12]}.json"
-
-
 def measure(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
     """Table 5."""
     names = [name for name in work.systems or _DEFAULT if name not in (_STAGE_ONE, BOTH_STAGES)]
@@ -149,14 +137,24 @@ def table(found: Times, techniques: Sequence[str], published: Published) -> Tabl
     ]
     if beside:
         tables.insert(0, PaperTable([f"{RATIO}, median", *found], rows_of(beside, found, ratio)))
+    unit = float(np.median([one.median(_STAGE_ONE) for one in every])) if every else 1.0
     drawn = list(systems.values())
     if len(drawn) > FEW:
         drawn = [name for name in drawn if name in DRAWN]
+    growths = {
+        title_of(system): {
+            project: [(one.files, one.median(system) / unit) for one in timed if system in one.seconds]
+            for project, timed in found.items()
+        }
+        for system in drawn
+    }
     times = {
         project: [{"version": one.version, "files": one.files, "processor seconds": dict(one.seconds)} for one in timed]
         for project, timed in found.items()
     }
-    return TableResult(tables, NOTES, {"table-5": _figure(found, drawn)} if every else {}, {"times": times})
+    return TableResult(
+        tables, NOTES, {"table-5": figure_of("growth_figure", growths)} if every else {}, {"times": times}
+    )
 
 
 def slope(files: Sequence[int], seconds: Sequence[float]) -> float | None:
@@ -175,7 +173,15 @@ def time_project(
     work: Workspace, project: Project, checkpoint: Path, techniques: Sequence[Chosen], progress: Progress = silent
 ) -> list[Timed]:
     """Times on the versions of a project; each is kept when it is done."""
-    path = times_path(work, project, checkpoint, techniques)
+    trained = checkpoint / "checkpoint"
+    key = key_of(  # another file for other weights, techniques, reports or versions
+        fingerprint(trained / "weights.json"),
+        [fingerprint(record) for record in sorted(trained.glob("*/*.json"))],
+        [[one.name, one.settings.model_dump(mode="json")] for one in techniques],
+        fingerprint(project.reports),
+        [work.versions or VERSIONS, REPORTS, ROUNDS],
+    )
+    path = work.out / "speed" / project.name / f"{key[:12]}.json"
     stored: Any = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"versions": -1, "times": []}
     timed = [Timed(**one) for one in stored["times"]]
     if len(timed) == stored["versions"]:
@@ -188,7 +194,10 @@ def time_project(
     ):
         by_version = {case.version: case for case in context.dataset.cases}
         cases = [by_version[version] for version in spread(list(by_version), work.versions or VERSIONS)]
-        reports = _some_reports(localizer, [case.report for case in context.part("test")])
+        # opened after the last fix that was learned from, so that both stages answer them
+        reports, reranker = [case.report for case in context.part("test")], localizer.reranker_
+        later = [one for one in reports if reranker is None or reranker.trained_before(one.opened_seconds)]
+        reports = spread(later or reports, REPORTS)
         for case in cases:
             progress("versions timed", len(timed), len(cases))
             if case.version in {one.version for one in timed}:
@@ -202,13 +211,6 @@ def time_project(
         progress("versions timed", len(cases), len(cases))
     shutil.rmtree(path.parent / WORK, ignore_errors=True)
     return timed
-
-
-def _some_reports(localizer: Localizer, reports: Sequence[BugReport]) -> list[BugReport]:
-    """A few reports, evenly spread, opened after the last fix that was learned from, which both stages answer."""
-    reranker = localizer.reranker_
-    later = [one for one in reports if reranker is None or reranker.trained_before(one.opened_seconds)] or list(reports)
-    return spread(later, REPORTS)
 
 
 @dataclass(frozen=True)
@@ -227,16 +229,6 @@ class VersionClock:
     def time(self, reports: Sequence[BugReport]) -> Timed:
         """Processor seconds of each report."""
         snapshot = self.context.indexed.snapshot(self.case.version)
-        answers = {**self._own_answers(), **self._techniques_answers(snapshot)}
-        seconds = {name: list[float]() for name in answers}
-        last: dict[str, float] = {}
-        for number, report in enumerate(reports, start=1):
-            for name, median in in_turns(answers, report, last).items():
-                seconds[name].append(median)
-            self.progress(f"reports of version {self.case.version[:10]}", number, len(reports))
-        return Timed(self.case.version, len(snapshot), seconds)
-
-    def _own_answers(self) -> dict[str, Answer]:
         localizer = self.localizer
         localizer.open_version(self.context.indexed, self.case.version, self.progress)
         version = localizer.version_
@@ -245,7 +237,14 @@ class VersionClock:
         answers: dict[str, Answer] = {_STAGE_ONE: lambda report: localizer.localization(report, alone)}
         if localizer.reranker_ is not None and localizer.reranker_.weight > 0:
             answers[BOTH_STAGES] = lambda report: localizer.localization(report, version)
-        return answers
+        answers |= self._techniques_answers(snapshot)
+        seconds = {name: list[float]() for name in answers}
+        last: dict[str, float] = {}
+        for number, report in enumerate(reports, start=1):
+            for name, median in in_turns(answers, report, last).items():
+                seconds[name].append(median)
+            self.progress(f"reports of version {self.case.version[:10]}", number, len(reports))
+        return Timed(self.case.version, len(snapshot), seconds)
 
     def _techniques_answers(self, snapshot: Snapshot) -> dict[str, Answer]:
         if not self.techniques:
@@ -300,21 +299,3 @@ def _seconds(answer: Answer, report: BugReport) -> float:
     start = time.process_time()
     answer(report)
     return max(time.process_time() - start, 1e-6)  # a clock that stood still has no logarithm
-
-
-def _figure(found: Times, systems: Sequence[str]) -> Callable[[], Any]:
-    def draw() -> Any:
-        from tosloc.lab.paper.figures import growth_figure
-
-        unit = float(np.median([one.median(_STAGE_ONE) for timed in found.values() for one in timed]))
-        return growth_figure(
-            {
-                title_of(system): {
-                    project: [(one.files, one.median(system) / unit) for one in timed if system in one.seconds]
-                    for project, timed in found.items()
-                }
-                for system in systems
-            }
-        )
-
-    return draw

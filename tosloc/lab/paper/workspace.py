@@ -118,6 +118,17 @@ class TableResult:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
+def figure_of(name: str, *values: Any) -> Callable[[], Any]:
+    """What draws a figure of ``tosloc.lab.paper.figures``; it waits, since not every table is drawn."""
+
+    def draw() -> Any:
+        from tosloc.lab.paper import figures
+
+        return getattr(figures, name)(*values)
+
+    return draw
+
+
 BASELINES = "baselines"
 """Folder of the published techniques' runs, by project."""
 PAPER = "paper-"
