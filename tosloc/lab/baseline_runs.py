@@ -258,6 +258,6 @@ class _BaselineRun:
         for case in block:
             query = self.system.context.query(case.report, case.version)
             scores.append(self.system.scores(query))
-            left_out.append(self.system.left_out(query))
+            left_out.append(self.system.left_out(scores[-1]))
             self.progress(f"{self.chosen.name} {split}", start + len(scores), total)
         return {"scores": np.concatenate(scores), "left_out": np.array(left_out, dtype=np.int64)}

@@ -96,9 +96,10 @@ def test_upstream_mixes_text_by_the_length_of_the_query_with_history() -> None:
     # "Fix the version" has no lower-case word; from the fix bug 1 is 18 days ago, bug 6 15 and bug 2 12
     recent = np.array([{SOCKET: age(12), COOKIE: age(15)}.get(path, 0.0) for path in FILES_SORTED])
     wanted = 0.5 * text.scores(query) / 50 + 0.2 * recent
-    assert technique.scores(query) == pytest.approx(wanted)
-    assert technique.left_out(query) == int((wanted <= 0).sum()) == 1
-    assert amalgam(made).left_out(query) == 0
+    found = technique.scores(query)
+    assert found == pytest.approx(wanted)
+    assert technique.left_out(found) == int((wanted <= 0).sum()) == 1
+    assert amalgam(made).left_out(found) == 0
 
 
 def upstream(made: BaselineContext) -> AmaLgam:

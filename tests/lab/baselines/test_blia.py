@@ -140,7 +140,7 @@ def test_it_is_made_of_its_four_parts() -> None:
     answered = technique.scores(query)
     assert answered == pytest.approx(np.array(wanted))
     assert answered[query.version.snapshot.paths.index(SOCKET)] == 0  # a recent fix alone does not count
-    assert technique.left_out(query) == 0
+    assert technique.left_out(answered) == 0
 
 
 MANY = {
@@ -159,7 +159,7 @@ def test_a_cut_list_takes_files_of_similar_bugs_in_and_leaves_the_rest_out() -> 
     listed = {path for path, score in answered.items() if score >= 0}
     assert listed == {"F00.java", "F01.java", "F19.java"}
     assert {answered[path] for path in paths if path not in listed} == {-1.0}
-    assert technique.left_out(query) == 17
+    assert technique.left_out(technique.scores(query)) == 17
     # within the list both go from 0 to 1: .8 x text for the first two, .2 x similar bugs for the other, and its commit
     assert answered["F00.java"] == answered["F01.java"] == pytest.approx(0.8 * 0.8)
     recent = 1 / (1 + exp(12 / 15)) + 1 / (1 + exp(36 / 15))  # "fix" at day 4, and the fix of bug 1 at day 2

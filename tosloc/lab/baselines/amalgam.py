@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
@@ -64,10 +63,6 @@ class FixCommits:
         self.touched = touched[self.numbers]
         """(X, N) 1 where a commit changed a path."""
 
-    @cached_property
-    def _touched_by_path(self) -> sparse.csr_array:
-        return sparse.csr_array(self.touched.T)
-
     def scores(self, query: BaselineQuery, days: float) -> FloatArray:
         """(F,) H of the version's files at the opening; a commit exactly at the opening does not count."""
         age, usable = self._ages(query.history.commits, query.history.time)
@@ -83,7 +78,7 @@ class FixCommits:
         time = query.history.time if row is None else float(fix_history.fixed_at[row])
         known = self.history.ancestors(query.version.snapshot.commit) & (self.history.times < time)
         age, usable = self._ages(known, time)
-        fixed_before: FloatArray = self._touched_by_path @ (usable & (age > days)).astype(np.float64)
+        fixed_before: FloatArray = self.touched.T @ (usable & (age > days)).astype(np.float64)
         score = np.zeros(self.touched.shape[1])
         chosen = np.flatnonzero(usable & (age <= days))
         for commit in chosen[np.argsort(age[chosen], kind="stable")].tolist():  # the oldest is written last
@@ -120,16 +115,6 @@ class AmaLgamSettings(Settings):
     only_positive: bool = False
 
 
-def amalgam_score(similar: FloatArray, structured: FloatArray, history: FloatArray, a: float, b: float) -> FloatArray:
-    """(F,) AmaLgam from S, R and H.
-
-    >>> amalgam_score(np.array([0.5, 0.0]), np.array([1.0, 0.0]), np.array([0.1, 2.0]), 0.2, 0.3).round(6).tolist()
-    [0.66, 0.0]
-    """
-    text = a * similar + (1 - a) * structured
-    return np.where(text > 0, (1 - b) * text + b * history, 0.0)
-
-
 class AmaLgam(Baseline):
     """AmaLgam (ICPC 2014)."""
 
@@ -154,11 +139,12 @@ class AmaLgam(Baseline):
             weighted: FloatArray = settings.text_weight * structured / max(words, 1) + settings.history_weight * history
             return weighted
         similar = self.similar_reports.simi_scores(query)
-        return amalgam_score(min_max(similar), min_max(structured), history, settings.a, settings.b)
+        text = settings.a * min_max(similar) + (1 - settings.a) * min_max(structured)
+        return np.where(text > 0, (1 - settings.b) * text + settings.b * history, 0.0)
 
-    def left_out(self, query: BaselineQuery) -> int:
+    def left_out(self, scores: FloatArray) -> int:
         """Files with a score of 0, which the public code does not write."""
-        return int((self.scores(query) <= 0).sum()) if self.settings.only_positive else 0
+        return int((scores <= 0).sum()) if self.settings.only_positive else 0
 
     def history(self, query: BaselineQuery) -> FloatArray:
         """(F,) H."""

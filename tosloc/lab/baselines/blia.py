@@ -218,15 +218,6 @@ def listed_by_text(text: FloatArray, rate: float) -> BoolArray:
     return (text > 0) & (text >= least)
 
 
-def with_commits(base: FloatArray, commits: FloatArray, beta: float) -> FloatArray:
-    """(F,) (1 - beta) base + beta Comm where base is above 0, else 0.
-
-    >>> with_commits(np.array([0.0, 0.5]), np.array([1.0, 1.0]), 0.2).round(6).tolist()
-    [0.0, 0.6]
-    """
-    return np.where(base > 0, (1 - beta) * base + beta * commits, 0.0)
-
-
 class BLIA(Baseline):
     """BLIA (APSEC 2015), files only."""
 
@@ -243,34 +234,28 @@ class BLIA(Baseline):
         )
         fix_history = context.fix_history
         self.commits = FixCommits(fix_history.history, fix_history.touched.shape[1])
-        self._last: tuple[BaselineQuery, FloatArray, FloatArray, BoolArray] | None = None
 
     def scores(self, query: BaselineQuery) -> FloatArray:
         """(F,) scores, 0 or more; -1 for files that are not ranked."""
         settings = self.settings
-        text, similar, ranked = self._candidates(query)
+        text, similar = self.text(query), self.similar_reports.simi_scores(query)
+        chosen = listed_by_text(text, settings.candidate_rate)
+        # the public code compares the wrong column with its limit, and so loses all similar bugs
+        limit = int(settings.candidate_rate * len(text))
+        if settings.lose_similar and len(np.unique(similar[similar > 0])) > limit:
+            similar = np.zeros_like(similar)
+        # files of similar bugs come in as new rows, without a score by text
+        text, ranked = np.where(chosen, text, 0.0), chosen | (similar > 0)
         base = np.zeros(len(text))
         base[ranked] = (1 - settings.alpha) * min_max(text[ranked]) + settings.alpha * min_max(similar[ranked])
         base += self.trace(query)
-        score = with_commits(base, self.commits.scores(query, settings.days), settings.beta)
+        commits = self.commits.scores(query, settings.days)
+        score = np.where(base > 0, (1 - settings.beta) * base + settings.beta * commits, 0.0)
         return np.where(ranked, score, -1.0)
 
-    def left_out(self, query: BaselineQuery) -> int:
+    def left_out(self, scores: FloatArray) -> int:
         """Files that are neither among the first by text nor fixed with a similar bug."""
-        return int((~self._candidates(query)[2]).sum())
-
-    def _candidates(self, query: BaselineQuery) -> tuple[FloatArray, FloatArray, BoolArray]:
-        if self._last is None or self._last[0] is not query:
-            settings = self.settings
-            text, similar = self.text(query), self.similar_reports.simi_scores(query)
-            chosen = listed_by_text(text, settings.candidate_rate)
-            # the public code compares the wrong column with its limit, and so loses all similar bugs
-            limit = int(settings.candidate_rate * len(text))
-            if settings.lose_similar and len(np.unique(similar[similar > 0])) > limit:
-                similar = np.zeros_like(similar)
-            # files of similar bugs come in as new rows, without a score by text
-            self._last = (query, np.where(chosen, text, 0.0), similar, chosen | (similar > 0))
-        return self._last[1:]
+        return int((scores < 0).sum())
 
     def text(self, query: BaselineQuery) -> FloatArray:
         """(F,) VSM."""

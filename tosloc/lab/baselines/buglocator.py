@@ -129,7 +129,7 @@ class SimilarReports:
         # N and n_t count this report, too
         corpus = self._corpus(report, known)
         number = corpus.sum() + 1.0
-        frequencies = self.counts.presence_by_term @ corpus
+        frequencies = self.counts.presence.T @ corpus
         frequencies[columns] += 1.0
         term_idf = textbook_idf(number, frequencies)
         query = np.zeros(len(term_idf))

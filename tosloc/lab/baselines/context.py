@@ -194,7 +194,6 @@ class FixHistory:
         rows, columns = np.array(changes, dtype=np.int64).reshape(-1, 2).T
         self.touched = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(self.cases), paths))
         """(R, N) 1 where a report's fix changed a path."""
-        self.touched_by_path = sparse.csr_array(self.touched.T)
 
     def before(self, report: BugReport, version: str, cutoff: Cutoff = "fix_before_open") -> FixHistoryAsOf:
         """What was known when the report was opened, and is contained in the version that is searched.
@@ -228,7 +227,7 @@ class FixHistoryAsOf:
         """(N,) how often each path was part of a known fix."""
         known = np.zeros(len(self.fix_history.cases))
         known[self.reports] = 1.0
-        return np.asarray(self.fix_history.touched_by_path @ known, dtype=np.float64)
+        return np.asarray(self.fix_history.touched.T @ known, dtype=np.float64)
 
     @cached_property
     def last_fix(self) -> FloatArray:
@@ -309,8 +308,8 @@ class Baseline(ABC):
         query = self.context.query(report, version.commit)
         return Ranking.from_scores(report.id, version.paths, self.scores(query))
 
-    def left_out(self, query: BaselineQuery) -> int:
-        """How many files the published technique would not have ranked; they follow in path order."""
+    def left_out(self, scores: FloatArray) -> int:
+        """How many files with these scores (F,) the published technique would not have ranked."""
         return 0
 
     def fit(  # noqa: B027  most techniques have nothing to learn

@@ -182,7 +182,7 @@ class ClassNames:
         vocabulary = self.declared.vocabulary
         mentioned = mentioned_words(text)
         columns = np.array(sorted(vocabulary[word] for word in mentioned if word in vocabulary), dtype=np.int64)
-        in_version = self.declared.presence_by_term[columns] @ multiplicity.astype(np.float64) > 0
+        in_version = (self.declared.presence.T @ multiplicity.astype(np.float64))[columns] > 0
         query = np.zeros(self.presence.shape[1])
         query[self.terms.matrix[columns[in_version]].indices] = 1.0
         size = query.sum()
