@@ -11,13 +11,8 @@ import pytest
 from tests.lab.baselines.by_hand import Bug, Commit, ask, context, scores
 from tests.lab.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD, SOCKET, TABLE, TREE
 from tosloc.index.bm25 import min_max
-from tosloc.lab.baselines.blia import (
-    BLIA,
-    BLIASettings,
-    BLIATokenizer,
-    listed_by_text,
-    trace_scores,
-)
+from tosloc.lab.baselines.blia import BLIA, BLIASettings, BLIATokenizer, listed_by_text
+from tosloc.lab.baselines.brtracer import trace_scores
 from tosloc.lab.baselines.context import BaselineContext
 from tosloc.lab.baselines.vsm import step_length_score
 

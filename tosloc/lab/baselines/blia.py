@@ -20,7 +20,7 @@ from scipy import sparse
 from tosloc.config import Share, Words
 from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines.amalgam import FixCommits
-from tosloc.lab.baselines.brtracer import imported_files
+from tosloc.lab.baselines.brtracer import imported_files, trace_scores
 from tosloc.lab.baselines.buglocator import SimilarReports, Weighting
 from tosloc.lab.baselines.context import (
     Baseline,
@@ -32,15 +32,7 @@ from tosloc.lab.baselines.context import (
     Settings,
 )
 from tosloc.lab.baselines.parsed_source import ParsedSource, PieceKind
-from tosloc.lab.baselines.texts import (
-    KEYWORDS,
-    STOP_WORDS,
-    blia_words,
-    stemmed,
-    stopped,
-    without_doc_tags,
-    without_prefix,
-)
+from tosloc.lab.baselines.texts import KEYWORDS, STOP_WORDS, blia_words, stems, without_doc_tags, without_prefix
 from tosloc.lab.baselines.vsm import Counts, VectorSpace, count, step_length_score
 from tosloc.records import BoolArray, BugReport, FloatArray
 from tosloc.reports.traces import Frame, frames
@@ -50,8 +42,6 @@ SourceWeight: TypeAlias = Literal["tf_idf", "idf_idf"]
 
 PARTS: Final = ("class", "method", "variable", "comment")
 COMMENTS: Final[tuple[PieceKind, ...]] = ("head", "javadoc", "comment")
-_LAST_RANK: Final = 10
-LOW_RANK_BOOST: Final = 0.1
 _RUN = re.compile(r"[A-Za-z0-9]+")
 _PLATFORM: Final = ("java.", "javax.", "sun.", "com.sun.", "jdk.")
 
@@ -99,7 +89,7 @@ class BLIATokenizer:
 
     def report(self, text: str) -> list[str]:
         """Terms of a text of a report; Java's keywords stay."""
-        return stemmed(stopped(blia_words(text), self.report_stops))
+        return stems(blia_words(text), self.report_stops)
 
     def names(self, names: Iterable[str]) -> list[str]:
         """Terms of names of types or methods, whole and in parts."""
@@ -112,9 +102,7 @@ class BLIATokenizer:
     def comments(self, source: ParsedSource) -> list[str]:
         """Terms of the comments but for those that speak of a copyright."""
         texts = [text for kind, text in source.pieces if kind in COMMENTS and "copyright" not in text.lower()]
-        return [
-            term for text in texts for term in stemmed(stopped(blia_words(without_doc_tags(text)), self.source_stops))
-        ]
+        return [term for text in texts for term in stems(blia_words(without_doc_tags(text)), self.source_stops)]
 
     def _name_terms(self, name: str, known: dict[str, list[str]], whole: bool) -> list[str]:
         if name not in known:
@@ -122,7 +110,7 @@ class BLIATokenizer:
             for run in _RUN.findall(name):
                 forms = blia_words(run)
                 words += forms if whole or len(forms) == 1 else forms[1:]
-            known[name] = stemmed(stopped(words, self.source_stops))
+            known[name] = stems(words, self.source_stops)
         return known[name]
 
 
@@ -171,22 +159,6 @@ class Parts:
             norms = np.sqrt(self.squares[part] @ squared_idf)
             found[part] = np.divide(product, norms, out=np.zeros_like(product), where=norms > 0)
         return found
-
-
-def trace_scores(trace: Iterable[Iterable[int]]) -> dict[int, float]:
-    """File -> 1 / its first rank among the frames, .1 from the 11th on.
-
-    ``trace`` holds the files that each frame means: none for a class of another project, which has its rank all the
-    same, as has a class that is named again.
-
-    >>> trace_scores([[7], [8], [7], [9]])
-    {7: 1.0, 8: 0.5, 9: 0.25}
-    """
-    boosts: dict[int, float] = {}
-    for rank, files in enumerate(trace, start=1):
-        for file in files:
-            boosts.setdefault(file, 1.0 / rank if rank <= _LAST_RANK else LOW_RANK_BOOST)
-    return boosts
 
 
 def files_of_frame(version: ParsedVersion, frame: Frame, guess: bool) -> list[int]:

@@ -22,7 +22,7 @@ from scipy import sparse
 from tosloc.config import Share
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Settings
 from tosloc.lab.baselines.parsed_source import ParsedSource
-from tosloc.lab.baselines.texts import KEYWORDS, STOP_WORDS, bluir_raw, bluir_split, stemmed, stopped, without_prefix
+from tosloc.lab.baselines.texts import KEYWORDS, bluir_raw, bluir_split, stems, without_prefix
 from tosloc.lab.baselines.vsm import Counts
 from tosloc.records import BugReport, FloatArray, LongArray
 
@@ -124,7 +124,7 @@ class BLUiR(Baseline):
 
     def queries(self, report: BugReport, field: str) -> list[list[str]]:
         """Words of the summary and of the description for one field: parts, and but for comments whole words too."""
-        return [_terms(words) for words in _query_words(report, field)]
+        return [stems(words) for words in _query_words(report, field)]
 
     def query_length(self, report: BugReport) -> int:
         """Words of the whole query, stop words too: Indri divides by it, as every word weighs 1."""
@@ -137,7 +137,7 @@ class BLUiR(Baseline):
             # the public code writes NONE where there is no method; it is a stop word
             "method": lambda source: self._name_terms(source.methods),
             "identifier": lambda source: self._name_terms(identifier_names(source)),
-            "comments": lambda source: _terms(bluir_split(source.text("head", "javadoc", "comment"))),
+            "comments": lambda source: stems(bluir_split(source.text("head", "javadoc", "comment"))),
         }
         files, whole = self.context.files, self.settings.whole_names
         return {name: files.counts(f"bluir {name} {whole}", terms) for name, terms in tokenisers.items()}
@@ -149,7 +149,7 @@ class BLUiR(Baseline):
             if name not in known:
                 parts = bluir_split(name)
                 whole = [word for word in bluir_raw(name) if [word] != parts] if self.settings.whole_names else []
-                known[name] = _terms(parts + whole)
+                known[name] = stems(parts + whole)
             found += known[name]
         return found
 
@@ -157,7 +157,3 @@ class BLUiR(Baseline):
 def _query_words(report: BugReport, field: str) -> list[list[str]]:
     texts = (without_prefix(report.summary), report.description)
     return [bluir_split(text) + (bluir_raw(text) if field != "comments" else []) for text in texts]
-
-
-def _terms(words: list[str]) -> list[str]:
-    return stemmed(stopped(words, STOP_WORDS))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
@@ -177,13 +177,25 @@ def imported_files(version: ParsedVersion, positions: Iterable[int]) -> set[int]
     return {position for name in names for position in version.files_of_class(name)}
 
 
+def trace_scores(trace: Iterable[Iterable[int]]) -> dict[int, float]:
+    """File -> 1 / its first rank among the frames, .1 from the 11th on; ``trace`` holds the files that each one means.
+
+    >>> trace_scores([[7], [8], [7], [], [9]])
+    {7: 1.0, 8: 0.5, 9: 0.2}
+    """
+    boosts: dict[int, float] = {}
+    for rank, files in enumerate(trace, start=1):
+        for file in files:
+            boosts.setdefault(file, 1.0 / rank if rank <= _LAST_RANK else IMPORT_BOOST)
+    return boosts
+
+
 def rank_boost(version: ParsedVersion, text: str) -> FloatArray:
     """(F,) 1 / rank of the classes in a text's frames up to rank 10, then .1; .1 for what their files import."""
     boost = np.zeros(len(version))
-    named = files_of_frames(version, text)
-    boost[list(imported_files(version, chain.from_iterable(named)))] = IMPORT_BOOST
-    for rank, positions in enumerate(named, start=1):
-        boost[positions] = 1.0 / rank if rank <= _LAST_RANK else IMPORT_BOOST
+    named = trace_scores(files_of_frames(version, text))
+    boost[list(imported_files(version, named))] = IMPORT_BOOST
+    boost[list(named)] = list(named.values())
     return boost
 
 

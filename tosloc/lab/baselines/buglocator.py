@@ -31,12 +31,11 @@ from tosloc.lab.baselines.context import (
 from tosloc.lab.baselines.parsed_source import ParsedSource
 from tosloc.lab.baselines.texts import (
     KEYWORDS,
+    NL_WORD,
     STOP_WORDS,
     code_words,
-    nl_words,
     porter,
-    stemmed,
-    stopped,
+    stems,
     summary_and_description,
 )
 from tosloc.lab.baselines.vsm import (
@@ -87,10 +86,10 @@ class BugLocatorSettings(TextSettings):
 
 def report_stems(report: BugReport, stopping: Stopping = "plain") -> list[str]:
     """Stems of summary and description without stop words."""
-    words = nl_words(summary_and_description(report))
+    words = NL_WORD.findall(summary_and_description(report))
     if stopping == "mixed":
         return [stem for word in words if (stem := porter(word.lower())) not in _STEMMED_STOPS]
-    return stemmed(stopped(words, STOP_WORDS))
+    return stems(words)
 
 
 def code_terms(source: ParsedSource, settings: TextSettings) -> list[str]:
@@ -101,7 +100,7 @@ def code_terms(source: ParsedSource, settings: TextSettings) -> list[str]:
     stops = KEYWORDS | STOP_WORDS | frozenset(settings.code_stops)
     if settings.stopping == "mixed":
         stops = frozenset(map(porter, stops))
-    return stemmed(stopped(code_words(source.text("code", "string", "javadoc")), stops)) + name_terms(source, settings)
+    return stems(code_words(source.text("code", "string", "javadoc")), stops) + name_terms(source, settings)
 
 
 def name_terms(source: ParsedSource, settings: TextSettings) -> list[str]:

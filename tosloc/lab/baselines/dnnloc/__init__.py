@@ -174,7 +174,7 @@ class Dnnloc(LearnedBaseline):
             rows = self.context.version(case.version).rows
             chosen[rows[rows >= 0]] = True
         blobs = np.array(files.rows_by_blob(chosen), dtype=np.int64)
-        settings, of_reports, of_code = self.settings, self.features.reports.counts, self.features.counts
+        settings, of_reports, of_code = self.settings, self.features.reports, self.features.counts
         report = TermWeighting.of(of_reports, reports, settings.report_terms)
         code = TermWeighting.of(of_code, blobs, settings.code_terms, 0.5)
         relevancy = Relevancy(self.seed, settings, report, code, training.device)
