@@ -84,34 +84,29 @@ class BLIATokenizer:
     def __init__(self, stops: Iterable[str]) -> None:
         self.report_stops = STOP_WORDS | frozenset(stops)
         self.source_stops = self.report_stops | KEYWORDS
-        self._names: dict[str, list[str]] = {}
-        self._parts: dict[str, list[str]] = {}
+        self._known: dict[tuple[str, bool], list[str]] = {}
 
     def report(self, text: str) -> list[str]:
         """Terms of a text of a report; Java's keywords stay."""
         return stems(blia_words(text), self.report_stops)
 
-    def names(self, names: Iterable[str]) -> list[str]:
-        """Terms of names of types or methods, whole and in parts."""
-        return [term for name in names for term in self._name_terms(name, self._names, whole=True)]
-
-    def variables(self, names: Iterable[str]) -> list[str]:
-        """Terms of names of variables, in parts."""
-        return [term for name in names for term in self._name_terms(name, self._parts, whole=False)]
+    def names(self, names: Iterable[str], whole: bool = True) -> list[str]:
+        """Terms of names: those of types and methods whole and in parts, those of variables in parts only."""
+        found: list[str] = []
+        for name in names:
+            if (name, whole) not in self._known:
+                words: list[str] = []
+                for run in _RUN.findall(name):
+                    forms = blia_words(run)
+                    words += forms if whole or len(forms) == 1 else forms[1:]
+                self._known[name, whole] = stems(words, self.source_stops)
+            found += self._known[name, whole]
+        return found
 
     def comments(self, source: ParsedSource) -> list[str]:
         """Terms of the comments but for those that speak of a copyright."""
         texts = [text for kind, text in source.pieces if kind in COMMENTS and "copyright" not in text.lower()]
         return [term for text in texts for term in stems(blia_words(without_doc_tags(text)), self.source_stops)]
-
-    def _name_terms(self, name: str, known: dict[str, list[str]], whole: bool) -> list[str]:
-        if name not in known:
-            words: list[str] = []
-            for run in _RUN.findall(name):
-                forms = blia_words(run)
-                words += forms if whole or len(forms) == 1 else forms[1:]
-            known[name] = stems(words, self.source_stops)
-        return known[name]
 
 
 class Parts:
@@ -121,7 +116,7 @@ class Parts:
         terms: dict[str, Callable[[ParsedSource], Sequence[str]]] = {
             "class": lambda source: tokenizer.names(source.outer),
             "method": lambda source: tokenizer.names(source.methods),
-            "variable": lambda source: tokenizer.variables(source.variables),
+            "variable": lambda source: tokenizer.names(source.variables, whole=False),
             "comment": tokenizer.comments,
         }
         vocabulary: dict[str, int] = {}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import joblib
 import numpy as np
@@ -21,7 +21,7 @@ from pydantic import model_validator
 from scipy import sparse
 
 from tosloc.code.languages import language_of
-from tosloc.config import Section, read_toml
+from tosloc.config import Section
 from tosloc.errors import ConfigError, ToslocError
 from tosloc.git.history import History
 from tosloc.git.repository import Repository, decode
@@ -46,8 +46,6 @@ from tosloc.records import (
 Profile = Literal["clean", "upstream"]
 """``clean``: the published formulas, nothing later than the opening; ``upstream``: what the public code does."""
 
-S = TypeVar("S", bound="Settings")
-
 
 class Settings(Section):
     """What every technique has."""
@@ -68,12 +66,6 @@ class Settings(Section):
         if cls.NO_UPSTREAM:
             raise ConfigError(cls.NO_UPSTREAM)
         return {**cls.UPSTREAM, **values}
-
-
-def load_settings(model: type[S], path: Path | None, profile: Profile) -> S:
-    """Settings from a file under a profile; the defaults without one. Raises ConfigError that names file and key."""
-    values = {} if path is None else read_toml(path, "settings")
-    return model.of({**values, "profile": profile}, str(path))
 
 
 Cutoff: TypeAlias = Literal["fix_before_open", "fix_order"]

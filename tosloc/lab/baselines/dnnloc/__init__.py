@@ -49,17 +49,6 @@ if TYPE_CHECKING:
 _FILE: Final = "fitted.pt"
 
 
-def hardest_negatives(similarity: FloatArray, fixed: LongArray, number: int) -> LongArray:
-    """Positions of the ``number`` most similar files that are not fixed; of equal ones, the first.
-
-    >>> hardest_negatives(np.array([.2, .9, .5, .5, .7]), np.array([1]), 2).tolist()
-    [4, 2]
-    """
-    order = np.argsort(-similarity, kind="stable")
-    wrong = order[~np.isin(order, fixed)]
-    return wrong[:number].astype(np.int64)
-
-
 @dataclass(eq=False)
 class LabelledFiles:
     """One report with files of its version: for training the fixed and the wrong ones, for validation all."""
@@ -143,7 +132,8 @@ class Dnnloc(LearnedBaseline):
         for wrong in wrongs:
             drawn = np.random.default_rng([self.seed, number]).random(len(features))
             similarity = features[:, 0] if wrong == "hardest" else drawn
-            chosen = np.concatenate([fixed, hardest_negatives(similarity, fixed, self.settings.negatives)])
+            order = np.argsort(-similarity, kind="stable")  # of equal ones the first
+            chosen = np.concatenate([fixed, order[~np.isin(order, fixed)][: self.settings.negatives]])
             rows, of_chosen = query.version.rows[chosen], features[chosen].astype(np.float32)
             found[wrong] = LabelledFiles(case.report, rows, of_chosen, among_chosen, len(case.fixed))
         training.progress("features for training", number, len(training.cases))
@@ -233,13 +223,20 @@ class Dnnloc(LearnedBaseline):
         lists: Sequence[LabelledFiles],
         training: Training,
     ) -> tuple[Combiner, float]:
-        settings = self.settings
+        import torch
+
+        settings, device = self.settings, training.device
         table, of_lists = np.concatenate(self._tables(relevancy, pairs)), self._tables(relevancy, lists)
         ranged = [table] if calibration == "pairs" else of_lists
         low = np.min([one.min(axis=0) for one in ranged if len(one)], axis=0).astype(np.float64)
         high = np.max([one.max(axis=0) for one in ranged if len(one)], axis=0).astype(np.float64)
-        combiner = Combiner.build(low, high, settings.combiner_hidden, self.seed, training.device)
+        combiner = Combiner.build(low, high, settings.combiner_hidden, self.seed, device)
+        values = torch.from_numpy(combiner.scaled(table)).to(device)
+        loss_of = weighted_loss(_labels(pairs), device)
         scaled_lists = [combiner.scaled(one) for one in of_lists]
+
+        def loss(batch: LongArray) -> torch.Tensor:
+            return loss_of(combiner.network(values[torch.from_numpy(batch).to(device)]).squeeze(-1), batch)
 
         def validate() -> float:
             return mean_average_precision(
@@ -250,7 +247,7 @@ class Dnnloc(LearnedBaseline):
         score = training.learn(
             combiner.network,
             f"combiner, {name}",
-            combiner.epoch(combiner.scaled(table), _labels(pairs), settings.combiner_batch),
+            in_batches(len(table), settings.combiner_batch, loss),
             validate,
             epochs=settings.combiner_epochs,
             weight_decay=settings.weight_decay,
