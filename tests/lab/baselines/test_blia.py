@@ -2,23 +2,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from math import exp, log, sqrt
-from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.lab.baselines.by_hand import Bug, Commit, ask, context, scores
+from tests.lab.baselines.by_hand import Bug, Commit, ask, context
 from tests.lab.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD, SOCKET, TABLE, TREE
+from tests.lab.baselines.techniques import build
 from tosloc.index.bm25 import min_max
-from tosloc.lab.baselines.blia import BLIA, BLIASettings, BLIATokenizer, listed_by_text
+from tosloc.lab.baselines.blia import BLIATokenizer, listed_by_text
 from tosloc.lab.baselines.brtracer import trace_scores
-from tosloc.lab.baselines.context import BaselineContext
 from tosloc.lab.baselines.vsm import step_length_score
 
-
-def blia(made: BaselineContext, **values: Any) -> BLIA:
-    return BLIA(BLIASettings.model_validate(values), made)
+blia = partial(build, "blia")
 
 
 # of three files: terms of class, method, variable and comment
@@ -74,11 +72,6 @@ def test_text_against_a_slow_one(weight: str) -> None:
     lengths = np.array([float(sum(map(len, file))) for file in TERMS])
     wanted = step_length_score(lengths) * [slow_text(TERMS, place, weight) for place in range(3)]
     assert technique.text(ask(made, "1")) == pytest.approx(wanted)
-
-
-def test_statistics_are_those_of_the_version() -> None:
-    later = Commit("later", 5, {"D.java": "class Tree { int tree, level; }", "C.java": "class Viewer { }"})
-    assert scores(blia(context(SMALL, [REPORT], [later])), "1") == scores(blia(context(SMALL, [REPORT])), "1")
 
 
 def test_golden_trace() -> None:
