@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tosloc.arrays import Arrays, load_arrays, save_arrays
+from tosloc.arrays import load_arrays, save_arrays
 from tosloc.config import Config, read_toml
 from tosloc.errors import ToslocError
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE
@@ -219,24 +219,19 @@ class _BaselineRun:
             block = cases[start : start + BLOCK]
             path = self.work / f"{self.key}-{split}" / f"{start}.npz"
             if not path.exists():
-                save_arrays(path, self._scored(block, split, start, len(cases)), level=1)
+                scores: list[FloatArray] = []
+                for case in block:
+                    scores.append(self.system.scores(context.query(case.report, case.version)))
+                    self.progress(f"{self.chosen.name} {split}", start + len(scores), len(cases))
+                counts = np.array([self.system.left_out(one) for one in scores], dtype=np.int64)
+                save_arrays(path, {"scores": np.concatenate(scores), "left_out": counts}, level=1)
             stored = load_arrays(path)
             left_out += stored["left_out"].tolist()
             snapshots = [context.repo.snapshot(case.version, context.suffixes) for case in block]
             ends = np.cumsum([len(snapshot) for snapshot in snapshots])
-            for case, snapshot, scores in zip(block, snapshots, np.split(stored["scores"], ends[:-1]), strict=True):
-                yield Ranking.from_scores(case.report.id, snapshot.paths, scores)
+            for case, snapshot, of_files in zip(block, snapshots, np.split(stored["scores"], ends[:-1]), strict=True):
+                yield Ranking.from_scores(case.report.id, snapshot.paths, of_files)
             self.progress(f"{self.chosen.name} {split}", start + len(block), len(cases))
         mean = round(sum(left_out) / max(len(left_out), 1), 1)
         record = {"reports": len(cases), "files left out by the published system, a report": mean}
         write_text(self.folder / split / "left_out.json", json.dumps(record, indent=1) + "\n")
-
-    def _scored(self, block: Sequence[Case], split: str, start: int, total: int) -> Arrays:
-        scores: list[FloatArray] = []
-        left_out: list[int] = []
-        for case in block:
-            query = self.system.context.query(case.report, case.version)
-            scores.append(self.system.scores(query))
-            left_out.append(self.system.left_out(scores[-1]))
-            self.progress(f"{self.chosen.name} {split}", start + len(scores), total)
-        return {"scores": np.concatenate(scores), "left_out": np.array(left_out, dtype=np.int64)}

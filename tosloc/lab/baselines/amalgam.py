@@ -20,11 +20,10 @@ from pydantic import NonNegativeFloat, PositiveFloat
 from scipy import sparse
 
 from tosloc.config import Share
-from tosloc.git.history import History
 from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines.bluir import BLUiR, BLUiRSettings
 from tosloc.lab.baselines.buglocator import SimilarReports, report_stems
-from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff, Settings
+from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff, FixHistory, Settings
 from tosloc.records import BoolArray, FloatArray
 
 FixWords: TypeAlias = Literal["contains", "subject"]
@@ -47,8 +46,8 @@ def commit_recency(age: FloatArray, days: float) -> FloatArray:
 class FixCommits:
     """The commits of a history whose messages say that they fix a bug, and what they changed."""
 
-    def __init__(self, history: History, paths: int, words: FixWords = "contains") -> None:
-        pattern = _PATTERNS[words]
+    def __init__(self, fix_history: FixHistory, words: FixWords = "contains") -> None:
+        history, pattern = fix_history.history, _PATTERNS[words]
         changing = np.diff(history.touched_starts) > 0
         self.history = history
         self.numbers = np.array(
@@ -58,7 +57,7 @@ class FixCommits:
         """(X,) numbers of commits; merges change nothing themselves."""
         self.times: FloatArray = history.times[self.numbers].astype(np.float64)
         """(X,) seconds since 1970."""
-        shape = (len(history), paths)
+        shape = (len(history), fix_history.touched.shape[1])
         touched = sparse.csr_array((np.ones(len(history.touched)), history.touched, history.touched_starts), shape)
         self.touched = touched[self.numbers]
         """(X, N) 1 where a commit changed a path."""
@@ -127,8 +126,7 @@ class AmaLgam(Baseline):
         super().__init__(settings, context, seed)
         self.bluir = BLUiR(BLUiRSettings.model_validate({"profile": settings.profile}), context, seed)
         self.similar_reports = SimilarReports(context.fix_history, report_stems)
-        fix_history = context.fix_history
-        self.commits = FixCommits(fix_history.history, fix_history.touched.shape[1], settings.fix_words)
+        self.commits = FixCommits(context.fix_history, settings.fix_words)
 
     def scores(self, query: BaselineQuery) -> FloatArray:
         """(F,) scores, 0 or more."""

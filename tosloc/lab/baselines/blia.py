@@ -199,8 +199,7 @@ class BLIA(Baseline):
         self.similar_reports = SimilarReports(
             context.fix_history, lambda report: [*self._summary(report), *self._description(report)], settings.weighting
         )
-        fix_history = context.fix_history
-        self.commits = FixCommits(fix_history.history, fix_history.touched.shape[1])
+        self.commits = FixCommits(context.fix_history)
 
     def scores(self, query: BaselineQuery) -> FloatArray:
         """(F,) scores, 0 or more; -1 for files that are not ranked."""

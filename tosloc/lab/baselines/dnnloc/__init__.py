@@ -80,9 +80,7 @@ class Dnnloc(LearnedBaseline):
         if self._fitted is None:
             raise ToslocError("DNNLOC has to be fitted before it can rank")
         relevancy, combiner = self._fitted
-        features = self.features.of(query).astype(np.float32)
-        files = LabelledFiles(query.report, query.version.rows, features, np.zeros(0, dtype=np.int64), 0)
-        [table] = self._tables(relevancy, [files])
+        [table] = self._tables(relevancy, [self._all_files(query)])
         return combiner.scores(combiner.scaled(table))
 
     def fit(self, train: Sequence[Case], validation: Sequence[Case], folder: Path, progress: Progress = silent) -> None:
@@ -98,7 +96,10 @@ class Dnnloc(LearnedBaseline):
         wrongs = get_args(WrongFiles) if settings.wrong_files == "chosen" else (settings.wrong_files,)
         calibrations = get_args(Calibration) if settings.calibration == "chosen" else (settings.calibration,)
         pairs = [self._pairs(case, wrongs, training, number) for number, case in enumerate(cases, start=1)]
-        lists = [self._all_files(case, training, number) for number, case in enumerate(stop_by, start=1)]
+        lists: list[LabelledFiles] = []
+        for case in stop_by:
+            lists.append(self._all_files(self.context.query(case.report, case.version), case.fixed))
+            progress("features for validation", len(lists), len(stop_by))
         older = min(max(int(settings.relevancy_share * len(cases)), 1), len(cases) - 1)
         relevancy = self._projections(train, training)
         projected = weights_of(relevancy.network)
@@ -139,12 +140,9 @@ class Dnnloc(LearnedBaseline):
         training.progress("features for training", number, len(training.cases))
         return found
 
-    def _all_files(self, case: Case, training: Training, number: int) -> LabelledFiles:
-        query = self.context.query(case.report, case.version)
+    def _all_files(self, query: BaselineQuery, fixed: Sequence[str] = ()) -> LabelledFiles:
         features = self.features.of(query).astype(np.float32)
-        training.progress("features for validation", number, len(training.validation))
-        fixed = fixed_positions(query, case.fixed)
-        return LabelledFiles(case.report, query.version.rows, features, fixed, len(case.fixed))
+        return LabelledFiles(query.report, query.version.rows, features, fixed_positions(query, fixed), len(fixed))
 
     def _tables(self, relevancy: Relevancy, reports: Sequence[LabelledFiles]) -> list[Float32Array]:
         """(P, 6) phi1 to phi6 of each report's files."""

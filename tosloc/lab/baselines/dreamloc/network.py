@@ -150,22 +150,16 @@ class DreamLocModel:
             if len(lacking):
                 kept[:, lacking] = self.word_values(words.vectors[seen], blobs[lacking])
             value[seen] = kept
-        self._remember(words.keys, blobs, value)
-        of_blobs = np.full(len(self.snippets.sizes) + 1, self.network["pool"].bias[0].item(), dtype=np.float32)
+        total = len(self.snippets.sizes)
+        for key, of_word in zip(words.keys, value, strict=True):
+            known = self._known.pop(key, None)
+            self._known[key] = known = np.full(total, np.nan, dtype=np.float32) if known is None else known
+            known[blobs] = of_word
+        while len(self._known) > self.settings.cache_mb * 2**20 // max(total * 4, 1):
+            self._known.popitem(last=False)
+        of_blobs = np.full(total + 1, self.network["pool"].bias[0].item(), dtype=np.float32)
         of_blobs[blobs] = words.weights @ value
         return of_blobs[rows]  # -1, a file that could not be read, is the last
-
-    def _remember(self, keys: Sequence[Any], blobs: LongArray, value: Float32Array) -> None:
-        total = len(self.snippets.sizes)
-        for key, of_blobs in zip(keys, value, strict=True):
-            known = self._known.pop(key, None)
-            if known is None:
-                known = np.full(total, np.nan, dtype=np.float32)
-            known[blobs] = of_blobs
-            self._known[key] = known
-        room = self.settings.cache_mb * 2**20 // max(total * 4, 1)
-        while len(self._known) > room:
-            self._known.popitem(last=False)
 
     def word_values(self, vectors: Float32Array, blobs: LongArray) -> Float32Array:
         """(n, B) what each word gives each blob: blobs of one number of snippets together, none padded."""

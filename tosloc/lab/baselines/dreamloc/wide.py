@@ -146,8 +146,6 @@ def complexities(context: BaselineContext) -> FloatArray:
 def column_weights(counts: Counts, words: Sequence[str], weights: FloatArray) -> FloatArray:
     """(V,) weights of distinct words in the columns of counts; a word without a column is left out."""
     found = np.zeros(counts.matrix.shape[1])
-    for word, weight in zip(words, weights.tolist(), strict=True):
-        column = counts.vocabulary.get(word)
-        if column is not None:
-            found[column] = weight
+    columns = np.array([counts.vocabulary.get(word, -1) for word in words], dtype=np.int64)
+    found[columns[columns >= 0]] = weights[columns >= 0]
     return found
