@@ -23,7 +23,7 @@ from tosloc.config import Config
 from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
 from tosloc.index.history_index import report_documents
-from tosloc.lab.baseline_runs import SYSTEMS, BaselineContexts, Chosen, technique
+from tosloc.lab.baseline_runs import SYSTEMS, Chosen, contexts_for, technique
 from tosloc.localization import LabelledCandidates
 from tosloc.localizer import Localizer
 from tosloc.rank import features
@@ -179,8 +179,8 @@ def baseline(world: World, name: str) -> Any:
         kind = technique(name)
         chosen = Chosen(name, kind, kind.Settings.model_validate(dict(SMALL.get(name, {}))))
         experiment, config = world.experiment, world.experiment.config
-        contexts = BaselineContexts(experiment, [chosen], ("validation", "test"))
-        system = kind(chosen.settings, contexts.context(chosen), config.run.seed)
+        context = contexts_for(experiment, [chosen], ("validation", "test"))(chosen)
+        system = kind(chosen.settings, context, config.run.seed)
         system.fit(experiment.part("train"), experiment.part("validation"), world.learned / name)
         setattr(world, name, system)
     return getattr(world, name)

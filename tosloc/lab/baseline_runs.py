@@ -6,7 +6,7 @@ import importlib
 import json
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tosloc.arrays import Arrays, load_arrays, save_arrays
-from tosloc.config import Config
+from tosloc.arrays import load_arrays, save_arrays
+from tosloc.config import Config, read_toml
 from tosloc.errors import ToslocError
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.experiment import ExperimentContext, results_folder
@@ -33,10 +33,9 @@ from tosloc.lab.baselines.context import (
     ParsedFiles,
     Profile,
     Settings,
-    load_settings,
 )
 from tosloc.rank.feature_tables import WORK
-from tosloc.records import Case, FloatArray, Progress, Ranking, Snapshot, silent
+from tosloc.records import Case, FloatArray, Progress, Ranking, silent
 
 SYSTEMS: Final[Mapping[str, str]] = {
     "buglocator": "BugLocator",
@@ -81,7 +80,8 @@ def choose_techniques(names: Sequence[str], profile: Profile = "clean", folder: 
     for name in names or SYSTEMS:
         kind = technique(name)
         path = None if folder is None else folder / f"{name}.toml"
-        settings = load_settings(kind.Settings, path if path is not None and path.exists() else None, profile)
+        values = {} if path is None or not path.exists() else read_toml(path, "settings")
+        settings = kind.Settings.of({**values, "profile": profile}, str(path))
         chosen.append(Chosen(name if profile == "clean" else f"{name}-{profile}", kind, settings))
     return chosen
 
@@ -114,10 +114,10 @@ def rank_with(
         Repository(repo_path) as repo,
         ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress, facts=False) as experiment,
     ):
-        contexts = BaselineContexts(experiment, missing, splits, progress)
+        context_of = contexts_for(experiment, missing, splits, progress)
         for one in missing:
             began = time.monotonic()
-            system = one.kind(one.settings, contexts.context(one), config.run.seed)
+            system = one.kind(one.settings, context_of(one), config.run.seed)
             run = _BaselineRun(one, system, experiment, folder / one.name, progress)
             run.fit()
             seconds = {"fit": round(time.monotonic() - began, 1)}
@@ -135,51 +135,30 @@ def finished(folder: Path, split: str) -> bool:
     return (folder / split / RUN_FILE).is_file() and (folder / split / JUDGEMENTS_FILE).is_file()
 
 
-class BaselineContexts:
-    """Contexts for techniques on one project: they share its files, and differ in which fixes count as earlier."""
-
-    def __init__(
-        self,
-        experiment: ExperimentContext,
-        chosen: Sequence[Chosen],
-        splits: Sequence[str],
-        progress: Progress = silent,
-    ) -> None:
-        self.experiment, self.progress = experiment, progress
-        indexed = experiment.indexed
-        cases = [case for split in splits for case in experiment.part(split)]
-        if any(one.kind.learned for one in chosen):
-            cases += experiment.part("validation")
-        for one in chosen:
-            cases += one.kind.training_cases(one.settings, experiment.part("train"))
-        versions = list(dict.fromkeys(case.version for case in cases))
-        snapshots = [indexed.snapshot(version) for version in versions]
-        complexity = any(one.kind.needs_complexity for one in chosen)
-        self._complexities = self._complexities_of(snapshots) if complexity else {}
-        self._files = ParsedFiles.of(indexed.repo, snapshots, experiment.config.run.jobs, progress)
-        names = indexed.repo.path_names
-        self._fix_history = FixHistory(experiment.dataset.cases, experiment.history, names.ids, len(names))
-        self._table = PathTable(names.names)
-
-    def _complexities_of(self, snapshots: Sequence[Snapshot]) -> dict[str, int]:
-        """By lizard, whatever stage one counts."""
-        ours = self.experiment.indexed
+def contexts_for(
+    experiment: ExperimentContext, chosen: Sequence[Chosen], splits: Sequence[str], progress: Progress = silent
+) -> Callable[[Chosen], BaselineContext]:
+    """What makes the context of each technique: all share files, and differ in which fixes count as earlier."""
+    ours = experiment.indexed
+    cases = [case for split in splits for case in experiment.part(split)]
+    if any(one.kind.learned for one in chosen):
+        cases += experiment.part("validation")
+    for one in chosen:
+        cases += one.kind.training_cases(one.settings, experiment.part("train"))
+    snapshots = [ours.snapshot(version) for version in dict.fromkeys(case.version for case in cases)]
+    complexities: dict[str, int] = {}
+    if any(one.kind.needs_complexity for one in chosen):  # by lizard, whatever stage one counts
         with closing(IndexedRepository(ours.repo, ours.store_path, ours.suffixes, ours.jobs, lizard=True)) as indexed:
-            indexed.index(snapshots, self.progress)
+            indexed.index(snapshots, progress)
             table = indexed.corpus(snapshots).table
         blobs = blobs_of(snapshots, ours.suffixes)
-        return {
-            blob: int(number)
-            for blob, number in zip(table.blobs, table.complexity.tolist(), strict=True)
-            if blob in blobs
-        }
-
-    def context(self, one: Chosen) -> BaselineContext:
-        """The context of one technique."""
-        indexed = self.experiment.indexed
-        return BaselineContext(
-            indexed.repo, indexed.suffixes, self._fix_history, self._files, self._table, one.cutoff, self._complexities
-        )
+        counted = zip(table.blobs, table.complexity.tolist(), strict=True)
+        complexities = {blob: int(number) for blob, number in counted if blob in blobs}
+    files = ParsedFiles.of(ours.repo, snapshots, experiment.config.run.jobs, progress)
+    names = ours.repo.path_names
+    fix_history = FixHistory(experiment.dataset.cases, experiment.history, names.ids, len(names))
+    paths = PathTable(names.names)
+    return lambda one: BaselineContext(ours.repo, ours.suffixes, fix_history, files, paths, one.cutoff, complexities)
 
 
 @dataclass(eq=False)
@@ -240,24 +219,19 @@ class _BaselineRun:
             block = cases[start : start + BLOCK]
             path = self.work / f"{self.key}-{split}" / f"{start}.npz"
             if not path.exists():
-                save_arrays(path, self._scored(block, split, start, len(cases)), level=1)
+                scores: list[FloatArray] = []
+                for case in block:
+                    scores.append(self.system.scores(context.query(case.report, case.version)))
+                    self.progress(f"{self.chosen.name} {split}", start + len(scores), len(cases))
+                counts = np.array([self.system.left_out(one) for one in scores], dtype=np.int64)
+                save_arrays(path, {"scores": np.concatenate(scores), "left_out": counts}, level=1)
             stored = load_arrays(path)
             left_out += stored["left_out"].tolist()
             snapshots = [context.repo.snapshot(case.version, context.suffixes) for case in block]
             ends = np.cumsum([len(snapshot) for snapshot in snapshots])
-            for case, snapshot, scores in zip(block, snapshots, np.split(stored["scores"], ends[:-1]), strict=True):
-                yield Ranking.from_scores(case.report.id, snapshot.paths, scores)
+            for case, snapshot, of_files in zip(block, snapshots, np.split(stored["scores"], ends[:-1]), strict=True):
+                yield Ranking.from_scores(case.report.id, snapshot.paths, of_files)
             self.progress(f"{self.chosen.name} {split}", start + len(block), len(cases))
         mean = round(sum(left_out) / max(len(left_out), 1), 1)
         record = {"reports": len(cases), "files left out by the published system, a report": mean}
         write_text(self.folder / split / "left_out.json", json.dumps(record, indent=1) + "\n")
-
-    def _scored(self, block: Sequence[Case], split: str, start: int, total: int) -> Arrays:
-        scores: list[FloatArray] = []
-        left_out: list[int] = []
-        for case in block:
-            query = self.system.context.query(case.report, case.version)
-            scores.append(self.system.scores(query))
-            left_out.append(self.system.left_out(query))
-            self.progress(f"{self.chosen.name} {split}", start + len(scores), total)
-        return {"scores": np.concatenate(scores), "left_out": np.array(left_out, dtype=np.int64)}

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TypeVar
 
 from tests.lab.baselines.by_hand import Bug, Commit, context, scores
-from tosloc.lab.baselines.context import Baseline, BaselineContext, Cutoff, Settings
+from tosloc.lab.baselines.context import Baseline, BaselineContext, Cutoff
 
-S = TypeVar("S", bound=Settings)
 Maker = Callable[[BaselineContext], Baseline]
 
 FILES = {
@@ -77,12 +72,3 @@ def sees_the_labels(make: Maker) -> bool:
     """Whether the answer changes when the report is said to have been fixed elsewhere."""
     other = Bug(ASKED.id, ASKED.summary, ASKED.opened, ASKED.fixed_at, [SOCKET], ASKED.description)
     return answer(make) != answer(make, (*OLD, other))
-
-
-def every_key(model: type[S], file: Path) -> S:
-    """Settings from a file with the keys that it holds commented out; raises AssertionError if one is missing."""
-    lines = file.read_text(encoding="utf-8").splitlines()
-    shown = [line.removeprefix("# ") if re.match(r"# \w+ = ", line) else line for line in lines]
-    values = tomllib.loads("\n".join(shown))
-    assert set(values) == set(model.model_fields)
-    return model.of(values, str(file))

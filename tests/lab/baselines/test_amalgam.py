@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from math import exp
 from typing import Any
 
@@ -9,15 +10,11 @@ import pytest
 from tests.lab.baselines import leaks
 from tests.lab.baselines.by_hand import Bug, Commit, ask, context
 from tests.lab.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD, SOCKET, TABLE, TREE
+from tests.lab.baselines.techniques import build
 from tosloc.index.bm25 import min_max
-from tosloc.lab.baselines.amalgam import AmaLgam, AmaLgamSettings
-from tosloc.lab.baselines.bluir import BLUiR, BLUiRSettings
 from tosloc.lab.baselines.buglocator import SimilarReports, report_stems
-from tosloc.lab.baselines.context import BaselineContext
 
-
-def amalgam(made: BaselineContext, **values: Any) -> AmaLgam:
-    return AmaLgam(AmaLgamSettings.model_validate(values), made)
+amalgam = partial(build, "amalgam")
 
 
 def age(days: float, window: float = 15.0) -> float:
@@ -74,7 +71,7 @@ def test_upstream_counts_from_the_fix_and_keeps_the_first_fix_of_a_file() -> Non
 def test_it_is_made_of_its_three_parts() -> None:
     made = context(FILES, [*OLD, ASKED], COMMITS)
     query = ask(made, "3")
-    structured = BLUiR(BLUiRSettings(), made).scores(query)
+    structured = build("bluir", made).scores(query)
     similar = SimilarReports(made.fix_history, report_stems).simi_scores(query)
     recent = {TREE: age(1), SOCKET: age(2)}  # the fix of bug 2 at day 8, another fix at day 9; bug 1's table at day 2
     recent |= {TABLE: age(8), COLOR: age(8), COOKIE: age(5)}
@@ -90,22 +87,20 @@ def test_upstream_mixes_text_by_the_length_of_the_query_with_history() -> None:
     made = context(FILES, [*OLD, ASKED], COMMITS)
     query = ask(made, "3")
     technique = amalgam(made, profile="upstream")
-    text = BLUiR(BLUiRSettings.model_validate({"profile": "upstream"}), made)
+    text = build("bluir", made, profile="upstream")
     # summary: table, flickers; description: tree, viewer, expand, all, paints, cookies, or treeviewer, expandall, ...
     assert text.query_length(query.report) == 3 * (2 + 2 + 6 + 4) + 2 + 6
     # "Fix the version" has no lower-case word; from the fix bug 1 is 18 days ago, bug 6 15 and bug 2 12
     recent = np.array([{SOCKET: age(12), COOKIE: age(15)}.get(path, 0.0) for path in FILES_SORTED])
     wanted = 0.5 * text.scores(query) / 50 + 0.2 * recent
-    assert technique.scores(query) == pytest.approx(wanted)
-    assert technique.left_out(query) == int((wanted <= 0).sum()) == 1
-    assert amalgam(made).left_out(query) == 0
-
-
-def upstream(made: BaselineContext) -> AmaLgam:
-    return amalgam(made, profile="upstream")
+    found = technique.scores(query)
+    assert found == pytest.approx(wanted)
+    assert technique.left_out(found) == int((wanted <= 0).sum()) == 1
+    assert amalgam(made).left_out(found) == 0
 
 
 def test_upstream_leaks_what_is_committed_before_the_fix() -> None:
+    upstream = partial(amalgam, profile="upstream")
     assert leaks.sees_the_fix_between(upstream)
     assert not leaks.sees_what_comes_later(upstream)
     assert not leaks.sees_the_order(upstream)

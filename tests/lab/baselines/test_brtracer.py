@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from tests.lab.baselines.by_hand import Bug, ask, context
+from tests.lab.baselines.techniques import build
 from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines.brtracer import (
     BRTracer,
     BRTracerSettings,
     flat_boost,
-    imported_files,
     median_length_score,
     rank_boost,
     segments,
 )
 from tosloc.lab.baselines.buglocator import code_terms, name_terms
-from tosloc.lab.baselines.context import BaselineContext, ParsedVersion
 from tosloc.lab.baselines.vsm import VectorSpace, count
 
 LENGTHS = np.array([10.0, 20.0, 40.0, 80.0, 200.0])
 
 
-def brtracer(made: BaselineContext, **values: Any) -> BRTracer:
-    return BRTracer(BRTracerSettings.model_validate(values), made)
+brtracer = partial(build, "brtracer")
 
 
 def test_golden_lengths() -> None:
@@ -45,49 +45,31 @@ FILES = {
 }
 
 
-def version(files: dict[str, str] | None = None) -> ParsedVersion:
-    return context(files or FILES).version("root")
-
-
 def trace(*names: str) -> str:
     return "It fails: java.lang.NullPointerException\n" + "".join(
         f"    at {name}.run({name.rpartition('.')[2].partition('$')[0]}.java:7)\n" for name in names
     )
 
 
-def by_path(one: ParsedVersion, values: np.ndarray[Any, Any]) -> dict[str, float]:
-    return {path: value for path, value in zip(one.snapshot.paths, values.tolist(), strict=True) if value}
-
-
-class TestRankBoost:
-    """The paper's boost, docs/method.md, section B.4.4."""
-
-    def test_golden_values(self) -> None:
-        one = version()
-        text = trace("p.Alpha", "p.Beta", "p.Alpha", "q.Gamma")
-        assert by_path(one, rank_boost(one, text)) == {A: 1.0, B: 0.5, C: pytest.approx(1 / 3), D: 0.1}
-
-    def test_frames_of_other_programs_do_not_take_a_rank(self) -> None:
-        one = version()
-        text = trace("java.util.ArrayList", "p.Beta", "sun.Main", "q.Delta$Deep")
-        assert by_path(one, rank_boost(one, text)) == {B: 1.0, D: 0.5}
-
-    def test_an_import_names_one_class_however_many_others_share_letters_with_it(self) -> None:
-        one = version()
-        # nor is a whole package meant
-        assert by_path(one, rank_boost(one, trace("q.Gamma"))) == {C: 1.0, A: 0.1, D: 0.1}
-        assert [one.snapshot.paths[file] for file in sorted(imported_files(one, [2, 3, 4]))] == [A, D]
-
-
-class TestFlatBoost:
-    """The public code's boost, docs/method.md, section B.4.4."""
-
-    def test_mentions_and_imports(self) -> None:
-        one = version()
-        assert by_path(one, flat_boost(one, "see Gamma.java")) == {C: 0.5, D: 0.2, A: 0.2, E: 0.2}
-        assert by_path(one, flat_boost(one, "see Gamma.java, Alpha.java and Missing.java"))[A] == 0.5
-        assert not flat_boost(one, "see Gamma").any()
-        assert by_path(one, flat_boost(one, trace("p.Beta"))) == {B: 0.5}
+@pytest.mark.parametrize(
+    ("boost", "text", "wanted"),
+    [
+        (rank_boost, trace("p.Alpha", "p.Beta", "p.Alpha", "q.Gamma"), {A: 1.0, B: 0.5, C: 1 / 3, D: 0.1}),
+        # frames of other programs take no rank
+        (rank_boost, trace("java.util.ArrayList", "p.Beta", "sun.Main", "q.Delta$Deep"), {B: 1.0, D: 0.5}),
+        # an import names one class, however many share letters with it; nor is a whole package meant
+        (rank_boost, trace("q.Gamma"), {C: 1.0, A: 0.1, D: 0.1}),
+        (flat_boost, "see Gamma.java", {C: 0.5, D: 0.2, A: 0.2, E: 0.2}),
+        (flat_boost, "see Gamma.java, Alpha.java and Missing.java", {C: 0.5, A: 0.5, D: 0.2, E: 0.2}),
+        (flat_boost, "see Gamma", {}),
+        (flat_boost, trace("p.Beta"), {B: 0.5}),
+    ],
+)
+def test_golden_boosts(boost: Callable[..., Any], text: str, wanted: dict[str, float]) -> None:
+    """The paper's and the public code's, docs/method.md, section B.4.4."""
+    one = context(FILES).version("root")
+    found = zip(one.snapshot.paths, boost(one, text).tolist(), strict=True)
+    assert {path: value for path, value in found if value} == pytest.approx(wanted)
 
 
 class TestScores:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import log, sqrt
-from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.lab.baselines import leaks
 from tests.lab.baselines.by_hand import Bug, ask, case, context, report, scores
+from tests.lab.baselines.techniques import build
 from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines.buglocator import (
-    BugLocator,
-    BugLocatorSettings,
     SimilarReports,
     TextSettings,
     Weighting,
     code_terms,
     report_stems,
 )
-from tosloc.lab.baselines.context import BaselineContext
 from tosloc.lab.baselines.parsed_source import parse_source
 from tosloc.lab.baselines.vsm import plain_length_score, step_length_score
 
@@ -32,8 +30,7 @@ FILES = {
 }
 
 
-def buglocator(made: BaselineContext, **values: Any) -> BugLocator:
-    return BugLocator(BugLocatorSettings.model_validate(values), made)
+buglocator = partial(build, "buglocator")
 
 
 class TestTerms:

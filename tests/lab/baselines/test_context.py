@@ -8,10 +8,7 @@ import numpy as np
 import pytest
 
 from tests.lab.baselines.by_hand import Bug, Commit, ask, case, context
-from tosloc.lab.baselines.context import (
-    BaselineContext,
-    Cutoff,
-)
+from tosloc.lab.baselines.context import BaselineContext, Cutoff
 
 A, B, C = "src/a/A.java", "src/b/B.java", "src/c/C.java"
 FILES = {
@@ -27,8 +24,7 @@ def known(made: BaselineContext, bug: str, version: str | None = None) -> set[st
     return {made.fix_history.cases[row].report.id for row in past.reports.tolist()}
 
 
-def at(made: BaselineContext, path: str) -> int:
-    return made.fix_history.history.path_names.ids[path]
+EITHER = pytest.mark.parametrize("cutoff", ["fix_before_open", "fix_order"])
 
 
 class TestBefore:
@@ -42,51 +38,40 @@ class TestBefore:
         Bug("later", "x", opened=5, fixed_at=20, paths=[C]),
     )
 
-    @pytest.fixture
-    def made(self) -> BaselineContext:
-        return context(FILES, self.BUGS)
+    @EITHER
+    def test_fixes_before_the_opening_or_before_the_own_fix_and_commits_before_the_opening(
+        self, cutoff: Cutoff
+    ) -> None:
+        made = context(FILES, self.BUGS, [Commit("at it", 10), Commit("before it", 9.9)], cutoff)
+        assert known(made, "asked") == {"early"} | ({"at the opening", "between"} if cutoff == "fix_order" else set())
+        commits = np.flatnonzero(ask(made, "asked").history.commits)
+        assert [made.fix_history.history.ids[number] for number in commits] == ["root", "fix-early", "before it"]
 
-    def test_only_fixes_before_the_opening(self, made: BaselineContext) -> None:
-        assert known(made, "asked") == {"early"}
-
-    def test_fix_order_counts_what_was_fixed_before_the_own_fix(self) -> None:
-        made = context(FILES, self.BUGS, cutoff="fix_order")
-        assert known(made, "asked") == {"early", "at the opening", "between"}
-
-    @pytest.mark.parametrize("cutoff", ["fix_before_open", "fix_order"])
+    @EITHER
     def test_never_the_own_fix(self, cutoff: Cutoff) -> None:
         # dates of the data can be wrong: fixed before it was opened
         bugs = [Bug("asked", "x", opened=10, fixed_at=4, paths=[A]), Bug("early", "x", opened=1, fixed_at=2, paths=[A])]
         made = context(FILES, bugs, [Commit("last", 11)], cutoff)
         assert known(made, "asked", "last") == {"early"}
+        # nor that of a twin with the same commit
+        twins = [Bug("1", "x", opened=1, fix="both"), Bug("2", "x", opened=2, fix="both")]
+        made = context(FILES, twins, [Commit("both", 3, {A: "class A { }"})], cutoff)
+        assert known(made, "1") == known(made, "2") == set()
 
-    def test_twins_of_one_commit_do_not_see_each_other(self) -> None:
-        bugs = [Bug("1", "x", opened=1, fix="both"), Bug("2", "x", opened=2, fix="both")]
-        for cutoff in ("fix_before_open", "fix_order"):
-            made = context(FILES, bugs, [Commit("both", 3, {A: "class A { }"})], cutoff)
-            assert known(made, "1") == known(made, "2") == set()
-
-    def test_a_fix_that_the_version_does_not_contain_is_not_known(self) -> None:
+    @EITHER
+    def test_a_fix_that_the_version_does_not_contain_is_not_known(self, cutoff: Cutoff) -> None:
         bugs = [Bug("elsewhere", "x", opened=1, fix="branch"), Bug("asked", "x", opened=10, fix="fix", paths=[B])]
         commits = [Commit("branch", 2, {A: "class A { }"}), Commit("fix", 12, {B: "class B { }"}, parents=("root",))]
-        for cutoff in ("fix_before_open", "fix_order"):
-            made = context(FILES, bugs, commits, cutoff)
-            assert known(made, "asked") == set()
-            assert not ask(made, "asked").history.commits[made.fix_history.history.index["branch"]]
-            assert known(made, "asked", "branch") == {"elsewhere"}
+        made = context(FILES, bugs, commits, cutoff)
+        assert known(made, "asked") == set()
+        assert not ask(made, "asked").history.commits[made.fix_history.history.index["branch"]]
+        assert known(made, "asked", "branch") == {"elsewhere"}
 
-    def test_commits_are_cut_at_the_opening_under_either_cutoff(self) -> None:
-        for cutoff in ("fix_before_open", "fix_order"):
-            made = context(FILES, self.BUGS, [Commit("at it", 10), Commit("before it", 9.9)], cutoff)
-            past = ask(made, "asked").history
-            ids = [made.fix_history.history.ids[number] for number in np.flatnonzero(past.commits)]
-            assert ids == ["root", "fix-early", "before it"]
-
-    def test_a_report_without_a_label_knows_what_an_equal_one_with_a_label_does(self, made: BaselineContext) -> None:
-        report = Bug("new", "x", opened=13)
+    def test_a_report_without_a_label_knows_what_an_equal_one_with_a_label_does(self) -> None:
+        made = context(FILES, self.BUGS)
         labelled = context(FILES, [*self.BUGS, Bug("new", "x", opened=13, fixed_at=30, paths=[C])])
         query = made.query(case(labelled, "new").report, "fix-asked")
-        assert report.id not in made.fix_history.row_of_report
+        assert "new" not in made.fix_history.row_of_report
         ids = [made.fix_history.cases[row].report.id for row in query.history.reports.tolist()]
         assert ids == ["early", "at the opening", "between"]
         assert set(ids) == known(labelled, "new", "fix-asked")

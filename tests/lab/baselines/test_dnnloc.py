@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,6 @@ from tosloc.lab.baselines.dnnloc.features import (
     DnnlocFeatures,
     DnnlocTokenizer,
     TermWeighting,
-    month_recency,
     months,
 )
 from tosloc.lab.baselines.dnnloc.networks import DnnlocSettings
@@ -34,12 +32,6 @@ FILES = {
 
 def settings(**values: object) -> DnnlocSettings:
     return DnnlocSettings.of({**SMALL["dnnloc"], **values}, "test")
-
-
-def test_recency_counts_absolute_months() -> None:
-    moments = [datetime(2010, 1, 3, tzinfo=UTC), datetime(2009, 12, 30, tzinfo=UTC), datetime(2010, 1, 1, tzinfo=UTC)]
-    query, *last = months(np.array([moment.timestamp() for moment in moments])).tolist()
-    assert month_recency(query, np.array([*last, -np.inf])).tolist() == [0.5, 1.0, 0.0]
 
 
 def test_features_by_hand() -> None:

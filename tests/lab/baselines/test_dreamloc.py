@@ -13,7 +13,6 @@ import torch
 
 from tests.lab.baselines.by_hand import Bug, ask, context
 from tests.lab.baselines.techniques import SMALL
-from tosloc.errors import ConfigError
 from tosloc.lab.baselines.context import BaselineContext
 from tosloc.lab.baselines.dreamloc import ReportFiles, margin_loss, network, triples_of
 from tosloc.lab.baselines.dreamloc.network import DreamLocModel, ReportWords, dreamloc_network
@@ -100,11 +99,6 @@ def test_wide_features_by_hand() -> None:
     sigmoid = [1 / (1 + math.exp(-x)) for x in (0.25, 0.5, 1 / 3)]
     assert wide[:, 3] == pytest.approx([sigmoid[0], sigmoid[1], 0.0])
     assert wide[:, 4] == pytest.approx([sigmoid[2], sigmoid[2], 0.0])  # 63 and 61 days: two whole months
-
-
-def test_there_is_no_upstream_profile() -> None:
-    with pytest.raises(ConfigError, match="DreamLoc has no upstream profile"):
-        settings(profile="upstream")
 
 
 # The deep part

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
@@ -21,11 +20,10 @@ from pydantic import NonNegativeFloat, PositiveFloat
 from scipy import sparse
 
 from tosloc.config import Share
-from tosloc.git.history import History
 from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines.bluir import BLUiR, BLUiRSettings
 from tosloc.lab.baselines.buglocator import SimilarReports, report_stems
-from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff, Settings
+from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff, FixHistory, Settings
 from tosloc.records import BoolArray, FloatArray
 
 FixWords: TypeAlias = Literal["contains", "subject"]
@@ -48,8 +46,8 @@ def commit_recency(age: FloatArray, days: float) -> FloatArray:
 class FixCommits:
     """The commits of a history whose messages say that they fix a bug, and what they changed."""
 
-    def __init__(self, history: History, paths: int, words: FixWords = "contains") -> None:
-        pattern = _PATTERNS[words]
+    def __init__(self, fix_history: FixHistory, words: FixWords = "contains") -> None:
+        history, pattern = fix_history.history, _PATTERNS[words]
         changing = np.diff(history.touched_starts) > 0
         self.history = history
         self.numbers = np.array(
@@ -59,14 +57,10 @@ class FixCommits:
         """(X,) numbers of commits; merges change nothing themselves."""
         self.times: FloatArray = history.times[self.numbers].astype(np.float64)
         """(X,) seconds since 1970."""
-        shape = (len(history), paths)
+        shape = (len(history), fix_history.touched.shape[1])
         touched = sparse.csr_array((np.ones(len(history.touched)), history.touched, history.touched_starts), shape)
         self.touched = touched[self.numbers]
         """(X, N) 1 where a commit changed a path."""
-
-    @cached_property
-    def _touched_by_path(self) -> sparse.csr_array:
-        return sparse.csr_array(self.touched.T)
 
     def scores(self, query: BaselineQuery, days: float) -> FloatArray:
         """(F,) H of the version's files at the opening; a commit exactly at the opening does not count."""
@@ -83,7 +77,7 @@ class FixCommits:
         time = query.history.time if row is None else float(fix_history.fixed_at[row])
         known = self.history.ancestors(query.version.snapshot.commit) & (self.history.times < time)
         age, usable = self._ages(known, time)
-        fixed_before: FloatArray = self._touched_by_path @ (usable & (age > days)).astype(np.float64)
+        fixed_before: FloatArray = self.touched.T @ (usable & (age > days)).astype(np.float64)
         score = np.zeros(self.touched.shape[1])
         chosen = np.flatnonzero(usable & (age <= days))
         for commit in chosen[np.argsort(age[chosen], kind="stable")].tolist():  # the oldest is written last
@@ -120,16 +114,6 @@ class AmaLgamSettings(Settings):
     only_positive: bool = False
 
 
-def amalgam_score(similar: FloatArray, structured: FloatArray, history: FloatArray, a: float, b: float) -> FloatArray:
-    """(F,) AmaLgam from S, R and H.
-
-    >>> amalgam_score(np.array([0.5, 0.0]), np.array([1.0, 0.0]), np.array([0.1, 2.0]), 0.2, 0.3).round(6).tolist()
-    [0.66, 0.0]
-    """
-    text = a * similar + (1 - a) * structured
-    return np.where(text > 0, (1 - b) * text + b * history, 0.0)
-
-
 class AmaLgam(Baseline):
     """AmaLgam (ICPC 2014)."""
 
@@ -142,8 +126,7 @@ class AmaLgam(Baseline):
         super().__init__(settings, context, seed)
         self.bluir = BLUiR(BLUiRSettings.model_validate({"profile": settings.profile}), context, seed)
         self.similar_reports = SimilarReports(context.fix_history, report_stems)
-        fix_history = context.fix_history
-        self.commits = FixCommits(fix_history.history, fix_history.touched.shape[1], settings.fix_words)
+        self.commits = FixCommits(context.fix_history, settings.fix_words)
 
     def scores(self, query: BaselineQuery) -> FloatArray:
         """(F,) scores, 0 or more."""
@@ -154,11 +137,12 @@ class AmaLgam(Baseline):
             weighted: FloatArray = settings.text_weight * structured / max(words, 1) + settings.history_weight * history
             return weighted
         similar = self.similar_reports.simi_scores(query)
-        return amalgam_score(min_max(similar), min_max(structured), history, settings.a, settings.b)
+        text = settings.a * min_max(similar) + (1 - settings.a) * min_max(structured)
+        return np.where(text > 0, (1 - settings.b) * text + settings.b * history, 0.0)
 
-    def left_out(self, query: BaselineQuery) -> int:
+    def left_out(self, scores: FloatArray) -> int:
         """Files with a score of 0, which the public code does not write."""
-        return int((self.scores(query) <= 0).sum()) if self.settings.only_positive else 0
+        return int((scores <= 0).sum()) if self.settings.only_positive else 0
 
     def history(self, query: BaselineQuery) -> FloatArray:
         """(F,) H."""

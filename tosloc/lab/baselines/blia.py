@@ -20,7 +20,7 @@ from scipy import sparse
 from tosloc.config import Share, Words
 from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines.amalgam import FixCommits
-from tosloc.lab.baselines.brtracer import imported_files
+from tosloc.lab.baselines.brtracer import imported_files, trace_scores
 from tosloc.lab.baselines.buglocator import SimilarReports, Weighting
 from tosloc.lab.baselines.context import (
     Baseline,
@@ -32,15 +32,7 @@ from tosloc.lab.baselines.context import (
     Settings,
 )
 from tosloc.lab.baselines.parsed_source import ParsedSource, PieceKind
-from tosloc.lab.baselines.texts import (
-    KEYWORDS,
-    STOP_WORDS,
-    blia_words,
-    stemmed,
-    stopped,
-    without_doc_tags,
-    without_prefix,
-)
+from tosloc.lab.baselines.texts import KEYWORDS, STOP_WORDS, blia_words, stems, without_doc_tags, without_prefix
 from tosloc.lab.baselines.vsm import Counts, VectorSpace, count, step_length_score
 from tosloc.records import BoolArray, BugReport, FloatArray
 from tosloc.reports.traces import Frame, frames
@@ -50,8 +42,6 @@ SourceWeight: TypeAlias = Literal["tf_idf", "idf_idf"]
 
 PARTS: Final = ("class", "method", "variable", "comment")
 COMMENTS: Final[tuple[PieceKind, ...]] = ("head", "javadoc", "comment")
-_LAST_RANK: Final = 10
-LOW_RANK_BOOST: Final = 0.1
 _RUN = re.compile(r"[A-Za-z0-9]+")
 _PLATFORM: Final = ("java.", "javax.", "sun.", "com.sun.", "jdk.")
 
@@ -94,36 +84,29 @@ class BLIATokenizer:
     def __init__(self, stops: Iterable[str]) -> None:
         self.report_stops = STOP_WORDS | frozenset(stops)
         self.source_stops = self.report_stops | KEYWORDS
-        self._names: dict[str, list[str]] = {}
-        self._parts: dict[str, list[str]] = {}
+        self._known: dict[tuple[str, bool], list[str]] = {}
 
     def report(self, text: str) -> list[str]:
         """Terms of a text of a report; Java's keywords stay."""
-        return stemmed(stopped(blia_words(text), self.report_stops))
+        return stems(blia_words(text), self.report_stops)
 
-    def names(self, names: Iterable[str]) -> list[str]:
-        """Terms of names of types or methods, whole and in parts."""
-        return [term for name in names for term in self._name_terms(name, self._names, whole=True)]
-
-    def variables(self, names: Iterable[str]) -> list[str]:
-        """Terms of names of variables, in parts."""
-        return [term for name in names for term in self._name_terms(name, self._parts, whole=False)]
+    def names(self, names: Iterable[str], whole: bool = True) -> list[str]:
+        """Terms of names: those of types and methods whole and in parts, those of variables in parts only."""
+        found: list[str] = []
+        for name in names:
+            if (name, whole) not in self._known:
+                words: list[str] = []
+                for run in _RUN.findall(name):
+                    forms = blia_words(run)
+                    words += forms if whole or len(forms) == 1 else forms[1:]
+                self._known[name, whole] = stems(words, self.source_stops)
+            found += self._known[name, whole]
+        return found
 
     def comments(self, source: ParsedSource) -> list[str]:
         """Terms of the comments but for those that speak of a copyright."""
         texts = [text for kind, text in source.pieces if kind in COMMENTS and "copyright" not in text.lower()]
-        return [
-            term for text in texts for term in stemmed(stopped(blia_words(without_doc_tags(text)), self.source_stops))
-        ]
-
-    def _name_terms(self, name: str, known: dict[str, list[str]], whole: bool) -> list[str]:
-        if name not in known:
-            words: list[str] = []
-            for run in _RUN.findall(name):
-                forms = blia_words(run)
-                words += forms if whole or len(forms) == 1 else forms[1:]
-            known[name] = stemmed(stopped(words, self.source_stops))
-        return known[name]
+        return [term for text in texts for term in stems(blia_words(without_doc_tags(text)), self.source_stops)]
 
 
 class Parts:
@@ -133,7 +116,7 @@ class Parts:
         terms: dict[str, Callable[[ParsedSource], Sequence[str]]] = {
             "class": lambda source: tokenizer.names(source.outer),
             "method": lambda source: tokenizer.names(source.methods),
-            "variable": lambda source: tokenizer.variables(source.variables),
+            "variable": lambda source: tokenizer.names(source.variables, whole=False),
             "comment": tokenizer.comments,
         }
         vocabulary: dict[str, int] = {}
@@ -173,22 +156,6 @@ class Parts:
         return found
 
 
-def trace_scores(trace: Iterable[Iterable[int]]) -> dict[int, float]:
-    """File -> 1 / its first rank among the frames, .1 from the 11th on.
-
-    ``trace`` holds the files that each frame means: none for a class of another project, which has its rank all the
-    same, as has a class that is named again.
-
-    >>> trace_scores([[7], [8], [7], [9]])
-    {7: 1.0, 8: 0.5, 9: 0.25}
-    """
-    boosts: dict[int, float] = {}
-    for rank, files in enumerate(trace, start=1):
-        for file in files:
-            boosts.setdefault(file, 1.0 / rank if rank <= _LAST_RANK else LOW_RANK_BOOST)
-    return boosts
-
-
 def files_of_frame(version: ParsedVersion, frame: Frame, guess: bool) -> list[int]:
     """Positions of the files that a frame can mean: by class, then by package and file, then by file name alone."""
     found = version.files_of_class(frame.type)
@@ -218,15 +185,6 @@ def listed_by_text(text: FloatArray, rate: float) -> BoolArray:
     return (text > 0) & (text >= least)
 
 
-def with_commits(base: FloatArray, commits: FloatArray, beta: float) -> FloatArray:
-    """(F,) (1 - beta) base + beta Comm where base is above 0, else 0.
-
-    >>> with_commits(np.array([0.0, 0.5]), np.array([1.0, 1.0]), 0.2).round(6).tolist()
-    [0.0, 0.6]
-    """
-    return np.where(base > 0, (1 - beta) * base + beta * commits, 0.0)
-
-
 class BLIA(Baseline):
     """BLIA (APSEC 2015), files only."""
 
@@ -241,36 +199,29 @@ class BLIA(Baseline):
         self.similar_reports = SimilarReports(
             context.fix_history, lambda report: [*self._summary(report), *self._description(report)], settings.weighting
         )
-        fix_history = context.fix_history
-        self.commits = FixCommits(fix_history.history, fix_history.touched.shape[1])
-        self._last: tuple[BaselineQuery, FloatArray, FloatArray, BoolArray] | None = None
+        self.commits = FixCommits(context.fix_history)
 
     def scores(self, query: BaselineQuery) -> FloatArray:
         """(F,) scores, 0 or more; -1 for files that are not ranked."""
         settings = self.settings
-        text, similar, ranked = self._candidates(query)
+        text, similar = self.text(query), self.similar_reports.simi_scores(query)
+        chosen = listed_by_text(text, settings.candidate_rate)
+        # the public code compares the wrong column with its limit, and so loses all similar bugs
+        limit = int(settings.candidate_rate * len(text))
+        if settings.lose_similar and len(np.unique(similar[similar > 0])) > limit:
+            similar = np.zeros_like(similar)
+        # files of similar bugs come in as new rows, without a score by text
+        text, ranked = np.where(chosen, text, 0.0), chosen | (similar > 0)
         base = np.zeros(len(text))
         base[ranked] = (1 - settings.alpha) * min_max(text[ranked]) + settings.alpha * min_max(similar[ranked])
         base += self.trace(query)
-        score = with_commits(base, self.commits.scores(query, settings.days), settings.beta)
+        commits = self.commits.scores(query, settings.days)
+        score = np.where(base > 0, (1 - settings.beta) * base + settings.beta * commits, 0.0)
         return np.where(ranked, score, -1.0)
 
-    def left_out(self, query: BaselineQuery) -> int:
+    def left_out(self, scores: FloatArray) -> int:
         """Files that are neither among the first by text nor fixed with a similar bug."""
-        return int((~self._candidates(query)[2]).sum())
-
-    def _candidates(self, query: BaselineQuery) -> tuple[FloatArray, FloatArray, BoolArray]:
-        if self._last is None or self._last[0] is not query:
-            settings = self.settings
-            text, similar = self.text(query), self.similar_reports.simi_scores(query)
-            chosen = listed_by_text(text, settings.candidate_rate)
-            # the public code compares the wrong column with its limit, and so loses all similar bugs
-            limit = int(settings.candidate_rate * len(text))
-            if settings.lose_similar and len(np.unique(similar[similar > 0])) > limit:
-                similar = np.zeros_like(similar)
-            # files of similar bugs come in as new rows, without a score by text
-            self._last = (query, np.where(chosen, text, 0.0), similar, chosen | (similar > 0))
-        return self._last[1:]
+        return int((scores < 0).sum())
 
     def text(self, query: BaselineQuery) -> FloatArray:
         """(F,) VSM."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
@@ -23,7 +22,7 @@ from scipy import sparse
 from tosloc.config import Share
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Settings
 from tosloc.lab.baselines.parsed_source import ParsedSource
-from tosloc.lab.baselines.texts import KEYWORDS, STOP_WORDS, bluir_raw, bluir_split, stemmed, stopped, without_prefix
+from tosloc.lab.baselines.texts import KEYWORDS, bluir_raw, bluir_split, stems, without_prefix
 from tosloc.lab.baselines.vsm import Counts
 from tosloc.records import BugReport, FloatArray, LongArray
 
@@ -81,34 +80,24 @@ def identifier_names(source: ParsedSource) -> list[str]:
     return [name for text in texts for name in _IDENTIFIER.findall(text) if name not in KEYWORDS]
 
 
-@dataclass(eq=False)
-class _Field:
-    """One field of all blobs, by term."""
-
-    counts: Counts
-
-    @cached_property
-    def by_term(self) -> sparse.csr_array:
-        """(V, B) counts."""
-        return sparse.csr_array(self.counts.matrix.T)
-
-    def scores(self, queries: Sequence[Sequence[str]], multiplicity: LongArray, settings: BLUiRSettings) -> FloatArray:
-        """(B,) sum over the queries of s(d_f, q); blobs that the version does not hold get values without meaning."""
-        files = int(multiplicity.sum())
-        weights = np.zeros(self.counts.matrix.shape[1])
-        for words in queries:
-            columns, counts = self.counts.query_counts(words)
-            weights[columns] += query_tf(counts, settings.k3, settings.query_frequency)
-        terms = np.flatnonzero(weights)
-        if not len(terms) or not files:
-            return np.zeros(len(multiplicity))
-        tf = self.by_term[terms]
-        presence = sparse.csr_array((np.ones_like(tf.data), tf.indices, tf.indptr), shape=tf.shape)
-        idf = bluir_idf(files, presence @ multiplicity.astype(np.float64))
-        average = float(self.counts.lengths @ multiplicity) / files
-        relative_lengths = self.counts.lengths / (average or 1.0)
-        tf.data = saturated_tf(tf.data, relative_lengths[tf.indices], settings.k1, settings.b)
-        return (weights[terms] * idf**2) @ tf
+def field_scores(
+    field: Counts, queries: Sequence[Sequence[str]], multiplicity: LongArray, settings: BLUiRSettings
+) -> FloatArray:
+    """(B,) sum over the queries of s(d_f, q); blobs that the version does not hold get values without meaning."""
+    files = int(multiplicity.sum())
+    weights = np.zeros(field.matrix.shape[1])
+    for words in queries:
+        columns, counts = field.query_counts(words)
+        weights[columns] += query_tf(counts, settings.k3, settings.query_frequency)
+    terms = np.flatnonzero(weights)
+    if not len(terms) or not files:
+        return np.zeros(len(multiplicity))
+    tf = field.by_term[terms]
+    presence = sparse.csr_array((np.ones_like(tf.data), tf.indices, tf.indptr), shape=tf.shape)
+    idf = bluir_idf(files, presence @ multiplicity.astype(np.float64))
+    average = float(field.lengths @ multiplicity) / files
+    tf.data = saturated_tf(tf.data, (field.lengths / (average or 1.0))[tf.indices], settings.k1, settings.b)
+    return (weights[terms] * idf**2) @ tf
 
 
 class BLUiR(Baseline):
@@ -120,41 +109,38 @@ class BLUiR(Baseline):
     def __init__(self, settings: BLUiRSettings, context: BaselineContext, seed: int = 7) -> None:
         super().__init__(settings, context, seed)
         self._terms_of_name: dict[str, list[str]] = {}
-        self._last: tuple[BaselineQuery, FloatArray] | None = None
 
     def scores(self, query: BaselineQuery) -> FloatArray:
         """(F,) the sum of the eight scores; 0 for a file that holds no word of the report, never below."""
-        if self._last is None or self._last[0] is not query:
-            version = query.version
-            total = np.zeros(len(version.files))
-            for name, field in self._fields.items():
-                total += field.scores(self.queries(query.report, name), version.multiplicity, self.settings)
-            self._last = (query, version.to_files(total))
-        return self._last[1]
+        version = query.version
+        total = np.zeros(len(version.files))
+        for name, counts in self._fields.items():
+            total += field_scores(counts, self.queries(query.report, name), version.multiplicity, self.settings)
+        return version.to_files(total)
 
-    def left_out(self, query: BaselineQuery) -> int:
+    def left_out(self, scores: FloatArray) -> int:
         """Files without any word of the report, which Indri does not return."""
-        return int((self.scores(query) <= 0).sum()) if self.settings.only_matches else 0
+        return int((scores <= 0).sum()) if self.settings.only_matches else 0
 
     def queries(self, report: BugReport, field: str) -> list[list[str]]:
         """Words of the summary and of the description for one field: parts, and but for comments whole words too."""
-        return [_terms(words) for words in _query_words(report, field)]
+        return [stems(words) for words in _query_words(report, field)]
 
     def query_length(self, report: BugReport) -> int:
         """Words of the whole query, stop words too: Indri divides by it, as every word weighs 1."""
         return sum(len(words) for field in _FIELDS for words in _query_words(report, field))
 
     @cached_property
-    def _fields(self) -> dict[str, _Field]:
+    def _fields(self) -> dict[str, Counts]:
         tokenisers: dict[str, Callable[[ParsedSource], list[str]]] = {
             "class": lambda source: self._name_terms(source.types),
             # the public code writes NONE where there is no method; it is a stop word
             "method": lambda source: self._name_terms(source.methods),
             "identifier": lambda source: self._name_terms(identifier_names(source)),
-            "comments": lambda source: _terms(bluir_split(source.text("head", "javadoc", "comment"))),
+            "comments": lambda source: stems(bluir_split(source.text("head", "javadoc", "comment"))),
         }
         files, whole = self.context.files, self.settings.whole_names
-        return {name: _Field(files.counts(f"bluir {name} {whole}", tokenisers[name])) for name in _FIELDS}
+        return {name: files.counts(f"bluir {name} {whole}", terms) for name, terms in tokenisers.items()}
 
     def _name_terms(self, names: Sequence[str]) -> list[str]:
         known = self._terms_of_name
@@ -163,7 +149,7 @@ class BLUiR(Baseline):
             if name not in known:
                 parts = bluir_split(name)
                 whole = [word for word in bluir_raw(name) if [word] != parts] if self.settings.whole_names else []
-                known[name] = _terms(parts + whole)
+                known[name] = stems(parts + whole)
             found += known[name]
         return found
 
@@ -171,7 +157,3 @@ class BLUiR(Baseline):
 def _query_words(report: BugReport, field: str) -> list[list[str]]:
     texts = (without_prefix(report.summary), report.description)
     return [bluir_split(text) + (bluir_raw(text) if field != "comments" else []) for text in texts]
-
-
-def _terms(words: list[str]) -> list[str]:
-    return stemmed(stopped(words, STOP_WORDS))

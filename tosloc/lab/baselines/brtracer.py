@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
@@ -113,7 +113,8 @@ class BRTracer(Baseline):
         # all segments of a file have its value: the same extremes
         similar = min_max(self.similar_reports.simi_scores(query))
         base = (1 - alpha) * self.best_segments(query) + alpha * similar
-        score: FloatArray = base + self.boost(query)
+        boost = rank_boost if self.settings.boost == "rank" else flat_boost
+        score: FloatArray = base + boost(query.version, query.report.description)
         return score
 
     def best_segments(self, query: BaselineQuery) -> FloatArray:
@@ -128,11 +129,6 @@ class BRTracer(Baseline):
         worst = length * version.to_files(np.minimum.reduceat(cosine, self.starts))
         low, high = float(worst.min()), float(best.max())
         return (best - low) / (high - low) if high > low else np.zeros(len(version))
-
-    def boost(self, query: BaselineQuery) -> FloatArray:
-        """(F,) what the stack traces of the report add."""
-        boost = rank_boost if self.settings.boost == "rank" else flat_boost
-        return boost(query.version, query.report.description)
 
 
 def files_of_frames(version: ParsedVersion, text: str) -> list[list[int]]:
@@ -177,13 +173,25 @@ def imported_files(version: ParsedVersion, positions: Iterable[int]) -> set[int]
     return {position for name in names for position in version.files_of_class(name)}
 
 
+def trace_scores(trace: Iterable[Iterable[int]]) -> dict[int, float]:
+    """File -> 1 / its first rank among the frames, .1 from the 11th on; ``trace`` holds the files that each one means.
+
+    >>> trace_scores([[7], [8], [7], [], [9]])
+    {7: 1.0, 8: 0.5, 9: 0.2}
+    """
+    boosts: dict[int, float] = {}
+    for rank, files in enumerate(trace, start=1):
+        for file in files:
+            boosts.setdefault(file, 1.0 / rank if rank <= _LAST_RANK else IMPORT_BOOST)
+    return boosts
+
+
 def rank_boost(version: ParsedVersion, text: str) -> FloatArray:
     """(F,) 1 / rank of the classes in a text's frames up to rank 10, then .1; .1 for what their files import."""
     boost = np.zeros(len(version))
-    named = files_of_frames(version, text)
-    boost[list(imported_files(version, chain.from_iterable(named)))] = IMPORT_BOOST
-    for rank, positions in enumerate(named, start=1):
-        boost[positions] = 1.0 / rank if rank <= _LAST_RANK else IMPORT_BOOST
+    named = trace_scores(files_of_frames(version, text))
+    boost[list(imported_files(version, named))] = IMPORT_BOOST
+    boost[list(named)] = list(named.values())
     return boost
 
 
@@ -194,7 +202,10 @@ def flat_boost(version: ParsedVersion, text: str) -> FloatArray:
     named = [position for stem in stems for position in _files_of_stem(version, stem)]
     if not named:
         return boost
-    names = declared_names(version)
+    names: list[str] = []  # (F,) package and file name without suffix of every file
+    for position, path in enumerate(version.snapshot.path_ids.tolist()):
+        source, stem = version.source(position), stem_of(version.paths.table.paths[path])
+        names.append(f"{source.package}.{stem}" if source and source.package else stem)
     starts = list(accumulate((len(name) + 1 for name in names), initial=0))
     joined = "\n".join(names)
     for imported in {name.removesuffix(".*") for name in imports_of(version, named)}:
@@ -206,12 +217,3 @@ def flat_boost(version: ParsedVersion, text: str) -> FloatArray:
             at = joined.find(imported, starts[position + 1])
     boost[named] = FLAT_BOOST
     return boost
-
-
-def declared_names(version: ParsedVersion) -> list[str]:
-    """(F,) package and file name without suffix of every file."""
-    names: list[str] = []
-    for position, path in enumerate(version.snapshot.path_ids.tolist()):
-        source, stem = version.source(position), stem_of(version.paths.table.paths[path])
-        names.append(f"{source.package}.{stem}" if source and source.package else stem)
-    return names

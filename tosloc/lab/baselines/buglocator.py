@@ -11,7 +11,7 @@ Shapes: B blobs, F files of a version, R labelled reports, V terms of reports.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
@@ -25,18 +25,16 @@ from tosloc.lab.baselines.context import (
     Cutoff,
     FixHistory,
     FixHistoryAsOf,
-    ParsedVersion,
     Settings,
 )
 from tosloc.lab.baselines.parsed_source import ParsedSource
 from tosloc.lab.baselines.texts import (
     KEYWORDS,
+    NL_WORD,
     STOP_WORDS,
     code_words,
-    nl_words,
     porter,
-    stemmed,
-    stopped,
+    stems,
     summary_and_description,
 )
 from tosloc.lab.baselines.vsm import (
@@ -87,10 +85,10 @@ class BugLocatorSettings(TextSettings):
 
 def report_stems(report: BugReport, stopping: Stopping = "plain") -> list[str]:
     """Stems of summary and description without stop words."""
-    words = nl_words(summary_and_description(report))
+    words = NL_WORD.findall(summary_and_description(report))
     if stopping == "mixed":
         return [stem for word in words if (stem := porter(word.lower())) not in _STEMMED_STOPS]
-    return stemmed(stopped(words, STOP_WORDS))
+    return stems(words)
 
 
 def code_terms(source: ParsedSource, settings: TextSettings) -> list[str]:
@@ -101,7 +99,7 @@ def code_terms(source: ParsedSource, settings: TextSettings) -> list[str]:
     stops = KEYWORDS | STOP_WORDS | frozenset(settings.code_stops)
     if settings.stopping == "mixed":
         stops = frozenset(map(porter, stops))
-    return stemmed(stopped(code_words(source.text("code", "string", "javadoc")), stops)) + name_terms(source, settings)
+    return stems(code_words(source.text("code", "string", "javadoc")), stops) + name_terms(source, settings)
 
 
 def name_terms(source: ParsedSource, settings: TextSettings) -> list[str]:
@@ -126,35 +124,25 @@ class SimilarReports:
         known[history.reports] = 1.0
         terms = self.terms(report)
         columns, counts = self.counts.query_counts(terms)
-        # N and n_t count this report, too
-        corpus = self._corpus(report, known)
+        # N and n_t count this report, too; ``wvtool``: and all others, whenever they were opened
+        corpus = known if self.weighting == "published" else np.ones(len(known))
+        row = self.fix_history.row_of_report.get(report.id)
+        if row is not None:
+            corpus[row] = 0.0
         number = corpus.sum() + 1.0
-        frequencies = self.counts.presence_by_term @ corpus
+        frequencies = self.counts.presence.T @ corpus
         frequencies[columns] += 1.0
         term_idf = textbook_idf(number, frequencies)
         query = np.zeros(len(term_idf))
         query[columns] = self._query_tf(counts) * term_idf[columns]
         # terms of no labelled report: only this one holds them
-        unseen = self._query_tf(self._unseen_counts(terms)) * np.log(number)
+        counted = Counter(term for term in terms if term not in self.counts.vocabulary)
+        unseen = self._query_tf(np.array(list(counted.values()), dtype=np.float64)) * np.log(number)
         length = np.sqrt((query**2).sum() + (unseen**2).sum())
         product = self._tf @ (query * term_idf)
         norms = np.sqrt(self._squared_tf @ term_idf**2) * length
         cosine: FloatArray = np.divide(product, norms, out=np.zeros_like(product), where=norms > 0)
         return cosine * known
-
-    def _corpus(self, report: BugReport, known: FloatArray) -> FloatArray:
-        """(R,) 1 for the other reports that N and n_t are counted over; ``wvtool``: all, whenever they were opened."""
-        if self.weighting == "published":
-            return known
-        corpus = np.ones(len(known))
-        row = self.fix_history.row_of_report.get(report.id)
-        if row is not None:
-            corpus[row] = 0.0
-        return corpus
-
-    def _unseen_counts(self, terms: Sequence[str]) -> FloatArray:
-        counted = Counter(term for term in terms if term not in self.counts.vocabulary)
-        return np.array(list(counted.values()), dtype=np.float64)
 
     def _query_tf(self, counts: FloatArray) -> FloatArray:
         return counts if self.weighting == "wvtool" else np.log(counts) + 1.0
@@ -192,9 +180,6 @@ class BugLocator(Baseline):
         version = query.version
         space = VectorSpace(self.counts, version.multiplicity)
         cosine = version.to_files(space.cosine(report_stems(query.report, self.settings.stopping)))
-        return cosine * self.length_scores(version)
-
-    def length_scores(self, version: ParsedVersion) -> FloatArray:
-        """(F,) what the length of a file, in terms, is worth."""
         lengths = version.to_files(self.counts.lengths)
-        return step_length_score(lengths) if self.settings.length == "three_sigma" else plain_length_score(lengths)
+        of_length = step_length_score if self.settings.length == "three_sigma" else plain_length_score
+        return cosine * of_length(lengths)

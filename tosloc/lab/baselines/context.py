@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import joblib
 import numpy as np
@@ -21,7 +21,7 @@ from pydantic import model_validator
 from scipy import sparse
 
 from tosloc.code.languages import language_of
-from tosloc.config import Section, read_toml
+from tosloc.config import Section
 from tosloc.errors import ConfigError, ToslocError
 from tosloc.git.history import History
 from tosloc.git.repository import Repository, decode
@@ -46,8 +46,6 @@ from tosloc.records import (
 Profile = Literal["clean", "upstream"]
 """``clean``: the published formulas, nothing later than the opening; ``upstream``: what the public code does."""
 
-S = TypeVar("S", bound="Settings")
-
 
 class Settings(Section):
     """What every technique has."""
@@ -68,12 +66,6 @@ class Settings(Section):
         if cls.NO_UPSTREAM:
             raise ConfigError(cls.NO_UPSTREAM)
         return {**cls.UPSTREAM, **values}
-
-
-def load_settings(model: type[S], path: Path | None, profile: Profile) -> S:
-    """Settings from a file under a profile; the defaults without one. Raises ConfigError that names file and key."""
-    values = {} if path is None else read_toml(path, "settings")
-    return model.of({**values, "profile": profile}, str(path))
 
 
 Cutoff: TypeAlias = Literal["fix_before_open", "fix_order"]
@@ -194,7 +186,6 @@ class FixHistory:
         rows, columns = np.array(changes, dtype=np.int64).reshape(-1, 2).T
         self.touched = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(self.cases), paths))
         """(R, N) 1 where a report's fix changed a path."""
-        self.touched_by_path = sparse.csr_array(self.touched.T)
 
     def before(self, report: BugReport, version: str, cutoff: Cutoff = "fix_before_open") -> FixHistoryAsOf:
         """What was known when the report was opened, and is contained in the version that is searched.
@@ -228,7 +219,7 @@ class FixHistoryAsOf:
         """(N,) how often each path was part of a known fix."""
         known = np.zeros(len(self.fix_history.cases))
         known[self.reports] = 1.0
-        return np.asarray(self.fix_history.touched_by_path @ known, dtype=np.float64)
+        return np.asarray(self.fix_history.touched.T @ known, dtype=np.float64)
 
     @cached_property
     def last_fix(self) -> FloatArray:
@@ -309,8 +300,8 @@ class Baseline(ABC):
         query = self.context.query(report, version.commit)
         return Ranking.from_scores(report.id, version.paths, self.scores(query))
 
-    def left_out(self, query: BaselineQuery) -> int:
-        """How many files the published technique would not have ranked; they follow in path order."""
+    def left_out(self, scores: FloatArray) -> int:
+        """How many files with these scores (F,) the published technique would not have ranked."""
         return 0
 
     def fit(  # noqa: B027  most techniques have nothing to learn

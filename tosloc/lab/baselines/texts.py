@@ -26,7 +26,8 @@ STOP_WORDS: Final[frozenset[str]] = frozenset(ENGLISH_STOP_WORDS) | frozenset(
 )
 """English: scikit-learn's list, and what is left of contractions."""
 
-_NL = re.compile(r"[A-Za-z0-9']+")
+NL_WORD: Final = re.compile(r"[A-Za-z0-9']+")
+"""Runs of ASCII letters, digits and apostrophes."""
 _LETTERS = re.compile(r"[A-Za-z]+")
 _LETTER_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
 _ALNUM = re.compile(r"[A-Za-z0-9]+")
@@ -57,15 +58,6 @@ def without_prefix(summary: str) -> str:
 def summary_and_description(report: BugReport) -> str:
     """Summary, without the prefix of the data, and description."""
     return f"{without_prefix(report.summary)} {report.description}"
-
-
-def nl_words(text: str) -> list[str]:
-    """Runs of ASCII letters, digits and apostrophes, as they are written.
-
-    >>> nl_words("it's getURL(2), über")
-    ["it's", 'getURL', '2', 'ber']
-    """
-    return _NL.findall(text)
 
 
 def code_words(text: str) -> list[str]:
@@ -120,7 +112,7 @@ def blia_words(text: str) -> list[str]:
     ['Tom', 's', 'HTMLParser', 'HTML', 'Parser', 'x2', 'x', '2']
     """
     found: list[str] = []
-    for run in _NL.findall(_TAG.sub(" ", html.unescape(text))):
+    for run in NL_WORD.findall(_TAG.sub(" ", html.unescape(text))):
         word = run.removesuffix("'s").strip("'")
         if not word:
             continue
@@ -138,19 +130,10 @@ def without_doc_tags(comment: str) -> str:
     return _DOC_TAG.sub(" ", _DOC_LINE.sub(" ", comment))
 
 
-def stopped(words: list[str], stops: frozenset[str]) -> list[str]:
-    """The words in lower case without the stop words.
+def stems(words: list[str], stops: frozenset[str] = STOP_WORDS) -> list[str]:
+    """Porter stems of the words in lower case without the stop words.
 
-    >>> stopped(["The", "Parser"], STOP_WORDS)
-    ['parser']
-    """
-    return [low for word in words if (low := word.lower()) not in stops]
-
-
-def stemmed(words: list[str]) -> list[str]:
-    """Porter stems of words in lower case.
-
-    >>> stemmed(["parsers", "running"])
+    >>> stems(["The", "Parsers", "running"])
     ['parser', 'run']
     """
-    return [porter(word) for word in words]
+    return [porter(low) for word in words if (low := word.lower()) not in stops]

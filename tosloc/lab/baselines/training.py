@@ -36,13 +36,6 @@ class LearningSettings(Settings):
     threads: NonNegativeInt = 0
 
 
-def evenly_spaced(cases: Sequence[Case], number: int) -> list[Case]:
-    """At most ``number`` of the cases, the last one among them."""
-    if number >= len(cases):
-        return list(cases)
-    return [cases[(chosen + 1) * len(cases) // number - 1] for chosen in range(number)]
-
-
 def fixed_positions(query: BaselineQuery, paths: Sequence[str]) -> LongArray:
     """Positions, rising, of those of the paths that the version has and that could be read."""
     ids, positions = query.version.snapshot.path_names.ids, query.version.position_of_path
@@ -206,15 +199,13 @@ class LearnedBaseline(Baseline):
             torch.set_num_threads(settings.threads)
         device = torch.device("cuda" if settings.device == "auto" and torch.cuda.is_available() else "cpu")
         usable = [case for case in validation if case.fixed]
-        stop_by = evenly_spaced(usable, settings.validation_reports or len(usable))
-        cases = self.training_cases(settings, train)
-        return Training(settings, self.seed, cases, stop_by, device, folder, self._key(train, stop_by), progress)
-
-    def _key(self, train: Sequence[Case], validation: Sequence[Case]) -> str:
-        """What a training is of: what was saved with another key is not used."""
-        settings = self.settings.model_dump(mode="json", exclude={"device", "threads", "cache_mb"})
-        cases = [
+        number = min(settings.validation_reports or len(usable), len(usable))
+        stop_by = [usable[chosen * len(usable) // number - 1] for chosen in range(1, number + 1)]  # the last among them
+        known = [
             [[case.report.id, case.version, case.fixed_at, *case.fixed] for case in sorted(part, key=fix_order)]
-            for part in (train, validation)
+            for part in (train, stop_by)
         ]
-        return key_of(self.name, settings, self.seed, self.context.cutoff, cases)
+        counting = settings.model_dump(mode="json", exclude={"device", "threads", "cache_mb"})
+        key = key_of(self.name, counting, self.seed, self.context.cutoff, known)
+        cases = self.training_cases(settings, train)
+        return Training(settings, self.seed, cases, stop_by, device, folder, key, progress)

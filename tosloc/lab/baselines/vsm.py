@@ -39,9 +39,9 @@ class Counts:
         return self._with_values(np.ones_like(self.matrix.data))
 
     @cached_property
-    def presence_by_term(self) -> sparse.csr_array:
-        """(V, B) the same by term."""
-        return sparse.csr_array(self.presence.T)
+    def by_term(self) -> sparse.csr_array:
+        """(V, B) the counts by term."""
+        return sparse.csr_array(self.matrix.T)
 
     @cached_property
     def log_tf(self) -> sparse.csr_array:

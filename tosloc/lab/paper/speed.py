@@ -21,7 +21,7 @@ from tosloc.config import Config
 from tosloc.experiment import ExperimentContext, fingerprint
 from tosloc.git.repository import Repository
 from tosloc.io import key_of, write_text
-from tosloc.lab.baseline_runs import BaselineContexts, Chosen, choose_techniques
+from tosloc.lab.baseline_runs import Chosen, choose_techniques, contexts_for
 from tosloc.lab.paper.accuracy import title_of
 from tosloc.lab.paper.workspace import (
     Cell,
@@ -252,10 +252,10 @@ class VersionClock:
         next_cases = _as_if(self.context.dataset.cases, self.case, frozenset(snapshot.paths), sum(FITTED))
         train, validation = next_cases[: FITTED[0]], next_cases[FITTED[0] :]
         few = replace(self.context, splits=Splits(train, validation, (self.case,)))
-        contexts = BaselineContexts(few, self.techniques, ("test",), self.progress)
+        context_of = contexts_for(few, self.techniques, ("test",), self.progress)
         answers: dict[str, Answer] = {}
         for one in self.techniques:
-            system = one.kind(one.settings, contexts.context(one), self.config.run.seed)
+            system = one.kind(one.settings, context_of(one), self.config.run.seed)
             if one.kind.learned:
                 system.fit(train, validation, self.folder / one.name, self.progress)
             answers[one.name] = partial(system.rank, version=snapshot)

@@ -49,17 +49,6 @@ if TYPE_CHECKING:
 _FILE: Final = "fitted.pt"
 
 
-def hardest_negatives(similarity: FloatArray, fixed: LongArray, number: int) -> LongArray:
-    """Positions of the ``number`` most similar files that are not fixed; of equal ones, the first.
-
-    >>> hardest_negatives(np.array([.2, .9, .5, .5, .7]), np.array([1]), 2).tolist()
-    [4, 2]
-    """
-    order = np.argsort(-similarity, kind="stable")
-    wrong = order[~np.isin(order, fixed)]
-    return wrong[:number].astype(np.int64)
-
-
 @dataclass(eq=False)
 class LabelledFiles:
     """One report with files of its version: for training the fixed and the wrong ones, for validation all."""
@@ -91,9 +80,7 @@ class Dnnloc(LearnedBaseline):
         if self._fitted is None:
             raise ToslocError("DNNLOC has to be fitted before it can rank")
         relevancy, combiner = self._fitted
-        features = self.features.of(query).astype(np.float32)
-        files = LabelledFiles(query.report, query.version.rows, features, np.zeros(0, dtype=np.int64), 0)
-        [table] = self._tables(relevancy, [files])
+        [table] = self._tables(relevancy, [self._all_files(query)])
         return combiner.scores(combiner.scaled(table))
 
     def fit(self, train: Sequence[Case], validation: Sequence[Case], folder: Path, progress: Progress = silent) -> None:
@@ -109,7 +96,10 @@ class Dnnloc(LearnedBaseline):
         wrongs = get_args(WrongFiles) if settings.wrong_files == "chosen" else (settings.wrong_files,)
         calibrations = get_args(Calibration) if settings.calibration == "chosen" else (settings.calibration,)
         pairs = [self._pairs(case, wrongs, training, number) for number, case in enumerate(cases, start=1)]
-        lists = [self._all_files(case, training, number) for number, case in enumerate(stop_by, start=1)]
+        lists: list[LabelledFiles] = []
+        for case in stop_by:
+            lists.append(self._all_files(self.context.query(case.report, case.version), case.fixed))
+            progress("features for validation", len(lists), len(stop_by))
         older = min(max(int(settings.relevancy_share * len(cases)), 1), len(cases) - 1)
         relevancy = self._projections(train, training)
         projected = weights_of(relevancy.network)
@@ -143,18 +133,16 @@ class Dnnloc(LearnedBaseline):
         for wrong in wrongs:
             drawn = np.random.default_rng([self.seed, number]).random(len(features))
             similarity = features[:, 0] if wrong == "hardest" else drawn
-            chosen = np.concatenate([fixed, hardest_negatives(similarity, fixed, self.settings.negatives)])
+            order = np.argsort(-similarity, kind="stable")  # of equal ones the first
+            chosen = np.concatenate([fixed, order[~np.isin(order, fixed)][: self.settings.negatives]])
             rows, of_chosen = query.version.rows[chosen], features[chosen].astype(np.float32)
             found[wrong] = LabelledFiles(case.report, rows, of_chosen, among_chosen, len(case.fixed))
         training.progress("features for training", number, len(training.cases))
         return found
 
-    def _all_files(self, case: Case, training: Training, number: int) -> LabelledFiles:
-        query = self.context.query(case.report, case.version)
+    def _all_files(self, query: BaselineQuery, fixed: Sequence[str] = ()) -> LabelledFiles:
         features = self.features.of(query).astype(np.float32)
-        training.progress("features for validation", number, len(training.validation))
-        fixed = fixed_positions(query, case.fixed)
-        return LabelledFiles(case.report, query.version.rows, features, fixed, len(case.fixed))
+        return LabelledFiles(query.report, query.version.rows, features, fixed_positions(query, fixed), len(fixed))
 
     def _tables(self, relevancy: Relevancy, reports: Sequence[LabelledFiles]) -> list[Float32Array]:
         """(P, 6) phi1 to phi6 of each report's files."""
@@ -174,7 +162,7 @@ class Dnnloc(LearnedBaseline):
             rows = self.context.version(case.version).rows
             chosen[rows[rows >= 0]] = True
         blobs = np.array(files.rows_by_blob(chosen), dtype=np.int64)
-        settings, of_reports, of_code = self.settings, self.features.reports.counts, self.features.counts
+        settings, of_reports, of_code = self.settings, self.features.reports, self.features.counts
         report = TermWeighting.of(of_reports, reports, settings.report_terms)
         code = TermWeighting.of(of_code, blobs, settings.code_terms, 0.5)
         relevancy = Relevancy(self.seed, settings, report, code, training.device)
@@ -233,13 +221,20 @@ class Dnnloc(LearnedBaseline):
         lists: Sequence[LabelledFiles],
         training: Training,
     ) -> tuple[Combiner, float]:
-        settings = self.settings
+        import torch
+
+        settings, device = self.settings, training.device
         table, of_lists = np.concatenate(self._tables(relevancy, pairs)), self._tables(relevancy, lists)
         ranged = [table] if calibration == "pairs" else of_lists
         low = np.min([one.min(axis=0) for one in ranged if len(one)], axis=0).astype(np.float64)
         high = np.max([one.max(axis=0) for one in ranged if len(one)], axis=0).astype(np.float64)
-        combiner = Combiner.build(low, high, settings.combiner_hidden, self.seed, training.device)
+        combiner = Combiner.build(low, high, settings.combiner_hidden, self.seed, device)
+        values = torch.from_numpy(combiner.scaled(table)).to(device)
+        loss_of = weighted_loss(_labels(pairs), device)
         scaled_lists = [combiner.scaled(one) for one in of_lists]
+
+        def loss(batch: LongArray) -> torch.Tensor:
+            return loss_of(combiner.network(values[torch.from_numpy(batch).to(device)]).squeeze(-1), batch)
 
         def validate() -> float:
             return mean_average_precision(
@@ -250,7 +245,7 @@ class Dnnloc(LearnedBaseline):
         score = training.learn(
             combiner.network,
             f"combiner, {name}",
-            combiner.epoch(combiner.scaled(table), _labels(pairs), settings.combiner_batch),
+            in_batches(len(table), settings.combiner_batch, loss),
             validate,
             epochs=settings.combiner_epochs,
             weight_decay=settings.weight_decay,

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from tosloc.lab.baselines.context import BaselineContext, BaselineQuery, FixHistory, FixHistoryAsOf, ParsedVersion
+from tosloc.lab.baselines.context import BaselineContext, BaselineQuery, FixHistoryAsOf, ParsedVersion
 from tosloc.lab.baselines.parsed_source import ParsedSource
 from tosloc.lab.baselines.texts import dropped, letter_parts, porter, summary_and_description
 from tosloc.lab.baselines.vsm import Counts, VectorSpace, count, plain_length_score, row_cosines, textbook_idf
@@ -36,29 +36,12 @@ class DnnlocTokenizer:
         terms: list[str] = []
         for word in _WORD.findall(text):
             if word not in known:
-                known[word] = _terms_of(word)
+                whole, parts = word.lower(), letter_parts(word)
+                of_parts = parts if len(parts) > 1 or (parts and parts[0] != whole) else []
+                found = [] if dropped(whole) else [whole, *(part for part in of_parts if not dropped(part))]
+                known[word] = tuple(map(porter, found))
             terms += known[word]
         return terms
-
-
-def _terms_of(word: str) -> tuple[str, ...]:
-    whole = word.lower()
-    if dropped(whole):
-        return ()
-    parts = letter_parts(word)
-    terms = [porter(whole)]
-    if len(parts) > 1 or (parts and parts[0] != whole):
-        terms += [porter(part) for part in parts if not dropped(part)]
-    return tuple(terms)
-
-
-def mentioned_words(text: str) -> set[str]:
-    """Words of a text that could be a class's name, as they are written.
-
-    >>> sorted(mentioned_words("JUnit view: icons of TestRunner_2.java"))
-    ['JUnit', 'TestRunner_2', 'icons', 'java', 'view']
-    """
-    return {word for word in _WORD.findall(text) if len(word) > 2}
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,41 +110,27 @@ def months(times: FloatArray) -> FloatArray:
     return since + 12 * 1970 + 1
 
 
-def month_recency(month: float, last: FloatArray) -> FloatArray:
-    """phi5 of the months of a report and of the reports last fixed; 0 where ``last`` is -inf."""
-    # a report can be dated after its fix, hence after a later report
-    gap = np.maximum(month - last, 0.0)
-    return np.where(np.isfinite(last), 1.0 / (gap + 1.0), 0.0)
-
-
-class FixedReports:
-    """Term counts and opening months of all labelled reports; none is used for a report opened before its fix."""
-
-    def __init__(self, fix_history: FixHistory, terms: Callable[[BugReport], list[str]]) -> None:
-        self.counts: Counts = count(terms(case.report) for case in fix_history.cases)
-        self.months: FloatArray = months(fix_history.opened)
-
-    def rvsm(self, history: FixHistoryAsOf, terms: Sequence[str]) -> FloatArray:
-        """(N,) phi3: rVSM between a report and, for each path, the known reports that were fixed in it."""
-        touched = history.fix_history.touched
-        value = np.zeros(touched.shape[1])
-        if not len(history.reports):
-            return value
-        known = self.counts.matrix[history.reports]
-        idf = textbook_idf(known.shape[0], np.bincount(known.indices, minlength=known.shape[1]))
-        columns, counts = self.counts.query_counts(terms)
-        query = np.zeros(known.shape[1])
-        query[columns] = (np.log(counts) + 1.0) * idf[columns]
-        length = float(np.sqrt((query**2).sum()))
-        if not length:
-            return value
-        reports_of_path = sparse.csr_array(touched[history.reports].T)
-        paths = np.flatnonzero(np.diff(reports_of_path.indptr))
-        together = sparse.csr_array(reports_of_path[paths] @ known)
-        lengths = np.asarray(together.sum(axis=1), dtype=np.float64).ravel()
-        together.data = (np.log(together.data) + 1.0) * idf[together.indices]
-        value[paths] = row_cosines(together, query, length) * plain_length_score(lengths)
+def fixed_reports_score(reports: Counts, history: FixHistoryAsOf, terms: Sequence[str]) -> FloatArray:
+    """(N,) phi3: rVSM between a report and, for each path, those of the ``reports`` (R, V) known to be fixed in it."""
+    touched = history.fix_history.touched
+    value = np.zeros(touched.shape[1])
+    if not len(history.reports):
         return value
+    known = reports.matrix[history.reports]
+    idf = textbook_idf(known.shape[0], np.bincount(known.indices, minlength=known.shape[1]))
+    columns, counts = reports.query_counts(terms)
+    query = np.zeros(known.shape[1])
+    query[columns] = (np.log(counts) + 1.0) * idf[columns]
+    length = float(np.sqrt((query**2).sum()))
+    if not length:
+        return value
+    reports_of_path = sparse.csr_array(touched[history.reports].T)
+    paths = np.flatnonzero(np.diff(reports_of_path.indptr))
+    together = sparse.csr_array(reports_of_path[paths] @ known)
+    lengths = np.asarray(together.sum(axis=1), dtype=np.float64).ravel()
+    together.data = (np.log(together.data) + 1.0) * idf[together.indices]
+    value[paths] = row_cosines(together, query, length) * plain_length_score(lengths)
+    return value
 
 
 class ClassNames:
@@ -180,9 +149,9 @@ class ClassNames:
     def cosine(self, text: str, multiplicity: LongArray) -> FloatArray:
         """(B,) phi4: cosine of the terms of the version's class names that a text mentions with each blob's."""
         vocabulary = self.declared.vocabulary
-        mentioned = mentioned_words(text)
+        mentioned = {word for word in _WORD.findall(text) if len(word) > 2}
         columns = np.array(sorted(vocabulary[word] for word in mentioned if word in vocabulary), dtype=np.int64)
-        in_version = self.declared.presence_by_term[columns] @ multiplicity.astype(np.float64) > 0
+        in_version = (self.declared.presence.T @ multiplicity.astype(np.float64))[columns] > 0
         query = np.zeros(self.presence.shape[1])
         query[self.terms.matrix[columns[in_version]].indices] = 1.0
         size = query.sum()
@@ -201,7 +170,9 @@ class DnnlocFeatures:
             "dnnloc", lambda source: tokenizer(source.text("code", "javadoc", "comment"))
         )
         """(B, V) identifiers and words of comments."""
-        self.reports = FixedReports(context.fix_history, self.terms)
+        self.reports: Counts = count(self.terms(case.report) for case in context.fix_history.cases)
+        """(R, V) terms of the labelled reports."""
+        self.months = months(context.fix_history.opened)
         self.class_names = ClassNames(context.files.sources, tokenizer)
         self._last: tuple[ParsedVersion, VectorSpace, FloatArray] | None = None
 
@@ -215,12 +186,15 @@ class DnnlocFeatures:
         space, length_scores = self._space(version)
         terms = self.terms(report)
         month = float(months(np.array([report.opened_seconds]))[0])
+        last = version.from_paths(history.latest(self.months))
+        # a report can be dated after its fix, hence after a later report
+        recency = np.where(np.isfinite(last), 1.0 / (np.maximum(month - last, 0.0) + 1.0), 0.0)
         return np.column_stack(
             [
                 version.to_files(space.cosine(terms)) * length_scores,
-                version.from_paths(self.reports.rvsm(history, terms)),
+                version.from_paths(fixed_reports_score(self.reports, history, terms)),
                 version.to_files(self.class_names.cosine(summary_and_description(report), version.multiplicity)),
-                month_recency(month, version.from_paths(history.latest(self.reports.months))),
+                recency,
                 np.log1p(version.from_paths(history.fixes)),
             ]
         )

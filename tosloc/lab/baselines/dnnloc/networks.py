@@ -70,11 +70,6 @@ class Combiner:
         network = seeded(seed, lambda: nn.Sequential(nn.Linear(len(low), hidden), nn.ReLU(), nn.Linear(hidden, 1)))
         return cls(low, high, network.to(device))
 
-    @property
-    def device(self) -> torch.device:
-        """Where the network is."""
-        return next(self.network.parameters()).device
-
     def scaled(self, features: Float32Array) -> Float32Array:
         """(P, 6) features between 0 and 1; one whose range is a point is 0."""
         span = self.high - self.low
@@ -86,22 +81,10 @@ class Combiner:
         import torch
 
         with torch.no_grad():
-            values = self.network(torch.from_numpy(scaled).to(self.device)).squeeze(-1).cpu().numpy()
+            device = next(self.network.parameters()).device
+            values = self.network(torch.from_numpy(scaled).to(device)).squeeze(-1).cpu().numpy()
         rounded: FloatArray = np.round(values.astype(np.float64), 5)
         return rounded
-
-    def epoch(self, scaled: Float32Array, labels: Float32Array, size: int) -> Epoch:
-        """One pass over training pairs (P, 6) with labels (P,)."""
-        import torch
-
-        device = self.device
-        loss_of = weighted_loss(labels, device)
-        values = torch.from_numpy(scaled).to(device)
-
-        def loss(batch: LongArray) -> torch.Tensor:
-            return loss_of(self.network(values[torch.from_numpy(batch).to(device)]).squeeze(-1), batch)
-
-        return in_batches(len(scaled), size, loss)
 
 
 def weighted_loss(labels: Float32Array, device: torch.device) -> Callable[[torch.Tensor, LongArray], torch.Tensor]:

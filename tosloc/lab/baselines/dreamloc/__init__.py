@@ -42,7 +42,7 @@ from tosloc.lab.baselines.training import (
     mean_average_precision,
     weights_of,
 )
-from tosloc.records import BoolArray, BugReport, Case, Float32Array, FloatArray, LongArray, Progress, silent
+from tosloc.records import BugReport, Case, Float32Array, FloatArray, LongArray, Progress, silent
 from tosloc.reports.labelled import fix_order
 
 if TYPE_CHECKING:
@@ -63,16 +63,6 @@ class ReportFiles:
     wide: Float32Array
     fixed: LongArray
     relevant: int
-
-
-def sampled_negatives(files: int, excluded: LongArray, number: int, rng: np.random.Generator) -> LongArray:
-    """Positions of wrong files, at most ``number`` but no fewer than excluded ones; fewer if there are no more.
-
-    >>> sorted(sampled_negatives(4, np.array([1]), 9, np.random.default_rng(0)).tolist())
-    [0, 2, 3]
-    """
-    wrong = np.setdiff1d(np.arange(files, dtype=np.int64), excluded)
-    return rng.permutation(wrong)[: max(number, len(excluded))]
 
 
 def triples_of(reports: Sequence[ReportFiles]) -> LongArray:
@@ -108,11 +98,11 @@ class DreamLoc(LearnedBaseline):
     Settings: ClassVar = DreamLocSettings
 
     settings: DreamLocSettings
+    _wide: WideFeatures
+    _vectors: WordVectors
 
     def __init__(self, settings: DreamLocSettings, context: BaselineContext, seed: int = 7) -> None:
         super().__init__(settings, context, seed)
-        self._wide: WideFeatures | None = None
-        self._vectors: WordVectors | None = None
         self._model: DreamLocModel | None = None
 
     def scores(self, query: BaselineQuery) -> FloatArray:
@@ -120,16 +110,10 @@ class DreamLoc(LearnedBaseline):
         if self._model is None:
             raise ToslocError("DreamLoc has to be fitted before it can rank")
         rows = query.version.rows.astype(np.int64)
-        return self._model.scores(self.words(query.report), rows, self._wide_features(query))
-
-    def _wide_features(self, query: BaselineQuery) -> Float32Array:
-        assert self._wide is not None
-        return self._wide.of(query).astype(np.float32)
+        return self._model.scores(self.words(query.report), rows, self._wide.of(query))
 
     def words(self, report: BugReport) -> ReportWords:
         """The report as the network reads it."""
-        assert self._vectors is not None
-        assert self._wide is not None
         vectors, text = self._vectors, summary_and_description(report)
         tokenizer = DreamLocTokenizer()  # its own: the parts of a word that training never saw are those written here
         counted = Counter(truncated(tokenizer(text), compounds_and_parts(text), self.settings.report_length))
@@ -157,7 +141,6 @@ class DreamLoc(LearnedBaseline):
             raise ToslocError("DreamLoc needs a training report and one for validation whose fixed files exist")
         if not self._load_words(training):
             self._fit_words(train, training)
-        assert self._vectors is not None
         settings, sources = self.settings, self.context.files.sources
         network = dreamloc_network(settings, self.seed).to(training.device)
         snippets = Snippets(sources, self._vectors, settings.snippet_length, settings.snippets)
@@ -175,7 +158,15 @@ class DreamLoc(LearnedBaseline):
     def _fit_words(self, train: Sequence[Case], training: Training) -> None:
         import torch
 
-        in_training, most_fixes, most_recency = self._training_versions(training)
+        in_training = np.zeros(len(self.context.files), dtype=np.bool_)
+        most_fixes = most_recency = 0.0
+        for number, case in enumerate(training.cases, start=1):
+            query = self.context.query(case.report, case.version)
+            in_training[query.version.rows[query.version.rows >= 0]] = True
+            recency = fix_recency(query.report.opened_seconds - query.history.last_fix)
+            most_fixes = max(most_fixes, float(query.history.fixes.max(initial=0.0)))
+            most_recency = max(most_recency, float(recency.max(initial=0.0)))
+            training.progress("reading training versions", number, len(training.cases))
         blobs = self.context.files.rows_by_blob(in_training)
         reports = [case.report for case in sorted(train, key=fix_order)]
         tokenizer = DreamLocTokenizer()
@@ -208,19 +199,6 @@ class DreamLoc(LearnedBaseline):
         values = {"words": list(self._vectors.words), "vectors": vectors, "statistics": asdict(statistics)}
         training.save(_WORDS_FILE, values)
 
-    def _training_versions(self, training: Training) -> tuple[BoolArray, float, float]:
-        """(B,) blobs of the training versions, and the most fixes and the largest recency of a path in them."""
-        blobs = np.zeros(len(self.context.files), dtype=np.bool_)
-        most_fixes = most_recency = 0.0
-        for number, case in enumerate(training.cases, start=1):
-            query = self.context.query(case.report, case.version)
-            blobs[query.version.rows[query.version.rows >= 0]] = True
-            recency = fix_recency(query.report.opened_seconds - query.history.last_fix)
-            most_fixes = max(most_fixes, float(query.history.fixes.max(initial=0.0)))
-            most_recency = max(most_recency, float(recency.max(initial=0.0)))
-            training.progress("reading training versions", number, len(training.cases))
-        return blobs, most_fixes, most_recency
-
     def _load_words(self, training: Training) -> bool:
         found = training.load(_WORDS_FILE)
         if found is None:
@@ -234,12 +212,12 @@ class DreamLoc(LearnedBaseline):
         for number, case in enumerate(cases):
             query = self.context.query(case.report, case.version)
             rows, fixed = query.version.rows.astype(np.int64), fixed_positions(query, case.fixed)
-            wide = self._wide_features(query)
+            wide = self._wide.of(query)
             if what == "training":
                 excluded = np.union1d(fixed, np.flatnonzero(rows < 0))
-                rng = np.random.default_rng([self.seed, number])
-                wrong = sampled_negatives(len(rows), excluded, self.settings.negatives, rng)
-                chosen = np.concatenate([fixed, wrong])
+                wrong = np.setdiff1d(np.arange(len(rows), dtype=np.int64), excluded)
+                drawn = np.random.default_rng([self.seed, number]).permutation(wrong)
+                chosen = np.concatenate([fixed, drawn[: max(self.settings.negatives, len(excluded))]])
                 rows, wide, fixed = rows[chosen], wide[chosen], np.arange(len(fixed))
             training.progress(f"features for {what}", number + 1, len(cases))
             yield ReportFiles(self.words(case.report), rows, wide, fixed, len(case.fixed))

@@ -21,8 +21,6 @@ AT_ONCE: Final = {"cpu": 16_384, "cuda": 1_048_576}
 """Pairs of a word and a snippet that are matched together; more leaves a processor's caches."""
 USUAL: Final = 50
 """Distinct words of a snippet, about."""
-EMPTY_MATCH: Final = 0.0
-"""What a snippet that a file lacks counts among the best ones, as in the public code."""
 
 
 @dataclass(eq=False)
@@ -126,7 +124,8 @@ class DreamLocModel:
                 )
                 snippet, word = np.divmod(np.arange(s * n), n)
                 positions.append(np.stack([np.full(s * n, pair), word, snippet]))
-        match = torch.full((len(pairs), most_words, self.settings.snippets), EMPTY_MATCH, device=self.device)
+        # a snippet that a file lacks counts 0 among the best ones, as in the public code
+        match = torch.zeros((len(pairs), most_words, self.settings.snippets), device=self.device)
         if products:
             index = torch.from_numpy(np.concatenate(positions, axis=1)).to(self.device)
             match = match.index_put(tuple(index), self.network["match"](torch.cat(products)).squeeze(-1))
@@ -151,26 +150,16 @@ class DreamLocModel:
             if len(lacking):
                 kept[:, lacking] = self.word_values(words.vectors[seen], blobs[lacking])
             value[seen] = kept
-        self._remember(words.keys, blobs, value)
-        of_blobs = np.full(len(self.snippets.sizes) + 1, self._of_no_snippet(), dtype=np.float32)
+        total = len(self.snippets.sizes)
+        for key, of_word in zip(words.keys, value, strict=True):
+            known = self._known.pop(key, None)
+            self._known[key] = known = np.full(total, np.nan, dtype=np.float32) if known is None else known
+            known[blobs] = of_word
+        while len(self._known) > self.settings.cache_mb * 2**20 // max(total * 4, 1):
+            self._known.popitem(last=False)
+        of_blobs = np.full(total + 1, self.network["pool"].bias[0].item(), dtype=np.float32)
         of_blobs[blobs] = words.weights @ value
         return of_blobs[rows]  # -1, a file that could not be read, is the last
-
-    def _remember(self, keys: Sequence[Any], blobs: LongArray, value: Float32Array) -> None:
-        total = len(self.snippets.sizes)
-        for key, of_blobs in zip(keys, value, strict=True):
-            known = self._known.pop(key, None)
-            if known is None:
-                known = np.full(total, np.nan, dtype=np.float32)
-            known[blobs] = of_blobs
-            self._known[key] = known
-        room = self.settings.cache_mb * 2**20 // max(total * 4, 1)
-        while len(self._known) > room:
-            self._known.popitem(last=False)
-
-    def _of_no_snippet(self) -> float:
-        pool = self.network["pool"]
-        return float((pool.weight.sum() * EMPTY_MATCH + pool.bias[0]).detach())
 
     def word_values(self, vectors: Float32Array, blobs: LongArray) -> Float32Array:
         """(n, B) what each word gives each blob: blobs of one number of snippets together, none padded."""
@@ -185,7 +174,7 @@ class DreamLocModel:
             for size in np.unique(sizes).tolist():
                 group = np.flatnonzero(sizes == size)
                 if not size:
-                    value[:, group] = self._of_no_snippet()
+                    value[:, group] = self.network["pool"].bias[0].item()
                     continue
                 step = max(AT_ONCE.get(self.device.type, AT_ONCE["cpu"]) // (len(vectors) * size), 1)
                 for start in range(0, len(group), step):
@@ -205,7 +194,7 @@ class DreamLocModel:
         products = word_snippet_products(score_sLn, logs_sL, code_sLd, word_nd)
         match_Bsn = self.network["match"](products.reshape(-1, products.shape[-1])).reshape(len(blobs), size, -1)
         lacking = min(self.settings.snippets - size, self.settings.best_snippets)
-        match_Bsn = torch.nn.functional.pad(match_Bsn, (0, 0, 0, lacking), value=EMPTY_MATCH)
+        match_Bsn = torch.nn.functional.pad(match_Bsn, (0, 0, 0, lacking))
         best = match_Bsn.topk(self.settings.best_snippets, dim=1).values
         pooled: torch.Tensor = self.network["pool"](best.transpose(1, 2)).squeeze(-1).T
         return pooled

@@ -15,7 +15,7 @@ from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
 from tosloc.lab.baselines.dreamloc.words import DocumentFrequencies, DreamLocTokenizer, code_text, compounds_and_parts
 from tosloc.lab.baselines.texts import summary_and_description, without_prefix
 from tosloc.lab.baselines.vsm import Counts, count, row_cosines
-from tosloc.records import BugReport, FloatArray, LongArray
+from tosloc.records import BugReport, Float32Array, FloatArray, LongArray
 
 WIDE: Final = 5
 MONTH: Final = 2_592_000.0
@@ -92,7 +92,7 @@ class WideFeatures:
         made.data /= np.repeat(np.where(norms > 0, norms, 1.0), np.diff(made.indptr))
         return made
 
-    def of(self, query: BaselineQuery) -> FloatArray:
+    def of(self, query: BaselineQuery) -> Float32Array:
         """(F, 5) features of all files."""
         version, report, history, statistics = query.version, query.report, query.history, self.statistics
         recency = fix_recency(report.opened_seconds - history.last_fix)
@@ -104,7 +104,7 @@ class WideFeatures:
                 version.from_paths(sigmoid_if_positive(history.fixes, statistics.fixes)),
                 version.from_paths(sigmoid_if_positive(recency, statistics.recency)),
             ]
-        )
+        ).astype(np.float32)
 
     def _text(self, report: BugReport) -> FloatArray:
         """(B,) cosine of term weights; in the report those of compounds and their parts are raised."""
@@ -146,8 +146,6 @@ def complexities(context: BaselineContext) -> FloatArray:
 def column_weights(counts: Counts, words: Sequence[str], weights: FloatArray) -> FloatArray:
     """(V,) weights of distinct words in the columns of counts; a word without a column is left out."""
     found = np.zeros(counts.matrix.shape[1])
-    for word, weight in zip(words, weights.tolist(), strict=True):
-        column = counts.vocabulary.get(word)
-        if column is not None:
-            found[column] = weight
+    columns = np.array([counts.vocabulary.get(word, -1) for word in words], dtype=np.int64)
+    found[columns[columns >= 0]] = weights[columns >= 0]
     return found

@@ -59,11 +59,7 @@ class DreamLocSettings(LearningSettings):
 
 
 _TOKEN = re.compile(r"[A-Za-z]+(?:_+[A-Za-z]+)*")
-
-
-def tokens_of(text: str) -> list[str]:
-    """Runs of letters, joined by underscores, as they are written."""
-    return _TOKEN.findall(text)
+"""Runs of letters, joined by underscores."""
 
 
 def word_and_parts(token: str) -> tuple[str, tuple[str, ...]]:
@@ -95,7 +91,7 @@ class DreamLocTokenizer:
         """
         known = self._known
         words: list[str] = []
-        for token in tokens_of(text):
+        for token in _TOKEN.findall(text):
             if token not in known:
                 whole, parts = word_and_parts(token)
                 if whole and parts:
@@ -112,7 +108,7 @@ def compounds_and_parts(text: str) -> list[str]:
     ['htmlparser', 'html', 'parser', 'urlparser', 'url']
     """
     found: dict[str, None] = {}
-    for token in tokens_of(text):
+    for token in _TOKEN.findall(text):
         whole, parts = word_and_parts(token)
         if parts:
             found.update(dict.fromkeys(((whole,) if whole else ()) + parts))
@@ -214,58 +210,35 @@ class WordVectors:
         return rng.uniform(-0.25, 0.25, (self.vectors.shape[1],)).astype(np.float32)
 
 
-class CodeVocabulary:
-    """Rows of the words of code in a table of vectors, which gets a row for each word that training never saw."""
-
-    def __init__(self, vectors: WordVectors) -> None:
-        self.vectors = vectors
-        self._rows_of_token: dict[str, tuple[int, ...]] = {}
-        self._unseen: dict[tuple[str, tuple[str, ...]], int] = {}
-        self._unseen_vectors: list[Float32Array] = []
-
-    def first_rows(self, text: str, number: int) -> IntArray:
-        """Rows of the first ``number`` words of a text, those of compounds before their parts."""
-        rows: list[int] = []
-        for token in tokens_of(text):
-            if token not in self._rows_of_token:
-                self._rows_of_token[token] = self._rows_of(token)
-            rows += self._rows_of_token[token]
-            if len(rows) >= number:
-                break
-        return np.array(rows[:number], dtype=np.int32)
-
-    def _rows_of(self, token: str) -> tuple[int, ...]:
-        whole, parts = word_and_parts(token)
-        first = (self._row(whole, parts),) if whole else ()
-        return (*first, *(self._row(part, ()) for part in parts))
-
-    def _row(self, word: str, parts: tuple[str, ...]) -> int:
-        row = self.vectors.row_of_word.get(word)
-        if row is not None:
-            return row
-        if (word, parts) not in self._unseen:
-            self._unseen[word, parts] = len(self.vectors.words) + len(self._unseen)
-            self._unseen_vectors.append(self.vectors.unknown(word, parts))
-        return self._unseen[word, parts]
-
-    def table(self) -> Float32Array:
-        """(V, d) vectors of all words so far."""
-        width = self.vectors.vectors.shape[1]
-        unseen = np.array(self._unseen_vectors, dtype=np.float32).reshape(-1, width)
-        return np.concatenate([self.vectors.vectors, unseen])
-
-
 class Snippets:
     """The snippets of every blob; each holds its distinct words and how often each one stands in it."""
 
     def __init__(self, sources: Sequence[ParsedSource], vectors: WordVectors, length: int, most: int) -> None:
         """At most ``most`` snippets of ``length`` words a blob."""
-        vocabulary = CodeVocabulary(vectors)
+        unseen: dict[tuple[str, tuple[str, ...]], int] = {}
+        rows_of_token: dict[str, list[int]] = {}
+
+        def first_rows(text: str) -> IntArray:
+            """Rows of the first words of a text, those of compounds before their parts."""
+            rows: list[int] = []
+            for token in _TOKEN.findall(text):
+                if token not in rows_of_token:
+                    whole, parts = word_and_parts(token)
+                    found = [*([(whole, parts)] if whole else []), *((part, ()) for part in parts)]
+                    for word in found:
+                        if word[0] not in vectors.row_of_word:
+                            unseen.setdefault(word, len(vectors.words) + len(unseen))
+                    rows_of_token[token] = [vectors.row_of_word.get(word[0], unseen.get(word, -1)) for word in found]
+                rows += rows_of_token[token]
+                if len(rows) >= length * most:
+                    break
+            return np.array(rows[: length * most], dtype=np.int32)
+
         words: list[npt.NDArray[np.int32]] = []
         logs: list[Float32Array] = []
         sizes: list[int] = []
         for source in sources:
-            own = vocabulary.first_rows(code_text(source), length * most)
+            own = first_rows(code_text(source))
             for start in range(0, len(own), length):
                 distinct, counts = np.unique(own[start : start + length], return_counts=True)
                 words.append(distinct)
@@ -278,8 +251,10 @@ class Snippets:
         self._log_counts = np.concatenate(logs) if logs else np.zeros(0, dtype=np.float32)
         self._lengths = np.array([len(distinct) for distinct in words], dtype=np.int64)
         self._first_word = np.concatenate([[0], np.cumsum(self._lengths)]).astype(np.int64)
-        self.table: Float32Array = vocabulary.table()
-        """(V, d) vectors of all words of code."""
+        of_unseen = [vectors.unknown(word, parts) for word, parts in unseen]
+        rows = np.array(of_unseen, dtype=np.float32).reshape(-1, vectors.vectors.shape[1])
+        self.table: Float32Array = np.concatenate([vectors.vectors, rows])
+        """(V, d) vectors of all words of code; those that training never saw come last."""
 
     def of_rows(self, rows: npt.NDArray[np.integer]) -> LongArray:
         """Numbers of the snippets of blobs, in their order."""
