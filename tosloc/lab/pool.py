@@ -34,7 +34,7 @@ from tosloc.lab.many_projects import Outcome, finish, for_each, head_of, is_fini
 from tosloc.lab.projects import Project, spread
 from tosloc.processes import parallel
 from tosloc.rank.extract import SAMPLED, sampled_table, tasks_of
-from tosloc.rank.feature_tables import FeatureTable, RankingLists, ranking_lists, read_block
+from tosloc.rank.feature_tables import HISTORY_FILE, FeatureTable, RankingLists, ranking_lists, read_block
 from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS
 from tosloc.rank.fitting import fit_listwise, head_lists
 from tosloc.rank.lambdamart import HeadRanker, fit_trees
@@ -336,7 +336,7 @@ def _left_out(
         unfinish(folder)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / JUDGEMENTS_FILE).unlink(missing_ok=True)
-        paths = HistoryIndex.from_arrays(load_arrays(one.folder / "evidence.npz"))[1]  # what their numbers mean
+        paths = HistoryIndex.from_arrays(load_arrays(one.folder / HISTORY_FILE))[1]  # what their numbers mean
         rankings = (table.ranking(stage.scores(table.rows), paths) for table in one.tables())
         write_run(folder / RUN_FILE, header, rankings)
         for name in (FILE_LISTS_FILE, JUDGEMENTS_FILE):  # last, since a folder with judgements is a finished run
