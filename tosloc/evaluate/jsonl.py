@@ -7,6 +7,7 @@ import json
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final, Self, cast
 
@@ -54,8 +55,7 @@ def numbered_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
     number = 0
     with open_unpacked(Path(path)) as file:
         try:
-            while line := file.readline(LONGEST_LINE + 1):
-                number += 1
+            for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE + 1), b""), start=1):
                 if len(line) > LONGEST_LINE:
                     raise RunError(f"{path} line {number}: is longer than {LONGEST_LINE:,} bytes")
                 yield number, line

@@ -146,7 +146,8 @@ def _read(
     names = Names()
     number_of = _Once(lambda cell: names.id(decoded(cell)))
     lists_of = _Once(lambda report: (array("i"), array("d"), array("i")))  # files, values, lines
-    report_of, firsts, tags = _Once(decoded), dict[str, int](), set[bytes]()
+    of_cell = _Once(lambda cell: lists_of[decoded(cell)])
+    firsts, tags = dict[str, int](), set[bytes]()
     no_path = NO_PATH.encode()
     for number, line in numbered_lines(path):
         cells = line.split()
@@ -161,11 +162,11 @@ def _read(
             value = float(cells[of_value])
         except ValueError:
             value = math.nan
-        report = report_of[cells[0]]
         if not valid(value):
             raise RunError(f"{path} line {number}: report {_shown(cells[0])}: {wrong.format(_shown(cells[of_value]))}")
-        firsts.setdefault(report, number)
-        files, values, lines = lists_of[report]
+        if cells[0] not in of_cell:
+            firsts.setdefault(decoded(cells[0]), number)
+        files, values, lines = of_cell[cells[0]]
         if cells[2] != no_path:
             files.append(number_of[cells[2]])
             values.append(value)
