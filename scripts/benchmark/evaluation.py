@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from tosloc.evaluate import Judgement, Qrels, Run, write_judgements, write_run
 from tosloc.evaluate.trec import write_trec_qrels, write_trec_run
 from tosloc.records import Ranking
 
+TURNS = 3
+"""The quickest counts: what else runs can only take time."""
 MEASURES = ("AP", "RR", "nDCG", "P@10", "R@10", "nDCG@10")
 OURS = """
 from tosloc.evaluate import Measure, read_scored
@@ -48,10 +51,12 @@ def evaluation(work: Path, rankings: int, files: int) -> list[Row]:
     write_large_run(work, rankings, files)
     trec, lines = (work / "run.trec", work / "qrels.trec"), (work / "run.jsonl.gz", work / "qrels.jsonl")
     sides = {"ir-measures": (THEIRS, trec), "TREC files": (OURS, trec), "JSON lines": (OURS, lines)}
-    measured = {}
-    for name, (code, places) in sides.items():
-        say(f"evaluating {places[0].name}" + (" with ir-measures" if code is THEIRS else ""))
-        measured[name] = alone(code + TIMED, *map(str, places), *MEASURES)
+    measured: dict[str, Any] = {}
+    for turn in range(TURNS):
+        say(f"evaluating in turns, {turn + 1} of {TURNS}")
+        for name, (code, places) in sides.items():
+            found = alone(code + TIMED, *map(str, places), *MEASURES)
+            measured[name] = min(measured.get(name, found), found, key=lambda one: float(one["seconds"]))
     reference = measured.pop("ir-measures")
     for name, ours in measured.items():
         if not np.allclose(ours["values"], reference["values"], rtol=0, atol=1e-9):
