@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from hashlib import sha256
+from hashlib import file_digest
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final, Self
@@ -290,4 +290,5 @@ def check_own(folder: Path) -> None:
 
 def fingerprint(path: Path) -> str:
     """SHA-256 of a file, for provenance."""
-    return sha256(path.read_bytes()).hexdigest()
+    with path.open("rb") as file:  # runs may be large
+        return file_digest(file, "sha256").hexdigest()
