@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tosloc.rank.lines import LINES, telling_lines
 from tosloc.records import Function
-from tosloc.web.excerpts import LINES, LONGEST_LINE, Piece, marked, stretches
+from tosloc.web.excerpts import LONGEST_LINE, Piece, marked, stretches
 
 FILLER = "\n".join(f"x{number} = {number}" for number in range(40))
 TERMS = {"cooki": 2.0, "header": 1.0}
@@ -47,6 +48,14 @@ def test_a_line_of_a_frame_is_shown_with_what_stands_around_it() -> None:
     assert [line.number for line in one.lines if line.framed] == [10]
     assert stretches(FILLER, TERMS, [], [4_000, 0]) == ()  # the file does not have them
     assert numbers(FILLER, [Function("f", 5, 7, 1.0)]) == [(5, 7)]  # without any word
+
+
+def test_of_one_short_stretch_a_frame_is_what_is_shown() -> None:
+    lines = f"{FILLER}\ncookie\n{FILLER}".split("\n")
+    assert list(telling_lines(lines, TERMS, [], [10, 20], stretches=1, length=6)) == [[6, 7, 8, 9, 10, 11]]
+    [found] = telling_lines(lines, TERMS, [], [4_000], stretches=1, length=6)
+    assert 40 in found
+    assert len(found) == 6
 
 
 def test_overlong_lines_are_cut_blank_ends_left_out_and_line_ends_of_windows_gone() -> None:

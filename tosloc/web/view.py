@@ -12,16 +12,8 @@ from tosloc.git.discovery import WebPages
 from tosloc.git.repository import decode
 from tosloc.index.query import Query
 from tosloc.localizer import Localizer
-from tosloc.web.excerpts import (
-    LONGEST_REPORT,
-    Piece,
-    Stretch,
-    framed_lines,
-    marked,
-    marked_report,
-    stretches,
-    telling_terms,
-)
+from tosloc.rank.lines import framed_lines, telling_terms
+from tosloc.web.excerpts import LONGEST_REPORT, Piece, Stretch, marked, marked_report, stretches
 
 FILES: Final = 5
 """Files of which lines are shown."""
