@@ -78,13 +78,13 @@ def reports_of(git: Path, reports: Path, number: int) -> Iterator[tuple[Case, di
         yield case, names
 
 
-async def rows_of(git: Path, reports: Path, number: int, characters: int) -> dict[str, list[int]]:
+async def rows_of(git: Path, reports: Path, number: int, budget: int) -> dict[str, list[int]]:
     """Numbers of each of the latest reports of a project, as ``HEADS`` has them."""
     rows = {}
-    async with Client(server(Settings((git,), characters=characters))) as client:
+    async with Client(server(Settings((git,)))) as client:
         for case, changed in reports_of(git, reports, number):
             text = f"{case.report.summary}\n\n{case.report.description}"
-            arguments = {"report": text, "commit": case.version}
+            arguments = {"report": text, "commit": case.version, "budget": budget}
             result = await client.call_tool("localize_bug", arguments)
             [block] = result.content
             if result.is_error or block.type != "text" or result.structured_content is None:
@@ -94,7 +94,7 @@ async def rows_of(git: Path, reports: Path, number: int, characters: int) -> dic
             lists = [set().union(*held[:number]) for number in WORDS]
             found = [
                 len(block.text),
-                len(json.dumps(result.structured_content)),
+                len(json.dumps(result.structured_content, ensure_ascii=False)),
                 bool(lines),
                 any(line.startswith("1. ") for line, _ in lines),
                 any(f" {name}:" in line for line, path in lines for name in changed.get(path, ())),
@@ -120,7 +120,7 @@ async def warm(git: Path) -> None:
     lines = subprocess.run(command, capture_output=True, text=True, errors="replace", check=True).stdout.splitlines()
     subjects = [line for line in dict.fromkeys(lines) if len(line.split()) > 4][::40][:8]
     seconds: list[float] = []
-    searched: dict[str, int] = {}
+    searched = 0
     async with Client(server(Settings((git,)))) as client:
         for subject in subjects * 2:
             began = processor_seconds()
@@ -130,7 +130,7 @@ async def warm(git: Path) -> None:
                 raise ToslocError(f"{git}: {result.content}")
             searched = result.structured_content["searched"]
     for name, some in (("new", seconds[1 : len(subjects)]), ("again", seconds[len(subjects) :])):
-        print(f"{git} {searched} {name}: median {statistics.median(some):.3f} s, longest {max(some):.3f} s")
+        print(f"{git} {searched} files, {name}: median {statistics.median(some):.3f} s, longest {max(some):.3f} s")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -138,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("projects", nargs="+", metavar="GIT[=REPORTS]")
     parser.add_argument("--reports", type=int, default=10, help="latest reports of a project")
-    parser.add_argument("--characters", type=int, default=1200, help="budget of an answer")
+    parser.add_argument("--budget", type=int, default=1500, help="characters of an answer")
     given = parser.parse_args(arguments)
     rows: dict[str, list[int]] = {}
     for project in given.projects:
@@ -146,7 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not reports:
             anyio.run(warm, Path(git).resolve())
             continue
-        rows |= anyio.run(rows_of, Path(git).resolve(), Path(reports), given.reports, given.characters)
+        rows |= anyio.run(rows_of, Path(git).resolve(), Path(reports), given.reports, given.budget)
     if not rows:
         return 0
     columns = list(zip(*rows.values(), strict=True))

@@ -82,6 +82,15 @@ def test_options_and_what_an_answer_holds(grown: GitRepository) -> None:
         localizer.localize(TEXT)
 
 
+def test_a_path_that_is_none_is_told_its_nearest_ones(opened: Localizer) -> None:
+    near = toy.path_of("Parser")
+    for wrong in ("ParserService.java", "src/org/ParserService.java", "src/org/app/ParserServise.java"):
+        with pytest.raises(ToslocError, match=f"; did you mean {near}( or |[?]$)"):
+            opened.explain(TEXT, wrong)
+    with pytest.raises(ToslocError, match=r"; paths begin at the root of the repository$"):
+        opened.explain(TEXT, "README.md")
+
+
 def test_what_no_parser_has_read_is_said(grown: GitRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether the version is made, brought up to date from another one, or kept."""
     monkeypatch.setattr(build, "LARGEST_SOURCE", 5_000)

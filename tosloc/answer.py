@@ -25,10 +25,10 @@ def schema() -> dict[str, Any]:
 def percent(share: float) -> str:
     """A share in percent; what is less than one of them is not called none.
 
-    >>> percent(0.714), percent(0.004), percent(0.0)
+    >>> percent(0.714), percent(0.005), percent(0.0)
     ('71%', '<1%', '0%')
     """
-    return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
+    return "<1%" if 0 < share <= 0.005 else f"{share:.0%}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import cached_property
 from io import StringIO
 from pathlib import Path, PurePosixPath
@@ -197,9 +198,12 @@ class Localizer:
         asked, version = _report_of(report), self.version(commit, progress)
         paths = version.snapshot.paths
         if path not in paths:
-            same = [other for other in paths if PurePosixPath(other).name == PurePosixPath(path).name]
-            near = ", ".join(same[:3]) or "paths begin at the root of the repository"
-            raise ToslocError(f"{path} is no source file of version {version.snapshot.commit[:10]}; {near}")
+            name, names = PurePosixPath(path).name, [PurePosixPath(other).name for other in paths]
+            alike = {name} if name in names else {*get_close_matches(name, set(names), cutoff=0.8)}
+            some = [other for other, own in zip(paths, names, strict=True) if own in alike]
+            near = " or ".join(get_close_matches(path, some, cutoff=0))
+            hint = f"did you mean {near}?" if near else "paths begin at the root of the repository"
+            raise ToslocError(f"{path} is no source file of version {version.snapshot.commit[:10]}; {hint}")
         file, chosen = paths.index(path), version.choose(PathFilter())
         if not chosen.kept[file]:
             chosen = version.choose(PathFilter(tests=True))

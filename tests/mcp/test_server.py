@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,6 @@ from jsonschema import Draft202012Validator
 from mcp import Client
 from mcp_types import CallToolResult, ListRootsResult, Root
 
-import tosloc.answer
 from tests import stuck
 from tests.conftest import GitRepository
 from tosloc.mcp.server import Settings, server
@@ -67,9 +68,9 @@ def test_two_tools_that_change_nothing() -> None:
     assert [tool.name for tool in tools] == ["localize_bug", "explain_file"]
     assert all(tool.annotations.read_only_hint for tool in tools)
     assert list(tools[0].input_schema["properties"]) == [
-        *("report", "repository", "commit", "paths", "top", "functions"),
+        *("report", "repository", "commit", "paths", "tests", "top", "budget"),
     ]
-    assert sum(len(tool.model_dump_json(exclude_none=True, by_alias=True)) for tool in tools) < 2_600
+    assert sum(len(tool.model_dump_json(exclude={"output_schema"}, exclude_none=True)) for tool in tools) < 2_700
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -78,23 +79,65 @@ def test_a_bug_is_localized_in_the_folder_that_the_client_names(shop: Path, mode
     assert not result.is_error
     assert text_of(result).splitlines()[1].startswith("1. shop/cart.py (")
     assert "Cart.add:7-9" in text_of(result)
-    Draft202012Validator(tosloc.answer.schema()).validate(result.structured_content)
-    assert result.structured_content["hits"][0]["path"] == "shop/cart.py"
-    bare = call("localize_bug", {"report": REPORT}, roots=[shop], mode=mode, structured=False, characters=200)
-    assert bare.structured_content is None
-    assert len(text_of(bare)) <= 200
+    assert "   8:         if item not in self.items:" in text_of(result)
+    assert result.structured_content["files"][0]["path"] == "shop/cart.py"
+    assert not any(path in str(result) for path in ("tests/test_cart.py", str(shop)))
+    with_tests = call("localize_bug", {"report": REPORT, "tests": True}, roots=[shop], mode=mode)
+    assert "tests/test_cart.py" in text_of(with_tests)
+
+
+def test_both_forms_stay_within_every_budget_and_are_as_the_schema_says(shop: Path) -> None:
+    budgets = [300, 400, 600, 1500]
+
+    async def work(client: Client) -> Any:
+        [tool, other] = (await client.list_tools()).tools
+        answers = [await client.call_tool("localize_bug", {"report": REPORT, "budget": budget}) for budget in budgets]
+        return tool.output_schema, other.output_schema, answers
+
+    schema, other, answers = asked(work, roots=[shop])
+    assert schema == other
+    Draft202012Validator.check_schema(schema)
+    for budget, result in zip(budgets, answers, strict=True):
+        Draft202012Validator(schema).validate(result.structured_content)
+        assert len(text_of(result)) <= budget
+        assert len(json.dumps(result.structured_content)) <= budget
+        assert "shop/cart.py" in text_of(result)
+    assert ["source" in result.structured_content["files"][0] for result in answers] == [False, False, False, True]
+
+    async def bare(client: Client) -> Any:
+        [tool, _] = (await client.list_tools()).tools
+        return tool.output_schema, (await client.call_tool("localize_bug", {"report": REPORT})).structured_content
+
+    assert asked(bare, roots=[shop], structured=False) == (None, None)
+
+
+def test_of_several_repositories_below_a_root_the_agent_chooses_one(shop: Path, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    shutil.copytree(shop, root / "shop")
+
+    def said(**more: str) -> str:
+        return text_of(call("localize_bug", {"report": REPORT, **more}, allowed=[root]))
+
+    assert "1. shop/cart.py" in said()  # the only one
+    for name in ("a/b/deep", "a/.hidden/x", "node_modules/x", "shop/inner", "1/2/3/too-deep"):
+        (root / name / ".git").mkdir(parents=True)
+    assert said() == "there are several repositories; name one in `repository`: a/b/deep, shop"
+    assert "1. shop/cart.py" in said(repository="shop")
+    for number in range(30):
+        (root / f"many/{number:02}/.git").mkdir(parents=True)
+    assert said().endswith("many/18 and 12 more")
 
 
 def test_a_file_is_explained_at_its_place(shop: Path) -> None:
     result = call("explain_file", {"report": REPORT, "path": str(shop / "shop/bill.py")}, roots=[shop])
-    assert text_of(result).startswith("shop/bill.py: place 2 of 2 (")
-    assert [hit["rank"] for hit in result.structured_content["hits"]] == [2]
+    assert text_of(result).splitlines()[0].startswith("2 files of ")
+    assert text_of(result).splitlines()[1].startswith("2. shop/bill.py (")
+    assert [file["rank"] for file in result.structured_content["files"]] == [2]
     test = call("explain_file", {"report": REPORT, "path": "tests/test_cart.py"}, roots=[shop])
-    assert " of 3 (" in text_of(test)
+    assert text_of(test).startswith("3 files of ")
     wrong = call("explain_file", {"report": REPORT, "path": "cart.py"}, roots=[shop])
     assert wrong.is_error
-    assert "cart.py is no source file of version" in text_of(wrong)
-    assert "shop/cart.py" in text_of(wrong)
+    assert re.fullmatch(r"cart.py is no source file of version \w{10}; did you mean shop/cart.py\?", text_of(wrong))
 
 
 @pytest.mark.parametrize(
@@ -185,4 +228,4 @@ def test_a_path_that_is_no_text_does_not_silence_the_answer(repository: GitRepos
     repository.commit({b"caf\xe9.py": "class Cart:\n    def add(self): pass\n"})
     result = call("localize_bug", {"report": REPORT}, roots=[repository.path])
     assert "caf\\xe9.py" in text_of(result)
-    assert json.loads(result.model_dump_json())["structured_content"]["hits"][0]["path"] == "caf?.py"
+    assert json.loads(result.model_dump_json())["structured_content"]["files"][0]["path"] == "caf\\xe9.py"

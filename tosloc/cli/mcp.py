@@ -22,9 +22,6 @@ def mcp(
         ),
     ] = None,
     checkpoint: CheckpointOption = None,
-    characters: Annotated[int, typer.Option("--characters", min=200, help="Characters of a text answer, at most.")] = (
-        1200
-    ),
     text_only: Annotated[
         bool,
         typer.Option(
@@ -46,4 +43,4 @@ def mcp(
 
         Localizer.load(checkpoint)  # said now, not when a first question is asked
     end_at_signals()  # what waits for standard input cannot be woken
-    serve(Settings(folders, checkpoint, characters, structured=not text_only))
+    serve(Settings(folders, checkpoint, structured=not text_only))

@@ -58,10 +58,15 @@ def find(path: Path) -> tuple[Path, Path]:
     raise RepositoryError(f"{path}: not a git repository; give the folder that has .git in it, or a bare repository")
 
 
+def is_repository(folder: Path) -> bool:
+    """Whether a folder looks like a git repository, by the names in it; ``find`` tells what is wrong with one."""
+    return os.path.lexists(folder / ".git") or all((folder / name).exists() for name in ("HEAD", "objects", "refs"))
+
+
 def containing(path: Path) -> Path:
     """The nearest folder upwards that is a git repository, ``path`` itself among them. Raises RepositoryError."""
     for place in (path, *path.parents):
-        if os.path.lexists(place / ".git") or all((place / name).exists() for name in ("HEAD", "objects", "refs")):
+        if is_repository(place):
             return place
     find(path)  # which says what is wrong
     return path

@@ -5,7 +5,6 @@ at: it cancels, says how far a first index is, and notices that the client has g
 """
 
 import asyncio
-import json
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -28,11 +27,11 @@ from mcp_types import CallToolResult, ListRootsResult, TextContent, ToolAnnotati
 from pydantic import Field, ValidationError
 
 import tosloc
-from tosloc.answer import Answer
 from tosloc.errors import RepositoryError, ToslocError
 from tosloc.io import printable
-from tosloc.mcp import repositories, text
-from tosloc.mcp.messages import refusals
+from tosloc.mcp import repositories
+from tosloc.mcp.answers import Found
+from tosloc.mcp.messages import refusal
 from tosloc.session import Session
 
 LONGEST_REPORT: Final = 2_000_000
@@ -52,9 +51,8 @@ class Settings:
     roots: tuple[Path, ...] = ()
     """Folders whose repositories may be asked; without any, those that the client names."""
     checkpoint: Path | None = None
-    characters: int = text.CHARACTERS
     structured: bool = True
-    """Whether answers carry the whole ``tosloc.answer/1`` beside the text."""
+    """Whether answers carry the same as structured content beside the text."""
 
 
 @dataclass
@@ -100,9 +98,11 @@ Report = Annotated[
     Field(max_length=LONGEST_REPORT, description="The bug report: title, then description, stack traces, code."),
 ]
 RepositoryPath = Annotated[
-    str | None, Field(max_length=4096, description="Path of the git repository; by default the only one open.")
+    str | None, Field(max_length=4096, description="Path of the git repository; may be left out where there is one.")
 ]
 Revision = Annotated[str, Field(max_length=1000, description="Version to search.")]
+Budget = Annotated[int, Field(ge=300, le=20_000, description="Characters of the answer, at most.")]
+Result = Annotated[CallToolResult, Found]
 
 
 async def localize_bug(
@@ -114,15 +114,16 @@ async def localize_bug(
     paths: Annotated[
         list[str] | None, Field(max_length=100, description="Only files that match such .gitignore globs: src/**/*.py")
     ] = None,
-    top: Annotated[int, Field(ge=1, le=50, description="Files.")] = 5,
-    functions: Annotated[int, Field(ge=0, le=20, description="Functions of a file.")] = 3,
-) -> CallToolResult:
-    """Which files and functions have to be changed for a bug report: ranked, with lines and a reason each.
+    tests: Annotated[bool, Field(description="Whether test files may be named.")] = False,
+    top: Annotated[int, Field(ge=1, le=50, description="Files.")] = 10,
+    budget: Budget = 1_500,
+) -> Result:
+    """Which files have to be changed for a bug report: ranked, the first with functions, a reason and lines of source.
 
-    Searches committed code and the history of fixes; test files are left out.
+    Searches committed code and the history of fixes.
     """
-    asked = {"commit": commit, "include": paths or (), "top": top, "functions": functions}
-    return await _answered(context, roots, text.short, repository, report, None, asked)
+    asked = {"commit": commit, "include": paths or (), "tests": tests, "top": top}
+    return await _answered(context, roots, budget, repository, report, None, asked)
 
 
 async def explain_file(
@@ -132,16 +133,13 @@ async def explain_file(
     path: Annotated[str, Field(max_length=4096, description="The file, from the root of the repository.")],
     repository: RepositoryPath = None,
     commit: Revision = "HEAD",
-    functions: Annotated[int, Field(ge=0, le=50, description="Functions.")] = 10,
-) -> CallToolResult:
+    budget: Budget = 1_500,
+) -> Result:
     """Why a file stands where it stands for a bug report: its place, reasons, earlier fixes, likeliest functions."""
-    asked = {"commit": commit, "functions": functions}
-    return await _answered(context, roots, text.explained, repository, report, path, asked)
+    return await _answered(context, roots, budget, repository, report, path, {"commit": commit})
 
 
-async def _answered(
-    context: Context[State], roots: ListRootsResult, written: Callable[[Answer, int], str], *question: Any
-) -> CallToolResult:
+async def _answered(context: Context[State], roots: ListRootsResult, budget: int, *question: Any) -> CallToolResult:
     """The result. Raises ToolError, which is a sentence to the client, for input that is at fault."""
     state = context.request_context.lifespan_context
     settings, stop = state.settings, Event()
@@ -156,7 +154,7 @@ async def _answered(
 
     try:
         asked = settings.checkpoint, tuple(_folders(state.settings, roots)), *question
-        answer: Answer = await asyncio.wrap_future(
+        found: Found = await asyncio.wrap_future(
             state.session.ask(repositories.answer, *asked, progress=progress, stopped=stop.is_set)
         )
     except (ToslocError, OSError, MemoryError, BrokenProcessPool) as error:
@@ -166,10 +164,9 @@ async def _answered(
         raise ToolError(sentence[:2_000]) from error
     finally:
         stop.set()
-    shown = TextContent(type="text", text=written(answer, settings.characters))
-    # a path that is no UTF-8 cannot be sent
-    whole = json.loads(json.dumps(answer.as_dict(), ensure_ascii=False).encode("utf-8", "replace"))
-    return CallToolResult(content=[shown], structured_content=whole if settings.structured else None)
+    shown = TextContent(type="text", text=found.within(budget, lambda one: len(one.text())).text())
+    whole = found.within(budget, Found.length).plain() if settings.structured else None
+    return CallToolResult(content=[shown], structured_content=whole)
 
 
 class _Server(MCPServer[State]):
@@ -198,9 +195,8 @@ class _Server(MCPServer[State]):
 
         async def messages() -> AsyncIterator[str]:
             async for line in given:
-                if wrong := refusals(line):
-                    for error in wrong:
-                        await writing.send(SessionMessage(error))
+                if error := refusal(line):
+                    await writing.send(SessionMessage(error))
                 else:
                     yield line
 
@@ -237,7 +233,7 @@ def server(settings: Settings | None = None) -> MCPServer[State]:
     )
     hints = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
     for tool in (localize_bug, explain_file):
-        made.add_tool(tool, description=getdoc(tool), annotations=hints, structured_output=False)
+        made.add_tool(tool, description=getdoc(tool), annotations=hints, structured_output=settings.structured)
     return made
 
 

@@ -1,0 +1,141 @@
+"""What agents read of an answer, for whom each character counts: the same as text and as structured content."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict
+
+from tosloc.answer import Answer, percent
+from tosloc.git.repository import decode
+from tosloc.index.query import Query
+from tosloc.io import printable
+from tosloc.localization import UNDATED
+from tosloc.localizer import Localizer
+from tosloc.rank.lines import framed_lines, telling_lines, telling_terms
+
+DETAILED: Final = 3
+"""Files that have more than a path."""
+LINES: Final = 6
+"""Lines of source of such a file, at most."""
+
+
+class _Described(BaseModel):
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+
+class Function(_Described):
+    """A function, method or class."""
+
+    name: str
+    start: int
+    end: int
+    """Last line, included."""
+
+
+class File(_Described):
+    """A file of the repository."""
+
+    rank: int
+    path: str
+    share: float
+    """How sure the answer is, 0 to 1."""
+    functions: list[Function] = []
+    """The likeliest first."""
+    why: list[str] = []
+    source: str = ""
+    """The likeliest lines, numbered."""
+
+
+class Found(_Described):
+    """Files that have to be changed, the likeliest first."""
+
+    commit: str
+    searched: int
+    """Source files of the commit."""
+    hidden_tests: int = 0
+    """Test files beside them."""
+    files: list[File]
+    left_out: int = 0
+    """Files that the budget had no room for."""
+    notes: list[str] = []
+
+    @classmethod
+    def of(cls, answer: Answer, sources: Mapping[str, str], reasons: int) -> Found:
+        """All that an answer may tell: its first files with ``sources`` and so many reasons, of the rest the paths."""
+        files = []
+        for number, hit in enumerate(answer.hits):
+            file = File(rank=hit.rank, path=printable(hit.path), share=round(hit.share, 3))
+            if number < DETAILED:
+                file.functions = [
+                    Function(name=printable(one.name), start=one.start, end=one.end) for one in hit.functions
+                ]
+                file.why = [printable(reason.text) for reason in hit.why[:reasons]]
+                file.source = sources.get(hit.path, "")
+            files.append(file)
+        # who wrote the report knows its date
+        notes = [printable(note) for note in answer.notes if not note.startswith(UNDATED)]
+        searched, hidden = answer.searched.files, answer.searched.hidden_tests
+        return cls(commit=answer.commit, searched=searched, hidden_tests=hidden, files=files, notes=notes)
+
+    def within(self, budget: int, size: Callable[[Found], int]) -> Found:
+        """What of it has at most that ``size``: lines go first, then reasons, functions, notes and files, and of each
+        kind the last ones. Nothing is cut in two.
+        """
+        kept = self.model_copy(deep=True)
+        for part in ("source", "why", "functions"):
+            for file in reversed(kept.files):
+                while getattr(file, part) and size(kept) > budget:
+                    setattr(file, part, "" if part == "source" else getattr(file, part)[:-1])
+        while kept.notes and size(kept) > budget:
+            kept.notes.pop()
+        while kept.files and size(kept) > budget:
+            kept.files.pop()
+            kept.left_out += 1
+        return kept
+
+    def text(self) -> str:
+        """A line for each file, its reasons and its source below it."""
+        hidden = f", {self.hidden_tests:,} tests left out" if self.hidden_tests else ""
+        searched = f"{self.searched:,} files of {self.commit[:10]}{hidden}"
+        lines = [f"{searched}. Rank. File (how sure): functions with lines"]
+        for file in self.files:
+            named = ", ".join(f"{one.name}:{one.start}-{one.end}" for one in file.functions)
+            lines.append(f"{file.rank:,}. {file.path} ({percent(file.share)}){': ' if named else ''}{named}")
+            lines += [f"   - {reason}" for reason in file.why]
+            lines += [f"   {line}" for line in filter(None, file.source.split("\n"))]
+        if self.left_out:
+            lines.append(f"({self.left_out} more left out for room; give a larger budget)")
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+    def plain(self) -> dict[str, Any]:
+        """Values of JSON; what is empty is left out."""
+        return self.model_dump(exclude_defaults=True)
+
+    def length(self) -> int:
+        """Characters of that as JSON."""
+        return len(json.dumps(self.plain(), ensure_ascii=False))
+
+
+def sources(localizer: Localizer, answer: Answer, commit: str) -> dict[str, str]:
+    """Path -> the lines that say most of the report, numbered, of the first files of an answer from ``commit``."""
+    version, query, repository = localizer.version(commit), Query(answer.report), localizer.repository
+    assert repository is not None  # it was opened
+    paths, hits = version.snapshot.paths, answer.hits[:DETAILED]
+    files = [paths.index(hit.path) for hit in hits]
+    terms, framed = telling_terms(query, version.index), framed_lines(query, version.index, files)
+    texts = dict(repository.texts(dict.fromkeys(map(version.snapshot.blob, files))))
+    found = {}
+    for hit, file in zip(hits, files, strict=True):
+        lines = decode(texts[version.snapshot.blob(file)] or b"").removesuffix("\n").split("\n")
+        likeliest = hit.functions[:1]
+        for one in likeliest:  # nothing else of the file is shown
+            lines = [line if one.start <= number <= one.end else "" for number, line in enumerate(lines, start=1)]
+        # a frame's line is that of the report's version, where the function may have stood elsewhere
+        near = [line for line in framed.get(file, ()) if all(one.start <= line <= one.end for one in likeliest)]
+        for places in telling_lines(lines, terms, likeliest, near, (), 1, LINES):
+            numbered = (f"{place + 1}: {printable(lines[place].expandtabs(4))}".rstrip() for place in places)
+            found[hit.path] = "\n".join(numbered)
+    return found
