@@ -149,17 +149,29 @@ def code(text: str) -> str:
     return f"{fence}{pad}{text}{pad}{fence}"
 
 
-def body_of(answer: Mapping[str, Any], repository: str) -> str:
-    """Files with functions and reasons, as Markdown; ``repository`` is its page."""
+def body_of(answer: Mapping[str, Any], repository: str, least: float) -> str:
+    """Files with functions and reasons, as Markdown; those with a share below ``least`` are folded away and have
+    neither. ``repository`` is its page.
+    """
     commit = answer["commit"]
-    lines = []
+    lines, folded = [], []
     for hit in answer["hits"]:
         page = f"{repository}/blob/{commit}/{quote(os.fsencode(hit['path']))}"
-        lines.append(f"{hit['rank']}. [{code(hit['path'])}]({page}) {round(100 * hit['share'])}%")
+        line = f"{hit['rank']}. [{code(hit['path'])}]({page}) {round(100 * hit['share']) or 'below 1'}%"
+        if hit["share"] < least:
+            folded.append(line)
+            continue
         found = [f"[{code(one['name'])}]({page}#L{one['start']}-L{one['end']})" for one in hit["functions"]]
-        lines += [f"   - {', '.join(found)}"] if found else []
-        lines += [f"   - {code(reason['text'])}" for reason in hit["why"][:2]]
-    lines += ["", f"Searched: {answer['searched']['files']} files of `{commit[:10]}`. Percentages say how sure it is."]
+        lines += [line, *([f"   - {', '.join(found)}"] if found else [])]
+        for reason in hit["why"][:2]:
+            said = code(reason["text"])
+            if "commit" in reason:
+                said = f"[{said}]({repository}/commit/{reason['commit']})"
+            lines.append(f"   - {said}")
+    if folded:
+        lines += ["", f"<details><summary>{len(folded)} less likely</summary>", "", *folded, "", "</details>"]
+    version = f"[{code(commit[:10])}]({repository}/commit/{commit})"
+    lines += ["", f"Searched: {answer['searched']['files']} files of {version}. Percentages say how sure it is."]
     return "\n".join(lines) + "\n"
 
 
@@ -258,7 +270,8 @@ def answer() -> None:
     if wanted not in ("true", "false"):
         raise ActionError(f"the input comment is {wanted!r}; give true or false")
     tosloc = [str(temporary / "tosloc/bin/tosloc"), "localize", str(temporary / ISSUE_FILE), "--json", "--no-progress"]
-    given = ["--repo", os.environ["GITHUB_WORKSPACE"], "--top", f"{top:.0f}", "--functions", f"{functions:.0f}"]
+    given = ["--repo", os.environ["GITHUB_WORKSPACE"], "--commit", "HEAD"]
+    given += ["--top", f"{top:.0f}", "--functions", f"{functions:.0f}"]
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
     done = subprocess.run(
         [*tosloc, *given], capture_output=True, text=True, encoding="utf-8", check=False, cwd=temporary, env=kept
@@ -269,7 +282,7 @@ def answer() -> None:
     found = json.loads(done.stdout)
     number = int(json.loads((temporary / ISSUE_FILE).read_text(encoding="utf-8"))["number"])
     page = f"{os.environ['GITHUB_SERVER_URL']}/{os.environ['GITHUB_REPOSITORY']}"
-    body = body_of(found, page)
+    body = body_of(found, page, share)
     first = found["hits"][0]["share"] if found["hits"] else 0.0
     sure = bool(found["hits"]) and first >= share
     notes = "".join(f"\n> {code(note)}\n" for note in found["notes"])

@@ -103,7 +103,9 @@ def stub() -> Iterator[Issue]:
 def answer(reason: str = "words cart", path: str = "shop/cart.py", share: float = 0.5) -> dict[str, Any]:
     function = {"name": "Cart.add", "start": 7, "end": 9, "score": 1.0}
     hit = {"rank": 1, "path": path, "score": 1.0, "share": share, "functions": [function]}
-    return {"commit": "0" * 40, "searched": {"files": 3}, "hits": [{**hit, "why": [{"kind": "fix", "text": reason}]}]}
+    why = [{"kind": "fix", "text": reason, "commit": "1" * 40}, {"kind": "words", "text": reason}]
+    less = {**hit, "rank": 2, "share": 0.001, "why": why}
+    return {"commit": "0" * 40, "searched": {"files": 3}, "hits": [{**hit, "why": why}, less]}
 
 
 # ---- is it asked?
@@ -136,7 +138,7 @@ def test_it_is_asked_by_its_label_or_by_hand_and_else_says_nothing(action: Modul
 
 @pytest.mark.parametrize("text", [HOSTILE, TITLE, BODY, "", "a" * 9_000, "` `` ```"])
 def test_what_strangers_write_stays_text(action: ModuleType, text: str) -> None:
-    body = action.comment_of(action.body_of(answer(text, text or "a"), "https://github.com/o/r"))
+    body = action.comment_of(action.body_of(answer(text, text or "a"), "https://github.com/o/r", 0.05))
     kinds: set[str] = set()
     outside = ""
     for block in MarkdownIt("gfm-like", {"linkify": False}).parse(body.removeprefix(action.MARKER)):
@@ -146,14 +148,26 @@ def test_what_strangers_write_stays_text(action: ModuleType, text: str) -> None:
             if token.type == "text":
                 outside += token.content
             if token.type == "link_open":
-                assert str(token.attrs["href"]).startswith("https://github.com/o/r/blob/" + "0" * 40)
+                assert re.match("https://github.com/o/r/(blob/0{40}/|commit/(0{40}|1{40})$)", str(token.attrs["href"]))
+            if block.type == "html_block":
+                assert block.content in ("<details><summary>1 less likely</summary>\n", "</details>\n")
     nested = ("ordered_list", "bullet_list", "list_item", "paragraph", "link")
     assert {kind.removesuffix("_open").removesuffix("_close") for kind in kinds} <= {
-        *(*nested, "inline", "text", "code_inline", "softbreak"),
+        *(*nested, "inline", "text", "code_inline", "softbreak", "html_block"),
     }
     assert re.fullmatch(r"[A-Za-z0-9 ,.:%]*", outside)
-    assert body.count("\n") < 12
+    assert body.count("\n") < 18
     assert len(body) < 40_000
+
+
+def test_files_below_the_share_are_folded_and_have_a_path_alone(action: ModuleType) -> None:
+    shown, _, folded = action.body_of(answer(), "https://github.com/o/r", 0.05).partition("<details>")
+    assert "shop/cart.py#L7-L9" in shown
+    assert "[`words cart`](https://github.com/o/r/commit/" + "1" * 40 in shown
+    assert "2. [`shop/cart.py`](https://github.com/o/r/blob/" + "0" * 40 in folded
+    assert "shop/cart.py) below 1%\n\n</details>" in folded
+    assert "Cart.add" not in folded
+    assert "<details>" not in action.body_of(answer(), "https://github.com/o/r", 0.0)
 
 
 def test_the_comment_is_written_once_and_edited_in_place(action: ModuleType, stub: Issue) -> None:
@@ -351,13 +365,13 @@ def test_tosloc_gets_no_token_and_no_code_of_the_workspace_runs(tmp_path: Path, 
     (tmp_path / "tosloc/bin/tosloc").write_text(
         f"#!/bin/sh\npwd >{tmp_path}/where\nenv >{tmp_path}/environment\ncat {tmp_path}/made.json\n"
     )
-    runner.environment |= {"PYTHONPATH": ".", "GITHUB_TOKEN": "other-token", "DEPLOY_KEY": "a-secret"}
+    runner.environment |= {"PYTHONPATH": ".", "GITHUB_TOKEN": "other-token", "ACTIONS_RUNTIME_TOKEN": "a-secret"}
     assert runner.run() == 0, runner.printed
     assert stub.comments
     assert (tmp_path / "where").read_text().strip() == str(tmp_path)
     given = dict(line.partition("=")[::2] for line in (tmp_path / "environment").read_text().splitlines())
     assert given["TOSLOC_CACHE"] == f"{tmp_path}/tosloc-facts"
-    assert not [name for name in given if name.startswith(("INPUT_", "GITHUB_", "DEPLOY_", "PYTHON"))]
+    assert not [name for name in given if name.startswith(("INPUT_", "GITHUB_", "ACTIONS_", "PYTHON"))]
     assert not {"secret-token", "other-token", "a-secret"} & set(given.values())
     assert not (tmp_path / "owned").exists()
 
