@@ -39,6 +39,8 @@ class Searched:
     """Source files of the version that could be named."""
     hidden_tests: int = 0
     """Test files beside them, which were not to be named."""
+    uncommitted: int = 0
+    """Files of the work tree, of any of these, that the commit has otherwise: changed, new, or gone."""
 
 
 @dataclass(frozen=True, slots=True)

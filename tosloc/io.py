@@ -51,6 +51,19 @@ def read_plain(path: Path, most: int = MOST_BYTES) -> bytes:
     return data
 
 
+def read_inside(root: Path, name: str, most: int) -> bytes | None:
+    """Content of a regular file below a folder; None where there is none, or a link leads to it. Raises OSError as
+    ``read_plain`` does.
+    """
+    path = root.resolve() / name
+    try:
+        if path.resolve(strict=True) != path or not path.is_file():
+            return None
+    except (OSError, RuntimeError):  # not there; a loop of links
+        return None
+    return read_plain(path, most)
+
+
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
     """A temporary path beside ``path``; the file or folder made there takes its place on success, else it vanishes."""

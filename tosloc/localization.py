@@ -55,6 +55,8 @@ class OpenVersion:
     """What functions, texts and messages are read from; None of a version that a checkpoint carries."""
     reranking: RerankingContext | None = None
     """What a reranker reads; None where stage one is alone."""
+    uncommitted: int = 0
+    """Files that are not as the commit has them: changed, new or gone."""
     _functions: Remembered = field(default_factory=dict)
 
     @classmethod
@@ -71,6 +73,7 @@ class OpenVersion:
         history = prepared.history if reports is None else prepared.with_reports(*reports)
         about = () if repository is None else repository.repo.notes(prepared.missing, len(history.reports))
         version = cls(prepared.snapshot, prepared.index, history, (*about, *prepared.notes), repository)
+        version.uncommitted = prepared.uncommitted
         context = version.for_reranking()
         version.reranking = context if reranker is not None and reranker.can_score(context) else None
         return version
@@ -206,7 +209,7 @@ class Localization:
             version.snapshot.commit,
             datetime.fromtimestamp(version.snapshot.committed_at, UTC),
             context.query.report,
-            Searched(int(chosen.kept.sum()), chosen.hidden_tests),
+            Searched(int(chosen.kept.sum()), chosen.hidden_tests, version.uncommitted),
             tuple(hits),
             tuple(notes),
         )

@@ -20,6 +20,7 @@ from tosloc.calibration import UNFITTED
 from tosloc.errors import ToslocError
 from tosloc.git import discovery
 from tosloc.git.repository import Repository
+from tosloc.git.work_tree import Change
 from tosloc.index.documents import Documents
 from tosloc.index.repository import IndexedRepository, PreparedVersion
 from tosloc.localization import Localization, OpenVersion
@@ -57,7 +58,8 @@ class Localizer:
         """The version that was opened last, or that a checkpoint carries along."""
         self.provenance_: dict[str, Any] = {}
         self._repository: IndexedRepository | None = None
-        self._versions: dict[str, OpenVersion] = {}
+        self._versions: dict[tuple[str, frozenset[Change]], OpenVersion] = {}
+        """By commit, and what is not committed."""
         self._lock = RLock()
         """Of all that reads the repository, and what was computed of a version."""
 
@@ -88,17 +90,18 @@ class Localizer:
         path: str | os.PathLike[str],
         checkpoint: str | os.PathLike[str] | None = None,
         *,
-        commit: str | None = "HEAD",
+        commit: str | None = None,
+        ready: bool = True,
         store: Path | None = None,
         progress: Progress = silent,
     ) -> Self:
         """A localizer that keeps a repository ready: its version, the history of its files, and the weights.
 
         ``path`` is a folder of the repository, or a bare one; the weights are the shipped ones, or those of a
-        ``checkpoint``; ``commit`` is made ready now (None: nothing is), others when they are asked for. Facts are
-        kept in the file ``store``, by default in the user's cache. Several threads may ask at the same time. Raises
-        RepositoryError, UnknownCommit, CheckpointError, StoreError, and ToslocError when the version holds no source
-        file.
+        ``checkpoint``; ``commit`` (None: the files as they are on disk) is made ready now, unless ``ready`` is False,
+        others when they are asked for. Facts are kept in the file ``store``, by default in the user's cache. Several
+        threads may ask at the same time. Raises RepositoryError, UnknownCommit, CheckpointError, StoreError, and
+        ToslocError when the version holds no source file.
 
         >>> localizer = Localizer.open(shop())
         >>> answer = localizer.localize("Cart.add forgets an item that is equal to another one")
@@ -113,7 +116,7 @@ class Localizer:
         localizer = cls.default() if checkpoint is None else cls.load(Path(checkpoint))
         repo = Repository(discovery.containing(Path(path).expanduser().absolute()))
         localizer._repository = localizer.indexed(repo, store)
-        localizer.version_ = None if commit is None else localizer.version(commit, progress)
+        localizer.version_ = localizer.version(commit, progress) if ready else None
         return localizer
 
     def close(self) -> None:
@@ -135,7 +138,7 @@ class Localizer:
         self,
         report: BugReport | str,
         *,
-        commit: str = "HEAD",
+        commit: str | None = None,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         tests: bool = False,
@@ -145,8 +148,9 @@ class Localizer:
     ) -> Answer:
         """The first files for a report, or for the text of one (see ``read_report``), with functions and reasons.
 
-        They are those of the version that ``commit`` names now: what is new since the last question is read first. Of a
-        localizer that was loaded with a version, they are that version's. ``include`` and ``exclude`` are globs as
+        They are those of the work tree as they are on disk now, committed or not; with a ``commit``, or in a bare
+        repository, those of the version that it (or HEAD) names now. What is new since the last question is read first.
+        Of a localizer that was loaded with a version, they are that version's. ``include`` and ``exclude`` are globs as
         ``.gitignore`` has them; test files are left out unless ``tests``. At most ``top`` files, each with at most that
         many ``functions``. Raises UnknownCommit, ReportError for a text that is no report, ToslocError for a glob
         that matches nothing, for a version without source files, and after ``close``.
@@ -158,7 +162,7 @@ class Localizer:
         self,
         reports: Iterable[BugReport | str],
         *,
-        commit: str = "HEAD",
+        commit: str | None = None,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         tests: bool = False,
@@ -166,7 +170,7 @@ class Localizer:
         functions: int = 3,
         progress: Progress = silent,
     ) -> Iterator[Answer]:
-        """``localize`` for each of many reports, in their order, all of the version that ``commit`` names at the start.
+        """``localize`` for each of many reports, in their order, all of the files as they are at the start.
         Raises as ``localize`` does, when an answer is asked for.
         """
         started, version = time.perf_counter(), None
@@ -185,7 +189,7 @@ class Localizer:
         report: BugReport | str,
         path: str,
         *,
-        commit: str = "HEAD",
+        commit: str | None = None,
         functions: int = 10,
         progress: Progress = silent,
     ) -> Answer:
@@ -207,14 +211,19 @@ class Localizer:
             answer = self.localization(asked, version).answer(1, chosen, functions=functions, only=file)
         return replace(answer, seconds=time.perf_counter() - started)
 
-    def files(self, commit: str = "HEAD") -> Sequence[str]:
+    def files(self, commit: str | None = None) -> Sequence[str]:
         """Paths of the files that ``localize`` would rank; nothing is made of them. Raises as it does."""
         with self._lock:
-            return (self._repository.sources(commit) if self._repository else self.version().snapshot).paths
+            if self._repository is None:
+                return self.version().snapshot.paths
+            snapshot = self._repository.sources(commit or "HEAD")
+            changes = self._repository.uncommitted(snapshot.commit) if commit is None else ()
+            files = dict(zip(snapshot.paths, snapshot.blobs, strict=True)) | dict(changes)
+            return [path for path, blob in files.items() if blob is not None]
 
-    def version(self, commit: str = "HEAD", progress: Progress = silent) -> OpenVersion:
-        """The version that ``commit`` names now, ready for queries; without a repository the one that is carried along.
-        Raises as ``localize`` does.
+    def version(self, commit: str | None = None, progress: Progress = silent) -> OpenVersion:
+        """The files that ``localize`` ranks for a ``commit``, ready for queries; without a repository those of the
+        version that is carried along. Raises as ``localize`` does.
         """
         place = self._repository
         if place is None:
@@ -224,12 +233,15 @@ class Localizer:
         with self._lock:
             if self._closed:
                 raise ToslocError(f"{place.repo.path}: this repository was closed; open it again")
-            commit = place.repo.resolve(commit)
-            if commit not in self._versions:
+            resolved = place.repo.resolve(commit or "HEAD")
+            changes = place.uncommitted(resolved) if commit is None else frozenset()
+            key = resolved, changes
+            if key not in self._versions:
                 with closing(place):  # the next version may be made by another thread, which needs its own store
-                    made = OpenVersion.of(place, place.prepared(commit, progress), self.reports_, self.reranker_)
-                self._versions = dict([*self._versions.items(), (commit, made)][-OPEN_VERSIONS:])
-            return self._versions[commit]
+                    prepared = place.prepared(resolved, progress, changes)
+                    made = OpenVersion.of(place, prepared, self.reports_, self.reranker_)
+                self._versions = dict([*self._versions.items(), (key, made)][-OPEN_VERSIONS:])
+            return self._versions[key]
 
     def localization(self, report: BugReport, version: OpenVersion | None = None) -> Localization:
         """Every file of a version ranked for a report: a function of both, and of no clock. Without a ``version`` it is

@@ -42,7 +42,8 @@ def print_answer(answer: Answer, repository: Repository | None = None, *, again:
     console.print(Text(heading, style="bold"), soft_wrap=True)
     tests = f"; {counted(searched.hidden_tests, 'test file')} hidden (--tests)" if searched.hidden_tests else ""
     files = f"{counted(searched.files, 'file')} of {answer.commit[:10]}, {answer.committed:%Y-%m-%d}"
-    console.print(Text(f"{files}{tests}", style="dim"), soft_wrap=True)
+    changed = f", {counted(searched.uncommitted, 'file')} not committed" if searched.uncommitted else ""
+    console.print(Text(f"{files}{changed}{tests}", style="dim"), soft_wrap=True)
     widest = max((len(str(hit.rank)) for hit in answer.hits), default=1)
     for hit in answer.hits:
         place = Text(f"{hit.rank:>{widest}}  ")

@@ -37,7 +37,9 @@ RepositoryOption = Annotated[
 VersionOption = Annotated[
     str | None,
     typer.Option(
-        "--commit", help="Version to search.", show_default="HEAD, or the version that the checkpoint carries"
+        "--commit",
+        help="Version to search.",
+        show_default="the files as they are on disk, HEAD's in a bare repository, or what the checkpoint carries",
     ),
 ]
 IncludeOption = Annotated[
@@ -92,16 +94,15 @@ def localize(
     if as_json and len(reports) > 1:
         raise ToslocError(f"--json prints one answer, and there are {len(reports)} reports; use --jsonl")
     views = None if html is None else _begin_page(html, len(reports))
-    version = "HEAD" if commit is None else commit
     with shown(progress) as callback, _opened(repo, checkpoint, store, commit) as localizer:
         if include or exclude:  # before anything is made
-            files = localizer.files(version)
+            files = localizer.files(commit)
             wanted = PathFilter(tuple(include or ()), tuple(exclude or ()), tests)
             wanted.choose(which_are_tests(files), lambda: files)
         said: set[str] = set()
         answers = localizer.localize_many(
             reports,
-            commit=version,
+            commit=commit,
             include=include or (),
             exclude=exclude or (),
             tests=tests,
@@ -170,4 +171,4 @@ def _opened(repo: Path | None, checkpoint: Path | None, store: Path | None, comm
         localizer = Localizer.load(checkpoint)
         if localizer.version_ is not None:
             return localizer
-    return Localizer.open(repo or discovery.around(Path.cwd()), checkpoint, commit=None, store=store)
+    return Localizer.open(repo or discovery.around(Path.cwd()), checkpoint, ready=False, store=store)

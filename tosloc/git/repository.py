@@ -1,4 +1,4 @@
-"""Versions, commits and blobs of a git repository, read from its object store alone.
+"""Versions, commits and blobs of a git repository, read from its object store alone, but for files not committed.
 
 Nothing is checked out and nothing of the repository is run: git is started on an empty git directory of our own that
 borrows the repository's objects, so its hooks, configuration, replacements and remotes are out of reach. Only names of
@@ -7,11 +7,12 @@ revisions ("HEAD", "v1.0~3") are resolved in the repository itself.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -22,6 +23,7 @@ import numpy as np
 from tosloc.errors import RepositoryError, UnknownCommit, counted
 from tosloc.git.discovery import find, read_small
 from tosloc.git.process import (
+    LARGEST_SOURCE,
     LARGEST_VERSION,
     SETTINGS,
     ObjectReader,
@@ -31,6 +33,7 @@ from tosloc.git.process import (
     gitpython,
     parts,
 )
+from tosloc.io import read_inside
 from tosloc.processes import start
 from tosloc.records import TIMES, Names, Snapshot
 
@@ -91,9 +94,9 @@ class Repository:
     """A git repository: work tree, bare repository or bare git directory, on whatever account it belongs to.
 
     Its snapshots share ``path_names`` and ``blob_names``. ``missing`` holds the ids of trees and blobs that were asked
-    for but are absent or damaged. It keeps one git process, ended by ``close`` or by a ``with`` block, and starts a
-    new one when needed. A copy sent to another process has a process and tables of its own. Not for several threads,
-    nor for forked processes.
+    for but are absent or damaged, ``on_disk`` the path of each blob of the work tree that is not committed. It keeps
+    one git process, ended by ``close`` or by a ``with`` block, and starts a new one when needed. A copy sent to another
+    process has a process and tables of its own. Not for several threads, nor for forked processes.
 
     Raises RepositoryError when ``path`` is not a repository.
     """
@@ -105,10 +108,10 @@ class Repository:
         config = BytesIO(read_small(self._common / "config"))  # a named pipe would be waited for
         config.name = "config"
         self._config = gitpython().GitConfigParser(config, merge_includes=False)
-        is_long = self._config.get_value("extensions", "objectformat", "sha1") == "sha256"
+        self._hash = "sha256" if self._config.get_value("extensions", "objectformat", "sha1") == "sha256" else "sha1"
         # in which git has the repository's objects and nothing else of it
         self._environment = clean_environment() | {
-            "GIT_DIR": str(Path(__file__).parent / ("empty_sha256" if is_long else "empty_sha1")),
+            "GIT_DIR": str(Path(__file__).parent / f"empty_{self._hash}"),
             "GIT_OBJECT_DIRECTORY": str(self._common / "objects"),
             "GIT_SHALLOW_FILE": str(self._common / "shallow"),
         }
@@ -117,6 +120,7 @@ class Repository:
         self.path_names: Final = Names()
         self.blob_names: Final = Names()
         self.missing: Final[set[str]] = set()
+        self.on_disk: Final[dict[str, str]] = {}
         self._trees: dict[frozenset[str], Trees] = {}
 
     @property
@@ -214,6 +218,16 @@ class Repository:
         """The folder whose files a reader can open; None of a bare repository."""
         return self.path if os.path.lexists(self.path / ".git") else None
 
+    @property
+    def index_file(self) -> Path:
+        """Git's list of the files that are checked out; there is none in a bare repository."""
+        return self._directory / "index"
+
+    @property
+    def ignore_file(self) -> Path:
+        """Which files to ignore, beside those that the project's own ``.gitignore`` files name."""
+        return self._common / "info/exclude"
+
     def remote_url(self) -> str | None:
         """Address of the remote called origin, as the repository's own configuration has it; None without one."""
         return str(self._config.get_value('remote "origin"', "url", "")) or None
@@ -252,14 +266,24 @@ class Repository:
     # ---- contents
 
     def texts(self, blob_ids: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:
-        """Each blob's id and bytes, in the order asked, as a stream; None for one missing, damaged or too large.
+        """Each blob's id and bytes, in the order asked, as a stream; None for one missing, damaged or too large, or one
+        ``on_disk`` that has changed since.
 
         Other questions may be asked while the stream is read, and it may be left half read.
         """
         for blob_id, content in self.objects(blob_ids, b"blob"):
+            if content is None and self.work_tree is not None and blob_id in self.on_disk:
+                with suppress(OSError):
+                    content = read_inside(self.work_tree, self.on_disk[blob_id], LARGEST_SOURCE)
+                if content is not None and self.blob_id(content) != blob_id:
+                    content = None
             if content is None:
                 self.missing.add(blob_id)
             yield blob_id, content
+
+    def blob_id(self, content: bytes) -> str:
+        """The id that git gives a content."""
+        return hashlib.new(self._hash, b"blob %d\0%b" % (len(content), content), usedforsecurity=False).hexdigest()
 
     # ---- git itself
 

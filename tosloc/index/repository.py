@@ -7,7 +7,7 @@ of depends on whether it was made or read.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,10 +22,12 @@ from tosloc.code.languages import FIELDS, SOURCE_SUFFIXES, analyser_of, has_gram
 from tosloc.errors import CheckpointError, StoreError, ToslocError, counted
 from tosloc.git.history import History, commit_order, read_commits, read_history
 from tosloc.git.repository import Repository
+from tosloc.git.work_tree import Change, uncommitted
 from tosloc.index.cache import default_store, keep_to_size, note_use
 from tosloc.index.context import VersionIndex
-from tosloc.index.corpus import Corpus, FactTable, VersionView, blobs_of
+from tosloc.index.corpus import Corpus, FactTable, VersionView, blobs_of, suffix_of
 from tosloc.index.documents import Documents
+from tosloc.index.facts import missing_facts, read_facts
 from tosloc.index.history_index import COMMITS, HISTORY_VERSION, HistoryIndex, commit_payloads, history_of_commits
 from tosloc.index.paths import MARKS_OF_PATHS, NUMBERS_OF_PATHS, PathTable, PathView
 from tosloc.index.postings import numbered
@@ -55,6 +57,8 @@ class PreparedVersion:
     """Ids of all commits that the version contains, by their number in the history."""
     missing: int = 0
     """Blobs that could not be read: their files have no words but those of their paths."""
+    uncommitted: int = 0
+    """Files that are not as the commit has them: changed, new or gone."""
 
     @classmethod
     def of(
@@ -96,6 +100,28 @@ class PreparedVersion:
         adopted = kept.renumbered(np.array([own.get(path, -1) for path in paths], dtype=np.int32))
         adopted.commits[:] = [numbers[commit] for commit in kept.commit_ids]
         return HistoryIndex(self.history.commits, adopted)
+
+    def with_changes(self, changes: Collection[Change], facts: FactTable) -> PreparedVersion:
+        """The version with files changed, new or gone; ``facts`` are those of blobs that it lacks."""
+        table, text, own = self.index.paths.table, self.index.text, self.snapshot
+        files = dict(zip(own.paths, text.rows.tolist(), strict=True))
+        row_of = {**text.corpus.row_of_blob, **numbered(facts.blobs, len(text.corpus))}
+        for path, blob in changes:
+            if blob is None:
+                files.pop(path, None)
+            else:
+                files[path] = row_of[blob]
+        if new := sorted(files.keys() - own.path_names.ids.keys(), key=os.fsencode):
+            table = PathTable([*table.paths, *new])
+        corpus, paths = text.corpus.followed_by(facts), Names(list(table.paths), numbered(table.paths))
+        ordered = sorted(files, key=os.fsencode)
+        path_ids, rows = (
+            np.array([number_of[path] for path in ordered], dtype=np.int32) for number_of in (paths.ids, files)
+        )
+        snapshot = Snapshot(own.commit, own.committed_at, paths, Names(list(corpus.blobs)), path_ids, rows)
+        index = VersionIndex(VersionView(corpus, snapshot), PathView(table, path_ids))
+        history = HistoryIndex(self.history.commits, self.history.reports)
+        return PreparedVersion(snapshot, index, history, self.commit_ids, self.missing, len(changes))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -231,12 +257,19 @@ class IndexedRepository:
             )
         return snapshot
 
+    def uncommitted(self, commit: str) -> frozenset[Change]:
+        """What the work tree has otherwise than a commit."""
+        return uncommitted(self.repo, commit, self.suffixes)
+
     def index(self, snapshots: Sequence[Snapshot], progress: Progress = silent) -> BuildReport:
         """Make the facts that the versions' files lack."""
+        return self._index(blobs_of(snapshots, self.suffixes), progress)
+
+    def _index(self, blobs: Mapping[str, str], progress: Progress) -> BuildReport:
         from tosloc.index.build import build  # here: parsers and workers are not loaded in vain
 
-        blobs = blobs_of(snapshots, self.suffixes)
-        built = build(self.repo.path, self.store, blobs, jobs=self.jobs, progress=progress, lizard=self.lizard)
+        options: dict[str, Any] = {"lizard": self.lizard, "on_disk": self.repo.on_disk}
+        built = build(self.repo.path, self.store, blobs, self.jobs, progress, **options)
         if built.added:
             keep_to_size(self.repo, self.store_path)
         return built
@@ -247,10 +280,8 @@ class IndexedRepository:
 
     def facts(self, blobs: Mapping[str, str]) -> FactTable:
         """Facts of blobs (id -> suffix), in their order, by a connection of their own: whoever asks, and whenever."""
-        from tosloc.index.build import read_facts
-
         with FactStore(self.store_path) as store:
-            return read_facts(self.repo.path, store, blobs, lizard=self.lizard)
+            return read_facts(self.repo.path, store, blobs, lizard=self.lizard, on_disk=self.repo.on_disk)
 
     def history(self, tips: Sequence[str], progress: Progress = silent) -> History:
         """All commits that the tips contain."""
@@ -258,13 +289,23 @@ class IndexedRepository:
 
     # ---- versions ready for queries
 
-    def prepared(self, revision: str, progress: Progress = silent) -> PreparedVersion:
-        """The version that ``revision`` names, ready for queries, fixes told by commit messages.
+    def prepared(self, revision: str, progress: Progress = silent, changes: Collection[Change] = ()) -> PreparedVersion:
+        """The version that ``revision`` names, ready for queries, fixes told by commit messages; with ``changes`` that
+        are not committed.
 
         It is kept beside the facts for the next time. What is not there is made from the facts of its files and
         commits. Raises UnknownCommit, and ToslocError when it holds no source file.
         """
-        commit = self.repo.resolve(revision)
+        made = self._committed(self.repo.resolve(revision), progress)
+        if not changes:
+            return made
+        known = made.index.text.corpus.row_of_blob
+        new = {blob: suffix_of(path, self.suffixes) for path, blob in sorted(changes) if blob and blob not in known}
+        if missing_facts(self.store, new, lizard=self.lizard):
+            self._index(new, progress)
+        return made.with_changes(changes, self.facts(new))
+
+    def _committed(self, commit: str, progress: Progress) -> PreparedVersion:
         languages = sorted({analyser_of(language_of(suffix), self.lizard) for suffix in self.suffixes})
         maker = f"{PREPARED_VERSION}+{HISTORY_VERSION}+PyStemmer{metadata.version('PyStemmer')}"
         # a clone that was cut off has another history once it is made whole
