@@ -40,7 +40,7 @@ def test_an_answer_in_plain_values() -> None:
         "commit": "c" * 40,
         "committed": "2014-01-15T07:30:17Z",
         "report": {"id": "#12", "summary": "It fails", "opened": "2014-01-15T07:30:17Z"},
-        "searched": {"files": 40, "hidden_tests": 2},
+        "searched": {"files": 40, "hidden_tests": 2, "uncommitted": 0},
         "hits": [first, second],
         "notes": ["a note"],
         "seconds": 1.235,

@@ -168,3 +168,25 @@ def test_an_answer_frees_the_features_of_all_files(opened: Localizer) -> None:
         assert held() is None
     finally:
         gc.enable()
+
+
+def test_the_work_tree_is_searched_as_if_it_were_committed(grown: GitRepository, opened: Localizer) -> None:
+    """The report is older than the commit, so that only the files differ, and not the history."""
+    report = BugReport("1", "The ribbon loses a byte", TEXT, datetime(2026, 1, 1, tzinfo=UTC))
+    clean = opened.localize(report)
+    files = {
+        toy.path_of("Parser"): toy.source("Parser", ["int ribbonBytes;"]),
+        toy.path_of("Ribbon"): toy.source("Ribbon"),
+        toy.path_of(WORDS[3]): None,
+    }
+    for path, text in files.items():
+        (grown.path / path).unlink(missing_ok=True) if text is None else (grown.path / path).write_text(text)
+    dirty = opened.localize(report)
+    assert (dirty.searched.uncommitted, dirty.commit) == (3, clean.commit)
+    assert {hit.path for hit in dirty.hits} ^ {hit.path for hit in clean.hits} == {*list(files)[1:]}
+    assert opened.explain(report, toy.path_of("Ribbon")).hits[0].functions
+    assert content(opened.localize(report, commit="HEAD")) == content(clean)
+    assert sorted(opened.files()) == sorted({*opened.files("HEAD")} - {list(files)[2]} | {list(files)[1]})
+    grown.commit(files, when=int(datetime(2027, 1, 1, tzinfo=UTC).timestamp()))
+    committed = opened.localize(report)
+    assert (committed.hits, committed.searched.uncommitted) == (dirty.hits, 0)

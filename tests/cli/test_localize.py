@@ -95,11 +95,11 @@ def test_what_cannot_be_searched_is_one_sentence(fails, place, make_repository):
 
 def test_tests_are_hidden_and_counted(project, answered):
     answer = answered("bug.md", "--repo", project.path)
-    assert answer["searched"] == {"files": 4, "hidden_tests": 1}
+    assert answer["searched"] == {"files": 4, "hidden_tests": 1, "uncommitted": 0}
     assert "tests/test_parser.py" not in [hit["path"] for hit in answer["hits"]]
     assert sum(hit["share"] for hit in answer["hits"]) == pytest.approx(1, abs=1e-4)
     shown = answered("bug.md", "--repo", project.path, "--tests")
-    assert shown["searched"] == {"files": 5, "hidden_tests": 0}
+    assert shown["searched"] == {"files": 5, "hidden_tests": 0, "uncommitted": 0}
     assert "tests/test_parser.py" in [hit["path"] for hit in shown["hits"]]
 
 
