@@ -158,6 +158,8 @@ class Localization:
             scores = scores if reranked is None else final_scores(scores, reranked)
         if not context.shares_words:
             notes += ("no word of the report occurs in any file; the order says only which files change most",)
+        elif not context.tells_files_apart:
+            notes += ("no word of the report tells the files apart, so the answer has no shares; say where it fails",)
         if not np.isfinite(scores).all():
             raise CheckpointError("the weights give scores that are no numbers; train again")
         return cls(version, first, scores, notes, temperature, reranker, reranked)
@@ -171,9 +173,11 @@ class Localization:
         """The first files with their reasons, tests among them."""
         return list(self.answer(number, self.version.choose(PathFilter(tests=True))).hits)
 
-    def answer(self, number: int, chosen: Chosen, *, functions: int = 0, only: int | None = None) -> Answer:
-        """The answer with the first ``number`` of the ``chosen`` files, with reasons and so many functions. With a file
-        in ``only`` that file alone is in it, at its place among the chosen ones.
+    def answer(
+        self, number: int, chosen: Chosen, *, functions: int = 0, min_share: float = 0.0, only: int | None = None
+    ) -> Answer:
+        """The answer with the first ``number`` of the ``chosen`` files that have ``min_share``, with reasons and so
+        many functions. With a file in ``only`` that file alone is in it, at its place among the chosen ones.
         """
         version, place, context = self.version, self.version.repository, self.stage_one.context
         named = np.where(chosen.kept, self.scores, -np.inf)
@@ -183,9 +187,10 @@ class Localization:
         else:
             before = (named > named[only]).sum() + (named[:only] == named[only]).sum()
             files, rank = [only], int(before) + 1
-        sharing = np.where(chosen.sharing, self.scores, -np.inf)
-        leading = leaders(sharing, LISTED)  # the shares of all others are 0
-        share_of = dict(zip(leading.tolist(), shares(sharing[leading], self.temperature).tolist(), strict=True))
+        share_of, notes = self._shares(chosen), [*self.notes, *chosen.notes]
+        files = [file for file in files if share_of.get(file, 0.0) >= min_share]
+        if not files:
+            notes.append(f"nothing is sure enough: no file has a share of {min_share:.0%}")
         facts = version.functions_of(files) if functions else {}
         scored: Sequence[tuple[Function, ...]] = [()] * len(files)
         if facts:
@@ -200,7 +205,6 @@ class Localization:
             score, share = round(float(self.scores[file]), 6), round(share_of.get(file, 0.0), 6)
             hits.append(Hit(number, version.snapshot.path(file), score, share, found, said))
         suffixes = {suffix_of(hit.path, SOURCE_SUFFIXES) for hit in hits}
-        notes = [*self.notes, *chosen.notes]
         if suffixes and not any(has_grammar(language_of(suffix)) for suffix in suffixes):
             said_of = f"there is no grammar for {', '.join(sorted(suffixes))} files"
             notes.append(f"{said_of}: they are searched by their words, and have no functions")
@@ -213,6 +217,14 @@ class Localization:
             tuple(hits),
             tuple(notes),
         )
+
+    def _shares(self, chosen: Chosen) -> dict[int, float]:
+        """Of the first files; those of all others are 0."""
+        if not self.stage_one.context.tells_files_apart:
+            return {}
+        sharing = np.where(chosen.sharing, self.scores, -np.inf)
+        leading = leaders(sharing, LISTED)
+        return dict(zip(leading.tolist(), shares(sharing[leading], self.temperature).tolist(), strict=True))
 
     def _lifted(self, files: Sequence[int]) -> dict[int, Reason]:
         """What the reranker says of those of some files that it has lifted."""

@@ -126,10 +126,18 @@ class Repository:
     @property
     def name(self) -> str:
         """Short name: the folder's, or its parent's when the folder is only called .git or repo."""
-        folder = self.path
+        folder = self.home
         while folder.name in (".git", "repo", "repository", "git") and folder.parent.name:
             folder = folder.parent
         return folder.name.removesuffix(".git") or "repository"
+
+    @property
+    def home(self) -> Path:
+        """Where the repository lies of which ``path`` is a linked work tree; of others ``path`` itself."""
+        if self._directory == self._common:
+            return self.path
+        common = self._common.resolve()
+        return common.parent if common.name == ".git" else common
 
     def __reduce__(self) -> tuple[type[Repository], tuple[Path]]:
         return type(self), (self.path,)
