@@ -152,6 +152,18 @@ def test_reports_of_all_kinds_and_many_of_them(project, place, capsys, monkeypat
     ]
 
 
+def test_a_file_comes_first_then_a_text(project, answered, place):
+    given = ["--repo", project.path, "--top", "1"]
+    text = answered(REPORT, *given)
+    assert text["report"] == answered("bug.md", *given)["report"] | {"id": "report"}
+    assert text["hits"] == answered("bug.md", *given)["hits"]
+    (place / "#7").write_text("Pool does not close\n")
+    (place / "read_cookie fails").write_text("Pool does not close\n")
+    for name in ("#7", "read_cookie fails"):
+        assert answered(name, *given)["hits"][0]["path"] == "src/deep/folder/pool.py"
+    assert answered("read_cookie breaks", *given)["hits"][0]["path"] == "src/cookies.py"
+
+
 def test_the_older_way_to_name_a_report_and_when_it_was_opened(project, answered, fails):
     given = ["--report", "bug.md", "--repo", project.path]
     report = answered(*given, "--opened", "2014-01-15 07:30")["report"]
@@ -160,7 +172,11 @@ def test_the_older_way_to_name_a_report_and_when_it_was_opened(project, answered
 
 
 def test_reports_that_say_nothing(fails, project, place):
-    assert fails() == "no report is given; name a file, or - for standard input"
+    assert fails().startswith("no report is given; name a file, - for standard input, or an issue in quotes")
+    said = fails("bug.txt", "--repo", project.path)
+    assert said.startswith(
+        "bug.txt: no such file; check the path, or give the text itself, of several words, or an issue"
+    )
     (place / "bad.md").write_text("### Describe the bug\n<!-- what -->\n\n- [ ] I searched\n")
     assert "empty template" in fails("bad.md", "--repo", project.path)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,9 +23,11 @@ if TYPE_CHECKING:
 
 
 ReportArgument = Annotated[
-    list[Path] | None,
+    list[str] | None,
     typer.Argument(
-        metavar="REPORT", help="Text, Markdown or JSON of a bug report; JSON lines of many; - is standard input."
+        metavar="REPORT",
+        help="File of a bug report (text, Markdown, JSON) or of many (JSON lines); - is standard input. Else an issue"
+        " at GitHub ('#12', OWNER/REPO#12, its address), or the text itself.",
     ),
 ]
 RepositoryOption = Annotated[
@@ -66,7 +70,7 @@ OpenedOption = Annotated[
 
 def localize(
     report: ReportArgument = None,
-    named: Annotated[list[Path] | None, typer.Option("--report", hidden=True)] = None,
+    named: Annotated[list[str] | None, typer.Option("--report", hidden=True)] = None,
     repo: RepositoryOption = None,
     commit: VersionOption = None,
     include: IncludeOption = None,
@@ -88,7 +92,7 @@ def localize(
     from tosloc.cli.progress import shown
     from tosloc.reports.test_paths import PathFilter, which_are_tests
 
-    reports = _reports([*(report or ()), *(named or ())], opened)
+    reports = _reports([*(report or ()), *(named or ())], repo, opened)
     if as_json and len(reports) > 1:
         raise ToslocError(f"--json prints one answer, and there are {len(reports)} reports; use --jsonl")
     views = None if html is None else _begin_page(html, len(reports))
@@ -144,18 +148,46 @@ def _begin_page(path: Path, reports: int) -> list[View]:
     return []
 
 
-def _reports(sources: Sequence[Path], opened: str | None) -> list[BugReport]:
+def _reports(sources: Sequence[str], repo: Path | None, opened: str | None) -> list[BugReport]:
     """All reports of the sources, in order. Raises ReportError when there is none."""
-    from tosloc.reports.issues import read_new_reports
     from tosloc.reports.source import time_of
 
     if not sources:
-        raise ReportError("no report is given; name a file, or - for standard input")
-    reports = [one for source in sources for one in read_new_reports("-" if str(source) == "-" else source)]
+        raise ReportError("no report is given; name a file, - for standard input, or an issue in quotes, as in '#12'")
+    reports = [one for source in sources for one in _read(source, repo)]
     if opened is None:
         return reports
     when = time_of(opened, UTC, "--opened")
     return [replace(one, opened=when) for one in reports]
+
+
+def _read(source: str, repo: Path | None) -> list[BugReport]:
+    """What an argument names or says. Raises ReportError."""
+    from tosloc.git import discovery
+    from tosloc.git.repository import Repository
+    from tosloc.mine.github import REFERENCE, fetch_issue, read_token
+    from tosloc.reports.issues import read_new_reports
+
+    if source == "-" or os.path.exists(source):
+        return read_new_reports("-" if source == "-" else Path(source))
+    if (named := REFERENCE.fullmatch(source)) is not None:
+        if (project := named["named"] or named["project"]) is None:
+            with Repository(repo or discovery.around(Path.cwd())) as repository:
+                origin = discovery.WebPages.of(repository.remote_url())
+            here = origin and REFERENCE.fullmatch(f"{origin.project}/issues/{named['number']}")
+            if not here:
+                raise ReportError(f"{source}: the remote called origin is not at github.com; give OWNER/REPO{source}")
+            project = here["project"]
+        issue = fetch_issue(project, named["number"], read_token())
+        return read_new_reports(StringIO(json.dumps(issue)))
+    if len(source.split()) != 1:
+        return read_new_reports(StringIO(source))
+    if discovery.address(source) is not None:
+        raise ReportError(f"{source}: only issues at github.com are read from the web; give a text, or a file of it")
+    raise ReportError(
+        f"{source}: no such file; check the path, or give the text itself, of several words, or an issue at GitHub:"
+        " '#12', OWNER/REPO#12 or its address"
+    )
 
 
 def _opened(repo: Path | None, checkpoint: Path | None, store: Path | None, commit: str | None) -> Localizer:
