@@ -208,6 +208,19 @@ def test_a_pipe_gets_plain_text(project, capsys):
     assert not any("\x1b" in line or "\u2588" in line for line in lines)
 
 
+def test_notes_that_ask_nothing_are_for_those_who_want_them(project, place, capsys, answered):
+    (place / "odd.md").write_text("xyzzy plugh\n")
+    given = ["localize", "odd.md", "--repo", str(project.path)]
+    assert main(given) == 0
+    words = "tosloc: no word of the report occurs in any file; the order says only which files change most\n"
+    assert capsys.readouterr().err == words
+    assert main([*given, "-v"]) == 0
+    printed = capsys.readouterr().err
+    assert words in printed
+    assert "tosloc: the report has no date; it is asked as if opened at " in printed
+    assert [f"tosloc: {note}" for note in answered(*given[1:])["notes"]] == printed.splitlines()
+
+
 def drawn(command: list[str], columns: int, folder: Path, **environment: str) -> str:
     """What a command writes to a terminal."""
     import pty

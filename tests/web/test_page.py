@@ -85,6 +85,7 @@ def test_a_page_of_a_real_repository(repository: GitRepository, written: Callabl
     assert "1 test file hidden" in said
     assert f"earlier fix {commit[:10]}" in said
     assert str(repository.path) not in text  # where it lies is nobody's business
+    assert "the report has no date" not in said  # nothing that a reader should act on
     assert written(report) == text
 
 

@@ -58,6 +58,9 @@ PageOption = Annotated[
     Path | None,
     typer.Option("--html", metavar="FILE", help="Write a page of the answers, too; it needs no other file."),
 ]
+VerboseOption = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Print notes that ask nothing of you, too, such as a missing date.")
+]
 OpenedOption = Annotated[
     str | None,
     typer.Option(
@@ -84,6 +87,7 @@ def localize(
     checkpoint: CheckpointOption = None,
     opened: OpenedOption = None,
     store: StoreOption = None,
+    verbose: VerboseOption = False,
     progress: ProgressOption = None,
 ) -> None:
     """Here are bug reports: which files, and which functions?"""
@@ -120,8 +124,9 @@ def localize(
                 views.append(View.of(answer, localizer))
                 if len(views) == len(reports):  # before the last is printed: who reads may close the pipe
                     _write_page(html, views)
-            print_notes(note for note in answer.notes if note not in said)
-            said.update(answer.notes)
+            notes = answer.notes if verbose else answer.warnings
+            print_notes(note for note in notes if note not in said)
+            said.update(notes)
             if as_lines:
                 print(json.dumps(answer.as_dict(), allow_nan=False), flush=True)
             elif as_json:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from tosloc.answer import Answer, percent
 from tosloc.io import printable
-from tosloc.localization import UNDATED
 from tosloc.records import Hit
 
 CHARACTERS: Final = 1_200
@@ -21,7 +19,7 @@ def short(answer: Answer, characters: int = CHARACTERS) -> str:
 
     For room reasons are cut first, then functions, then the last files are left out, and it says how many.
     """
-    searched, notes = answer.searched, list(_notes(answer))
+    searched, notes = answer.searched, _notes(answer)
     hidden = f", {searched.hidden_tests:,} tests left out" if searched.hidden_tests else ""
     head = f"{searched.files:,} files of {answer.commit[:10]}{hidden}. File (how sure): functions with lines; why"
     for letters, functions in _CUTS:
@@ -63,11 +61,8 @@ def _function(hit: Hit, number: int) -> str:
     return f"{printable(function.name)}:{function.start}-{function.end}"
 
 
-def _notes(answer: Answer) -> Iterator[str]:
-    """What a reader should know of the input; who wrote the report knows its date, and how many tests are left out."""
-    for note in answer.notes:
-        if not note.startswith(UNDATED):
-            yield f"note: {printable(note)}"
+def _notes(answer: Answer) -> list[str]:
+    return [f"note: {printable(note)}" for note in answer.warnings]
 
 
 def _cut(text: str, letters: int) -> str:
