@@ -177,6 +177,8 @@ def test_reports_that_say_nothing(fails, project, place):
     assert said.startswith(
         "bug.txt: no such file; check the path, or give the text itself, of several words, or an issue"
     )
+    many = "--json and --open are for one answer, and there are 2 reports; name one, or use --jsonl"
+    assert fails("bug.md", "bug.md", "--open") == many
     (place / "bad.md").write_text("### Describe the bug\n<!-- what -->\n\n- [ ] I searched\n")
     assert "empty template" in fails("bad.md", "--repo", project.path)
 
@@ -219,6 +221,56 @@ def test_notes_that_ask_nothing_are_for_those_who_want_them(project, place, caps
     assert words in printed
     assert "tosloc: the report has no date; it is asked as if opened at " in printed
     assert [f"tosloc: {note}" for note in answered(*given[1:])["notes"]] == printed.splitlines()
+
+
+def test_places_for_editors(project, place, capsys, monkeypatch):
+    def places(*more: str) -> list[list[str]]:
+        assert main(["localize", str(place / "bug.md"), "--repo", str(project.path), "--format", "path", *more]) == 0
+        return [line.split(":", 3) for line in capsys.readouterr().out.splitlines()]
+
+    for folder in (project.path, project.path / "src", place):
+        monkeypatch.chdir(folder)
+        found = places()
+        assert len(found) == 4
+        assert found[0][0] == os.path.relpath(project.path / "src/parser.py")
+        assert all(Path(path).is_file() and int(line) >= 1 and column == "1" for path, line, column, _ in found)
+        assert re.fullmatch(r" Parser\.parse_header, \d+%", found[0][3])
+    assert found[0][1] == "2"
+    assert re.fullmatch(r" \d+%", places("--functions", "0")[0][3])
+    (project.path / "src/parser.py").unlink()
+    assert places()[0][0] == "src/parser.py"  # as the version has it
+
+
+def test_what_cannot_be_opened(project, make_repository, fails, monkeypatch):
+    given = ["bug.md", "--open", "--repo"]
+    assert "--open: needs a terminal; --format path prints what editors read" in fails(*given, project.path)
+    bare = make_repository("bare.git", bare=True)
+    bare.commit(FILES)
+    assert "--open: there is no work tree to open files of" in fails(*given, bare.path)
+    monkeypatch.setattr("os.isatty", lambda _: True)
+    for editor in ("", "vim '"):
+        monkeypatch.setenv("VISUAL", editor)
+        monkeypatch.delenv("EDITOR", raising=False)
+        assert "neither VISUAL nor EDITOR names an editor" in fails(*given, project.path)
+
+
+@pytest.mark.parametrize(
+    ("editor", "expected"),
+    [("vim -R", ["vim", "-R", "+2", "FILE"]), ("code --wait", ["code", "--wait", "-g", "FILE:2"])],
+)
+def test_the_first_place_is_opened(project, place, monkeypatch, capsys, editor, expected):
+    name = expected[0]
+    (place / name).write_text(f'#!/bin/sh\nprintf "%s\\n" {name} "$@" > {place}/opened\n')
+    (place / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(place), prepend=os.pathsep)
+    monkeypatch.setenv("VISUAL", editor)
+    monkeypatch.setattr("os.isatty", lambda _: True)
+    assert main(["localize", "bug.md", "--open", "--repo", str(project.path)]) == 0
+    opened = (place / "opened").read_text().replace(str(project.path / "src/parser.py"), "FILE")
+    assert opened.splitlines() == expected
+    monkeypatch.setenv("VISUAL", "nowhere")
+    assert main(["localize", "bug.md", "--open", "--repo", str(project.path)]) == 2
+    assert "--open: nowhere cannot be run (No such file or directory)" in capsys.readouterr().err
 
 
 def drawn(command: list[str], columns: int, folder: Path, **environment: str) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC
+from enum import StrEnum
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,9 +18,19 @@ from tosloc.cli.options import CheckpointOption, JsonOption, ProgressOption, Sto
 from tosloc.errors import ReportError, ToslocError
 
 if TYPE_CHECKING:
+    from tosloc.answer import Answer
+    from tosloc.git.repository import Repository
     from tosloc.localizer import Localizer
     from tosloc.records import BugReport
-    from tosloc.web.view import View
+
+
+class Format(StrEnum):
+    """How answers are printed."""
+
+    text = "text"
+    json = "json"
+    jsonl = "jsonl"
+    path = "path"
 
 
 ReportArgument = Annotated[
@@ -58,6 +69,13 @@ PageOption = Annotated[
     Path | None,
     typer.Option("--html", metavar="FILE", help="Write a page of the answers, too; it needs no other file."),
 ]
+FormatOption = Annotated[
+    Format,
+    typer.Option("--format", help="How to print; path: FILE:LINE:COLUMN: a line, for vim -q and other editors."),
+]
+OpenOption = Annotated[
+    bool, typer.Option("--open", help="Open the first file in $VISUAL or $EDITOR, at its first function.")
+]
 VerboseOption = Annotated[
     bool, typer.Option("--verbose", "-v", help="Print notes that ask nothing of you, too, such as a missing date.")
 ]
@@ -81,8 +99,10 @@ def localize(
     tests: Annotated[bool, typer.Option("--tests", help="Name test files, too.")] = False,
     top: TopOption = 10,
     functions: FunctionsOption = 3,
+    form: FormatOption = Format.text,
     as_json: JsonOption = False,
     as_lines: Annotated[bool, typer.Option("--jsonl", help="Print JSON, an answer a line.")] = False,
+    open_file: OpenOption = False,
     html: PageOption = None,
     checkpoint: CheckpointOption = None,
     opened: OpenedOption = None,
@@ -91,17 +111,20 @@ def localize(
     progress: ProgressOption = None,
 ) -> None:
     """Here are bug reports: which files, and which functions?"""
-    from tosloc.cli.answers import print_answer
-    from tosloc.cli.printing import print_json, print_notes
+    from tosloc.cli.answers import editor_for, open_first
+    from tosloc.cli.printing import print_notes
     from tosloc.cli.progress import shown
     from tosloc.reports.test_paths import PathFilter, which_are_tests
 
     reports = _reports([*(report or ()), *(named or ())], repo, opened)
-    if as_json and len(reports) > 1:
-        raise ToslocError(f"--json prints one answer, and there are {len(reports)} reports; use --jsonl")
-    views = None if html is None else _begin_page(html, len(reports))
+    form = Format.json if as_json else Format.jsonl if as_lines else form
+    if len(reports) > 1 and (form is Format.json or open_file):
+        many = f"{len(reports)} reports"
+        raise ToslocError(f"--json and --open are for one answer, and there are {many}; name one, or use --jsonl")
+    add_to_page = None if html is None else _page(html, len(reports))
     version = "HEAD" if commit is None else commit
     with shown(progress) as callback, _opened(repo, checkpoint, store, commit) as localizer:
+        editor = editor_for(localizer.repository) if open_file else None
         if include or exclude:  # before anything is made
             files = localizer.files(version)
             wanted = PathFilter(tuple(include or ()), tuple(exclude or ()), tests)
@@ -118,39 +141,51 @@ def localize(
             progress=callback,
         )
         for number, answer in enumerate(answers):
-            if html is not None and views is not None:
-                from tosloc.web.view import View
-
-                views.append(View.of(answer, localizer))
-                if len(views) == len(reports):  # before the last is printed: who reads may close the pipe
-                    _write_page(html, views)
+            if add_to_page is not None:  # before the last is printed: who reads may close the pipe
+                add_to_page(answer, localizer)
             notes = answer.notes if verbose else answer.warnings
             print_notes(note for note in notes if note not in said)
             said.update(notes)
-            if as_lines:
-                print(json.dumps(answer.as_dict(), allow_nan=False), flush=True)
-            elif as_json:
-                print_json(answer.as_dict())
-            else:
-                print_answer(answer, localizer.repository, again=number > 0)
+            _print(answer, localizer.repository, form, again=number > 0)
+    if editor is not None:
+        open_first(editor, answer, localizer.repository)
 
 
-def _write_page(path: Path, views: Sequence[View]) -> None:
+def _page(path: Path, reports: int) -> Callable[[Answer, Localizer], None]:
+    """What takes the answers for a page, and writes it when the last of so many ``reports`` is there.
+
+    Raises MissingExtra, and ToslocError for what cannot become a page.
+    """
     from tosloc.io import write_text
-    from tosloc.web.render import page
-
-    write_text(path, page(views))
-
-
-def _begin_page(path: Path, reports: int) -> list[View]:
-    """The list of what its page will show. Raises MissingExtra, and ToslocError for what cannot become a page."""
-    from tosloc.web.render import MOST_ANSWERS
+    from tosloc.web.render import MOST_ANSWERS, page
+    from tosloc.web.view import View
 
     if path.is_dir():
         raise ToslocError(f"--html {path}: is a folder; name a file")
     if reports > MOST_ANSWERS:
         raise ToslocError(f"a page holds {MOST_ANSWERS} answers, and there are {reports:,} reports; use --jsonl")
-    return []
+    views: list[View] = []
+
+    def add(answer: Answer, localizer: Localizer) -> None:
+        views.append(View.of(answer, localizer))
+        if len(views) == reports:
+            write_text(path, page(views))
+
+    return add
+
+
+def _print(answer: Answer, repository: Repository | None, form: Format, *, again: bool) -> None:
+    from tosloc.cli.answers import print_answer, print_places
+    from tosloc.cli.printing import print_json
+
+    if form is Format.jsonl:
+        print(json.dumps(answer.as_dict(), allow_nan=False), flush=True)
+    elif form is Format.json:
+        print_json(answer.as_dict())
+    elif form is Format.path:
+        print_places(answer, repository)
+    else:
+        print_answer(answer, repository, again=again)
 
 
 def _reports(sources: Sequence[str], repo: Path | None, opened: str | None) -> list[BugReport]:
