@@ -201,6 +201,15 @@ def test_an_answer_follows_its_schema_and_tells_a_fix_with_its_page_and_no_passw
     assert answered("bug.md", "--repo", project.path, "--functions", "0")["hits"][0]["functions"] == []
 
 
+def test_what_is_overlong_is_cut_where_it_is_printed(project, place, capsys, answered):
+    (place / "long.md").write_text("parse_header " * 100_000)
+    given = ["long.md", "--repo", str(project.path)]
+    assert main(["localize", *given]) == 0
+    heading = capsys.readouterr().out.partition("\n")[0]
+    assert (len(heading), heading[-3:]) == (240, "...")
+    assert len(answered(*given)["report"]["summary"]) == 1_299_999
+
+
 def test_a_pipe_gets_plain_text(project, capsys):
     assert main(["localize", "bug.md", "--repo", str(project.path), "--top", "2"]) == 0
     lines = capsys.readouterr().out.splitlines()

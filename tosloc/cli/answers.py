@@ -18,7 +18,7 @@ from rich.text import Text
 from tosloc.answer import Answer, percent
 from tosloc.errors import ToslocError, counted
 from tosloc.git.discovery import WebPages
-from tosloc.io import printable
+from tosloc.io import cut, printable
 from tosloc.records import Hit
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ BAR: Final = 8
 """Cells of a full bar."""
 NARROW: Final = 60
 """Columns below which a terminal gets no bars."""
+LONGEST: Final = 240
+"""Letters of a heading or a reason that are printed."""
 VS_CODE: Final = frozenset({"code", "code-insiders", "codium", "vscodium", "cursor", "windsurf"})
 """Editors that take a line as -g FILE:LINE, and not as +LINE FILE."""
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
@@ -45,7 +47,7 @@ def print_answer(answer: Answer, repository: Repository | None = None, *, again:
     if again:
         console.print()
     report, searched = answer.report, answer.searched
-    heading = printable(f"{report.id}: {report.summary}" if report.summary else report.id)
+    heading = printable(cut(f"{report.id}: {report.summary}" if report.summary else report.id, LONGEST))
     console.print(Text(heading, style="bold"), soft_wrap=True)
     tests = f"; {counted(searched.hidden_tests, 'test file')} hidden (--tests)" if searched.hidden_tests else ""
     files = f"{counted(searched.files, 'file')} of {answer.commit[:10]}, {answer.committed:%Y-%m-%d}"
@@ -149,7 +151,7 @@ def _below(hit: Hit, links: Links | None) -> Iterator[Text]:
     if named:
         yield Text("  ").join(named)
     for reason in hit.why:
-        shown = printable(reason.text)
+        shown = printable(cut(reason.text, LONGEST))
         text = Text(shown, style="dim")
         if reason.url is not None and reason.commit is not None and (start := shown.find(reason.commit[:10])) >= 0:
             text.stylize(Style(link=reason.url), start, start + 10)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tosloc.answer import Answer, percent
-from tosloc.io import printable
+from tosloc.io import cut, printable
 from tosloc.records import Hit
 
 CHARACTERS: Final = 1_200
@@ -45,13 +45,13 @@ def explained(answer: Answer, characters: int = CHARACTERS) -> str:
     while len("\n".join(lines)) > characters and len(named) > 1:
         named.pop()
         lines[1 + len(reasons)] = "functions: " + ", ".join(named)
-    return _cut("\n".join(lines), characters)
+    return cut("\n".join(lines), characters)
 
 
 def _file(hit: Hit, letters: int, functions: int) -> str:
     line = f"{hit.rank}. {printable(hit.path)} ({percent(hit.share)})"
     named = [_function(hit, number) for number in range(min(functions, len(hit.functions)))]
-    reason = _cut(printable(hit.why[0].text), letters) if hit.why and letters else ""
+    reason = cut(printable(hit.why[0].text), letters) if hit.why and letters else ""
     line += f": {', '.join(named)}" if named else ""
     return f"{line}; {reason}" if reason else line
 
@@ -63,7 +63,3 @@ def _function(hit: Hit, number: int) -> str:
 
 def _notes(answer: Answer) -> list[str]:
     return [f"note: {printable(note)}" for note in answer.warnings]
-
-
-def _cut(text: str, letters: int) -> str:
-    return text if len(text) <= letters else text[: max(letters - 3, 0)].rstrip() + "..."
