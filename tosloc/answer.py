@@ -31,6 +31,12 @@ def percent(share: float) -> str:
     return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
 
 
+class Routine(str):
+    """A note that asks nothing of its reader and leaves the answer's meaning as it is."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Searched:
     """What an answer was chosen from."""
@@ -57,9 +63,14 @@ class Answer:
     hits: tuple[Hit, ...]
     """As many as were asked for, most suspicious first."""
     notes: tuple[str, ...] = ()
-    """Sentences about the input that a reader should know."""
+    """Sentences about the input."""
     seconds: float = 0.0
     """How long it took."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The notes that a reader should act on, or that change what the answer means."""
+        return tuple(note for note in self.notes if not isinstance(note, Routine))
 
     def top(self, number: int) -> list[Hit]:
         """The first of the hits."""

@@ -137,3 +137,12 @@ def printable(text: str) -> str:
     text = _HALVES.sub(lambda half: f"\\u{ord(half.group()):04x}", text)
     decoded = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in decoded)
+
+
+def cut(text: str, letters: int) -> str:
+    """A text of at most so many ``letters``; what is longer ends in dots.
+
+    >>> cut("a long line", 9), cut("a line", 9)
+    ('a long...', 'a line')
+    """
+    return text if len(text) <= letters else text[: max(letters - 3, 0)].rstrip() + "..."

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from tosloc.answer import Answer, Searched
+from tosloc.answer import Answer, Routine, Searched
 from tosloc.calibration import LISTED, shares
 from tosloc.code.languages import SOURCE_SUFFIXES, has_grammar, language_of
 from tosloc.errors import CheckpointError
@@ -38,9 +38,6 @@ from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext,
 if TYPE_CHECKING:
     from tosloc.code.function_rows import FunctionFacts
     from tosloc.index.function_facts import Remembered
-
-UNDATED = "the report has no date"
-"""How the note begins that says so."""
 
 
 @dataclass(eq=False)
@@ -149,7 +146,8 @@ class Localization:
         notes = version.notes
         if report.opened is None:
             report = replace(report, opened=version.newest)
-            notes += (f"{UNDATED}; it is asked as if opened at {report.opened:%Y-%m-%d %H:%M} UTC",)
+            when = f"{report.opened:%Y-%m-%d %H:%M} UTC"
+            notes += (Routine(f"the report has no date; it is asked as if opened at {when}"),)
         context = QueryContext(Query(report), version.index, version.history.as_of(report.opened_seconds))
         first = StageOneAnswer.of(context, stage)
         scores, reranked = first.scores, None

@@ -85,7 +85,9 @@ def test_a_page_of_a_real_repository(repository: GitRepository, written: Callabl
     assert "1 test file hidden" in said
     assert f"earlier fix {commit[:10]}" in said
     assert str(repository.path) not in text  # where it lies is nobody's business
+    assert "the report has no date" not in said  # nothing that a reader should act on
     assert written(report) == text
+    assert written("parser " * 1_000).count("parser ") < 150
 
 
 def test_what_a_report_a_path_a_commit_and_a_file_say_is_never_html(

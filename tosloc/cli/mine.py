@@ -32,7 +32,7 @@ GitHubOption = Annotated[
     typer.Option(
         "--github",
         metavar="OWNER/NAME",
-        help="Read the closed issues from GitHub, with the token in GITHUB_TOKEN or GH_TOKEN.",
+        help="Read the closed issues from GitHub, with the token in GITHUB_TOKEN or GH_TOKEN, or that of gh.",
     ),
 ]
 TokenOption = Annotated[

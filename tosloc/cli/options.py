@@ -43,6 +43,14 @@ StoreOption = Annotated[
 CheckpointOption = Annotated[
     Path | None, typer.Option("--checkpoint", help="Folder of a trained checkpoint.", show_default="shipped weights")
 ]
+FoundCheckpointOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--checkpoint",
+        help="Folder of a trained checkpoint; none: the shipped weights.",
+        show_default="the one that tosloc train has left for the repository, else the shipped weights",
+    ),
+]
 ClusterOption = Annotated[
     str | None,
     typer.Option(

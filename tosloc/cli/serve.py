@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from tosloc.cli.options import AroundRepositoryOption, CheckpointOption, CommitOption, StoreOption
+from tosloc.cli.options import AroundRepositoryOption, CommitOption, FoundCheckpointOption, StoreOption
 
 
 def serve(
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port of 127.0.0.1; 0 is any free one.")] = 8765,
     repo: AroundRepositoryOption = None,
     commit: CommitOption = "HEAD",
-    checkpoint: CheckpointOption = None,
+    checkpoint: FoundCheckpointOption = None,
     store: StoreOption = None,
 ) -> None:
     """A page on this machine alone: paste or drop a bug report, see its files."""
@@ -30,7 +30,7 @@ def serve(
     from tosloc.web.view import project_of
 
     with listening(port) as place:
-        with Localizer.open(repo or discovery.around(Path.cwd()), checkpoint, commit=None, store=store) as localizer:
+        with Localizer.open(repo or discovery.around(Path.cwd()), checkpoint, ready=False, store=store) as localizer:
             repository = localizer.repository
             assert repository is not None
             discovery.check_roots(repository.path, (repository.path, discovery.find(repository.path)[0]))

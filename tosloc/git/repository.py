@@ -20,6 +20,7 @@ from typing import IO, Final, Self
 
 import numpy as np
 
+from tosloc.answer import Routine
 from tosloc.errors import RepositoryError, UnknownCommit, counted
 from tosloc.git.discovery import find, read_small
 from tosloc.git.process import (
@@ -253,7 +254,7 @@ class Repository:
                 " run: git fetch --unshallow (in a workflow of GitHub: fetch-depth: 0)"
             )
         elif not fixes:
-            yield "no earlier fix is known in this repository; history adds nothing to the ranking"
+            yield Routine("no earlier fix is known in this repository; history adds nothing to the ranking")
 
     # ---- versions
 

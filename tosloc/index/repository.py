@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tosloc.answer import Routine
 from tosloc.arrays import checked, checked_starts, pack_words, prefixed, read_mapped, under, unpack_words, write_mapped
 from tosloc.code.languages import FIELDS, SOURCE_SUFFIXES, analyser_of, has_grammar, language_of
 from tosloc.errors import CheckpointError, StoreError, ToslocError, counted
@@ -137,7 +138,7 @@ class PreparedVersion:
             "larger than 10 MB, ranked by path alone": unread - self.missing,
             "too large, too deep or too broken for a parser, read word by word": by_words,
         }
-        return tuple(f"{counted(number, 'file')} {how}" for how, number in said.items() if number > 0)
+        return tuple(Routine(f"{counted(number, 'file')} {how}") for how, number in said.items() if number > 0)
 
     def to_arrays(self) -> dict[str, Any]:
         """Plain arrays, for ``from_arrays``."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from tosloc.answer import Answer, percent
-from tosloc.io import printable
-from tosloc.localization import UNDATED
+from tosloc.io import cut, printable
 from tosloc.records import Hit
 
 CHARACTERS: Final = 1_200
@@ -21,7 +19,7 @@ def short(answer: Answer, characters: int = CHARACTERS) -> str:
 
     For room reasons are cut first, then functions, then the last files are left out, and it says how many.
     """
-    searched, notes = answer.searched, list(_notes(answer))
+    searched, notes = answer.searched, _notes(answer)
     hidden = f", {searched.hidden_tests:,} tests left out" if searched.hidden_tests else ""
     head = f"{searched.files:,} files of {answer.commit[:10]}{hidden}. File (how sure): functions with lines; why"
     for letters, functions in _CUTS:
@@ -47,13 +45,13 @@ def explained(answer: Answer, characters: int = CHARACTERS) -> str:
     while len("\n".join(lines)) > characters and len(named) > 1:
         named.pop()
         lines[1 + len(reasons)] = "functions: " + ", ".join(named)
-    return _cut("\n".join(lines), characters)
+    return cut("\n".join(lines), characters)
 
 
 def _file(hit: Hit, letters: int, functions: int) -> str:
     line = f"{hit.rank}. {printable(hit.path)} ({percent(hit.share)})"
     named = [_function(hit, number) for number in range(min(functions, len(hit.functions)))]
-    reason = _cut(printable(hit.why[0].text), letters) if hit.why and letters else ""
+    reason = cut(printable(hit.why[0].text), letters) if hit.why and letters else ""
     line += f": {', '.join(named)}" if named else ""
     return f"{line}; {reason}" if reason else line
 
@@ -63,12 +61,5 @@ def _function(hit: Hit, number: int) -> str:
     return f"{printable(function.name)}:{function.start}-{function.end}"
 
 
-def _notes(answer: Answer) -> Iterator[str]:
-    """What a reader should know of the input; who wrote the report knows its date, and how many tests are left out."""
-    for note in answer.notes:
-        if not note.startswith(UNDATED):
-            yield f"note: {printable(note)}"
-
-
-def _cut(text: str, letters: int) -> str:
-    return text if len(text) <= letters else text[: max(letters - 3, 0)].rstrip() + "..."
+def _notes(answer: Answer) -> list[str]:
+    return [f"note: {printable(note)}" for note in answer.warnings]

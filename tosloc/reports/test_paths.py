@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from tosloc.answer import Routine
 from tosloc.errors import ToslocError
 from tosloc.records import BoolArray
 
@@ -141,7 +142,7 @@ class PathFilter:
         if self.tests:
             return Chosen(kept, everything, 0)
         if hidden and hidden == kept.sum():
-            return Chosen(kept, everything, 0, ("all searched files are test files, so none is hidden",))
+            return Chosen(kept, everything, 0, (Routine("all searched files are test files, so none is hidden"),))
         return Chosen(kept & ~tests, ~tests, hidden)
 
     def _matched(self, option: str, globs: Sequence[str], paths: Sequence[str]) -> BoolArray:

@@ -15,7 +15,8 @@ from markupsafe import Markup
 
 import tosloc
 from tosloc.answer import percent
-from tosloc.io import printable
+from tosloc.io import cut, printable
+from tosloc.web.excerpts import LONGEST_LINE
 from tosloc.web.view import View
 
 MOST_ANSWERS: Final = 100
@@ -70,7 +71,7 @@ def waiting(number: int, title: str, said: str, failed: bool = False) -> Markup:
 def name_of(view: View) -> str:
     """What an answer is called in lists."""
     report = view.answer.report
-    return f"{report.id}: {report.summary}" if report.summary else report.id
+    return cut(f"{report.id}: {report.summary}" if report.summary else report.id, LONGEST_LINE)
 
 
 def served_policy() -> str:

@@ -11,8 +11,10 @@ from tosloc.answer import Answer
 from tosloc.git.discovery import WebPages
 from tosloc.git.repository import decode
 from tosloc.index.query import Query
+from tosloc.io import cut
 from tosloc.localizer import Localizer
 from tosloc.web.excerpts import (
+    LONGEST_LINE,
     LONGEST_REPORT,
     Piece,
     Stretch,
@@ -44,11 +46,11 @@ class View:
     @classmethod
     def of(cls, answer: Answer, localizer: Localizer | None = None) -> View:
         """An answer with lines of its first files from the localizer's repository; without one there are none."""
-        report = answer.report
+        report, summary = answer.report, cut(answer.report.summary, LONGEST_LINE)
         left_out = max(0, len(report.description) - LONGEST_REPORT)
         repository = None if localizer is None else localizer.repository
         if localizer is None or repository is None:
-            title = (Piece(report.summary),) if report.summary else ()
+            title = (Piece(summary),) if summary else ()
             return cls(answer, title, (Piece(report.description[:LONGEST_REPORT]),), left_out)
         version = localizer.version(answer.commit)
         query, index, snapshot = Query(report), version.index, version.snapshot
@@ -72,7 +74,7 @@ class View:
         }
         return cls(
             answer,
-            marked(report.summary, terms),
+            marked(summary, terms),
             marked_report(query, terms, index, files),
             left_out,
             sources,
