@@ -62,6 +62,8 @@ class Answer:
     searched: Searched
     hits: tuple[Hit, ...]
     """As many as were asked for, most suspicious first."""
+    others: tuple[Hit, ...] = ()
+    """Files that are no sources: those that the report names, then templates, styles and configuration by words."""
     notes: tuple[str, ...] = ()
     """Sentences about the input."""
     seconds: float = 0.0
@@ -87,6 +89,7 @@ class Answer:
             "report": {"id": self.report.id, "summary": self.report.summary, "opened": _time(self.report.opened)},
             "searched": asdict(self.searched),
             "hits": [asdict(hit, dict_factory=_plain) for hit in self.hits],
+            "others": [{"path": hit.path, "why": asdict(hit, dict_factory=_plain)["why"]} for hit in self.others],
             "notes": list(self.notes),
             "seconds": round(self.seconds, 3),
         }

@@ -25,8 +25,9 @@ from tosloc.index.corpus import suffix_of
 from tosloc.index.documents import Documents
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.postings import leaders
+from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
-from tosloc.index.repository import IndexedRepository, PreparedVersion
+from tosloc.index.repository import IndexedRepository
 from tosloc.rank.feature_tables import FeatureTable
 from tosloc.rank.lambdamart import raised
 from tosloc.rank.reasons import Sources
@@ -54,6 +55,8 @@ class OpenVersion:
     """What a reranker reads; None where stage one is alone."""
     uncommitted: int = 0
     """Files that are not as the commit has them: changed, new or gone."""
+    others: PreparedVersion | None = None
+    """Its files that are no sources; None of a version that a checkpoint carries, and in experiments."""
     _functions: Remembered = field(default_factory=dict)
 
     @classmethod
@@ -213,8 +216,19 @@ class Localization:
             context.query.report,
             Searched(int(chosen.kept.sum()), chosen.hidden_tests, version.uncommitted),
             tuple(hits),
+            tuple(self._others()),
             tuple(notes),
         )
+
+    def _others(self) -> list[Hit]:
+        """Files that are no sources and that the report names, or shares words with."""
+        version = self.version.others
+        if version is None:
+            return []
+        from tosloc.rank.other_files import other_files
+
+        context = self.stage_one.context
+        return other_files(QueryContext(context.query, version.index, version.history.as_of(context.history.opened)))
 
     def _shares(self, chosen: Chosen) -> dict[int, float]:
         """Of the first files; those of all others are 0."""

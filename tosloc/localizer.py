@@ -23,7 +23,8 @@ from tosloc.git.repository import Repository
 from tosloc.git.work_tree import Change
 from tosloc.index.cache import trained_folder
 from tosloc.index.documents import Documents
-from tosloc.index.repository import IndexedRepository, PreparedVersion
+from tosloc.index.prepared import PreparedVersion
+from tosloc.index.repository import IndexedRepository
 from tosloc.localization import Localization, OpenVersion
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import BugReport, Progress, silent
@@ -259,6 +260,7 @@ class Localizer:
                 with closing(place):  # the next version may be made by another thread, which needs its own store
                     prepared = place.prepared(resolved, progress, changes)
                     made = OpenVersion.of(place, prepared, self.reports_, self.reranker_)
+                    made.others = place.other_files(resolved, progress, changes)
                 self._versions = dict([*self._versions.items(), (key, made)][-OPEN_VERSIONS:])
             return self._versions[key]
 

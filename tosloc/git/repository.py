@@ -290,6 +290,13 @@ class Repository:
                 self.missing.add(blob_id)
             yield blob_id, content
 
+    def sizes(self, blob_ids: Collection[str]) -> dict[str, int]:
+        """Bytes of each blob; 0 of one that is missing."""
+        request = "".join(f"{blob}\n" for blob in blob_ids).encode()
+        with self.stream(["cat-file", "--batch-check=%(objectsize)"], request) as answers:
+            pairs = zip(blob_ids, answers, strict=True)
+            return {blob: int(line) if line[:-1].isdigit() else 0 for blob, line in pairs}
+
     def blob_id(self, content: bytes) -> str:
         """The id that git gives a content."""
         return hashlib.new(self._hash, b"blob %d\0%b" % (len(content), content), usedforsecurity=False).hexdigest()

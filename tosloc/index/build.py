@@ -68,12 +68,8 @@ def build(
     Raises RepositoryError and StoreError, and ToslocError where workers die whatever they do.
     """
     analysers = missing_facts(store, blobs, lizard=lizard)
-    request = "".join(f"{blob}\n" for blob in analysers).encode()
-    with (
-        Repository(repo_path) as repository,
-        repository.stream(["cat-file", "--batch-check=%(objectsize)"], request) as answers,
-    ):  # one that is missing has no size
-        sizes = {blob: int(line) if line[:-1].isdigit() else 0 for blob, line in zip(analysers, answers, strict=True)}
+    with Repository(repo_path) as repository:
+        sizes = repository.sizes(analysers)
     large = [blob for blob, size in sizes.items() if size > LARGEST_SOURCE]
     store.write((blob, analysers[blob], NO_FACTS) for blob in large)
     batches = _batches({blob: blobs[blob].lower() for blob in analysers}, sizes)
