@@ -66,6 +66,7 @@ class View:
                 framed.get(file, ()),
                 # those of frames are of the report's version
                 [reason.lines for reason in hit.why if reason.lines is not None and reason.kind != "frame"],
+                hit.path,
             )
             for hit, file in shown
             if (data := texts[snapshot.blobs[file]]) is not None
