@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -11,6 +11,7 @@ from tosloc.answer import Answer
 from tosloc.git.discovery import WebPages
 from tosloc.git.repository import decode
 from tosloc.index.query import Query
+from tosloc.localization import UNDATED
 from tosloc.localizer import Localizer
 from tosloc.web.excerpts import (
     LONGEST_REPORT,
@@ -40,10 +41,15 @@ class View:
     """Path -> lines of that file, of the first files that have any."""
     pages: WebPages | None = None
     """Where the project is seen on the web."""
+    editor: str = ""
+    """Address that opens a file in the reader's editor, with ``{path}`` and ``{line}``; else empty."""
 
     @classmethod
-    def of(cls, answer: Answer, localizer: Localizer | None = None) -> View:
-        """An answer with lines of its first files from the localizer's repository; without one there are none."""
+    def of(cls, answer: Answer, localizer: Localizer | None = None, editor: str = "") -> View:
+        """An answer with lines of its first files from the localizer's repository; without one there are none.
+
+        With ``editor`` the page tells where the repository's work tree lies, if it has one: it is for this machine.
+        """
         report = answer.report
         left_out = max(0, len(report.description) - LONGEST_REPORT)
         repository = None if localizer is None else localizer.repository
@@ -78,6 +84,7 @@ class View:
             left_out,
             sources,
             WebPages.of(repository.remote_url()),
+            editor if repository.work_tree else "",
         )
 
     @property
@@ -85,9 +92,21 @@ class View:
         """The project's name on the web, else its folder's."""
         return project_of(self.answer.repository or "", self.pages)
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """Those of the answer; up to when was looked is said for every report, with a date or without."""
+        return [note for note in self.answer.notes if not note.startswith(UNDATED)]
+
     def link(self, path: str, lines: tuple[int, int] | None = None) -> str | None:
         """Page of a file on the web."""
         return None if self.pages is None else self.pages.file(self.answer.commit, path, lines)
+
+    def editor_link(self, path: str, line: int) -> str | None:
+        """What opens a line of a file in the editor, where the work tree has that file."""
+        file = Path(self.answer.repository or "", path)
+        if not self.editor or not file.is_file():
+            return None
+        return self.editor.replace("{path}", file.as_uri().removeprefix("file://")).replace("{line}", str(line))
 
     def commit_link(self) -> str | None:
         """Page of the searched version on the web."""
