@@ -51,7 +51,7 @@ class Article:
 
 def page(views: Sequence[View]) -> str:
     """A page of answers that needs no other file and no network: the same text for the same answers."""
-    articles = [Article(number, name_of(view), answered(view)) for number, view in enumerate(views, start=1)]
+    articles = [Article(number, view.name, answered(view)) for number, view in enumerate(views, start=1)]
     policy = f"default-src 'none'; {_own()}; base-uri 'none'; form-action 'none'"
     return _page(articles, articles, views[0].project, policy=policy, number=int(len(views) == 1))
 
@@ -67,14 +67,7 @@ def served_page(known: Sequence[Article], ask: Ask, project: str, number: int = 
 
 def answered(view: View) -> Markup:
     """One answer as it stands on the page."""
-    macros: Any = _environment().get_template("answer.html").module
-    return Markup(macros.answered(view))
-
-
-def name_of(view: View) -> str:
-    """What an answer is called in lists."""
-    report = view.answer.report
-    return f"{report.id}: {report.summary}" if report.summary else report.id
+    return Markup(_environment().get_template("answer.html").render(view=view))
 
 
 def served_policy() -> str:
@@ -93,26 +86,21 @@ def _page(
     number: int = 0,
 ) -> str:
     heading = f"Which files of {project}?" if project else "Which files?"
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            title=next((f"{one.name[:120]} – which files?" for one in known if one.number == number), heading),
-            heading=heading,
-            articles=articles,
-            known=known,
-            # what could not be asked stays in the form, and is not reloaded away
-            waiting=any(not one.html and not one.failed for one in articles) and not (ask and ask.error),
-            framed=ask is not None
-            or any('class="frame"' in one.html or "line framed" in one.html for one in articles if one.html),
-            ask=ask,
-            number=number,
-            root="../" if number else "./",
-            policy=policy,
-            style=Markup(_part("page.css")),
-            script=Markup(_part("page.js")),
-            version=tosloc.__version__,
-        )
+    template = _environment().get_template("page.html")
+    return template.render(
+        title=next((f"{one.name[:120]} – which files?" for one in known if one.number == number), heading),
+        heading=heading,
+        articles=articles,
+        known=known,
+        # what could not be asked stays in the form, and is not reloaded away
+        waiting=any(not one.html and not one.failed for one in articles) and not (ask and ask.error),
+        ask=ask,
+        number=number,
+        root="../" if number else "./",
+        policy=policy,
+        style=Markup(_part("page.css")),
+        script=Markup(_part("page.js")),
+        version=tosloc.__version__,
     )
 
 

@@ -88,6 +88,12 @@ class View:
         )
 
     @property
+    def name(self) -> str:
+        """What the answer is called in lists."""
+        report = self.answer.report
+        return f"{report.id}: {report.summary}" if report.summary else report.id
+
+    @property
     def project(self) -> str:
         """The project's name on the web, else its folder's."""
         return project_of(self.answer.repository or "", self.pages)
