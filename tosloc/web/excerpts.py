@@ -44,7 +44,7 @@ MOST_LINES: Final = 50_000
 """Lines of a file that are looked at; what is longer was made by a program."""
 LONGEST_REPORT: Final = 20_000
 """Letters of a report's description that are shown."""
-_WORD: Final = re.compile(r"([\w$]+)")
+_WORD: Final = re.compile(r"[\w$]+")
 
 
 class Piece(NamedTuple):
@@ -154,39 +154,21 @@ def stretches(
         for place in run:
             line = lines[place]
             cut = line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
-            pieces = marked(cut, terms)
-            if place in kinds:
-                pieces = tuple(_coloured(pieces, kinds[place]))
-            made.append(Line(place + 1, pieces, place + 1 in framed))
+            made.append(Line(place + 1, marked(cut, terms, kinds.get(place, ())), place + 1 in framed))
         found.append(Stretch(tuple(made), innermost))
     return tuple(found)
 
 
-def marked(text: str, terms: Container[str]) -> tuple[Piece, ...]:
-    """A text in pieces: words of which a term is among ``terms``, and what stands between them."""
-    pieces: list[Piece] = []
-    plain = ""
-    for part in _WORD.split(text):
-        if any(term in terms for term in identifier_terms(part)):
-            pieces += [Piece(plain)] if plain else []
-            pieces.append(Piece(part, "word"))
-            plain = ""
-        else:
-            plain += part
-    return (*pieces, Piece(plain)) if plain else tuple(pieces)
-
-
-def _coloured(pieces: Iterable[Piece], kinds: Sequence[str]) -> Iterator[Piece]:
-    """The pieces of a line; those that are not marked fall to pieces of one kind of syntax."""
-    start = 0
-    for text, mark in pieces:
-        end = start + len(text)
-        if mark:
-            yield Piece(text, mark)
-        else:
-            for kind, run in groupby(zip(text, kinds[start:end], strict=False), itemgetter(1)):
-                yield Piece("".join(letter for letter, _ in run), kind)
-        start = end
+def marked(text: str, terms: Container[str], kinds: Sequence[str] = ()) -> tuple[Piece, ...]:
+    """A text in pieces: words of which a term is among ``terms``; between them ``kinds`` says of each character what
+    it is, if anything does.
+    """
+    marks = [*kinds[: len(text)]] or [""] * len(text)
+    for word in _WORD.finditer(text):
+        if any(term in terms for term in identifier_terms(word[0])):
+            marks[slice(*word.span())] = ["word"] * len(word[0])
+    runs = groupby(zip(marks, text, strict=True), itemgetter(0))
+    return tuple(Piece("".join(letter for _, letter in run), mark) for mark, run in runs)
 
 
 def marked_report(

@@ -48,7 +48,7 @@ class View:
     def of(cls, answer: Answer, localizer: Localizer | None = None, editor: str = "") -> View:
         """An answer with lines of its first files from the localizer's repository; without one there are none.
 
-        With ``editor`` the page tells where the repository's work tree lies, if it has one: it is for this machine.
+        With ``editor`` the page tells where the files of a work tree lie: it is for this machine.
         """
         report = answer.report
         left_out = max(0, len(report.description) - LONGEST_REPORT)
@@ -84,7 +84,7 @@ class View:
             left_out,
             sources,
             WebPages.of(repository.remote_url()),
-            editor if repository.work_tree else "",
+            editor,
         )
 
     @property
@@ -108,7 +108,7 @@ class View:
         return None if self.pages is None else self.pages.file(self.answer.commit, path, lines)
 
     def editor_link(self, path: str, line: int) -> str | None:
-        """What opens a line of a file in the editor, where the work tree has that file."""
+        """What opens a line of a file in the editor; None where there is no such file, as in a bare repository."""
         file = Path(self.answer.repository or "", path)
         if not self.editor or not file.is_file():
             return None
