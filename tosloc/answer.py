@@ -62,12 +62,12 @@ class Answer:
     searched: Searched
     hits: tuple[Hit, ...]
     """As many as were asked for, most suspicious first."""
-    others: tuple[Hit, ...] = ()
-    """Files that are no sources: those that the report names, then templates, styles and configuration by words."""
     notes: tuple[str, ...] = ()
     """Sentences about the input."""
     seconds: float = 0.0
     """How long it took."""
+    others: tuple[Hit, ...] = ()
+    """Files that are no sources: those that the report names, then templates, styles and configuration by words."""
 
     @property
     def warnings(self) -> tuple[str, ...]:

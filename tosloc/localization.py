@@ -216,8 +216,8 @@ class Localization:
             context.query.report,
             Searched(int(chosen.kept.sum()), chosen.hidden_tests, version.uncommitted),
             tuple(hits),
-            tuple(self._others()),
             tuple(notes),
+            others=tuple(self._others()),
         )
 
     def _others(self) -> list[Hit]:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+from operator import itemgetter
+
+import pytest
+
 from tosloc.records import Function
 from tosloc.web.excerpts import LINES, LONGEST_LINE, Piece, marked, stretches
+from tosloc.web.syntax import syntax
 
 FILLER = "\n".join(f"x{number} = {number}" for number in range(40))
 TERMS = {"cooki": 2.0, "header": 1.0}
@@ -47,6 +53,53 @@ def test_a_line_of_a_frame_is_shown_with_what_stands_around_it() -> None:
     assert [line.number for line in one.lines if line.framed] == [10]
     assert stretches(FILLER, TERMS, [], [4_000, 0]) == ()  # the file does not have them
     assert numbers(FILLER, [Function("f", 5, 7, 1.0)]) == [(5, 7)]  # without any word
+
+
+def test_what_is_not_marked_has_the_colours_of_its_syntax() -> None:
+    [one] = stretches("def cookie(x):\r\n\treturn 'é', x, 1  # the cookie\r\n", TERMS, path="src/a.py")
+    assert one.lines[0].pieces == (
+        Piece("def", "keyword"),
+        Piece(" "),
+        Piece("cookie", "word"),
+        Piece("(x):"),
+    )
+    assert one.lines[1].pieces == (
+        Piece("    "),
+        Piece("return", "keyword"),
+        Piece(" "),
+        Piece("'é'", "string"),
+        Piece(", x, "),
+        Piece("1", "number"),
+        Piece("  "),
+        Piece("# the ", "comment"),
+        Piece("cookie", "word"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "wanted"),
+    [
+        (
+            "a.java",
+            "class Foo { int run() { return 1; } }",
+            "class keyword, Foo name, int keyword, run name, return keyword",
+        ),
+        ("a.c", "static int *f(struct s *p) { g(); }", "static keyword, int keyword, f name, struct keyword, s name"),
+        ("a.vue", "<p>1</p><script>let x = `a${this.y}`</script>", "let keyword, `a string, this keyword, ` string"),
+        ("a.ts", "function f(x: string): T {}", "function keyword, f name, string keyword, T name"),
+        ("a.rs", "/// doc", "/// doc comment"),
+        ("a.unheard-of", "class A", ""),
+    ],
+)
+def test_syntax_is_told_by_the_kinds_of_nodes(path: str, line: str, wanted: str) -> None:
+    kinds = syntax(f"\n{line}\n", path, [1]).get(1, [""] * len(line))
+    runs = [
+        (kind, "".join(letter for _, letter in run))
+        for kind, run in groupby(zip(kinds, line, strict=True), itemgetter(0))
+    ]
+    assert [f"{text} {kind}" for kind, text in runs if kind][: wanted.count(",") + 1] == (
+        wanted.split(", ") if wanted else []
+    )
 
 
 def test_overlong_lines_are_cut_blank_ends_left_out_and_line_ends_of_windows_gone() -> None:

@@ -66,6 +66,9 @@ def print_answer(answer: Answer, repository: Repository | None = None, *, again:
             for part in line.wrap(console, max(room, 20)) if console.is_terminal else [line]:
                 part.rstrip()
                 console.print(Text(" " * (widest + 3)).append_text(part), soft_wrap=True)
+    others = ", ".join(f"{printable(hit.path)} ({printable(hit.why[0].text)})" for hit in answer.others)
+    if others:
+        console.print(Text(f"other files: {others}", style="dim"), soft_wrap=not console.is_terminal)
 
 
 def print_places(answer: Answer, repository: Repository | None = None) -> None:

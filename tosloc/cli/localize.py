@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tosloc.cli.options import FoundCheckpointOption, JsonOption, ProgressOption, StoreOption
+from tosloc.cli.options import FoundCheckpointOption, JsonOption, ProgressOption, StoreOption, VersionOption
 from tosloc.errors import ReportError, RepositoryError, ToslocError
 
 if TYPE_CHECKING:
@@ -48,14 +48,6 @@ RepositoryOption = Annotated[
         "--repo",
         help="Git repository: a work tree, a bare repository or a git directory.",
         show_default="the one around the current folder; outside, the version that the checkpoint carries",
-    ),
-]
-VersionOption = Annotated[
-    str | None,
-    typer.Option(
-        "--commit",
-        help="Version to search.",
-        show_default="the files as they are on disk, HEAD's in a bare repository, or what the checkpoint carries",
     ),
 ]
 IncludeOption = Annotated[

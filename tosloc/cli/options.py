@@ -60,6 +60,14 @@ ClusterOption = Annotated[
         show_default="this machine alone",
     ),
 ]
+VersionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--commit",
+        help="Version to search.",
+        show_default="the files as they are on disk, HEAD's in a bare repository, or what the checkpoint carries",
+    ),
+]
 CommitOption = Annotated[str, typer.Option("--commit", help="Version to search.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 FigureOption = Annotated[

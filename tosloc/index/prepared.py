@@ -102,7 +102,8 @@ class PreparedVersion:
         path_ids, rows = (
             np.array([number_of[path] for path in ordered], dtype=np.int32) for number_of in (paths.ids, files)
         )
-        snapshot = Snapshot(own.commit, own.committed_at, paths, Names(list(corpus.blobs)), path_ids, rows)
+        blobs = Names([*corpus.blobs, ""])  # of row -1, which has no words
+        snapshot = Snapshot(own.commit, own.committed_at, paths, blobs, path_ids, rows)
         index = VersionIndex(VersionView(corpus, snapshot), PathView(table, path_ids))
         history = HistoryIndex(self.history.commits, self.history.reports)
         return PreparedVersion(snapshot, index, history, self.commit_ids, self.missing, len(changes))
