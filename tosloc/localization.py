@@ -73,7 +73,6 @@ class OpenVersion:
         history = prepared.history if reports is None else prepared.with_reports(*reports)
         about = () if repository is None else repository.repo.notes(prepared.missing, len(history.reports))
         version = cls(prepared.snapshot, prepared.index, history, (*about, *prepared.notes), repository)
-        version.uncommitted = prepared.uncommitted
         context = version.for_reranking()
         version.reranking = context if reranker is not None and reranker.can_score(context) else None
         return version

@@ -260,7 +260,7 @@ class Localizer:
                 with closing(place):  # the next version may be made by another thread, which needs its own store
                     prepared = place.prepared(resolved, progress, changes)
                     made = OpenVersion.of(place, prepared, self.reports_, self.reranker_)
-                    made.others = place.other_files(resolved, progress, changes)
+                    made.others, made.uncommitted = place.other_files(resolved, progress, changes), len(changes)
                 self._versions = dict([*self._versions.items(), (key, made)][-OPEN_VERSIONS:])
             return self._versions[key]
 

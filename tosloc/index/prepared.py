@@ -41,8 +41,6 @@ class PreparedVersion:
     """Ids of all commits that the version contains, by their number in the history."""
     missing: int = 0
     """Blobs that could not be read: their files have no words but those of their paths."""
-    uncommitted: int = 0
-    """Files that are not as the commit has them: changed, new or gone."""
 
     @classmethod
     def of(
@@ -106,7 +104,7 @@ class PreparedVersion:
         snapshot = Snapshot(own.commit, own.committed_at, paths, blobs, path_ids, rows)
         index = VersionIndex(VersionView(corpus, snapshot), PathView(table, path_ids))
         history = HistoryIndex(self.history.commits, self.history.reports)
-        return PreparedVersion(snapshot, index, history, self.commit_ids, self.missing, len(changes))
+        return PreparedVersion(snapshot, index, history, self.commit_ids, self.missing)
 
     @property
     def notes(self) -> tuple[str, ...]:
