@@ -53,7 +53,7 @@ def answered(git: Path, reports: Path, number: int, store: Path | None) -> Itera
     with Repository(git) as repo:
         cases = load_dataset(repo, reports, zone="UTC", suffixes=SOURCE_SUFFIXES).cases
     step = max(1, min(3, len(cases) // number))
-    with Localizer.open(git, commit=None, store=store) as localizer:
+    with Localizer.open(git, ready=False, store=store) as localizer:
         for case in cases[-step * number :: step]:
             for hit in localizer.localize(case.report, commit=case.version, top=TOP).hits:
                 for reason in hit.why:

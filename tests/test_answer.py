@@ -18,7 +18,7 @@ FIX = Reason("fix", "earlier fix", "a" * 40, "#7", url="https://github.com/a/b/c
 FIRST = Hit(1, "src/caf\udce9.py", -2.5, 0.75, (Function("App.run", 3, 9, 1.5),), (FRAME, FIX))
 HITS = FIRST, Hit(2, "b.py", -3.0, 0.25)
 REPORT = BugReport("#12", "It fails", "all of it", WHEN)
-FULL = Answer("/srv/flask", "c" * 40, WHEN, REPORT, Searched(40, 2), HITS, ("a note",), 1.23456)
+FULL = Answer("/srv/flask", "c" * 40, WHEN, REPORT, Searched(40, 2), HITS, ("a note",), 1.23456, HITS[:1])
 BARE = Answer(None, "c" * 64, datetime(33, 1, 1, tzinfo=UTC), BugReport("x", "", "d", None), Searched(0), ())
 
 
@@ -40,8 +40,9 @@ def test_an_answer_in_plain_values() -> None:
         "commit": "c" * 40,
         "committed": "2014-01-15T07:30:17Z",
         "report": {"id": "#12", "summary": "It fails", "opened": "2014-01-15T07:30:17Z"},
-        "searched": {"files": 40, "hidden_tests": 2},
+        "searched": {"files": 40, "hidden_tests": 2, "uncommitted": 0},
         "hits": [first, second],
+        "others": [{"path": first["path"], "why": first["why"]}],
         "notes": ["a note"],
         "seconds": 1.235,
     }

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 FLOORS: list[set[str]] = [
-    {"errors", "records", "config", "io", "arrays", "processes", "metrics", "calibration", "answer"},
+    {"errors", "records", "config", "io", "arrays", "processes", "metrics", "calibration", "answer", "settings"},
     {"git", "code"},
     {"reports", "cluster"},
     {"index", "evaluate"},

@@ -19,7 +19,9 @@ from tests.conftest import GitRepository
 from tosloc import Localizer
 from tosloc.answer import Answer
 from tosloc.errors import ToslocError
+from tosloc.git.repository import Repository
 from tosloc.index import build
+from tosloc.index.cache import trained_folder
 from tosloc.records import BugReport
 
 TEXT = "The parser loses the first byte of a socket\n\nParserService.openParser fails with a ledger."
@@ -177,3 +179,51 @@ def test_an_answer_frees_the_features_of_all_files(opened: Localizer) -> None:
         assert held() is None
     finally:
         gc.enable()
+
+
+def test_the_work_tree_is_searched_as_if_it_were_committed(grown: GitRepository, opened: Localizer) -> None:
+    """The report is older than the commit, so that only the files differ, and not the history."""
+    report = BugReport("1", "The ribbon loses a byte", TEXT, datetime(2026, 1, 1, tzinfo=UTC))
+    clean = opened.localize(report)
+    files = {
+        toy.path_of("Parser"): toy.source("Parser", ["int ribbonBytes;"]),
+        toy.path_of("Ribbon"): toy.source("Ribbon"),
+        toy.path_of(WORDS[3]): None,
+    }
+    for path, text in files.items():
+        (grown.path / path).unlink(missing_ok=True) if text is None else (grown.path / path).write_text(text)
+    dirty = opened.localize(report)
+    assert (dirty.searched.uncommitted, dirty.commit) == (3, clean.commit)
+    assert {hit.path for hit in dirty.hits} ^ {hit.path for hit in clean.hits} == {*list(files)[1:]}
+    assert opened.explain(report, toy.path_of("Ribbon")).hits[0].functions
+    assert content(opened.localize(report, commit="HEAD")) == content(clean)
+    assert sorted(opened.files()) == sorted({*opened.files("HEAD")} - {list(files)[2]} | {list(files)[1]})
+    grown.commit(files, when=int(datetime(2027, 1, 1, tzinfo=UTC).timestamp()))
+    committed = opened.localize(report)
+    assert (committed.hits, committed.searched.uncommitted) == (dirty.hits, 0)
+
+
+def test_a_text_that_tells_no_files_apart_has_no_shares(opened: Localizer) -> None:
+    assert sum(hit.share for hit in opened.localize("ribbon bytes of the parser are lost").hits) > 0.999
+    vague = opened.localize("It does not work, please help me")
+    assert vague.hits
+    assert not any(hit.share for hit in vague.hits)
+    assert "no word of the report" in vague.notes[-1]
+
+
+def test_what_was_trained_is_found_also_in_a_linked_work_tree(
+    grown: GitRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Localizer.open(grown.path) as shipped:
+        folder = trained_folder(Repository(grown.path)) / "checkpoint"
+        shipped.save(folder)
+    weights = json.loads((folder / "weights.json").read_text())
+    weights["temperature"] = 9.0
+    (folder / "weights.json").write_text(json.dumps(weights))
+    grown.git("worktree", "add", "-q", "--detach", str(tmp_path / "linked"))
+    for path in (grown.path, tmp_path / "linked"):
+        with Localizer.open(path, ready=False) as found:
+            assert found.temperature == 9.0
+    with Localizer.open(grown.path, "none") as asked:
+        assert asked.temperature != 9.0
+    assert [*folder.parent.parent.parent.iterdir()] == [folder.parent.parent]  # one cache entry for both

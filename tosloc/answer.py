@@ -31,6 +31,12 @@ def percent(share: float) -> str:
     return "<1%" if 0 < share <= 0.005 else f"{share:.0%}"
 
 
+class Routine(str):
+    """A note that asks nothing of its reader and leaves the answer's meaning as it is."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Searched:
     """What an answer was chosen from."""
@@ -39,6 +45,8 @@ class Searched:
     """Source files of the version that could be named."""
     hidden_tests: int = 0
     """Test files beside them, which were not to be named."""
+    uncommitted: int = 0
+    """Files of the work tree, of any of these, that the commit has otherwise: changed, new, or gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +63,16 @@ class Answer:
     hits: tuple[Hit, ...]
     """As many as were asked for, most suspicious first."""
     notes: tuple[str, ...] = ()
-    """Sentences about the input that a reader should know."""
+    """Sentences about the input."""
     seconds: float = 0.0
     """How long it took."""
+    others: tuple[Hit, ...] = ()
+    """Files that are no sources: those that the report names, then templates, styles and configuration by words."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The notes that a reader should act on, or that change what the answer means."""
+        return tuple(note for note in self.notes if not isinstance(note, Routine))
 
     def top(self, number: int) -> list[Hit]:
         """The first of the hits."""
@@ -74,6 +89,7 @@ class Answer:
             "report": {"id": self.report.id, "summary": self.report.summary, "opened": _time(self.report.opened)},
             "searched": asdict(self.searched),
             "hits": [asdict(hit, dict_factory=_plain) for hit in self.hits],
+            "others": [{"path": hit.path, "why": asdict(hit, dict_factory=_plain)["why"]} for hit in self.others],
             "notes": list(self.notes),
             "seconds": round(self.seconds, 3),
         }

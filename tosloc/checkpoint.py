@@ -17,7 +17,7 @@ from tosloc.calibration import HIGHEST, LOWEST
 from tosloc.code.languages import analyser
 from tosloc.errors import CheckpointError
 from tosloc.index.documents import Documents
-from tosloc.index.repository import PreparedVersion, check_version
+from tosloc.index.prepared import PreparedVersion, check_version
 from tosloc.io import parse_json, read_plain, write_text
 from tosloc.rank import features
 from tosloc.rank.lambdamart import HeadRanker, Trees

@@ -51,6 +51,19 @@ def read_plain(path: Path, most: int = MOST_BYTES) -> bytes:
     return data
 
 
+def read_inside(root: Path, name: str, most: int) -> bytes | None:
+    """Content of a regular file below a folder; None where there is none, or a link leads to it. Raises OSError as
+    ``read_plain`` does.
+    """
+    path = root.resolve() / name
+    try:
+        if path.resolve(strict=True) != path or not path.is_file():
+            return None
+    except (OSError, RuntimeError):  # not there; a loop of links
+        return None
+    return read_plain(path, most)
+
+
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
     """A temporary path beside ``path``; the file or folder made there takes its place on success, else it vanishes."""
@@ -124,3 +137,12 @@ def printable(text: str) -> str:
     text = _HALVES.sub(lambda half: f"\\u{ord(half.group()):04x}", text)
     decoded = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in decoded)
+
+
+def cut(text: str, letters: int) -> str:
+    """A text of at most so many ``letters``; what is longer ends in dots.
+
+    >>> cut("a long line", 9), cut("a line", 9)
+    ('a long...', 'a line')
+    """
+    return text if len(text) <= letters else text[: max(letters - 3, 0)].rstrip() + "..."

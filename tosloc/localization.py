@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from tosloc.answer import Answer, Searched
+from tosloc.answer import Answer, Routine, Searched
 from tosloc.calibration import LISTED, shares
 from tosloc.code.languages import SOURCE_SUFFIXES, has_grammar, language_of
 from tosloc.errors import CheckpointError
@@ -25,8 +25,9 @@ from tosloc.index.corpus import suffix_of
 from tosloc.index.documents import Documents
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.postings import leaders
+from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
-from tosloc.index.repository import IndexedRepository, PreparedVersion
+from tosloc.index.repository import IndexedRepository
 from tosloc.rank.feature_tables import FeatureTable
 from tosloc.rank.lambdamart import raised
 from tosloc.rank.reasons import Sources
@@ -38,9 +39,6 @@ from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext,
 if TYPE_CHECKING:
     from tosloc.code.function_rows import FunctionFacts
     from tosloc.index.function_facts import Remembered
-
-UNDATED = "the report has no date"
-"""How the note begins that says so."""
 
 
 @dataclass(eq=False)
@@ -55,6 +53,10 @@ class OpenVersion:
     """What functions, texts and messages are read from; None of a version that a checkpoint carries."""
     reranking: RerankingContext | None = None
     """What a reranker reads; None where stage one is alone."""
+    uncommitted: int = 0
+    """Files that are not as the commit has them: changed, new or gone."""
+    others: PreparedVersion | None = None
+    """Its files that are no sources; None of a version that a checkpoint carries, and in experiments."""
     _functions: Remembered = field(default_factory=dict)
 
     @classmethod
@@ -146,7 +148,8 @@ class Localization:
         notes = version.notes
         if report.opened is None:
             report = replace(report, opened=version.newest)
-            notes += (f"{UNDATED}; it is asked as if opened at {report.opened:%Y-%m-%d %H:%M} UTC",)
+            when = f"{report.opened:%Y-%m-%d %H:%M} UTC"
+            notes += (Routine(f"the report has no date; it is asked as if opened at {when}"),)
         context = QueryContext(Query(report), version.index, version.history.as_of(report.opened_seconds))
         first = StageOneAnswer.of(context, stage)
         scores, reranked = first.scores, None
@@ -155,6 +158,8 @@ class Localization:
             scores = scores if reranked is None else final_scores(scores, reranked)
         if not context.shares_words:
             notes += ("no word of the report occurs in any file; the order says only which files change most",)
+        elif not context.tells_files_apart:
+            notes += ("no word of the report tells the files apart, so the answer has no shares; say where it fails",)
         if not np.isfinite(scores).all():
             raise CheckpointError("the weights give scores that are no numbers; train again")
         return cls(version, first, scores, notes, temperature, reranker, reranked)
@@ -168,9 +173,11 @@ class Localization:
         """The first files with their reasons, tests among them."""
         return list(self.answer(number, self.version.choose(PathFilter(tests=True))).hits)
 
-    def answer(self, number: int, chosen: Chosen, *, functions: int = 0, only: int | None = None) -> Answer:
-        """The answer with the first ``number`` of the ``chosen`` files, with reasons and so many functions. With a file
-        in ``only`` that file alone is in it, at its place among the chosen ones.
+    def answer(
+        self, number: int, chosen: Chosen, *, functions: int = 0, min_share: float = 0.0, only: int | None = None
+    ) -> Answer:
+        """The answer with the first ``number`` of the ``chosen`` files that have ``min_share``, with reasons and so
+        many functions. With a file in ``only`` that file alone is in it, at its place among the chosen ones.
         """
         version, place, context = self.version, self.version.repository, self.stage_one.context
         named = np.where(chosen.kept, self.scores, -np.inf)
@@ -180,9 +187,10 @@ class Localization:
         else:
             before = (named > named[only]).sum() + (named[:only] == named[only]).sum()
             files, rank = [only], int(before) + 1
-        sharing = np.where(chosen.sharing, self.scores, -np.inf)
-        leading = leaders(sharing, LISTED)  # the shares of all others are 0
-        share_of = dict(zip(leading.tolist(), shares(sharing[leading], self.temperature).tolist(), strict=True))
+        share_of, notes = self._shares(chosen), [*self.notes, *chosen.notes]
+        files = [file for file in files if share_of.get(file, 0.0) >= min_share]
+        if not files:
+            notes.append(f"nothing is sure enough: no file has a share of {min_share:.0%}")
         facts = version.functions_of(files) if functions else {}
         scored: Sequence[tuple[Function, ...]] = [()] * len(files)
         if facts:
@@ -197,7 +205,6 @@ class Localization:
             score, share = round(float(self.scores[file]), 6), round(share_of.get(file, 0.0), 6)
             hits.append(Hit(number, version.snapshot.path(file), score, share, found, said))
         suffixes = {suffix_of(hit.path, SOURCE_SUFFIXES) for hit in hits}
-        notes = [*self.notes, *chosen.notes]
         if suffixes and not any(has_grammar(language_of(suffix)) for suffix in suffixes):
             said_of = f"there is no grammar for {', '.join(sorted(suffixes))} files"
             notes.append(f"{said_of}: they are searched by their words, and have no functions")
@@ -206,10 +213,29 @@ class Localization:
             version.snapshot.commit,
             datetime.fromtimestamp(version.snapshot.committed_at, UTC),
             context.query.report,
-            Searched(int(chosen.kept.sum()), chosen.hidden_tests),
+            Searched(int(chosen.kept.sum()), chosen.hidden_tests, version.uncommitted),
             tuple(hits),
             tuple(notes),
+            others=tuple(self._others()),
         )
+
+    def _others(self) -> list[Hit]:
+        """Files that are no sources and that the report names, or shares words with."""
+        version = self.version.others
+        if version is None:
+            return []
+        from tosloc.rank.other_files import other_files
+
+        context = self.stage_one.context
+        return other_files(QueryContext(context.query, version.index, version.history.as_of(context.history.opened)))
+
+    def _shares(self, chosen: Chosen) -> dict[int, float]:
+        """Of the first files; those of all others are 0."""
+        if not self.stage_one.context.tells_files_apart:
+            return {}
+        sharing = np.where(chosen.sharing, self.scores, -np.inf)
+        leading = leaders(sharing, LISTED)
+        return dict(zip(leading.tolist(), shares(sharing[leading], self.temperature).tolist(), strict=True))
 
     def _lifted(self, files: Sequence[int]) -> dict[int, Reason]:
         """What the reranker says of those of some files that it has lifted."""

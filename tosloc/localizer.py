@@ -21,19 +21,25 @@ from tosloc.calibration import UNFITTED
 from tosloc.errors import ToslocError
 from tosloc.git import discovery
 from tosloc.git.repository import Repository
+from tosloc.git.work_tree import Change
+from tosloc.index.cache import trained_folder
 from tosloc.index.documents import Documents
-from tosloc.index.repository import IndexedRepository, PreparedVersion
+from tosloc.index.prepared import PreparedVersion
+from tosloc.index.repository import IndexedRepository
 from tosloc.localization import Localization, OpenVersion
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import BugReport, Progress, silent
 from tosloc.reports.issues import read_report
 from tosloc.reports.test_paths import PathFilter
 from tosloc.rerank.base import Reranker
+from tosloc.settings import settings_of
 
 if TYPE_CHECKING:
     from tosloc.config import Config
     from tosloc.rank.fitting import Choice
 
+NO_CHECKPOINT: Final = "none"
+"""In place of a checkpoint's folder: the shipped weights, whatever was trained."""
 OPEN_VERSIONS: Final = 2
 """Versions that stay in memory: the one that is asked, and the one before a branch moved."""
 
@@ -58,7 +64,8 @@ class Localizer:
         """The version that was opened last, or that a checkpoint carries along."""
         self.provenance_: dict[str, Any] = {}
         self._repository: IndexedRepository | None = None
-        self._versions: dict[str, OpenVersion] = {}
+        self._versions: dict[tuple[str, frozenset[Change]], OpenVersion] = {}
+        """By commit, and what is not committed."""
         self._lock = RLock()
         """Of all that reads the repository, and what was computed of a version."""
 
@@ -89,17 +96,19 @@ class Localizer:
         path: str | os.PathLike[str],
         checkpoint: str | os.PathLike[str] | None = None,
         *,
-        commit: str | None = "HEAD",
+        commit: str | None = None,
+        ready: bool = True,
         store: Path | None = None,
         progress: Progress = silent,
     ) -> Self:
         """A localizer that keeps a repository ready: its version, the history of its files, and the weights.
 
-        ``path`` is a folder of the repository, or a bare one; the weights are the shipped ones, or those of a
-        ``checkpoint``; ``commit`` is made ready now (None: nothing is), others when they are asked for. Facts are
-        kept in the file ``store``, by default in the user's cache. Several threads may ask at the same time. Raises
-        RepositoryError, UnknownCommit, CheckpointError, StoreError, and ToslocError when the version holds no source
-        file.
+        ``path`` is a folder of the repository, or a bare one; the weights are those of a ``checkpoint``, by default the
+        one that ``tosloc train`` has left for the repository, else the shipped ones (which "none" asks for). ``commit``
+        (None: the files as they are on disk) is made ready now, unless ``ready`` is False, others when they are asked
+        for. Facts are kept in the file ``store``, by default in the user's cache. Several threads may ask at the same
+        time. Raises RepositoryError, UnknownCommit, CheckpointError, StoreError, and ToslocError when the version holds
+        no source file.
 
         >>> localizer = Localizer.open(shop())
         >>> answer = localizer.localize("Cart.add forgets an item that is equal to another one")
@@ -111,10 +120,12 @@ class Localizer:
         'earlier fix 00440910ba, 2024-05-06: Fix #7: the cart takes an item twice'
         >>> localizer.close()
         """
-        localizer = cls.default() if checkpoint is None else cls.load(Path(checkpoint))
         repo = Repository(discovery.containing(Path(path).expanduser().absolute()))
+        if checkpoint is None and (trained_folder(repo) / "checkpoint" / stored.WEIGHTS_FILE).exists():
+            checkpoint = trained_folder(repo)
+        localizer = cls.default() if checkpoint is None else cls.load(Path(checkpoint))
         localizer._repository = localizer.indexed(repo, store)
-        localizer.version_ = None if commit is None else localizer.version(commit, progress)
+        localizer.version_ = localizer.version(commit, progress) if ready else None
         return localizer
 
     def close(self) -> None:
@@ -136,38 +147,46 @@ class Localizer:
         self,
         report: BugReport | str,
         *,
-        commit: str = "HEAD",
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        tests: bool = False,
+        commit: str | None = None,
+        include: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        tests: bool | None = None,
+        min_share: float | None = None,
         top: int = 10,
         functions: int = 3,
         progress: Progress = silent,
     ) -> Answer:
         """The first files for a report, or for the text of one (see ``read_report``), with functions and reasons.
 
-        They are those of the version that ``commit`` names now: what is new since the last question is read first. Of a
-        localizer that was loaded with a version, they are that version's. ``include`` and ``exclude`` are globs as
-        ``.gitignore`` has them; test files are left out unless ``tests``. At most ``top`` files, each with at most that
-        many ``functions``. Raises UnknownCommit, ReportError for a text that is no report, ToslocError for a glob
+        They are those of the work tree as they are on disk now, committed or not; with a ``commit``, or in a bare
+        repository, those of the version that it (or HEAD) names now. What is new since the last question is read first.
+        Of a localizer that was loaded with a version, they are that version's.
+
+        ``include`` and ``exclude`` are globs as ``.gitignore`` has them; test files are left out unless ``tests``, and
+        files with less than ``min_share``. What is None here is as the repository's own settings have it (see
+        ``tosloc.settings``). At most ``top`` files, each with at most that many ``functions``.
+
+        Raises UnknownCommit, ReportError for a text that is no report, ConfigError for settings, ToslocError for a glob
         that matches nothing, for a version without source files, and after ``close``.
         """
         options: dict[str, Any] = {"commit": commit, "include": include, "exclude": exclude, "tests": tests}
-        return next(self.localize_many([report], **options, top=top, functions=functions, progress=progress))
+        options |= {"min_share": min_share, "top": top, "functions": functions, "progress": progress}
+        return next(self.localize_many([report], **options))
 
     def localize_many(
         self,
         reports: Iterable[BugReport | str],
         *,
-        commit: str = "HEAD",
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        tests: bool = False,
+        commit: str | None = None,
+        include: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        tests: bool | None = None,
+        min_share: float | None = None,
         top: int = 10,
         functions: int = 3,
         progress: Progress = silent,
     ) -> Iterator[Answer]:
-        """``localize`` for each of many reports, in their order, all of the version that ``commit`` names at the start.
+        """``localize`` for each of many reports, in their order, all of the files as they are at the start.
         Raises as ``localize`` does, when an answer is asked for.
         """
         started, version = time.perf_counter(), None
@@ -175,9 +194,14 @@ class Localizer:
             asked = _report_of(report)
             if version is None:
                 version = self.version(commit, progress)
-                chosen = version.choose(PathFilter(tuple(include), tuple(exclude), tests))
+                given = {"include": include, "exclude": exclude, "tests": tests, "min_share": min_share}
+                told: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+                shown = settings_of(None if self.repository is None else self.repository.work_tree)._replace(**told)
+                globs = tuple(shown.include), tuple(shown.exclude)
+                chosen = version.choose(PathFilter(*globs, shown.tests, may_miss=tuple(given.keys() - told.keys())))
             with self._lock:
-                answer = self.localization(asked, version).answer(top, chosen, functions=functions)
+                localization = self.localization(asked, version)
+                answer = localization.answer(top, chosen, functions=functions, min_share=shown.min_share)
             yield replace(answer, seconds=time.perf_counter() - started)
             started = time.perf_counter()
 
@@ -186,7 +210,7 @@ class Localizer:
         report: BugReport | str,
         path: str,
         *,
-        commit: str = "HEAD",
+        commit: str | None = None,
         functions: int = 10,
         progress: Progress = silent,
     ) -> Answer:
@@ -211,14 +235,19 @@ class Localizer:
             answer = self.localization(asked, version).answer(1, chosen, functions=functions, only=file)
         return replace(answer, seconds=time.perf_counter() - started)
 
-    def files(self, commit: str = "HEAD") -> Sequence[str]:
+    def files(self, commit: str | None = None) -> Sequence[str]:
         """Paths of the files that ``localize`` would rank; nothing is made of them. Raises as it does."""
         with self._lock:
-            return (self._repository.sources(commit) if self._repository else self.version().snapshot).paths
+            if self._repository is None:
+                return self.version().snapshot.paths
+            snapshot = self._repository.sources("HEAD" if commit is None else commit)
+            changes = self._repository.uncommitted(snapshot.commit) if commit is None else ()
+            files = dict(zip(snapshot.paths, snapshot.blobs, strict=True)) | dict(changes)
+            return [path for path, blob in files.items() if blob is not None]
 
-    def version(self, commit: str = "HEAD", progress: Progress = silent) -> OpenVersion:
-        """The version that ``commit`` names now, ready for queries; without a repository the one that is carried along.
-        Raises as ``localize`` does.
+    def version(self, commit: str | None = None, progress: Progress = silent) -> OpenVersion:
+        """The files that ``localize`` ranks for a ``commit``, ready for queries; without a repository those of the
+        version that is carried along. Raises as ``localize`` does.
         """
         place = self._repository
         if place is None:
@@ -228,12 +257,16 @@ class Localizer:
         with self._lock:
             if self._closed:
                 raise ToslocError(f"{place.repo.path}: this repository was closed; open it again")
-            commit = place.repo.resolve(commit)
-            if commit not in self._versions:
+            resolved = place.repo.resolve("HEAD" if commit is None else commit)
+            changes = place.uncommitted(resolved) if commit is None else frozenset()
+            key = resolved, changes
+            if key not in self._versions:
                 with closing(place):  # the next version may be made by another thread, which needs its own store
-                    made = OpenVersion.of(place, place.prepared(commit, progress), self.reports_, self.reranker_)
-                self._versions = dict([*self._versions.items(), (commit, made)][-OPEN_VERSIONS:])
-            return self._versions[commit]
+                    prepared = place.prepared(resolved, progress, changes)
+                    made = OpenVersion.of(place, prepared, self.reports_, self.reranker_)
+                    made.others, made.uncommitted = place.other_files(resolved, progress, changes), len(changes)
+                self._versions = dict([*self._versions.items(), (key, made)][-OPEN_VERSIONS:])
+            return self._versions[key]
 
     def localization(self, report: BugReport, version: OpenVersion | None = None) -> Localization:
         """Every file of a version ranked for a report: a function of both, and of no clock. Without a ``version`` it is
@@ -248,9 +281,7 @@ class Localizer:
         if "config" not in vars(self):  # not loaded in vain: all languages, all cores
             return IndexedRepository(repo, store)
         data, run, stage = self.config.data, self.config.run, self.config.stage_one
-        # shipped weights serve any language, a learned checkpoint the files that it learned on
-        suffixes = () if self.provenance_.get("shipped") else data.named_suffixes
-        return IndexedRepository(repo, store, suffixes, run.jobs, lizard=stage.lizard)
+        return IndexedRepository(repo, store, data.named_suffixes, run.jobs, lizard=stage.lizard)
 
     def open_version(self, indexed: IndexedRepository, revision: str = "HEAD", progress: Progress = silent) -> Self:
         """Get ready to rank one version of a repository that others have open: for training, and for experiments."""
@@ -288,9 +319,11 @@ class Localizer:
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """Localizer from a checkpoint folder, or from a training folder that holds one. Never unpickles. Raises
-        CheckpointError when it is missing, incomplete, damaged or made by a newer version.
+        """Localizer from a checkpoint folder, or from a training folder that holds one; "none": the shipped weights.
+        Never unpickles. Raises CheckpointError when it is missing, incomplete, damaged or made by a newer version.
         """
+        if str(folder) == NO_CHECKPOINT:
+            return cls.default()
         path = stored.checkpoint_folder(folder)
         from tosloc.config import Config
 

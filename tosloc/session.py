@@ -50,4 +50,4 @@ def opened(repository: Path, checkpoint: Path | None, store: Path | None = None)
     """In that process: a repository, and the last others, stay open. Raises as ``Localizer.open`` does."""
     from tosloc.localizer import Localizer
 
-    return Localizer.open(repository, checkpoint, commit=None, store=store)
+    return Localizer.open(repository, checkpoint, ready=False, store=store)

@@ -46,6 +46,8 @@ def train(
     With ``carry`` the checkpoint holds the newest version among the reports, for localizing without a repository.
     """
     folder = Path(out).expanduser()
+    if config.data.suffixes == "auto":  # what is learned searches all that the shipped weights search
+        config = config.model_copy(update={"data": config.data.model_copy(update={"suffixes": ()})})
     names, reranker = feature_names(config), configured_reranker(config)
     with (
         results_folder(folder, own=True) as work,

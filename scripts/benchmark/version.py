@@ -21,8 +21,9 @@ from tosloc.git.history import History
 from tosloc.git.repository import Repository, decode
 from tosloc.index.corpus import blobs_of
 from tosloc.index.history_index import HistoryIndex, commit_payloads, history_of_commits, without_trailers
+from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
-from tosloc.index.repository import IndexedRepository, PreparedVersion
+from tosloc.index.repository import IndexedRepository
 from tosloc.io import write_text
 from tosloc.localization import OpenVersion
 from tosloc.localizer import Localizer

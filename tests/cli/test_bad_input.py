@@ -90,10 +90,11 @@ def test_reports(fails: Fails, localizing: list[str], place: Path) -> None:
         ("binary", "binary"),
         ("folder", "is a folder; give a file"),
         ("nowhere.md", "o such file"),
-        ("https://github.com/ann/one/issues/7", "is an address, and nothing is asked of the web"),
+        ("https://gitlab.com/ann/one/-/issues/7", "only issues at github.com are read from the web"),
+        ("", "is empty; a report was expected"),
     ):
         said = fails(*localizing, name)
-        assert said.startswith(f"{name}: ")
+        assert said.startswith(f"{name or 'the report'}: ")
         assert words in said
 
 

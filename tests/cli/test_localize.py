@@ -95,11 +95,11 @@ def test_what_cannot_be_searched_is_one_sentence(fails, place, make_repository):
 
 def test_tests_are_hidden_and_counted(project, answered):
     answer = answered("bug.md", "--repo", project.path)
-    assert answer["searched"] == {"files": 4, "hidden_tests": 1}
+    assert answer["searched"] == {"files": 4, "hidden_tests": 1, "uncommitted": 0}
     assert "tests/test_parser.py" not in [hit["path"] for hit in answer["hits"]]
     assert sum(hit["share"] for hit in answer["hits"]) == pytest.approx(1, abs=1e-4)
     shown = answered("bug.md", "--repo", project.path, "--tests")
-    assert shown["searched"] == {"files": 5, "hidden_tests": 0}
+    assert shown["searched"] == {"files": 5, "hidden_tests": 0, "uncommitted": 0}
     assert "tests/test_parser.py" in [hit["path"] for hit in shown["hits"]]
 
 
@@ -152,6 +152,18 @@ def test_reports_of_all_kinds_and_many_of_them(project, place, capsys, monkeypat
     ]
 
 
+def test_a_file_comes_first_then_a_text(project, answered, place):
+    given = ["--repo", project.path, "--top", "1"]
+    text = answered(REPORT, *given)
+    assert text["report"] == answered("bug.md", *given)["report"] | {"id": "report"}
+    assert text["hits"] == answered("bug.md", *given)["hits"]
+    (place / "#7").write_text("Pool does not close\n")
+    (place / "read_cookie fails").write_text("Pool does not close\n")
+    for name in ("#7", "read_cookie fails"):
+        assert answered(name, *given)["hits"][0]["path"] == "src/deep/folder/pool.py"
+    assert answered("read_cookie breaks", *given)["hits"][0]["path"] == "src/cookies.py"
+
+
 def test_the_older_way_to_name_a_report_and_when_it_was_opened(project, answered, fails):
     given = ["--report", "bug.md", "--repo", project.path]
     report = answered(*given, "--opened", "2014-01-15 07:30")["report"]
@@ -160,7 +172,13 @@ def test_the_older_way_to_name_a_report_and_when_it_was_opened(project, answered
 
 
 def test_reports_that_say_nothing(fails, project, place):
-    assert fails() == "no report is given; name a file, or - for standard input"
+    assert fails().startswith("no report is given; name a file, - for standard input, or an issue in quotes")
+    said = fails("bug.txt", "--repo", project.path)
+    assert said.startswith(
+        "bug.txt: no such file; check the path, or give the text itself, of several words, or an issue"
+    )
+    many = "--json and --open are for one answer, and there are 2 reports; name one, or use --jsonl"
+    assert fails("bug.md", "bug.md", "--open") == many
     (place / "bad.md").write_text("### Describe the bug\n<!-- what -->\n\n- [ ] I searched\n")
     assert "empty template" in fails("bad.md", "--repo", project.path)
 
@@ -183,6 +201,15 @@ def test_an_answer_follows_its_schema_and_tells_a_fix_with_its_page_and_no_passw
     assert answered("bug.md", "--repo", project.path, "--functions", "0")["hits"][0]["functions"] == []
 
 
+def test_what_is_overlong_is_cut_where_it_is_printed(project, place, capsys, answered):
+    (place / "long.md").write_text("parse_header " * 100_000)
+    given = ["long.md", "--repo", str(project.path)]
+    assert main(["localize", *given]) == 0
+    heading = capsys.readouterr().out.partition("\n")[0]
+    assert (len(heading), heading[-3:]) == (240, "...")
+    assert len(answered(*given)["report"]["summary"]) == 1_299_999
+
+
 def test_a_pipe_gets_plain_text(project, capsys):
     assert main(["localize", "bug.md", "--repo", str(project.path), "--top", "2"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -190,6 +217,69 @@ def test_a_pipe_gets_plain_text(project, capsys):
     assert re.fullmatch(r"4 files of [0-9a-f]{10}, \d{4}-\d\d-\d\d; 1 test file hidden \(--tests\)", lines[1])
     assert re.fullmatch(r"1  +\d+%  src/parser\.py", lines[2])
     assert not any("\x1b" in line or "\u2588" in line for line in lines)
+
+
+def test_notes_that_ask_nothing_are_for_those_who_want_them(project, place, capsys, answered):
+    (place / "odd.md").write_text("xyzzy plugh\n")
+    given = ["localize", "odd.md", "--repo", str(project.path)]
+    assert main(given) == 0
+    words = "tosloc: no word of the report occurs in any file; the order says only which files change most\n"
+    assert capsys.readouterr().err == words
+    assert main([*given, "-v"]) == 0
+    printed = capsys.readouterr().err
+    assert words in printed
+    assert "tosloc: the report has no date; it is asked as if opened at " in printed
+    assert [f"tosloc: {note}" for note in answered(*given[1:])["notes"]] == printed.splitlines()
+
+
+def test_places_for_editors(project, place, capsys, monkeypatch):
+    def places(*more: str) -> list[list[str]]:
+        assert main(["localize", str(place / "bug.md"), "--repo", str(project.path), "--format", "path", *more]) == 0
+        return [line.split(":", 3) for line in capsys.readouterr().out.splitlines()]
+
+    for folder in (project.path, project.path / "src", place):
+        monkeypatch.chdir(folder)
+        found = places()
+        assert len(found) == 4
+        assert found[0][0] == os.path.relpath(project.path / "src/parser.py")
+        assert all(Path(path).is_file() and int(line) >= 1 and column == "1" for path, line, column, _ in found)
+        assert re.fullmatch(r" Parser\.parse_header, \d+%", found[0][3])
+    assert found[0][1] == "2"
+    assert re.fullmatch(r" \d+%", places("--functions", "0")[0][3])
+    (project.path / "src/parser.py").unlink()
+    assert places("--commit", "HEAD")[0][0] == "src/parser.py"  # as the version has it
+
+
+def test_what_cannot_be_opened(project, make_repository, fails, monkeypatch):
+    given = ["bug.md", "--open", "--repo"]
+    assert "--open: needs a terminal; --format path prints what editors read" in fails(*given, project.path)
+    bare = make_repository("bare.git", bare=True)
+    bare.commit(FILES)
+    assert "--open: there is no work tree to open files of" in fails(*given, bare.path)
+    monkeypatch.setattr("os.isatty", lambda _: True)
+    for editor in ("", "vim '"):
+        monkeypatch.setenv("VISUAL", editor)
+        monkeypatch.delenv("EDITOR", raising=False)
+        assert "neither VISUAL nor EDITOR names an editor" in fails(*given, project.path)
+
+
+@pytest.mark.parametrize(
+    ("editor", "expected"),
+    [("vim -R", ["vim", "-R", "+2", "FILE"]), ("code --wait", ["code", "--wait", "-g", "FILE:2"])],
+)
+def test_the_first_place_is_opened(project, place, monkeypatch, capsys, editor, expected):
+    name = expected[0]
+    (place / name).write_text(f'#!/bin/sh\nprintf "%s\\n" {name} "$@" > {place}/opened\n')
+    (place / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(place), prepend=os.pathsep)
+    monkeypatch.setenv("VISUAL", editor)
+    monkeypatch.setattr("os.isatty", lambda _: True)
+    assert main(["localize", "bug.md", "--open", "--repo", str(project.path)]) == 0
+    opened = (place / "opened").read_text().replace(str(project.path / "src/parser.py"), "FILE")
+    assert opened.splitlines() == expected
+    monkeypatch.setenv("VISUAL", "nowhere")
+    assert main(["localize", "bug.md", "--open", "--repo", str(project.path)]) == 2
+    assert "--open: nowhere cannot be run (No such file or directory)" in capsys.readouterr().err
 
 
 def drawn(command: list[str], columns: int, folder: Path, **environment: str) -> str:

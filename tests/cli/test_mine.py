@@ -57,7 +57,7 @@ def test_lines_that_train_reads_and_a_table(project, place, monkeypatch, capsys,
         ["all", "1"],
     ]
     [file] = tmp_path.glob("cache/*/reports.jsonl")
-    assert printed.err == f"tosloc: {file} holds 1 report; now run: tosloc train --out DIR\n"
+    assert printed.err == f"tosloc: {file} holds 1 report; now run: tosloc train\n"
     [report] = read_reports(file, suffixes=[".py"])
     assert (report.report.id, report.commit, report.listed) == ("7", project.made[1], ("src/parser.py",))
     line = json.loads(file.read_text())
@@ -78,7 +78,7 @@ def test_json_and_a_file_of_ones_own(project, place, capsys, tmp_path):
         "reports": 1,
         "file": str(out),
     }
-    assert f"now run: tosloc train --repo {project.path} --reports {out} --out DIR" in printed.err
+    assert f"now run: tosloc train --repo {project.path} --reports {out}\n" in printed.err
     assert not (tmp_path / "cache").exists()
 
 

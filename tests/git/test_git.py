@@ -216,7 +216,7 @@ def test_every_kind_of_repository_opens(make_repository, tmp_path, monkeypatch, 
     with Repository(path) as opened:
         assert opened.resolve("HEAD") == commit
         assert [text_of(opened, blob) for blob in opened.snapshot("HEAD", JAVA).blobs] == ["class A {}"]
-        assert opened.name == {"no config": "bare", "git file": "linked"}.get(kind, "project")
+        assert opened.name == {"no config": "bare"}.get(kind, "project")
         assert opened.path.is_absolute()
 
 

@@ -15,8 +15,9 @@ from tosloc.code.facts import analyse
 from tosloc.code.languages import analyser_of
 from tosloc.git.repository import Repository
 from tosloc.index import build as module
-from tosloc.index.build import BuildReport, build, read_facts
+from tosloc.index.build import BuildReport, build
 from tosloc.index.corpus import FactTable, pack_facts
+from tosloc.index.facts import read_facts
 from tosloc.index.store import FactStore
 
 SCRIPT = """

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tosloc.answer import Answer, Searched
+from tosloc.answer import Answer, Routine, Searched
 from tosloc.mcp.answers import Found
 from tosloc.records import BugReport, Function, Hit, Reason
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-UNTOLD = ("the report has no date; it is asked as if ...",)
+UNTOLD = (Routine("the report has no date; it is asked as if ..."),)
 DAY = datetime(2024, 5, 6, tzinfo=UTC)
 
 

@@ -1,4 +1,4 @@
-"""Mining GitHub itself, against a server of our own that answers as GitHub does."""
+"""Issues of GitHub itself, all or one of them, from a server of our own that answers as GitHub does."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tests.conftest import GitRepository
 from tests.stubs import Answer, Stub
 from tosloc.cli import main
 from tosloc.errors import ToslocError
+from tosloc.localizer import Localizer
 from tosloc.mine.github import fetch, read_token
 
 pytest.importorskip("githubkit", reason="needs tosloc[github]", exc_type=ImportError)
@@ -24,15 +25,16 @@ class GitHub(Stub):
     """``answers`` is asked for each question what to say."""
 
     def __init__(self) -> None:
-        self.asked: list[dict[str, Any]] = []
+        self.asked: list[Any] = []
         self.tokens: list[str | None] = []
-        self.answers: Callable[[dict[str, Any]], Answer] = pages(3)
+        self.answers: Callable[[Any], Answer] = pages(3)
         super().__init__(self.answer)
 
     def answer(self, method: str, path: str, headers: Mapping[str, str], body: Any) -> Answer:
-        self.asked.append(body["variables"])
+        asked = path if method == "GET" else body["variables"]
+        self.asked.append(asked)
         self.tokens.append(headers.get("Authorization"))
-        return self.answers(body["variables"])
+        return self.answers(asked)
 
 
 def issue(number: int) -> dict[str, Any]:
@@ -167,13 +169,18 @@ def test_nobody_answers_or_can_be_asked(stub: GitHub, tmp_path: Path, monkeypatc
     assert "the token would be sent for all to read" in says(tmp_path)
 
 
-def test_tokens(tmp_path: Path) -> None:
+def test_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "token"
     file.write_text("abc\n")
     assert read_token(file, {}) == "abc"
     assert read_token(None, {"GITHUB_TOKEN": " ", "GH_TOKEN": "def"}) == "def"
-    with pytest.raises(ToslocError, match="needs a token that may read the repository; put it into GITHUB_TOKEN"):
-        read_token(None, {})
+    (tmp_path / "gh").write_text('#!/bin/sh\n[ "$*" = "auth token --hostname github.com" ] && echo ghi\n')
+    (tmp_path / "gh").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.delenv("GITHUB_API_URL", raising=False)
+    assert read_token(None, {}) == "ghi"
+    monkeypatch.setenv("GITHUB_API_URL", "https://github.example.org/api/v3")  # gh knows no token of it
+    assert read_token(None, {}) == ""
     with pytest.raises(ToslocError, match="cannot be read"):
         read_token(tmp_path / "nowhere", {})
     file.write_text("a b\nc")
@@ -202,5 +209,75 @@ def test_the_command(stub: GitHub, repository: GitRepository, tmp_path, monkeypa
     assert said["linked"] == {"closing pull request": 1, "closing commit": 1, "closing keyword": 1}
     monkeypatch.delenv("GITHUB_TOKEN")
     monkeypatch.delenv("GH_TOKEN", raising=False)
+    monkeypatch.setattr("tosloc.mine.github.subprocess.run", no_program)
     assert main(["mine", "--github", "Ann/One", "--repo", str(repository.path)]) == 2
-    assert "put it into GITHUB_TOKEN" in capsys.readouterr().err
+    assert "needs a token that may read the repository; put it into GITHUB_TOKEN" in capsys.readouterr().err
+
+
+def no_program(*_: Any, **__: Any) -> None:
+    raise FileNotFoundError
+
+
+def conversation(path: str) -> Answer:
+    """Issue 7 of a project that was called old, with more comments than a page has."""
+    if "/old/" in path:
+        return 301, {}, {"Location": path.replace("old", "one")}
+    written = [{"user": {"login": "ann"}, "body": f"I said {n}"} for n in range(99)]
+    others = [{"user": {"login": "bob"}, "body": "it is parser.py"}, {"user": None, "body": "cookies.py"}]
+    reported = {"number": 7, "title": "Header lost", "body": "After a colon", "created_at": "2001-09-09T01:00:00Z"}
+    return {
+        "/repos/ann/one/issues/7": (200, reported | {"user": {"login": "ann"}, "comments": 101}, {}),
+        "/repos/ann/one/issues/7/comments?per_page=100&page=1": (200, [*others, *written[:98]], {}),
+        "/repos/ann/one/issues/7/comments?per_page=100&page=2": (200, written[98:], {}),
+    }.get(path, (404, {"message": "Not Found"}, {}))
+
+
+def test_an_issue_is_localized_with_what_its_reporter_said(
+    stub: GitHub, repository: GitRepository, plain_folder: Path, monkeypatch, capsys
+) -> None:
+    seen: list[Any] = []
+    real = Localizer.localize_many
+
+    def localize_many(self: Localizer, reports: Any, **options: Any) -> Any:
+        seen.extend(reports)
+        return real(self, reports, **options)
+
+    monkeypatch.setattr(Localizer, "localize_many", localize_many)
+    repository.commit({"parser.py": "def header(colon): pass\n"}, "Begin")
+    repository.git("remote", "add", "origin", "git@github.com:ann/one.git")
+    monkeypatch.chdir(repository.path)
+    stub.answers = conversation
+    for given in ("#7", "ann/old#7", "https://github.com/ann/one/issues/7#issuecomment-1", "github.com/ann/one/pull/7"):
+        assert main(["localize", given]) == 0
+        assert capsys.readouterr().out.startswith("7: Header lost\n")
+    [report] = set(seen)
+    assert (report.id, report.summary, report.opened_seconds) == ("7", "Header lost", 999_997_200)
+    assert report.description == "\n\n".join(["After a colon", *(f"I said {n}" for n in range(99))])
+    repository.git("remote", "set-url", "origin", "https://gitlab.com/ann/one")
+    assert main(["localize", "#7"]) == 2
+    said = "tosloc: #7: the remote called origin is not at github.com; give OWNER/REPO#7\n"
+    assert capsys.readouterr() == ("", said)
+
+
+def asked_for_an_issue(capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["localize", "ann/one#8"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    return printed.err
+
+
+def test_an_issue_that_cannot_be_read_is_one_sentence(stub: GitHub, monkeypatch, capsys) -> None:
+    stub.answers = conversation
+    assert asked_for_an_issue(capsys) == "tosloc: ann/one#8: no such issue, or one that the token may not read (404)\n"
+    stub.answers = lambda _: (200, [1], {})
+    assert "GitHub's answer cannot be read (TypeError)" in asked_for_an_issue(capsys)
+    for name in ("GITHUB_TOKEN", "GH_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("tosloc.mine.github.subprocess.run", no_program)
+    stub.answers = conversation
+    assert "one that only a token may read; put it into GITHUB_TOKEN (404)" in asked_for_an_issue(capsys)
+    assert stub.tokens == ["token secret", "token secret", None]
+    stub.answers = lambda _: (403, {}, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "4000000000"})
+    assert "until 2096-10-02 07:06:40 UTC (with a token in GITHUB_TOKEN it is higher)" in asked_for_an_issue(capsys)
+    monkeypatch.setenv("GITHUB_API_URL", "http://127.0.0.1:9")
+    assert "GitHub does not answer (" in asked_for_an_issue(capsys)

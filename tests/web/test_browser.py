@@ -17,7 +17,13 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")]
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (pip install playwright)")
 
-CODE = "class Parser:\n    def parse_header(self, line):\n        return line.split(':')\n"
+CODE = """class Parser:
+    def parse_header(self, line):
+        return line.split(':')[1]  # value
+
+    def x(self): ...
+"""
+KINDS = ("keyword", "string", "number", "comment", "name")
 REPORT = 'Parser drops the header\n\nparse_header loses it:\n\n  File "src/parser.py", line 3, in parse_header\n'
 
 
@@ -25,7 +31,7 @@ REPORT = 'Parser drops the header\n\nparse_header loses it:\n\n  File "src/parse
 def address(repository: GitRepository, tmp_path: Path) -> Iterator[str]:
     """Where a real server answers."""
     repository.commit({"src/parser.py": CODE, "src/other.py": "header = 1\n", "src/x.py": "y = 1\n"}, "Begin")
-    questions = Questions(repository.path, store=tmp_path / "f.sqlite")
+    questions = Questions(repository.path, store=tmp_path / "f.sqlite", editor="vscode://file{path}:{line}")
     with serving(questions) as port:
         yield f"http://127.0.0.1:{port}/{SECRET}/"
     questions.session.close()
@@ -49,12 +55,26 @@ def page(address: str) -> Iterator[Any]:
         browser.close()
 
 
-def test_as_a_person_uses_it(page: Any, tmp_path: Path) -> None:
+def ask(page: Any, number: int, report: str = REPORT) -> None:
+    """Ask by the form, and wait until it is answered."""
+    page.fill("#text", report)
+    page.click("button:has-text('Which files?')")
+    page.wait_for_selector(f"#question-{number}[data-state=done]")
+
+
+def shown(page: Any) -> list[str]:
+    """The questions that stand on the page, from above."""
+    found: list[str] = page.evaluate("[...document.querySelectorAll('article')].map((one) => one.id)")
+    return found
+
+
+def test_as_a_person_uses_it(page: Any, address: str, tmp_path: Path) -> None:
     page.keyboard.press("/")
     assert page.evaluate("document.activeElement.id") == "text"
     page.fill("#text", REPORT)
     page.keyboard.press("Control+Enter")
     page.wait_for_selector("article[data-state=done]")
+    assert page.url == f"{address}questions/1"
     assert page.inner_text(".hit >> nth=0 >> .path") == "src/parser.py"
     assert page.locator(".hit >> nth=0 >> .framed .no").inner_text().startswith("3")
     # by keys alone
@@ -63,6 +83,13 @@ def test_as_a_person_uses_it(page: Any, tmp_path: Path) -> None:
     assert page.locator("details.source").first.get_attribute("open") is not None
     page.keyboard.press("Enter")
     assert page.locator("details.source").first.get_attribute("open") is None
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".copy:has-text('Copied')")
+    assert page.evaluate("navigator.clipboard.readText()") == "src/parser.py"
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.href").endswith("/repo/src/parser.py:2")
     page.keyboard.press("ArrowDown")
     assert page.evaluate("[...document.querySelectorAll('.hit')].indexOf(document.activeElement)") == 1
     # a second one, from a file
@@ -71,14 +98,37 @@ def test_as_a_person_uses_it(page: Any, tmp_path: Path) -> None:
     page.wait_for_function("() => document.getElementById('text').value.includes('title')")
     page.click("button:has-text('Which files?')")
     page.wait_for_selector("#question-2[data-state=done]")
-    assert page.locator("article").count() == 2
+    assert shown(page) == ["question-2", "question-1"]
     assert page.locator("img").count() == 0
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowRight")
-    assert page.evaluate("document.activeElement.closest('.answer').id") == "question-1"
     # and one is taken away
     page.click("#question-2 .removal button")
     page.wait_for_function("() => document.querySelectorAll('article').length === 1")
+
+
+def test_a_question_has_an_address_and_the_browser_goes_back_to_it(page: Any, address: str) -> None:
+    ask(page, 1)
+    ask(page, 2, "Other header")
+    assert (page.url, page.input_value("#text")) == (f"{address}questions/2", "Other header")
+    page.go_back()
+    assert (page.url, shown(page), page.input_value("#text")) == (f"{address}questions/1", ["question-1"], REPORT)
+    page.go_forward()
+    assert (shown(page), page.input_value("#text")) == (["question-2", "question-1"], "Other header")
+    page.reload()
+    assert shown(page) == ["question-2", "question-1"]
+
+
+def test_what_fails_says_why_beside_the_form_which_keeps_what_was_asked(page: Any, address: str) -> None:
+    ask(page, 1)
+    page.fill("input[name=commit]", "v9")
+    page.fill("#text", "Other header")
+    page.click("button:has-text('Which files?')")
+    page.wait_for_selector("#ask #error:has-text(\"no commit 'v9'; check its spelling\")")
+    assert (page.input_value("#text"), page.input_value("input[name=commit]")) == ("Other header", "v9")
+    assert (page.url, shown(page)) == (f"{address}questions/2", ["question-1"])
+    page.fill("#text", "https://github.com/a/b/issues/7")
+    page.click("button:has-text('Which files?')")
+    page.wait_for_selector("#ask #error:has-text('this is an address')")
+    assert page.input_value("#text") == "https://github.com/a/b/issues/7"
 
 
 def test_without_scripts_it_reloads_until_there_is_an_answer(address: str) -> None:
@@ -90,6 +140,7 @@ def test_without_scripts_it_reloads_until_there_is_an_answer(address: str) -> No
         page.click("button:has-text('Which files?')")
         page.wait_for_selector("article[data-state=done]")
         assert page.inner_text(".hit >> nth=0 >> .path") == "src/parser.py"
+        assert not page.locator(".copy:visible, .scripted:visible").count()
         browser.close()
 
 
@@ -117,23 +168,21 @@ def test_a_file_that_is_too_large_is_not_sent(page: Any, tmp_path: Path) -> None
     assert page.input_value("#text") == ""
 
 
-@pytest.mark.parametrize("width", [320, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_narrow_and_wide_and_can_be_read(page: Any, width: int, scheme: str) -> None:
-    page.set_viewport_size({"width": width, "height": 800})
+def test_it_fits_narrow_and_wide_and_can_be_read(page: Any, scheme: str) -> None:
     page.emulate_media(color_scheme=scheme)
-    page.fill("#text", REPORT)
-    page.click("button:has-text('Which files?')")
-    page.wait_for_selector("article[data-state=done]")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    for what in ("body", ".soft", "a", ".code", "mark", ".no"):
+    ask(page, 1, f"{REPORT} {'x' * 200}")
+    ask(page, 2)
+    for width in (320, 390, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for what in ("body", ".soft", "a", ".tool", ".code", "mark", ".no", *(f".code .{kind}" for kind in KINDS)):
         assert page.evaluate(CONTRAST, what) >= 4.5, what
 
 
 # ratio of WCAG 2, between an element's text and what lies below it
 CONTRAST = """(what) => {
   const one = document.querySelector(what);
-  if (!one) return 21;
   const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
   const linear = (v) => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
   const light = ([r, g, b]) => [r, g, b].map((v) => linear(v / 255))

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+from operator import itemgetter
+
+import pytest
+
 from tosloc.rank.lines import LINES, telling_lines
 from tosloc.records import Function
 from tosloc.web.excerpts import LONGEST_LINE, Piece, marked, stretches
+from tosloc.web.syntax import syntax
 
 FILLER = "\n".join(f"x{number} = {number}" for number in range(40))
 TERMS = {"cooki": 2.0, "header": 1.0}
@@ -56,6 +62,53 @@ def test_of_one_short_stretch_a_frame_is_what_is_shown() -> None:
     [found] = telling_lines(lines, TERMS, [], [4_000], stretches=1, length=6)
     assert 40 in found
     assert len(found) == 6
+
+
+def test_what_is_not_marked_has_the_colours_of_its_syntax() -> None:
+    [one] = stretches("def cookie(x):\r\n\treturn 'é', x, 1  # the cookie\r\n", TERMS, path="src/a.py")
+    assert one.lines[0].pieces == (
+        Piece("def", "keyword"),
+        Piece(" "),
+        Piece("cookie", "word"),
+        Piece("(x):"),
+    )
+    assert one.lines[1].pieces == (
+        Piece("    "),
+        Piece("return", "keyword"),
+        Piece(" "),
+        Piece("'é'", "string"),
+        Piece(", x, "),
+        Piece("1", "number"),
+        Piece("  "),
+        Piece("# the ", "comment"),
+        Piece("cookie", "word"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "wanted"),
+    [
+        (
+            "a.java",
+            "class Foo { int run() { return 1; } }",
+            "class keyword, Foo name, int keyword, run name, return keyword",
+        ),
+        ("a.c", "static int *f(struct s *p) { g(); }", "static keyword, int keyword, f name, struct keyword, s name"),
+        ("a.vue", "<p>1</p><script>let x = `a${this.y}`</script>", "let keyword, `a string, this keyword, ` string"),
+        ("a.ts", "function f(x: string): T {}", "function keyword, f name, string keyword, T name"),
+        ("a.rs", "/// doc", "/// doc comment"),
+        ("a.unheard-of", "class A", ""),
+    ],
+)
+def test_syntax_is_told_by_the_kinds_of_nodes(path: str, line: str, wanted: str) -> None:
+    kinds = syntax(f"\n{line}\n", path, [1]).get(1, [""] * len(line))
+    runs = [
+        (kind, "".join(letter for _, letter in run))
+        for kind, run in groupby(zip(kinds, line, strict=True), itemgetter(0))
+    ]
+    assert [f"{text} {kind}" for kind, text in runs if kind][: wanted.count(",") + 1] == (
+        wanted.split(", ") if wanted else []
+    )
 
 
 def test_overlong_lines_are_cut_blank_ends_left_out_and_line_ends_of_windows_gone() -> None:

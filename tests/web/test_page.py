@@ -12,17 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import GitRepository
+from tests.conftest import GitRepository, RepositoryFactory
 from tests.pages import Elements
 from tosloc.answer import Answer, Searched
 from tosloc.cli import main
+from tosloc.localizer import Localizer
 from tosloc.records import BugReport, Function, Hit, Reason
-from tosloc.web.render import page
+from tosloc.web.render import answered, page
 from tosloc.web.view import View
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' {{ 7*7 }} {% raise %} <!-- ]]> \u202e\x07"
 ALLOWED = {"http-equiv", "content", "name", "charset", "class", "id", "href", "rel", "tabindex", "open", "role", "lang"}
-ALLOWED |= {"aria-label", "aria-labelledby", "aria-live", "aria-hidden", "hidden", "data-state"}
+ALLOWED |= {"aria-label", "aria-live", "aria-hidden", "data-state", "type"}
 ALLOWED |= {"viewbox", "preserveaspectratio", "width", "height"}
 
 
@@ -85,7 +86,24 @@ def test_a_page_of_a_real_repository(repository: GitRepository, written: Callabl
     assert "1 test file hidden" in said
     assert f"earlier fix {commit[:10]}" in said
     assert str(repository.path) not in text  # where it lies is nobody's business
+    assert "the report has no date" not in said  # nothing that a reader should act on
     assert written(report) == text
+    assert written("parser " * 1_000).count("parser ") < 150
+
+
+@pytest.mark.parametrize("bare", [False, True])
+def test_the_served_page_opens_the_files_of_a_work_tree_in_the_editor(
+    make_repository: RepositoryFactory, bare: bool
+) -> None:
+    project = make_repository("my {line}", bare=bare)
+    project.commit({"src/parser.py": "x = 1\ndef parser(): pass\n"})
+    with Localizer.open(project.path) as localizer:
+        answer = localizer.localize("the parser")
+        links = Elements(answered(View.of(answer, localizer, "x://open?{path}&{line}"))).all("a", class_="tool")
+        sent = page([View.of(answer, localizer)])
+    path = f"{project.path.parent}/my%20%7Bline%7D/src/parser.py"
+    assert [one["href"] for one in links] == ([] if bare else [f"x://open?{path}&2", f"x://open?{path}&1"])
+    assert str(project.path.parent) not in sent
 
 
 def test_what_a_report_a_path_a_commit_and_a_file_say_is_never_html(
@@ -107,14 +125,14 @@ def test_every_field_of_an_answer_is_escaped() -> None:
     why = (Reason(HOSTILE, f"{HOSTILE} {'a' * 10}", "a" * 40, HOSTILE, (1, 2), "https://github.com/a"),)
     hit = Hit(1, HOSTILE, 1.0, 0.5, (Function(HOSTILE, 1, 2, 1.0),), why)
     report = BugReport(HOSTILE, HOSTILE, HOSTILE, when)
-    answer = Answer(f"/srv/{HOSTILE}", "c" * 40, when, report, Searched(1, 2), (hit,), (HOSTILE,))
+    answer = Answer(f"/srv/{HOSTILE}", "c" * 40, when, report, Searched(1, 2, 3), (hit,), (HOSTILE,), others=(hit,))
     text = page([View.of(answer), View.of(answer)])
     found = check_harmless(text)
     assert found.text.count("alert(1)") > 10
     assert text.count("<script>") == 1
 
 
-def test_many_reports_stand_beside_each_other(
+def test_many_reports_stand_below_each_other(
     repository: GitRepository, tmp_path: Path, written: Callable[..., str]
 ) -> None:
     repository.commit({"parser.py": "def parser(): pass\n"})

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import html
 import re
-import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -23,7 +20,6 @@ from starlette.types import Message
 
 from tests import stuck
 from tests.conftest import GitRepository, git_environment
-from tosloc.cli import main
 from tosloc.web.questions import KEPT, Questions
 from tosloc.web.server import MOST_BYTES, application, listening, settings
 
@@ -64,35 +60,48 @@ def client(questions: Questions) -> TestClient:
 
 
 def answer(client: TestClient, number: int) -> str:
-    """The article of a question, once it is not waiting any more."""
+    """The article of a question, once it is not waiting any more; of one that has failed its page."""
     for _ in range(3000):
-        text = client.get(f"/questions/{number}").text
-        if 'data-state="waiting"' not in text:
-            return text
+        page = client.get(f"/questions/{number}").text
+        found = re.search(rf'<article id="question-{number}" data-state="(\w+)".*?</article>', page, re.S)
+        if found is None or found[1] != "waiting":
+            return page if found is None else found[0]
         time.sleep(0.02)
     raise AssertionError("no answer")
 
 
-def test_reports_are_asked_answered_beside_each_other_and_taken_away(client: TestClient) -> None:
+def shown(client: TestClient, address: str = "/") -> list[str]:
+    """Numbers of the questions that stand on a page, from above."""
+    return re.findall(r'<article id="question-(\d+)"', client.get(address).text)
+
+
+def test_reports_are_asked_answered_below_each_other_and_taken_away(client: TestClient) -> None:
     assert '<textarea id="text"' in client.get("/").text
     asked = client.post("/questions", data={"text": REPORT, "commit": "HEAD"}, headers=OWN)
-    assert (asked.status_code, asked.headers["location"]) == (303, "./#question-1")
+    assert (asked.status_code, asked.headers["location"]) == (303, "questions/1")
     text = answer(client, 1)
     assert "src/parser.py" in text
     assert "1 test file hidden" in text
     assert '<mark class="word">parse_header</mark>' in text
     client.post("/questions", data={"text": "parser", "tests": "yes"}, headers=OWN)
     assert "tests/test_parser.py" in answer(client, 2)
-    page = client.get("/").text
-    assert text in page
-    assert re.findall(r'<article class="answer" id="question-(\d)"', page) == ["2", "1"]
+    assert (shown(client), shown(client, "/questions/2"), shown(client, "/questions/1")) == (
+        ["2", "1"],
+        ["2", "1"],
+        ["1"],
+    )
+    own = client.get("/questions/1").text
+    assert "loses everything after the second colon.</textarea>" in own  # the form keeps what was asked
+    assert 'href="../questions/2"' in own
     # all that the page asks of begins with the secret: it names itself from where it stands
-    addresses = re.findall(r'(?:action|href|src)="([^"]*)"', page)
-    assert "questions/1/forget" in addresses
-    assert not [address for address in addresses if address.startswith("/")]
+    for address, root in (("/", "./"), ("/questions/1", "../")):
+        addresses = re.findall(r'(?:action|href|src)="([^"]*)"', client.get(address).text)
+        assert {f"{root}questions", f"{root}questions/1/forget"} <= {*addresses}
+        assert not [address for address in addresses if address.startswith("/")]
     gone = client.post("/questions/1/forget", headers=OWN)
     assert (gone.status_code, gone.headers["location"]) == (303, "../../")
-    assert re.findall(r'<article class="answer" id="question-(\d)"', client.get("/").text) == ["2"]
+    assert shown(client) == ["2"]
+    assert "this question is not kept any more" in client.get("/questions/1").text
     assert client.get("/questions/1").status_code == 404
 
 
@@ -111,16 +120,22 @@ def test_what_is_no_report_is_said_and_stays_in_the_form(
     said = client.post("/questions", data=fields, headers=OWN)
     assert said.status_code == 422
     assert sentence in said.text
-    assert 'role="alert"' in said.text
+    [kept] = re.findall("<textarea.*?>(.*?)</textarea>", said.text, re.S)
+    assert html.unescape(kept) == fields["text"].replace("\0", r"\x00")
 
 
 def test_a_version_that_is_none_fails_that_question_alone(client: TestClient) -> None:
     client.post("/questions", data={"text": REPORT, "commit": "--output=/tmp/x"}, headers=OWN)
     client.post("/questions", data={"text": REPORT, "commit": "../../etc"}, headers=OWN)
     client.post("/questions", data={"text": REPORT}, headers=OWN)
-    assert 'data-state="failed"' in answer(client, 1)
-    assert 'data-state="failed"' in answer(client, 2)
+    failed = answer(client, 2)
+    assert client.get("/questions/2").status_code == 422
+    assert """role="alert">no commit &#39;../../etc&#39;; check its spelling</p>""" in failed  # and no git command
+    assert 'value="../../etc"' in failed
+    assert "second colon.</textarea>" in failed
+    assert shown(client, "/questions/2") == ["1"]
     assert "src/parser.py" in answer(client, 3)
+    assert client.get("/questions/3").text.count('data-state="failed"') == 2
 
 
 @pytest.mark.parametrize(
@@ -239,7 +254,7 @@ def test_questions_wait_for_each_other_and_none_blocks_the_others_for_ever(
     assert f"{KEPT} questions wait already" in full.text
     assert "one more" in full.text
     assert "<noscript>" not in full.text
-    assert '<noscript><meta http-equiv="refresh" content="3; url=./"></noscript>' in client.get("/").text
+    assert '<noscript><meta http-equiv="refresh" content="3"></noscript>' in client.get("/questions/1").text
     client.post("/questions/1/forget", headers=OWN)
     assert "src/parser.py" in answer(client, KEPT)
     client.post("/questions", data={"text": "dies"}, headers=OWN)
@@ -312,38 +327,3 @@ def test_a_form_that_breaks_off_is_refused_without_a_traceback(port: int, capfd:
                 assert broken.recv(10_000).startswith(b"HTTP/1.1 400 ")
     time.sleep(0.2)
     assert capfd.readouterr() == ("", "")
-
-
-def test_a_port_in_use_is_said_before_anything_is_made(
-    repository: GitRepository, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        port = other.getsockname()[1]
-        assert main(["serve", "--repo", str(repository.path), "--port", str(port)]) == 2
-    sentence = f"tosloc: port {port} of 127.0.0.1 is in use; name another by --port, or 0 for any that is free\n"
-    assert capsys.readouterr() == ("", sentence)
-    assert not (tmp_path / "cache").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_listens_on_the_loopback_alone_and_a_signal_ends_it(
-    repository: GitRepository, tmp_path: Path, number: signal.Signals
-) -> None:
-    repository.commit({"parser.py": "def parser(): pass\n"})
-    command = [sys.executable, "-m", "tosloc", "serve", "--repo", str(repository.path), "--port", "0"]
-    environment = {**os.environ, "TOSLOC_CACHE": str(tmp_path / "cache")}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-    assert process.stdout is not None
-    said = process.stdout.readline().strip()
-    [place] = re.findall(r"^http://127\.0\.0\.1:(\d+)/[\w-]{22}/ \(Ctrl-C ends it\)$", said)
-    listening = Path("/proc/net/tcp").read_text().splitlines()
-    assert [line.split()[1] for line in listening if line.split()[1].endswith(f":{int(place):04X}")] == [
-        f"0100007F:{int(place):04X}"
-    ]
-    process.send_signal(number)
-    assert process.communicate(timeout=60) == ("", "")
-    assert process.returncode == 0

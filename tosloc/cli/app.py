@@ -49,7 +49,7 @@ def _lab_commands() -> Mapping[str, Any]:
 
 
 COMMANDS: Final[Mapping[str, Sequence[tuple[str, Any, str]]]] = {
-    "Localize": [("localize", localize.localize, "tosloc localize bug.md --top 5")],
+    "Localize": [("localize", localize.localize, "tosloc localize 'Config.from_file opens text files only' --top 5")],
     "Learn from your project": [
         ("mine", mine.mine, "tosloc mine issues.json pulls.json"),
         ("data", commands.data, "tosloc data --reports Tomcat.xlsx --repo tomcat.git"),

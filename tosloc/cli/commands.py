@@ -92,7 +92,15 @@ StageOneOption = Annotated[
 
 
 def train(
-    out: OutOption,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            file_okay=False,
+            help="Folder to write.",
+            show_default="the repository's in the user's cache, where localize, serve and mcp find the checkpoint",
+        ),
+    ] = None,
     repo: AroundRepositoryOption = None,
     reports: NamedReportsOption = None,
     config: ConfigArgument = None,
@@ -114,6 +122,8 @@ def train(
     from tosloc.cluster import on_cluster
     from tosloc.config import Config, StageTwoSettings, load_config
     from tosloc.evaluate.tables import FEW_REPORTS
+    from tosloc.git.repository import Repository
+    from tosloc.index.cache import trained_folder
 
     settings = Config() if config is None else load_config(config)
     if stage_two and stage_one is None:
@@ -123,6 +133,9 @@ def train(
             stage_two = False
             print(f"tosloc: {error}; without it stage one is learned alone", file=sys.stderr)
     repo, reports = repository_and_reports(repo, reports)
+    found_later = out is None
+    with Repository(repo) as repository:
+        out = out or trained_folder(repository)
     if suffix:
         settings = Config.of(
             settings.as_dict() | {"data": settings.data.model_dump() | suffix_setting(suffix)}, "--suffix"
@@ -144,14 +157,14 @@ def train(
     if learned.choice_ is not None and judged and stage_one is None and learned.choice_.sentence:
         few = f"; of few reports ({judged}), so that chance decides, too" if judged < FEW_REPORTS else ""
         print(f"tosloc: {learned.choice_.sentence}{few}", file=sys.stderr)
-    if settings.data.suffixes == "auto" and stage_one is None:
-        found = " ".join(learned.config.data.named_suffixes)
-        print(f"tosloc: the files searched are {found}, as the reports' fixed files are", file=sys.stderr)
     if judged:
         print_split(out, "validation")
     else:
         print("tosloc: no report is left for validation, so nothing was chosen by it", file=sys.stderr)
     print(f"tosloc: for the test reports, run: tosloc evaluate {out} --split test", file=sys.stderr)
+    used = "use it by themselves in this repository (--checkpoint none: shipped weights)"
+    how = f"localize, serve and mcp {used}" if found_later else f"use it with: --checkpoint {out}"
+    print(f"tosloc: the checkpoint is in {out}; {how}", file=sys.stderr)
 
 
 def rank(

@@ -3,27 +3,43 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC
+from enum import StrEnum
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tosloc.cli.options import CheckpointOption, JsonOption, ProgressOption, StoreOption
-from tosloc.errors import ReportError, ToslocError
+from tosloc.cli.options import FoundCheckpointOption, JsonOption, ProgressOption, StoreOption, VersionOption
+from tosloc.errors import ReportError, RepositoryError, ToslocError
 
 if TYPE_CHECKING:
+    from tosloc.answer import Answer
+    from tosloc.git.repository import Repository
     from tosloc.localizer import Localizer
     from tosloc.records import BugReport
-    from tosloc.web.view import View
+
+
+class Format(StrEnum):
+    """How answers are printed."""
+
+    text = "text"
+    json = "json"
+    jsonl = "jsonl"
+    path = "path"
 
 
 ReportArgument = Annotated[
-    list[Path] | None,
+    list[str] | None,
     typer.Argument(
-        metavar="REPORT", help="Text, Markdown or JSON of a bug report; JSON lines of many; - is standard input."
+        metavar="REPORT",
+        help="File of a bug report (text, Markdown, JSON) or of many (JSON lines); - is standard input. Else an issue"
+        " at GitHub ('#12', OWNER/REPO#12, its address), or the text itself.",
     ),
 ]
 RepositoryOption = Annotated[
@@ -31,13 +47,7 @@ RepositoryOption = Annotated[
     typer.Option(
         "--repo",
         help="Git repository: a work tree, a bare repository or a git directory.",
-        show_default="the version that the checkpoint carries; else the one around the current folder",
-    ),
-]
-VersionOption = Annotated[
-    str | None,
-    typer.Option(
-        "--commit", help="Version to search.", show_default="HEAD, or the version that the checkpoint carries"
+        show_default="the one around the current folder; outside, the version that the checkpoint carries",
     ),
 ]
 IncludeOption = Annotated[
@@ -48,11 +58,25 @@ ExcludeOption = Annotated[
     list[str] | None,
     typer.Option("--exclude", metavar="GLOB", help="Name no file that matches; may be given again."),
 ]
+ShareOption = Annotated[
+    float | None,
+    typer.Option("--min-share", min=0, max=1, help="Name only files whose share is at least so much, such as 0.3."),
+]
 TopOption = Annotated[int, typer.Option("--top", min=1, help="How many files to print.")]
 FunctionsOption = Annotated[int, typer.Option("--functions", min=0, help="How many functions of a file, at most.")]
 PageOption = Annotated[
     Path | None,
     typer.Option("--html", metavar="FILE", help="Write a page of the answers, too; it needs no other file."),
+]
+FormatOption = Annotated[
+    Format,
+    typer.Option("--format", help="How to print; path: FILE:LINE:COLUMN: a line, for vim -q and other editors."),
+]
+OpenOption = Annotated[
+    bool, typer.Option("--open", help="Open the first file in $VISUAL or $EDITOR, at its first function.")
+]
+VerboseOption = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Print notes that ask nothing of you, too, such as a missing date.")
 ]
 OpenedOption = Annotated[
     str | None,
@@ -66,108 +90,159 @@ OpenedOption = Annotated[
 
 def localize(
     report: ReportArgument = None,
-    named: Annotated[list[Path] | None, typer.Option("--report", hidden=True)] = None,
+    named: Annotated[list[str] | None, typer.Option("--report", hidden=True)] = None,
     repo: RepositoryOption = None,
     commit: VersionOption = None,
     include: IncludeOption = None,
     exclude: ExcludeOption = None,
     tests: Annotated[bool, typer.Option("--tests", help="Name test files, too.")] = False,
+    min_share: ShareOption = None,
     top: TopOption = 10,
     functions: FunctionsOption = 3,
+    form: FormatOption = Format.text,
     as_json: JsonOption = False,
     as_lines: Annotated[bool, typer.Option("--jsonl", help="Print JSON, an answer a line.")] = False,
+    open_file: OpenOption = False,
     html: PageOption = None,
-    checkpoint: CheckpointOption = None,
+    checkpoint: FoundCheckpointOption = None,
     opened: OpenedOption = None,
     store: StoreOption = None,
+    verbose: VerboseOption = False,
     progress: ProgressOption = None,
 ) -> None:
     """Here are bug reports: which files, and which functions?"""
-    from tosloc.cli.answers import print_answer
-    from tosloc.cli.printing import print_json, print_notes
+    from tosloc.cli.answers import editor_for, open_first
+    from tosloc.cli.printing import print_notes
     from tosloc.cli.progress import shown
     from tosloc.reports.test_paths import PathFilter, which_are_tests
 
-    reports = _reports([*(report or ()), *(named or ())], opened)
-    if as_json and len(reports) > 1:
-        raise ToslocError(f"--json prints one answer, and there are {len(reports)} reports; use --jsonl")
-    views = None if html is None else _begin_page(html, len(reports))
-    version = "HEAD" if commit is None else commit
+    reports = _reports([*(report or ()), *(named or ())], repo, opened)
+    form = Format.json if as_json else Format.jsonl if as_lines else form
+    if len(reports) > 1 and (form is Format.json or open_file):
+        many = f"{len(reports)} reports"
+        raise ToslocError(f"--json and --open are for one answer, and there are {many}; name one, or use --jsonl")
+    add_to_page = None if html is None else _page(html, len(reports))
     with shown(progress) as callback, _opened(repo, checkpoint, store, commit) as localizer:
+        editor = editor_for(localizer.repository) if open_file else None
         if include or exclude:  # before anything is made
-            files = localizer.files(version)
+            files = localizer.files(commit)
             wanted = PathFilter(tuple(include or ()), tuple(exclude or ()), tests)
             wanted.choose(which_are_tests(files), lambda: files)
         said: set[str] = set()
         answers = localizer.localize_many(
             reports,
-            commit=version,
-            include=include or (),
-            exclude=exclude or (),
-            tests=tests,
+            commit=commit,
+            include=include or None,
+            exclude=exclude or None,
+            tests=tests or None,
+            min_share=min_share,
             top=top,
             functions=functions,
             progress=callback,
         )
         for number, answer in enumerate(answers):
-            if html is not None and views is not None:
-                from tosloc.web.view import View
-
-                views.append(View.of(answer, localizer))
-                if len(views) == len(reports):  # before the last is printed: who reads may close the pipe
-                    _write_page(html, views)
-            print_notes(note for note in answer.notes if note not in said)
-            said.update(answer.notes)
-            if as_lines:
-                print(json.dumps(answer.as_dict(), allow_nan=False), flush=True)
-            elif as_json:
-                print_json(answer.as_dict())
-            else:
-                print_answer(answer, localizer.repository, again=number > 0)
+            if add_to_page is not None:  # before the last is printed: who reads may close the pipe
+                add_to_page(answer, localizer)
+            notes = answer.notes if verbose else answer.warnings
+            print_notes(note for note in notes if note not in said)
+            said.update(notes)
+            _print(answer, localizer.repository, form, again=number > 0)
+    if editor is not None:
+        open_first(editor, answer, localizer.repository)
 
 
-def _write_page(path: Path, views: Sequence[View]) -> None:
+def _page(path: Path, reports: int) -> Callable[[Answer, Localizer], None]:
+    """What takes the answers for a page, and writes it when the last of so many ``reports`` is there.
+
+    Raises MissingExtra, and ToslocError for what cannot become a page.
+    """
     from tosloc.io import write_text
-    from tosloc.web.render import page
-
-    write_text(path, page(views))
-
-
-def _begin_page(path: Path, reports: int) -> list[View]:
-    """The list of what its page will show. Raises MissingExtra, and ToslocError for what cannot become a page."""
-    from tosloc.web.render import MOST_ANSWERS
+    from tosloc.web.render import MOST_ANSWERS, page
+    from tosloc.web.view import View
 
     if path.is_dir():
         raise ToslocError(f"--html {path}: is a folder; name a file")
     if reports > MOST_ANSWERS:
         raise ToslocError(f"a page holds {MOST_ANSWERS} answers, and there are {reports:,} reports; use --jsonl")
-    return []
+    views: list[View] = []
+
+    def add(answer: Answer, localizer: Localizer) -> None:
+        views.append(View.of(answer, localizer))
+        if len(views) == reports:
+            write_text(path, page(views))
+
+    return add
 
 
-def _reports(sources: Sequence[Path], opened: str | None) -> list[BugReport]:
+def _print(answer: Answer, repository: Repository | None, form: Format, *, again: bool) -> None:
+    from tosloc.cli.answers import print_answer, print_places
+    from tosloc.cli.printing import print_json
+
+    if form is Format.jsonl:
+        print(json.dumps(answer.as_dict(), allow_nan=False), flush=True)
+    elif form is Format.json:
+        print_json(answer.as_dict())
+    elif form is Format.path:
+        print_places(answer, repository)
+    else:
+        print_answer(answer, repository, again=again)
+
+
+def _reports(sources: Sequence[str], repo: Path | None, opened: str | None) -> list[BugReport]:
     """All reports of the sources, in order. Raises ReportError when there is none."""
-    from tosloc.reports.issues import read_new_reports
     from tosloc.reports.source import time_of
 
     if not sources:
-        raise ReportError("no report is given; name a file, or - for standard input")
-    reports = [one for source in sources for one in read_new_reports("-" if str(source) == "-" else source)]
+        raise ReportError("no report is given; name a file, - for standard input, or an issue in quotes, as in '#12'")
+    reports = [one for source in sources for one in _read(source, repo)]
     if opened is None:
         return reports
     when = time_of(opened, UTC, "--opened")
     return [replace(one, opened=when) for one in reports]
 
 
-def _opened(repo: Path | None, checkpoint: Path | None, store: Path | None, commit: str | None) -> Localizer:
-    """The named repository, else the version that a checkpoint carries, else the repository around this folder.
+def _read(source: str, repo: Path | None) -> list[BugReport]:
+    """What an argument names or says. Raises ReportError."""
+    from tosloc.git import discovery
+    from tosloc.git.repository import Repository
+    from tosloc.mine.github import REFERENCE, fetch_issue, read_token
+    from tosloc.reports.issues import read_new_reports
 
-    A commit that is asked for is one of a repository: what a checkpoint carries is a single version.
+    if source == "-" or os.path.exists(source):
+        return read_new_reports("-" if source == "-" else Path(source))
+    if (named := REFERENCE.fullmatch(source)) is not None:
+        if (project := named["named"] or named["project"]) is None:
+            with Repository(repo or discovery.around(Path.cwd())) as repository:
+                origin = discovery.WebPages.of(repository.remote_url())
+            here = origin and REFERENCE.fullmatch(f"{origin.project}/issues/{named['number']}")
+            if not here:
+                raise ReportError(f"{source}: the remote called origin is not at github.com; give OWNER/REPO{source}")
+            project = here["project"]
+        issue = fetch_issue(project, named["number"], read_token())
+        return read_new_reports(StringIO(json.dumps(issue)))
+    if len(source.split()) != 1:
+        return read_new_reports(StringIO(source))
+    if discovery.address(source) is not None:
+        raise ReportError(f"{source}: only issues at github.com are read from the web; give a text, or a file of it")
+    raise ReportError(
+        f"{source}: no such file; check the path, or give the text itself, of several words, or an issue at GitHub:"
+        " '#12', OWNER/REPO#12 or its address"
+    )
+
+
+def _opened(repo: Path | None, checkpoint: Path | None, store: Path | None, commit: str | None) -> Localizer:
+    """The named repository, else the one around this folder. Else, or where that is another project than the one that
+    a checkpoint has learned of, the version that the checkpoint carries: unless a commit is asked for.
     """
     from tosloc.git import discovery
+    from tosloc.git.repository import Repository
     from tosloc.localizer import Localizer
 
     if repo is None and checkpoint is not None and commit is None:
-        localizer = Localizer.load(checkpoint)
-        if localizer.version_ is not None:
-            return localizer
-    return Localizer.open(repo or discovery.around(Path.cwd()), checkpoint, commit=None, store=store)
+        localizer, found = Localizer.load(checkpoint), None
+        if (carried := localizer.version_) is not None:
+            with suppress(RepositoryError), Repository(discovery.around(Path.cwd())) as around:
+                found = around.resolve_many([carried.snapshot.commit])[carried.snapshot.commit]
+            if found is None:
+                return localizer
+    return Localizer.open(repo or discovery.around(Path.cwd()), checkpoint, ready=False, store=store)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tosloc.cli.guard import end_at_signals
-from tosloc.cli.options import CheckpointOption
+from tosloc.cli.options import FoundCheckpointOption
 from tosloc.errors import RepositoryError, require
 
 
@@ -21,7 +21,7 @@ def mcp(
             show_default="the folders that the client names, else the repository around the current folder",
         ),
     ] = None,
-    checkpoint: CheckpointOption = None,
+    checkpoint: FoundCheckpointOption = None,
     text_only: Annotated[
         bool,
         typer.Option(

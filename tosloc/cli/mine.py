@@ -32,7 +32,7 @@ GitHubOption = Annotated[
     typer.Option(
         "--github",
         metavar="OWNER/NAME",
-        help="Read the closed issues from GitHub, with the token in GITHUB_TOKEN or GH_TOKEN.",
+        help="Read the closed issues from GitHub, with the token in GITHUB_TOKEN or GH_TOKEN, or that of gh.",
     ),
 ]
 TokenOption = Annotated[
@@ -133,7 +133,7 @@ def mine(
         raise ReportError(f"none of {mined.read:,} {_what(mined)} has a fix to learn from, so nothing is written")
     how = "".join(f" --{name} {path}" for name, path in (("repo", repo), ("reports", out)) if path is not None)
     number = counted(len(mined.reports), "report")
-    print(f"tosloc: {file} holds {number}; now run: tosloc train{how} --out DIR", file=sys.stderr)
+    print(f"tosloc: {file} holds {number}; now run: tosloc train{how}", file=sys.stderr)
 
 
 def mined_reports(repository: Repository) -> Path:

@@ -43,6 +43,14 @@ StoreOption = Annotated[
 CheckpointOption = Annotated[
     Path | None, typer.Option("--checkpoint", help="Folder of a trained checkpoint.", show_default="shipped weights")
 ]
+FoundCheckpointOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--checkpoint",
+        help="Folder of a trained checkpoint; none: the shipped weights.",
+        show_default="the one that tosloc train has left for the repository, else the shipped weights",
+    ),
+]
 ClusterOption = Annotated[
     str | None,
     typer.Option(
@@ -50,6 +58,14 @@ ClusterOption = Annotated[
         metavar="ADDRESS",
         help="Dask scheduler, such as tcp://10.0.0.5:8786, whose workers share the work.",
         show_default="this machine alone",
+    ),
+]
+VersionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--commit",
+        help="Version to search.",
+        show_default="the files as they are on disk, HEAD's in a bare repository, or what the checkpoint carries",
     ),
 ]
 CommitOption = Annotated[str, typer.Option("--commit", help="Version to search.")]

@@ -108,6 +108,13 @@ SOURCE_SUFFIXES: Final[frozenset[str]] = frozenset(
 )
 """Suffixes of source code: files with them are the search space."""
 
+OTHER_SUFFIXES: Final[frozenset[str]] = frozenset(
+    f".{suffix}"
+    for suffix in """xml xsd xsl xslt html htm xhtml tld wsdl properties ini cfg conf toml yml yaml json css scss sass
+    less jinja jinja2 j2 tmpl tpl template twig liquid haml pug jade gotmpl""".split()
+) | {"dockerfile", "makefile"}
+"""Endings of templates, styles and configuration: their words are searched, too, in a list of their own."""
+
 
 def language_of(suffix: str) -> str:
     """Name of the language of files that end in ``suffix`` (with its dot; case does not matter).

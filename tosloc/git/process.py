@@ -28,6 +28,8 @@ SETTINGS: Final = (
 """Options that keep git from running anything of a repository."""
 LARGEST: Final = 100 * 2**20
 """Bytes of an object that is read: GitHub takes no larger file, and a tree of a million files has 50 MB."""
+LARGEST_SOURCE: Final = 10_000_000
+"""Bytes of a source file that is read; a larger one is known by its path alone."""
 _BATCH: Final = 48
 """Requests sent before their answers are read: 48 lines fit the smallest pipe, so neither side can block the other."""
 GAVE_UP: Final = 128

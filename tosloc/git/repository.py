@@ -1,4 +1,4 @@
-"""Versions, commits and blobs of a git repository, read from its object store alone.
+"""Versions, commits and blobs of a git repository, read from its object store alone, but for files not committed.
 
 Nothing is checked out and nothing of the repository is run: git is started on an empty git directory of our own that
 borrows the repository's objects, so its hooks, configuration, replacements and remotes are out of reach. Only names of
@@ -7,11 +7,12 @@ revisions ("HEAD", "v1.0~3") are resolved in the repository itself.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -19,9 +20,11 @@ from typing import IO, Final, Self
 
 import numpy as np
 
+from tosloc.answer import Routine
 from tosloc.errors import RepositoryError, UnknownCommit, counted
 from tosloc.git.discovery import find, read_small
 from tosloc.git.process import (
+    LARGEST_SOURCE,
     LARGEST_VERSION,
     SETTINGS,
     ObjectReader,
@@ -31,6 +34,7 @@ from tosloc.git.process import (
     gitpython,
     parts,
 )
+from tosloc.io import read_inside
 from tosloc.processes import start
 from tosloc.records import TIMES, Names, Snapshot
 
@@ -91,9 +95,9 @@ class Repository:
     """A git repository: work tree, bare repository or bare git directory, on whatever account it belongs to.
 
     Its snapshots share ``path_names`` and ``blob_names``. ``missing`` holds the ids of trees and blobs that were asked
-    for but are absent or damaged. It keeps one git process, ended by ``close`` or by a ``with`` block, and starts a
-    new one when needed. A copy sent to another process has a process and tables of its own. Not for several threads,
-    nor for forked processes.
+    for but are absent or damaged, ``on_disk`` the path of each blob of the work tree that is not committed. It keeps
+    one git process, ended by ``close`` or by a ``with`` block, and starts a new one when needed. A copy sent to another
+    process has a process and tables of its own. Not for several threads, nor for forked processes.
 
     Raises RepositoryError when ``path`` is not a repository.
     """
@@ -105,10 +109,10 @@ class Repository:
         config = BytesIO(read_small(self._common / "config"))  # a named pipe would be waited for
         config.name = "config"
         self._config = gitpython().GitConfigParser(config, merge_includes=False)
-        is_long = self._config.get_value("extensions", "objectformat", "sha1") == "sha256"
+        self._hash = "sha256" if self._config.get_value("extensions", "objectformat", "sha1") == "sha256" else "sha1"
         # in which git has the repository's objects and nothing else of it
         self._environment = clean_environment() | {
-            "GIT_DIR": str(Path(__file__).parent / ("empty_sha256" if is_long else "empty_sha1")),
+            "GIT_DIR": str(Path(__file__).parent / f"empty_{self._hash}"),
             "GIT_OBJECT_DIRECTORY": str(self._common / "objects"),
             "GIT_SHALLOW_FILE": str(self._common / "shallow"),
         }
@@ -117,15 +121,24 @@ class Repository:
         self.path_names: Final = Names()
         self.blob_names: Final = Names()
         self.missing: Final[set[str]] = set()
+        self.on_disk: Final[dict[str, str]] = {}
         self._trees: dict[frozenset[str], Trees] = {}
 
     @property
     def name(self) -> str:
         """Short name: the folder's, or its parent's when the folder is only called .git or repo."""
-        folder = self.path
+        folder = self.home
         while folder.name in (".git", "repo", "repository", "git") and folder.parent.name:
             folder = folder.parent
         return folder.name.removesuffix(".git") or "repository"
+
+    @property
+    def home(self) -> Path:
+        """Where the repository lies of which ``path`` is a linked work tree; of others ``path`` itself."""
+        if self._directory == self._common:
+            return self.path
+        common = self._common.resolve()
+        return common.parent if common.name == ".git" else common
 
     def __reduce__(self) -> tuple[type[Repository], tuple[Path]]:
         return type(self), (self.path,)
@@ -214,6 +227,16 @@ class Repository:
         """The folder whose files a reader can open; None of a bare repository."""
         return self.path if os.path.lexists(self.path / ".git") else None
 
+    @property
+    def index_file(self) -> Path:
+        """Git's list of the files that are checked out; there is none in a bare repository."""
+        return self._directory / "index"
+
+    @property
+    def ignore_file(self) -> Path:
+        """Which files to ignore, beside those that the project's own ``.gitignore`` files name."""
+        return self._common / "info/exclude"
+
     def remote_url(self) -> str | None:
         """Address of the remote called origin, as the repository's own configuration has it; None without one."""
         return str(self._config.get_value('remote "origin"', "url", "")) or None
@@ -231,7 +254,7 @@ class Repository:
                 " run: git fetch --unshallow (in a workflow of GitHub: fetch-depth: 0)"
             )
         elif not fixes:
-            yield "no earlier fix is known in this repository; history adds nothing to the ranking"
+            yield Routine("no earlier fix is known in this repository; history adds nothing to the ranking")
 
     # ---- versions
 
@@ -252,14 +275,31 @@ class Repository:
     # ---- contents
 
     def texts(self, blob_ids: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:
-        """Each blob's id and bytes, in the order asked, as a stream; None for one missing, damaged or too large.
+        """Each blob's id and bytes, in the order asked, as a stream; None for one missing, damaged or too large, or one
+        ``on_disk`` that has changed since.
 
         Other questions may be asked while the stream is read, and it may be left half read.
         """
         for blob_id, content in self.objects(blob_ids, b"blob"):
+            if content is None and self.work_tree is not None and blob_id in self.on_disk:
+                with suppress(OSError):
+                    content = read_inside(self.work_tree, self.on_disk[blob_id], LARGEST_SOURCE)
+                if content is not None and self.blob_id(content) != blob_id:
+                    content = None
             if content is None:
                 self.missing.add(blob_id)
             yield blob_id, content
+
+    def sizes(self, blob_ids: Collection[str]) -> dict[str, int]:
+        """Bytes of each blob; 0 of one that is missing."""
+        request = "".join(f"{blob}\n" for blob in blob_ids).encode()
+        with self.stream(["cat-file", "--batch-check=%(objectsize)"], request) as answers:
+            pairs = zip(blob_ids, answers, strict=True)
+            return {blob: int(line) if line[:-1].isdigit() else 0 for blob, line in pairs}
+
+    def blob_id(self, content: bytes) -> str:
+        """The id that git gives a content."""
+        return hashlib.new(self._hash, b"blob %d\0%b" % (len(content), content), usedforsecurity=False).hexdigest()
 
     # ---- git itself
 

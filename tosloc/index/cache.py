@@ -23,11 +23,13 @@ from tosloc.io import remove, remove_unfinished, write_text
 
 STORE: Final = "facts.sqlite"
 PLACE: Final = "place.json"
+TRAINED: Final = "trained"
 KINDS: Final = {
     "facts": (f"{STORE}*",),
     "versions": ("facts.versions",),
     "vectors": ("facts.vectors.sqlite*",),
     "reports": ("reports.jsonl", "github"),
+    "trained": (TRAINED,),
 }
 """What is kept of a repository -> its files and folders."""
 MADE_AGAIN: Final = ("facts", "versions", "vectors")
@@ -43,8 +45,13 @@ def cache_folder() -> Path:
 
 
 def default_store(repo: Repository) -> Path:
-    """The facts store of a repository, unless another is named."""
-    return cache_folder() / f"{repo.name}-{_digest(repo.path)}" / STORE
+    """The facts store of a repository and all its linked work trees, unless another is named."""
+    return cache_folder() / f"{repo.name}-{_digest(repo.home)}" / STORE
+
+
+def trained_folder(repo: Repository) -> Path:
+    """Where ``tosloc train`` leaves what it has learned of a repository, and others look for it."""
+    return default_store(repo).with_name(TRAINED)
 
 
 def _digest(path: Path) -> str:
@@ -62,10 +69,10 @@ def note_use(repo: Repository, store: Path) -> None:
     with suppress(OSError):  # whoever writes there will say what is wrong
         cache_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
         store.parent.mkdir(mode=0o700, exist_ok=True)
-        if CacheEntry(store.parent).repository == repo.path.resolve():
+        if CacheEntry(store.parent).repository == repo.home.resolve():
             os.utime(store.with_name(PLACE))
         else:
-            write_text(store.with_name(PLACE), json.dumps({"repository": str(repo.path.resolve())}) + "\n")
+            write_text(store.with_name(PLACE), json.dumps({"repository": str(repo.home.resolve())}) + "\n")
 
 
 @dataclass(frozen=True)

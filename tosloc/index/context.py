@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 
+from tosloc.code import text
 from tosloc.index import bm25
 from tosloc.index.bm25 import Hits, RevisedVectors, StructuredText
 from tosloc.index.corpus import VersionView
@@ -18,6 +20,19 @@ from tosloc.index.postings import known_terms
 from tosloc.index.query import Query, frame_name
 from tosloc.records import FloatArray, LongArray
 from tosloc.reports.traces import Frame
+
+_EVERYDAY: Final = frozenset(
+    text.terms(
+        """add app application bad behavior behaviour broken bug change click code correct crash error exception expect
+        fail failure fine fix found good great happen hello help hi incorrect instal issue know like love make need new
+        nice nothing now old open please problem program project question release report reproduce run say seem show
+        slow software someone something sometimes start still stop strange support system thank thing think time today
+        try update upgrade use user version want way weird well work wrong yesterday"""
+    )
+)
+"""Words that say no more than that something is wrong, or are polite; chosen by reading, not by any result."""
+_RARE: Final = 0.25
+"""A word in more of the files than this part, and in more than three, does not tell them apart."""
 
 
 @dataclass(eq=False)
@@ -74,6 +89,22 @@ class QueryContext:
         """Whether any term of the report occurs in a file or a path."""
         in_files, in_paths = self.version.text.corpus.term_ids, self.version.paths.table.term_ids
         return any(term in in_files or term in in_paths for term in self.query.weights)
+
+    @property
+    def tells_files_apart(self) -> bool:
+        """Whether the report names a file of the version, has a word that few file names have or an identifier that few
+        files have, or two other words that few have; everyday words aside.
+        """
+        if self.mentioned or self.own_frames:
+            return True
+        paths, frequency = self.version.paths, self.version.text.frequency[self.text_terms[0]].tolist()
+        few = max(_RARE * self.files, 3)
+        rare = {word for word, number in zip(self.known_words, frequency, strict=True) if number <= few} - _EVERYDAY
+        ids, report = paths.table.term_ids, self.query.report
+        asked = (ids[word] for word in self.query.weights.keys() - _EVERYDAY if word in ids)
+        named = (0 < paths.name_frequency[term] <= few for term in asked)
+        written = text.compounds(f"{report.summary}\n{report.description}")
+        return len(rare) > 1 or any(named) or not rare.isdisjoint(written)
 
     @cached_property
     def hits(self) -> Hits:

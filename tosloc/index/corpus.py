@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -138,6 +138,22 @@ class Corpus:
 
     def __len__(self) -> int:
         return len(self.blobs)
+
+    def followed_by(self, table: FactTable) -> Corpus:
+        """Lists of these blobs, and of a table's after them, with its new terms after the others."""
+        term_ids = dict(self.term_ids)
+        numbers = np.array([term_ids.setdefault(term, len(term_ids)) for term in table.vocabulary], dtype=np.int32)
+        terms, chunk_terms = numbers[table.terms], numbers[table.chunk_terms]
+        other = Corpus(replace(table, vocabulary=tuple(term_ids), terms=terms, chunk_terms=chunk_terms))
+        made = Corpus.__new__(Corpus)
+        chunks = int(self.chunk_starts[-1])
+        made.blobs, made.term_ids = (*self.blobs, *other.blobs), term_ids
+        made.postings = self.postings.followed_by(other.postings, len(self))
+        made.chunk_postings = self.chunk_postings.followed_by(other.chunk_postings, chunks)
+        made.chunk_starts = np.concatenate((self.chunk_starts, other.chunk_starts[1:] + chunks))
+        for name in ("complexity", "lines", "parsed", "lengths"):
+            setattr(made, name, np.concatenate((getattr(self, name), getattr(other, name))))
+        return made
 
     @cached_property
     def table(self) -> FactTable:

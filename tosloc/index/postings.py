@@ -78,6 +78,19 @@ class Postings:
             free += sizes
         return cls(starts, rows, moved)
 
+    def followed_by(self, other: Postings, first: int) -> Postings:
+        """Both lists as one: the other is of at least as many terms, and its rows are numbered from ``first`` on."""
+        more = len(other.starts) - len(self.starts)
+        before = np.concatenate((self.starts, np.full(more, self.starts[-1])))
+        starts = before + other.starts
+        rows = np.empty(int(starts[-1]), dtype=np.int32)
+        values = np.empty((len(rows), *self.values.shape[1:]), dtype=self.values.dtype)
+        own = ranges(starts[:-1], starts[:-1] + np.diff(before)).positions
+        theirs = ranges(starts[1:] - np.diff(other.starts), starts[1:]).positions
+        rows[own], rows[theirs] = self.rows, other.rows + first
+        values[own], values[theirs] = self.values, other.values
+        return Postings(starts, rows, values)
+
     def select(self, terms: LongArray | IntArray) -> Selection:
         """Postings of the given terms, in their order."""
         return ranges(self.starts[terms], self.starts[terms + 1])
@@ -140,9 +153,9 @@ def leaders(values: FloatArray, number: int) -> LongArray:
     return positions[np.argsort(-values[positions], kind="stable")][:number]
 
 
-def numbered(names: Sequence[str]) -> dict[str, int]:
-    """Name -> its place."""
-    return dict(zip(names, range(len(names)), strict=True))
+def numbered(names: Sequence[str], first: int = 0) -> dict[str, int]:
+    """Name -> its place, counted from ``first``."""
+    return dict(zip(names, range(first, first + len(names)), strict=True))
 
 
 def known_terms(numbers: Mapping[str, int], weights: Mapping[str, float]) -> tuple[LongArray, FloatArray]:

@@ -1,182 +1,41 @@
-"""A repository with the facts that were made of it, and its versions made ready for queries: made, or kept as arrays.
-
-A version numbers files itself: its own in path order, then those that are gone, sorted. Nothing that a ranking is made
-of depends on whether it was made or read.
-"""
+"""A repository with the facts that were made of it, and its versions ready for queries: made, or kept as arrays."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
-from tosloc.arrays import checked, checked_starts, pack_words, prefixed, read_mapped, under, unpack_words, write_mapped
-from tosloc.code.languages import FIELDS, SOURCE_SUFFIXES, analyser_of, has_grammar, language_of
-from tosloc.errors import CheckpointError, StoreError, ToslocError, counted
+from tosloc.arrays import read_mapped, write_mapped
+from tosloc.code.languages import OTHER_SUFFIXES, SOURCE_SUFFIXES, analyser_of, language_of
+from tosloc.errors import CheckpointError, StoreError, ToslocError
 from tosloc.git.history import History, commit_order, read_commits, read_history
-from tosloc.git.repository import Repository
+from tosloc.git.repository import Repository, ends_with
+from tosloc.git.work_tree import Change, uncommitted
 from tosloc.index.cache import default_store, keep_to_size, note_use
-from tosloc.index.context import VersionIndex
-from tosloc.index.corpus import Corpus, FactTable, VersionView, blobs_of
+from tosloc.index.corpus import Corpus, FactTable, blobs_of, suffix_of
 from tosloc.index.documents import Documents
+from tosloc.index.facts import missing_facts, read_facts
 from tosloc.index.history_index import COMMITS, HISTORY_VERSION, HistoryIndex, commit_payloads, history_of_commits
-from tosloc.index.paths import MARKS_OF_PATHS, NUMBERS_OF_PATHS, PathTable, PathView
-from tosloc.index.postings import numbered
+from tosloc.index.prepared import PreparedVersion
 from tosloc.index.store import FactStore
 from tosloc.io import key_of
-from tosloc.records import TIMES, Names, Progress, Snapshot, silent
+from tosloc.records import Progress, Snapshot, silent
+from tosloc.reports.test_paths import which_are_tests
 
 if TYPE_CHECKING:
     from tosloc.index.build import BuildReport
 
-KEPT_VERSIONS: Final = 3
-"""Versions that are kept ready beside the facts: those used last."""
-_MOST_CHUNKS: Final = 1 << 24
-"""Of a version that a stranger may have made."""
+KEPT_VERSIONS: Final = 6
+"""Versions that are kept ready beside the facts, each with its other files: those used last."""
 PREPARED_VERSION: Final = 6
 """Of the arrays below: raise it with whatever changes them."""
-
-
-@dataclass(frozen=True, eq=False)
-class PreparedVersion:
-    """A version and its history, ready for queries; only computed parts are added later."""
-
-    snapshot: Snapshot
-    index: VersionIndex
-    history: HistoryIndex
-    commit_ids: Sequence[str] = ()
-    """Ids of all commits that the version contains, by their number in the history."""
-    missing: int = 0
-    """Blobs that could not be read: their files have no words but those of their paths."""
-
-    @classmethod
-    def of(
-        cls,
-        snapshot: Snapshot,
-        corpus: Corpus,
-        history: HistoryIndex,
-        paths: Sequence[str],
-        commit_ids: Sequence[str] = (),
-        missing: int = 0,
-    ) -> PreparedVersion:
-        """A version made ready; ``paths`` are what the history's numbers mean.
-
-        Files that are gone stay in the history, after the version's own: what was said of them is heard through their
-        names, here as in training.
-        """
-        files = dict(zip(snapshot.paths, snapshot.blobs, strict=True))
-        own = Snapshot.of(snapshot.commit, snapshot.committed_at, files)  # with numbers that no other version shares
-        names = own.path_names
-        touched = np.unique(np.concatenate((history.commits.files, history.reports.files)))
-        gone = {paths[number] for number in touched.tolist()} - files.keys()
-        for path in sorted(gone, key=lambda path: path.encode("utf-8", "surrogateescape")):
-            names.id(path)
-        numbers = np.full(len(paths), -1, dtype=np.int32)
-        numbers[touched] = [names.ids[paths[number]] for number in touched.tolist()]
-        commits, reports = (documents.renumbered(numbers) for documents in (history.commits, history.reports))
-        index = VersionIndex(VersionView(corpus, own), PathView(PathTable(names.names), own.path_ids))
-        return cls(own, index, HistoryIndex(commits, reports), commit_ids, missing)
-
-    def with_reports(self, reports: Documents, paths: Sequence[str]) -> HistoryIndex:
-        """The history with other fixed reports, those whose fix it contains; ``paths`` are what their numbers mean.
-
-        Files that neither the version nor its history knows are left out.
-        """
-        numbers = {commit: number for number, commit in enumerate(self.commit_ids)}
-        contained = [place for place, commit in enumerate(reports.commit_ids) if commit in numbers]
-        kept = reports.take(np.array(contained, dtype=np.int64))
-        own = self.snapshot.path_names.ids
-        adopted = kept.renumbered(np.array([own.get(path, -1) for path in paths], dtype=np.int32))
-        adopted.commits[:] = [numbers[commit] for commit in kept.commit_ids]
-        return HistoryIndex(self.history.commits, adopted)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader should know of files that no parser has read."""
-        corpus, rows = self.index.text.corpus, self.index.text.rows
-        unread = by_words = 0
-        for file in np.flatnonzero(~corpus.parsed[rows]).tolist():
-            if not corpus.lines[rows[file]]:
-                unread += 1
-            elif has_grammar(language_of(f".{self.snapshot.path(file).rpartition('.')[2]}")):
-                by_words += 1
-        said = {
-            "larger than 10 MB, ranked by path alone": unread - self.missing,
-            "too large, too deep or too broken for a parser, read word by word": by_words,
-        }
-        return tuple(f"{counted(number, 'file')} {how}" for how, number in said.items() if number > 0)
-
-    def to_arrays(self) -> dict[str, Any]:
-        """Plain arrays, for ``from_arrays``."""
-        text = self.index.text
-        return {
-            "commit": pack_words([self.snapshot.commit]),
-            "committed_at": np.array([self.snapshot.committed_at], dtype=np.int64),
-            "commit_ids": pack_words(self.commit_ids),
-            "rows": text.rows,
-            "frequency": text.frequency,
-            **prefixed("text", text.corpus.to_arrays()),
-            **prefixed("paths", self.index.paths.table.to_arrays()),
-            **prefixed("commits", self.history.commits.to_arrays()),
-            **prefixed("reports", self.history.reports.to_arrays()),
-        }
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Any]) -> PreparedVersion:
-        """A version from ``to_arrays``."""
-        [commit], [committed_at] = unpack_words(arrays["commit"]), arrays["committed_at"].tolist()
-        rows, corpus = arrays["rows"], Corpus.from_arrays(under("text", arrays))
-        table = PathTable.from_arrays(under("paths", arrays))
-        names, blobs = Names(list(table.paths), numbered(table.paths)), Names(list(corpus.blobs))
-        snapshot = Snapshot(commit, committed_at, names, blobs, np.arange(len(rows), dtype=np.int32), rows)
-        index = VersionIndex(
-            VersionView(corpus, snapshot, (rows, arrays["frequency"])), PathView(table, snapshot.path_ids)
-        )
-        commits, reports = (Documents.from_arrays(under(name, arrays), len(table)) for name in ("commits", "reports"))
-        return cls(snapshot, index, HistoryIndex(commits, reports), unpack_words(arrays["commit_ids"]))
-
-
-def check_version(arrays: Mapping[str, Any]) -> None:
-    """Raise KeyError or ValueError unless arrays that anyone may have made are a version, as ``from_arrays`` takes it.
-
-    Of those that are ours it would read every page; of the history ``from_arrays`` itself looks at every number.
-    """
-
-    def lists(name: str, groups: int, rows: int, dtype: type, *shape: int) -> None:
-        size = len(arrays[f"{name}.rows"])
-        checked_starts(arrays, f"{name}.starts", groups, size)
-        checked(arrays, f"{name}.rows", np.int32, size, below=rows)
-        checked(arrays, f"{name}.values", dtype, size, *shape, below=np.inf)
-
-    names = ("text.blobs", "text.terms", "paths.paths", "paths.term_ids")
-    blobs, terms, paths, words = (len(set(unpack_words(arrays[name]))) for name in names)
-    [commit], files = unpack_words(arrays["commit"]), len(arrays["rows"])
-    checked(arrays, "committed_at", np.int64, 1, least=TIMES.start, below=TIMES.stop)
-    starts = checked(arrays, "text.chunk_starts", np.int64, blobs + 1)
-    if not (commit.isascii() and commit.isalnum()):  # it is printed, and part of addresses
-        raise ValueError("the commit has no name that git gives")
-    if not 0 < files <= paths or starts[0] != 0 or (np.diff(starts) < 1).any() or starts[-1] > _MOST_CHUNKS:
-        raise ValueError("files of the version are counted wrongly")
-    checked(arrays, "rows", np.int32, files, below=blobs)
-    checked(arrays, "frequency", np.int64, terms, below=files + 1)
-    checked(arrays, "text.lengths", np.float64, blobs, len(FIELDS) + 1, below=np.inf)
-    checked(arrays, "text.parsed", np.bool_, blobs)
-    checked(arrays, "text.complexity", np.int32, blobs)
-    checked(arrays, "text.lines", np.int32, blobs)
-    for name in NUMBERS_OF_PATHS:
-        checked(arrays, f"paths.{name}", np.int32, paths, below=paths)
-    for name in MARKS_OF_PATHS:
-        checked(arrays, f"paths.{name}", np.bool_, paths)
-    lists("text.postings", terms, blobs, np.uint16, len(FIELDS))
-    lists("text.chunk_postings", terms, int(starts[-1]), np.uint8)
-    lists("paths.postings", words, paths, np.float64, 2)
+LARGEST_OTHER: Final = 200_000
+"""Bytes of a file that is no source and whose words are searched: larger ones are data."""
 
 
 class IndexedRepository:
@@ -231,12 +90,19 @@ class IndexedRepository:
             )
         return snapshot
 
+    def uncommitted(self, commit: str) -> frozenset[Change]:
+        """What the work tree has otherwise than a commit, of the files whose words are searched."""
+        return uncommitted(self.repo, commit, self.suffixes | OTHER_SUFFIXES)
+
     def index(self, snapshots: Sequence[Snapshot], progress: Progress = silent) -> BuildReport:
         """Make the facts that the versions' files lack."""
+        return self._index(blobs_of(snapshots, self.suffixes), progress)
+
+    def _index(self, blobs: Mapping[str, str], progress: Progress) -> BuildReport:
         from tosloc.index.build import build  # here: parsers and workers are not loaded in vain
 
-        blobs = blobs_of(snapshots, self.suffixes)
-        built = build(self.repo.path, self.store, blobs, jobs=self.jobs, progress=progress, lizard=self.lizard)
+        options: dict[str, Any] = {"lizard": self.lizard, "on_disk": self.repo.on_disk}
+        built = build(self.repo.path, self.store, blobs, self.jobs, progress, **options)
         if built.added:
             keep_to_size(self.repo, self.store_path)
         return built
@@ -247,10 +113,8 @@ class IndexedRepository:
 
     def facts(self, blobs: Mapping[str, str]) -> FactTable:
         """Facts of blobs (id -> suffix), in their order, by a connection of their own: whoever asks, and whenever."""
-        from tosloc.index.build import read_facts
-
         with FactStore(self.store_path) as store:
-            return read_facts(self.repo.path, store, blobs, lizard=self.lizard)
+            return read_facts(self.repo.path, store, blobs, lizard=self.lizard, on_disk=self.repo.on_disk)
 
     def history(self, tips: Sequence[str], progress: Progress = silent) -> History:
         """All commits that the tips contain."""
@@ -258,31 +122,48 @@ class IndexedRepository:
 
     # ---- versions ready for queries
 
-    def prepared(self, revision: str, progress: Progress = silent) -> PreparedVersion:
-        """The version that ``revision`` names, ready for queries, fixes told by commit messages.
+    def prepared(self, revision: str, progress: Progress = silent, changes: Collection[Change] = ()) -> PreparedVersion:
+        """The version that ``revision`` names, ready for queries, fixes told by commit messages; with ``changes`` that
+        are not committed.
 
         It is kept beside the facts for the next time. What is not there is made from the facts of its files and
         commits. Raises UnknownCommit, and ToslocError when it holds no source file.
         """
-        commit = self.repo.resolve(revision)
+        made, is_source = self._committed(self.repo.resolve(revision), progress), ends_with(self.suffixes)
+        changes = [change for change in changes if is_source(os.fsencode(change.path))]
+        if not changes:
+            return made
+        known = made.index.text.corpus.row_of_blob
+        new = {blob: suffix_of(path, self.suffixes) for path, blob in sorted(changes) if blob and blob not in known}
+        if missing_facts(self.store, new, lizard=self.lizard):
+            self._index(new, progress)
+        return made.with_changes(changes, self.facts(new))
+
+    def _committed(self, commit: str, progress: Progress) -> PreparedVersion:
+        def make() -> PreparedVersion:
+            snapshot = self.sources(commit)
+            missing = self.index([snapshot], progress).missing
+            order = commit_order(self.repo, [commit])
+            documents, names = self._commit_documents(order, progress), self.repo.path_names.names
+            return PreparedVersion.of(snapshot, self.corpus([snapshot]), documents, names, order, missing)
+
+        # a clone that was cut off has another history once it is made whole
+        return self._kept(commit, (sorted(self.suffixes), sorted(self.repo.shallow)), make)
+
+    def _kept(self, commit: str, what: object, make: Callable[[], PreparedVersion]) -> PreparedVersion:
+        """What is kept of a commit, else what is made now, and kept."""
         languages = sorted({analyser_of(language_of(suffix), self.lizard) for suffix in self.suffixes})
         maker = f"{PREPARED_VERSION}+{HISTORY_VERSION}+PyStemmer{metadata.version('PyStemmer')}"
-        # a clone that was cut off has another history once it is made whole
-        key = key_of(maker, languages, sorted(self.suffixes), sorted(self.repo.shallow))[:16]
-        path = self.store_path.with_name(f"{self.store_path.stem}.versions") / f"{key}-{commit}.safetensors"
+        name = f"{key_of(maker, languages, what)[:16]}-{commit}.safetensors"
+        path = self.store_path.with_name(f"{self.store_path.stem}.versions") / name
         with suppress(CheckpointError, LookupError, ValueError):  # of a file that is missing, or damaged inside
             kept = PreparedVersion.from_arrays(read_mapped(path))
             note_use(self.repo, self.store_path)
             with suppress(OSError):
                 os.utime(path)
             return kept
-        snapshot = self.sources(commit)
-        missing = self.index([snapshot], progress).missing
-        order = commit_order(self.repo, [commit])
-        documents = self._commit_documents(order, progress)
-        names = self.repo.path_names.names
-        made = PreparedVersion.of(snapshot, self.corpus([snapshot]), documents, names, order, missing)
-        if not missing and not self.repo.missing:
+        made = make()
+        if not made.missing and not self.repo.missing:
             with suppress(OSError):  # a full disk or a folder that cannot be written costs time, not the answer
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 write_mapped(path, made.to_arrays())
@@ -291,6 +172,40 @@ class IndexedRepository:
                     old.unlink(missing_ok=True)
             keep_to_size(self.repo, self.store_path)
         return made
+
+    def other_files(
+        self, commit: str, progress: Progress = silent, changes: Collection[Change] = ()
+    ) -> PreparedVersion:
+        """All files of a version that are no sources, without a history; templates, styles and configuration with their
+        words, unless they are tests, or large. Raises UnknownCommit.
+        """
+
+        def make() -> PreparedVersion:
+            everything = self.repo.snapshot(commit, [""])
+            pairs = zip(everything.paths, everything.blobs, strict=True)
+            files = {path: blob for path, blob in pairs if not is_source(os.fsencode(path))}
+            snapshot, none = Snapshot.of(commit, everything.committed_at, files), Documents.collect([])
+            read = self._read_words(files.items(), progress)
+            return PreparedVersion.of(snapshot, Corpus(self.facts(read)), HistoryIndex(none, none), ())
+
+        is_source = ends_with(self.suffixes)
+        made = self._kept(commit, ("other files", sorted(self.suffixes), sorted(OTHER_SUFFIXES)), make)
+        others = [change for change in changes if not is_source(os.fsencode(change.path))]
+        return made.with_changes(others, self.facts(self._read_words(others, progress))) if others else made
+
+    def _read_words(self, files: Iterable[tuple[str, str | None]], progress: Progress) -> dict[str, str]:
+        """Blob -> suffix of those of some files (path, blob) whose words are searched, once their facts are known."""
+        is_other = ends_with(OTHER_SUFFIXES)
+        named = [(path, blob) for path, blob in files if blob and is_other(os.fsencode(path))]
+        tests = which_are_tests([path for path, _ in named]).tolist()
+        found = {
+            blob: suffix_of(path, OTHER_SUFFIXES) for (path, blob), test in zip(named, tests, strict=True) if not test
+        }
+        sizes = self.repo.sizes(found)
+        found = {blob: suffix for blob, suffix in found.items() if sizes[blob] <= LARGEST_OTHER}
+        if missing_facts(self.store, found, lizard=self.lizard):
+            self._index(found, progress)
+        return found
 
     def _commit_documents(self, order: Sequence[str], progress: Progress) -> HistoryIndex:
         """Documents of all commits, by their number in ``order``; what the store lacks is asked of git, and kept."""

@@ -9,10 +9,10 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict
 
 from tosloc.answer import Answer, percent
+from tosloc.errors import counted
 from tosloc.git.repository import decode
 from tosloc.index.query import Query
 from tosloc.io import printable
-from tosloc.localization import UNDATED
 from tosloc.localizer import Localizer
 from tosloc.rank.lines import framed_lines, telling_lines, telling_terms
 
@@ -53,13 +53,17 @@ class Found(_Described):
     """Files that have to be changed, the likeliest first."""
 
     commit: str
+    uncommitted: int = 0
+    """Files of the work tree that the commit has otherwise."""
     searched: int
-    """Source files of the commit."""
+    """Source files."""
     hidden_tests: int = 0
     """Test files beside them."""
     files: list[File]
     left_out: int = 0
     """Files that the budget had no room for."""
+    others: list[str] = []
+    """Files that are no sources, and may matter, too."""
     notes: list[str] = []
 
     @classmethod
@@ -75,22 +79,28 @@ class Found(_Described):
                 file.why = [printable(reason.text) for reason in hit.why[:reasons]]
                 file.source = sources.get(hit.path, "")
             files.append(file)
-        # who wrote the report knows its date
-        notes = [printable(note) for note in answer.notes if not note.startswith(UNDATED)]
-        searched, hidden = answer.searched.files, answer.searched.hidden_tests
-        return cls(commit=answer.commit, searched=searched, hidden_tests=hidden, files=files, notes=notes)
+        return cls(
+            commit=answer.commit,
+            uncommitted=answer.searched.uncommitted,
+            searched=answer.searched.files,
+            hidden_tests=answer.searched.hidden_tests,
+            files=files,
+            others=[printable(hit.path) for hit in answer.others],
+            notes=list(map(printable, answer.warnings)),
+        )
 
     def within(self, budget: int, size: Callable[[Found], int]) -> Found:
-        """What of it has at most that ``size``: lines go first, then reasons, functions, notes and files, and of each
-        kind the last ones. Nothing is cut in two.
+        """What of it has at most that ``size``: lines go first, then reasons, functions, other files, notes and files,
+        and of each kind the last ones. Nothing is cut in two.
         """
         kept = self.model_copy(deep=True)
         for part in ("source", "why", "functions"):
             for file in reversed(kept.files):
                 while getattr(file, part) and size(kept) > budget:
                     setattr(file, part, "" if part == "source" else getattr(file, part)[:-1])
-        while kept.notes and size(kept) > budget:
-            kept.notes.pop()
+        for rest in (kept.others, kept.notes):
+            while rest and size(kept) > budget:
+                rest.pop()
         while kept.files and size(kept) > budget:
             kept.files.pop()
             kept.left_out += 1
@@ -99,7 +109,8 @@ class Found(_Described):
     def text(self) -> str:
         """A line for each file, its reasons and its source below it."""
         hidden = f", {self.hidden_tests:,} tests left out" if self.hidden_tests else ""
-        searched = f"{self.searched:,} files of {self.commit[:10]}{hidden}"
+        changed = f" and {counted(self.uncommitted, 'uncommitted change')}" if self.uncommitted else ""
+        searched = f"{self.searched:,} files of {self.commit[:10]}{changed}{hidden}"
         lines = [f"{searched}. Rank. File (how sure): functions with lines"]
         for file in self.files:
             named = ", ".join(f"{one.name}:{one.start}-{one.end}" for one in file.functions)
@@ -108,7 +119,8 @@ class Found(_Described):
             lines += [f"   {line}" for line in filter(None, file.source.split("\n"))]
         if self.left_out:
             lines.append(f"({self.left_out} more left out for room; give a larger budget)")
-        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+        others = [f"other files: {', '.join(self.others)}"] if self.others else []
+        return "\n".join([*lines, *others, *(f"note: {note}" for note in self.notes)])
 
     def plain(self) -> dict[str, Any]:
         """Values of JSON; what is empty is left out."""
@@ -119,23 +131,25 @@ class Found(_Described):
         return len(json.dumps(self.plain(), ensure_ascii=False))
 
 
-def sources(localizer: Localizer, answer: Answer, commit: str) -> dict[str, str]:
-    """Path -> the lines that say most of the report, numbered, of the first files of an answer from ``commit``."""
-    version, query, repository = localizer.version(commit), Query(answer.report), localizer.repository
+def sources(localizer: Localizer, answer: Answer) -> dict[str, str]:
+    """Path -> the lines of the likeliest function that say most of the report, numbered, of the first files."""
+    version = localizer.version(None if answer.searched.uncommitted else answer.commit)
+    query, repository, paths = Query(answer.report), localizer.repository, version.snapshot.paths
     assert repository is not None  # it was opened
-    paths, hits = version.snapshot.paths, answer.hits[:DETAILED]
+    hits = [hit for hit in answer.hits[:DETAILED] if hit.path in paths]  # still on disk
     files = [paths.index(hit.path) for hit in hits]
     terms, framed = telling_terms(query, version.index), framed_lines(query, version.index, files)
     texts = dict(repository.texts(dict.fromkeys(map(version.snapshot.blob, files))))
     found = {}
     for hit, file in zip(hits, files, strict=True):
-        lines = decode(texts[version.snapshot.blob(file)] or b"").removesuffix("\n").split("\n")
+        text = decode(texts[version.snapshot.blob(file)] or b"").replace("\r\n", "\n").expandtabs(4)
+        lines = text.removesuffix("\n").split("\n")
         likeliest = hit.functions[:1]
         for one in likeliest:  # nothing else of the file is shown
             lines = [line if one.start <= number <= one.end else "" for number, line in enumerate(lines, start=1)]
         # a frame's line is that of the report's version, where the function may have stood elsewhere
         near = [line for line in framed.get(file, ()) if all(one.start <= line <= one.end for one in likeliest)]
         for places in telling_lines(lines, terms, likeliest, near, (), 1, LINES):
-            numbered = (f"{place + 1}: {printable(lines[place].expandtabs(4))}".rstrip() for place in places)
+            numbered = (f"{place + 1}: {printable(lines[place])}".rstrip() for place in places)
             found[hit.path] = "\n".join(numbered)
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any, Final
@@ -94,6 +95,6 @@ def answer(
     else:
         given = Path(os.path.normpath(path))
         inner = given.relative_to(place) if given.is_absolute() and given.is_relative_to(place) else given
-        made = localizer.explain(asked, inner.as_posix(), **options, progress=progress)
+        made = replace(localizer.explain(asked, inner.as_posix(), **options, progress=progress), others=())
         reasons = len(made.hits[0].why)
-    return Found.of(made, sources(localizer, made, options["commit"]), reasons)
+    return Found.of(made, sources(localizer, made), reasons)

@@ -100,7 +100,9 @@ Report = Annotated[
 RepositoryPath = Annotated[
     str | None, Field(max_length=4096, description="Path of the git repository; may be left out where there is one.")
 ]
-Revision = Annotated[str, Field(max_length=1000, description="Version to search.")]
+Revision = Annotated[
+    str | None, Field(max_length=1000, description="Version to search; by default the files as they are on disk.")
+]
 Budget = Annotated[int, Field(ge=300, le=20_000, description="Characters of the answer, at most.")]
 Result = Annotated[CallToolResult, Found]
 
@@ -110,7 +112,7 @@ async def localize_bug(
     roots: Roots,
     report: Report,
     repository: RepositoryPath = None,
-    commit: Revision = "HEAD",
+    commit: Revision = None,
     paths: Annotated[
         list[str] | None, Field(max_length=100, description="Only files that match such .gitignore globs: src/**/*.py")
     ] = None,
@@ -120,9 +122,9 @@ async def localize_bug(
 ) -> Result:
     """Which files have to be changed for a bug report: ranked, the first with functions, a reason and lines of source.
 
-    Searches committed code and the history of fixes.
+    Searches the code as it is on disk and the history of fixes.
     """
-    asked = {"commit": commit, "include": paths or (), "tests": tests, "top": top}
+    asked = {"commit": commit, "include": paths or None, "tests": tests or None, "top": top}
     return await _answered(context, roots, budget, repository, report, None, asked)
 
 
@@ -132,7 +134,7 @@ async def explain_file(
     report: Report,
     path: Annotated[str, Field(max_length=4096, description="The file, from the root of the repository.")],
     repository: RepositoryPath = None,
-    commit: Revision = "HEAD",
+    commit: Revision = None,
     budget: Budget = 1_500,
 ) -> Result:
     """Why a file stands where it stands for a bug report: its place, reasons, earlier fixes, likeliest functions."""

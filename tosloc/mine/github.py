@@ -1,13 +1,14 @@
-"""Closed issues of a GitHub repository, by GraphQL: pages are kept as they come, so that an interruption resumes."""
+"""Issues of GitHub: all closed ones of a repository, kept page by page so that an interruption resumes, or one."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import subprocess
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -27,6 +28,12 @@ KEPT_HOURS: Final = 24
 """How old kept pages may be: issues change, so older ones are asked for again."""
 RETRIES: Final = 4
 _PAGE: Final = 50
+REFERENCE: Final = re.compile(
+    r"(?:(?P<named>[\w.-]+/[\w.-]+)?#|(?:https?://)?(?:www\.)?github\.com/(?P<project>[\w.-]+/[\w.-]+)/(?:issues|pull)/)"
+    r"(?P<number>\d{1,9})(?:[/?#]\S*)?",
+    re.ASCII,
+)
+"""#12, OWNER/NAME#12, or the address of an issue or a pull request."""
 _NAME: Final = re.compile(r"(?!\.)[\w.-]{1,100}/(?!\.\.?\Z)[\w.-]{1,100}", re.ASCII)
 _QUERY: Final = """
 query($owner: String!, $name: String!, $first: Int!, $after: String) {
@@ -51,42 +58,55 @@ query($owner: String!, $name: String!, $first: Int!, $after: String) {
 """
 
 
-def read_token(file: Path | None, environment: Mapping[str, str] = os.environ) -> str:
-    """The token in a file, else in GITHUB_TOKEN or GH_TOKEN. Raises ToslocError where there is none."""
+def read_token(file: Path | None = None, environment: Mapping[str, str] = os.environ) -> str:
+    """The token in a file, else in GITHUB_TOKEN or GH_TOKEN, else that of ``gh``, where it is installed; else empty.
+
+    Raises ToslocError for what is none.
+    """
     token = environment.get("GITHUB_TOKEN", "").strip() or environment.get("GH_TOKEN", "").strip()
     if file is not None:
         try:
             token = read_plain(file, 10_000).decode("ascii", "replace").strip()
         except OSError as error:
             raise ToslocError(f"--token-file {file}: cannot be read ({error.strerror or error})") from error
-    if not token:
-        raise ToslocError("--github: needs a token that may read the repository; put it into GITHUB_TOKEN")
-    if not re.fullmatch(r"[\x21-\x7e]+", token):
-        raise ToslocError(f"{f'--token-file {file}' if file else '--github'}: holds no token; a token is one word")
+    elif not token:
+        host = (urlsplit(_api()).hostname or "").removeprefix("api.")
+        with suppress(OSError, subprocess.TimeoutExpired):
+            asked = ["gh", "auth", "token", "--hostname", host]
+            done = subprocess.run(asked, stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=False)
+            token = done.stdout.decode("ascii", "replace").strip()
+    if token and not re.fullmatch(r"[\x21-\x7e]+", token):
+        raise ToslocError(f"{f'--token-file {file}' if file else 'GITHUB_TOKEN'}: holds no token; a token is one word")
     return token
 
 
-def fetch(
-    project: str, folder: Path, token: str, *, api: str | None = None, progress: Progress = silent
-) -> list[dict[str, Any]]:
+def _api() -> str:
+    return os.environ.get("GITHUB_API_URL") or API
+
+
+def fetch(project: str, folder: Path, token: str, *, progress: Progress = silent) -> list[dict[str, Any]]:
     """Closed issues of OWNER/NAME, as GraphQL gives them, which ``Exports`` reads; pages are kept in ``folder``.
 
-    ``api`` is the address of GitHub's interface, by default GITHUB_API_URL or the public one. Raises MissingExtra
-    without githubkit, ReportError for a repository that the token does not reach, ToslocError for a token that is
-    refused, a rate limit (which says until when) and a server that does not answer; what was read is kept.
+    GITHUB_API_URL may name another interface than the public one. Raises MissingExtra without githubkit, ReportError
+    for a repository that the token does not reach, ToslocError without a token, for one that is refused, a rate limit
+    (which says until when) and a server that does not answer; what was read is kept.
     """
     require("mining GitHub", "github", "githubkit")
-    if not _NAME.fullmatch(project):
-        raise ReportError(f"--github {project}: is no OWNER/NAME, such as pallets/flask")
+    if not token:
+        raise ToslocError("--github: needs a token that may read the repository; put it into GITHUB_TOKEN")
+    asked = f"--github {project}"
+    _check(project, asked)
     owner, name = project.split("/")
     pages = _kept(folder)
     issues = [issue for page in pages for issue in page["nodes"]]
-    with _client(token, api or os.environ.get("GITHUB_API_URL") or API) as github:
+    with _client(token, auto_retry=_retry) as github:
         while not pages or pages[-1]["next"] is not None:
             after = pages[-1]["next"] if pages else None
-            answer = _ask(github, project, len(issues), {"owner": owner, "name": name, "first": _PAGE, "after": after})
+            variables = {"owner": owner, "name": name, "first": _PAGE, "after": after}
+            with _sentences(asked, "repository", token, len(issues)):
+                answer = github.graphql(_QUERY, variables)
             if not (answer or {}).get("repository"):
-                raise ReportError(f"--github {project}: no such repository, or one that the token may not read")
+                raise ReportError(f"{asked}: no such repository, or one that the token may not read")
             try:
                 found = answer["repository"]["issues"]
                 more, nodes = found["pageInfo"], list(found["nodes"])
@@ -97,6 +117,38 @@ def fetch(
             issues += nodes
             progress("reading issues", len(issues), found.get("totalCount", 0))
     return issues
+
+
+def fetch_issue(project: str, number: str, token: str) -> dict[str, Any]:
+    """Number, title, body and opening of an issue or pull request of OWNER/NAME, as the REST interface gives them.
+
+    What its reporter said of it later stands at the end of the body; others are left out: they may know the fix. Of a
+    public project it needs no ``token``. Raises as ``fetch`` does.
+    """
+    require("reading issues of GitHub", "github", "githubkit")
+    asked = f"{project}#{number}"
+    _check(project, asked)
+    page = f"/repos/{project}/issues/{number}"
+    # a repository that was renamed is found; another host would not get the token
+    with _client(token, auto_retry=False, follow_redirects=True) as github, _sentences(asked, "issue", token):
+        issue = github.request("GET", page).json()
+        reporter, said = _login(issue), [issue["body"] or ""]
+        for place in range(1, -(-issue["comments"] // 100) + 1):
+            comments = github.request("GET", f"{page}/comments", params={"per_page": 100, "page": place}).json()
+            said += [one["body"] or "" for one in comments if reporter and _login(one) == reporter]
+        kept = {key: issue[key] for key in ("number", "title", "created_at")}
+        return kept | {"body": "\n\n".join(said)}
+
+
+def _login(written: dict[str, Any]) -> str:
+    """Whose it is; empty where the account is gone."""
+    return str((written["user"] or {}).get("login", ""))
+
+
+def _check(project: str, asked: str) -> None:
+    """Raise ReportError for what cannot be a project's name."""
+    if not _NAME.fullmatch(project):
+        raise ReportError(f"{asked}: is no OWNER/NAME, such as pallets/flask")
 
 
 def _kept(folder: Path) -> list[dict[str, Any]]:
@@ -111,15 +163,16 @@ def _kept(folder: Path) -> list[dict[str, Any]]:
     return pages
 
 
-def _client(token: str, api: str) -> GitHub[Any]:
+def _client(token: str, **more: Any) -> GitHub[Any]:
     from githubkit import GitHub
 
+    api = _api()
     parts = urlsplit(api)
     local = parts.hostname in ("localhost", "127.0.0.1", "::1")
     if parts.scheme != "https" and not (parts.scheme == "http" and local):
         raise ToslocError(f"{api}: the token would be sent for all to read; give an address that begins with https://")
-    more: dict[str, Any] = {"http_cache": False, "follow_redirects": False, "auto_retry": _retry}
-    return GitHub(token, base_url=api, timeout=60.0, user_agent="tosloc", **more)
+    given: dict[str, Any] = {"http_cache": False, "follow_redirects": False} | more
+    return GitHub(token or None, base_url=api, timeout=60.0, user_agent="tosloc", **given)
 
 
 def _retry(error: GitHubException, tried: int) -> RetryOption:
@@ -131,30 +184,34 @@ def _retry(error: GitHubException, tried: int) -> RetryOption:
     return RetryOption(fails and tried < RETRIES, timedelta(seconds=(tried + 1) ** 2))
 
 
-def _ask(github: GitHub[Any], project: str, so_far: int, variables: dict[str, Any]) -> dict[str, Any]:
-    """One answer. What goes wrong becomes a sentence."""
+@contextmanager
+def _sentences(asked: str, kind: str, token: str, kept: int = 0) -> Iterator[None]:
+    """What goes wrong within becomes a sentence."""
     from githubkit.exception import GitHubException, GraphQLFailed, RateLimitExceeded, RequestError, RequestFailed
 
-    hidden = f"--github {project}: no such repository, or one that the token may not read"
+    hidden = f"{asked}: no such {kind}, or one that "
+    hidden += "the token may not read" if token else "only a token may read; put it into GITHUB_TOKEN"
     try:
-        return github.graphql(_QUERY, variables)
+        yield
+        return
     except RateLimitExceeded as error:
         why = f"GitHub's rate limit is reached until {datetime.now(UTC) + error.retry_after:%Y-%m-%d %H:%M:%S} UTC"
+        why += "" if token else " (with a token in GITHUB_TOKEN it is higher)"
     except GraphQLFailed as error:
         first = next(iter(error.response.errors or ()), None)
         if first is not None and first.type in ("NOT_FOUND", "FORBIDDEN"):
             raise ReportError(hidden) from None
-        why = f"--github {project}: GitHub refuses the question ({'' if first is None else first.message})"
+        why = f"{asked}: GitHub refuses the question ({'' if first is None else first.message})"
     except RequestFailed as error:
         code = error.response.status_code
         if code == 401:
             raise ToslocError("GitHub refuses the token (401); is it whole, and not expired?") from None
-        if code in (403, 404):
+        if code in (403, 404, 410):
             raise ReportError(f"{hidden} ({code})") from None
         why = f"GitHub answers {code}"
     except RequestError as error:
         why = f"GitHub does not answer ({error.exc or type(error.exc).__name__})"
-    except (GitHubException, ValueError) as error:
+    except (GitHubException, AttributeError, LookupError, TypeError, ValueError) as error:
         why = f"GitHub's answer cannot be read ({type(error).__name__})"
-    kept = f"{so_far:,} issues are kept: " if so_far else ""
-    raise ToslocError(f"{why}; {kept}run the same command again later")
+    so_far = f"{kept:,} issues are kept: " if kept else ""
+    raise ToslocError(f"{why}; {so_far}run the same command again later")

@@ -24,9 +24,9 @@ from tosloc.code.languages import analyser
 from tosloc.git.history import History
 from tosloc.git.repository import Repository
 from tosloc.index.bm25 import StructuredText
-from tosloc.index.build import read_facts
 from tosloc.index.context import QueryContext, VersionIndex
 from tosloc.index.corpus import Corpus, VersionView, blobs_of
+from tosloc.index.facts import read_facts
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.paths import PathTable, PathView
 from tosloc.index.query import Query

@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from tosloc.answer import Routine
 from tosloc.errors import ToslocError
 from tosloc.records import BoolArray
 
@@ -121,6 +122,8 @@ class PathFilter:
     exclude: tuple[str, ...] = ()
     tests: bool = False
     """Whether test files are wanted."""
+    may_miss: tuple[str, ...] = ()
+    """Those of "include" and "exclude" whose globs may match nothing: settings are for every version."""
 
     def choose(self, tests: BoolArray, paths: Callable[[], Sequence[str]]) -> Chosen:
         """Which of a version's files are kept. Raises ToslocError for a glob that matches nothing, or leaves nothing.
@@ -130,36 +133,35 @@ class PathFilter:
         """
         kept = np.ones(len(tests), dtype=np.bool_)
         if self.include:
-            kept &= _matched("include", self.include, paths())
+            kept &= self._matched("include", self.include, paths())
         if self.exclude:
-            kept &= ~_matched("exclude", self.exclude, paths())
+            kept &= ~self._matched("exclude", self.exclude, paths())
         if not kept.any() and len(kept):
             raise ToslocError(f"none of the {len(kept):,} source files is left by --include and --exclude; widen them")
         hidden, everything = int((kept & tests).sum()), np.ones(len(tests), dtype=np.bool_)
         if self.tests:
             return Chosen(kept, everything, 0)
         if hidden and hidden == kept.sum():
-            return Chosen(kept, everything, 0, ("all searched files are test files, so none is hidden",))
+            return Chosen(kept, everything, 0, (Routine("all searched files are test files, so none is hidden"),))
         return Chosen(kept & ~tests, ~tests, hidden)
 
+    def _matched(self, option: str, globs: Sequence[str], paths: Sequence[str]) -> BoolArray:
+        """(F,) whether any of the globs matches each path; each has to match one."""
+        from pathspec import GitIgnoreSpec  # here: an answer without globs needs none of it
 
-def _matched(option: str, globs: Sequence[str], paths: Sequence[str]) -> BoolArray:
-    """(F,) whether any of the globs matches each path; each has to match one."""
-    from pathspec import GitIgnoreSpec  # here: an answer without globs needs none of it
-
-    matched = np.zeros(len(paths), dtype=np.bool_)
-    for glob in globs:
-        try:
-            spec = GitIgnoreSpec.from_lines([glob.removeprefix("./")])
-        except ValueError as error:
-            raise ToslocError(f"--{option} {glob!r} is no glob: {error}") from error
-        if [pattern.include for pattern in spec.patterns] != [True]:
-            raise ToslocError(f"--{option} {glob!r} is no glob: it is empty, a comment, or taken back by '!'")
-        found = np.fromiter(map(spec.match_file, paths), dtype=np.bool_, count=len(paths))
-        if not found.any():
-            raise ToslocError(
-                f"--{option} {glob!r} matches none of the {len(paths):,} source files of this version; globs are"
-                " those of .gitignore, from the root of the repository, such as 'src/**/*.py'"
-            )
-        matched |= found
-    return matched
+        matched = np.zeros(len(paths), dtype=np.bool_)
+        for glob in globs:
+            try:
+                spec = GitIgnoreSpec.from_lines([glob.removeprefix("./")])
+            except ValueError as error:
+                raise ToslocError(f"--{option} {glob!r} is no glob: {error}") from error
+            if [pattern.include for pattern in spec.patterns] != [True]:
+                raise ToslocError(f"--{option} {glob!r} is no glob: it is empty, a comment, or taken back by '!'")
+            found = np.fromiter(map(spec.match_file, paths), dtype=np.bool_, count=len(paths))
+            if not found.any() and option not in self.may_miss:
+                raise ToslocError(
+                    f"--{option} {glob!r} matches none of the {len(paths):,} source files of this version; globs are"
+                    " those of .gitignore, from the root of the repository, such as 'src/**/*.py'"
+                )
+            matched |= found
+        return matched

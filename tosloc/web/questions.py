@@ -16,7 +16,7 @@ from markupsafe import Markup
 from tosloc.errors import Interrupted, ToslocError, counted
 from tosloc.records import BugReport, Progress
 from tosloc.session import Session, opened
-from tosloc.web.render import Article, answered, waiting
+from tosloc.web.render import Article, Ask, answered
 from tosloc.web.view import View
 
 KEPT: Final = 12
@@ -31,7 +31,8 @@ class Question:
 
     number: int
     name: str
-    said: str
+    asked: Ask
+    said: str = "reading the report"
     """How far it is."""
     dropped: bool = False
 
@@ -49,49 +50,59 @@ class Question:
         error = self.answer.exception()
         if error is None or isinstance(error, Interrupted):
             return "was taken away" if error else ""
-        known = isinstance(error, ToslocError | OSError | BrokenProcessPool)
-        return str(error) if known else "an error of the program; its terminal says more"
+        return str(error) if _is_known(error) else "an error of the program; its terminal says more"
+
+
+def _is_known(error: BaseException) -> bool:
+    return isinstance(error, ToslocError | OSError | BrokenProcessPool)
 
 
 def _log(answer: Future[Any]) -> None:
     error = None if answer.cancelled() else answer.exception()
-    if isinstance(error, Exception) and not isinstance(error, ToslocError | OSError | BrokenProcessPool):
+    if isinstance(error, Exception) and not _is_known(error):
         logging.getLogger("tosloc").error("a question could not be answered", exc_info=error)
 
 
 class Questions:
-    """What is asked of a repository, with the checkpoint and the facts store that ``Localizer.open`` takes."""
+    """What is asked of a repository, with the checkpoint and the facts store that ``Localizer.open`` takes.
 
-    def __init__(self, repository: Path, checkpoint: Path | None = None, store: Path | None = None) -> None:
-        self._opening, self.session = (repository, checkpoint, store), Session()
+    ``editor`` is the address that opens a file in the reader's editor, as a ``View`` has it.
+    """
+
+    def __init__(
+        self, repository: Path, checkpoint: Path | None = None, store: Path | None = None, editor: str = ""
+    ) -> None:
+        self._opening, self._editor, self.session = (repository, checkpoint, store), editor, Session()
         self._lock = Lock()
         self._questions: dict[int, Question] = {}
-        self._asked = 0
+        self._last = 0
         self._warming: Question | None = None
 
     def warm(self, commit: str) -> None:
         """Make a version ready before anything is asked of it; what is wrong with it is said to who asks."""
-        self._warming = Question(0, "", "")
+        self._warming = Question(0, "", Ask())
         self._warming.ask(self.session, warm, self._opening, commit)
 
-    def ask(self, report: BugReport, commit: str, tests: bool) -> int:
-        """The number of a new question. Raises ToslocError when as many wait as are kept."""
+    def ask(self, asked: Ask, report: BugReport) -> int:
+        """The number of a new question, ``report`` as the form has it. Raises ToslocError when too many wait."""
         with self._lock:
-            waiting = [one for one in self._questions.values() if not one.answer.done()]
-            if len(waiting) >= KEPT:
+            done = [number for number, one in self._questions.items() if one.answer.done()]
+            if len(self._questions) - len(done) >= KEPT:
                 raise ToslocError(f"{KEPT} questions wait already; ask again when one is answered")
-            self._asked += 1
+            self._last += 1
             # pasted text has no name of its own
-            named = replace(report, id=f"report {self._asked}") if report.id == "report" else report
-            name = f"{named.id}: {named.summary or named.description[:100]}"
-            question = Question(self._asked, name, "reading the report")
-            question.ask(self.session, page_of, self._opening, named, commit, tests, self._asked)
-            for one in [one for one in self._questions.values() if one not in waiting][
-                : len(self._questions) + 1 - KEPT
-            ]:
-                del self._questions[one.number]
+            named = replace(report, id=f"report {self._last}") if report.id == "report" else report
+            question = Question(self._last, f"{named.id}: {named.summary or named.description[:100]}", asked)
+            question.ask(self.session, page_of, self._opening, named, asked.commit, asked.tests, self._editor)
+            for number in done[: max(0, len(self._questions) + 1 - KEPT)]:
+                del self._questions[number]
             self._questions[question.number] = question
         return question.number
+
+    def asked(self, number: int) -> Ask | None:
+        """What stood in the form of a question; None if it is not known."""
+        with self._lock:
+            return None if (question := self._questions.get(number)) is None else question.asked
 
     def forget(self, number: int) -> None:
         """Take a question away, also one that is being answered."""
@@ -101,41 +112,35 @@ class Questions:
             question.dropped = True
 
     def articles(self) -> Sequence[Article]:
-        """What the page shows, the newest first."""
+        """What stands on the page for the questions, the newest first."""
         with self._lock:
-            numbers = list(self._questions)
-        return [article for number in reversed(numbers) if (article := self.article(number)) is not None]
-
-    def article(self, number: int) -> Article | None:
-        """What stands on the page for a question; None if it is not known."""
-        with self._lock:
-            question = self._questions.get(number)
-            before = sum(one.number < number and not one.answer.done() for one in self._questions.values())
-        if question is None:
-            return None
-        name, answer = question.name, question.answer
-        if answer.done():
-            if why := question.why():
-                return Article(number, name, waiting(number, name, why, failed=True))
-            return Article(number, name, answer.result())
-        said = question.said
-        if not answer.running():
-            warming = self._warming is not None and not self._warming.answer.done()
-            ready = f"the repository is made ready: {self._warming.said}" if self._warming and warming else "waits"
-            said = f"waits for {counted(before, 'other question')}" if before else ready
-        return Article(number, name, waiting(number, name, said), waits=True)
+            questions = list(self._questions.values())
+        found, before = [], 0
+        for one in questions:
+            if one.answer.done():
+                why = one.why().removeprefix(f"{self._opening[0]}: ")
+                found.append(Article(one.number, one.name, None if why else one.answer.result(), why, failed=bool(why)))
+                continue
+            said, warming = one.said, self._warming
+            if before:
+                said = f"waits for {counted(before, 'other question')}"
+            elif warming is not None and not warming.answer.done():
+                said = f"the repository is made ready: {warming.said}"
+            found.append(Article(one.number, one.name, None, said))
+            before += 1
+        return found[::-1]
 
 
 Opening = tuple[Path, Path | None, Path | None]
 
 
 def warm(opening: Opening, commit: str, progress: Progress) -> None:
-    """Make a version ready. Raises as ``Localizer.open`` does."""
-    opened(*opening).version(commit, progress)
+    """Make a version, or with "" the files on disk, ready. Raises as ``Localizer.open`` does."""
+    opened(*opening).version(commit or None, progress)
 
 
-def page_of(opening: Opening, report: BugReport, commit: str, tests: bool, number: int, progress: Progress) -> Markup:
+def page_of(opening: Opening, report: BugReport, commit: str, tests: bool, editor: str, progress: Progress) -> Markup:
     """What the page shows of an answer. Raises as ``Localizer.localize`` does."""
     localizer = opened(*opening)
-    answer = localizer.localize(report, commit=commit, tests=tests, top=FILES, progress=progress)
-    return answered(View.of(answer, localizer), number, removable=True)
+    answer = localizer.localize(report, commit=commit or None, tests=tests or None, top=FILES, progress=progress)
+    return answered(View.of(answer, localizer, editor))

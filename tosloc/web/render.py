@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +21,7 @@ from tosloc.web.view import View
 
 MOST_ANSWERS: Final = 100
 """Of one page."""
+_COMMAND: Final = re.compile(r"[;,] [^;,]*? --[^;]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Ask:
     """What stands in the form of a page that can be asked."""
 
     text: str = ""
-    commit: str = "HEAD"
+    commit: str = ""
     tests: bool = False
     error: str = ""
     """Why what was asked last is no question."""
@@ -40,37 +42,32 @@ class Article:
     number: int
     name: str
     """Of the report."""
-    html: Markup
-    waits: bool = False
+    html: Markup | None
+    """The answer; None where there is none."""
+    said: str = ""
+    """How far it is, or why there is none."""
+    failed: bool = False
 
 
 def page(views: Sequence[View]) -> str:
     """A page of answers that needs no other file and no network: the same text for the same answers."""
-    articles = [Article(number, name_of(view), answered(view, number)) for number, view in enumerate(views, start=1)]
-    return _page(articles, None, f"default-src 'none'; {_own()}; base-uri 'none'; form-action 'none'", views[0].project)
+    articles = [Article(number, view.name, answered(view)) for number, view in enumerate(views, start=1)]
+    policy = f"default-src 'none'; {_own()}; base-uri 'none'; form-action 'none'"
+    return _page(articles, articles, views[0].project, policy=policy, number=int(len(views) == 1))
 
 
-def served_page(articles: Sequence[Article], ask: Ask, project: str) -> str:
-    """The page with a form to ask; its policy is a header, see ``served_policy``."""
-    return _page(articles, ask, "", project)
+def served_page(known: Sequence[Article], ask: Ask, project: str, number: int = 0) -> str:
+    """The page with a form to ask, at the address of a question or of none; its policy is a header.
+
+    At its own address a question stands above those that were asked before; where it has no answer, ``ask`` says why.
+    """
+    before = [one for one in known if not number or one.number < number + (not one.failed)]
+    return _page(before, known, project, ask=ask, number=number)
 
 
-def answered(view: View, number: int, *, removable: bool = False) -> Markup:
-    """One answer as an element of the page; a served one that is ``removable`` can be taken away."""
-    macros: Any = _environment().get_template("answer.html").module
-    return Markup(macros.answered(view, number, removable))
-
-
-def waiting(number: int, title: str, said: str, failed: bool = False) -> Markup:
-    """What stands in the place of an answer: how far it is, or why there is none."""
-    template = _environment().get_template("waiting.html")
-    return Markup(template.render(number=number, title=title, said=said, state="failed" if failed else "waiting"))
-
-
-def name_of(view: View) -> str:
-    """What an answer is called in lists."""
-    report = view.answer.report
-    return f"{report.id}: {report.summary}" if report.summary else report.id
+def answered(view: View) -> Markup:
+    """One answer as it stands on the page."""
+    return Markup(_environment().get_template("answer.html").render(view=view))
 
 
 def served_policy() -> str:
@@ -79,26 +76,31 @@ def served_policy() -> str:
     return f"default-src 'none'; {_own()}; {to_self}; base-uri 'none'; frame-ancestors 'none'"
 
 
-def _page(articles: Sequence[Article], ask: Ask | None, policy: str, project: str) -> str:
-    title = articles[0].name if len(articles) == 1 else f"{len(articles)} bug reports" if articles else "TosLoc"
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            title=f"{title[:120]} – which files?",
-            heading=f"Which files of {project}?" if project else "Which files?",
-            articles=[article.html for article in articles],
-            names=[(one.number, one.name if len(one.name) <= 60 else f"{one.name[:59]}…") for one in articles],
-            # what could not be asked stays in the form, and is not reloaded away
-            waiting=any(article.waits for article in articles) and not (ask and ask.error),
-            framed=ask is not None
-            or any('class="frame"' in article.html or "line framed" in article.html for article in articles),
-            ask=ask,
-            policy=policy,
-            style=Markup(_part("page.css")),
-            script=Markup(_part("page.js")),
-            version=tosloc.__version__,
-        )
+def _page(
+    articles: Sequence[Article],
+    known: Sequence[Article],
+    project: str,
+    *,
+    ask: Ask | None = None,
+    policy: str = "",
+    number: int = 0,
+) -> str:
+    heading = f"Which files of {project}?" if project else "Which files?"
+    template = _environment().get_template("page.html")
+    return template.render(
+        title=next((f"{one.name[:120]} – which files?" for one in known if one.number == number), heading),
+        heading=heading,
+        articles=articles,
+        known=known,
+        # what could not be asked stays in the form, and is not reloaded away
+        waiting=any(not one.html and not one.failed for one in articles) and not (ask and ask.error),
+        ask=ask,
+        number=number,
+        root="../" if number else "./",
+        policy=policy,
+        style=Markup(_part("page.css")),
+        script=Markup(_part("page.js")),
+        version=tosloc.__version__,
     )
 
 
@@ -124,7 +126,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    filters: dict[str, Any] = {"shown": shown, "percent": percent, "number": lambda value: f"{value:,}"}
+    filters: dict[str, Any] = {"shown": shown, "plain": plain, "percent": percent, "number": lambda value: f"{value:,}"}
     environment.filters |= filters
     return environment
 
@@ -136,3 +138,12 @@ def shown(text: str) -> str:
     'a\nb   c\\u202ed'
     """
     return "\n".join(printable(line.rstrip("\r").expandtabs(4)) for line in text.split("\n"))
+
+
+def plain(sentence: str) -> str:
+    """A note or an error without what it says of the command line, which a reader of the page has not before them.
+
+    >>> plain("no commit 'x'; check its spelling, or run: git fetch --all --tags")
+    "no commit 'x'; check its spelling"
+    """
+    return _COMMAND.sub("", sentence)

@@ -54,11 +54,14 @@ _HEADERS: Final = {
 }
 
 
-def application(questions: Questions, secret: str, commit: str = "HEAD", project: str = "") -> Starlette:
+def application(questions: Questions, secret: str, commit: str = "", project: str = "") -> Starlette:
     """The page and its questions below ``/SECRET/``, for any server that speaks ASGI."""
 
-    def shown(ask: Ask, status: int = 200) -> Response:
-        return HTMLResponse(served_page(questions.articles(), ask, project), status)
+    def shown(ask: Ask, status: int = 200, number: int = 0) -> Response:
+        articles = questions.articles()
+        if failed := [one for one in articles if one.number == number and one.failed]:
+            ask, status = replace(ask, error=failed[0].said), 422
+        return HTMLResponse(served_page(articles, ask, project, number), status)
 
     async def start(request: Request) -> Response:
         return shown(Ask(commit=commit))
@@ -75,14 +78,16 @@ def application(questions: Questions, secret: str, commit: str = "HEAD", project
             return shown(Ask(commit=commit, error=error), 413)
         asked = _asked(body, commit)
         try:
-            number = questions.ask(_report(asked.text), asked.commit, asked.tests)
+            number = questions.ask(asked, _report(asked.text))
         except ToslocError as error:
             return shown(replace(asked, error=str(error)), 422)
-        return RedirectResponse(f"./#question-{number}", 303)
+        return RedirectResponse(f"questions/{number}", 303)
 
     async def question(request: Request) -> Response:
-        article = questions.article(request.path_params["number"])
-        return _refused("there is no such question", 404) if article is None else HTMLResponse(article.html)
+        number = request.path_params["number"]
+        if (asked := questions.asked(number)) is None:
+            return shown(Ask(commit=commit, error="this question is not kept any more; ask it again"), 404, number)
+        return shown(asked, number=number)
 
     async def forget(request: Request) -> Response:
         questions.forget(request.path_params["number"])
@@ -90,6 +95,7 @@ def application(questions: Questions, secret: str, commit: str = "HEAD", project
 
     routes = [
         Route("/", start),
+        Route("/questions", start),  # where the address of what could not be asked is gone to once more
         Route("/questions", ask, methods=["POST"]),
         Route("/questions/{number:int}", question),
         Route("/questions/{number:int}/forget", forget, methods=["POST"]),
@@ -172,10 +178,7 @@ def _asked(body: bytes, commit: str) -> Ask:
 def _report(text: str) -> BugReport:
     """The report that a text holds. Raises ReportError."""
     if _ADDRESS.fullmatch(text.strip()):
-        raise ReportError(
-            "this is an address, and nothing is asked of the web; give the issue's text, "
-            "or what `gh issue view NUMBER --json number,title,body,createdAt` prints"
-        )
+        raise ReportError("this is an address, and nothing is asked of the web; give the issue's text, or its JSON")
     source = StringIO(text)
     source.name = "the report"
     return read_report(source)

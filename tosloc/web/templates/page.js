@@ -3,34 +3,35 @@
 (() => {
   const all = (what, inside = document) => [...inside.querySelectorAll(what)];
   const text = document.getElementById("text"), form = document.getElementById("ask");
-  for (const one of all(".keys, .file")) one.hidden = false;
+  document.documentElement.classList.add("scripts", ...(navigator.clipboard ? ["copies"] : []));
 
-  // walk files and answers
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest(".copy");
+    if (!button) return;
+    const label = button.firstChild, said = label.data;
+    try {
+      await navigator.clipboard.writeText(button.closest(".hit").querySelector(".path").textContent);
+      label.data = "Copied";
+    } catch {
+      label.data = "Not allowed";
+    }
+    setTimeout(() => { label.data = said; }, 1500);
+  });
+
+  // walk files
   const isWriting = (one) => one.closest("input, textarea, select, button, [contenteditable]");
-  const focus = (one) => { if (one) { one.focus({preventScroll: true}); one.scrollIntoView({block: "nearest", inline: "nearest"}); } };
-  const step = (places, now, by) => focus(places[now < 0 ? (by > 0 ? 0 : places.length - 1) : Math.min(Math.max(now + by, 0), places.length - 1)]);
+  const focus = (one) => { one.focus({preventScroll: true}); one.scrollIntoView({block: "nearest"}); };
   document.addEventListener("keydown", (event) => {
     const at = event.target instanceof Element ? event.target : document.body;
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && at === text) { form.requestSubmit(); return; }
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Escape" && isWriting(at)) { at.blur(); return; }
     if (isWriting(at)) return;
-    const hit = at.closest(".hit"), answer = at.closest(".answer");
-    const inCode = at.closest(".code, .text");
-    if (event.key === "/") { if (text) { event.preventDefault(); focus(text); } }
-    else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-      if (at.closest(".text")) return;
-      const hits = all(".hit", answer || document);
-      if (!hits.length) return;
-      event.preventDefault();
-      step(hits, hits.indexOf(hit), event.key === "ArrowDown" ? 1 : -1);
-    } else if ((event.key === "ArrowLeft" || event.key === "ArrowRight") && !inCode) {
-      const answers = all(".answer");
-      if (answers.length < 2) return;
-      event.preventDefault();
-      const by = event.key === "ArrowRight" ? 1 : -1, now = answers.indexOf(answer);
-      const next = answers[now < 0 ? 0 : Math.min(Math.max(now + by, 0), answers.length - 1)];
-      focus(next.querySelector(".hit") || next.querySelector("h2"));
+    const hit = at.closest(".hit"), by = {ArrowDown: 1, ArrowUp: -1}[event.key];
+    if (event.key === "/" && text) { event.preventDefault(); focus(text); }
+    else if (by && !at.closest(".text")) {
+      const hits = all(".hit"), next = hit ? hits.indexOf(hit) + by : by > 0 ? 0 : hits.length - 1;
+      if (hits.length) { event.preventDefault(); focus(hits[Math.min(Math.max(next, 0), hits.length - 1)]); }
     } else if (event.key === "Enter" && at === hit) {
       const lines = hit.querySelector("details.source");
       if (lines) { event.preventDefault(); lines.open = !lines.open; }
@@ -63,24 +64,25 @@
     if (carries(event)) { event.preventDefault(); read(event.dataTransfer.files[0]); }
   });
 
-  // questions that wait are asked after until they are answered
-  const wait = async (article) => {
-    for (;;) {
+  // the page is asked for again until no question waits; what stands in the form stays
+  const wait = async () => {
+    for (let waiting; (waiting = all("[data-state=waiting]")).length;) {
       await new Promise((done) => setTimeout(done, 400));
       let page;
       try {
-        const reply = await fetch(article.id.replace("question-", "questions/"), {cache: "no-store"});
-        if (!reply.ok) return;
-        page = new DOMParser().parseFromString(await reply.text(), "text/html");
+        page = new DOMParser().parseFromString(await (await fetch(location.href, {cache: "no-store"})).text(), "text/html");
+        if (!page.getElementById("error")) throw page;
       } catch {
-        article.querySelector("[role=status]").textContent = "The server has ended; start tosloc serve again.";
+        for (const one of waiting) one.querySelector("[role=status]").textContent = "The server has ended; start it again and ask once more.";
         return;
       }
-      const now = page.querySelector(".answer");
-      if (now.dataset.state !== "waiting") { article.replaceWith(now); return; }
-      const said = article.querySelector("[role=status]"), news = now.querySelector("[role=status]").textContent;
-      if (said.textContent !== news) said.textContent = news;
+      for (const one of waiting) {
+        const now = page.getElementById(one.id), said = one.querySelector("[role=status]");
+        if (!now) { one.remove(); document.getElementById("error").replaceWith(page.getElementById("error")); }
+        else if (now.dataset.state !== "waiting") one.replaceWith(now);
+        else if (said.textContent !== now.querySelector("[role=status]").textContent) said.textContent = now.querySelector("[role=status]").textContent;
+      }
     }
   };
-  all(".answer[data-state=waiting]").forEach(wait);
+  wait();
 })();

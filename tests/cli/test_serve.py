@@ -1,0 +1,57 @@
+"""``tosloc serve``: what is said before it serves, where it listens, how it ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import GitRepository
+from tosloc.cli import main
+
+
+def test_an_editors_address_without_a_path_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    for address in ("code -g", "javascript:alert(1)"):
+        assert main(["serve", "--editor", address]) == 2
+        assert f"--editor {address}: is no address with {{path}} in it; give one as vscode:" in capsys.readouterr().err
+
+
+def test_a_port_in_use_is_said_before_anything_is_made(
+    repository: GitRepository, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        assert main(["serve", "--repo", str(repository.path), "--port", str(port)]) == 2
+    sentence = f"tosloc: port {port} of 127.0.0.1 is in use; name another by --port, or 0 for any that is free\n"
+    assert capsys.readouterr() == ("", sentence)
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_listens_on_the_loopback_alone_and_a_signal_ends_it(
+    repository: GitRepository, tmp_path: Path, number: signal.Signals
+) -> None:
+    repository.commit({"parser.py": "def parser(): pass\n"})
+    command = [sys.executable, "-m", "tosloc", "serve", "--repo", str(repository.path), "--port", "0"]
+    environment = {**os.environ, "TOSLOC_CACHE": str(tmp_path / "cache")}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    assert process.stdout is not None
+    said = process.stdout.readline().strip()
+    [place] = re.findall(r"^http://127\.0\.0\.1:(\d+)/[\w-]{22}/ \(Ctrl-C ends it\)$", said)
+    listening = Path("/proc/net/tcp").read_text().splitlines()
+    assert [line.split()[1] for line in listening if line.split()[1].endswith(f":{int(place):04X}")] == [
+        f"0100007F:{int(place):04X}"
+    ]
+    process.send_signal(number)
+    assert process.communicate(timeout=60) == ("", "")
+    assert process.returncode == 0

@@ -1,0 +1,83 @@
+"""What is on disk and not committed, and what is never read of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import GitRepository
+from tosloc.errors import RepositoryError
+from tosloc.git import work_tree
+from tosloc.git.repository import Repository
+
+
+def changes(repository: GitRepository, path: Path | None = None) -> dict[str, str | None]:
+    """Path -> text on disk, None for what is gone."""
+    with Repository(path or repository.path) as opened:
+        found = work_tree.uncommitted(opened, opened.resolve("HEAD"), {".py"})
+        texts = {
+            blob: data.decode() for blob, data in opened.texts(c.blob for c in found if c.blob) if data is not None
+        }
+        return {path: None if blob is None else texts[blob] for path, blob in found}
+
+
+def test_changed_new_gone_and_renamed_files(repository: GitRepository, monkeypatch: pytest.MonkeyPatch) -> None:
+    same = {f"{name}.py": f"{name} = 1\n" for name in ("kept", "changed", "staged", "gone", "old", "ends")}
+    repository.commit({**same, "a.txt": "x", ".gitignore": "build/\n", "src/b.py": "b\n"})
+    tree = repository.path
+    monkeypatch.chdir(tree / "src")
+    assert changes(repository) == {}
+    for path, text in {"changed.py": "2", "staged.py": "3", "new.py": "4", "src/é ä.py": "5", "a.txt": "y"}.items():
+        (tree / path).write_text(text)
+    (tree / "ends.py").write_bytes(b"ends = 1\r\n")  # as a checkout on another system has it
+    (tree / "build").mkdir()
+    (tree / "build/made.py").write_text("ignored")
+    (tree / ".git/info/exclude").write_text("mine.py\n")
+    (tree / "mine.py").write_text("ignored")
+    (tree / "gone.py").unlink()
+    repository.git("add", "staged.py")
+    repository.git("mv", "old.py", "moved.py")
+    os.utime(tree / "kept.py", (1, 1))
+    said = {"changed.py": "2", "staged.py": "3", "new.py": "4", "src/é ä.py": "5", "gone.py": None}
+    assert changes(repository) == {**said, "old.py": None, "moved.py": "old = 1\n"}
+    repository.git("worktree", "add", "-q", "--detach", str(tree / "linked"))
+    (tree / "linked/kept.py").write_text("linked")
+    assert changes(repository, tree / "linked") == {"kept.py": "linked"}
+    repository.git("config", "extensions.x", "y")
+    (tree / ".git/index").unlink()
+    assert changes(repository) == {}  # nothing is checked out
+    (tree / ".git/index").write_bytes(b"no index")
+    with pytest.raises(RepositoryError, match="git diff-index failed"):
+        changes(repository)
+
+
+def test_only_regular_files_inside_are_read_and_nothing_is_run(repository: GitRepository, tmp_path: Path) -> None:
+    repository.commit({"a.py": "a\n", "b.py": "b\n", "folder/c.py": "c\n", ".gitattributes": "*.py filter=evil\n"})
+    tree, outside = repository.path, tmp_path / "outside"
+    outside.mkdir()
+    (outside / "c.py").write_text("secret")
+    for what in ("filter.evil.clean", "core.fsmonitor", "filter.evil.process"):
+        repository.git("config", what, f"touch {tmp_path}/ran")
+    (tree / "a.py").unlink()
+    (tree / "a.py").symlink_to(outside / "c.py")
+    (tree / "b.py").unlink()
+    os.mkfifo(tree / "b.py")
+    (tree / "new.py").symlink_to(outside / "c.py")
+    (tree / "folder/c.py").unlink()
+    (tree / "folder").rmdir()
+    (tree / "folder").symlink_to(outside)
+    (tree / "large.py").write_bytes(b"x" * (work_tree.LARGEST_SOURCE + 1))
+    assert changes(repository) == {"a.py": None, "b.py": None, "folder/c.py": None}
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_taken_for_another(repository: GitRepository) -> None:
+    repository.commit({"a.py": "a\n"})
+    (repository.path / "a.py").write_text("b\n")
+    with Repository(repository.path) as opened:
+        [(_, blob)] = work_tree.uncommitted(opened, repository.made[0], {".py"})
+        assert blob == repository.git("hash-object", "a.py")
+        (repository.path / "a.py").write_text("c\n")
+        assert dict(opened.texts([blob])) == {blob: None}

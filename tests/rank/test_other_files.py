@@ -1,0 +1,60 @@
+"""Files that are no sources: which a report names, and which share its words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import GitRepository
+from tosloc import Localizer
+from tosloc.index.repository import LARGEST_OTHER
+
+FILES = {
+    "shop/cart.py": "def add(item):\n    pass\n",
+    "pyproject.toml": "[project]\nname = 'shop'\n",
+    "README.md": "The shop and its checkout button.\n",
+    "docs/README.md": "More of the shop.\n",
+    "docs/logo.png": b"\x89PNG checkout voucher",
+    ".github/workflows/tests.yml": "jobs: {tests: {}}\n",
+    "shop/templates/checkout.html": "<button class='voucher'>Redeem voucher</button>\n",
+    "shop/static/site.css": "nav { colour: red }\n",
+    "tests/data/voucher.json": '{"checkout": "voucher redeem button"}\n',
+    "shop/prices.json": '{"voucher": "redeem checkout button"}' + " " * LARGEST_OTHER,
+    **{f"locale/{number}/messages.properties": "title=Hello\n" for number in range(4)},
+}
+
+
+@pytest.fixture
+def opened(repository: GitRepository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Localizer:
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+    repository.commit(FILES)
+    return Localizer.open(repository.path)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("pyproject.toml lacks a licence, see README.", ["pyproject.toml", "README.md"]),
+        ("The logo docs/logo.png is blurred; ./docs/README.md says so", ["docs/logo.png", "docs/README.md"]),
+        ("https://github.com/a/shop/blob/main/.github/workflows/tests.yml fails", [".github/workflows/tests.yml"]),
+        ("messages.properties is not translated", []),  # one of four, and no word of it
+        ("No voucher can be redeemed by the checkout button", ["shop/templates/checkout.html"]),
+        ("cart.py adds an item twice; the title is wrong", []),
+    ],
+)
+def test_what_is_named_comes_first_then_what_shares_words(opened: Localizer, said: str, expected: list[str]) -> None:
+    others = opened.localize(said).others
+    assert [hit.path for hit in others] == expected
+    assert all(hit.why[0].kind in ("name", "words") for hit in others)
+
+
+def test_the_work_tree_s(opened: Localizer, repository: GitRepository) -> None:
+    text = "No voucher can be redeemed by the checkout button"
+    (repository.path / "shop/templates/checkout.html").unlink()
+    (repository.path / "shop/static/site.css").write_text(".voucher, .redeem, .checkout, .button {}\n")
+    (repository.path / "new.toml").write_text("x = 1\n")
+    answer = opened.localize(f"{text}; new.toml is ignored")
+    assert [hit.path for hit in answer.others] == ["new.toml", "shop/static/site.css"]
+    assert answer.searched.uncommitted == 3
+    assert [hit.path for hit in opened.localize(text, commit="HEAD").others] == ["shop/templates/checkout.html"]
