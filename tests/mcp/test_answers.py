@@ -93,6 +93,13 @@ def test_notes_are_told_but_not_what_an_agent_knows() -> None:
     assert found(noted).plain()["notes"] == ["a shallow clone"]
 
 
+def test_what_is_not_committed_and_files_that_are_no_sources_are_told() -> None:
+    [hit] = answer(1, 0).hits
+    told = found(replace(answer(1), searched=Searched(7, 0, 2), others=(replace(hit, path="pom.xml"),)))
+    assert told.text().startswith("7 files of 0123456789 and 2 uncommitted changes. Rank. ")
+    assert told.text().splitlines()[-1] == "other files: pom.xml"
+
+
 def test_what_a_repository_says_stays_on_its_line() -> None:
     [hit] = answer(1, 0).hits
     hostile = replace(hit, path="a\nb\x1b[31m.py", why=(Reason("fix", "one\ntwo"),))
