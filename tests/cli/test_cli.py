@@ -41,7 +41,7 @@ FULL = "no room left on the disk; make room and run the same command again to go
         (["localize", "x", "--top", "0"], "Invalid value for '--top'"),
         (["train", "--out", __file__], "Invalid value for '--out'"),
         (["train", "nowhere.toml", "--out", "o"], "nowhere.toml: cannot read"),
-        (["evaluate"], "Missing argument 'RUN'; see: tosloc evaluate --help"),
+        (["compare"], "Missing argument 'RUN'; see: tosloc compare --help"),
         (["lab", "reproduce-check", "--depth", "9" * 5000], "Invalid value for '--depth'"),
     ],
 )
