@@ -47,7 +47,7 @@ def place(plain_folder: Path) -> Path:
 def localizing(project: toy.Toy, checkpoint: Path) -> list[str]:
     """A localizing command that lacks its report."""
     common = ["localize", "--repo", str(project.git.path), "--checkpoint", str(checkpoint)]
-    return [*common, "--store", str(project.store), "--report"]
+    return [*common, "--store", str(project.store)]
 
 
 @pytest.fixture
@@ -64,8 +64,8 @@ def test_repositories(fails: Fails, checkpoint: Path, bug: Path, place: Path, pr
     labelled = ["--reports", project.reports()]
     out = [*labelled, "--out", place / "out"]
     for command, name, words in (
-        (["localize", "--checkpoint", checkpoint, "--report", bug], "plain", "git"),
-        (["localize", "--checkpoint", checkpoint, "--report", bug], "nowhere", "no such"),
+        (["localize", "--checkpoint", checkpoint, bug], "plain", "git"),
+        (["localize", "--checkpoint", checkpoint, bug], "nowhere", "no such"),
         (["index"], "bug.md", "git"),
         (["data", *labelled], "plain", "git"),
         (["train", *out], "nowhere", "no such"),
@@ -151,7 +151,7 @@ def test_stores(fails: Fails, project: toy.Toy, checkpoint: Path, bug: Path, pla
     def said(path: Path) -> str:
         sentence = fails("index", "--repo", project.git.path, "--store", path)
         assert str(path.parent) in sentence
-        command = ["localize", "--repo", project.git.path, "--checkpoint", checkpoint, "--report", bug]
+        command = ["localize", "--repo", project.git.path, "--checkpoint", checkpoint, bug]
         assert fails(*command, "--store", path) == sentence
         return sentence
 
@@ -245,11 +245,11 @@ def test_what_is_no_checkpoint_and_one_without_a_version(
     shutil.copytree(checkpoint, place / "broken", ignore=shutil.ignore_patterns("provenance.json"))
     ranking = ["rank", "--repo", project.git.path, "--reports", project.reports(), "--out", "out"]
     for name, words in (("empty", "no checkpoint"), ("nowhere", "no checkpoint"), ("broken", "copy the whole folder")):
-        said = fails("localize", "--checkpoint", place / name, "--report", bug)
+        said = fails("localize", "--checkpoint", place / name, bug)
         assert words in said
         assert fails(*ranking, "--checkpoint", place / name) == said
     shutil.copytree(checkpoint, place / "lean", ignore=shutil.ignore_patterns("version.npz"))
-    assert "--repo" in fails("localize", "--checkpoint", place / "lean", "--report", bug)
+    assert "--repo" in fails("localize", "--checkpoint", place / "lean", bug)
 
 
 def test_a_commit_is_one_of_a_repository_and_not_what_a_checkpoint_carries(

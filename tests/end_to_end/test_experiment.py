@@ -242,7 +242,7 @@ def command(project: toy.Toy, tmp_path: Path) -> list[str]:
     localizer.stage_one_ = StageOne(features.NAMES, np.array(weights))
     localizer.save(tmp_path / "checkpoint")
     (tmp_path / "bug.md").write_text("Cookie lost\n\nopenCookie loses a click, see CookieService\n")
-    named = ["localize", "--checkpoint", str(tmp_path / "checkpoint"), "--report", str(tmp_path / "bug.md")]
+    named = ["localize", "--checkpoint", str(tmp_path / "checkpoint"), str(tmp_path / "bug.md")]
     return [*named, "--opened", "2030-01-01", "--store", str(tmp_path / "facts"), "--top", "99", "--json", "--repo"]
 
 
