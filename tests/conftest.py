@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from tests.rankers import World
@@ -20,8 +21,11 @@ FIRST_TIME = 1_000_000_000
 HOUR = 3600
 
 
-def pytest_configure() -> None:
-    """Let an interruption reach the tests: a shell that starts them in the background has it ignored."""
+def pytest_configure(config: pytest.Config) -> None:
+    """A quick run tries fewer examples; an interruption reaches the tests, which a shell's background ignores."""
+    examples = 25 if config.option.markexpr == "not slow" else 100
+    settings.register_profile("tosloc", max_examples=examples, deadline=None)
+    settings.load_profile("tosloc")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
