@@ -46,6 +46,7 @@ def run(folder: Path, *words: object, program: Sequence[object] = (TOSLOC,), sai
     return done.stderr
 
 
+@pytest.mark.slow
 def test_workers_take_nothing_from_a_repository(repository: GitRepository) -> None:
     repository.commit({f"f{number}.py": f"x = {number}\n" for number in range(FILES)})
     marker = twins(repository.path)

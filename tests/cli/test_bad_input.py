@@ -187,7 +187,7 @@ def half_written(folder: Path) -> list[str]:
     return [path.name for path in folder.rglob("*") if path.name.startswith(".tosloc-unfinished.")]
 
 
-@pytest.mark.parametrize("writes", [0, 5, 11])
+@pytest.mark.parametrize("writes", [5, *(pytest.param(writes, marks=pytest.mark.slow) for writes in (0, 11))])
 def test_a_full_disk_at_any_write(
     project: toy.Toy, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], writes: int
 ) -> None:

@@ -98,6 +98,7 @@ def test_stage_one_learns_from_the_newest_reports_without_the_shipped_weights(pr
     assert any("default" in name for name in tried)
 
 
+@pytest.mark.slow
 def test_a_run_of_all_reports_says_how_many_taught_the_checkpoint(out, project, tmp_path, capsys):
     ranked = partial(experiment.rank_reports, repo_path=project.git.path, store_path=project.store)
     ranked(out / "checkpoint", reports_path=project.reports(), out=tmp_path / "all", split="all")
@@ -136,6 +137,7 @@ def test_weights_alone_serve_any_repository(project):
     assert answer.notes == ()
 
 
+@pytest.mark.slow
 def test_interrupted_training_goes_on(out, project, monkeypatch):
     monkeypatch.setattr(extraction_module, "BLOCK_REPORTS", 8)
     real, made = extraction_module.written_whole, []
@@ -199,6 +201,7 @@ def test_what_an_error_leaves_is_gone_on_with(tmp_path):
         assert (work.name, work.is_dir()) == (".tosloc-work", True)
 
 
+@pytest.mark.slow
 def test_the_same_command_again_finds_its_own_folder(out, project, tmp_path):
     (out / "work").mkdir()
     (out / "work/chapter.tex").write_text("mine")  # it is the user's folder, too
@@ -208,6 +211,7 @@ def test_the_same_command_again_finds_its_own_folder(out, project, tmp_path):
     shutil.rmtree(out / "work")
 
 
+@pytest.mark.slow
 def test_the_paper_s_configuration(project):
     config = toy.config(0.6, 0.2, method="paper", fit="differential_evolution")
     localizer = train(project, "paper", config, carry=False, keep_features=True)
