@@ -214,6 +214,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.slow
 def test_output_that_cannot_be_written(tmp_path: Path) -> None:
     write_split(tmp_path / "test", GOOD)
     command = [sys.executable, "-m", "tosloc", "evaluate", str(tmp_path), "--json"]
