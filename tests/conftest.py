@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pytest
 from hypothesis import settings
@@ -93,6 +93,14 @@ class GitRepository:
     environment: dict[str, str]
     made: list[str] = field(default_factory=list)
 
+    @classmethod
+    def new(cls, path: Path, bare: bool = False) -> Self:
+        """An empty one in a new folder, its branch called main."""
+        repository = cls(path, bare, git_environment(path.parent))
+        path.mkdir(parents=True)
+        repository.git("init", "-q", "-b", "main", *(["--bare"] if bare else []))
+        return repository
+
     def git(self, *arguments: str, stdin: bytes = b"") -> str:
         """Standard output of a git command run in the repository, stripped."""
         command = ["git", "-C", str(self.path), "-c", "core.hooksPath=/dev/null", *arguments]
@@ -142,16 +150,8 @@ RepositoryFactory = Callable[..., GitRepository]
 
 @pytest.fixture
 def make_repository(tmp_path: Path) -> RepositoryFactory:
-    """Function (name="repo", bare=False) -> empty GitRepository in the test's folder, its branch called main."""
-
-    def make(name: str = "repo", bare: bool = False) -> GitRepository:
-        path = tmp_path / name
-        repository = GitRepository(path, bare, git_environment(tmp_path))
-        path.mkdir(parents=True)
-        repository.git("init", "-q", "-b", "main", *(["--bare"] if bare else []))
-        return repository
-
-    return make
+    """Function (name="repo", bare=False) -> empty GitRepository in the test's folder."""
+    return lambda name="repo", bare=False: GitRepository.new(tmp_path / name, bare)
 
 
 @pytest.fixture
