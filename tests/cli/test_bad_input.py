@@ -100,17 +100,12 @@ def test_reports(fails: Fails, localizing: list[str], place: Path) -> None:
 # Labelled reports
 
 LINE = {"id": "1", "summary": "s", "description": "d", "opened": "2001-01-01T00:00:00Z", "fixed": ["A.java"]}
-ENTITY = '<?xml version="1.0"?><!DOCTYPE b [<!ENTITY x SYSTEM "file:///etc/passwd">]><bugrepository>&x;</bugrepository>'
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"PK\x03\x04 no archive", "damaged"),
-        (ENTITY.encode(), "entit"),
-        (b"words", "no file of reports"),
         (json.dumps(LINE).encode() + b"\n\n{oh}\n", "line 3"),
-        (json.dumps(LINE).encode() + b"\n" + json.dumps(LINE | {"opened": "soon"}).encode(), "record 2"),
         (json.dumps(LINE | {"fix_commit": "f" * 40}).encode(), "is it the right one?"),
         (json.dumps(LINE | {"fixed": ["A.md"]}).encode(), "name its source suffixes"),
     ],

@@ -101,21 +101,6 @@ def test_what_cannot_be_compared(results: Path, capsys: pytest.CaptureFixture[st
     assert "no project has a finished run" in refused(capsys, "lab", "compare", worse, good)
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["lab", "rank", "--out", "x"], "Missing option '--projects'"),
-        (["lab", "data", "--projects", "p.toml"], "p.toml: cannot read the projects: No such file or directory"),
-    ],
-)
-def test_wrong_use(
-    words: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert refused(capsys, *words).startswith(says.format(tmp_path))
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two small projects, one whose fixes are not in its repository, and one without a repository."""
