@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.conftest import GitRepository
 
 CART = '''class Cart:
     """What a customer is about to buy."""
@@ -48,21 +48,8 @@ def _examples(
 
 def repository(path: Path) -> Path:
     """A git repository with FILES, and one fixed bug."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    who = {"NAME": "Ada", "EMAIL": "ada@example.org", "DATE": "2024-05-06T07:08:09Z"}
-    names = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in who.items()}
-    environment = kept | names | {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
-
-    def git(*arguments: str) -> None:
-        subprocess.run(["git", "-C", str(path), *arguments], env=environment, check=True, capture_output=True)
-
-    path.mkdir()
-    git("init", "-q")
-    for name, text in FILES.items():
-        (path / name).parent.mkdir(exist_ok=True)
-        (path / name).write_text(text.replace("        if item not in self.items:\n    ", ""))
-    git("add", ".")
-    git("commit", "-q", "-m", "Begin")
-    (path / "shop/cart.py").write_text(CART)
-    git("commit", "-q", "-a", "-m", "Fix #7: the cart takes an item twice")
+    made, when = GitRepository.new(path), 1_714_979_289
+    before = CART.replace("        if item not in self.items:\n    ", "")
+    made.commit(FILES | {"shop/cart.py": before}, "Begin\n", when=when)
+    made.commit({"shop/cart.py": CART}, "Fix #7: the cart takes an item twice\n", when=when)
     return path

@@ -20,6 +20,8 @@ first index / tree-sitter
 second localize, shell / numpy
     ``python -m tosloc localize`` when the version is kept ready and the functions of its first files are known, against
     the start of Python with ``import numpy`` and ``git rev-parse HEAD``: what nothing that answers can do without.
+20 files not committed / committed
+    The same question in a work tree with 20 changed files, whose words are known, against the commit's.
 question in one process / bm25s
     ``Localizer.localize`` of an open repository, git included: commit, ranking, reasons, functions of ten files.
 throughput: rankings / bm25s, throughput: answers / bm25s

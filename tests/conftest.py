@@ -8,9 +8,10 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from tests.rankers import World
@@ -20,8 +21,11 @@ FIRST_TIME = 1_000_000_000
 HOUR = 3600
 
 
-def pytest_configure() -> None:
-    """Let an interruption reach the tests: a shell that starts them in the background has it ignored."""
+def pytest_configure(config: pytest.Config) -> None:
+    """A quick run tries fewer examples; an interruption reaches the tests, which a shell's background ignores."""
+    examples = 25 if config.option.markexpr == "not slow" else 100
+    settings.register_profile("tosloc", max_examples=examples, deadline=None)
+    settings.load_profile("tosloc")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -89,6 +93,14 @@ class GitRepository:
     environment: dict[str, str]
     made: list[str] = field(default_factory=list)
 
+    @classmethod
+    def new(cls, path: Path, bare: bool = False) -> Self:
+        """An empty one in a new folder, its branch called main."""
+        repository = cls(path, bare, git_environment(path.parent))
+        path.mkdir(parents=True)
+        repository.git("init", "-q", "-b", "main", *(["--bare"] if bare else []))
+        return repository
+
     def git(self, *arguments: str, stdin: bytes = b"") -> str:
         """Standard output of a git command run in the repository, stripped."""
         command = ["git", "-C", str(self.path), "-c", "core.hooksPath=/dev/null", *arguments]
@@ -138,16 +150,8 @@ RepositoryFactory = Callable[..., GitRepository]
 
 @pytest.fixture
 def make_repository(tmp_path: Path) -> RepositoryFactory:
-    """Function (name="repo", bare=False) -> empty GitRepository in the test's folder, its branch called main."""
-
-    def make(name: str = "repo", bare: bool = False) -> GitRepository:
-        path = tmp_path / name
-        repository = GitRepository(path, bare, git_environment(tmp_path))
-        path.mkdir(parents=True)
-        repository.git("init", "-q", "-b", "main", *(["--bare"] if bare else []))
-        return repository
-
-    return make
+    """Function (name="repo", bare=False) -> empty GitRepository in the test's folder."""
+    return lambda name="repo", bare=False: GitRepository.new(tmp_path / name, bare)
 
 
 @pytest.fixture

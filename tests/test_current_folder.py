@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from tests import toy
-from tests.conftest import GitRepository
 
 REPORT = "Cookie screen wrong: openCookie loses a click\n"
 FILES = 70
@@ -44,13 +43,6 @@ def run(folder: Path, *words: object, program: Sequence[object] = (TOSLOC,), sai
     )
     assert done.returncode == 0, done.stderr
     return done.stderr
-
-
-def test_workers_take_nothing_from_a_repository(repository: GitRepository) -> None:
-    repository.commit({f"f{number}.py": f"x = {number}\n" for number in range(FILES)})
-    marker = twins(repository.path)
-    run(repository.path, "localize", "-", "--json", said=REPORT)
-    assert not marker.exists()
 
 
 @pytest.fixture(scope="module")

@@ -148,7 +148,11 @@ LAB = "import tosloc.lab.many_projects, tosloc.lab.bm25_runs, tosloc.lab.project
 
 @pytest.mark.parametrize(
     ("code", "less"),
-    [("import tosloc\nassert {*tosloc.__all__} <= {*dir(tosloc)}", ""), (HELP, ""), (LAB, "tree_sitter scipy git")],
+    [
+        ("import tosloc\nassert {*tosloc.__all__} <= {*dir(tosloc)}", ""),
+        (HELP, ""),
+        pytest.param(LAB, "tree_sitter scipy git", marks=pytest.mark.slow),
+    ],
 )
 def test_nothing_heavy_is_loaded(code, less):
     heavy = sorted({*HEAVY} - {*less.split()})

@@ -86,15 +86,11 @@ def imports(source: str) -> Iterator[Import]:
 
     Imports under ``TYPE_CHECKING`` count like all others, and so do names given to ``importlib.import_module``.
     """
-    tree = ast.parse(source)
-    inside = {
-        id(node)
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        for node in ast.walk(function)
-    }
-    for node in ast.walk(tree):
-        lazy = id(node) in inside
+    left: list[tuple[ast.AST, bool]] = [(ast.parse(source), False)]
+    while left:
+        node, lazy = left.pop()
+        lazy = lazy or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        left += ((child, lazy) for child in ast.iter_child_nodes(node))
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name, lazy) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

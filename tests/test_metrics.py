@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import math
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import settings as settings_of
 from hypothesis import strategies as st
 from scipy.special import softmax
 
@@ -48,7 +47,6 @@ def test_every_order_of_adding_is_kept_to_the_last_digit(ranks: list[int], missi
     assert average_precision(ranks, relevant) == rounded_once
 
 
-@settings_of(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0]), st.booleans()), min_size=1, max_size=9))
 def test_learners_rank_as_a_ranking_does(files):
     scores = np.array([score for score, _ in files])
@@ -59,8 +57,7 @@ def test_learners_rank_as_a_ranking_does(files):
 
 
 def functions_of(path: Path) -> set[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    return {*re.findall(r"^def (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)}
 
 
 def test_no_other_module_defines_a_measure() -> None:

@@ -84,6 +84,7 @@ def test_a_program_does_not_see_ctrl_c() -> None:
     assert process.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_call_that_is_given_up_is_killed_and_the_next_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

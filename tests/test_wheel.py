@@ -72,7 +72,7 @@ def test_it_trains_ranks_evaluates_and_localizes_by_shipped_names(run: Run, proj
         ["rank", *given, "--checkpoint", "runs", "--split", "test", "--out", "ranked"],
         ["evaluate", "runs", "ranked", "--split", "test"],
         ["compare", "runs", "ranked", "--split", "test"],
-        ["localize", "--report", report, "--repo", project.git.path],
+        ["localize", report, "--repo", project.git.path],
         ["localize", report, "--checkpoint", "runs", "--json"],
     ):
         done = run(*command)

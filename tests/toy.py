@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from tests.conftest import Files, GitRepository, git_environment
+from tests.conftest import Files, GitRepository
 from tosloc.config import Config
 from tosloc.git.repository import Repository
 from tosloc.localization import Localization
@@ -126,10 +126,7 @@ def grow(folder: Path, bugs: int = 40, themes: int = len(THEMES), seed: int = 5)
     Each report names its theme in one of several ways, amid words of no use and now and then another theme.
     """
     rng = random.Random(seed)
-    path = folder / "repo"
-    path.mkdir(parents=True)
-    git = GitRepository(path, True, git_environment(folder))
-    git.git("init", "-q", "-b", "main", "--bare")
+    git = GitRepository.new(folder / "repo", bare=True)
     toy, commits = Toy(folder, git), list[tuple[Files, str, int]]()
     chosen = THEMES[:themes]
     first: dict[str | bytes, str] = {path_of(theme): source(theme) for theme in chosen}

@@ -227,7 +227,8 @@ class Localization:
         from tosloc.rank.other_files import other_files
 
         context = self.stage_one.context
-        return other_files(QueryContext(context.query, version.index, version.history.as_of(context.history.opened)))
+        asked = QueryContext(context.query, version.index, version.history.as_of(context.history.opened))
+        return other_files(asked, context.common_words)
 
     def _shares(self, chosen: Chosen) -> dict[int, float]:
         """Of the first files; those of all others are 0."""

@@ -70,7 +70,7 @@ def stage_one(bench: Bench) -> list[Row]:
 def questions(bench: Bench) -> list[Row]:
     """A user's questions: from the shell, in one process, and after a commit more."""
     assert bench.indexed
-    return [from_the_shell(bench), in_one_process(bench), *one_commit_more(bench)]
+    return [from_the_shell(bench), of_a_work_tree(bench), in_one_process(bench), *one_commit_more(bench)]
 
 
 def from_the_shell(bench: Bench) -> Row:
@@ -88,6 +88,25 @@ def from_the_shell(bench: Bench) -> Row:
     quiet(command, check=True)  # the first question makes the version ready
     start, second = in_turns([reference, partial(quiet, command, check=True)], clock=with_children)
     return Row("second localize, shell / numpy", second, start)
+
+
+def of_a_work_tree(bench: Bench) -> Row:
+    """The second question from the shell of a work tree with 20 files that are not committed, against its commit's."""
+    tree = bench.work / "tree"
+    quiet = partial(subprocess.run, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    say("localizing in a work tree with files that are not committed")
+    quiet(["git", "clone", "-q", "--shared", "--no-checkout", str(bench.repo.path), str(tree)])
+    quiet(["git", "-C", str(tree), "checkout", "-q", "--detach", bench.commit])
+    for path in bench.snapshot.paths[:: max(1, len(bench.snapshot) // 20)][:20]:
+        with (tree / path).open("a", encoding="utf-8") as file:
+            file.write("\n")
+    where = ["--repo", str(tree), "--store", str(bench.store), "--json"]
+    command = [sys.executable, "-P", "-m", "tosloc", "localize", bench.report_file, *where]
+    sides = [partial(quiet, [*command, "--commit", "HEAD"]), partial(quiet, command)]
+    for side in sides:  # what is new is analysed
+        side()
+    clean, changed = in_turns(sides, clock=with_children)
+    return Row("20 files not committed / committed", changed, clean)
 
 
 def in_one_process(bench: Bench) -> Row:
@@ -182,7 +201,7 @@ def memory(bench: Bench, labelled: Path | None, config: Path | None) -> list[Row
     ranker.save(checkpoint)
     places = ["--repo", str(bench.repo.path), "--checkpoint", str(checkpoint), "--store", str(bench.store)]
     say("localizing in a fresh process")
-    peak = peak_memory(["localize", *places, "--commit", bench.commit, "--report", bench.report_file, "--json"])
+    peak = peak_memory(["localize", *places, "--commit", bench.commit, bench.report_file, "--json"])
     rows = [Row("memory: localize", peak, GIB)]
     if labelled is not None:
         say("ranking the test reports in a fresh process")

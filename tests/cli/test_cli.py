@@ -41,7 +41,9 @@ FULL = "no room left on the disk; make room and run the same command again to go
         (["localize", "x", "--top", "0"], "Invalid value for '--top'"),
         (["train", "--out", __file__], "Invalid value for '--out'"),
         (["train", "nowhere.toml", "--out", "o"], "nowhere.toml: cannot read"),
-        (["evaluate"], "Missing argument 'RUN'; see: tosloc evaluate --help"),
+        (["compare"], "Missing argument 'RUN'; see: tosloc compare --help"),
+        (["lab", "rank", "--out", "x"], "Missing option '--projects'"),
+        (["lab", "data", "--projects", "p.toml"], "p.toml: cannot read the projects: No such file or directory"),
         (["lab", "reproduce-check", "--depth", "9" * 5000], "Invalid value for '--depth'"),
     ],
 )
@@ -214,6 +216,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.slow
 def test_output_that_cannot_be_written(tmp_path: Path) -> None:
     write_split(tmp_path / "test", GOOD)
     command = [sys.executable, "-m", "tosloc", "evaluate", str(tmp_path), "--json"]

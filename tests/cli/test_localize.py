@@ -164,8 +164,8 @@ def test_a_file_comes_first_then_a_text(project, answered, place):
     assert answered("read_cookie breaks", *given)["hits"][0]["path"] == "src/cookies.py"
 
 
-def test_the_older_way_to_name_a_report_and_when_it_was_opened(project, answered, fails):
-    given = ["--report", "bug.md", "--repo", project.path]
+def test_when_a_report_was_opened(project, answered, fails):
+    given = ["bug.md", "--repo", project.path]
     report = answered(*given, "--opened", "2014-01-15 07:30")["report"]
     assert (report["id"], report["opened"]) == ("bug", "2014-01-15T07:30:00Z")
     assert "--opened: 'soon' is no time" in fails(*given, "--opened", "soon")

@@ -132,7 +132,10 @@ def test_chunks_are_fifty_lines_and_ten_more(last: str) -> None:
     ],
     ids=lambda text: repr(text[:12]),
 )
-@pytest.mark.parametrize("suffix", [".java", ".py", ".kt", ".lua", ".vue", ".unknown"])
+@pytest.mark.parametrize(
+    "suffix",
+    [".java", ".py", *(pytest.param(one, marks=pytest.mark.slow) for one in (".kt", ".lua", ".vue", ".unknown"))],
+)
 def test_broken_texts_have_facts(text: str, suffix: str) -> None:
     facts = analyse(text, suffix)
     assert len(facts.terms) == len(facts.counts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tosloc.code.text import compounds, identifier_compounds, identifier_terms, terms, words
@@ -40,7 +40,6 @@ def test_terms_keep_the_order_of_the_text() -> None:
     assert compounds(line) == ["websockets", "wsfilter", "dofilter"]
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.text())
 def test_any_text_has_terms_that_are_the_sum_of_its_words(line: str) -> None:
     found = terms(line)

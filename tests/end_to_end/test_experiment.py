@@ -23,7 +23,6 @@ from tosloc.evaluate.run_paths import read_scored
 from tosloc.evaluate.runs import TAUGHT
 from tosloc.git.repository import Repository
 from tosloc.localizer import Localizer
-from tosloc.rank import extract as extraction_module
 from tosloc.rank import features
 from tosloc.rank.feature_tables import StoredFeatureTables
 from tosloc.rank.stage_one import StageOne
@@ -98,6 +97,7 @@ def test_stage_one_learns_from_the_newest_reports_without_the_shipped_weights(pr
     assert any("default" in name for name in tried)
 
 
+@pytest.mark.slow
 def test_a_run_of_all_reports_says_how_many_taught_the_checkpoint(out, project, tmp_path, capsys):
     ranked = partial(experiment.rank_reports, repo_path=project.git.path, store_path=project.store)
     ranked(out / "checkpoint", reports_path=project.reports(), out=tmp_path / "all", split="all")
@@ -111,20 +111,6 @@ def test_a_run_of_all_reports_says_how_many_taught_the_checkpoint(out, project, 
         assert TAUGHT not in read_run(tmp_path / run / "run.jsonl.gz").header
 
 
-def test_saving_and_loading_change_nothing(out, project, tmp_path):
-    first = Localizer.load(out)
-    first.save(tmp_path / "copy")
-    for path in sorted((out / "checkpoint").iterdir()):
-        if path.name != "weights.json":  # they say, besides, what was tried on validation
-            assert (tmp_path / "copy" / path.name).read_bytes() == path.read_bytes(), path.name
-    second = Localizer.load(tmp_path / "copy")
-    assert second.stage_one.weights.tolist() == first.stage_one.weights.tolist()
-    assert second.localization(REPORT).ranking == first.localization(REPORT).ranking
-    answer = second.localization(BugReport("r", "xyzzy", "", LATER))
-    assert any("no word of the report" in note for note in answer.notes)
-    assert len(answer.ranking) == len(answer.version.snapshot)
-
-
 def test_weights_alone_serve_any_repository(project):
     """Without a checkpoint the repository's own history counts: commits whose message says that they fix."""
     localizer = Localizer(CONFIG)
@@ -134,37 +120,6 @@ def test_weights_alone_serve_any_repository(project):
     assert answer.ranking.paths[0] == toy.path_of("Violin")
     assert len(answer.stage_one.context.history.reports.documents) == 40
     assert answer.notes == ()
-
-
-def test_interrupted_training_goes_on(out, project, monkeypatch):
-    monkeypatch.setattr(extraction_module, "BLOCK_REPORTS", 8)
-    real, made = extraction_module.written_whole, []
-
-    def killed(path):
-        if len(made) == 2:
-            raise RuntimeError("killed")
-        made.append(path)
-        return real(path)
-
-    monkeypatch.setattr(extraction_module, "written_whole", killed)
-    with pytest.raises(RuntimeError, match="killed"):
-        train(project, "stopped")
-    folder = project.folder / "stopped"
-    assert not (folder / "checkpoint").exists()
-    assert not (folder / "test").exists()
-    assert sorted((folder / ".tosloc-work").glob("block-*")) == sorted(made)
-    kept = set(made)
-    monkeypatch.setattr(extraction_module, "written_whole", lambda path: made.append(path) or real(path))
-    train(project, "stopped")
-    assert len(made) == len(set(made)) == 5  # 24 + 8 + 8 reports
-    assert kept < set(made)
-    for path in (
-        *out.glob("*/*.gz"),
-        *out.glob("*/qrels.jsonl"),
-        out / "provenance.json",
-        *(out / "checkpoint").iterdir(),
-    ):
-        assert (folder / path.relative_to(out)).read_bytes() == path.read_bytes(), path
 
 
 def test_a_folder_with_other_things_is_refused(project, tmp_path, monkeypatch, capsys):
@@ -199,6 +154,7 @@ def test_what_an_error_leaves_is_gone_on_with(tmp_path):
         assert (work.name, work.is_dir()) == (".tosloc-work", True)
 
 
+@pytest.mark.slow
 def test_the_same_command_again_finds_its_own_folder(out, project, tmp_path):
     (out / "work").mkdir()
     (out / "work/chapter.tex").write_text("mine")  # it is the user's folder, too
@@ -208,6 +164,7 @@ def test_the_same_command_again_finds_its_own_folder(out, project, tmp_path):
     shutil.rmtree(out / "work")
 
 
+@pytest.mark.slow
 def test_the_paper_s_configuration(project):
     config = toy.config(0.6, 0.2, method="paper", fit="differential_evolution")
     localizer = train(project, "paper", config, carry=False, keep_features=True)
@@ -242,7 +199,7 @@ def command(project: toy.Toy, tmp_path: Path) -> list[str]:
     localizer.stage_one_ = StageOne(features.NAMES, np.array(weights))
     localizer.save(tmp_path / "checkpoint")
     (tmp_path / "bug.md").write_text("Cookie lost\n\nopenCookie loses a click, see CookieService\n")
-    named = ["localize", "--checkpoint", str(tmp_path / "checkpoint"), "--report", str(tmp_path / "bug.md")]
+    named = ["localize", "--checkpoint", str(tmp_path / "checkpoint"), str(tmp_path / "bug.md")]
     return [*named, "--opened", "2030-01-01", "--store", str(tmp_path / "facts"), "--top", "99", "--json", "--repo"]
 
 
@@ -267,13 +224,6 @@ def test_missing_blobs(project: toy.Toy, command: list[str], tmp_path: Path, cap
     paths, said = answered(command, clone, capsys)
     assert said == "tosloc: 2 files could not be read from the repository; they are ranked by their paths alone\n"
     assert (paths[0], sorted(paths)) == (toy.path_of("Cookie"), sorted(whole))
-
-
-def test_a_shallow_clone(project: toy.Toy, command: list[str], tmp_path: Path, capsys: Capture) -> None:
-    whole, _ = answered(command, project.git.path, capsys)
-    paths, said = answered(command, cloned(project, tmp_path, "--depth", "1"), capsys)
-    assert (paths[0], sorted(paths)) == (toy.path_of("Cookie"), sorted(whole))
-    assert all(line.startswith("tosloc: ") for line in said.splitlines())
 
 
 def cloned(project: toy.Toy, folder: Path, *options: str) -> Path:

@@ -273,6 +273,7 @@ def test_encoders_learn_too(project: toy.Toy, encoder: Path, learns: str) -> Non
     assert len(Localizer.load(out).localization(REPORT).ranking) == 28
 
 
+@pytest.mark.slow
 def test_a_killed_training_goes_on_to_the_same_end(
     trained: Callable[[str], Path], project: toy.Toy, encoder: Path
 ) -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tosloc.errors import RunError
@@ -82,7 +82,6 @@ def test_what_cannot_be_evaluated_is_one_sentence(judgements: tuple[Judgement, .
     assert str(caught.value) == sentence
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_the_order_of_lines_changes_nothing(tmp_path_factory: pytest.TempPathFactory, shuffler: random.Random) -> None:
     folder = tmp_path_factory.mktemp("run")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tosloc.errors import RunError
@@ -84,7 +84,6 @@ def test_judgements_come_back(tmp_path: Path) -> None:
 VERSIONS = [("v1", ["A", "caf\udce9 b"]), ("v2", ["A", "C", "caf\udce9 b"]), ("v3", ["C"]), ("v4", [])]
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.permutations(range(4)), st.permutations(range(4)))
 def test_versions_come_back_from_any_order_of_lines(
     tmp_path_factory: pytest.TempPathFactory, written: list[int], read: list[int]

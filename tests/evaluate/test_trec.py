@@ -3,7 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tosloc.errors import RunError
@@ -69,7 +69,6 @@ def test_ties_are_broken_by_path_and_the_rank_column_is_not_read(tmp_path: Path)
     assert run.ranking("1").scores.tolist() == [10, 2.5, 2.5, 2.5, 2.5, -3]
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_the_order_of_lines_changes_nothing(tmp_path_factory: pytest.TempPathFactory, shuffler: random.Random) -> None:
     folder = tmp_path_factory.mktemp("trec")

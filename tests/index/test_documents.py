@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tosloc.index.documents import Document, Documents, DocumentsView
@@ -53,7 +53,6 @@ def test_collected_in_order_of_time_then_commit_then_name():
 
 
 @given(TEXTS, st.data())
-@settings(max_examples=40, deadline=None)
 def test_similarities_equal_a_dense_cosine(texts, data):
     made = documents_of(texts)
     known = np.array(data.draw(st.lists(st.booleans(), min_size=len(made), max_size=len(made))), dtype=bool)

@@ -20,7 +20,7 @@ from tests.conftest import GitRepository
 from tosloc.mcp.server import Settings, server
 
 REPORT = "Cart.add forgets an item that is equal to another one"
-MODES = ["legacy", "auto"]
+MODES = [pytest.param("legacy", marks=pytest.mark.slow), "auto"]
 
 
 def asked(
@@ -190,7 +190,9 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "begun"
 
 
-@pytest.mark.parametrize(("mode", "how"), [("legacy", "seized"), ("auto", "asleep")])
+@pytest.mark.parametrize(
+    ("mode", "how"), [("legacy", "seized"), pytest.param("auto", "asleep", marks=pytest.mark.slow)]
+)
 def test_a_cancelled_question_blocks_no_other_whatever_it_does(shop: Path, begun: Path, mode: str, how: str) -> None:
     async def work(client: Client) -> CallToolResult:
         async with anyio.create_task_group() as tasks:

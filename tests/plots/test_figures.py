@@ -44,6 +44,7 @@ def test_coverage_is_marked_where_tables_look() -> None:
     assert [text.get_text() for text in left.texts] == ["50%", "67%", "67%", "67%"]
 
 
+@pytest.mark.slow
 def test_truncation_shows_both_truths_and_the_uncut_baseline(tmp_path: Path) -> None:
     result = truncation(ONE["tomcat"])
     figure = truncation_figure(result)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import settings as settings_of
 from hypothesis import strategies as st
 
 from tosloc.config import Config, EvolutionSettings
@@ -215,7 +214,6 @@ TABLE = st.integers(1, 7).flatmap(
 
 
 @given(st.lists(TABLE, min_size=1, max_size=4), st.sampled_from([(1.0, 1.0), (1.0, -1.0), (0.0, 0.0), (0.25, 2.0)]))
-@settings_of(max_examples=40, deadline=None)
 def test_list_quality_equals_the_slow_version(tables, weights):
     got = list_quality(lists_of(tables))(np.array(weights))
     assert got == pytest.approx(slow_rr_and_ap(weights, tables))

@@ -10,7 +10,7 @@ from typing import Any
 import lightgbm
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tosloc.checkpoint import shipped
@@ -107,7 +107,6 @@ def test_raised_head_by_hand() -> None:
     assert sunk[1] > 3.0
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.floats(-5, 5), min_size=1, max_size=12),
     st.lists(st.floats(-50, 50), min_size=12, max_size=12),

@@ -240,6 +240,7 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "begun"
 
 
+@pytest.mark.slow
 def test_questions_wait_for_each_other_and_none_blocks_the_others_for_ever(
     questions: Questions, client: TestClient, begun: Path
 ) -> None:

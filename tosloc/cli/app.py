@@ -117,10 +117,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return guarded(lambda: _run(arguments))
 
 
+@functools.cache
+def _command() -> Any:
+    return typer.main.get_command(app)  # 30 ms, which a process that answers several commands spends once
+
+
 def _run(arguments: Sequence[str] | None) -> int:
     words = None if arguments is None else list(arguments)
     try:
-        code = app(args=words, prog_name="tosloc", standalone_mode=False)
+        code = _command()(args=words, prog_name="tosloc", standalone_mode=False)
     except SystemExit as done:
         code = done.code if isinstance(done.code, int) else int(bool(done.code))
     except UsageError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -25,6 +25,9 @@ from tosloc.cli.options import (
 )
 from tosloc.cli.printing import print_json, print_notes, print_rows
 from tosloc.errors import MissingExtra, ToslocError
+
+if TYPE_CHECKING:
+    from tosloc.config import Config
 
 ConfigArgument = Annotated[
     Path | None,
@@ -120,32 +123,15 @@ def train(
     from tosloc import training
     from tosloc.cli.progress import shown
     from tosloc.cluster import on_cluster
-    from tosloc.config import Config, StageTwoSettings, load_config
     from tosloc.evaluate.tables import FEW_REPORTS
     from tosloc.git.repository import Repository
     from tosloc.index.cache import trained_folder
 
-    settings = Config() if config is None else load_config(config)
-    if stage_two and stage_one is None:
-        try:
-            training.configured_reranker(settings)
-        except MissingExtra as error:
-            stage_two = False
-            print(f"tosloc: {error}; without it stage one is learned alone", file=sys.stderr)
+    settings = _settings(config, suffix, stage_two, stage_one)
     repo, reports = repository_and_reports(repo, reports)
     found_later = out is None
     with Repository(repo) as repository:
         out = out or trained_folder(repository)
-    if suffix:
-        settings = Config.of(
-            settings.as_dict() | {"data": settings.data.model_dump() | suffix_setting(suffix)}, "--suffix"
-        )
-    if not stage_two:
-        settings = settings.model_copy(update={"stage_two": StageTwoSettings()})
-    if stage_one is not None and not settings.stage_two.enabled:
-        raise ToslocError('--stage-one: no second stage is configured; set [stage_two] reranker = "terms", say')
-    if stage_one is not None and suffix:
-        raise ToslocError("--suffix: the second stage learns on the files that the run of --stage-one has searched")
     with on_cluster(cluster, {repo: ""}), shown(progress) as callback:
         if stage_one is not None:
             learned = training.train_reranker(settings, stage_one, repo, reports, out, store, callback)
@@ -161,10 +147,36 @@ def train(
         print_split(out, "validation")
     else:
         print("tosloc: no report is left for validation, so nothing was chosen by it", file=sys.stderr)
-    print(f"tosloc: for the test reports, run: tosloc evaluate {out} --split test", file=sys.stderr)
-    used = "use it by themselves in this repository (--checkpoint none: shipped weights)"
-    how = f"localize, serve and mcp {used}" if found_later else f"use it with: --checkpoint {out}"
-    print(f"tosloc: the checkpoint is in {out}; {how}", file=sys.stderr)
+    used = f"use it with: --checkpoint {out}"
+    if found_later:
+        used = "localize, serve and mcp use it in this repository from now on (--checkpoint none: shipped weights)"
+    print(f"tosloc: the checkpoint is in {out}; {used}", file=sys.stderr)
+    print(f"tosloc: for the test reports, run: tosloc evaluate{'' if found_later else f' {out}'}", file=sys.stderr)
+
+
+def _settings(config: Path | None, suffix: list[str] | None, stage_two: bool, stage_one: Path | None) -> Config:
+    """Settings of a training by its options; without a second stage where its extra is missing."""
+    from tosloc import training
+    from tosloc.config import Config, StageTwoSettings, load_config
+
+    settings = Config() if config is None else load_config(config)
+    if stage_two and stage_one is None:
+        try:
+            training.configured_reranker(settings)
+        except MissingExtra as error:
+            stage_two = False
+            print(f"tosloc: {error}; without it stage one is learned alone", file=sys.stderr)
+    if suffix:
+        settings = Config.of(
+            settings.as_dict() | {"data": settings.data.model_dump() | suffix_setting(suffix)}, "--suffix"
+        )
+    if not stage_two:
+        settings = settings.model_copy(update={"stage_two": StageTwoSettings()})
+    if stage_one is not None and not settings.stage_two.enabled:
+        raise ToslocError('--stage-one: no second stage is configured; set [stage_two] reranker = "terms", say')
+    if stage_one is not None and suffix:
+        raise ToslocError("--suffix: the second stage learns on the files that the run of --stage-one has searched")
+    return settings
 
 
 def rank(

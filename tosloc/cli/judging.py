@@ -48,7 +48,14 @@ LevelOption = Annotated[
 
 
 def evaluate(
-    runs: RunsArgument,
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="RUN",
+            help="Folder that train or rank wrote, a split's folder, or a run file.",
+            show_default="what train has left for the repository around the current folder",
+        ),
+    ] = None,
     split: SplitOption = Split.test,
     level: LevelOption = Level.file,
     qrels: QrelsOption = None,
@@ -79,7 +86,7 @@ def evaluate(
 
     form = form_of(as_json, as_markdown)
     check_drawing(html, figures)
-    asked = parsed_measures(measures)
+    asked, runs = parsed_measures(measures), runs or [_trained()]
     if level is Level.function:
         check_level(qrels=qrels, no_tests=no_tests, html=html, figures=figures)
         asked = list(dict.fromkeys((*FUNCTION_MEASURES, *asked)))
@@ -107,6 +114,19 @@ def evaluate(
         _write_figures(figures, results)
     show(form, values, tables)
     print_notes(notes)
+
+
+def _trained() -> Path:
+    """What train has left for the repository around this folder. Raises RunError where it has left nothing."""
+    from tosloc.git import discovery
+    from tosloc.git.repository import Repository
+    from tosloc.index.cache import trained_folder
+
+    with Repository(discovery.around(Path.cwd())) as repository:
+        folder = trained_folder(repository)
+    if not folder.exists():
+        raise RunError(f"{repository.path}: nothing was trained here; name a run, or run: tosloc train")
+    return folder
 
 
 def compare(

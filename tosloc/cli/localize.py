@@ -90,7 +90,6 @@ OpenedOption = Annotated[
 
 def localize(
     report: ReportArgument = None,
-    named: Annotated[list[str] | None, typer.Option("--report", hidden=True)] = None,
     repo: RepositoryOption = None,
     commit: VersionOption = None,
     include: IncludeOption = None,
@@ -116,7 +115,7 @@ def localize(
     from tosloc.cli.progress import shown
     from tosloc.reports.test_paths import PathFilter, which_are_tests
 
-    reports = _reports([*(report or ()), *(named or ())], repo, opened)
+    reports = _reports(report or (), repo, opened)
     form = Format.json if as_json else Format.jsonl if as_lines else form
     if len(reports) > 1 and (form is Format.json or open_file):
         many = f"{len(reports)} reports"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from tosloc.git.repository import Repository
     from tosloc.mine.issues import Exports
     from tosloc.mine.links import Mined
-
+    from tosloc.records import Progress
 
 ExportsArgument = Annotated[
     list[Path] | None,
@@ -81,34 +82,24 @@ def mine(
 
     Links issues with the commits that fixed them, and says how many were linked how and what was left out.
     """
-    from tosloc.cli.printing import print_json
     from tosloc.cli.progress import shown
     from tosloc.git import discovery
-    from tosloc.git.discovery import WebPages
     from tosloc.git.repository import Repository
     from tosloc.index.cache import default_store, note_use
     from tosloc.io import write_text
     from tosloc.mine import links, mentions, weak
-    from tosloc.mine.github import fetch, read_token
-    from tosloc.mine.issues import Exports
 
     patterns = [mentions.compiled(one) for one in pattern or ()]
     if patterns and not exports and github is None:
         raise ToslocError("--pattern: says which issues commits name, and none are given; name an export of issues")
     if token_file is not None and github is None:
         raise ToslocError("--token-file: goes with --github OWNER/NAME")
-    token = "" if github is None else read_token(token_file)
-    read = _exports(exports or ())
     with Repository(repo or discovery.around(Path.cwd())) as repository, shown(progress) as callback:
-        if github is not None:
-            kept = mined_reports(repository).with_name("github") / github.replace("/", "+").lower()
-            read = read or Exports()
-            found = fetch(github, kept, token, progress=callback)
-            read.add(json.dumps(found), f"GitHub's {github}")
+        read = _issues(repository, exports or (), github, token_file, callback)
         if read is None:
             mined = weak.mine_messages(repository, tip=commit, most_files=max_files, progress=callback)
         else:
-            pages = WebPages.of(repository.remote_url())
+            pages = discovery.WebPages.of(repository.remote_url())
             own = None if pages is None else pages.project.partition("://")[2].partition("/")[2]
             mined = links.mine(
                 repository,
@@ -125,10 +116,7 @@ def mine(
             note_use(repository, default_store(repository))
     if mined.reports:
         write_text(file, "".join(json.dumps(report.as_dict()) + "\n" for report in mined.reports))
-    if as_json:
-        print_json(_values(mined, file))
-    else:
-        _print(mined)
+    _show(mined, file, as_json)
     if not mined.reports:
         raise ReportError(f"none of {mined.read:,} {_what(mined)} has a fix to learn from, so nothing is written")
     how = "".join(f" --{name} {path}" for name, path in (("repo", repo), ("reports", out)) if path is not None)
@@ -143,16 +131,23 @@ def mined_reports(repository: Repository) -> Path:
     return default_store(repository).with_name("reports.jsonl")
 
 
-def _exports(sources: list[Path] | tuple[()]) -> Exports | None:
-    """What all the files hold together; None without any. Raises ReportError."""
+def _issues(
+    repository: Repository, exports: Sequence[Path], github: str | None, token_file: Path | None, progress: Progress
+) -> Exports | None:
+    """What the exports and GitHub hold together; None where neither is given. Raises ReportError."""
+    from tosloc.mine.github import fetch, read_token
     from tosloc.mine.issues import Exports
     from tosloc.reports.source import read_text
 
-    if not sources:
+    if not exports and github is None:
         return None
+    token = "" if github is None else read_token(token_file)
     read = Exports()
-    for source in sources:
-        read.add(*read_text("-" if str(source) == "-" else source))
+    for export in exports:
+        read.add(*read_text("-" if str(export) == "-" else export))
+    if github is not None:
+        kept = mined_reports(repository).with_name("github") / github.replace("/", "+").lower()
+        read.add(json.dumps(fetch(github, kept, token, progress=progress)), f"GitHub's {github}")
     return read
 
 
@@ -160,10 +155,21 @@ def _what(mined: Mined) -> str:
     return "issues" if mined.tracker else "commits that say that they fix a bug"
 
 
-def _print(mined: Mined) -> None:
+def _show(mined: Mined, file: Path, as_json: bool) -> None:
     """Print how many reports were linked how, and how many were left out why."""
-    from tosloc.cli.printing import Table, print_table
+    from tosloc.cli.printing import Table, print_json, print_table
 
+    if as_json:
+        values = {
+            "tracker": mined.tracker or None,
+            "weak": not mined.tracker,
+            "read": mined.read,
+            "linked": mined.kinds,
+            "left_out": dict(mined.left_out.most_common()),
+            "reports": len(mined.reports),
+            "file": str(file) if mined.reports else None,
+        }
+        return print_json(values)
     rows = [[kind, f"{number:,}"] for kind, number in mined.kinds.items()]
     weak = "weak reports: what commits say of their own fixes, which is easier than what users write"
     tracker = {"": "git alone", "lines": "reports"}.get(mined.tracker, mined.tracker)
@@ -173,15 +179,3 @@ def _print(mined: Mined) -> None:
     if left:
         left.append(["all", f"{mined.left_out.total():,}"])
         print_table(Table(["left out", _what(mined).split()[0]], left))
-
-
-def _values(mined: Mined, file: Path) -> dict[str, Any]:
-    return {
-        "tracker": mined.tracker or None,
-        "weak": not mined.tracker,
-        "read": mined.read,
-        "linked": mined.kinds,
-        "left_out": dict(mined.left_out.most_common()),
-        "reports": len(mined.reports),
-        "file": str(file) if mined.reports else None,
-    }

@@ -206,13 +206,7 @@ def _counted(
     # of lines 0-9, 10-49, 50-59, 60-99 and so on: run 2c is what chunk c shares with chunk c - 1, run 2c + 1 the rest
     # of chunk c's first 50 lines
     runs_N = 2 * (lines_N // CHUNK_LINES) + (lines_N % CHUNK_LINES >= CHUNK_OVERLAP)
-    first, of_words = _lexicon.arrays()
-    lengths_N = np.diff(first)[words_N]
-
-    # each word's terms
-    ends_N = np.cumsum(lengths_N)
-    places = np.arange(ends_N[-1] if len(ends_N) else 0) + np.repeat(first[words_N] - (ends_N - lengths_N), lengths_N)
-    terms_M = of_words[places]
+    lengths_N, terms_M = _terms_of(words_N)
     pieces_M = np.repeat(pieces_N, lengths_N)
 
     # numbered by their order in the batch, and then in each text
@@ -261,6 +255,15 @@ def _counted(
             )
         )
     return found
+
+
+def _terms_of(words_N: IntArray) -> tuple[LongArray, IntArray]:
+    """How many terms each word has, and the terms of all of them."""
+    first, of_words = _lexicon.arrays()
+    lengths_N = np.diff(first)[words_N]
+    ends_N = np.cumsum(lengths_N)
+    places = np.arange(ends_N[-1] if len(ends_N) else 0) + np.repeat(first[words_N] - (ends_N - lengths_N), lengths_N)
+    return lengths_N, of_words[places]
 
 
 def _by_chunk(

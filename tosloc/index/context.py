@@ -90,6 +90,13 @@ class QueryContext:
         in_files, in_paths = self.version.text.corpus.term_ids, self.version.paths.table.term_ids
         return any(term in in_files or term in in_paths for term in self.query.weights)
 
+    @cached_property
+    def common_words(self) -> frozenset[str]:
+        """Everyday words, and those of the report that many files have."""
+        frequency, few = self.version.text.frequency[self.text_terms[0]], max(_RARE * self.files, 3)
+        pairs = zip(self.known_words, frequency.tolist(), strict=True)
+        return _EVERYDAY | {word for word, number in pairs if number > few}
+
     @property
     def tells_files_apart(self) -> bool:
         """Whether the report names a file of the version, has a word that few file names have or an identifier that few
@@ -97,14 +104,12 @@ class QueryContext:
         """
         if self.mentioned or self.own_frames:
             return True
-        paths, frequency = self.version.paths, self.version.text.frequency[self.text_terms[0]].tolist()
-        few = max(_RARE * self.files, 3)
-        rare = {word for word, number in zip(self.known_words, frequency, strict=True) if number <= few} - _EVERYDAY
-        ids, report = paths.table.term_ids, self.query.report
-        asked = (ids[word] for word in self.query.weights.keys() - _EVERYDAY if word in ids)
-        named = (0 < paths.name_frequency[term] <= few for term in asked)
-        written = text.compounds(f"{report.summary}\n{report.description}")
-        return len(rare) > 1 or any(named) or not rare.isdisjoint(written)
+        paths, few, report = self.version.paths, max(_RARE * self.files, 3), self.query.report
+        asked = (paths.table.term_ids.get(word) for word in self.query.weights.keys() - _EVERYDAY)
+        if any(term is not None and 0 < paths.name_frequency[term] <= few for term in asked):
+            return True
+        rare = set(self.known_words) - self.common_words
+        return len(rare) > 1 or not rare.isdisjoint(text.compounds(f"{report.summary}\n{report.description}"))
 
     @cached_property
     def hits(self) -> Hits:

@@ -31,7 +31,7 @@ _COMMENTS: Final = 0.5
 """What a word of a comment counts."""
 CLASS: Final = KINDS.index("class")
 
-_CALLED = re.compile(r"([^\W\d]\w{0,200})\s?\(")
+_CALLED = re.compile(r"(?<!\w)([^\W\d]\w{0,200})\s?\(")
 _QUOTED = re.compile(r"`{1,3}([^`\n]{1,200})`")
 _DOTTED = re.compile(r"(?<![\w.])[^\W\d]\w{0,200}(?:(?:\.|::|#|->)[^\W\d]\w{0,200}){1,20}")
 _SEPARATOR = re.compile(r"\.|::|#|->")

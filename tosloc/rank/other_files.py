@@ -22,17 +22,20 @@ _SEVERAL: Final = 3
 _WRITTEN: Final = re.compile(r"[\w@+.-]+(?:/[\w@+.-]+)*")
 
 
-def other_files(context: QueryContext) -> list[Hit]:
-    """The first such files for a query of a version that holds them, with a reason each; none where no word tells."""
+def other_files(context: QueryContext, common: frozenset[str] = frozenset()) -> list[Hit]:
+    """The first such files for a query of a version that holds them, with a reason each; by words where they share two
+    and one is not ``common`` in the sources, or one that their name has, too.
+    """
     reasons, paths = ReasonsOf(context), context.version.text.snapshot.paths
     scores = context.in_files(bm25.WHOLE, context.text_terms[1]) + context.version.paths.bm25(context.query.weights)
     told = {file: Reason("name", f"the report names {written}") for file, written in named(context).items()}
     likely = leaders(scores, _LOOKED_AT).tolist()
     reasons.look_at(likely)
     for file in likely:
-        words, telling = reasons.words(file)
-        if telling and file not in told:
-            told[file] = Reason("words", f"words {reasons.listed(words)}")
+        words, _ = reasons.words(file)
+        rare = [word for word in words if word not in common]
+        if file not in told and rare and (len(words) > 1 or reasons.name_words(file)):
+            told[file] = Reason("words", f"words {reasons.listed([*rare, *words])}")
     return [
         Hit(place, paths[file], round(float(scores[file]), 6), 0.0, why=(why,))
         for place, (file, why) in enumerate(list(told.items())[:MOST], start=1)

@@ -38,26 +38,27 @@ def test_a_finished_folder_is_only_read(
         fitted(name, made, tmp_path, **other)
 
 
+FIRST_EPOCH = ("learning word vectors", "dreamloc, epoch 1")
+
+
 @pytest.mark.parametrize(
     ("name", "stop", "finished"),
     [
+        ("dnnloc", "relevancy, random, epoch 2", "relevancy, random, epoch 2"),
+        ("dreamloc", "dreamloc, epoch 1", FIRST_EPOCH),
         *(
-            ("dnnloc", stop, (stop,))
-            for stop in (
-                "projection of code, epoch 1",
-                "relevancy, random, epoch 2",
-                "combiner, random, versions, epoch 3",
+            pytest.param(*row, marks=pytest.mark.slow)
+            for row in (
+                ("dnnloc", "projection of code, epoch 1", "projection of code, epoch 1"),
+                ("dnnloc", "combiner, random, versions, epoch 3", "combiner, random, versions, epoch 3"),
+                ("dreamloc", "features for training", ()),
+                ("dreamloc", "dreamloc, epoch 3", FIRST_EPOCH),
             )
-        ),
-        ("dreamloc", "features for training", ()),
-        *(
-            ("dreamloc", stop, ("learning word vectors", "dreamloc, epoch 1"))
-            for stop in ("dreamloc, epoch 1", "dreamloc, epoch 3")
         ),
     ],
 )
 def test_a_killed_training_goes_on_to_the_same_end(
-    name: str, stop: str, finished: tuple[str, ...], tmp_path: Path
+    name: str, stop: str, finished: str | tuple[str, ...], tmp_path: Path
 ) -> None:
     made = project()
     whole = scores(fitted(name, made, tmp_path / "whole"), "3")

@@ -91,6 +91,7 @@ def test_without_gain_the_first_parameters_stay(make: Any) -> None:
         assert all(np.array_equal(value, first[name]) for name, value in learned(trainer).items())
 
 
+@pytest.mark.slow
 def test_encoders_that_learn_end_the_same_after_an_interruption(encoder_folder: Path, tmp_path: Path) -> None:
     chunks = {name: [[2, 5 + place, 3], [2, 9, 3]] for place, name in enumerate("abcd")}
     asked = [

@@ -11,8 +11,7 @@ import typer
 
 from tosloc.cli.judging import MarkdownOption, QrelsOption, RunsArgument, SplitOption
 from tosloc.cli.options import FigureOption, JsonOption, Split, check_drawing
-from tosloc.cli.printing import Form, Table, form_of, print_json, print_table, show
-from tosloc.cli.printing import markdown as to_markdown
+from tosloc.cli.printing import Form, Table, form_of, show
 from tosloc.errors import RunError, ToslocError
 
 if TYPE_CHECKING:
@@ -188,6 +187,7 @@ def reproduce_check(
     from tosloc.evaluate.measures import Measure
     from tosloc.lab.agreement.levels import against_published, levels_table, published_table, reproduction
 
+    form = form_of(as_json, markdown)
     wanted = list(dict.fromkeys(Measure.parse(name) for name in measures.split(",")))
     given = [one is not None for one in (baseline, advanced, published_baseline, published_advanced)]
     if given not in ([True, True, False, False], [False, False, True, True]):
@@ -207,15 +207,12 @@ def reproduce_check(
         ours = _pair(our_baseline, our_advanced, split)
         result = against_published(published_baseline, published_advanced, ours, wanted[0])
         table = published_table(result)
-    if as_json:
-        print_json(result.as_dict())
-    elif markdown:
-        print(to_markdown(Table(table.heads, table.rows, table.title)))
-        print("\n".join(f"- {remark}" for remark in table.remarks))
-    else:
-        words = {place for place, head in enumerate(table.heads) if head in ("level", "measure", "mean of")}
-        print_table(Table(table.heads, table.rows, table.title, left=words))
-        print("\n".join(table.remarks))
+    words = {place for place, head in enumerate(table.heads) if head in ("level", "measure", "mean of")}
+    show(form, result.as_dict(), [Table(table.heads, table.rows, table.title, left=words)])
+    if form is Form.markdown:
+        print("", *(f"- {remark}" for remark in table.remarks), sep="\n")
+    elif form is Form.terminal:
+        print(*table.remarks, sep="\n")
 
 
 def _pair(baseline: Path, advanced: Path, split: Split) -> Pair:

@@ -17,6 +17,26 @@ if TYPE_CHECKING:
     from tosloc.lab.paper.reproduction import Reproduced
     from tosloc.lab.paper.workspace import Cell
 
+RunsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--runs",
+        metavar="DIR",
+        exists=True,
+        file_okay=False,
+        help="Finished runs: DIR/PROJECT, PROJECT-two, baselines/PROJECT/SYSTEM.",
+    ),
+]
+EncoderOption = Annotated[
+    str,
+    typer.Option(
+        "--encoder",
+        metavar="NAME",
+        help="Encoder (folder or name on the hub) whose tokens table 2 counts; that table 6 and figure 6 train on.",
+        show_default="words; the configuration's",
+    ),
+]
+
 
 def reproduce(
     table: Annotated[
@@ -28,28 +48,11 @@ def reproduce(
     systems: Annotated[
         str, typer.Option("--systems", metavar="NAMES", help="Systems of tables 4 and 5, with commas between.")
     ] = "",
-    runs: Annotated[
-        Path | None,
-        typer.Option(
-            "--runs",
-            metavar="DIR",
-            exists=True,
-            file_okay=False,
-            help="Finished runs: DIR/PROJECT, PROJECT-two, baselines/PROJECT/SYSTEM.",
-        ),
-    ] = None,
+    runs: RunsOption = None,
     finished: Annotated[
         bool, typer.Option("--finished", help="Make no run: read those that are finished, say which are missing.")
     ] = False,
-    encoder: Annotated[
-        str,
-        typer.Option(
-            "--encoder",
-            metavar="NAME",
-            help="Encoder (folder or name on the hub) whose tokens table 2 counts; that table 6 and figure 6 train on.",
-            show_default="words; the configuration's",
-        ),
-    ] = "",
+    encoder: EncoderOption = "",
     versions: Annotated[
         int, typer.Option("--versions", min=0, help="Versions of tables 2 and 5.", show_default="all; 6")
     ] = 0,
