@@ -20,7 +20,7 @@ from conftest import repository as shop_at
 from tests.web.test_page import check_harmless
 from tosloc.answer import Answer, Searched
 from tosloc.errors import ReportError, RepositoryError
-from tosloc.mcp.messages import refusals
+from tosloc.mcp.messages import refusal
 from tosloc.mcp.repositories import repository_in
 from tosloc.records import BugReport, Function, Hit, Reason
 from tosloc.reports.formats import read_reports
@@ -109,8 +109,8 @@ def test_what_the_page_says(one: str, two: str, three: str) -> None:
     | st.fixed_dictionaries({"jsonrpc": VALUE, "id": VALUE, "method": VALUE}).map(json.dumps)
 )
 def test_a_line_of_an_agent(line: str) -> None:
-    for refusal in refusals(line):
-        assert json.loads(refusal.model_dump_json(by_alias=True))["error"]["message"].startswith("this line")
+    if error := refusal(line):
+        assert json.loads(error.model_dump_json(by_alias=True))["error"]["message"].startswith("this line")
 
 
 @pytest.fixture(scope="module")
