@@ -150,13 +150,17 @@ def code(text: str) -> str:
 
 
 def body_of(answer: Mapping[str, Any], repository: str, least: float) -> str:
-    """Files with functions and reasons, as Markdown; those with a share below ``least`` are folded away and have
-    neither. ``repository`` is its page.
+    """Files with functions and reasons, as Markdown; those with a share below ``least``, and those that are no sources,
+    are folded away and have neither. ``repository`` is its page.
     """
     commit = answer["commit"]
     lines, folded = [], []
+
+    def page_of(path: str) -> str:
+        return f"{repository}/blob/{commit}/{quote(os.fsencode(path))}"
+
     for hit in answer["hits"]:
-        page = f"{repository}/blob/{commit}/{quote(os.fsencode(hit['path']))}"
+        page = page_of(hit["path"])
         line = f"{hit['rank']}. [{code(hit['path'])}]({page}) {round(100 * hit['share']) or 'below 1'}%"
         if hit["share"] < least:
             folded.append(line)
@@ -170,6 +174,8 @@ def body_of(answer: Mapping[str, Any], repository: str, least: float) -> str:
             lines.append(f"   - {said}")
     if folded:
         lines += ["", f"<details><summary>{len(folded)} less likely</summary>", "", *folded, "", "</details>"]
+    if others := [f"- [{code(one['path'])}]({page_of(one['path'])})" for one in answer["others"]]:
+        lines += ["", "<details><summary>Other files</summary>", "", *others, "", "</details>"]
     version = f"[{code(commit[:10])}]({repository}/commit/{commit})"
     lines += ["", f"Searched: {answer['searched']['files']} files of {version}. Percentages say how sure it is."]
     return "\n".join(lines) + "\n"

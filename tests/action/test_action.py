@@ -105,7 +105,12 @@ def answer(reason: str = "words cart", path: str = "shop/cart.py", share: float 
     hit = {"rank": 1, "path": path, "score": 1.0, "share": share, "functions": [function]}
     why = [{"kind": "fix", "text": reason, "commit": "1" * 40}, {"kind": "words", "text": reason}]
     less = {**hit, "rank": 2, "share": 0.001, "why": why}
-    return {"commit": "0" * 40, "searched": {"files": 3}, "hits": [{**hit, "why": why}, less]}
+    return {
+        "commit": "0" * 40,
+        "searched": {"files": 3},
+        "hits": [{**hit, "why": why}, less],
+        "others": [{"path": path}],
+    }
 
 
 # ---- is it asked?
@@ -150,13 +155,15 @@ def test_what_strangers_write_stays_text(action: ModuleType, text: str) -> None:
             if token.type == "link_open":
                 assert re.match("https://github.com/o/r/(blob/0{40}/|commit/(0{40}|1{40})$)", str(token.attrs["href"]))
             if block.type == "html_block":
-                assert block.content in ("<details><summary>1 less likely</summary>\n", "</details>\n")
+                assert re.fullmatch(
+                    "</details>\n|<details><summary>(1 less likely|Other files)</summary>\n", block.content
+                )
     nested = ("ordered_list", "bullet_list", "list_item", "paragraph", "link")
     assert {kind.removesuffix("_open").removesuffix("_close") for kind in kinds} <= {
         *(*nested, "inline", "text", "code_inline", "softbreak", "html_block"),
     }
     assert re.fullmatch(r"[A-Za-z0-9 ,.:%]*", outside)
-    assert body.count("\n") < 18
+    assert body.count("\n") < 24
     assert len(body) < 40_000
 
 
@@ -167,7 +174,8 @@ def test_files_below_the_share_are_folded_and_have_a_path_alone(action: ModuleTy
     assert "2. [`shop/cart.py`](https://github.com/o/r/blob/" + "0" * 40 in folded
     assert "shop/cart.py) below 1%\n\n</details>" in folded
     assert "Cart.add" not in folded
-    assert "<details>" not in action.body_of(answer(), "https://github.com/o/r", 0.0)
+    assert "<details><summary>Other files</summary>\n\n- [`shop/cart.py`](https://github.com/o/r/blob/" in folded
+    assert "less likely" not in action.body_of(answer(), "https://github.com/o/r", 0.0)
 
 
 def test_the_comment_is_written_once_and_edited_in_place(action: ModuleType, stub: Issue) -> None:
