@@ -108,6 +108,7 @@ def test_rows_of_a_small_repository(repository: GitRepository) -> None:
         "stage one / bm25s",
         "stage one (paper) / bm25s",
         "second localize, shell / numpy",
+        "20 files not committed / committed",
         "question in one process / bm25s",
         "one commit more / first version",
         "throughput: rankings / bm25s",
