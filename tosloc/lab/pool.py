@@ -85,8 +85,6 @@ class Pool:
 
     folder: Path
     config: Config
-    stores: Path | None = None
-    """Folder of the facts stores, one file a project; None: in the user's cache."""
 
     def tables(self, project: Project) -> tuple[bool, Tables]:
         """The feature tables of a project, and whether they had to be made. Raises ToslocError."""
@@ -122,8 +120,7 @@ class Pool:
 
     def _make(self, project: Project, config: Config, repo: Repository, folder: Path, names: tuple[str, ...]) -> None:
         unfinish(folder)
-        store = project.store_in(self.stores)
-        with ExperimentContext.set_up(config, repo, project.reports, store, facts=False) as experiment:
+        with ExperimentContext.set_up(config, repo, project.reports, facts=False) as experiment:
             learned, judged = (
                 spread(experiment.part(part), project.at_most) for part in (project.part, project.judged)
             )
