@@ -14,7 +14,6 @@ import pytest
 from tests import toy
 from tosloc.cli import main
 from tosloc.git.repository import Repository
-from tosloc.index import store as store_module
 from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer
 from tosloc.rank import features
@@ -60,13 +59,10 @@ def bug(place: Path) -> Path:
 
 def test_repositories(fails: Fails, checkpoint: Path, bug: Path, place: Path, project: toy.Toy) -> None:
     (place / "plain").mkdir()
-    labelled = ["--reports", project.reports()]
-    out = [*labelled, "--out", place / "out"]
+    out = ["--reports", project.reports(), "--out", place / "out"]
     for command, name, words in (
         (["localize", "--checkpoint", checkpoint, bug], "plain", "git"),
-        (["localize", "--checkpoint", checkpoint, bug], "nowhere", "no such"),
         (["index"], "bug.md", "git"),
-        (["data", *labelled], "plain", "git"),
         (["train", *out], "nowhere", "no such"),
         (["rank", "--checkpoint", checkpoint, *out], "bug.md", "git"),
     ):
@@ -76,7 +72,7 @@ def test_repositories(fails: Fails, checkpoint: Path, bug: Path, place: Path, pr
 
 
 def test_commits(fails: Fails, localizing: list[str], bug: Path) -> None:
-    for name in ("v99", "0" * 40, "--all", "", "main:src"):
+    for name in ("v99", "0" * 40, "--all", ""):
         said = fails(*localizing, bug, f"--commit={name}")
         assert f"no commit {name!r}" in said
         assert "git fetch" in said
@@ -125,16 +121,10 @@ def test_files_of_reports(
 # Settings
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["a = " + "[" * 100_000, "seed = " + "9" * 5_000, "[stage_one]\nfeatures = [" + "'x'," * 10_000 + "1]", "", None],
-)
-def test_settings(fails: Fails, place: Path, text: str | None) -> None:
+@pytest.mark.parametrize("endless", [False, True])
+def test_settings(fails: Fails, place: Path, endless: bool) -> None:
     path = place / "my.toml"
-    if text:
-        path.write_text(text)
-    else:  # endless, or a circle
-        path.symlink_to("/dev/zero" if text is None else path)
+    path.symlink_to("/dev/zero") if endless else path.write_text("a = " + "[" * 100_000)
     assert "my.toml" in fails("train", path, "--out", "out")
 
 
@@ -154,10 +144,6 @@ def test_a_place_that_can_hold_no_facts(
 # A full disk
 
 
-def full(*_: object, **__: object) -> None:
-    raise OSError(errno.ENOSPC, "No space left on device")
-
-
 def training(project: toy.Toy, place: Path, *more: str) -> list[str]:
     (place.parent / "small.toml").write_text(
         "[data]\ntrain = 0.6\nvalidation = 0.2\n[run]\njobs = 1\n"
@@ -167,20 +153,15 @@ def training(project: toy.Toy, place: Path, *more: str) -> list[str]:
     return ["train", str(place.parent / "small.toml"), *common, "--out", str(place / "out"), *more]
 
 
-def half_written(folder: Path) -> list[str]:
-    return [path.name for path in folder.rglob("*") if path.name.startswith(".tosloc-unfinished.")]
-
-
-@pytest.mark.parametrize("writes", [5, *(pytest.param(writes, marks=pytest.mark.slow) for writes in (0, 11))])
-def test_a_full_disk_at_any_write(
-    project: toy.Toy, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], writes: int
+def test_a_full_disk(
+    project: toy.Toy, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """So many files are written, then the disk is full; with room again the same command ends."""
+    """Five files are written, then the disk is full; with room again the same command ends."""
     real, made = Path.replace, []
 
     def replace(self: Path, target: Path) -> Path:
-        if len(made) == writes:
-            full()
+        if len(made) == 5:
+            raise OSError(errno.ENOSPC, "No space left on device")
         made.append(target)
         return real(self, target)
 
@@ -190,7 +171,7 @@ def test_a_full_disk_at_any_write(
         assert main(command) == 2
     said = capsys.readouterr()
     assert said.err == "tosloc: no room left on the disk; make room and run the same command again to go on\n"
-    assert half_written(place) == []
+    assert not [*place.rglob(".tosloc-unfinished.*")]
     assert not (place / "out/checkpoint/weights.json").exists()
     for split in ("validation", "test"):
         run = place / "out" / split
@@ -198,24 +179,6 @@ def test_a_full_disk_at_any_write(
     assert main(command) == 0
     assert not (place / "out/.tosloc-work").exists()
     assert Localizer.load(place / "out").stage_one.features == ("bm25f", "path", "recency")
-
-
-def test_a_full_disk_under_the_facts(
-    fails: Fails, project: toy.Toy, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    command = ["index", "--repo", project.git.path]
-    assert main([str(part) for part in [*command, "--commit", project.git.made[3]]]) == 0
-    opened = store_module.FactStore._open
-
-    def full(self: store_module.FactStore, unchanging: bool) -> None:
-        opened(self, unchanging)
-        refused = "BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
-        self._database.execute(f"CREATE TEMP TRIGGER full BEFORE INSERT ON facts {refused}")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(store_module.FactStore, "_open", full)
-        assert "database or disk is full); see that the disk is not full" in fails(*command)
-    assert main([str(part) for part in command]) == 0
 
 
 # Checkpoints
@@ -274,16 +237,3 @@ def test_no_validation_report(project: toy.Toy, place: Path, capsys: pytest.Capt
     assert "no report is left for validation" in printed.err
     assert main(["evaluate", str(place / "out")]) == 0
     assert main(["evaluate", str(place / "out"), "--split", "validation"]) == 2
-
-
-def test_a_split_without_any_fixed_file(project: toy.Toy, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Validation and test reports name files that their versions lack: they count 0, training goes on."""
-    records = [record | ({"fixed": ["Gone.java"]} if n >= 8 else {}) for n, record in enumerate(project.records)]
-    command = training(project, place)
-    command[command.index("--reports") + 1] = str(project.reports("gone.jsonl", records))
-    assert main(command) == 0
-    capsys.readouterr()
-    assert main(["evaluate", str(place / "out"), "--json"]) == 0
-    summary = json.loads(capsys.readouterr().out)
-    assert (summary["reports"], summary["relevant"], summary["dropped"], summary["empty"]) == (3, 0, 3, 3)
-    assert (summary["mrr"], summary["map"]) == (0, 0)
