@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 import tosloc
-from tosloc.arrays import Arrays, load_arrays, pack_words, prefixed, save_arrays, under, unpack_words
+from tosloc.arrays import arrays_of, pack_words, prefixed, save_arrays, under, unpack_words
 from tosloc.calibration import HIGHEST, LOWEST
 from tosloc.code.languages import analyser
 from tosloc.errors import CheckpointError
@@ -86,7 +85,7 @@ def read_stage_one(record: Mapping[str, Any], folder: Path) -> StageOne:
     stage = StageOne(tuple(weights), np.array(list(weights.values()), dtype=np.float64))
     if ranker is None:
         return stage
-    with _arrays_of(folder / _RANKER_FILE) as arrays:
+    with arrays_of(folder / _RANKER_FILE) as arrays:
         names, weight = tuple(ranker["features"]), ranker["weight"]
         if not _is_number(weight) or weight < 0 or not set(names) <= weights.keys():
             raise ValueError("its weight or features are none")
@@ -143,7 +142,7 @@ def read_known_reports(folder: Path) -> tuple[Documents, Sequence[str]] | None:
     """What ``write_known_reports`` wrote, if it did. Raises CheckpointError for a damaged file."""
     if not (folder / _REPORTS_FILE).exists():
         return None
-    with _arrays_of(folder / _REPORTS_FILE) as arrays:
+    with arrays_of(folder / _REPORTS_FILE) as arrays:
         paths = unpack_words(arrays["paths"])
         return Documents.from_arrays(under("reports", arrays), len(paths)), paths
 
@@ -152,19 +151,9 @@ def read_version(folder: Path) -> PreparedVersion | None:
     """The version that a checkpoint carries, to localize in without a repository. Raises CheckpointError."""
     if not (folder / VERSION_FILE).exists():
         return None
-    with _arrays_of(folder / VERSION_FILE) as arrays:
+    with arrays_of(folder / VERSION_FILE) as arrays:
         check_version(arrays)
         return PreparedVersion.from_arrays(arrays)
-
-
-@contextmanager
-def _arrays_of(path: Path) -> Iterator[Arrays]:
-    """The arrays of a file, for a block that puts them together. Raises CheckpointError where they do not fit."""
-    arrays = load_arrays(path)
-    try:
-        yield arrays
-    except (KeyError, IndexError, ValueError, TypeError) as error:
-        raise CheckpointError(f"{path} is damaged or of another version ({error}); train again") from error
 
 
 def write_record(path: Path, record: Mapping[str, Any]) -> None:
