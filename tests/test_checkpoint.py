@@ -112,6 +112,14 @@ NUMBERS = ["1e308", "1e999", "NaN", "-Infinity", "1" * 4_000, "1" * 5_000, "[[1]
         ("weights.json", "{}", "no weights"),
         ("weights.json", '{"weights": {"magic": 1.0}}', "does not know"),
         *(("weights.json", f'{{"weights": {{"bm25f": {number}}}}}', "") for number in NUMBERS),
+        *(
+            (
+                "weights.json",
+                f'{{"weights": {{"bm25f": 1}}, "temperature": {value}}}',
+                "a temperature that is no number",
+            )
+            for value in ("0", "-1.0", "1e9", '"1"', "true", "[1.0]")
+        ),
         ("version.npz", "PK", "damaged"),
         ("reports.npz", "", "damaged"),
         ("provenance.json", "[]", "not a JSON object"),

@@ -73,34 +73,28 @@ def write_stage_one(
     write_text(folder / WEIGHTS_FILE, json.dumps({**record, **(more or {})}, indent=1) + "\n")
 
 
-def read_stage_one(record: Mapping[str, Any], folder: Path) -> StageOne:
-    """Stage one from weights.json and, where it names a learned ranker, ranker.npz beside it."""
+def read_stage_one(folder: Path) -> tuple[StageOne, float | None, dict[str, Any]]:
+    """Stage one of weights.json and, where that names a learned ranker, of ranker.npz beside it; the temperature of its
+    shares, None where none was fitted; and all of the record. Raises CheckpointError.
+    """
     where = folder / WEIGHTS_FILE
-    weights, ranker = record.get("weights"), record.get("ranker")
+    record = read_record(where)
+    weights, ranker, temperature = (record.get(name) for name in ("weights", "ranker", "temperature"))
     if not isinstance(weights, dict) or not weights or not all(map(_is_number, weights.values())):
         raise CheckpointError(f"{where} holds no weights of features, a number each; train again")
-    unknown = [name for name in weights if name not in features.ALL]
-    if unknown:
+    if unknown := [name for name in weights if name not in features.ALL]:
         raise CheckpointError(f"{where} weighs a feature that this version does not know, {unknown[0]!r}; train again")
+    if temperature is not None and not (_is_number(temperature) and LOWEST <= temperature <= HIGHEST):
+        raise CheckpointError(f"{where} has a temperature that is no number of {LOWEST:g} to {HIGHEST:g}; train again")
     stage = StageOne(tuple(weights), np.array(list(weights.values()), dtype=np.float64))
-    if ranker is None:
-        return stage
-    with arrays_of(folder / _RANKER_FILE) as arrays:
-        names, weight = tuple(ranker["features"]), ranker["weight"]
-        if not _is_number(weight) or weight < 0 or not set(names) <= weights.keys():
-            raise ValueError("its weight or features are none")
-        trees = Trees.from_arrays(arrays, len(names) + 2)
-        return replace(stage, ranker=HeadRanker(names, trees, float(weight)))
-
-
-def read_temperature(record: Mapping[str, Any], folder: Path) -> float | None:
-    """The temperature of shares in weights.json; None where none was fitted."""
-    value = record.get("temperature")
-    if value is not None and not (_is_number(value) and LOWEST <= value <= HIGHEST):
-        raise CheckpointError(
-            f"{folder / WEIGHTS_FILE} has a temperature that is no number from {LOWEST:g} to {HIGHEST:g}; train again"
-        )
-    return value
+    if ranker is not None:
+        with arrays_of(folder / _RANKER_FILE) as arrays:
+            names, weight = tuple(ranker["features"]), ranker["weight"]
+            if not _is_number(weight) or weight < 0 or not set(names) <= weights.keys():
+                raise ValueError("its weight or features are none")
+            trees = Trees.from_arrays(arrays, len(names) + 2)
+            stage = replace(stage, ranker=HeadRanker(names, trees, float(weight)))
+    return stage, temperature, record
 
 
 def _is_number(value: Any) -> bool:
@@ -109,8 +103,7 @@ def _is_number(value: Any) -> bool:
 
 def shipped() -> tuple[StageOne, float | None]:
     """The shipped stage one, which ``tosloc lab pool`` learns, and its shares' temperature."""
-    record = read_record(_SHIPPED / WEIGHTS_FILE)
-    return read_stage_one(record, _SHIPPED), read_temperature(record, _SHIPPED)
+    return read_stage_one(_SHIPPED)[:2]
 
 
 def shipped_projects() -> frozenset[str]:

@@ -336,9 +336,8 @@ class Localizer:
         config = Config.of(stored.read_record(path / "config.json"), str(path / "config.json"))
         if config.run.jobs > (os.cpu_count() or 1):  # those of a machine with more cores
             config = config.model_copy(update={"run": config.run.model_copy(update={"jobs": -1})})
-        localizer, record = cls(config), stored.read_record(path / stored.WEIGHTS_FILE)
-        localizer.stage_one_ = stored.read_stage_one(record, path)
-        localizer.temperature_ = stored.read_temperature(record, path)
+        localizer = cls(config)
+        localizer.stage_one_, localizer.temperature_, record = stored.read_stage_one(path)
         localizer.provenance_ = stored.read_record(path / "provenance.json")
         localizer.reports_ = stored.read_known_reports(path)
         localizer.reranker_ = stored.read_reranker(record, path)

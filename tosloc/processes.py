@@ -30,8 +30,6 @@ Executor: TypeAlias = Callable[[Iterable[Any], bool], Generator[Any, None, None]
 _EXECUTOR: Final[ContextVar[Executor | None]] = ContextVar("executor", default=None)
 _LOOK: Final = 0.1
 """Seconds between two looks at whether a call is still wanted."""
-_LONGEST: Final = 600
-"""Processor seconds for which a worker may hold its interpreter, as in a parser: no source takes a tenth of that."""
 _SILENT: Final = "ignore:resource_tracker"
 _telling: Connection | None = None
 """Where a ``Worker``'s process tells how far it is."""
@@ -156,8 +154,6 @@ def _begin(parent: int, telling: Connection | None = None) -> None:
 
 def _end_after(parent: int) -> None:
     while os.getppid() == parent:
-        if sys.platform != "win32":  # its signal ends a process that holds the interpreter, and cannot look any more
-            signal.setitimer(signal.ITIMER_PROF, _LONGEST)
         time.sleep(1)
     os._exit(1)
 

@@ -9,14 +9,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from itertools import compress, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeAlias
 
 import numpy as np
 
-from tosloc.errors import require
+from tosloc.errors import CheckpointError, require
 from tosloc.index.corpus import Corpus, suffix_of
 from tosloc.index.history_index import HistoryAsOf, HistoryIndex
+from tosloc.io import parse_json, read_plain
 from tosloc.metrics import fixed_ranks, rr_and_ap
 from tosloc.records import BoolArray, BugReport, FloatArray, IntArray, LongArray, Progress, silent
 
@@ -31,6 +33,10 @@ TextSource: TypeAlias = Callable[[Sequence[str]], Iterable[tuple[str, str | None
 """Blobs -> each with its text, None for one that cannot be read."""
 Matches: TypeAlias = Callable[[int], Sequence[tuple[str, str]]]
 """Position -> terms of the report that bring the candidate most, each with the file's term that answers it best."""
+
+
+_BLOCK: Final = 48
+"""Reports whose candidates are in memory together when many are ranked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +165,8 @@ class Reranker(ABC):
     """In ``[stage_two] reranker``; also of its folder in a checkpoint."""
     says: ClassVar[str]
     """What a reason says that it did."""
+    record_file: ClassVar[str]
+    """JSON in its folder."""
     depth: int
     """How many of the first files it scores."""
     weight: float = 0.0
@@ -179,20 +187,56 @@ class Reranker(ABC):
     ) -> Self:
         """Learn from train, choose by validation; ``folder`` is for an interrupted training. Raises ToslocError."""
 
-    @abstractmethod
     def rerank(
         self, candidates: Iterable[Candidates], context: RerankingContext, progress: Progress = silent
     ) -> Iterator[Reranked | None]:
-        """New scores for the candidates of each report; None where ``may_score`` says no: stage one's order stands."""
+        """New scores for the candidates of each report; None where there are none, or ``may_score`` says no: stage
+        one's order stands.
+        """
+        rest = iter(candidates)
+        while block := list(islice(rest, _BLOCK)):
+            asked = [bool(len(listed)) and self.may_score(listed.opened) for listed in block]
+            found = self.answers(list(compress(block, asked)), context, progress) if any(asked) else iter(())
+            yield from (next(found) if one else None for one in asked)
+
+    @abstractmethod
+    def answers(
+        self, candidates: Sequence[Candidates], context: RerankingContext, progress: Progress = silent
+    ) -> Iterator[Reranked]:
+        """New scores for the candidates of each of some reports that it may score."""
 
     @abstractmethod
     def save(self, folder: Path) -> None:
         """Write it, for ``load``."""
 
     @classmethod
-    @abstractmethod
     def load(cls, folder: Path) -> Self:
         """What ``save`` wrote. Raises CheckpointError when it is incomplete or damaged."""
+        try:
+            record = parse_json(read_plain(folder / cls.record_file))
+            made = cls.read(record, folder)
+            made.weight, made.trained_until = float(record["weight"]), int(record["trained_until"])
+            if not made.weight >= 0:
+                raise ValueError("a weight is out of bounds")
+            if (tried := record["validation"]) is not None:
+                made.validation_ = {name: (float(mrr), float(map_)) for name, (mrr, map_) in tried.items()}
+        except CheckpointError:
+            raise
+        except Exception as error:  # files that are no reranker's raise anything
+            raise CheckpointError(
+                f"{folder}: this second stage is incomplete or damaged ({' '.join(str(error).split())[:100]}); train it"
+                " again, or copy the whole folder"
+            ) from error
+        return made
+
+    @classmethod
+    @abstractmethod
+    def read(cls, record: Mapping[str, Any], folder: Path) -> Self:
+        """What ``save`` wrote, but for what ``learned`` says. Raises anything when that is damaged."""
+
+    def learned(self) -> dict[str, Any]:
+        """Of a record, what every reranker has learned."""
+        return {"weight": self.weight, "validation": self.validation_, "trained_until": self.trained_until}
 
     def trained_before(self, opened: float) -> bool:
         """Whether all that it learned from was fixed when a report was opened; if not, stage one alone may rank it."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeAlias
 
@@ -20,7 +19,8 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging
 
-from tosloc.errors import CheckpointError, StoreError, ToslocError
+from tosloc.errors import CheckpointError, ToslocError
+from tosloc.index.store import FactStore
 from tosloc.records import BugReport, Float16Array, Progress, silent
 from tosloc.reports.traces import without_frames
 from tosloc.rerank.base import TextSource
@@ -48,9 +48,6 @@ TEXT_VERSION: Final = "text2"
 """Changes when what is read of a text does, so that old vectors are not taken for new ones."""
 FILES: Final = 256
 """Files encoded together; what a crash can lose."""
-_BUSY_SECONDS: Final = 120.0
-_TABLE: Final = """CREATE TABLE IF NOT EXISTS chunk_vectors
-(maker TEXT NOT NULL, blob TEXT NOT NULL, width INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (maker, blob))"""
 
 
 class Encoder(nn.Module):
@@ -230,21 +227,6 @@ def report_text(report: BugReport) -> str:
     return f"{report.summary}\n{without_frames(report.description).strip()}".strip()
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """The table of chunk vectors for one transaction. Raises StoreError where it cannot be read or written."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with closing(sqlite3.connect(path, timeout=_BUSY_SECONDS)) as connection, connection:
-            connection.execute(_TABLE)
-            yield connection
-    except (OSError, sqlite3.Error) as error:
-        raise StoreError(
-            f"{path}: the vectors of files cannot be kept there ({error}); make room, or delete the file to have them"
-            " made again"
-        ) from error
-
-
 class ChunkReader:
     """Chunks of blobs for one encoder: at most ``most`` pieces of ``length`` tokens of each."""
 
@@ -263,36 +245,23 @@ class ChunkReader:
         return {blob: [] for blob in blobs} | dict(zip(whole, made, strict=True))
 
     def vectors(self, blobs: Iterable[str], path: Path, progress: Progress = silent) -> dict[str, Float16Array]:
-        """Blob -> (n, d) chunk vectors, in half precision; those that the SQLite file lacks are made now, and kept.
-        Several processes may use the file at once. One that is damaged, or something else, is made again; StoreError
-        where that cannot be.
+        """Blob -> (n, d) chunk vectors, in half precision; those that the store in a file lacks are made now, and kept.
+        Several processes may use the file at once. Raises StoreError.
         """
-        wanted, found = set(blobs), dict[str, Float16Array]()
+        wanted, width = sorted(set(blobs)), self.encoder.width
         precision = "bfloat16" if self.encoder.in_bfloat16 else "float32"
         maker = f"{self.encoder.fingerprint} {TEXT_VERSION} {self.most}x{self.length} {precision}"
-        try:
-            with _opened(path):
-                pass
-        except StoreError as error:
-            code = getattr(error.__cause__, "sqlite_errorcode", None)
-            if code not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-                raise
-            path.unlink()
-        query = "SELECT width, data FROM chunk_vectors WHERE maker = ? AND blob = ?"
-        with _opened(path) as connection:
-            for blob in wanted:
-                for width, data in connection.execute(query, (maker, blob)):
-                    found[blob] = np.frombuffer(data, dtype="<f2").reshape(-1, width)
-        missing = sorted(wanted - found.keys())
-        progress("encoding files", 0, len(missing))
-        for start in range(0, len(missing), FILES):
-            chunks = self.chunks(missing[start : start + FILES])
-            vectors = self.encoder.vectors([piece for pieces in chunks.values() for piece in pieces])
-            ends = np.cumsum([len(pieces) for pieces in chunks.values()])
-            made = dict(zip(chunks, np.split(vectors, ends[:-1]), strict=True))
-            rows = [(maker, blob, one.shape[1], one.astype("<f2").tobytes()) for blob, one in made.items()]
-            with _opened(path) as connection:
-                connection.executemany("INSERT OR REPLACE INTO chunk_vectors VALUES (?, ?, ?, ?)", rows)
-            found |= made
-            progress("encoding files", start + len(chunks), len(missing))
+        with FactStore(path) as store:
+            kept = store.read(wanted, maker)
+            found = {blob: np.frombuffer(data, dtype="<f2").reshape(-1, width) for blob, data in kept.items()}
+            missing = [blob for blob in wanted if blob not in found]
+            progress("encoding files", 0, len(missing))
+            for start in range(0, len(missing), FILES):
+                chunks = self.chunks(missing[start : start + FILES])
+                vectors = self.encoder.vectors([piece for pieces in chunks.values() for piece in pieces])
+                ends = np.cumsum([len(pieces) for pieces in chunks.values()])
+                made = dict(zip(chunks, np.split(vectors, ends[:-1]), strict=True))
+                store.write((blob, maker, one.astype("<f2").tobytes()) for blob, one in made.items())
+                found |= made
+                progress("encoding files", start + len(chunks), len(missing))
         return found
