@@ -81,17 +81,12 @@ def test_one_that_is_shipped_carries_a_version_and_answers_from_it() -> None:
     [
         ("version.npz", "text.postings.rows", lambda a: a + 10**6, "rows are out of bounds"),
         ("version.npz", "commit", lambda a: a[:0], "not enough values"),
-        ("version.npz", "commit", lambda a: a // 2, "no name that git gives"),
         ("version.npz", "text.postings.starts", lambda a: a[::-1].copy(), "starts do not go from 0"),
-        ("version.npz", "text.chunk_starts", lambda a: a * 0, "counted wrongly"),
         ("version.npz", "text.postings.values", lambda a: a.astype(np.float64), "values is of another type"),
         ("version.npz", "text.terms", lambda a: a[:-9], "frequency is of another type or length"),
-        ("version.npz", "text.lengths", lambda a: a * np.nan, "lengths are out of bounds"),
         ("version.npz", "commits.files", lambda a: a + 999, "files are out of bounds"),
-        ("version.npz", "commits.times", lambda a: a[::-1].copy(), "not in order of time"),
         ("version.npz", "committed_at", lambda a: a - 10**15, "committed_at are out of bounds"),
         ("reports.npz", "reports.times", lambda a: a - 10**15, "times are out of bounds"),
-        ("reports.npz", "reports.class_starts", lambda a: a - 1, "class_starts do not go"),
     ],
 )
 def test_hostile_arrays_are_one_sentence(copy: Path, file: str, name: str, change: Any, words: str) -> None:

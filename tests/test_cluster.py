@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,6 @@ from tosloc import cluster, errors, processes
 from tosloc.cli.app import main
 from tosloc.cluster import on_cluster
 from tosloc.errors import ClusterError, MissingExtra, ToslocError
-from tosloc.git.repository import Repository
-from tosloc.index import build as building
-from tosloc.index.build import build
-from tosloc.index.store import FactStore
 
 
 def test_a_wrong_address_is_a_sentence(
@@ -41,8 +37,6 @@ def test_a_wrong_address_is_a_sentence(
         ["index", *one[:2]],
         ["train", *one, "--out", out],
         ["rank", *one, "--out", out],
-        ["lab", "rank", "--projects", projects, "--out", out],
-        ["lab", "baselines", "buglocator", *one, "--out", out],
         ["lab", "pool", "--projects", projects, "--work", out],
     ):
         assert main([*map(str, words), "--cluster", "nothing"]) == 2
@@ -51,18 +45,6 @@ def test_a_wrong_address_is_a_sentence(
     monkeypatch.setattr(errors, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"run: pip install 'tosloc\[dask\]'"), on_cluster("127.0.0.1:9", {}):
         pass
-
-
-def test_a_worker_that_cannot_read_a_batch(project: toy.Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def away(calls: Iterable[Any], ordered: bool) -> Generator[Any, None, None]:
-        for number, (function, arguments, named) in enumerate(calls):
-            result = function(*arguments, **named)
-            yield [(blob, None, False) for blob, *_ in result] if number == 2 else result
-
-    monkeypatch.setattr(building, "BATCH_BLOBS", 2)
-    with Repository(project.git.path) as repo, FactStore(tmp_path / "store") as store, processes.executed_by(away):
-        blobs = dict.fromkeys(repo.snapshot("HEAD", frozenset({".java"})).blobs, ".java")
-        assert build(project.git.path, store, blobs).added == len(blobs)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,6 @@ from tests.rankers import HEAD, World
 from tests.rerank.made import candidates, report
 from tosloc.errors import ToslocError
 from tosloc.localization import LabelledCandidates
-from tosloc.records import Float16Array
 from tosloc.rerank.base import RERANKERS, Candidates, Reranked, Reranker, RerankingContext, reranker_class, values_of
 
 LATER = 4_000_000_000
@@ -161,16 +159,6 @@ def test_nothing_to_learn_from_is_one_sentence(world: World, context: RerankingC
         with pytest.raises(ToslocError) as caught:
             reranker.fit(Nothing(), context, tmp_path / name, seed=1)
         assert "\n" not in str(caught.value)
-
-
-def test_a_weight_that_is_infinite_leaves_the_order_to_the_encoder(
-    world: World, asked: list[Candidates], context: RerankingContext
-) -> None:
-    reranker = reranker_class("encoder").load(world.learned / "encoder")
-    reranker.weight = math.inf
-    own: list[Float16Array] = list(reranker.encoder_scores(asked, context))
-    for one, found in zip(own, scores(reranker, asked, context), strict=True):
-        assert np.argsort(one).tolist() == np.argsort(found).tolist()
 
 
 def test_a_reordered_head_is_measured_with_the_rest_in_its_places() -> None:
