@@ -70,7 +70,7 @@ def test_one_that_is_shipped_carries_a_version_and_answers_from_it() -> None:
     assert localizer.version_ is not None
     answer = localizer.localization(REPORT)
     assert len(answer.ranking) == len(localizer.version_.snapshot)
-    assert len(answer.top(3)) == 3
+    assert len(toy.top(answer, 3)) == 3
 
 
 # Hostile content
@@ -166,6 +166,6 @@ def test_no_damage_of_any_file_is_more_than_a_sentence(
     (made / name).write_bytes(data[:start] + middle + (b"" if cut else rest))
     try:
         with suppress(ToslocError):
-            Localizer.load(made).localization(REPORT).top(5)
+            toy.top(Localizer.load(made).localization(REPORT), 5)
     finally:
         (made / name).write_bytes(data)

@@ -137,8 +137,8 @@ def test_a_carried_version_answers_as_the_open_one(experiment, tmp_path: Path):
     carried = Localizer.load(tmp_path / "checkpoint").localization(case.report)
     assert carried.ranking == answer.ranking
     # what a commit says of itself is read from the repository
-    assert [toy.pointers(hit) for hit in carried.top(9)] == [toy.pointers(hit) for hit in answer.top(9)]
-    assert [hit.path for hit in carried.top(3)] == list(answer.ranking.paths[:3])
+    assert [toy.pointers(hit) for hit in toy.top(carried, 9)] == [toy.pointers(hit) for hit in toy.top(answer, 9)]
+    assert [hit.path for hit in toy.top(carried, 3)] == list(answer.ranking.paths[:3])
 
 
 def test_a_report_without_a_date_is_asked_when_the_version_was_new(experiment):
@@ -168,7 +168,7 @@ def test_the_order_in_which_facts_came_does_not_matter(project, experiment, tmp_
                 build(project.git.path, indexed.store, dict(files[start : start + 7]), jobs=1)
             localizer = localizer_of(experiment).open_version(indexed, case.version)
             answer = localizer.localization(case.report, localizer.version_)
-            answers.add((answer.ranking.paths, answer.scores.tobytes(), str(answer.top(9))))
+            answers.add((answer.ranking.paths, answer.scores.tobytes(), str(toy.top(answer, 9))))
             indexed.close()
     assert len(answers) == 1
 

@@ -30,11 +30,9 @@ if TYPE_CHECKING:
 _SHIPPED: Final = Path(__file__).parent / "defaults"
 WEIGHTS_FILE: Final = "weights.json"
 _LARGEST_WEIGHT: Final = 1e9
-_LARGEST: Final = 1 << 26
-"""Bytes of a record."""
+_LARGEST: Final = 1 << 26  # bytes of a record
 _RANKER_FILE: Final = "ranker.npz"
-LEARNED_ON: Final = "learned on"
-"""Key of shipped weights under which stands what taught them."""
+LEARNED_ON: Final = "learned on"  # key of shipped weights under which stands what taught them
 _REPORTS_FILE: Final = "reports.npz"
 VERSION_FILE: Final = "version.npz"
 FILES: Final = (WEIGHTS_FILE, _RANKER_FILE, _REPORTS_FILE, VERSION_FILE)

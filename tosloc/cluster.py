@@ -28,11 +28,9 @@ from tosloc.processes import executed_by
 if TYPE_CHECKING:
     from distributed import Client
 
-ANSWER_SECONDS: Final = 10
-"""How long a scheduler, and its first worker, may take to answer."""
+ANSWER_SECONDS: Final = 10  # how long a scheduler, and its first worker, may take to answer
 _ADDRESS: Final = re.compile(r"((tcp|tls)://)?([\w.-]{1,253}|\[[0-9a-fA-F:]{2,39}\]):[0-9]{1,5}")
-_SETTLED: Final = re.compile("numpy|scipy|lightgbm|pystemmer|lizard|tree-sitter.*")
-"""Packages that results depend on."""
+_SETTLED: Final = re.compile("numpy|scipy|lightgbm|pystemmer|lizard|tree-sitter.*")  # packages that results depend on
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import count, tee
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.rank.background import background as background_of
-from tosloc.rank.background import owners_of
+from tosloc.rank.background import code_owners, owners_of
 from tosloc.rank.feature_tables import FeatureTable
 from tosloc.rank.lambdamart import raised
 from tosloc.rank.reasons import Sources
@@ -41,10 +41,6 @@ from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext,
 if TYPE_CHECKING:
     from tosloc.code.function_rows import FunctionFacts
     from tosloc.index.function_facts import Remembered
-
-
-CODE_OWNERS: Final = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
-"""Where GitHub and GitLab look for owners, in this order."""
 
 
 @dataclass(eq=False)
@@ -101,20 +97,14 @@ class OpenVersion:
         if self.repository is None:
             return Sources()
         repo = self.repository.repo
-        pages, rules = WebPages.of(repo.remote_url()), self._code_owners(repo)
+        pages = WebPages.of(repo.remote_url())
+        rules = code_owners(repo, None if self.others is None else self.others.snapshot)
         return Sources(
             repo.subjects,
             lambda commit: None if pages is None else pages.commit(commit),
             lambda commits: repo.authors(commits, self.snapshot.commit),
             lambda path: owners_of(rules, path),
         )
-
-    def _code_owners(self, repo: Repository) -> str:
-        """The version's CODEOWNERS; empty where it has none."""
-        others = None if self.others is None else self.others.snapshot
-        files = {} if others is None else dict(zip(others.paths, others.blobs, strict=True))
-        blobs = [files[path] for path in CODE_OWNERS if path in files][:1]
-        return "".join(decode(content or b"") for _, content in repo.texts(blobs))
 
     def functions_of(self, files: Sequence[int]) -> dict[int, FunctionFacts]:
         """The functions of each of some files; of none where there is no repository."""
@@ -187,10 +177,6 @@ class Localization:
     def ranking(self) -> Ranking:
         """Every file of the version, most suspicious first."""
         return Ranking.from_scores(self.stage_one.context.query.report.id, self.version.snapshot.paths, self.scores)
-
-    def top(self, number: int) -> list[Hit]:
-        """The first files with their reasons, tests among them."""
-        return list(self.answer(number, self.version.choose(PathFilter(tests=True))).hits)
 
     def answer(
         self,

@@ -38,10 +38,8 @@ if TYPE_CHECKING:
     from tosloc.config import Config
     from tosloc.rank.fitting import Choice
 
-NO_CHECKPOINT: Final = "none"
-"""In place of a checkpoint's folder: the shipped weights, whatever was trained."""
-OPEN_VERSIONS: Final = 2
-"""Versions that stay in memory: the one that is asked, and the one before a branch moved."""
+NO_CHECKPOINT: Final = "none"  # in place of a checkpoint's folder: the shipped weights, whatever was trained
+OPEN_VERSIONS: Final = 2  # versions that stay in memory: the one that is asked, and the one before a branch moved
 
 
 class Localizer:

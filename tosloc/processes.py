@@ -28,11 +28,9 @@ if TYPE_CHECKING:
 Executor: TypeAlias = Callable[[Iterable[Any], bool], Generator[Any, None, None]]
 """What has calls that ``joblib.delayed`` made done by other machines: in their order, or as they come."""
 _EXECUTOR: Final[ContextVar[Executor | None]] = ContextVar("executor", default=None)
-_LOOK: Final = 0.1
-"""Seconds between two looks at whether a call is still wanted."""
+_LOOK: Final = 0.1  # seconds between two looks at whether a call is still wanted
 _SILENT: Final = "ignore:resource_tracker"
-_telling: Connection | None = None
-"""Where a ``Worker``'s process tells how far it is."""
+_telling: Connection | None = None  # where a Worker's process tells how far it is
 
 
 def executor() -> Executor | None:

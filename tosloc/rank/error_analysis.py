@@ -14,8 +14,7 @@ from tosloc.records import Float32Array, FloatArray
 
 WEIGHTED_SUM: Final = "weighted_sum"
 """What the learned ranker makes of all features together: the place and distance that their weighted sum gave."""
-TOLD: Final = 3
-"""Features that are told of what set a file above, at most."""
+TOLD: Final = 3  # features that are told of what set a file above, at most
 _ORDERS: Final = 4
 
 

@@ -36,8 +36,7 @@ from tosloc.rank.feature_tables import HISTORY_FILE, FeatureTable, block_bytes, 
 from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS, columns, prior
 from tosloc.records import Case, FloatArray, Progress, silent
 
-BLOCK_REPORTS = 48
-"""Reports a block: enough to share the loading, few enough for memory."""
+BLOCK_REPORTS = 48  # reports a block: enough to share the loading, few enough for memory
 SAMPLED: Final = 400
 """Wrong files kept of each training report of the listwise fit; more gained nothing on four projects."""
 HARD_SHARE: Final = 0.75

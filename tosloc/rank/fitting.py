@@ -22,16 +22,13 @@ from tosloc.records import FloatArray, Progress, silent
 
 L2: Final = 1e-3
 """Pull of the weights toward zero in the listwise fit; chosen on the validation reports of four projects."""
-_BLOCK: Final = 4096
-"""Rows that are added in single precision before their sum is added in double."""
+_BLOCK: Final = 4096  # rows that are added in single precision before their sum is added in double
 SHRINK: Final = 0.03
 """Pull of the weights toward the shipped ones where 50 reports or fewer are learned from; of more, by so much less.
 
 Chosen on the validation reports of four projects."""
-WEIGHTS: Final = (0.5, 2.0, 8.0, 32.0)
-"""Of the learned ranker's score against the linear one, tried on validation."""
-MARGIN: Final = 0.002
-"""MRR + MAP on validation by which a candidate must lead a simpler one before it."""
+WEIGHTS: Final = (0.5, 2.0, 8.0, 32.0)  # of the learned ranker's score against the linear one, tried on validation
+MARGIN: Final = 0.002  # MRR + MAP on validation by which a candidate must lead a simpler one before it
 AS_SHIPPED: Final = "default weights and ranker as they are"
 """What whatever was learned has to beat on validation, or it is not taken."""
 _SHIPPED_WEIGHTS: Final = "default weights"

@@ -26,8 +26,7 @@ from tosloc.records import BugReport, FloatArray, Function
 FUNCTION_DEPTH: Final = 50
 """Files whose functions are scored when a ranking of functions is measured, and whose scores tell how far one leads."""
 
-_COMMENTS: Final = 0.5
-"""What a word of a comment counts."""
+_COMMENTS: Final = 0.5  # what a word of a comment counts
 CLASS: Final = KINDS.index("class")
 
 _CALLED = re.compile(r"(?<!\w)([^\W\d]\w{0,200})\s?\(")

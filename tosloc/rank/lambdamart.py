@@ -20,10 +20,8 @@ from tosloc.arrays import Array, Arrays, checked
 from tosloc.rank.feature_tables import RankingLists
 from tosloc.records import Float32Array, FloatArray, IntArray
 
-DEPTH: Final = 150
-"""Files of the head that it orders; the rest keeps its order."""
-ROUNDS: Final = 600
-"""Trees."""
+DEPTH: Final = 150  # files of the head that it orders; the rest keeps its order
+ROUNDS: Final = 600  # trees
 PARAMETERS: Final = {
     "objective": "lambdarank",
     "num_leaves": 15,
@@ -38,12 +36,9 @@ PARAMETERS: Final = {
     "verbosity": -1,
 }
 """Of LightGBM; like the two above chosen on the training and validation reports of four projects (docs/features.md)."""
-_MOST_LEAVES: Final = 16
-"""Of a tree: one bit each."""
-_LARGEST: Final = 1e9
-"""Of a leaf; LightGBM learns none beyond 100."""
-_AT_ONCE: Final = 256
-"""Rows that are looked at together."""
+_MOST_LEAVES: Final = 16  # of a tree: one bit each
+_LARGEST: Final = 1e9  # of a leaf; LightGBM learns none beyond 100
+_AT_ONCE: Final = 256  # rows that are looked at together
 
 
 @dataclass(frozen=True, eq=False)

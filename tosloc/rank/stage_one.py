@@ -23,10 +23,8 @@ from tosloc.rank.lambdamart import HeadRanker, head_rows, raised
 from tosloc.rank.reasons import NEAR, ReasonsOf, Sources
 from tosloc.records import Float32Array, FloatArray, Function, LongArray, Reason
 
-SHOWN: Final = 3
-"""Reasons a file, at most."""
-LEADING: Final = 5
-"""A test, or what one tests, speaks for a file where it is among so many first ones."""
+SHOWN: Final = 3  # reasons a file, at most
+LEADING: Final = 5  # a test, or what one tests, speaks for a file where it is among so many first ones
 
 
 def weighted_sums(rows: Float32Array, weights: FloatArray) -> FloatArray:

@@ -18,15 +18,11 @@ from tosloc.index.postings import idf, known_terms, leaders
 from tosloc.records import FloatArray, IntArray, LongArray
 from tosloc.reports.text import Name
 
-MOST_MESSAGES: Final = 40
-"""Messages of a report that are looked for, the first ones."""
-SINGLE_WORD: Final = 0.5
-"""What a name of one word counts: its term may also be a part of longer names."""
-ENOUGH: Final = 3.0
-"""More than so much that speaks for a file adds nothing."""
+MOST_MESSAGES: Final = 40  # messages of a report that are looked for, the first ones
+SINGLE_WORD: Final = 0.5  # what a name of one word counts: its term may also be a part of longer names
+ENOUGH: Final = 3.0  # more than so much that speaks for a file adds nothing
 MONTH_DAYS: Final = 30.0
-LEADING_FILES: Final = 20
-"""How many files of the first guess lend their score to files that change with them."""
+LEADING_FILES: Final = 20  # how many files of the first guess lend their score to files that change with them
 
 
 def complexity(context: QueryContext) -> FloatArray:

@@ -35,8 +35,7 @@ Matches: TypeAlias = Callable[[int], Sequence[tuple[str, str]]]
 """Position -> terms of the report that bring the candidate most, each with the file's term that answers it best."""
 
 
-_BLOCK: Final = 48
-"""Reports whose candidates are in memory together when many are ranked."""
+_BLOCK: Final = 48  # reports whose candidates are in memory together when many are ranked
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,13 +31,10 @@ logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # they would st
 
 TokenPooling: TypeAlias = Literal["mean", "first"]
 """A piece's vector: mean of its tokens' vectors, or the first token's (CodeBERT, RoBERTa)."""
-Piece: TypeAlias = list[int]
-"""Tokens that are read at once, with the marks that the tokenizer sets around them."""
+Piece: TypeAlias = list[int]  # tokens that are read at once, with the marks that the tokenizer sets around them
 
-BATCH_TOKENS: Final = 16_384
-"""Tokens, padding included, that go through the encoder at once."""
-LETTERS: Final = 12
-"""Most letters of a token on average: what lies beyond a text's last token is not tokenised."""
+BATCH_TOKENS: Final = 16_384  # tokens, padding included, that go through the encoder at once
+LETTERS: Final = 12  # most letters of a token on average: what lies beyond a text's last token is not tokenised
 _COMMENT: Final = re.compile(r"\s*(?:/\*.*?\*/|(?:(?://|#|--)[^\n]*(?:\n|\Z)\s*)+)", re.DOTALL)
 _LICENCE: Final = re.compile(
     r"copyright|all rights reserved|licen[sc]ed? |SPDX-License|\(c\) *\d{4}|program and the accompanying materials",
@@ -46,8 +43,7 @@ _LICENCE: Final = re.compile(
 
 TEXT_VERSION: Final = "text2"
 """Changes when what is read of a text does, so that old vectors are not taken for new ones."""
-FILES: Final = 256
-"""Files encoded together; what a crash can lose."""
+FILES: Final = 256  # files encoded together; what a crash can lose
 
 
 class Encoder(nn.Module):

@@ -24,8 +24,7 @@ from tosloc.rerank.encoder.training import EarlyStopping, Loss, Trainer, mean_va
 SCHEMA: Final = 3
 RECORD: Final = "encoder.json"
 HEAD: Final = "head.safetensors"
-VECTORS: Final = "vectors.safetensors"
-"""Chunk vectors that a checkpoint carries along, by blob."""
+VECTORS: Final = "vectors.safetensors"  # chunk vectors that a checkpoint carries along, by blob
 _WEIGHTS: Final = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
 """Weights beside stage one's score that validation chooses from; 0 is stage one alone."""
 

@@ -24,8 +24,7 @@ from tosloc.rerank.encoder.encoders import Encoder, Piece
 Chunks: TypeAlias = Float16Array | list[Piece]
 """(n, d) vectors of a file's or a report's chunks, or their tokens where the encoder learns."""
 
-ADAPTER_RANK: Final = 64
-"""Of the layers learned over the encoders' vectors (docs/results.md, the encoder)."""
+ADAPTER_RANK: Final = 64  # of the layers learned over the encoders' vectors (docs/results.md, the encoder)
 
 
 @dataclass(frozen=True, eq=False)

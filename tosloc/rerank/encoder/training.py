@@ -22,12 +22,9 @@ from tosloc.rerank.base import Candidates, values_of
 from tosloc.rerank.encoder.encoders import memory_explained, processes
 from tosloc.rerank.encoder.scoring import Chunks, Question, RerankingModel, contrastive
 
-STATE: Final = "state.pt"
-"""Everything that training needs to go on; read with ``weights_only``, so it runs no code."""
-PATIENCE: Final = 5
-"""Epochs without gain on validation before training stops, as in every training of docs/results.md."""
-LONGEST_GRADIENT: Final = 1.0
-"""The default of transformers."""
+STATE: Final = "state.pt"  # everything that training needs to go on; read with weights_only, so it runs no code
+PATIENCE: Final = 5  # epochs without gain on validation before training stops, as in every training of docs/results.md
+LONGEST_GRADIENT: Final = 1.0  # the default of transformers
 
 Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 """(C,) scores of a report's candidates, and which of them are fixed, to a loss."""

@@ -17,14 +17,11 @@ from tosloc.records import FloatArray, Progress, silent
 from tosloc.rerank.base import Candidates, Matches, Reranked, Reranker, RerankingContext, TrainingSet, values_of
 from tosloc.rerank.terms.sparse_vectors import FILE_SIDES, SIDES, DualEncoder, SparseVectors, Vocabulary, report_counts
 
-_TRAINING_DEPTH: Final = 150
-"""Training draws wrong files from so many first ones."""
+_TRAINING_DEPTH: Final = 150  # training draws wrong files from so many first ones
 WEIGHTS: Final = (0.2, 0.4, 0.6, 0.8, 1.0)
 """Weights of its score beside stage one's, of which validation takes one, or none."""
-_MARGIN: Final = 0.002
-"""MRR + MAP on validation by which both stages must lead stage one: less is chance."""
-_MATCHES: Final = 3
-"""Words of the report that a reason names."""
+_MARGIN: Final = 0.002  # MRR + MAP on validation by which both stages must lead stage one: less is chance
+_MATCHES: Final = 3  # words of the report that a reason names
 _VECTORS: Final = "vectors.safetensors"
 _IDFS: Final = ("in_files", "in_reports", "in_commits", "in_fixes")
 
