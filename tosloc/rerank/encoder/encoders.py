@@ -74,12 +74,8 @@ class Encoder(nn.Module):
                 raise ValueError("its auto_map asks for custom code, which is never run")
             if not tokenizer.is_fast:
                 raise ValueError("its tokenizer has no tokenizer.json")
-            known = model.get_input_embeddings().weight.shape[0]
-            if len(tokenizer) > known:
-                raise CheckpointError(
-                    f"{name}: the tokenizer has {len(tokenizer)} tokens but the encoder knows {known}; they do not"
-                    " belong together, take both from one folder"
-                )
+            if len(tokenizer) > model.get_input_embeddings().weight.shape[0]:
+                raise CheckpointError(f"{name}: tokenizer and encoder do not belong together; take both of one folder")
             return cls(model, tokenizer, pooling, name)
         except (ToslocError, MemoryError):
             raise
@@ -99,7 +95,6 @@ class Encoder(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where its weights are."""
         return next(self.parameters()).device
 
     @property
@@ -121,7 +116,7 @@ class Encoder(nn.Module):
         return digest.hexdigest()[:16]
 
     def _forget_lengths(self) -> None:
-        """A tokenizer keeps, and writes, how long the last texts were allowed to be."""
+        # a tokenizer keeps, and writes, how long the last texts were allowed to be
         self.tokenizer.backend_tokenizer.no_truncation()
         self.tokenizer.backend_tokenizer.no_padding()
 
@@ -183,7 +178,7 @@ def alike(pieces: Sequence[Piece]) -> Iterator[list[int]]:
 
 
 def processes() -> PartialState:
-    """The processes that learn together, and this one's device: its GPU, or the CPU where there is none."""
+    """The processes that learn together, and this one's device: its GPU, else the CPU."""
     return PartialState(cpu=not torch.cuda.is_available())
 
 
@@ -196,9 +191,6 @@ def memory_explained(*settings: str) -> Iterator[None]:
         raise ToslocError(f"the GPU's memory is too small; lower [stage_two] {' or '.join(settings)}") from error
 
 
-# What encoders read: code without its licence comment, reports without their stack traces (the paper, 3.3)
-
-
 def encodable(text: str) -> str:
     """Text with "?" for half a character, which a report may hold and no tokenizer takes."""
     return text.encode("utf-8", "replace").decode("utf-8")
@@ -207,10 +199,8 @@ def encodable(text: str) -> str:
 def without_licence(code: str) -> str:
     r"""Code without the comments at its head that speak of copyright or a licence; what follows stays as it is.
 
-    >>> without_licence("/* Copyright 2020 */\n\npackage a;")
-    '\n\npackage a;'
-    >>> without_licence("// What this does\npackage a;")
-    '// What this does\npackage a;'
+    >>> without_licence("/* Copyright 2020 */\n\npackage a;"), without_licence("// What this does\npackage a;")
+    ('\n\npackage a;', '// What this does\npackage a;')
     """
     start = 0
     while (found := _COMMENT.match(code, start)) and _LICENCE.search(found[0]):
@@ -219,7 +209,7 @@ def without_licence(code: str) -> str:
 
 
 def report_text(report: BugReport) -> str:
-    """Summary and description without stack frames, which stage one reads."""
+    """Summary and description without stack frames, which stage one reads (the paper, 3.3)."""
     return f"{report.summary}\n{without_frames(report.description).strip()}".strip()
 
 

@@ -132,11 +132,10 @@ class Trainer:
         return mean_values([question.candidates for question in questions], scores)
 
     def _save(self, state: EarlyStopping, learned: Parameters, best: Parameters, optimizer: Optimizer) -> None:
-        if not self.processes.is_main_process:
-            return
         values = {"key": self.key, "state": asdict(state), "parameters": _copied(learned), "best": best}
-        with written_whole(self.folder / STATE) as temporary:
-            torch.save(values | {"optimizer": optimizer.state_dict()}, temporary)
+        if self.processes.is_main_process:
+            with written_whole(self.folder / STATE) as temporary:
+                torch.save(values | {"optimizer": optimizer.state_dict()}, temporary)
 
     def _resume(self, learned: Parameters, optimizer: Optimizer) -> tuple[EarlyStopping, Parameters]:
         try:
