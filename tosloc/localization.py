@@ -31,7 +31,9 @@ from tosloc.index.repository import IndexedRepository
 from tosloc.rank.background import background as background_of
 from tosloc.rank.background import code_owners, owners_of
 from tosloc.rank.feature_tables import FeatureTable
+from tosloc.rank.functions import score_functions
 from tosloc.rank.lambdamart import raised
+from tosloc.rank.other_files import other_files
 from tosloc.rank.reasons import Sources
 from tosloc.rank.stage_one import StageOne, StageOneAnswer
 from tosloc.records import BugReport, Case, FloatArray, Function, Hit, Progress, Ranking, Reason, Snapshot, silent
@@ -55,8 +57,7 @@ class OpenVersion:
     """What functions, texts and messages are read from; None of a version that a checkpoint carries."""
     reranking: RerankingContext | None = None
     """What a reranker reads; None where stage one is alone."""
-    uncommitted: int = 0
-    """Files that are not as the commit has them: changed, new or gone."""
+    uncommitted: int = 0  # files that are not as the commit has them: changed, new or gone
     others: PreparedVersion | None = None
     """Its files that are no sources; None of a version that a checkpoint carries, and in experiments."""
     _functions: Remembered = field(default_factory=dict)
@@ -143,11 +144,9 @@ class Localization:
     scores: FloatArray
     """(F,) final scores, in path order."""
     notes: tuple[str, ...]
-    temperature: float
-    """Of the softmax that makes shares of scores."""
+    temperature: float  # of the softmax that makes shares of scores
     reranker: Reranker | None
-    reranked: Reranked | None
-    """The reranker's answer, where it had one."""
+    reranked: Reranked | None  # the reranker's answer, where it had one
 
     @classmethod
     def of(
@@ -207,8 +206,6 @@ class Localization:
         facts = version.functions_of(files) if functions else {}
         scored: Sequence[tuple[Function, ...]] = [()] * len(files)
         if facts:
-            from tosloc.rank.functions import score_functions  # for answers that name functions
-
             of_files = [facts[file] for file in files]
             scored = score_functions(context.query, context.version, files, self.scores, of_files, most=functions)
         known = {file: (facts[file], listed) for file, listed in zip(files, scored, strict=True) if facts}
@@ -240,8 +237,6 @@ class Localization:
         version = self.version.others
         if version is None:
             return []
-        from tosloc.rank.other_files import other_files
-
         context = self.stage_one.context
         asked = QueryContext(context.query, version.index, version.history.as_of(context.history.opened))
         return other_files(asked, context.common_words)
@@ -296,11 +291,9 @@ class LabelledCandidates:
 
     repo: Repository
     suffixes: frozenset[str]
-    cases: Mapping[str, Case]
-    """Report id -> its case."""
+    cases: Mapping[str, Case]  # by the id of the report
     stage: StageOne
-    tables: Callable[[str], Iterable[FeatureTable]]
-    """Part (train, validation, test) -> its feature tables, read anew at each call."""
+    tables: Callable[[str], Iterable[FeatureTable]]  # of a part (train, validation, test), read anew at each call
 
     def candidates(
         self, part: str, depth: int, *, for_training: bool = False, by_linear_score: bool = False

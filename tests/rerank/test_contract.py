@@ -132,21 +132,6 @@ def test_whatever_is_asked(reranker: Reranker, asked: list[Candidates], context:
     assert straight[::-1] == pytest.approx(back, abs=1e-5)
 
 
-def test_what_is_carried_along_scores_without_the_repository(
-    world: World, asked: list[Candidates], context: RerankingContext, tmp_path: Path
-) -> None:
-    alone = replace(context, texts=None, vectors=None)
-    for name in RERANKERS:
-        reranker = reranker_class(name).load(world.learned / name)
-        assert reranker.can_score(context)
-        assert reranker.can_score(alone) == (name == "terms")  # its words are those of the facts
-        reranker.carry(context, sorted({blob for one in asked for blob in one.blobs}))
-        reranker.save(tmp_path / name)
-        carried = reranker_class(name).load(tmp_path / name)
-        assert carried.can_score(alone)
-        assert scores(carried, asked, alone) == scores(reranker, asked, context)
-
-
 def test_nothing_to_learn_from_is_one_sentence(world: World, context: RerankingContext, tmp_path: Path) -> None:
     class Nothing:
         def candidates(

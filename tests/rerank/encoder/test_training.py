@@ -12,7 +12,6 @@ import pytest
 import torch
 from torch.nn import functional
 
-from tests.rerank.encoder.tiny import Epochs
 from tests.rerank.made import candidates, report
 from tosloc.config import StageTwoSettings
 from tosloc.records import Float16Array, Progress, silent
@@ -89,30 +88,6 @@ def test_without_gain_the_first_parameters_stay(make: Any) -> None:
     assert state.epoch == state.best_epoch + PATIENCE
     if state.best_epoch == 0:
         assert all(np.array_equal(value, first[name]) for name, value in learned(trainer).items())
-
-
-@pytest.mark.slow
-def test_encoders_that_learn_end_the_same_after_an_interruption(encoder_folder: Path, tmp_path: Path) -> None:
-    chunks = {name: [[2, 5 + place, 3], [2, 9, 3]] for place, name in enumerate("abcd")}
-    asked = [
-        Question(candidates("a b c d", "0" * (place % 4) + "1", of=report(str(place))), [[2, 8 - place % 4, 3]])
-        for place in range(4)
-    ]
-    ends = []
-    for folder, cut in (("whole", None), ("cut", Epochs(interrupted=1)), ("cut", None)):
-        training = {"learns": "both", "learning_rate": 0.01, "epochs": 3, "pairs": 8}
-        training |= {"chunks_at_once": 3, "precision": "bfloat16"}
-        settings = StageTwoSettings.model_validate({"training": training})
-        encoder = Encoder.load(str(encoder_folder), "mean")
-        before = encoder.fingerprint
-        trainer = Trainer(RerankingModel(settings, encoder, encoder, seed=5), chunks, tmp_path / folder, 3)
-        if cut is not None:
-            with pytest.raises(KeyboardInterrupt):
-                trainer.fit(asked, asked, cut)
-            continue
-        ends.append((trainer.fit(asked, asked).best, encoder.fingerprint_now()))
-        assert encoder.fingerprint_now() != before
-    assert ends[0] == ends[1]
 
 
 def test_a_state_of_another_training_or_half_a_state_is_not_gone_on_with(make: Any, tmp_path: Path) -> None:
