@@ -32,10 +32,8 @@ wrong, do not make a list as sure as can be."""
 class JudgedAnswer(NamedTuple):
     """What is compared of one answer to a labelled report."""
 
-    scores: FloatArray
-    """(F,) best first; more than the first ``LISTED`` are not looked at."""
-    right: bool
-    """Whether the fix changed the first file; no, where it changed none that the version has."""
+    scores: FloatArray  # (F,) best first; more than the first LISTED are not looked at
+    right: bool  # whether the fix changed the first file; no, where it changed none that the version has
 
 
 def shares(scores: FloatArray, temperature: float) -> FloatArray:

@@ -55,8 +55,7 @@ class OpenVersion:
     notes: tuple[str, ...] = ()
     repository: IndexedRepository | None = None
     """What functions, texts and messages are read from; None of a version that a checkpoint carries."""
-    reranking: RerankingContext | None = None
-    """What a reranker reads; None where stage one is alone."""
+    reranking: RerankingContext | None = None  # what a reranker reads; None where stage one is alone
     uncommitted: int = 0  # files that are not as the commit has them: changed, new or gone
     others: PreparedVersion | None = None
     """Its files that are no sources; None of a version that a checkpoint carries, and in experiments."""
@@ -141,8 +140,7 @@ class Localization:
 
     version: OpenVersion
     stage_one: StageOneAnswer
-    scores: FloatArray
-    """(F,) final scores, in path order."""
+    scores: FloatArray  # (F,) final scores, in path order
     notes: tuple[str, ...]
     temperature: float  # of the softmax that makes shares of scores
     reranker: Reranker | None

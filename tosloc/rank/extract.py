@@ -48,10 +48,8 @@ class Task:
     """One report to extract: its case, and which rows to keep."""
 
     case: Case
-    contained: bytes
-    """Which commits of the history the version contains, as packed bits."""
-    sampled: int
-    """How many wrong files to keep; 0 keeps every file."""
+    contained: bytes  # which commits of the history the version contains, as packed bits
+    sampled: int  # how many wrong files to keep; 0 keeps every file
 
 
 @dataclass(eq=False)
@@ -63,11 +61,9 @@ class Extraction:
     store_path: Path
     suffixes: frozenset[str]
     names: Sequence[str]
-    history_digest: str
-    """Of the history that its workers read, ``HISTORY_FILE`` of its folder."""
+    history_digest: str  # of the history that its workers read, HISTORY_FILE of its folder
     lizard: bool = False
-    shared: bool = False
-    """Whether its files are read over a network: of the store a copy, which nobody writes."""
+    shared: bool = False  # whether its files are read over a network: of the store a copy, which nobody writes
 
     def _block_path(self, tasks: Sequence[Task]) -> Path:
         reports = [(t.case.report.id, t.case.report.summary, t.case.report.description) for t in tasks]

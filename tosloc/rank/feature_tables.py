@@ -34,14 +34,10 @@ class FeatureTable:
     """Features of one report's files."""
 
     report: str
-    rows: Float32Array
-    """(n, K)"""
-    fixed: BoolArray
-    """(n,)"""
-    weights: Float32Array
-    """(n,) files that each row stands for."""
-    path_ids: IntArray
-    """(n,) numbers into the paths of the extraction, in path order."""
+    rows: Float32Array  # (n, K)
+    fixed: BoolArray  # (n,)
+    weights: Float32Array  # (n,) files that each row stands for
+    path_ids: IntArray  # (n,) numbers into the paths of the extraction, in path order
 
     def ranking(self, scores: FloatArray, paths: Sequence[str]) -> Ranking:
         """Ranking of the files by (n,) scores; ``paths`` are what the numbers mean."""
@@ -89,16 +85,11 @@ def block_bytes(tables: Sequence[FeatureTable]) -> bytes:
 class RankingLists:
     """Feature rows of reports, one report after the other, each with at least one fixed file."""
 
-    rows: Float32Array
-    """(n, K)"""
-    fixed: BoolArray
-    """(n,) whether the row is a fixed file."""
-    starts: LongArray
-    """(R+1,) rows of report r: starts[r] to starts[r+1]."""
-    weights: Float32Array
-    """(n,) how many files a row stands for: 1, or more for sampled files."""
-    report_weights: FloatArray
-    """(R,) how much each report counts."""
+    rows: Float32Array  # (n, K)
+    fixed: BoolArray  # (n,) whether the row is a fixed file
+    starts: LongArray  # (R+1,) rows of report r: starts[r] to starts[r+1]
+    weights: Float32Array  # (n,) how many files a row stands for: 1, or more for sampled files
+    report_weights: FloatArray  # (R,) how much each report counts
 
     def __len__(self) -> int:
         return len(self.starts) - 1

@@ -141,16 +141,13 @@ def language_share(context: QueryContext) -> FloatArray:
 class Feature:
     """A feature: its name, its formula, what it says to people, and how its values are made comparable."""
 
-    name: str
-    """Also its key in weights.json and in printed reasons."""
+    name: str  # also its key in weights.json and in printed reasons
     values: Callable[..., FloatArray]
     """From a query context, and for a related feature from the prior (F,) too, to (F,) values."""
     reason: str | None = None
     """Of what kind the reasons are that can be given for a file that it lifts; None where people could check none."""
-    prior: float = 0.0
-    """Fixed weight in the first guess, never fitted."""
-    scaled: bool = True
-    """Whether values are divided by the largest one among the version's files."""
+    prior: float = 0.0  # fixed weight in the first guess, never fitted
+    scaled: bool = True  # whether values are divided by the largest one among the version's files
 
 
 def _words(formula: bm25.Formula, weights: Callable[[Query], Mapping[str, float]]) -> Formula:

@@ -142,8 +142,7 @@ class Choice:
     """What was tried on validation, in the order of preference, and what was taken."""
 
     taken: str
-    tried: Mapping[str, tuple[float, float]]
-    """name -> (MRR, MAP) on validation."""
+    tried: Mapping[str, tuple[float, float]]  # name -> (MRR, MAP) on validation
 
     @property
     def sentence(self) -> str:

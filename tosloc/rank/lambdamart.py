@@ -47,14 +47,11 @@ class Trees:
     Values of rows are finite numbers.
     """
 
-    feature: IntArray
-    """(T, 15) feature that each split asks for."""
+    feature: IntArray  # (T, 15) feature that each split asks for
     threshold: Float32Array
     """(T, 15) values up to it go left; rounded down to single precision, which for such values means the same."""
-    left: npt.NDArray[np.uint16]
-    """(T, 15) the leaves on its left, as bits; leaves are numbered from left to right."""
-    leaves: FloatArray
-    """(T, 16) what each leaf adds."""
+    left: npt.NDArray[np.uint16]  # (T, 15) the leaves on its left, as bits; leaves are numbered from left to right
+    leaves: FloatArray  # (T, 16) what each leaf adds
 
     @classmethod
     def of_model(cls, model: Mapping[str, Any]) -> Self:
@@ -122,11 +119,9 @@ def _collect(node: Mapping[str, Any], splits: list[tuple[int, float, int]], valu
 class HeadRanker:
     """What orders the first ``DEPTH`` files; learned from heads, without knowledge of paths."""
 
-    features: tuple[str, ...]
-    """Names of what it reads of a feature table, before the two columns of ``head_rows``."""
+    features: tuple[str, ...]  # names of what it reads of a feature table, before the two columns of head_rows
     trees: Trees
-    weight: float
-    """What the trees' score is multiplied by before it is added to the linear score; chosen on validation."""
+    weight: float  # what the trees' score is multiplied by before it is added to the linear score; chosen on validation
 
 
 def head_rows(rows: Float32Array, scores: FloatArray) -> Float32Array:

@@ -54,8 +54,7 @@ class Sources:
 
     subjects: Callable[[Sequence[str]], Mapping[str, str]] = field(default=lambda commits: {})
     """Commit ids -> the first lines of their messages, of those that are there."""
-    commit_url: Callable[[str], str | None] = field(default=lambda commit: None)
-    """Where a commit can be read."""
+    commit_url: Callable[[str], str | None] = field(default=lambda commit: None)  # where a commit can be read
     authors: Callable[[Sequence[str]], Mapping[str, str]] = field(default=lambda commits: {})
     """Commit ids -> the names of their authors."""
     owners: Callable[[str], Sequence[str]] = field(default=lambda path: ())
@@ -67,16 +66,12 @@ class PastChange:
     """An earlier commit, or fixed report, that touched a file and speaks like the report."""
 
     commit: str
-    bug: str | None
-    """The fixed report, where it is known by a number of its own."""
-    at: int
-    """Seconds since 1970."""
+    bug: str | None  # the fixed report, where it is known by a number of its own
+    at: int  # seconds since 1970
     fix: bool
     similarity: float
-    words: tuple[str, ...]
-    """Terms that it shares with the report, rarest first."""
-    rows: tuple[int, ...]
-    """Path rows of the files that it touched."""
+    words: tuple[str, ...]  # terms that it shares with the report, rarest first
+    rows: tuple[int, ...]  # path rows of the files that it touched
 
 
 class ReasonsOf:

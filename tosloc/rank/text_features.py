@@ -67,12 +67,9 @@ class DefinedName(NamedTuple):
     """A name that a report writes as code, and who defines it."""
 
     name: Name
-    weight: float
-    """3 in the summary, 1 in prose, .5 in code; half of it for a name of one word."""
-    rows: IntArray
-    """The blobs that define it, as a function or a type."""
-    files: int
-    """How many files of the version those are."""
+    weight: float  # 3 in the summary, 1 in prose, .5 in code; half of it for a name of one word
+    rows: IntArray  # the blobs that define it, as a function or a type
+    files: int  # how many files of the version those are
 
 
 def defined(context: QueryContext) -> list[DefinedName]:

@@ -49,17 +49,12 @@ class Candidates:
     version: str
     paths: tuple[str, ...]
     blobs: tuple[str, ...]
-    path_ids: IntArray
-    """Numbers of the paths in the history index."""
-    scores: FloatArray
-    """Stage one's, never increasing."""
+    path_ids: IntArray  # numbers of the paths in the history index
+    scores: FloatArray  # stage one's, never increasing
     fixed: BoolArray
-    missed_ranks: tuple[int, ...] = ()
-    """Ranks of the fixed files beyond the candidates, which keep their places."""
-    relevant: int = 0
-    """All fixed files of the report."""
-    fixed_at: int = 0
-    """When the fix was committed, seconds since 1970; 0 for a report that nobody has fixed."""
+    missed_ranks: tuple[int, ...] = ()  # ranks of the fixed files beyond the candidates, which keep their places
+    relevant: int = 0  # all fixed files of the report
+    fixed_at: int = 0  # when the fix was committed, seconds since 1970; 0 for a report that nobody has fixed
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -102,14 +97,11 @@ class RerankingContext:
 
     facts: FactSource | None = None
     history: HistoryIndex | None = None
-    path_count: int = 0
-    """Paths that the history can speak of."""
+    path_count: int = 0  # paths that the history can speak of
     contained: Callable[[str], BoolArray] | None = None
     """Version -> commits of the history that it contains; None: all of them."""
-    texts: TextSource | None = None
-    """None where no repository is at hand."""
-    vectors: Path | None = None
-    """File where vectors of blobs are kept."""
+    texts: TextSource | None = None  # none where no repository is at hand
+    vectors: Path | None = None  # file where vectors of blobs are kept
 
     def history_of(self, candidates: Candidates) -> HistoryAsOf:
         """The history that was known when the report was opened, as far as the searched version contains it."""
@@ -150,8 +142,7 @@ class TrainingSet(Protocol):
 class Reranked:
     """New scores of a report's candidates, and why."""
 
-    scores: FloatArray
-    """(C,)"""
+    scores: FloatArray  # (C,)
     matches: Matches = field(default=lambda position: ())
 
 
@@ -160,20 +151,13 @@ class Reranker(ABC):
     line in ``RERANKERS``.
     """
 
-    name: ClassVar[str]
-    """In ``[stage_two] reranker``; also of its folder in a checkpoint."""
-    says: ClassVar[str]
-    """What a reason says that it did."""
-    record_file: ClassVar[str]
-    """JSON in its folder."""
-    depth: int
-    """How many of the first files it scores."""
-    weight: float = 0.0
-    """Its score's weight beside stage one's, chosen on validation; 0 leaves all to stage one."""
-    trained_until: int = 0
-    """When the last of the reports that it learned from was fixed, seconds since 1970."""
-    validation_: Mapping[str, tuple[float, float]] | None = None
-    """What was tried on validation: name -> MRR and MAP."""
+    name: ClassVar[str]  # in [stage_two] reranker; also of its folder in a checkpoint
+    says: ClassVar[str]  # what a reason says that it did
+    record_file: ClassVar[str]  # JSON in its folder
+    depth: int  # how many of the first files it scores
+    weight: float = 0.0  # its score's weight beside stage one's, chosen on validation; 0 leaves all to stage one
+    trained_until: int = 0  # when the last of the reports that it learned from was fixed, seconds since 1970
+    validation_: Mapping[str, tuple[float, float]] | None = None  # what was tried on validation: name -> MRR and MAP
 
     @classmethod
     @abstractmethod

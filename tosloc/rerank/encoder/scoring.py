@@ -32,8 +32,7 @@ class Question:
     """A report as the model reads it, and its candidates."""
 
     candidates: Candidates
-    report: Chunks
-    """(1, d) what a report encoder that does not learn made of it, or its one piece."""
+    report: Chunks  # (1, d) what a report encoder that does not learn made of it, or its one piece
 
 
 class ChunkPooling(nn.Module):

@@ -35,8 +35,7 @@ Parameters: TypeAlias = Mapping[str, Tensor]
 class EarlyStopping:
     """How far a training has come: kept after every epoch, so that a killed one goes on."""
 
-    epoch: int = 0
-    """Epochs that are finished."""
+    epoch: int = 0  # epochs that are finished
     best: float = -math.inf
     """Best value of what stops it: a measure on validation, or the loss below 0 where there is no validation."""
     best_epoch: int = 0
@@ -53,12 +52,10 @@ class Trainer:
     """
 
     model: RerankingModel
-    chunks: Mapping[str, Chunks]
-    """Blob -> its chunks."""
+    chunks: Mapping[str, Chunks]  # blob -> its chunks
     folder: Path
     seed: int
-    key: str = ""
-    """What the training is of: a state of another key is not gone on with."""
+    key: str = ""  # what the training is of: a state of another key is not gone on with
     trained_until: float = 0
     loss: Loss = contrastive
 

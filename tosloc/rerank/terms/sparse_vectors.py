@@ -48,8 +48,7 @@ FIX_WEIGHT: Final = 1.5  # how much more a fixed report says of a file than a co
 class Vocabulary:
     """The terms that count, and how rare each is in the training part."""
 
-    terms: tuple[str, ...]
-    """(V,) sorted."""
+    terms: tuple[str, ...]  # (V,) sorted
     in_files: FloatArray
     in_reports: FloatArray
     in_commits: FloatArray
@@ -275,10 +274,8 @@ def _of_documents(documents: Documents, vocabulary: Vocabulary, rare: FloatArray
 class DualEncoder:
     """Vectors of the terms on each side, in half precision, and how much content and history count."""
 
-    tables: Mapping[str, Float16Array]
-    """Side -> (V, d)"""
-    gains: Mapping[str, float]
-    """Side of files -> what its cosine is multiplied by."""
+    tables: Mapping[str, Float16Array]  # side -> (V, d)
+    gains: Mapping[str, float]  # side of files -> what its cosine is multiplied by
 
     @cached_property
     def _tables(self) -> dict[str, Float32Array]:

@@ -42,8 +42,7 @@ class Lessons:
     candidates: Sequence[Candidates]
     numbers: Sequence[Mapping[str, LongArray]]
     """Of each report: side of files -> (C,) numbers of the candidates' sparse vectors."""
-    texts: Mapping[str, VectorCache]
-    """Side of files -> these vectors."""
+    texts: Mapping[str, VectorCache]  # side of files -> these vectors
 
 
 def start_vectors(lessons: Lessons, files: LongArray, seed: int) -> Float32Array:
