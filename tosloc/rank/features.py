@@ -1,8 +1,8 @@
-"""The features of stage one: each a small function from a query context to one value a file, and a line in the table.
+"""The features of stage one: a table of formulas from a query context to one value a file, longer ones as functions.
 
 The paper's four are ``text``, ``trace``, ``history`` and ``complexity``. The others were chosen on training and
-validation reports of four projects; docs/features.md lists what each is worth. Those of words and of the history stand
-in ``text_features.py``, here are those of the files that a report locates, and of what files and repository are like.
+validation reports of four projects; docs/features.md says what each is, and what it is worth. Functions of words and of
+the history stand in ``text_features.py``, here are those of the files that a report locates, and of their kinds.
 
 A value that is the same for every file moves no weighted sum. Trees ask it before they ask a feature whose worth
 depends on it: in a repository of 30 files its size and folders say little, without fixed reports the history says less.
