@@ -126,7 +126,7 @@ def test_the_command(world: Path, capsys: pytest.CaptureFixture[str], monkeypatc
     assert record["temperature"] == found["temperature"] != fit_temperature([])
     assert record["ranker"] == {"weight": 8.0, "features": ["bm25f", "path", "test"]}
     assert list(record["weights"]) == ["bm25f", "path", "test"]
-    assert read_stage_one(record, world / "defaults").ranker is not None
+    assert read_stage_one(world / "defaults")[0].ranker is not None
 
     runs = {name: read_scored(world / "work/left-out" / name) for name in ("one", "bob+two", "cid+three")}
     for name, run in runs.items():

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from tosloc.answer import Answer, background_lines, percent
+from tosloc.answer import Answer, background_told, percent
 from tosloc.errors import ToslocError, counted
 from tosloc.git.discovery import WebPages
 from tosloc.io import cut, printable
@@ -81,9 +81,10 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
         console.print(place, soft_wrap=True)
         for below in _below(hit, link):
             wrapped(below, widest + 3)
-    others = ", ".join(f"{printable(hit.path)} ({printable(hit.why[0].text)})" for hit in answer.others)
-    for text in (*([f"other files: {others}"] if others else []), *map(printable, background_lines(answer))):
-        wrapped(Text(cut(text, LONGEST), style="dim"), 0)
+    others = ", ".join(f"{hit.path} ({hit.why[0].text})" for hit in answer.others)
+    for said in (f"other files: {others}" * bool(others), *(told.text for told in background_told(answer))):
+        if said:
+            wrapped(Text(cut(printable(said), LONGEST), style="dim"), 0)
 
 
 def print_places(answer: Answer, repository: Repository | None = None) -> None:

@@ -44,43 +44,24 @@ IncludeOption = Annotated[
     typer.Option("--include", metavar="GLOB", help="Name only files that match, as in .gitignore; may be given again."),
 ]
 ExcludeOption = Annotated[
-    list[str] | None,
-    typer.Option("--exclude", metavar="GLOB", help="Name no file that matches; may be given again."),
+    list[str] | None, typer.Option("--exclude", metavar="GLOB", help="Name no file that matches; may be given again.")
 ]
 ShareOption = Annotated[
-    float | None,
-    typer.Option("--min-share", min=0, max=1, help="Name only files whose share is at least so much, such as 0.3."),
+    float | None, typer.Option("--min-share", min=0, max=1, help="Name only files with such a share, as 0.3, or more.")
 ]
 TopOption = Annotated[int, typer.Option("--top", min=1, help="How many files to print.")]
 FunctionsOption = Annotated[int, typer.Option("--functions", min=0, help="How many functions of a file, at most.")]
-PageOption = Annotated[
-    Path | None,
-    typer.Option("--html", metavar="FILE", help="Write a page of the answers, too; it needs no other file."),
-]
+PageOption = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the answers as a page, too.")]
 FormatOption = Annotated[
-    Format,
-    typer.Option("--format", help="How to print; path: FILE:LINE:COLUMN: a line, for vim -q and other editors."),
+    Format, typer.Option("--format", help="How to print; path: FILE:LINE:COLUMN, for vim -q and other editors.")
 ]
-OpenOption = Annotated[
-    bool, typer.Option("--open", help="Open the first file in $VISUAL or $EDITOR, at its first function.")
-]
+OpenOption = Annotated[bool, typer.Option("--open", help="Open the first file, at its first function, in $EDITOR.")]
 BackgroundOption = Annotated[
-    bool,
-    typer.Option(
-        "--background/--no-background",
-        help="Tell earlier changes like the report, and people and tests of the first file.",
-    ),
+    bool, typer.Option(help="Tell earlier changes like the report, and people and tests of the first file.")
 ]
-VerboseOption = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Print notes that ask nothing of you, too, such as a missing date.")
-]
+VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Print notes that ask nothing of you, too.")]
 OpenedOption = Annotated[
-    str | None,
-    typer.Option(
-        "--opened",
-        help="When the report was opened, in UTC unless it says otherwise: nothing later is looked at.",
-        show_default="what the report says, else when the version was new",
-    ),
+    str | None, typer.Option("--opened", help="When the report was opened, in UTC: nothing later is looked at.")
 ]
 
 

@@ -29,35 +29,19 @@ ExportsArgument = Annotated[
     ),
 ]
 GitHubOption = Annotated[
-    str | None,
-    typer.Option(
-        "--github",
-        metavar="OWNER/NAME",
-        help="Read the closed issues from GitHub, with the token in GITHUB_TOKEN or GH_TOKEN, or that of gh.",
-    ),
+    str | None, typer.Option("--github", metavar="OWNER/NAME", help="Read closed issues there, by $GITHUB_TOKEN or gh.")
 ]
 PatternOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--pattern",
-        metavar="REGEX",
-        help="How commits name issues, their id as the first group: 'Bug-Id: (\\d+)'; may be given again.",
-    ),
+    typer.Option("--pattern", metavar="REGEX", help="How commits name issues: 'Bug-Id: (\\d+)'; may be given again."),
 ]
 AllLabelsOption = Annotated[
     bool, typer.Option("--all-labels", help="Keep issues that are labelled as something else than a bug.")
 ]
-MaxFilesOption = Annotated[
-    int, typer.Option("--max-files", min=1, help="Leave out fixes that changed more source files.")
-]
+MaxFilesOption = Annotated[int, typer.Option("--max-files", min=1, help="Leave out fixes of more source files.")]
 MinedOption = Annotated[
     Path | None,
-    typer.Option(
-        "--out",
-        metavar="FILE",
-        help="JSON lines to write.",
-        show_default="in the user's cache, where tosloc train finds them",
-    ),
+    typer.Option("--out", metavar="FILE", help="JSON lines to write.", show_default="where tosloc train finds them"),
 ]
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from tosloc.arrays import load_arrays, save_arrays
 from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
-from tosloc.checkpoint import LEARNED_ON, WEIGHTS_FILE, read_record, read_stage_one, write_stage_one
+from tosloc.checkpoint import LEARNED_ON, read_stage_one, write_stage_one
 from tosloc.code.languages import analyser
 from tosloc.config import Config
 from tosloc.errors import ToslocError, counted
@@ -158,7 +158,7 @@ class Pool:
         key = key_of(names, _settings(self.config), [(one.project.name, one.key) for one in projects])
         folder = self.folder / "learned" / key[:24]
         if is_finished(folder, key):
-            return read_stage_one(read_record(folder / WEIGHTS_FILE), folder)
+            return read_stage_one(folder)[0]
         stage = fit_pool(self.config, names, (one.lists() for one in projects))
         unfinish(folder)
         write_stage_one(folder, stage)
