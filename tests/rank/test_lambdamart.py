@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from tosloc.checkpoint import shipped
 from tosloc.rank import lambdamart
-from tosloc.rank.error_analysis import WEIGHTED_SUM, differences, telling, why_above
 from tosloc.rank.feature_tables import FeatureTable, RankingLists
 from tosloc.rank.lambdamart import HeadRanker, Trees, fit_trees, head_rows, raised
-from tosloc.rank.stage_one import StageOne
+from tosloc.rank.stage_one import WEIGHTED_SUM, StageOne, differences, telling, why_above
 from tosloc.records import Ranking
 
 pytestmark = pytest.mark.usefixtures("small_trees")
