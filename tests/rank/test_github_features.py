@@ -124,10 +124,6 @@ def test_all_columns_are_finite_and_comparable(rich):
         if features.FEATURES[name].scaled:
             assert values.max() in (0.0, 1.0)
         assert features.columns(rich, [name])[name].tolist() == values.tolist()  # whatever else is wanted
-    silent = {name for name in features.ALL if not made[name].any()}
-    on_github = {"referenced", "linked", "written_path", "example", "vendored", "setup", "namesake"}
-    more = {"identifiers", "folders", "length", "defined_names", "summary_strings", "message_strings"}
-    assert silent <= on_github | more
 
 
 def test_nothing_said_and_nothing_there(make_context):
@@ -138,17 +134,6 @@ def test_nothing_said_and_nothing_there(make_context):
             assert np.isfinite(values).all(), name
     for name in ("rare_bm25f", "rare_chunk", "summary_strings", "defined_names", "message_strings", "linked"):
         assert not features.columns(make_context(("a", "b"), *said), [name])[name].any(), name
-
-
-def test_what_needs_a_history_says_nothing_without_one(make_context, rich):
-    without = features.columns(make_context(TEXTS, *SAID, complexity={"src/Tree.java": 5}), features.ALL)
-    with_history = features.columns(rich, features.ALL)
-    of_history = set()
-    for name in set(features.FEATURES) - {"rare_frame", "cause_frame", "rare_bm25f", "rare_chunk"}:
-        if without[name].tolist() != with_history[name].tolist():
-            of_history.add(name)
-            assert not without[name].any() or features.FEATURES[name] in features.RELATED, name
-    assert {"near_reports", "near_commits", "recency", "known_reports", "history"} <= of_history
 
 
 def test_changes_that_a_report_mentions_by_number_or_name(make_context):
