@@ -19,9 +19,6 @@ TRACEBACK = """Traceback (most recent call last):
 """
 
 
-# Places that reports on GitHub name
-
-
 def test_frames_of_the_projects_own_files_count_from_the_innermost(make_context):
     assert of("own_frame", make_context(FILES, "x", TRACEBACK)).tolist() == [0, 0, 1, 1 / 2, 0, 0]
     second = f'{TRACEBACK}\nTraceback (most recent call last):\n  File "docs/conf.py", line 3\n'
@@ -37,9 +34,6 @@ def test_links_and_written_paths_in_their_order(make_context):
     context = make_context(FILES, "x", f"{said} In old/door.py and key.py, as run by `python docs/conf.py`.")
     assert of("linked", context) == pytest.approx([1 / math.sqrt(2), 0, 0, 1, 0, 0])
     assert of("written_path", context).tolist() == [0, 0, 0, 1 / 2, 1, 0]
-
-
-# Words, names of code, messages
 
 
 def test_words_of_earlier_reports_and_commits_count_less(make_context):
@@ -85,9 +79,6 @@ def test_messages_in_strings(make_context):
     whole = rare + 2 * common
     expected = [2 * common * (2 * common / whole) ** 2, 0, 0, whole]
     assert of("message_strings", context) == pytest.approx(expected)
-
-
-# Tables
 
 
 TEXTS = {

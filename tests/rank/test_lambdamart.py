@@ -134,9 +134,6 @@ def test_a_feature_that_the_weights_do_not_know_changes_no_bit(where: int, monke
     assert stage.aligned(stage.features[1:]) is None  # what it knows has to be there
 
 
-# What set one file above another
-
-
 TABLE = np.array([[1.0, 0.0], [0.2, 0.5], [0.9, 0.4], [0.0, 0.1], [0.3, 0.3]], dtype=np.float32)
 
 

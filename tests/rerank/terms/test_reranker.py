@@ -84,9 +84,6 @@ def test_what_is_damaged_is_one_sentence(reranker, tmp_path, name, kept, content
     assert "\n" not in str(caught.value)
 
 
-# The dual encoder
-
-
 torch.set_num_threads(1)
 V, D = 8, 4
 START = np.random.default_rng(0).standard_normal((V, D)).astype(np.float32)
