@@ -89,7 +89,7 @@ def code_owners(repo: Repository, files: Snapshot | None) -> str:
 
 
 def owners_of(rules: str, path: str) -> Sequence[str]:
-    """Whom a CODEOWNERS file names for a path: by the last of its patterns that matches.
+    r"""Whom a CODEOWNERS file names for a path: by the last of its patterns that matches.
 
     >>> owners_of("* @all\n/docs/ @writers a@b.org  # prose\n*.md", "docs/a.txt")
     ['@writers', 'a@b.org']
