@@ -36,10 +36,6 @@ GitHubOption = Annotated[
         help="Read the closed issues from GitHub, with the token in GITHUB_TOKEN or GH_TOKEN, or that of gh.",
     ),
 ]
-TokenOption = Annotated[
-    Path | None,
-    typer.Option("--token-file", metavar="FILE", help="File that holds the token."),
-]
 PatternOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -50,9 +46,6 @@ PatternOption = Annotated[
 ]
 AllLabelsOption = Annotated[
     bool, typer.Option("--all-labels", help="Keep issues that are labelled as something else than a bug.")
-]
-MaxFilesOption = Annotated[
-    int, typer.Option("--max-files", min=1, help="Leave out fixes that changed more source files.")
 ]
 MinedOption = Annotated[
     Path | None,
@@ -69,11 +62,9 @@ def mine(
     exports: ExportsArgument = None,
     repo: AroundRepositoryOption = None,
     github: GitHubOption = None,
-    token_file: TokenOption = None,
     commit: CommitOption = "HEAD",
     pattern: PatternOption = None,
     all_labels: AllLabelsOption = False,
-    max_files: MaxFilesOption = 30,
     out: MinedOption = None,
     as_json: JsonOption = False,
     progress: ProgressOption = None,
@@ -92,12 +83,10 @@ def mine(
     patterns = [mentions.compiled(one) for one in pattern or ()]
     if patterns and not exports and github is None:
         raise ToslocError("--pattern: says which issues commits name, and none are given; name an export of issues")
-    if token_file is not None and github is None:
-        raise ToslocError("--token-file: goes with --github OWNER/NAME")
     with Repository(repo or discovery.around(Path.cwd())) as repository, shown(progress) as callback:
-        read = _issues(repository, exports or (), github, token_file, callback)
+        read = _issues(exports or (), github, callback)
         if read is None:
-            mined = weak.mine_messages(repository, tip=commit, most_files=max_files, progress=callback)
+            mined = weak.mine_messages(repository, tip=commit, progress=callback)
         else:
             pages = discovery.WebPages.of(repository.remote_url())
             own = None if pages is None else pages.project.partition("://")[2].partition("/")[2]
@@ -107,7 +96,6 @@ def mine(
                 tip=commit,
                 patterns=patterns,
                 all_labels=all_labels,
-                most_files=max_files,
                 projects=[name.lower() for name in (own, github) if name is not None],
                 progress=callback,
             )
@@ -131,9 +119,7 @@ def mined_reports(repository: Repository) -> Path:
     return default_store(repository).with_name("reports.jsonl")
 
 
-def _issues(
-    repository: Repository, exports: Sequence[Path], github: str | None, token_file: Path | None, progress: Progress
-) -> Exports | None:
+def _issues(exports: Sequence[Path], github: str | None, progress: Progress) -> Exports | None:
     """What the exports and GitHub hold together; None where neither is given. Raises ReportError."""
     from tosloc.mine.github import fetch, read_token
     from tosloc.mine.issues import Exports
@@ -141,13 +127,11 @@ def _issues(
 
     if not exports and github is None:
         return None
-    token = "" if github is None else read_token(token_file)
     read = Exports()
     for export in exports:
         read.add(*read_text("-" if str(export) == "-" else export))
     if github is not None:
-        kept = mined_reports(repository).with_name("github") / github.replace("/", "+").lower()
-        read.add(json.dumps(fetch(github, kept, token, progress=progress)), f"GitHub's {github}")
+        read.add(json.dumps(fetch(github, read_token(), progress=progress)), f"GitHub's {github}")
     return read
 
 

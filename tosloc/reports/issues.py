@@ -53,7 +53,7 @@ TRACKERS: Final = (
         summary="fields.summary",
         description="fields.description",
         state="fields.resolution",
-        resolution="fields.resolution fields.status",
+        resolution="fields.resolution.name fields.status.name",
         labels="fields.issuetype fields.labels",
         link=r"https?://\S{1,200}?/browse/(?P<browse>[a-z][a-z0-9_]{0,30}-[1-9]\d{0,8})\b",
     ),
