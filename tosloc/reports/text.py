@@ -7,8 +7,7 @@ are told by their shape, too. A line that could be two things is prose.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from tosloc.code import text
 
@@ -102,8 +101,7 @@ _QUOTED: Final = re.compile(r"^\s{0,3}>\s?", re.MULTILINE)
 _DASHES: Final = re.compile(r"[\W_]*")
 
 
-@dataclass(frozen=True, slots=True)
-class ReportText:
+class ReportText(NamedTuple):
     """The text of a description by what it is; each part has the lines of its kind, in order."""
 
     prose: str
@@ -204,8 +202,7 @@ def without_addresses(said: str) -> str:
     return _ADDRESS.sub(kept, said)
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(NamedTuple):
     """A name that a report writes as code is written."""
 
     key: str
