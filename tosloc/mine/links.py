@@ -228,11 +228,11 @@ def _fix_of(
 
     By trust, then product code before tests, the nearest to the closing, the first.
     """
-    known, closed = list(links), issue.closed and issue.closed.timestamp()
+    known, closed = list(links), issue.closed
 
     def away(commit: str) -> float:
         """Seconds from the closing to the commit; 0 where nothing is known of it."""
-        return 0.0 if closed is None else infos[commit].committed_at - closed
+        return 0.0 if closed is None else infos[commit].committed_at - closed.timestamp()
 
     tests: tuple[tuple[Callable[[str, str], bool], str], ...] = (
         (lambda kind, commit: True, NO_FIX),
