@@ -18,8 +18,7 @@ from urllib.request import Request, urlopen
 from tosloc.errors import ReportError, ToslocError
 from tosloc.records import Progress, silent
 
-TRIES: Final = 5
-"""How often a page of issues is asked for while the server fails or is silent, each time later."""
+TRIES: Final = 5  # how often a page of issues is asked for while the server fails or is silent, each time later
 REFERENCE: Final = re.compile(
     r"(?:(?P<named>[\w.-]+/[\w.-]+)?#|(?:https?://)?(?:www\.)?github\.com/(?P<project>[\w.-]+/[\w.-]+)/(?:issues|pull)/)"
     r"(?P<number>\d{1,9})(?:[/?#]\S*)?",

@@ -49,36 +49,28 @@ class Issue(NamedTuple):
 
     report: BugReport
     closed: datetime | None
-    labels: tuple[str, ...]
-    """Labels, or the kind that the tracker gives: Bug, Improvement, enhancement."""
-    left_out: str
-    """Why nothing can be learned from it; "" where something can."""
+    labels: tuple[str, ...]  # labels, or the kind that the tracker gives: Bug, Improvement, enhancement
+    left_out: str  # why nothing can be learned from it; "" where something can
     url: str
 
 
 class Closing(NamedTuple):
     """What closed issues: a merged pull request, or a commit."""
 
-    pull: str
-    """Number of the pull or merge request; "" of a commit."""
-    commit: str
-    """It, or what merging left on the branch; "" where the export does not say."""
-    issues: tuple[str, ...]
-    """Ids of those that the tracker says it closed."""
-    text: str = ""
-    """Title and description of the pull request."""
+    pull: str  # number of the pull or merge request; "" of a commit
+    commit: str  # it, or what merging left on the branch; "" where the export does not say
+    issues: tuple[str, ...]  # ids of those that the tracker says it closed
+    text: str = ""  # title and description of the pull request
 
 
 @dataclass(slots=True)
 class Exports:
     """All that exports hold, each issue once."""
 
-    tracker: str = ""
-    """A name in the table of trackers; "" without issues."""
+    tracker: str = ""  # a name in the table of trackers; "" without issues
     issues: dict[str, Issue] = field(default_factory=dict)
     closings: list[Closing] = field(default_factory=list)
-    projects: set[str] = field(default_factory=set)
-    """OWNER/NAME in lower case, as addresses of the issues have it."""
+    projects: set[str] = field(default_factory=set)  # OWNER/NAME in lower case, as addresses of the issues have it
 
     def add(self, text: str, name: str) -> None:
         """Add what an export holds. Raises ReportError when it is none that is known, or of another tracker."""

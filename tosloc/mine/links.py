@@ -21,8 +21,7 @@ CLOSED_BY_PULL: Final = "closing pull request"
 CLOSED_BY_COMMIT: Final = "closing commit"
 PULL_TEXT: Final = "pull request's text"
 PATTERN: Final = "pattern"
-WEAK: Final = "commit message"
-"""The kind of a report that is no report: what a commit says of its fix."""
+WEAK: Final = "commit message"  # the kind of a report that is no report: what a commit says of its fix
 KINDS: Final = (CLOSED_BY_PULL, CLOSED_BY_COMMIT, CLOSES, PULL_TEXT, PATTERN, NAMES, NUMBER, BODY)
 """Kinds of links in order of trust: what the tracker recorded, what people wrote to close it, what names it."""
 _MENTIONED: Final = frozenset((NAMES, NUMBER, BODY))
@@ -30,10 +29,8 @@ _MENTIONED: Final = frozenset((NAMES, NUMBER, BODY))
 _LATEST: Final = dict.fromkeys((CLOSES, PULL_TEXT, PATTERN), 365) | dict.fromkeys(_MENTIONED, 30)
 """Days after its closing in which a commit may fix an issue: a later one follows up, or means another project's. What
 the tracker recorded is not asked."""
-MOST_FILES: Final = 30
-"""Source files of a fix: one that touches more says little about any of them."""
-MOST_NAMED: Final = 5
-"""Issues that one commit names: more are the list of a release, or of what a merge holds."""
+MOST_FILES: Final = 30  # source files of a fix: one that touches more says little about any of them
+MOST_NAMED: Final = 5  # issues that one commit names: more are the list of a release, or of what a merge holds
 NO_FIX: Final = "no fix is known"
 NOT_IN_HISTORY: Final = "its fix is not in this history"
 TOO_EARLY: Final = "its fix is older than the report"
@@ -51,8 +48,7 @@ _PULL_NUMBER: Final = re.compile(
     r"(?i)\(#(\d{1,9})\)\s*\Z|\AMerge pull request #(\d{1,9})\b|\bsee merge request \S*!(\d{1,9})"
 )
 
-Link: TypeAlias = tuple[str, str]
-"""Kind, and a commit that may have fixed an issue."""
+Link: TypeAlias = tuple[str, str]  # kind, and a commit that may have fixed an issue
 
 
 class Change(NamedTuple):
@@ -71,10 +67,8 @@ class MinedReport(NamedTuple):
 
     report: BugReport
     fix_commit: str
-    fixed: tuple[str, ...]
-    """Source files of before the fix that it changed, in path order."""
-    link: str
-    """One of KINDS, or WEAK."""
+    fixed: tuple[str, ...]  # source files of before the fix that it changed, in path order
+    link: str  # one of KINDS, or WEAK
     url: str = ""
 
     def as_dict(self) -> dict[str, object]:
@@ -96,14 +90,10 @@ class MinedReport(NamedTuple):
 class Mined:
     """Labelled reports, and what was left out."""
 
-    read: int
-    """Issues read, or commits that say that they fix a bug."""
-    tracker: str
-    """"" where commit messages stood in for reports."""
-    reports: list[MinedReport] = field(default_factory=list)
-    """In the order of their fixes' times."""
-    left_out: Counter[str] = field(default_factory=Counter)
-    """Why -> how many."""
+    read: int  # issues read, or commits that say that they fix a bug
+    tracker: str  # "" where commit messages stood in for reports
+    reports: list[MinedReport] = field(default_factory=list)  # in the order of their fixes' times
+    left_out: Counter[str] = field(default_factory=Counter)  # why -> how many
 
     @property
     def kinds(self) -> dict[str, int]:

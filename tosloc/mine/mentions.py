@@ -14,8 +14,7 @@ NAMES: Final = "issue named"
 NUMBER: Final = "number in the first line"
 BODY: Final = "number further down"
 _ORDER: Final = (CLOSES, NAMES, NUMBER, BODY)
-_REFERRED: Final = "referred to"
-"""Of issues that a text is not about."""
+_REFERRED: Final = "referred to"  # of issues that a text is not about
 
 LONGEST_TEXT: Final = 20_000
 """Characters of a text that are read: longer ones are lists of what a release or a merge holds."""

@@ -28,14 +28,12 @@ from tosloc.reports.source import Json, clean, decoded, read_bytes, time_of, zon
 
 MOST_TAGS: Final = 2_000_000
 """Tags of XML, or of the XML inside a spreadsheet: five times those of the largest published file."""
-_LARGEST: Final = 200_000_000
-"""Bytes that a spreadsheet may unpack to."""
+_LARGEST: Final = 200_000_000  # bytes that a spreadsheet may unpack to
 _ROWS, _COLUMNS = 1_048_576, 64
 """What is read of a sheet: every row that there can be, and more columns than a table of reports has."""
 _REQUIRED: Final = ("bug_id", "summary", "report_time", "commit", "files")
 _LACKS: Final = f"lacks a table with the columns {', '.join(_REQUIRED)}"
-_MOST_LINES: Final = 1 << 31
-"""No file has a line of such a number."""
+_MOST_LINES: Final = 1 << 31  # no file has a line of such a number
 _MISSING: Final = frozenset({"", "nan", "none", "null"})
 _RANK: Final = re.compile(r"(?s)(?:\A|(?<=\s))([0-9]{1,9}):(.*?)(?=\s[0-9]{1,9}:|\Z)")
 
@@ -55,20 +53,16 @@ class LabelledReport:
 
     report: BugReport
     """Its id is the tracker's number; a number that comes again with another commit becomes ``55937#2``, and so on."""
-    bug: str
-    """The tracker's number."""
-    commit: str | None
-    """The fixing commit as listed: full, abbreviated, or None when the format has none."""
+    bug: str  # the tracker's number
+    commit: str | None  # the fixing commit as listed: full, abbreviated, or None when the format has none
     listed: tuple[str, ...]
     """The fixed source files as listed, each once, in order: paths, or dotted class names (``org.x.Y.java``)."""
     published_ranks: Mapping[str, int] = field(default_factory=dict, hash=False)
     """path -> rank that the authors of the data published for it; empty where they gave none."""
     fixed_on: datetime | None = None
     """When the tracker says that the bug was fixed; only formats without commits have it."""
-    version: str | None = None
-    """The commit to search, where the data names that in place of the fix."""
-    functions: tuple[ChangedFunction, ...] = ()
-    """Truth of the function level; each once."""
+    version: str | None = None  # the commit to search, where the data names that in place of the fix
+    functions: tuple[ChangedFunction, ...] = ()  # truth of the function level; each once
 
 
 def read_reports(path: str | Path, zone: str = "UTC", *, suffixes: Iterable[str] = (".java",)) -> list[LabelledReport]:

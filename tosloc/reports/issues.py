@@ -23,22 +23,17 @@ class Tracker(NamedTuple):
     """How a tracker writes an issue as JSON: dotted keys, separated by blanks; the first that says something counts."""
 
     name: str
-    mark: str
-    """A key that its issues have, and those of the trackers below it lack."""
+    mark: str  # a key that its issues have, and those of the trackers below it lack
     opened: str
     closed: str
     id: str = "id"
     summary: str = "summary"
     description: str = "description"
-    state: str = "state"
-    """True, open or nothing, where the issue is open."""
-    resolution: str = ""
-    """How it was closed."""
-    labels: str = "labels"
-    """Labels and kinds; all keys count."""
+    state: str = "state"  # true, open or nothing, where the issue is open
+    resolution: str = ""  # how it was closed
+    labels: str = "labels"  # labels and kinds; all keys count
     url: str = ""
-    link: str = ""
-    """Pattern of its addresses in a text, where ids are ``\\d{1,9}``."""
+    link: str = ""  # pattern of its addresses in a text, where ids are \d{1,9}
 
 
 _PAGES: Final = r"""https?://[^\s/]+/(?P<project>[\w.-]+(?:/[\w.-]+)+?)/(?:-/)?(?P<page>issues|pull|merge_requests)/

@@ -38,10 +38,8 @@ class Dataset:
     """Ordered by time of the fix (of the version, where that is named), then the fix's id, then the report's."""
     unresolved: tuple[str, ...]
     """Ids of the reports whose fix or version was not found, or whose fix has no parent; in the order of the file."""
-    labelled: Mapping[str, LabelledReport]
-    """Report id -> what the file says of it, published ranks included."""
-    files: Mapping[str, int]
-    """Report id -> number of source files of its before-fix version."""
+    labelled: Mapping[str, LabelledReport]  # report id -> what the file says of it, published ranks included
+    files: Mapping[str, int]  # report id -> number of source files of its before-fix version
 
     def __len__(self) -> int:
         return len(self.cases)
@@ -177,13 +175,9 @@ def published_ranks(dataset: Dataset, cases: Iterable[Case]) -> dict[str, dict[s
         report = case.report.id
         if published := dataset.labelled[report].published_ranks:
             ranks = {path: published[path] for path in case.fixed if path in published}
-            for path, rank in ranks.items():
-                if not 1 <= rank <= dataset.files[report]:
-                    raise ReportError(
-                        f"report {report}: {path} has the published rank {rank}, among {dataset.files[report]} files"
-                    )
-            if len({*ranks.values()}) < len(ranks):
-                raise ReportError(f"report {report}: two fixed files have the same published rank")
+            possible = range(1, dataset.files[report] + 1)
+            if len({*ranks.values()}) < len(ranks) or not all(rank in possible for rank in ranks.values()):
+                raise ReportError(f"report {report}: published ranks {ranks} of {len(possible)} files cannot be")
             found[report] = ranks
     return found
 

@@ -16,8 +16,7 @@ from tosloc.io import read_plain
 
 Json: TypeAlias = dict[str, object]
 
-LARGEST_FILE: Final = 100_000_000
-"""Bytes of a file of reports: some thirty times the largest published one."""
+LARGEST_FILE: Final = 100_000_000  # bytes of a file of reports: some thirty times the largest published one
 _EPOCH: Final = re.compile(r"-?[0-9]{9,13}(?:\.[0-9]{1,20})?")
 
 

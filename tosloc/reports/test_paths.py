@@ -99,8 +99,7 @@ def _in_tests(folder: str, suffix: str) -> bool:
 class Chosen(NamedTuple):
     """The files of a version that an answer may name, and how many beside them are tests, which were not wanted."""
 
-    kept: BoolArray
-    """(F,)"""
+    kept: BoolArray  # (F,)
     sharing: BoolArray
     """(F,) those among which an answer's shares are told, whatever globs keep: all files, without hidden tests."""
     hidden_tests: int
@@ -116,8 +115,7 @@ class PathFilter:
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
-    tests: bool = False
-    """Whether test files are wanted."""
+    tests: bool = False  # whether test files are wanted
     may_miss: tuple[str, ...] = ()
     """Those of "include" and "exclude" whose globs may match nothing: settings are for every version."""
 

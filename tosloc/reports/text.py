@@ -95,8 +95,7 @@ _CODE: Final = re.compile(
     | [^\n]{0,300}[;{]\s*$
     )"""
 )
-_SETTINGS: Final = frozenset("json yaml yml toml ini xml jsonnet".split())
-"""Languages of blocks of settings."""
+_SETTINGS: Final = frozenset("json yaml yml toml ini xml jsonnet".split())  # languages of blocks of settings
 _QUOTED: Final = re.compile(r"^\s{0,3}>\s?", re.MULTILINE)
 _DASHES: Final = re.compile(r"[\W_]*")
 
@@ -104,12 +103,9 @@ _DASHES: Final = re.compile(r"[\W_]*")
 class ReportText(NamedTuple):
     """The text of a description by what it is; each part has the lines of its kind, in order."""
 
-    prose: str
-    """What the reporter says."""
-    code: str
-    """Code, commands, and what they print."""
-    data: str
-    """Lines of logs, and blocks of keys with values."""
+    prose: str  # what the reporter says
+    code: str  # code, commands, and what they print
+    data: str  # lines of logs, and blocks of keys with values
 
 
 def parts(description: str) -> ReportText:
@@ -205,12 +201,9 @@ def without_addresses(said: str) -> str:
 class Name(NamedTuple):
     """A name that a report writes as code is written."""
 
-    key: str
-    """The term that it is in files: its compound, or the stem of a single word."""
-    owner: str
-    """The term of what it is asked of (``Owner.name``), "" for none."""
-    compound: bool
-    """Whether it has two parts or more, so that the term is that of no other name."""
+    key: str  # the term that it is in files: its compound, or the stem of a single word
+    owner: str  # the term of what it is asked of (Owner.name), "" for none
+    compound: bool  # whether it has two parts or more, so that the term is that of no other name
     written: str
 
 

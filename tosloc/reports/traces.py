@@ -20,17 +20,14 @@ class Frame(NamedTuple):
 
     offset: int
     end: int
-    line: int = 0
-    """From 1; 0 if it is not known."""
+    line: int = 0  # from 1; 0 if it is not known
     method: str = ""
-    path: str = ""
-    """File as the text spells it, where it gives a path."""
+    path: str = ""  # file as the text spells it, where it gives a path
     type: str = ""
     """Qualified name of the outermost class, "org.example.Outer" for a frame in "Outer$1"; "" if it names none."""
     file: str = ""
     """Simple file name, such as "Outer.java"; guessed from the class if the frame has none; "" if there is neither."""
-    cause: int = 0
-    """Part of the trace: 0 for the first, one more after each "Caused by" or "root cause"."""
+    cause: int = 0  # part of the trace: 0 for the first, one more after each "Caused by" or "root cause"
 
     @property
     def qualified(self) -> bool:
@@ -50,8 +47,7 @@ class Locations(NamedTuple):
     """A place that stands alone, as in a compiler's error, is a trace of one frame."""
     links: tuple[Frame, ...]
     """Files in a repository on the web: links to them, and lines of them that GitHub shows in an issue."""
-    paths: tuple[Frame, ...]
-    """Paths and names of files without a line, but for those that a command runs."""
+    paths: tuple[Frame, ...]  # paths and names of files without a line, but for those that a command runs
 
 
 _SOURCE: Final = r"""(?:Native\s+Method|Unknown\s+Source|(?:Inlined\s+)?Compiled\s+Code|<generated>|<eval>
