@@ -8,42 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.trackers import BUGZILLA, CLOSED, GH, GITLAB, JIRA, JIRA_FIELDS, REST
 from tosloc.errors import ReportError
 from tosloc.mine.issues import Closing, Exports, is_no_bug
-
-OPENED, CLOSED = "2020-01-01T00:00:00Z", "2020-01-03T00:00:00.000+0000"
-GH = (
-    {"number": 12, "title": "Crash", "body": "On save", "createdAt": OPENED, "closedAt": CLOSED}
-    | {"labels": [{"id": "x", "name": "bug"}], "stateReason": "COMPLETED"}
-    | {"url": "https://github.com/Ann/One/issues/12"}
-)
-REST = (
-    {"number": 13, "title": "Hang", "body": None, "created_at": OPENED, "closed_at": None, "state": "open"}
-    | {"state_reason": "reopened", "labels": [{"name": "question"}, "help wanted"]}
-    | {"url": "https://api.github.com/repos/Ann/One/issues/13", "html_url": "https://github.com/Ann/One/issues/13"}
-)
-GITLAB = {
-    "id": 9001,
-    "iid": 7,
-    "title": "Crash",
-    "description": "On save",
-    "created_at": OPENED,
-    "closed_at": CLOSED,
-} | {"state": "closed", "labels": ["type::bug"], "web_url": "https://gitlab.example.org/g/sub/one/-/issues/7"}
-JIRA_FIELDS = {
-    "summary": "Crash",
-    "description": "On save",
-    "created": OPENED,
-    "resolutiondate": CLOSED,
-    "labels": ["x"],
-} | {"resolution": {"name": "Won't Fix"}, "status": {"name": "Closed"}, "issuetype": {"name": "Improvement"}}
-BUGZILLA = {
-    "id": 58522,
-    "summary": "Crash",
-    "creation_time": OPENED,
-    "cf_last_resolved": CLOSED,
-    "resolution": "FIXED",
-} | {"is_open": False, "severity": "enhancement"}
 
 
 def exports(*values: Any) -> Exports:
@@ -108,8 +75,7 @@ def test_gitlab_jira_and_bugzilla() -> None:
     one = exports([GITLAB])
     assert (one.tracker, one.projects, one.issues["7"].labels) == ("GitLab", {"g/sub/one"}, ("type::bug",))
     unresolved = JIRA_FIELDS | {"resolution": None, "resolutiondate": None}
-    fields = {"LANG-9": JIRA_FIELDS, "LANG-10": unresolved}
-    jira = exports({"total": 2, "issues": [{"key": key, "fields": said} for key, said in fields.items()]}).issues
+    jira = exports({"total": 2, "issues": [JIRA, {"key": "LANG-10", "fields": unresolved}]}).issues
     assert (jira["LANG-9"].left_out, is_no_bug(jira["LANG-9"].labels)) == (NOT_PLANNED, True)
     assert jira["LANG-10"].left_out == "still open"
     others = [{"id": 2, "resolution": "WORKSFORME"}, {"id": 3, "resolution": "", "is_open": True}]
