@@ -303,6 +303,6 @@ def test_what_is_larger_than_memory(tmp_path):
             file.truncate(50 * LARGEST_FILE)
         refused(tmp_path / "huge", "is 100 MB or larger; split it")
     refused(by_hand(tmp_path / "bugs.xlsx", b" " * 300_000_000), "unpacks to more than 200 MB")
-    refused(by_hand(tmp_path / "bugs.xlsx", rows_of(b"<row/>" * (MOST_TAGS + 1))), "has more than 2,000,000 tags; split it")
+    refused(by_hand(tmp_path / "bugs.xlsx", rows_of(b"<row/>" * (MOST_TAGS + 1))), "2,000,000 tags; split it")
     (tmp_path / "bugs").write_bytes(b"<bugrepository>" + b"<a/>" * (MOST_TAGS + 1) + b"</bugrepository>")
     refused(tmp_path / "bugs", "has more than 2,000,000 tags")
