@@ -71,7 +71,7 @@ RANK = "rank --repo {repo} --reports {reports} --out out"
         (f"{ASK} {{}}", "binary", "is binary"),
         (f"{ASK} {{}}", "plain", "is a folder; give a file"),
         (f"{ASK} {{}}", "nowhere.md", "no such file"),
-        (f"{ASK} {{}}", "https://gitlab.com/ann/one/-/issues/7", "only issues at github.com are read from the web"),
+        (f"{ASK} {{}}", "https://gitlab.com/ann/one/-/issues/7", "or an issue at github.com"),
         *(("train {} --out out --repo {repo} --reports {reports}", name, "") for name in ("zero.toml", "deep.toml")),
         *(
             (f"{command} --repo {{repo}} --reports {{}}.jsonl", name, words)

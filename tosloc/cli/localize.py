@@ -17,6 +17,7 @@ import typer
 
 from tosloc.cli.options import AroundRepositoryOption, FoundCheckpointOption, JsonOption, VersionOption
 from tosloc.errors import ReportError, RepositoryError, ToslocError
+from tosloc.io import write_text
 
 if TYPE_CHECKING:
     from tosloc.answer import Answer
@@ -104,8 +105,10 @@ def localize(
         asked |= {"min_share": min_share, "top": top, "functions": functions, "background": background}
         answers: Iterable[Answer] = localizer.localize_many(reports, **asked, progress=callback)
         if html is not None:  # before anything is printed: who reads may close the pipe
+            from tosloc.web.render import View, page
+
             answers = list(answers)
-            _write_page(html, answers, localizer)
+            write_text(html, page([View.of(answer, localizer) for answer in answers]))
         for number, answer in enumerate(answers):
             notes = answer.notes if verbose else answer.warnings
             print_notes(note for note in notes if note not in said)
@@ -128,13 +131,6 @@ def _check_page(path: Path, reports: int) -> None:
         raise ToslocError(f"--html {path}: is a folder; name a file")
     if reports > MOST_ANSWERS:
         raise ToslocError(f"a page holds {MOST_ANSWERS} answers, and there are {reports:,} reports; use --jsonl")
-
-
-def _write_page(path: Path, answers: Sequence[Answer], localizer: Localizer) -> None:
-    from tosloc.io import write_text
-    from tosloc.web.render import View, page
-
-    write_text(path, page([View.of(answer, localizer) for answer in answers]))
 
 
 def _reports(sources: Sequence[str], repo: Path | None, opened: str | None) -> list[BugReport]:
@@ -171,12 +167,8 @@ def _read(source: str, repo: Path | None) -> list[BugReport]:
         return read_new_reports(StringIO(json.dumps(issue)))
     if len(source.split()) != 1:
         return read_new_reports(StringIO(source))
-    if discovery.address(source) is not None:
-        raise ReportError(f"{source}: only issues at github.com are read from the web; give a text, or a file of it")
-    raise ReportError(
-        f"{source}: no such file; check the path, or give the text itself, of several words, or an issue at GitHub:"
-        " '#12', OWNER/REPO#12 or its address"
-    )
+    what = "the text itself, of several words, or an issue at github.com: '#12', OWNER/REPO#12 or its address"
+    raise ReportError(f"{source}: no such file; check the path, or give {what}")
 
 
 def _opened(repo: Path | None, checkpoint: Path | None, commit: str | None) -> Localizer:
