@@ -1,19 +1,111 @@
-"""How the published techniques tokenise, each its own way; the names are those of docs/method.md, section B.1.4.
+"""Source text -> what the published techniques take from it: pieces in their order, declared names, imports; and words.
 
-Stop words are tested in lower case before stemming, by one list for all techniques.
+Each technique cuts words its own way; the names are those of docs/method.md, section B.1.4. Stop words are tested in
+lower case before stemming, by one list for all techniques.
 """
 
 from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import Stemmer
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
+from tosloc.code.complexity import lizard_complexity
+from tosloc.code.facts import names_of, outline_of, spans_of
+from tosloc.code.languages import language_named
+from tosloc.code.parse import MAX_PARSED, Span, captures_of
 from tosloc.records import BugReport
+
+PieceKind: TypeAlias = Literal["head", "code", "string", "javadoc", "comment"]
+"""``head`` is a comment before the package or the last import: most often a licence."""
+
+_SPANS: Final = {kind: kind for kind in ("comment", "string", "import", "package")}
+_NAMES: Final = ("type", "outer", "method", "variable")
+_IMPORT = re.compile(rb"import\s{1,1000}+(static\s{1,1000}+)?([\w.\s]{1,1000}+(?:(?<=[.\s])\*\s{0,1000}+)?);")
+_PACKAGE = re.compile(rb"\bpackage\s+([\w.\s]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedSource:
+    """One source file, without its package and import lines."""
+
+    pieces: tuple[tuple[PieceKind, str], ...]
+    """Texts in order, comments and strings with their marks."""
+    types: tuple[str, ...]
+    """Names of the declared types in order, nested ones too."""
+    outer: tuple[str, ...]
+    methods: tuple[str, ...]
+    """Names of the declared methods and constructors in order, each time one is declared."""
+    variables: tuple[str, ...]
+    """Names of the declared fields, local variables and parameters in order, each time one is declared."""
+    package: str
+    imports: tuple[str, ...]
+    """Imported classes, or packages as ``a.b.*``; a static import counts for its class."""
+    complexity: int = 0
+    """Sum of the cyclomatic numbers of its functions, where it was asked for."""
+
+    def text(self, *kinds: PieceKind) -> str:
+        """The pieces of these kinds (all, if none is named), each beginning a line of its own."""
+        return "\n".join(text for kind, text in self.pieces if not kinds or kind in kinds)
+
+
+def parse_source(text: str, language: str = "java", complexity: bool = False) -> ParsedSource:
+    """What a file holds: Java by its syntax tree, other languages and broken texts by stage one's outline."""
+    source, known = text.encode("utf-8", "replace"), language_named(language)
+    captures = captures_of(source, known, (*_SPANS, *_NAMES)) if language == "java" else None
+    if captures is None:
+        outline = outline_of(source, language, parse=language != "java")
+        spans, header = outline.spans, 0
+        names = [outline.types, outline.types[:1], outline.methods, outline.fields]
+        packages = [source[span.start : span.end] for span in spans if span.kind == "drop"]
+        imports: Iterable[bytes] = (found[0] for found in _IMPORT.finditer(source))
+    else:
+        # a string in an annotation of the package, a comment in an import: the outer one counts
+        spans = spans_of(captures, _SPANS)
+        header = max((span.end for span in spans if span.kind in ("import", "package")), default=0)
+        names = [names_of(source, captures, name) for name in _NAMES]
+        packages = [source[span.start : span.end] for span in spans if span.kind == "package"]
+        imports = [source[span.start : span.end] for span in spans if span.kind == "import"]
+    package = next(filter(None, map(_PACKAGE.search, packages)), None)
+    lizard = known.lizard if complexity else None
+    return ParsedSource(
+        tuple(_pieces(source, spans, header)),
+        *map(tuple, names),
+        package=_joined(package[1]) if package else "",
+        imports=tuple(_imported(imports)),
+        complexity=0 if lizard is None else lizard_complexity(text, lizard if len(text) <= MAX_PARSED else ""),
+    )
+
+
+def _pieces(source: bytes, spans: Sequence[Span], header: int) -> Iterator[tuple[PieceKind, str]]:
+    """Comments, strings and the code between them; comments that end before ``header`` are heads."""
+    end = 0
+    for span in (*spans, Span(len(source), len(source), "end")):
+        code, own = source[end : span.start], source[span.start : span.end]
+        end = span.end
+        if code.strip():
+            yield "code", code.decode("utf-8", "replace")
+        if own.strip() and span.kind in ("comment", "string"):
+            comment: PieceKind = "head" if end <= header else "javadoc" if own.startswith(b"/**") else "comment"
+            yield "string" if span.kind == "string" else comment, own.decode("utf-8", "replace")
+
+
+def _imported(lines: Iterable[bytes]) -> Iterator[str]:
+    """The classes or packages that lines import; nothing of what is no whole import."""
+    for found in filter(None, map(_IMPORT.search, lines)):
+        name = _joined(found[2])
+        yield name.rpartition(".")[0] if found[1] else name
+
+
+def _joined(name: bytes) -> str:
+    return "".join(name.decode("utf-8", "replace").split())
+
 
 KEYWORDS: Final[frozenset[str]] = frozenset(
     """abstract assert boolean break byte case catch char class const continue default do double else enum extends final
