@@ -16,7 +16,7 @@ from tosloc.git.repository import Repository
 from tosloc.index.paths import PathTable
 from tosloc.io import write_text
 from tosloc.lab.baselines.context import Baseline, BaselineContext, FixHistory, ParsedFiles
-from tosloc.records import Case, Progress, Ranking, silent
+from tosloc.records import Case, Progress, Ranking, silent, tracked
 
 SYSTEMS: Final[Mapping[str, str]] = {
     "buglocator": "BugLocator",
@@ -102,10 +102,8 @@ def _rank(
     header = experiment.run_header("tosloc lab baselines") | {"system": system.name}
 
     def rankings(split: str, cases: Sequence[Case]) -> Iterator[Ranking]:
-        for number, case in enumerate(cases, start=1):
-            query = system.context.query(case.report, case.version)
-            yield Ranking.from_scores(case.report.id, query.version.snapshot.paths, system.scores(query))
-            progress(f"{system.name} {split}", number, len(cases))
+        for case in tracked(cases, f"{system.name} {split}", progress):
+            yield system.rank(case.report, experiment.indexed.snapshot(case.version))
 
     for split in splits:
         if not finished(folder, split):

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tosloc.cli.judging import MarkdownOption, RunsArgument, SplitOption
-from tosloc.cli.lab.projects import ReposOption, for_each_project, show_outcomes
 from tosloc.cli.options import (
     ClusterOption,
     JsonOption,
@@ -24,14 +21,7 @@ from tosloc.cli.options import (
     StoreOption,
 )
 from tosloc.cli.printing import Table, form_of, print_notes, show
-from tosloc.errors import RunError, ToslocError
-
-
-class Profiles(StrEnum):
-    """How closely a technique is followed."""
-
-    clean = "clean"
-    upstream = "upstream"
+from tosloc.errors import RunError
 
 
 def baselines(
@@ -50,14 +40,6 @@ def baselines(
         Path | None,
         typer.Option("--config", help="TOML file of settings, for zone and split.", show_default="the defaults"),
     ] = None,
-    settings: Annotated[
-        Path | None,
-        typer.Option("--settings", help="Folder of NAME.toml, a technique's own.", show_default="the defaults"),
-    ] = None,
-    profile: Annotated[
-        Profiles,
-        typer.Option("--profile", help="clean: published formulas, no leaks; upstream: what the public code does."),
-    ] = Profiles.clean,
     split: Annotated[
         Split | None, typer.Option("--split", help="Reports to rank.", show_default="validation, then test")
     ] = None,
@@ -67,22 +49,18 @@ def baselines(
 ) -> None:
     """Rank labelled reports with published techniques.
 
-    Every file of each version, under OUT/NAME; a second call goes on where the first was interrupted.
+    Every file of each version, under OUT/NAME; a second call leaves finished techniques alone.
     """
     from tosloc.cli.progress import shown
     from tosloc.cluster import on_cluster
     from tosloc.config import Config, load_config
     from tosloc.lab import baseline_runs
 
-    if settings is not None and not settings.is_dir():
-        raise ToslocError(f"{settings} is no folder; name one that holds NAME.toml, such as configs/baselines")
-    chosen = baseline_runs.choose_techniques(
-        names or (), "clean" if profile is Profiles.clean else "upstream", settings
-    )
+    techniques = [baseline_runs.technique(name) for name in names or baseline_runs.SYSTEMS]
     splits = baseline_runs.SPLITS if split is None else (split.value,)
     loaded = Config() if config is None else load_config(config)
     with on_cluster(cluster, {repo: ""}), shown(progress) as callback:
-        folders = baseline_runs.rank_with(chosen, loaded, repo, reports, out, store, splits, callback)
+        folders = baseline_runs.rank_with(techniques, loaded, repo, reports, out, store, splits, callback)
     for folder in folders:
         print(folder)
     print(f"tosloc: ranked; now run: tosloc evaluate {out}/* --split {splits[-1]}", file=sys.stderr)
@@ -113,18 +91,9 @@ def restrict(
 
 
 def bm25(
+    repo: RepositoryOption,
+    reports: ReportsOption,
     out: OutOption,
-    repo: Annotated[
-        Path | None, typer.Option("--repo", help="Git repository: a work tree, a bare repository or a git directory.")
-    ] = None,
-    reports: Annotated[
-        Path | None, typer.Option("--reports", help="Labelled reports: xlsx, XML or JSON lines; recognised by content.")
-    ] = None,
-    projects: Annotated[
-        Path | None,
-        typer.Option("--projects", help="Many: a TOML file of projects, or a folder of JSON lines (with --repos)."),
-    ] = None,
-    repos: ReposOption = None,
     config: Annotated[
         Path | None,
         typer.Option("--config", help="TOML file of settings, for zone, suffixes, split.", show_default="the defaults"),
@@ -134,24 +103,15 @@ def bm25(
 ) -> None:
     """Rank labelled reports by BM25 over whole files.
 
-    The library bm25s as it comes, over the files that tosloc rank searches. Of many projects each has a folder in OUT,
-    one process a core. A finished run is left as it is.
+    The library bm25s as it comes, over the files that tosloc rank searches. A finished run is left as it is.
     """
     from tosloc.cli.progress import shown
     from tosloc.config import Config, load_config
     from tosloc.errors import require
-    from tosloc.lab.bm25_runs import rank_project_with_bm25s, rank_with_bm25s
+    from tosloc.lab.bm25_runs import rank_with_bm25s
 
     require("BM25 over whole files", "lab", "bm25s")
     settings = Config() if config is None else load_config(config)
-    if projects is not None:
-        if repo is not None or reports is not None:
-            raise ToslocError("--projects: each project has its repository and reports; leave out --repo and --reports")
-        work = partial(rank_project_with_bm25s, out=out, split=split.value, config=settings)
-        show_outcomes(*for_each_project(projects, repos, work, settings.run.jobs, None, progress, out))
-        return
-    if repo is None or reports is None:
-        raise ToslocError("name --repo and --reports, or --projects")
     with shown(progress) as callback:
         rank_with_bm25s(repo, reports, out, split.value, settings, callback)
     print(f"tosloc: ranked; now run: tosloc evaluate {out} --split {split.value}", file=sys.stderr)

@@ -22,14 +22,10 @@ from tosloc.lab.baselines.buglocator import SimilarReports
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, FixHistory
 from tosloc.records import FloatArray
 
-A: Final = 0.2
-"""Share of similar bugs: paper, section B.6.3."""
-B: Final = 0.3
-"""Share of history: paper, section B.6.3."""
-DAYS: Final = 15.0
-"""k, days of history that count: paper and public code, section B.6.2; in BLIA Bench4BL's launcher, B.7.5."""
-_FIX = re.compile(r"bug|fix", re.I)
-"""How a message says that it fixes a bug: anywhere, in "prefix" too."""
+A: Final = 0.2  # share of similar bugs: paper, section B.6.3
+B: Final = 0.3  # share of history: paper, section B.6.3
+DAYS: Final = 15.0  # k, days of history that count: paper and public code, section B.6.2; in BLIA Bench4BL's, B.7.5
+_FIX = re.compile(r"bug|fix", re.I)  # anywhere in a message, in "prefix" too: paper
 _DAY: Final = 86_400.0
 
 

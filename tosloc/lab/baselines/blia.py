@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from itertools import chain
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -32,12 +33,9 @@ from tosloc.lab.baselines.vsm import Counts, VectorSpace, count, ratio, step_len
 from tosloc.records import BugReport, FloatArray
 from tosloc.reports.traces import Frame, frames
 
-ALPHA: Final = 0.2
-"""Share of similar bugs: Bench4BL's launcher (the authors tuned it on test reports), section B.7.5."""
-BETA: Final = 0.2
-"""Share of commits: Bench4BL's launcher."""
-COMMENT_WEIGHT: Final = 0.5
-"""w of the comments; the other parts weigh 1: the public code, section B.7.3."""
+ALPHA: Final = 0.2  # share of similar bugs: Bench4BL's launcher (the authors tuned it on test reports), section B.7.5
+BETA: Final = 0.2  # share of commits: Bench4BL's launcher
+WEIGHTS: Final = {"class": 1.0, "method": 1.0, "variable": 1.0, "comment": 0.5}  # of parts: public code, section B.7.3
 _STOPS: Final = STOP_WORDS | {"args", "main", "string"}
 _RUN = re.compile(r"[A-Za-z0-9]+")
 _PLATFORM: Final = ("java.", "javax.", "sun.", "com.sun.", "jdk.")
@@ -88,32 +86,30 @@ class Parts:
 
     def __init__(self, files: ParsedFiles) -> None:
         vocabulary: dict[str, int] = {}
-        fields = {part: count(map(terms, files.sources), vocabulary) for part, terms in PARTS.items()}
-        for counts in fields.values():  # a column for every term that any part has
-            matrix: Any = counts.matrix
+        fields: dict[str, Any] = {
+            part: count(map(terms, files.sources), vocabulary).matrix for part, terms in PARTS.items()
+        }
+        for matrix in fields.values():  # a column for every term that any part has
             matrix.resize(len(files), len(vocabulary))
-        first, *others = (counts.matrix for counts in fields.values())
+        first, *others = fields.values()
         self.whole = Counts(sparse.csr_array(sum(others, start=first)), vocabulary)
-        # (B, V) tf of the whole file where the part holds the term
-        tfs = {part: sparse.csr_array(self.whole.log_tf.multiply(one.presence)) for part, one in fields.items()}
-        self.squares = {part: tf.power(2) for part, tf in tfs.items()}
-        self.by_term = {part: sparse.csr_array(tf.T) for part, tf in tfs.items()}
+        self.tf = {part: sparse.csr_array(self.whole.log_tf.multiply(one.sign())) for part, one in fields.items()}
+        """Part -> (B, V) tf of the whole file where the part holds the term."""
+        self.squares = {part: tf.power(2) for part, tf in self.tf.items()}
 
-    def cosines(self, space: VectorSpace, summary: Sequence[str], description: Sequence[str]) -> dict[str, FloatArray]:
-        """Part -> (B,) sum of its cosines with the summary and with the description; 0/0 is 0."""
+    def cosines(self, space: VectorSpace, summary: Sequence[str], description: Sequence[str]) -> FloatArray:
+        """(B,) weighted sum over parts of their cosines with the summary and with the description; 0/0 is 0."""
         # the weight of a term is that of the whole report, in whichever of its texts it stands
         columns, weights = space.query_weights([*summary, *description])
-        shares = np.zeros(len(columns))
+        asked = np.zeros(len(space.idf))
         for text in (summary, description):
             inside = np.isin(columns, self.whole.query_counts(text)[0])
             norm = float(np.sqrt((weights[inside] ** 2).sum()))
-            if norm > 0:
-                shares += inside * weights / norm
-        asked = shares * space.idf[columns]
-        return {
-            part: ratio(asked @ by_term[columns], np.sqrt(self.squares[part] @ space.idf**2))
-            for part, by_term in self.by_term.items()
-        }
+            asked[columns[inside]] += weights[inside] / (norm or 1.0)
+        total = np.zeros(len(space.norms))
+        for part, weight in WEIGHTS.items():
+            total += weight * ratio(self.tf[part] @ (asked * space.idf), np.sqrt(self.squares[part] @ space.idf**2))
+        return total
 
 
 def files_of_frame(version: ParsedVersion, frame: Frame) -> list[int]:
@@ -137,7 +133,7 @@ class BLIA(Baseline):
     def __init__(self, context: BaselineContext, seed: int = 7) -> None:
         super().__init__(context, seed)
         self.parts = Parts(context.files)
-        self.similar_reports = SimilarReports(context.fix_history, lambda report: sum(_terms(report), []))
+        self.similar_reports = SimilarReports(context.fix_history, lambda report: [*chain(*_terms(report))])
         self.commits = FixCommits(context.fix_history)
 
     def scores(self, query: BaselineQuery) -> FloatArray:
@@ -148,12 +144,9 @@ class BLIA(Baseline):
 
     def text(self, query: BaselineQuery) -> FloatArray:
         """(F,) VSM."""
-        version = query.version
-        cosines = self.parts.cosines(VectorSpace.of(self.parts.whole, version.multiplicity), *_terms(query.report))
-        total = np.zeros(len(version.files))
-        for part, cosine in cosines.items():
-            total += (COMMENT_WEIGHT if part == "comment" else 1.0) * cosine
-        return step_length_score(version.to_files(self.parts.whole.lengths)) * version.to_files(total)
+        version, whole = query.version, self.parts.whole
+        cosines = self.parts.cosines(VectorSpace.of(whole, version.multiplicity), *_terms(query.report))
+        return step_length_score(version.to_files(whole.lengths)) * version.to_files(cosines)
 
     def trace(self, query: BaselineQuery) -> FloatArray:
         """(F,) Trace: ranks count repeats and frames of other projects."""

@@ -8,7 +8,7 @@ Shapes: B blobs, F files of a version, V terms of a field, T terms of a report.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import ClassVar, Final
 
@@ -20,12 +20,9 @@ from tosloc.lab.baselines.texts import KEYWORDS, ParsedSource, bluir_raw, bluir_
 from tosloc.lab.baselines.vsm import Counts
 from tosloc.records import BugReport, FloatArray, LongArray
 
-K1: Final = 1.0
-"""Saturation of term frequency: the public code, section B.5.4."""
-B: Final = 0.3
-"""How much the length of a field counts: the public code."""
-K3: Final = 1000.0
-"""Saturation of query frequency: Indri and the paper."""
+K1: Final = 1.0  # saturation of term frequency: public code, section B.5.4
+B: Final = 0.3  # how much the length of a field counts: public code
+K3: Final = 1000.0  # saturation of query frequency: Indri, paper
 _IDENTIFIER = re.compile(r"(?<![\w$])[A-Za-z_$][\w$]*")
 
 
@@ -63,34 +60,29 @@ def _terms_of_name(name: str) -> list[str]:
     return stems(parts + [word for word in bluir_raw(name) if [word] != parts])
 
 
-def name_terms(names: Iterable[str]) -> list[str]:
-    """The terms of names, one after the other."""
+def _name_terms(names: Iterable[str]) -> list[str]:
     return [term for name in names for term in _terms_of_name(name)]
-
-
-def identifiers(source: ParsedSource) -> list[str]:
-    """Terms of every identifier each time it occurs, those of package and imports too; no keywords."""
-    texts = [text for kind, text in source.pieces if kind == "code"]
-    names = (name for text in (*texts, source.package, *source.imports) for name in _IDENTIFIER.findall(text))
-    return name_terms(name for name in names if name not in KEYWORDS)
 
 
 def types(source: ParsedSource) -> list[str]:
     """Terms of the declared types."""
-    return name_terms(source.types)
+    return _name_terms(source.types)
 
 
 def methods(source: ParsedSource) -> list[str]:
     """Terms of the declared methods."""
-    return name_terms(source.methods)
+    return _name_terms(source.methods)
+
+
+def identifiers(source: ParsedSource) -> list[str]:
+    """Terms of every identifier each time it occurs, those of package and imports too; no keywords."""
+    names = _IDENTIFIER.findall("\n".join((source.text("code"), source.package, *source.imports)))
+    return _name_terms(name for name in names if name not in KEYWORDS)
 
 
 def comments(source: ParsedSource) -> list[str]:
     """Terms of all comments: parts of words only."""
     return stems(bluir_split(source.text("head", "javadoc", "comment")))
-
-
-FIELDS: Final[Sequence[Callable[[ParsedSource], list[str]]]] = (types, methods, identifiers, comments)
 
 
 def queries(report: BugReport, *, whole: bool) -> list[list[str]]:
@@ -99,22 +91,28 @@ def queries(report: BugReport, *, whole: bool) -> list[list[str]]:
     return [stems(bluir_split(text) + (bluir_raw(text) if whole else [])) for text in texts]
 
 
-def field_scores(field: Counts, asked: Sequence[Sequence[str]], multiplicity: LongArray) -> FloatArray:
-    """(B,) sum over queries of s(d_f, q); blobs that the version does not hold get values without meaning."""
-    files = int(multiplicity.sum())
-    weights = np.zeros(field.matrix.shape[1])
-    for words in asked:
-        columns, counts = field.query_counts(words)
-        weights[columns] += query_tf(counts)
-    terms = np.flatnonzero(weights)
-    if not len(terms) or not files:
-        return np.zeros(len(multiplicity))
-    tf = field.by_term[terms]
-    presence = sparse.csr_array((np.ones_like(tf.data), tf.indices, tf.indptr), shape=tf.shape)
-    idf = bluir_idf(files, presence @ multiplicity.astype(np.float64))
-    average = float(field.lengths @ multiplicity) / files
-    tf.data = saturated_tf(tf.data, (field.lengths / (average or 1.0))[tf.indices])
-    return (weights[terms] * idf**2) @ tf
+class Field:
+    """One field of every blob."""
+
+    def __init__(self, counts: Counts) -> None:
+        self.counts, self.by_term = counts, sparse.csr_array(counts.matrix.T)
+
+    def scores(self, asked: Sequence[Sequence[str]], multiplicity: LongArray) -> FloatArray:
+        """(B,) sum over queries of s(d_f, q); blobs that the version does not hold get values without meaning."""
+        files, lengths = int(multiplicity.sum()), self.counts.lengths
+        weights = np.zeros(len(self.counts.vocabulary))
+        for words in asked:
+            columns, counts = self.counts.query_counts(words)
+            weights[columns] += query_tf(counts)
+        terms = np.flatnonzero(weights)
+        if not len(terms) or not files:
+            return np.zeros(len(multiplicity))
+        tf = self.by_term[terms]
+        presence = sparse.csr_array((np.ones_like(tf.data), tf.indices, tf.indptr), shape=tf.shape)
+        idf = bluir_idf(files, presence @ multiplicity.astype(np.float64))
+        average = float(lengths @ multiplicity) / files
+        tf.data = saturated_tf(tf.data, (lengths / (average or 1.0))[tf.indices])
+        return (weights[terms] * idf**2) @ tf
 
 
 class BLUiR(Baseline):
@@ -124,12 +122,12 @@ class BLUiR(Baseline):
 
     def __init__(self, context: BaselineContext, seed: int = 7) -> None:
         super().__init__(context, seed)
-        self.fields = {field: context.files.counts(field) for field in FIELDS}
+        self.of_names = [Field(context.files.counts(terms)) for terms in (types, methods, identifiers)]
+        self.of_comments = Field(context.files.counts(comments))
 
     def scores(self, query: BaselineQuery) -> FloatArray:
         """(F,) the sum of the eight scores; 0 for a file that holds no word of the report, never below."""
-        total = np.zeros(len(query.version.files))
-        for field, counts in self.fields.items():
-            asked = queries(query.report, whole=field is not comments)
-            total += field_scores(counts, asked, query.version.multiplicity)
+        multiplicity, words = query.version.multiplicity, queries(query.report, whole=True)
+        total = sum(field.scores(words, multiplicity) for field in self.of_names)
+        total += self.of_comments.scores(queries(query.report, whole=False), multiplicity)
         return query.version.to_files(total)

@@ -18,18 +18,14 @@ from tosloc.lab.baselines.vsm import VectorSpace, count
 from tosloc.records import FloatArray
 from tosloc.reports.traces import frames
 
-ALPHA: Final = 0.3
-"""Share of similar bugs: the public code, section B.4.3."""
-BETA: Final = 50.0
-"""Steepness of the length score: paper and public code, section B.4.3."""
-SEGMENT_TERMS: Final = 800
-"""Terms of a segment: paper and public code, section B.4.2."""
+ALPHA: Final = 0.3  # share of similar bugs: public code, section B.4.3
+BETA: Final = 50.0  # steepness of the length score: paper and public code, section B.4.3
+SEGMENT_TERMS: Final = 800  # paper and public code, section B.4.2
+LAST_RANK: Final = 10  # of a trace; later classes are worth as little as an import: paper, section B.4.4
 IMPORT_BOOST: Final = 0.1
-"""What a file that the trace's files import is worth, and a class beyond the tenth of the trace: paper, B.4.4."""
-_LAST_RANK: Final = 10
 
 
-def segments(terms: Sequence[str], names: Sequence[str], size: int = SEGMENT_TERMS) -> list[list[str]]:
+def segments(terms: Sequence[str], names: Sequence[str], size: int) -> list[list[str]]:
     """Consecutive parts of ``size`` terms, at least one part; the names are appended to each.
 
     >>> segments(["a", "b", "c"], ["n"], 2)
@@ -56,7 +52,7 @@ class BRTracer(Baseline):
         super().__init__(context, seed)
         self.similar_reports = SimilarReports(context.fix_history)
         terms = list(map(code_terms, context.files.sources))
-        parts = [segments(own, name_terms(one)) for own, one in zip(terms, context.files.sources, strict=True)]
+        parts = [segments(own, name_terms(one), SEGMENT_TERMS) for own, one in zip(terms, context.files.sources, strict=True)]
         self.lengths: FloatArray = np.array(list(map(len, terms)), dtype=np.float64)
         sizes = np.array(list(map(len, parts)), dtype=np.int64)
         self.blob_of_segment = np.repeat(np.arange(len(parts)), sizes)
@@ -121,7 +117,7 @@ def trace_boost(version: ParsedVersion, trace: Iterable[Iterable[int]]) -> Float
     boosts: dict[int, float] = {}
     for rank, files in enumerate(trace, start=1):
         for file in files:
-            boosts.setdefault(file, 1.0 / rank if rank <= _LAST_RANK else IMPORT_BOOST)
+            boosts.setdefault(file, 1.0 / rank if rank <= LAST_RANK else IMPORT_BOOST)
     boost = np.zeros(len(version))
     sources = filter(None, map(version.source, boosts))
     imported = {name for source in sources for name in source.imports if not name.endswith(".*")}

@@ -28,8 +28,7 @@ from tosloc.lab.baselines.texts import (
 from tosloc.lab.baselines.vsm import VectorSpace, count, step_length_score, textbook_idf
 from tosloc.records import BugReport, FloatArray
 
-ALPHA: Final = 0.2
-"""Share of similar bugs: the paper (.3 for AspectJ) and Bench4BL's scripts, section B.3.5."""
+ALPHA: Final = 0.2  # share of similar bugs: paper (.3 for AspectJ) and Bench4BL's scripts, section B.3.5
 _CODE_STOPS: Final = KEYWORDS | STOP_WORDS | {"string", "main", "args"}
 
 

@@ -37,42 +37,31 @@ from tosloc.lab.baselines.training import (
     train_until_best,
 )
 from tosloc.lab.baselines.vsm import count
-from tosloc.records import BugReport, Case, Float32Array, FloatArray, IntArray, LongArray, Progress, silent
+from tosloc.records import BugReport, Case, Float32Array, FloatArray, IntArray, LongArray, Progress, silent, tracked
 
-WRONG_FILES: Final = ("hardest", "random")
-"""Which other files of a report's version the networks learn from: the most similar by phi2 (paper), or any (ours)."""
-CALIBRATIONS: Final = ("pairs", "versions")
-"""What gives the range of each feature (not public): the training pairs, or all files of the validation versions."""
-POSITIVE_WEIGHT_LIMIT: Final = 50.0
-"""Most that a right pair may weigh against a wrong one."""
+WRONG_FILES: Final = ("hardest", "random")  # that the networks learn from: most similar by phi2 (paper), any (ours)
+CALIBRATIONS: Final = ("pairs", "versions")  # range of each feature: of the pairs, of all files of validation versions
+POSITIVE_WEIGHT_LIMIT: Final = 50.0  # most that a right pair may weigh against a wrong one
 
 
 @dataclass(frozen=True)
 class DnnlocSettings(LearningSettings):
-    """What DNNLOC is set to: "paper" where descriptions of the paper agree (section B.8), "ours" where it is silent."""
+    """What DNNLOC is set to. All but the wrong files of a report is ours (docs/method.md, section B.8)."""
 
-    negatives: int = 300
-    """Paper: wrong files of each report."""
-    report_terms: int = 5_000
-    """Ours: most frequent terms of all training reports, in 2 or more."""
-    code_terms: int = 10_000
-    """Ours: of the files of the first and the last version learned from, in at most half of them."""
+    negatives: int = 300  # wrong files of each report: paper
+    report_terms: int = 5_000  # most frequent terms of all training reports, in 2 or more
+    code_terms: int = 10_000  # of the files of the first and the last version learned from, in at most half of them
     projection: int = 600
-    """Ours."""
     projection_epochs: int = 10
     projection_batch: int = 256
-    relevancy_share: float = 0.6
-    """Ours."""
+    relevancy_share: float = 0.6  # older part of the training reports, for phi1; the newer rest teaches the combiner
     relevancy_hidden: tuple[int, int] = (600, 300)
-    """Ours."""
     relevancy_epochs: int = 20
     relevancy_batch: int = 512
-    combiner_hidden: int = 300
-    """A re-implementation: one hidden layer, 100 to 1,000 nodes made no visible difference."""
+    combiner_hidden: int = 300  # a re-implementation: 100 to 1,000 made no visible difference
     combiner_epochs: int = 50
     combiner_batch: int = 1_024
-    weight_decay: float = 1e-5
-    """Ours: of the combiner."""
+    weight_decay: float = 1e-5  # of the combiner
 
 
 @dataclass(eq=False)
@@ -90,9 +79,7 @@ class LabelledFiles:
     @property
     def labels(self) -> Float32Array:
         """(P,) 1 for a fixed file."""
-        labels = np.zeros(len(self.rows), dtype=np.float32)
-        labels[self.fixed] = 1.0
-        return labels
+        return np.isin(np.arange(len(self.rows)), self.fixed).astype(np.float32)
 
 
 class Relevancy(nn.Module):
@@ -168,8 +155,8 @@ class Dnnloc(LearnedBaseline):
         """(F,) the combiner's value before its sigmoid, which would make many of them equal."""
         if self._fitted is None:
             raise ToslocError("DNNLOC has to be fitted before it can rank")
-        *relevancy, combiner = self._fitted
-        [table] = self._tables(*relevancy, [self._all_files(query)])
+        relevancy, halves, combiner = self._fitted
+        [table] = self._tables(relevancy, halves, [self._all_files(query)])
         return combiner.scores(combiner.scaled(table))
 
     def fit(self, train: Sequence[Case], validation: Sequence[Case], progress: Progress = silent) -> None:
@@ -177,14 +164,14 @@ class Dnnloc(LearnedBaseline):
         cases, stop_by = self.training_cases(train), self.validation_cases(validation)
         if len(cases) < 2 or not stop_by:
             raise ToslocError("DNNLOC needs two training reports and one for validation whose fixed files exist")
-        pairs: list[dict[str, LabelledFiles]] = []
-        for number, case in enumerate(cases, start=1):
-            pairs.append(self._pairs(case, number))
-            progress("features for training", number, len(cases))
-        lists: list[LabelledFiles] = []
-        for number, case in enumerate(stop_by, start=1):
-            lists.append(self._all_files(self.context.query(case.report, case.version), case.fixed))
-            progress("features for validation", number, len(stop_by))
+        pairs = [
+            self._pairs(case, number)
+            for number, case in enumerate(tracked(cases, "features for training", progress), start=1)
+        ]
+        lists = [
+            self._all_files(self.context.query(case.report, case.version), case.fixed)
+            for case in tracked(stop_by, "features for validation", progress)
+        ]
         projected, code_BH = self._projected(train, cases)
         older = min(max(int(self.settings.relevancy_share * len(cases)), 1), len(cases) - 1)
         tried: dict[str, float] = {}

@@ -11,10 +11,10 @@ of a word vector, P pairs of a report and a file, T triples of a report, a fixed
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
 import torch
@@ -22,21 +22,19 @@ from torch import Tensor, nn
 
 from tosloc.errors import ToslocError
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
-from tosloc.lab.baselines.dreamloc_wide import (
+from tosloc.lab.baselines.dreamloc_inputs import (
     WIDE,
-    WideFeatures,
-    WideStatistics,
-    complexities,
-    fix_recency,
-    range_of,
-)
-from tosloc.lab.baselines.dreamloc_words import (
     DocumentFrequencies,
     Snippets,
+    WideFeatures,
+    WideStatistics,
     WordVectors,
     code_text,
+    complexities,
     compounds_and_parts,
     dream_words,
+    fix_recency,
+    range_of,
     truncated,
 )
 from tosloc.lab.baselines.texts import summary_and_description, without_prefix
@@ -50,40 +48,33 @@ from tosloc.lab.baselines.training import (
     seeded,
     train_until_best,
 )
-from tosloc.records import BugReport, Case, Float32Array, FloatArray, LongArray, Progress, silent
+from tosloc.records import Case, FloatArray, LongArray, Progress, silent, tracked
 from tosloc.reports.labelled import fix_order
 
 LEAST_LOSS: Final = 1e-6
 MARGIN: Final = 1.0
-AT_ONCE: Final = 1_048_576 if DEVICE.type == "cuda" else 16_384
-"""Pairs of a word and a snippet that are matched together; more leaves a processor's caches."""
+AT_ONCE: Final = 1_048_576 if DEVICE.type == "cuda" else 32_768
+"""Pairs of a word and a snippet, room for lacking ones among them, that are matched together."""
 
 
 @dataclass(frozen=True)
 class DreamLocSettings(LearningSettings):
-    """What DreamLoc is set to: the public code's values (section B.9), reduced to what a processor can afford."""
+    """What DreamLoc is set to: its public code's values (section B.9), but where they were reduced for a processor."""
 
-    train_reports: int = 600
-    """Ours; code: all training reports."""
-    validation_reports: int = 60
-    """Ours; code: all validation reports."""
-    embedding: int = 100
-    """Width of a word vector."""
+    train_reports: int = 600  # reduced; code: all
+    validation_reports: int = 60  # reduced; code: all
+    embedding: int = 100  # width of a word vector
     word2vec_epochs: int = 5
-    word2vec_words: int = 2_000
-    """First words of each file that vectors are learned from, those that the deep part reads: ours; code: all."""
+    word2vec_words: int = 2_000  # first words of a file that vectors learn from, those that are matched; code: all
     report_length: int = 300
     snippet_length: int = 100
     snippets: int = 20
     match_hidden: int = 100
     best_snippets: int = 3
     wide_hidden: int = 20
-    fusion_hidden: int = 100
-    """Code: by its README; 50 by its program's default."""
-    negatives: int = 50
-    """Sampled wrong files of each report: ours; code: 200, Tomcat 800."""
-    epochs: int = 10
-    """Ours; code: 50."""
+    fusion_hidden: int = 100  # by the code's README; 50 by its program's default
+    negatives: int = 50  # sampled wrong files of each report: reduced; code: 200, Tomcat 800
+    epochs: int = 10  # reduced; code: 50
     batch: int = 64
 
 
@@ -129,7 +120,6 @@ class DreamLocNetwork(nn.Module):
         self.wide = nn.Linear(WIDE, settings.wide_hidden)
         self.fusion = nn.Sequential(*layers(settings.wide_hidden + 1, settings.fusion_hidden))
         self.settings, self.snippets = settings, snippets
-        self._table = torch.from_numpy(snippets.table).to(DEVICE)
 
     def forward(self, one: ReportFiles, chosen: slice | LongArray = slice(None)) -> Tensor:
         """(P,) scores of a report's files, or of the ``chosen`` ones of them."""
@@ -141,35 +131,36 @@ class DreamLocNetwork(nn.Module):
     @torch.no_grad()
     def ranked(self, one: ReportFiles) -> FloatArray:
         """(P,) scores, rounded so that equal files stay equal wherever they stand."""
-        return np.round(self(one).double().cpu().numpy(), 5)
+        rounded: FloatArray = np.round(self(one).double().cpu().numpy(), 5)
+        return rounded
 
-    def word_values(self, vectors_nd: Tensor, blobs: LongArray) -> Tensor:
-        """(n, B) what each word gives each blob: blobs of one number of snippets together, none padded."""
-        value = self.pool.bias.expand(len(vectors_nd), len(blobs)).clone()  # of a blob without snippets, such as -1
-        sizes = np.where(blobs < 0, 0, self.snippets.sizes[blobs])
-        for size in np.unique(sizes[sizes > 0]).tolist():
-            group = np.flatnonzero(sizes == size)
-            step = max(AT_ONCE // max(len(vectors_nd) * size, 1), 1)
-            for start in range(0, len(group), step):
-                part = group[start : start + step]
-                value[:, part] = self._pooled(vectors_nd, blobs[part], size)
-        return value
+    def word_values(self, word_nd: Tensor, blobs: LongArray) -> Tensor:
+        """(n, B) what each word gives each blob; -1 is a blob without snippets."""
+        most = self.settings.snippets
+        step = max(AT_ONCE // max(len(word_nd) * most, 1), 1)
+        values: list[Tensor] = []
+        for start in range(0, len(blobs), step):
+            own = [self.snippets.of_blob[blob] if blob >= 0 else [] for blob in blobs[start : start + step].tolist()]
+            # a snippet that a file lacks counts 0 among the best ones, as in the public code
+            match_sn = torch.zeros((len(own) * most, len(word_nd)), device=DEVICE)
+            places = [number * most + place for number, one in enumerate(own) for place in range(len(one))]
+            if places and len(word_nd):
+                match_sn = match_sn.index_put((torch.tensor(places),), self._match(word_nd, [*chain(*own)]))
+            best = match_sn.reshape(len(own), most, -1).topk(self.settings.best_snippets, dim=1).values
+            values.append(self.pool(best.transpose(1, 2)).squeeze(-1).T)
+        return torch.cat(values, dim=1)
 
-    def _pooled(self, word_nd: Tensor, blobs: LongArray, size: int) -> Tensor:
-        """(n, B) values of words and blobs that have ``size`` snippets each."""
+    def _match(self, word_nd: Tensor, snippets: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
+        """(s, n) how words and snippets match."""
+        normal = nn.functional.normalize
         with torch.no_grad():  # word vectors do not learn
-            ids_sL, logs_sL = (torch.from_numpy(made).to(DEVICE) for made in self.snippets.of_blobs(blobs))
-            code_sLd = self._table[ids_sL]
+            words_sL, logs_sL = self.snippets.padded(snippets)
+            code_sLd = self.snippets.table[words_sL]
             attention_sLn = torch.softmax(code_sLd @ word_nd.T + logs_sL[:, :, None], dim=1)
             seen_snd = torch.bmm(attention_sLn.transpose(1, 2), code_sLd)
-            normal = nn.functional.normalize
             products_snd = normal(seen_snd, dim=-1) * normal(word_nd, dim=-1)
-        match_Bsn = self.match(products_snd).reshape(len(blobs), size, -1)
-        # a snippet that a file lacks counts 0 among the best ones, as in the public code
-        lacking = min(self.settings.snippets - size, self.settings.best_snippets)
-        best = nn.functional.pad(match_Bsn, (0, 0, 0, lacking)).topk(self.settings.best_snippets, dim=1).values
-        pooled: Tensor = self.pool(best.transpose(1, 2)).squeeze(-1).T
-        return pooled
+        match_sn: Tensor = self.match(products_snd).squeeze(-1)
+        return match_sn
 
 
 class DreamLoc(LearnedBaseline):
@@ -200,14 +191,13 @@ class DreamLoc(LearnedBaseline):
         self._fit_words(train, cases, progress)
         snippets = Snippets(self.context.files.sources, self._vectors, settings.snippet_length, settings.snippets)
         network: DreamLocNetwork = seeded(self.seed, lambda: DreamLocNetwork(settings, snippets))
-        reports: list[ReportFiles] = []
-        for number, case in enumerate(cases):
-            reports.append(self._sampled(case, number))
-            progress("features for training", number + 1, len(cases))
-        lists: list[ReportFiles] = []
-        for number, case in enumerate(stop_by, start=1):
-            lists.append(self._files(self.context.query(case.report, case.version), case.fixed))
-            progress("features for validation", number, len(stop_by))
+        reports = [
+            self._sampled(case, number) for number, case in enumerate(tracked(cases, "features for training", progress))
+        ]
+        lists = [
+            self._files(self.context.query(case.report, case.version), case.fixed)
+            for case in tracked(stop_by, "features for validation", progress)
+        ]
         triples = triples_of(reports)
         if not len(triples):
             raise ToslocError("DreamLoc has nothing to learn: no training report has both fixed and other files")
@@ -215,17 +205,15 @@ class DreamLoc(LearnedBaseline):
         def loss(batch: LongArray) -> Tensor:
             pairs = [network(reports[number], np.array(files)) for number, *files in triples[batch].tolist()]
             right, wrong = torch.stack(pairs).T
-            return (MARGIN - right + wrong).clamp(min=LEAST_LOSS).mean()
+            mean: Tensor = (MARGIN - right + wrong).clamp(min=LEAST_LOSS).mean()
+            return mean
 
-        def rankings() -> Iterator[tuple[FloatArray, LongArray, int]]:
-            for number, one in enumerate(lists, start=1):
-                yield network.ranked(one), one.fixed, one.relevant
-                progress("ranking validation reports", number, len(lists))
+        def validate() -> float:
+            ranked = tracked(lists, "ranking validation reports", progress)
+            return mean_average_precision((network.ranked(one), one.fixed, one.relevant) for one in ranked)
 
         losses = passes(network, len(triples), settings.batch, loss, self.seed)
-        train_until_best(
-            network, losses, settings.epochs, lambda: mean_average_precision(rankings()), "dreamloc", progress
-        )
+        train_until_best(network, losses, settings.epochs, validate, "dreamloc", progress)
         self._network = network
 
     def _fit_words(self, train: Sequence[Case], cases: Sequence[Case], progress: Progress) -> None:
@@ -233,12 +221,11 @@ class DreamLoc(LearnedBaseline):
         sources, settings = self.context.files.sources, self.settings
         in_training = np.zeros(len(sources), dtype=np.bool_)
         most_fixes = most_recency = 0.0
-        for number, case in enumerate(cases, start=1):
+        for case in tracked(cases, "reading training versions", progress):
             query = self.context.query(case.report, case.version)
             in_training[query.version.rows[query.version.rows >= 0]] = True
             most_fixes = max(most_fixes, float(query.history.fixes.max(initial=0.0)))
             most_recency = max(most_recency, float(fix_recency(query).max(initial=0.0)))
-            progress("reading training versions", number, len(cases))
         blobs = self.context.files.rows_by_blob(in_training)
         reports = [case.report for case in sorted(train, key=fix_order)]
         texts = list(map(summary_and_description, reports))

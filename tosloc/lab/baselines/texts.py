@@ -74,12 +74,16 @@ def parse_source(text: str, language: str = "java", complexity: bool = False) ->
         imports = [source[span.start : span.end] for span in spans if span.kind == "import"]
     package = next(filter(None, map(_PACKAGE.search, packages)), None)
     lizard = known.lizard if complexity else None
+    types, outer, methods, variables = map(tuple, names)
     return ParsedSource(
         tuple(_pieces(source, spans, header)),
-        *map(tuple, names),
-        package=_joined(package[1]) if package else "",
-        imports=tuple(_imported(imports)),
-        complexity=0 if lizard is None else lizard_complexity(text, lizard if len(text) <= MAX_PARSED else ""),
+        types,
+        outer,
+        methods,
+        variables,
+        _joined(package[1]) if package else "",
+        tuple(_imported(imports)),
+        0 if lizard is None else lizard_complexity(text, lizard if len(text) <= MAX_PARSED else ""),
     )
 
 
@@ -119,11 +123,9 @@ STOP_WORDS: Final[frozenset[str]] = frozenset(ENGLISH_STOP_WORDS) | frozenset(
 """English: scikit-learn's list, and what is left of contractions."""
 
 NL_WORD: Final = re.compile(r"[A-Za-z0-9']+")
-"""Runs of ASCII letters, digits and apostrophes."""
-_LETTERS = re.compile(r"[A-Za-z]+")
 _LETTER_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
 _ALNUM = re.compile(r"[A-Za-z0-9]+")
-_BLUIR_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,200}>")
 _PREFIX = re.compile(r"^\s*Bug\s+\d+\s*[-:]?\s*")
 _DOC_TAG = re.compile(r"\{?@\w+")
@@ -153,29 +155,21 @@ def summary_and_description(report: BugReport) -> str:
 
 
 def code_words(text: str) -> list[str]:
-    """Parts of runs of letters, split before capitals; of two letters or more.
+    """Runs of letters, split before capitals; of two letters or more.
 
     >>> code_words("getURLFor x HTMLParser_2 aB")
     ['get', 'URL', 'For', 'HTML', 'Parser']
     """
-    return [part for run in _LETTERS.findall(text) for part in _LETTER_PARTS.findall(run) if len(part) > 1]
+    return [part for part in _LETTER_PARTS.findall(text) if len(part) > 1]
 
 
 def letter_parts(word: str) -> list[str]:
-    """Runs of letters of a word, split before capitals, in lower case.
-
-    >>> letter_parts("HTMLParser2_x")
-    ['html', 'parser', 'x']
-    """
+    """Runs of letters of a word, split before capitals, in lower case."""
     return [part.lower() for part in _LETTER_PARTS.findall(word)]
 
 
 def dropped(word: str) -> bool:
-    """Whether a word in lower case says nothing: one letter, a stop word or a keyword.
-
-    >>> [dropped(word) for word in ("x", "the", "null", "parser")]
-    [True, True, True, False]
-    """
+    """Whether a word in lower case says nothing: one letter, a stop word or a keyword."""
     return len(word) < 2 or word in STOP_WORDS or word in KEYWORDS
 
 
@@ -185,15 +179,11 @@ def bluir_split(text: str) -> list[str]:
     >>> bluir_split("getURLFor the HTMLParser2")
     ['get', 'url', 'for', 'the', 'html', 'parser']
     """
-    return [part.lower() for run in _ALNUM.findall(text) for part in _BLUIR_PARTS.findall(run) if len(part) > 2]
+    return [part.lower() for part in _PARTS.findall(text) if len(part) > 2]
 
 
 def bluir_raw(text: str) -> list[str]:
-    """Words before they are split, in lower case, longer than two characters.
-
-    >>> bluir_raw("getURLFor a of x1y")
-    ['geturlfor', 'x1y']
-    """
+    """Words before they are split, in lower case, longer than two characters."""
     return [run.lower() for run in _ALNUM.findall(text) if len(run) > 2]
 
 
@@ -206,10 +196,8 @@ def blia_words(text: str) -> list[str]:
     found: list[str] = []
     for run in NL_WORD.findall(_TAG.sub(" ", html.unescape(text))):
         word = run.removesuffix("'s").strip("'")
-        if not word:
-            continue
-        parts = _BLUIR_PARTS.findall(word)
-        found += [word, *parts] if len(parts) > 1 else [word]
+        parts = _PARTS.findall(word)
+        found += [word, *parts] if len(parts) > 1 else [word] if word else []
     return found
 
 
@@ -223,9 +211,5 @@ def without_doc_tags(comment: str) -> str:
 
 
 def stems(words: list[str], stops: frozenset[str] = STOP_WORDS) -> list[str]:
-    """Porter stems of the words in lower case without the stop words.
-
-    >>> stems(["The", "Parsers", "running"])
-    ['parser', 'run']
-    """
+    """Porter stems of the words in lower case without the stop words."""
     return [porter(low) for word in words if (low := word.lower()) not in stops]

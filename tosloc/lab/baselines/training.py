@@ -18,10 +18,8 @@ from tosloc.metrics import average_precision, fixed_ranks
 from tosloc.records import Case, FloatArray, LongArray, Progress
 from tosloc.reports.labelled import fix_order
 
-LEARNING_RATE: Final = 1e-3
-"""Of DreamLoc the public code's, of DNNLOC ours."""
-PATIENCE: Final = 3
-"""Epochs without a better MAP after which a training stops: of DreamLoc the public code's, where it does; else ours."""
+LEARNING_RATE: Final = 1e-3  # of DreamLoc its public code's, of DNNLOC ours
+PATIENCE: Final = 3  # epochs without a better MAP after which a training stops: likewise
 DEVICE: Final = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
@@ -29,10 +27,8 @@ DEVICE: Final = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 class LearningSettings:
     """What every learned technique learns from."""
 
-    train_reports: int = 0
-    """Training reports, the newest; 0 for all."""
-    validation_reports: int = 0
-    """Validation reports, at even distances, whose MAP over all files stops the training; 0 for all."""
+    train_reports: int = 0  # the newest; 0 for all
+    validation_reports: int = 0  # at even distances; 0 for all. Their MAP over all files stops the training
 
 
 class LearnedBaseline(Baseline):

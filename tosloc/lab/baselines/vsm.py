@@ -39,19 +39,9 @@ class Counts:
         return self._with_values(np.ones_like(self.matrix.data))
 
     @cached_property
-    def by_term(self) -> sparse.csr_array:
-        """(V, B) the counts by term."""
-        return sparse.csr_array(self.matrix.T)
-
-    @cached_property
     def log_tf(self) -> sparse.csr_array:
         """(B, V) ln(f) + 1."""
         return self._with_values(np.log(self.matrix.data) + 1.0)
-
-    @cached_property
-    def log_tf_by_term(self) -> sparse.csr_array:
-        """(V, B) the same by term."""
-        return sparse.csr_array(self.log_tf.T)
 
     @cached_property
     def squared_log_tf(self) -> sparse.csr_array:
@@ -121,10 +111,10 @@ class VectorSpace:
 
     def cosine(self, terms: Iterable[str]) -> FloatArray:
         """(B,) cosine of each text with the report; 0/0 is 0."""
-        columns, query = self.query_weights(terms)
-        # the few terms of a report: a product with all of the matrix takes longer
-        product: FloatArray = (query * self.idf[columns]) @ self.counts.log_tf_by_term[columns]
-        return ratio(product, self.norms * np.sqrt((query**2).sum()))
+        columns, weights = self.query_weights(terms)
+        query = np.zeros(len(self.idf))
+        query[columns] = weights
+        return ratio(self.counts.log_tf @ (query * self.idf), self.norms * np.sqrt((weights**2).sum()))
 
 
 def ratio(products: FloatArray, norms: FloatArray) -> FloatArray:

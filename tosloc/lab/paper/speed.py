@@ -7,7 +7,6 @@ ratios, since absolute times are of one machine. A technique that learns is fitt
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -21,7 +20,8 @@ from tosloc.config import Config
 from tosloc.experiment import ExperimentContext, fingerprint
 from tosloc.git.repository import Repository
 from tosloc.io import key_of, write_text
-from tosloc.lab.baseline_runs import Chosen, choose_techniques, contexts_for
+from tosloc.lab.baseline_runs import context_for, technique
+from tosloc.lab.baselines.context import Baseline
 from tosloc.lab.paper.accuracy import title_of
 from tosloc.lab.paper.workspace import (
     Cell,
@@ -37,7 +37,6 @@ from tosloc.lab.paper.workspace import (
 )
 from tosloc.lab.projects import Project, spread
 from tosloc.localizer import Localizer
-from tosloc.rank.feature_tables import WORK
 from tosloc.records import BugReport, Case, Progress, Snapshot, silent
 from tosloc.reports.labelled import Splits
 
@@ -46,8 +45,6 @@ REPORTS: Final = 5
 ROUNDS: Final = 3
 SLOW: Final = 2.0
 """Processor seconds of an answer beyond which one measurement of it is enough."""
-MEMORY: Final = "cache_mb"
-"""Setting of what a technique keeps of one report for the next: nothing here, as if each report were the first."""
 FITTED: Final = (16, 1)
 """Reports that a technique is fitted on, and stopped by, before it is timed."""
 _STAGE_ONE: Final = "stage-one"
@@ -95,10 +92,7 @@ Times = Mapping[str, Sequence[Timed]]
 def measure(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
     """Table 5."""
     names = [name for name in work.systems or _DEFAULT if name not in (_STAGE_ONE, BOTH_STAGES)]
-    techniques = []
-    for one in choose_techniques(names) if names else []:
-        alone = {MEMORY: 0} if MEMORY in type(one.settings).model_fields else {}
-        techniques.append(replace(one, settings=one.settings.model_copy(update=alone)))
+    techniques = list(map(technique, names))
     found: dict[str, list[Timed]] = {}
     for project in by_project(work.projects, "projects", progress):
         checkpoint = work.both_stages(project, is_trained) or work.trained(project)
@@ -170,14 +164,18 @@ def slope(files: Sequence[int], seconds: Sequence[float]) -> float | None:
 
 
 def time_project(
-    work: Workspace, project: Project, checkpoint: Path, techniques: Sequence[Chosen], progress: Progress = silent
+    work: Workspace,
+    project: Project,
+    checkpoint: Path,
+    techniques: Sequence[type[Baseline]],
+    progress: Progress = silent,
 ) -> list[Timed]:
     """Times on the versions of a project; each is kept when it is done."""
     trained = checkpoint / "checkpoint"
     key = key_of(  # another file for other weights, techniques, reports or versions
         fingerprint(trained / "weights.json"),
         [fingerprint(record) for record in sorted(trained.glob("*/*.json"))],
-        [[one.name, one.settings.model_dump(mode="json")] for one in techniques],
+        [one.name for one in techniques],
         fingerprint(project.reports),
         [work.versions or VERSIONS, REPORTS, ROUNDS],
     )
@@ -202,14 +200,12 @@ def time_project(
             progress("versions timed", len(timed), len(cases))
             if case.version in {one.version for one in timed}:
                 continue
-            folder = path.parent / WORK / case.version
-            clock = VersionClock(localizer, project.configured(), context, case, techniques, folder, progress)
+            clock = VersionClock(localizer, project.configured(), context, case, techniques, progress)
             timed.append(clock.time(reports))
             timed.sort(key=lambda one: (one.files, one.version))
             values = {"versions": len(cases), "times": [asdict(one) for one in timed]}
             write_text(path, json.dumps(values, indent=1) + "\n")
         progress("versions timed", len(cases), len(cases))
-    shutil.rmtree(path.parent / WORK, ignore_errors=True)
     return timed
 
 
@@ -222,8 +218,7 @@ class VersionClock:
     context: ExperimentContext
     case: Case
     """Whose before-fix version is searched."""
-    techniques: Sequence[Chosen]
-    folder: Path
+    techniques: Sequence[type[Baseline]]
     progress: Progress = silent
 
     def time(self, reports: Sequence[BugReport]) -> Timed:
@@ -252,12 +247,11 @@ class VersionClock:
         next_cases = _as_if(self.context.dataset.cases, self.case, frozenset(snapshot.paths), sum(FITTED))
         train, validation = next_cases[: FITTED[0]], next_cases[FITTED[0] :]
         few = replace(self.context, splits=Splits(train, validation, (self.case,)))
-        context_of = contexts_for(few, self.techniques, ("test",), self.progress)
+        context = context_for(few, self.techniques, ("test",), self.progress)
         answers: dict[str, Answer] = {}
         for one in self.techniques:
-            system = one.kind(one.settings, context_of(one), self.config.run.seed)
-            if one.kind.learned:
-                system.fit(train, validation, self.folder / one.name, self.progress)
+            system = one(context, self.config.run.seed)
+            system.fit(train, validation, self.progress)
             answers[one.name] = partial(system.rank, version=snapshot)
         return answers
 

@@ -194,9 +194,9 @@ class Workspace:
         """Make the techniques' runs that are missing."""
         missing = [name for name in names if self.ranked(project, name) is None]
         if missing:
-            chosen, out = baseline_runs.choose_techniques(missing), self.out / BASELINES / project.name
+            techniques, out = list(map(baseline_runs.technique, missing)), self.out / BASELINES / project.name
             where = project.repo, project.reports, out, project.store
-            baseline_runs.rank_with(chosen, project.configured(), *where, (SPLIT,), named(progress, project))
+            baseline_runs.rank_with(techniques, project.configured(), *where, (SPLIT,), named(progress, project))
 
     def scored(self, project: Project, folder: Path) -> ScoredRun:
         """A finished run. Raises RunError when it is of other reports than the project's file holds."""
