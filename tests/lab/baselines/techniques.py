@@ -15,30 +15,12 @@ from tests.lab.baselines.by_hand import case, context
 from tosloc.lab.baseline_runs import SYSTEMS, technique
 from tosloc.lab.baselines.context import Baseline, BaselineContext
 
+_DNNLOC = {"negatives": 3, "projection": 4, "projection_epochs": 2, "relevancy_hidden": (4, 3), "relevancy_epochs": 3}
+_DREAMLOC = {"embedding": 6, "word2vec_epochs": 1, "report_length": 8, "snippet_length": 4, "snippets": 4, "batch": 4}
+_DREAMLOC |= {"match_hidden": 6, "best_snippets": 2, "wide_hidden": 4, "fusion_hidden": 6, "negatives": 3, "epochs": 3}
 SMALL: Final[Mapping[str, Mapping[str, Any]]] = {
-    "dnnloc": {
-        "negatives": 3,
-        "projection": 4,
-        "projection_epochs": 2,
-        "relevancy_hidden": (4, 3),
-        "relevancy_epochs": 3,
-        "combiner_hidden": 5,
-        "combiner_epochs": 4,
-    },
-    "dreamloc": {
-        "embedding": 6,
-        "word2vec_epochs": 1,
-        "report_length": 8,
-        "snippet_length": 4,
-        "snippets": 4,
-        "match_hidden": 6,
-        "best_snippets": 2,
-        "wide_hidden": 4,
-        "fusion_hidden": 6,
-        "negatives": 3,
-        "epochs": 3,
-        "batch": 4,
-    },
+    "dnnloc": _DNNLOC | {"combiner_hidden": 5, "combiner_epochs": 4},
+    "dreamloc": _DREAMLOC,
 }
 """Settings with which a technique learns in a moment."""
 

@@ -62,15 +62,3 @@ def test_a_report_without_a_label_knows_what_an_equal_one_with_a_label_does() ->
     query = made.query(case(labelled, "new").report, "fix-asked")
     ids = {made.fix_history.cases[row].report.id for row in query.history.reports.tolist()}
     assert ids == known(labelled, "new", "fix-asked") == {"early", "at the opening", "between"}
-
-
-def test_files_of_a_class() -> None:
-    moved = {"test/a/A.java": "package a; class A { }", "other/z/a/A.java": "package z.a; class A { }"}
-    version = context({**FILES, **moved}).version("root")
-
-    def paths(qualified: str) -> list[str]:
-        return sorted(version.snapshot.paths[file] for file in version.files_of_class(qualified))
-
-    assert paths("a.A") == paths("a.A$Inner") == ["other/z/a/A.java", A, "test/a/A.java"]
-    assert paths("z.a.A") == ["other/z/a/A.java"]
-    assert paths("a.Missing") == []

@@ -45,14 +45,11 @@ class FixCommits:
         history = fix_history.history
         changing = np.flatnonzero(np.diff(history.touched_starts) > 0)  # merges change nothing themselves
         fixing = [number for number in changing.tolist() if _FIX.search(history.messages[number])]
-        self.numbers = np.array(fixing, dtype=np.int64)
-        """(X,) numbers of commits."""
-        self.times: FloatArray = history.times[self.numbers].astype(np.float64)
-        """(X,) seconds since 1970."""
+        self.numbers = np.array(fixing, dtype=np.int64)  # (X,) numbers of commits
+        self.times: FloatArray = history.times[self.numbers].astype(np.float64)  # (X,) seconds since 1970
         shape = (len(history), fix_history.touched.shape[1])
         touched = sparse.csr_array((np.ones(len(history.touched)), history.touched, history.touched_starts), shape)
-        self.touched = touched[self.numbers]
-        """(X, N) 1 where a commit changed a path."""
+        self.touched = touched[self.numbers]  # (X, N) 1 where a commit changed a path
 
     def scores(self, query: BaselineQuery) -> FloatArray:
         """(F,) H of the version's files at the opening; a commit exactly at the opening does not count."""

@@ -20,15 +20,7 @@ from tosloc.lab.baselines.amalgam import FixCommits
 from tosloc.lab.baselines.brtracer import trace_boost
 from tosloc.lab.baselines.buglocator import SimilarReports
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, ParsedFiles, ParsedVersion
-from tosloc.lab.baselines.texts import (
-    KEYWORDS,
-    STOP_WORDS,
-    ParsedSource,
-    blia_words,
-    stems,
-    without_doc_tags,
-    without_prefix,
-)
+from tosloc.lab.baselines.texts import KEYWORDS, STOP_WORDS, ParsedSource, blia_words, stems, without_prefix
 from tosloc.lab.baselines.vsm import Counts, VectorSpace, count, ratio, step_length_score
 from tosloc.records import BugReport, FloatArray
 from tosloc.reports.traces import Frame, frames
@@ -38,6 +30,8 @@ BETA: Final = 0.2  # share of commits: Bench4BL's launcher
 WEIGHTS: Final = {"class": 1.0, "method": 1.0, "variable": 1.0, "comment": 0.5}  # of parts: public code, section B.7.3
 _STOPS: Final = STOP_WORDS | {"args", "main", "string"}
 _RUN = re.compile(r"[A-Za-z0-9]+")
+_DOC_TAG = re.compile(r"\{?@\w+")
+_DOC_LINE = re.compile(r"^[\s*]{0,200}@(?:author|version|since)\b.*$", re.M)
 _PLATFORM: Final = ("java.", "javax.", "sun.", "com.sun.", "jdk.")
 
 
@@ -67,9 +61,9 @@ def name_terms(names: Iterable[str], whole: bool = True) -> list[str]:
 
 
 def comment_terms(source: ParsedSource) -> list[str]:
-    """Terms of the comments but for those that speak of a copyright."""
+    """Terms of the comments but for those that speak of a copyright, lines of authors and versions, names of tags."""
     texts = [text for kind, text in source.pieces if kind in ("head", "javadoc", "comment")]
-    kept = [without_doc_tags(text) for text in texts if "copyright" not in text.lower()]
+    kept = (_DOC_TAG.sub(" ", _DOC_LINE.sub(" ", text)) for text in texts if "copyright" not in text.lower())
     return [term for text in kept for term in stems(blia_words(text), _STOPS | KEYWORDS)]
 
 

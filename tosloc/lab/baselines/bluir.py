@@ -26,33 +26,6 @@ K3: Final = 1000.0  # saturation of query frequency: Indri, paper
 _IDENTIFIER = re.compile(r"(?<![\w$])[A-Za-z_$][\w$]*")
 
 
-def saturated_tf(counts: FloatArray, relative_length: FloatArray) -> FloatArray:
-    """tf_d = k1 x / (x + k1 (1 - b + b len / avg)) of counts x in fields of these lengths.
-
-    >>> round(float(saturated_tf(np.array(3.0), np.array(20 / 40))), 6)
-    0.779221
-    """
-    return K1 * counts / (counts + K1 * (1.0 - B + B * relative_length))
-
-
-def bluir_idf(files: int, frequencies: FloatArray) -> FloatArray:
-    """idf = ln((N + 1) / (n_t + .5)); above 0 also for a term of all files.
-
-    >>> round(float(bluir_idf(100, np.array(9.0))), 6)
-    2.363829
-    """
-    return np.log((files + 1.0) / (frequencies + 0.5))
-
-
-def query_tf(counts: FloatArray) -> FloatArray:
-    """tf_q = k3 y / (y + k3) of counts y in the query.
-
-    >>> round(float(query_tf(np.array(2.0))), 6)
-    1.996008
-    """
-    return counts * K3 / (counts + K3)
-
-
 @cache
 def _terms_of_name(name: str) -> list[str]:
     """Stems of the parts of a name and, if it has several, of the whole."""
@@ -92,7 +65,12 @@ def queries(report: BugReport, *, whole: bool) -> list[list[str]]:
 
 
 class Field:
-    """One field of every blob."""
+    """One field of every blob.
+
+    s(d, q) = sum_t tf_d tf_q idf^2 with tf_d = k1 x / (x + k1 (1 - b + b len / avg)), tf_q = k3 y / (y + k3) of terms
+    that stand x times in the field and y times in the query, and idf = ln((N + 1) / (n_t + .5)), which is above 0 also
+    for a term of all files.
+    """
 
     def __init__(self, counts: Counts) -> None:
         self.counts, self.by_term = counts, sparse.csr_array(counts.matrix.T)
@@ -103,16 +81,17 @@ class Field:
         weights = np.zeros(len(self.counts.vocabulary))
         for words in asked:
             columns, counts = self.counts.query_counts(words)
-            weights[columns] += query_tf(counts)
+            weights[columns] += counts * K3 / (counts + K3)
         terms = np.flatnonzero(weights)
         if not len(terms) or not files:
             return np.zeros(len(multiplicity))
         tf = self.by_term[terms]
         presence = sparse.csr_array((np.ones_like(tf.data), tf.indices, tf.indptr), shape=tf.shape)
-        idf = bluir_idf(files, presence @ multiplicity.astype(np.float64))
-        average = float(lengths @ multiplicity) / files
-        tf.data = saturated_tf(tf.data, (lengths / (average or 1.0))[tf.indices])
-        return (weights[terms] * idf**2) @ tf
+        idf = np.log((files + 1.0) / (presence @ multiplicity.astype(np.float64) + 0.5))
+        relative = lengths / (float(lengths @ multiplicity) / files or 1.0)
+        tf.data = K1 * tf.data / (tf.data + K1 * (1.0 - B + B * relative)[tf.indices])
+        total: FloatArray = (weights[terms] * idf**2) @ tf
+        return total
 
 
 class BLUiR(Baseline):

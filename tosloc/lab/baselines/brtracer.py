@@ -52,13 +52,13 @@ class BRTracer(Baseline):
         super().__init__(context, seed)
         self.similar_reports = SimilarReports(context.fix_history)
         terms = list(map(code_terms, context.files.sources))
-        parts = [segments(own, name_terms(one), SEGMENT_TERMS) for own, one in zip(terms, context.files.sources, strict=True)]
+        parts = [
+            segments(own, name_terms(one), SEGMENT_TERMS) for own, one in zip(terms, context.files.sources, strict=True)
+        ]
         self.lengths: FloatArray = np.array(list(map(len, terms)), dtype=np.float64)
         sizes = np.array(list(map(len, parts)), dtype=np.int64)
-        self.blob_of_segment = np.repeat(np.arange(len(parts)), sizes)
-        """(G,) rising."""
-        self.starts = np.cumsum(sizes) - sizes
-        """(B,) first segment of each blob."""
+        self.blob_of_segment = np.repeat(np.arange(len(parts)), sizes)  # (G,) rising
+        self.starts = np.cumsum(sizes) - sizes  # (B,) first segment of each blob
         self.counts = count(segment for own in parts for segment in own)
 
     def scores(self, query: BaselineQuery) -> FloatArray:

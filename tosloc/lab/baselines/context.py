@@ -64,17 +64,17 @@ class ParsedFiles:
         complexity: bool = False,
     ) -> ParsedFiles:
         """Read every blob of the versions once; one that the repository lacks is left out."""
-        suffixes = {
-            blob: "." + path.rpartition("/")[2].rpartition(".")[2].lower()
-            for blob, path in first_paths(snapshots).items()
-        }
-        blobs = list(suffixes)
+        paths = first_paths(snapshots)
+        blobs = list(paths)
 
-        def texts(batch: Sequence[str]) -> list[tuple[str, str, str]]:
-            return [(blob, suffixes[blob], decode(data)) for blob, data in repo.texts(batch) if data is not None]
+        def texts(start: int) -> list[tuple[str, str, str]]:
+            found = repo.texts(blobs[start : start + _BATCH])
+            return [(blob, language(paths[blob]), decode(data)) for blob, data in found if data is not None]
 
-        starts = range(0, len(blobs), _BATCH)
-        calls = (joblib.delayed(_parse)(texts(blobs[start : start + _BATCH]), complexity) for start in starts)
+        def language(path: str) -> str:
+            return language_of("." + path.rpartition("/")[2].rpartition(".")[2].lower())
+
+        calls = (joblib.delayed(_parse)(texts(start), complexity) for start in range(0, len(blobs), _BATCH))
         sources: list[ParsedSource] = []
         row_of_blob: dict[str, int] = {}
         with parallel(calls, jobs, return_as="generator", pre_dispatch="2*n_jobs") as results:
@@ -97,7 +97,7 @@ class ParsedFiles:
 
 
 def _parse(batch: Sequence[tuple[str, str, str]], complexity: bool) -> list[tuple[str, ParsedSource]]:
-    return [(blob, parse_source(text, language_of(suffix), complexity)) for blob, suffix, text in batch]
+    return [(blob, parse_source(text, language, complexity)) for blob, language, text in batch]
 
 
 class ParsedVersion:
@@ -145,11 +145,10 @@ class FixHistory:
     def __init__(self, cases: Sequence[Case], history: History, path_ids: Mapping[str, int]) -> None:
         """``path_ids`` numbers the repository's paths; cases stand in the order of their fixes."""
         self.cases, self.history = tuple(cases), history
-        unknown = next((case.report.id for case in self.cases if not case.fix_commit), None)
-        if unknown is not None:
-            raise ToslocError(
-                f"report {unknown}: names a version and no fix_commit; the published techniques learn from fixes"
-            )
+        for case in self.cases:
+            if not case.fix_commit:
+                why = "names a version and no fix_commit; the published techniques learn from fixes"
+                raise ToslocError(f"report {case.report.id}: {why}")
         self.row_of_report = {case.report.id: row for row, case in enumerate(self.cases)}
         self.opened: FloatArray = np.array([case.report.opened_seconds for case in self.cases])
         self.fixed_at: FloatArray = np.array([case.fixed_at for case in self.cases], dtype=np.float64)
@@ -180,10 +179,8 @@ class FixHistoryAsOf:
 
     fix_history: FixHistory
     time: float
-    reports: LongArray
-    """Rows of ``fix_history`` of the reports that were fixed by then, rising."""
-    commits: BoolArray
-    """(C,) which commits of the history were made by then."""
+    reports: LongArray  # Rows of ``fix_history`` of the reports that were fixed by then, rising
+    commits: BoolArray  # (C,) which commits of the history were made by then
 
     @property
     def known(self) -> FloatArray:
@@ -192,7 +189,7 @@ class FixHistoryAsOf:
         known[self.reports] = 1.0
         return known
 
-    @cached_property
+    @property
     def fixes(self) -> FloatArray:
         """(N,) how often each path was part of a known fix."""
         return np.asarray(self.fix_history.touched.T @ self.known, dtype=np.float64)
@@ -244,8 +241,7 @@ class Baseline(ABC):
     name: ClassVar[str]
     learned: ClassVar[bool] = False
     needs_complexity: ClassVar[bool] = False
-    choice: Mapping[str, Any] | None = None
-    """What ``fit`` has chosen on validation, where it chooses."""
+    choice: Mapping[str, Any] | None = None  # What ``fit`` has chosen on validation, where it chooses
 
     def __init__(self, context: BaselineContext, seed: int = 7) -> None:
         self.context, self.seed = context, seed

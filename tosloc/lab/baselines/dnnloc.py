@@ -1,11 +1,9 @@
 """DNNLOC: six features of a report and a file, one of them learned by a network, combined by another network.
 
 Lam, Nguyen, Nguyen, Nguyen: Bug localization with combination of deep learning and information retrieval, ICPC 2017
-(docs/method.md, section B.8). No code of the authors is public: layer sizes, activations, epochs and vocabularies are
-ours. ``relevancy_share`` of the training reports, the older, teaches phi1, the rest the combiner, which would otherwise
-trust a phi1 that has seen its answers. Wrong files and calibration are chosen for each project by MAP on validation:
-where text is weak the published hardest files teach the combiner to distrust it, and the pairs' phi2 is not distributed
-like a whole version's. The projections are not learned further.
+(docs/method.md, section B.8, also of what is ours, as no code of the authors is public). The older training reports
+teach phi1, the newer ones the combiner, which would otherwise trust a phi1 that has seen its answers. Wrong files and
+calibration are chosen for each project by MAP on validation.
 
 Shapes: B blobs, F files of a version, V terms, P pairs of a report and a file, H width of a projection.
 """
@@ -14,7 +12,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, ClassVar, Final
 
@@ -24,20 +22,12 @@ from scipy import sparse
 from torch import Tensor, nn
 
 from tosloc.errors import ToslocError
+from tosloc.lab.baselines import training
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
 from tosloc.lab.baselines.dnnloc_features import DnnlocFeatures, TermWeighting, report_terms
-from tosloc.lab.baselines.training import (
-    DEVICE,
-    LearnedBaseline,
-    LearningSettings,
-    fixed_positions,
-    mean_average_precision,
-    passes,
-    seeded,
-    train_until_best,
-)
+from tosloc.lab.baselines.training import DEVICE
 from tosloc.lab.baselines.vsm import count
-from tosloc.records import BugReport, Case, Float32Array, FloatArray, IntArray, LongArray, Progress, silent, tracked
+from tosloc.records import Case, Float32Array, FloatArray, IntArray, LongArray, Progress, silent, tracked
 
 WRONG_FILES: Final = ("hardest", "random")  # that the networks learn from: most similar by phi2 (paper), any (ours)
 CALIBRATIONS: Final = ("pairs", "versions")  # range of each feature: of the pairs, of all files of validation versions
@@ -45,7 +35,7 @@ POSITIVE_WEIGHT_LIMIT: Final = 50.0  # most that a right pair may weigh against 
 
 
 @dataclass(frozen=True)
-class DnnlocSettings(LearningSettings):
+class DnnlocSettings(training.LearningSettings):
     """What DNNLOC is set to. All but the wrong files of a report is ours (docs/method.md, section B.8)."""
 
     negatives: int = 300  # wrong files of each report: paper
@@ -64,22 +54,15 @@ class DnnlocSettings(LearningSettings):
     weight_decay: float = 1e-5  # of the combiner
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class LabelledFiles:
     """One report with files of its version: for training the fixed and the wrong ones, for validation all."""
 
-    report: BugReport
-    rows: IntArray
-    """(P,) rows of blobs, -1 for a file that could not be read."""
-    features: Float32Array
-    """(P, 5) phi2 to phi6."""
+    report_H: Tensor  # Its projection
+    rows: IntArray  # (P,) rows of blobs, -1 for a file that could not be read
+    features: Float32Array  # (P, 5) phi2 to phi6, later (P, 6) with phi1 before them
     fixed: LongArray
     relevant: int
-
-    @property
-    def labels(self) -> Float32Array:
-        """(P,) 1 for a fixed file."""
-        return np.isin(np.arange(len(self.rows)), self.fixed).astype(np.float32)
 
 
 class Relevancy(nn.Module):
@@ -100,13 +83,18 @@ class Relevancy(nn.Module):
         return logits
 
     @torch.no_grad()
-    def phi1(self, report_H: Tensor, code_halves: Tensor, rows: IntArray) -> FloatArray:
-        """(F,) of one report and files, given as rows of blobs; 0 for -1, a file that could not be read."""
-        distinct, back = np.unique(rows, return_inverse=True)
-        logits = self(report_H, code_halves[distinct.clip(0)])
+    def phi1(self, one: LabelledFiles, code_halves: Tensor) -> FloatArray:
+        """(P,) of a report's files; 0 for one that could not be read."""
+        distinct, back = np.unique(one.rows, return_inverse=True)
+        logits = self(one.report_H, code_halves[distinct.clip(0)])
         values = torch.sigmoid(logits).cpu().numpy().astype(np.float64)
         values[distinct < 0] = 0.0
         return values[back]
+
+    def with_phi1(self, parts: Sequence[LabelledFiles], code_halves: Tensor) -> list[LabelledFiles]:
+        """The same reports and files with all six features."""
+        tables = (np.column_stack([self.phi1(one, code_halves), one.features]) for one in parts)
+        return [replace(one, features=six.astype(np.float32)) for one, six in zip(parts, tables, strict=True)]
 
 
 @dataclass(eq=False)
@@ -124,9 +112,10 @@ class Combiner:
         return torch.from_numpy(np.clip(scaled, 0.0, 1.0).astype(np.float32)).to(DEVICE)
 
     @torch.no_grad()
-    def scores(self, scaled: Tensor) -> FloatArray:
-        """(F,) scores before the sigmoid, rounded so that equal files stay equal wherever they stand in the table."""
-        rounded: FloatArray = np.round(self.network(scaled).squeeze(-1).cpu().numpy().astype(np.float64), 5)
+    def scores(self, one: LabelledFiles) -> FloatArray:
+        """(P,) scores before the sigmoid, rounded so that equal files stay equal wherever they stand in the table."""
+        logits = self.network(self.scaled(one.features)).squeeze(-1)
+        rounded: FloatArray = np.round(logits.cpu().numpy().astype(np.float64), 5)
         return rounded
 
 
@@ -138,12 +127,17 @@ def weighted_loss(labels: Float32Array) -> Callable[[Tensor, LongArray], Tensor]
     return lambda logits, batch: loss(logits, targets[batch])
 
 
-class Dnnloc(LearnedBaseline):
+def labels_of(parts: Sequence[LabelledFiles]) -> Float32Array:
+    """(P,) 1 for a fixed file, over the files of all reports."""
+    return np.concatenate([np.isin(np.arange(len(one.rows)), one.fixed) for one in parts]).astype(np.float32)
+
+
+class Dnnloc(training.LearnedBaseline):
     """DNNLOC (Lam et al. 2017)."""
 
     name: ClassVar[str] = "dnnloc"
     settings: ClassVar[DnnlocSettings] = DnnlocSettings()
-    _report_weights: TermWeighting
+    _projections: tuple[TermWeighting, nn.Linear]  # Of reports
 
     def __init__(self, context: BaselineContext, seed: int = 7) -> None:
         super().__init__(context, seed)
@@ -156,23 +150,20 @@ class Dnnloc(LearnedBaseline):
         if self._fitted is None:
             raise ToslocError("DNNLOC has to be fitted before it can rank")
         relevancy, halves, combiner = self._fitted
-        [table] = self._tables(relevancy, halves, [self._all_files(query)])
-        return combiner.scores(combiner.scaled(table))
+        return combiner.scores(*relevancy.with_phi1([self._files(query)], halves))
 
     def fit(self, train: Sequence[Case], validation: Sequence[Case], progress: Progress = silent) -> None:
         """Learn projections, phi1 and combiner."""
         cases, stop_by = self.training_cases(train), self.validation_cases(validation)
         if len(cases) < 2 or not stop_by:
             raise ToslocError("DNNLOC needs two training reports and one for validation whose fixed files exist")
-        pairs = [
-            self._pairs(case, number)
-            for number, case in enumerate(tracked(cases, "features for training", progress), start=1)
-        ]
+        projected, code_BH = self._projected(train, cases)
+        numbered = enumerate(tracked(cases, "features for training", progress), start=1)
+        pairs = [self._pairs(case, number) for number, case in numbered]
         lists = [
-            self._all_files(self.context.query(case.report, case.version), case.fixed)
+            self._files(self.context.query(case.report, case.version), case.fixed)
             for case in tracked(stop_by, "features for validation", progress)
         ]
-        projected, code_BH = self._projected(train, cases)
         older = min(max(int(self.settings.relevancy_share * len(cases)), 1), len(cases) - 1)
         tried: dict[str, float] = {}
         for wrong in WRONG_FILES:
@@ -180,11 +171,11 @@ class Dnnloc(LearnedBaseline):
             self._fit_relevancy(f"relevancy, {wrong}", relevancy, code_BH, of_kind[:older], lists, progress)
             with torch.no_grad():
                 halves = relevancy.code_half(code_BH)
-            tables, of_lists = (self._tables(relevancy, halves, parts) for parts in (of_kind[older:], lists))
+            newer, whole = (relevancy.with_phi1(parts, halves) for parts in (of_kind[older:], lists))
             for calibration in CALIBRATIONS:
                 name = f"{wrong}, {calibration}"
-                combiner = self._combiner(tables if calibration == "pairs" else of_lists)
-                score = self._fit_combiner(name, combiner, (of_kind[older:], tables), (lists, of_lists), progress)
+                combiner = self._combiner(newer if calibration == "pairs" else whole)
+                score = self._fit_combiner(f"combiner, {name}", combiner, newer, whole, progress)
                 if not tried or score > max(tried.values()):
                     self._fitted = relevancy, halves, combiner
                     self.choice = {"wrong files": wrong, "calibration": calibration, "MAP": tried}
@@ -192,23 +183,27 @@ class Dnnloc(LearnedBaseline):
 
     def _pairs(self, case: Case, number: int) -> dict[str, LabelledFiles]:
         """The fixed files of a training report and some wrong ones, by the kind of these."""
-        query = self.context.query(case.report, case.version)
-        features, fixed = self.features.of(query), fixed_positions(query, case.fixed)
-        order_by = {
-            "hardest": features[:, 0],
-            "random": np.random.default_rng([self.seed, number]).random(len(features)),
-        }
+        one = self._files(self.context.query(case.report, case.version), case.fixed)
+        drawn = np.random.default_rng([self.seed, number]).random(len(one.rows))
         found: dict[str, LabelledFiles] = {}
         for wrong in WRONG_FILES:
-            order = np.argsort(-order_by[wrong], kind="stable")  # of equal ones the first
-            chosen = np.concatenate([fixed, order[~np.isin(order, fixed)][: self.settings.negatives]])
-            rows, of_chosen = query.version.rows[chosen], features[chosen].astype(np.float32)
-            found[wrong] = LabelledFiles(case.report, rows, of_chosen, np.arange(len(fixed)), len(case.fixed))
+            by = one.features[:, 0] if wrong == "hardest" else drawn
+            order = np.argsort(-by, kind="stable")  # of equal ones the first
+            chosen = np.concatenate([one.fixed, order[~np.isin(order, one.fixed)][: self.settings.negatives]])
+            rows, features, fixed = one.rows[chosen], one.features[chosen], np.arange(len(one.fixed))
+            found[wrong] = replace(one, rows=rows, features=features, fixed=fixed)
         return found
 
-    def _all_files(self, query: BaselineQuery, fixed: Sequence[str] = ()) -> LabelledFiles:
+    def _files(self, query: BaselineQuery, fixed: Sequence[str] = ()) -> LabelledFiles:
+        """A report with all files of its version."""
+        weights, layer = self._projections
+        counts = count([report_terms(query.report)], dict(self.features.reports.vocabulary))
+        with torch.no_grad():
+            vector = torch.from_numpy(weights.vectors(counts).toarray()[0]).to(DEVICE)
+            report_H = torch.sigmoid(layer(vector))
+        positions = training.fixed_positions(query, fixed)
         features = self.features.of(query).astype(np.float32)
-        return LabelledFiles(query.report, query.version.rows, features, fixed_positions(query, fixed), len(fixed))
+        return LabelledFiles(report_H, query.version.rows, features, positions, len(fixed))
 
     def _projected(self, train: Sequence[Case], cases: Sequence[Case]) -> tuple[Relevancy, Tensor]:
         """phi1's network, of which only the projections have learned, and (B, H) its projections of all blobs.
@@ -223,45 +218,31 @@ class Dnnloc(LearnedBaseline):
             rows = self.context.version(case.version).rows
             chosen[rows[rows >= 0]] = True
         blobs = np.array(files.rows_by_blob(chosen), dtype=np.int64)
-        self._report_weights = TermWeighting.of(features.reports, reports, settings.report_terms)
+        report_weights = TermWeighting.of(features.reports, reports, settings.report_terms)
         code_weights = TermWeighting.of(features.counts, blobs, settings.code_terms, 0.5)
-        widths = len(self._report_weights.columns), len(code_weights.columns), settings.projection
-        network: Relevancy = seeded(self.seed, lambda: Relevancy(*widths, settings.relevancy_hidden))
+        widths = len(report_weights.columns), len(code_weights.columns), settings.projection
+        network: Relevancy = training.seeded(self.seed, lambda: Relevancy(*widths, settings.relevancy_hidden))
         of_code = code_weights.vectors(features.counts)
-        self._autoencode(network.report, self._report_weights.vectors(features.reports)[reports])
+        self._autoencode(network.report, report_weights.vectors(features.reports)[reports])
         self._autoencode(network.code, of_code[blobs])
+        self._projections = report_weights, network.report
         with torch.no_grad():
             made = of_code @ network.code.weight.cpu().numpy().T
             return network, torch.sigmoid(torch.from_numpy(made).to(DEVICE) + network.code.bias)
 
     def _autoencode(self, layer: nn.Linear, vectors: sparse.csr_array) -> None:
         """Have a projection learn from vectors (P, V), with a way back that is then forgotten; it learns no further."""
-        decoder = seeded(self.seed, lambda: nn.Linear(layer.out_features, layer.in_features))
+        decoder = training.seeded(self.seed, lambda: nn.Linear(layer.out_features, layer.in_features))
         coder = nn.Sequential(layer, nn.Sigmoid(), decoder)
 
         def loss(batch: LongArray) -> Tensor:
             target = torch.from_numpy(vectors[batch].toarray()).to(DEVICE)
-            mean: Tensor = (coder(target) - target).square().mean()
-            return mean
+            return nn.functional.mse_loss(coder(target), target)
 
-        losses = passes(coder, vectors.shape[0], self.settings.projection_batch, loss, self.seed)
+        losses = training.passes(coder, vectors.shape[0], self.settings.projection_batch, loss, self.seed)
         for _ in islice(losses, self.settings.projection_epochs):
             pass
         layer.requires_grad_(False)
-
-    def _projected_reports(self, network: Relevancy, parts: Sequence[LabelledFiles]) -> Tensor:
-        """(R, H) of the parts' reports."""
-        counts = count((report_terms(one.report) for one in parts), dict(self.features.reports.vocabulary))
-        with torch.no_grad():
-            vectors = torch.from_numpy(self._report_weights.vectors(counts).toarray()).to(DEVICE)
-            return torch.sigmoid(network.report(vectors))
-
-    def _tables(self, network: Relevancy, halves: Tensor, parts: Sequence[LabelledFiles]) -> list[Float32Array]:
-        """(P, 6) phi1 to phi6 of each report's files."""
-        return [
-            np.column_stack([network.phi1(report_H, halves, one.rows), one.features]).astype(np.float32)
-            for report_H, one in zip(self._projected_reports(network, parts), parts, strict=True)
-        ]
 
     def _fit_relevancy(
         self,
@@ -272,12 +253,11 @@ class Dnnloc(LearnedBaseline):
         lists: Sequence[LabelledFiles],
         progress: Progress,
     ) -> None:
-        settings = self.settings
-        reports_RH, stop_by_RH = (self._projected_reports(network, parts) for parts in (pairs, lists))
+        settings, reports_RH = self.settings, torch.stack([one.report_H for one in pairs])
         rows = np.concatenate([one.rows for one in pairs])
         readable = np.flatnonzero(rows >= 0)
         rows, reports = rows[readable], np.repeat(np.arange(len(pairs)), [len(one.rows) for one in pairs])[readable]
-        loss_of = weighted_loss(np.concatenate([one.labels for one in pairs])[readable])
+        loss_of = weighted_loss(labels_of(pairs)[readable])
 
         def loss(batch: LongArray) -> Tensor:
             halves = network.code_half(code_BH[rows[batch]])
@@ -286,46 +266,42 @@ class Dnnloc(LearnedBaseline):
         @torch.no_grad()
         def validate() -> float:
             halves = network.code_half(code_BH)
-            return mean_average_precision(
-                (network.phi1(report_H, halves, one.rows), one.fixed, one.relevant)
-                for report_H, one in zip(stop_by_RH, lists, strict=True)
+            return training.mean_average_precision(
+                (network.phi1(one, halves), one.fixed, one.relevant) for one in lists
             )
 
-        losses = passes(network, len(rows), settings.relevancy_batch, loss, self.seed)
-        train_until_best(network, losses, settings.relevancy_epochs, validate, name, progress)
+        losses = training.passes(network, len(rows), settings.relevancy_batch, loss, self.seed)
+        training.train_until_best(network, losses, settings.relevancy_epochs, validate, name, progress)
 
-    def _combiner(self, tables: Sequence[Float32Array]) -> Combiner:
-        """One that has not learned; the ranges of its features are those in the tables."""
-        table, hidden = np.concatenate(tables).astype(np.float64), self.settings.combiner_hidden
-        network = seeded(self.seed, lambda: nn.Sequential(nn.Linear(6, hidden), nn.ReLU(), nn.Linear(hidden, 1)))
+    def _combiner(self, parts: Sequence[LabelledFiles]) -> Combiner:
+        """One that has not learned; the ranges of its features are those of the parts."""
+        table, hidden = (
+            np.concatenate([one.features for one in parts]).astype(np.float64),
+            self.settings.combiner_hidden,
+        )
+        network = training.seeded(
+            self.seed, lambda: nn.Sequential(nn.Linear(6, hidden), nn.ReLU(), nn.Linear(hidden, 1))
+        )
         return Combiner(table.min(axis=0), table.max(axis=0), network)
 
     def _fit_combiner(
         self,
         name: str,
         combiner: Combiner,
-        pairs: tuple[Sequence[LabelledFiles], Sequence[Float32Array]],
-        lists: tuple[Sequence[LabelledFiles], Sequence[Float32Array]],
+        pairs: Sequence[LabelledFiles],
+        lists: Sequence[LabelledFiles],
         progress: Progress,
     ) -> float:
-        """Its best MAP on validation; of both parts the reports' files and their features are given."""
+        """Its best MAP on validation."""
         settings, network = self.settings, combiner.network
-        values = combiner.scaled(np.concatenate(pairs[1]))
-        scaled_lists = list(map(combiner.scaled, lists[1]))
-        loss_of = weighted_loss(np.concatenate([one.labels for one in pairs[0]]))
+        values = combiner.scaled(np.concatenate([one.features for one in pairs]))
+        loss_of = weighted_loss(labels_of(pairs))
+
+        def loss(batch: LongArray) -> Tensor:
+            return loss_of(network(values[batch]).squeeze(-1), batch)
 
         def validate() -> float:
-            return mean_average_precision(
-                (combiner.scores(scaled), one.fixed, one.relevant)
-                for scaled, one in zip(scaled_lists, lists[0], strict=True)
-            )
+            return training.mean_average_precision((combiner.scores(one), one.fixed, one.relevant) for one in lists)
 
-        losses = passes(
-            network,
-            len(values),
-            settings.combiner_batch,
-            lambda batch: loss_of(network(values[batch]).squeeze(-1), batch),
-            self.seed,
-            settings.weight_decay,
-        )
-        return train_until_best(network, losses, settings.combiner_epochs, validate, f"combiner, {name}", progress)
+        passes = training.passes(network, len(values), settings.combiner_batch, loss, self.seed, settings.weight_decay)
+        return training.train_until_best(network, passes, settings.combiner_epochs, validate, name, progress)

@@ -56,8 +56,7 @@ class TermWeighting:
     With length 1, components would be so small that first weights and steps of a usual size drown them.
     """
 
-    columns: list[int]
-    """Of the chosen terms, in the counts that they were chosen of."""
+    columns: list[int]  # Of the chosen terms, in the counts that they were chosen of
     idf: FloatArray
 
     @classmethod
@@ -134,8 +133,7 @@ class DnnlocFeatures:
     """phi2 to phi6 on one project."""
 
     def __init__(self, context: BaselineContext) -> None:
-        self.counts = context.files.counts(code_terms)
-        """(B, V) terms of code."""
+        self.counts = context.files.counts(code_terms)  # (B, V) terms of code
         self.reports = count(report_terms(case.report) for case in context.fix_history.cases)
         """(R, V) terms of the labelled reports."""
         self.months = months(context.fix_history.opened)

@@ -21,33 +21,12 @@ import torch
 from torch import Tensor, nn
 
 from tosloc.errors import ToslocError
+from tosloc.lab.baselines import dreamloc_inputs as inputs
+from tosloc.lab.baselines import training
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
-from tosloc.lab.baselines.dreamloc_inputs import (
-    WIDE,
-    DocumentFrequencies,
-    Snippets,
-    WideFeatures,
-    WideStatistics,
-    WordVectors,
-    code_text,
-    complexities,
-    compounds_and_parts,
-    dream_words,
-    fix_recency,
-    range_of,
-    truncated,
-)
+from tosloc.lab.baselines.dreamloc_inputs import DocumentFrequencies, Snippets, WideFeatures, WordVectors, dream_words
 from tosloc.lab.baselines.texts import summary_and_description, without_prefix
-from tosloc.lab.baselines.training import (
-    DEVICE,
-    LearnedBaseline,
-    LearningSettings,
-    fixed_positions,
-    mean_average_precision,
-    passes,
-    seeded,
-    train_until_best,
-)
+from tosloc.lab.baselines.training import DEVICE
 from tosloc.records import Case, FloatArray, LongArray, Progress, silent, tracked
 from tosloc.reports.labelled import fix_order
 
@@ -58,7 +37,7 @@ AT_ONCE: Final = 1_048_576 if DEVICE.type == "cuda" else 32_768
 
 
 @dataclass(frozen=True)
-class DreamLocSettings(LearningSettings):
+class DreamLocSettings(training.LearningSettings):
     """What DreamLoc is set to: its public code's values (section B.9), but where they were reduced for a processor."""
 
     train_reports: int = 600  # reduced; code: all
@@ -82,14 +61,10 @@ class DreamLocSettings(LearningSettings):
 class ReportFiles:
     """A report with files of its version: for training the fixed ones, which come first, and sampled wrong ones."""
 
-    vectors: Tensor
-    """(n, d) of the report's distinct words."""
-    weights: Tensor
-    """(n,) softmax of the IDF over all words, summed for each distinct one."""
-    rows: LongArray
-    """(P,) rows of blobs, -1 for a file that could not be read."""
-    wide: Tensor
-    """(P, 5) wide features."""
+    vectors: Tensor  # (n, d) of the report's distinct words
+    weights: Tensor  # (n,) softmax of the IDF over all words, summed for each distinct one
+    rows: LongArray  # (P,) rows of blobs, -1 for a file that could not be read
+    wide: Tensor  # (P, 5) wide features
     fixed: LongArray
     relevant: int
 
@@ -117,7 +92,7 @@ class DreamLocNetwork(nn.Module):
 
         self.match = nn.Sequential(*layers(settings.embedding, settings.match_hidden), nn.Tanh())
         self.pool = nn.Linear(settings.best_snippets, 1)
-        self.wide = nn.Linear(WIDE, settings.wide_hidden)
+        self.wide = nn.Linear(inputs.WIDE, settings.wide_hidden)
         self.fusion = nn.Sequential(*layers(settings.wide_hidden + 1, settings.fusion_hidden))
         self.settings, self.snippets = settings, snippets
 
@@ -163,7 +138,7 @@ class DreamLocNetwork(nn.Module):
         return match_sn
 
 
-class DreamLoc(LearnedBaseline):
+class DreamLoc(training.LearnedBaseline):
     """DreamLoc (Qi et al. 2021)."""
 
     name: ClassVar[str] = "dreamloc"
@@ -190,7 +165,7 @@ class DreamLoc(LearnedBaseline):
         settings = self.settings
         self._fit_words(train, cases, progress)
         snippets = Snippets(self.context.files.sources, self._vectors, settings.snippet_length, settings.snippets)
-        network: DreamLocNetwork = seeded(self.seed, lambda: DreamLocNetwork(settings, snippets))
+        network: DreamLocNetwork = training.seeded(self.seed, lambda: DreamLocNetwork(settings, snippets))
         reports = [
             self._sampled(case, number) for number, case in enumerate(tracked(cases, "features for training", progress))
         ]
@@ -210,10 +185,10 @@ class DreamLoc(LearnedBaseline):
 
         def validate() -> float:
             ranked = tracked(lists, "ranking validation reports", progress)
-            return mean_average_precision((network.ranked(one), one.fixed, one.relevant) for one in ranked)
+            return training.mean_average_precision((network.ranked(one), one.fixed, one.relevant) for one in ranked)
 
-        losses = passes(network, len(triples), settings.batch, loss, self.seed)
-        train_until_best(network, losses, settings.epochs, validate, "dreamloc", progress)
+        losses = training.passes(network, len(triples), settings.batch, loss, self.seed)
+        training.train_until_best(network, losses, settings.epochs, validate, "dreamloc", progress)
         self._network = network
 
     def _fit_words(self, train: Sequence[Case], cases: Sequence[Case], progress: Progress) -> None:
@@ -225,7 +200,7 @@ class DreamLoc(LearnedBaseline):
             query = self.context.query(case.report, case.version)
             in_training[query.version.rows[query.version.rows >= 0]] = True
             most_fixes = max(most_fixes, float(query.history.fixes.max(initial=0.0)))
-            most_recency = max(most_recency, float(fix_recency(query).max(initial=0.0)))
+            most_recency = max(most_recency, float(inputs.fix_recency(query).max(initial=0.0)))
         blobs = self.context.files.rows_by_blob(in_training)
         reports = [case.report for case in sorted(train, key=fix_order)]
         texts = list(map(summary_and_description, reports))
@@ -235,17 +210,17 @@ class DreamLoc(LearnedBaseline):
 
         def words_of_files() -> Iterator[list[str]]:
             for row in blobs:
-                words = dream_words(code_text(sources[row]), parts)
+                words = dream_words(inputs.code_text(sources[row]), parts)
                 corpus.append(words[: settings.word2vec_words])  # whole files would fill the memory
                 yield words
 
         text = DocumentFrequencies.count(chain(report_words, words_of_files()))
-        statistics = WideStatistics(
+        statistics = inputs.WideStatistics(
             text,
             DocumentFrequencies.count(dream_words(without_prefix(report.summary)) for report in reports),
             DocumentFrequencies.count(report_words),
-            range_of(text.idf({word for own in texts for word in compounds_and_parts(own)})),
-            range_of(complexities(self.context)[blobs]),
+            inputs.range_of(text.idf({word for own in texts for word in inputs.compounds_and_parts(own)})),
+            inputs.range_of(inputs.complexities(self.context)[blobs]),
             most_fixes,
             most_recency,
         )
@@ -272,7 +247,9 @@ class DreamLoc(LearnedBaseline):
         """A report with all files of its version."""
         vectors, text = self._vectors, summary_and_description(query.report)
         parts: dict[str, tuple[str, ...]] = {}  # of a word that training never saw: as it is written here
-        words = truncated(dream_words(text, parts), compounds_and_parts(text), self.settings.report_length)
+        words = inputs.truncated(
+            dream_words(text, parts), inputs.compounds_and_parts(text), self.settings.report_length
+        )
         counted = Counter(words)
         distinct = sorted(counted)
         of_words = np.array([vectors.of(word, parts.get(word, ())) for word in distinct], dtype=np.float32)
@@ -284,6 +261,6 @@ class DreamLoc(LearnedBaseline):
             torch.from_numpy(weights).to(DEVICE),
             query.version.rows.astype(np.int64),
             torch.from_numpy(self._wide.of(query)).to(DEVICE),
-            fixed_positions(query, fixed),
+            training.fixed_positions(query, fixed),
             len(fixed),
         )

@@ -253,8 +253,7 @@ class WideFeatures:
 
     def __init__(self, context: BaselineContext, statistics: WideStatistics) -> None:
         self.context, self.statistics = context, statistics
-        self.counts = context.files.counts(code_words)
-        """(B, V) of the words of code."""
+        self.counts = context.files.counts(code_words)  # (B, V) of the words of code
         self.summaries = count(dream_words(without_prefix(case.report.summary)) for case in context.fix_history.cases)
         """(R, V) of the words of the labelled reports' summaries."""
         self._summary_idf = statistics.summary.idf(self.summaries.vocabulary)

@@ -35,20 +35,15 @@ _PACKAGE = re.compile(rb"\bpackage\s+([\w.\s]+)")
 class ParsedSource:
     """One source file, without its package and import lines."""
 
-    pieces: tuple[tuple[PieceKind, str], ...]
-    """Texts in order, comments and strings with their marks."""
-    types: tuple[str, ...]
-    """Names of the declared types in order, nested ones too."""
+    pieces: tuple[tuple[PieceKind, str], ...]  # Texts in order, comments and strings with their marks
+    types: tuple[str, ...]  # Names of the declared types in order, nested ones too
     outer: tuple[str, ...]
-    methods: tuple[str, ...]
-    """Names of the declared methods and constructors in order, each time one is declared."""
+    methods: tuple[str, ...]  # Names of the declared methods and constructors in order, each time one is declared
     variables: tuple[str, ...]
     """Names of the declared fields, local variables and parameters in order, each time one is declared."""
     package: str
-    imports: tuple[str, ...]
-    """Imported classes, or packages as ``a.b.*``; a static import counts for its class."""
-    complexity: int = 0
-    """Sum of the cyclomatic numbers of its functions, where it was asked for."""
+    imports: tuple[str, ...]  # Imported classes, or packages as ``a.b.*``; a static import counts for its class
+    complexity: int = 0  # Sum of the cyclomatic numbers of its functions, where it was asked for
 
     def text(self, *kinds: PieceKind) -> str:
         """The pieces of these kinds (all, if none is named), each beginning a line of its own."""
@@ -73,6 +68,7 @@ def parse_source(text: str, language: str = "java", complexity: bool = False) ->
         packages = [source[span.start : span.end] for span in spans if span.kind == "package"]
         imports = [source[span.start : span.end] for span in spans if span.kind == "import"]
     package = next(filter(None, map(_PACKAGE.search, packages)), None)
+    imported = [(_joined(found[2]), found[1]) for found in filter(None, map(_IMPORT.search, imports))]
     lizard = known.lizard if complexity else None
     types, outer, methods, variables = map(tuple, names)
     return ParsedSource(
@@ -82,7 +78,7 @@ def parse_source(text: str, language: str = "java", complexity: bool = False) ->
         methods,
         variables,
         _joined(package[1]) if package else "",
-        tuple(_imported(imports)),
+        tuple(name.rpartition(".")[0] if static else name for name, static in imported),
         0 if lizard is None else lizard_complexity(text, lizard if len(text) <= MAX_PARSED else ""),
     )
 
@@ -98,13 +94,6 @@ def _pieces(source: bytes, spans: Sequence[Span], header: int) -> Iterator[tuple
         if own.strip() and span.kind in ("comment", "string"):
             comment: PieceKind = "head" if end <= header else "javadoc" if own.startswith(b"/**") else "comment"
             yield "string" if span.kind == "string" else comment, own.decode("utf-8", "replace")
-
-
-def _imported(lines: Iterable[bytes]) -> Iterator[str]:
-    """The classes or packages that lines import; nothing of what is no whole import."""
-    for found in filter(None, map(_IMPORT.search, lines)):
-        name = _joined(found[2])
-        yield name.rpartition(".")[0] if found[1] else name
 
 
 def _joined(name: bytes) -> str:
@@ -128,8 +117,6 @@ _ALNUM = re.compile(r"[A-Za-z0-9]+")
 _PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,200}>")
 _PREFIX = re.compile(r"^\s*Bug\s+\d+\s*[-:]?\s*")
-_DOC_TAG = re.compile(r"\{?@\w+")
-_DOC_LINE = re.compile(r"^[\s*]{0,200}@(?:author|version|since)\b.*$", re.M)
 
 _stemmer = Stemmer.Stemmer("porter", 0)
 
@@ -199,15 +186,6 @@ def blia_words(text: str) -> list[str]:
         parts = _PARTS.findall(word)
         found += [word, *parts] if len(parts) > 1 else [word] if word else []
     return found
-
-
-def without_doc_tags(comment: str) -> str:
-    """A comment without its @author, @version and @since lines and without the names of its other tags.
-
-    >>> without_doc_tags("/** Runs. @param size of {@link Foo}").split()
-    ['/**', 'Runs.', 'size', 'of', 'Foo}']
-    """
-    return _DOC_TAG.sub(" ", _DOC_LINE.sub(" ", comment))
 
 
 def stems(words: list[str], stops: frozenset[str] = STOP_WORDS) -> list[str]:

@@ -77,9 +77,8 @@ def passes(
     seed: int,
     weight_decay: float = 0.0,
 ) -> Iterator[float]:
-    """Train by Adam without end: the mean loss of each pass over ``number`` examples, ``size`` at a time.
-
-    ``loss_of`` gives the mean loss of examples. They come in a random order, another one in each pass.
+    """Train by Adam without end: the mean loss of each pass over ``number`` examples, ``size`` at a time in a random
+    order. ``loss_of`` gives the mean loss of examples.
     """
     optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE, weight_decay=weight_decay)
     for epoch in count():
@@ -102,9 +101,8 @@ def train_until_best(
     name: str,
     progress: Progress,
 ) -> float:
-    """Train until validation gains nothing for ``PATIENCE`` passes, at most so many; its best MAP.
-
-    The model then has the weights that had it; of equally good ones the later.
+    """Train until validation gains nothing for ``PATIENCE`` passes, at most so many; its best MAP. The model then has
+    the weights that had it; of equally good ones the later.
     """
     best, best_epoch, weights = -math.inf, 0, {}
     for epoch, loss in enumerate(islice(losses, epochs), start=1):

@@ -89,8 +89,7 @@ class VectorSpace:
     """Texts as vectors of w = (ln f + 1) idf, compared by their cosine (docs/method.md, section B.1.5)."""
 
     counts: Counts
-    idf: FloatArray
-    """(V,) 0 for a term of no text."""
+    idf: FloatArray  # (V,) 0 for a term of no text
 
     @classmethod
     def of(cls, counts: Counts, multiplicity: LongArray) -> VectorSpace:
