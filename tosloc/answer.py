@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import tosloc
-from tosloc.records import BugReport, Hit
+from tosloc.records import Background, BugReport, Hit, Reason
 
 SCHEMA: Final = "tosloc.answer/1"
 """Name and version of what ``Answer.as_dict`` gives; ``tosloc/answer.schema.json`` is its JSON Schema."""
+SHOWN_FILES: Final = 3
+"""Of an earlier change, in words."""
 
 
 def schema() -> dict[str, Any]:
@@ -29,6 +31,24 @@ def percent(share: float) -> str:
     ('71%', '<1%', '0%')
     """
     return "<1%" if 0 < share <= 0.005 else f"{share:.0%}"
+
+
+def background_told(answer: Answer) -> list[Reason]:
+    """An answer's background in words: the tests of its first file and who knows it, then earlier changes."""
+    about = answer.background or Background()
+    told = [Reason("tests", f"tests of it: {', '.join(about.tests)}")] if about.tests else []
+    people = [f"{one.name} ({one.date})" for one in about.people]
+    who = [f"last changed by {' and '.join(people)}"] if people else []
+    who += [f"owned by {' '.join(about.owners)}"] if about.owners else []
+    if who:
+        told.append(Reason("people", f"{answer.hits[0].path}: {', '.join(who)}"))
+    for one in about.earlier:
+        number = f" of {one.issue}" if one.issue and one.issue not in one.title else ""
+        more = f" and {len(one.files) - SHOWN_FILES} more" if len(one.files) > SHOWN_FILES else ""
+        changed = f" ({', '.join(one.files[:SHOWN_FILES])}{more})" if one.files else ""
+        said = f"like this: {one.commit[:10]}{number}, {one.date}: {one.title}{changed}"
+        told.append(Reason("earlier", said, one.commit, one.issue, url=one.url))
+    return told
 
 
 class Routine(str):
@@ -68,6 +88,8 @@ class Answer:
     """How long it took."""
     others: tuple[Hit, ...] = ()
     """Files that are no sources: those that the report names, then templates, styles and configuration by words."""
+    background: Background | None = None
+    """What the project's past says beside it; None where that was not wanted."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -90,6 +112,7 @@ class Answer:
             "searched": asdict(self.searched),
             "hits": [asdict(hit, dict_factory=_plain) for hit in self.hits],
             "others": [{"path": hit.path, "why": asdict(hit, dict_factory=_plain)["why"]} for hit in self.others],
+            **({} if self.background is None else {"background": asdict(self.background, dict_factory=_plain)}),
             "notes": list(self.notes),
             "seconds": round(self.seconds, 3),
         }

@@ -81,7 +81,9 @@ def test_a_bug_is_localized_in_the_folder_that_the_client_names(shop: Path, mode
     assert "Cart.add:7-9" in text_of(result)
     assert "   8:         if item not in self.items:" in text_of(result)
     assert result.structured_content["files"][0]["path"] == "shop/cart.py"
-    assert not any(path in str(result) for path in ("tests/test_cart.py", str(shop)))
+    assert result.structured_content["background"][0] == "tests of it: tests/test_cart.py"
+    assert "tests/test_cart.py" not in str(result.structured_content["files"])
+    assert str(shop) not in str(result)
     with_tests = call("localize_bug", {"report": REPORT, "tests": True}, roots=[shop], mode=mode)
     assert "tests/test_cart.py" in text_of(with_tests)
 
@@ -143,12 +145,12 @@ def test_a_file_is_explained_at_its_place(shop: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({}, "localize_bug: report: field required"),
-        ({"report": "x", "top": 0}, "localize_bug: top: input should be greater than or equal to 1"),
+        ({}, "localize_bug: report: Field required"),
+        ({"report": "x", "top": 0}, "localize_bug: top: Input should be greater than or equal to 1"),
         ({"report": "x", "repo": "/"}, "localize_bug has no argument 'repo'; it takes report, repository, commit"),
         ({"report": REPORT, "commit": "--output=x"}, "--output=x"),
         ({"report": REPORT, "paths": ["*.rs"]}, "`paths` '*.rs' matches none of the 3 source files"),
-        ({"report": "x" * 2_000_001}, "report: string should have at most 2000000 characters"),
+        ({"report": "x" * 2_000_001}, "report: String should have at most 2000000 characters"),
     ],
 )
 def test_wrong_arguments_are_one_sentence(shop: Path, arguments: dict[str, Any], said: str) -> None:

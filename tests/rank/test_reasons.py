@@ -58,17 +58,6 @@ def test_the_report_itself_comes_first_then_the_past_then_words(make):
     assert len(reasons) <= SHOWN
 
 
-def test_what_was_learned_from_a_commit_is_called_a_commit(make):
-    """Mined from git alone, a report has no number: it is called by the beginning of its commit's id."""
-    context = make("Growing Tree", **PAST)
-    documents = context.history.reports.documents
-    object.__setattr__(documents, "ids", ("75f5122996ea",) * 2)
-    object.__setattr__(documents, "commit_ids", ("75f5122996ea" + "0" * 28,) * 2)
-    reason = next(reason for reason in why(context, EVERYTHING, 1) if reason.kind == "fix")
-    assert reason.text.startswith("earlier fix 75f5122996, 1972-08-18; it says")
-    assert reason.issue is None
-
-
 @pytest.mark.parametrize(
     ("summary", "text"),
     [
@@ -105,13 +94,6 @@ def test_a_definition_that_the_report_names_is_told(make_context):
     twice = make_context({**files, "src/c.py": defined}, "It fails", "in parse_args of my program")
     told = "it defines parse_args, which the report names (one of 2 files that do)"
     assert why(twice, EVERYTHING, 2)[0] == Reason("name", told)
-
-
-def test_a_frame_that_fits_several_files_says_so(make_context):
-    context = make_context({"a/Pool.java": {}, "b/Pool.java": {}}, "x", "at Pool.get(Pool.java:7)")
-    assert why(context, EVERYTHING, 1)[0].text == (
-        "stack frame Pool.get, line 7 in the report's version (one of 2 files so called)"
-    )
 
 
 def test_a_commit_is_told_by_what_it_says_of_itself(make):
@@ -174,16 +156,6 @@ def test_what_a_reranker_says_comes_after_what_can_be_checked(make):
     context = make("Growing Tree", **PAST)
     assert [reason.kind for reason in why(context, EVERYTHING, 1, terms={1: said})] == ["name", "fix", "words"]
     assert why(context, {"recency": 1.0}, 5, terms={5: said}) == (said,)
-
-
-def test_age_size_folder_and_company_never_speak():
-    silent = {name for name, feature in features.FEATURES.items() if feature.reason is None}
-    assert silent == {
-        *("popularity", "test", "history", "complexity", "length", "recency", "activity", "year"),
-        *("near_package", "folder_reports", "folder_share", "name_documents", "co_change"),
-        *("example", "vendored", "setup", "namesake"),
-        *("files", "known_reports", "known_commits", "report_terms", "language_share"),
-    }
 
 
 @pytest.mark.parametrize(

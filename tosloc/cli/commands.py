@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,9 +19,7 @@ from tosloc.cli.options import (
     JsonOption,
     NamedReportsOption,
     OutOption,
-    ProgressOption,
     Split,
-    StoreOption,
 )
 from tosloc.cli.printing import print_json, print_notes, print_rows
 from tosloc.errors import MissingExtra, ToslocError
@@ -42,55 +40,15 @@ ConfigOption = Annotated[
     typer.Option("--config", help="TOML file of settings.", show_default="the checkpoint's, or the defaults"),
 ]
 ZoneOption = Annotated[str, typer.Option("--zone", help="Time zone of opening times that carry none.")]
-SuffixOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--suffix",
-        help="Suffix of source files, such as .py; may be given several times.",
-        show_default="the configuration's, or of the languages of the fixed files",
-    ),
-]
-
-_INDEXED: Final = {
-    "added": "contents of files that were analysed now",
-    "known": "were analysed before",
-    "missing": "are not in the repository, or damaged there",
-    "fallback": "of those added: no grammar could parse them; read word by word",
-    "large": "of those added: more than 10 MB; known by their paths alone",
-}
-"""What ``index`` counts."""
-_COUNTED: Final = {
-    "reports": "with a fix, or a version to search, in the repository",
-    "listed": "source files that they list as fixed",
-    "existing": "... that the version before the fix has",
-    "empty": "reports left without any",
-    "no description": "reports without one",
-    "opened after fix": "reports dated after the fix",
-    "before train ended": "reports opened before the last fix of train",
-    "files a version": "source files, on average",
-    "unresolved": "reports without such a fix or version, left out",
-}
-"""What ``data`` counts."""
-
-
 CarryOption = Annotated[
     bool, typer.Option(help="Put the newest version into the checkpoint, to localize without a repository.")
 ]
 KeepFeaturesOption = Annotated[
     bool,
-    typer.Option("--keep-features", help="Leave the feature tables, in DIR/.tosloc-work, for --stage-one and lab."),
+    typer.Option("--keep-features", help="Leave the feature tables, in DIR/.tosloc-work, for evaluate --html and lab."),
 ]
 StageTwoOption = Annotated[
     bool, typer.Option("--stage-two/--no-stage-two", help="Learn the second stage too, if one is configured.")
-]
-StageOneOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--stage-one",
-        metavar="RUN",
-        help="Training folder that keeps its features: learn the second stage alone, on top of it.",
-        show_default="learn both",
-    ),
 ]
 
 
@@ -107,14 +65,10 @@ def train(
     repo: AroundRepositoryOption = None,
     reports: NamedReportsOption = None,
     config: ConfigArgument = None,
-    store: StoreOption = None,
     carry: CarryOption = True,
     keep_features: KeepFeaturesOption = False,
-    suffix: SuffixOption = None,
     stage_two: StageTwoOption = True,
-    stage_one: StageOneOption = None,
     cluster: ClusterOption = None,
-    progress: ProgressOption = None,
 ) -> None:
     """Learn from fixed reports.
 
@@ -127,20 +81,15 @@ def train(
     from tosloc.git.repository import Repository
     from tosloc.index.cache import trained_folder
 
-    settings = _settings(config, suffix, stage_two, stage_one)
+    settings = _settings(config, stage_two)
     repo, reports = repository_and_reports(repo, reports)
     found_later = out is None
     with Repository(repo) as repository:
         out = out or trained_folder(repository)
-    with on_cluster(cluster, {repo: ""}), shown(progress) as callback:
-        if stage_one is not None:
-            learned = training.train_reranker(settings, stage_one, repo, reports, out, store, callback)
-        else:
-            learned = training.train(
-                settings, repo, reports, out, store, callback, carry=carry, keep_features=keep_features
-            )
+    with on_cluster(cluster, {repo: ""}), shown() as callback:
+        learned = training.train(settings, repo, reports, out, callback, carry=carry, keep_features=keep_features)
     judged = learned.provenance_["splits"]["validation"]
-    if learned.choice_ is not None and judged and stage_one is None and learned.choice_.sentence:
+    if learned.choice_ is not None and judged and learned.choice_.sentence:
         few = f"; of few reports ({judged}), so that chance decides, too" if judged < FEW_REPORTS else ""
         print(f"tosloc: {learned.choice_.sentence}{few}", file=sys.stderr)
     if judged:
@@ -154,29 +103,19 @@ def train(
     print(f"tosloc: for the test reports, run: tosloc evaluate{'' if found_later else f' {out}'}", file=sys.stderr)
 
 
-def _settings(config: Path | None, suffix: list[str] | None, stage_two: bool, stage_one: Path | None) -> Config:
+def _settings(config: Path | None, stage_two: bool) -> Config:
     """Settings of a training by its options; without a second stage where its extra is missing."""
     from tosloc import training
     from tosloc.config import Config, StageTwoSettings, load_config
 
     settings = Config() if config is None else load_config(config)
-    if stage_two and stage_one is None:
+    if stage_two:
         try:
             training.configured_reranker(settings)
         except MissingExtra as error:
             stage_two = False
             print(f"tosloc: {error}; without it stage one is learned alone", file=sys.stderr)
-    if suffix:
-        settings = Config.of(
-            settings.as_dict() | {"data": settings.data.model_dump() | suffix_setting(suffix)}, "--suffix"
-        )
-    if not stage_two:
-        settings = settings.model_copy(update={"stage_two": StageTwoSettings()})
-    if stage_one is not None and not settings.stage_two.enabled:
-        raise ToslocError('--stage-one: no second stage is configured; set [stage_two] reranker = "terms", say')
-    if stage_one is not None and suffix:
-        raise ToslocError("--suffix: the second stage learns on the files that the run of --stage-one has searched")
-    return settings
+    return settings if stage_two else settings.model_copy(update={"stage_two": StageTwoSettings()})
 
 
 def rank(
@@ -196,9 +135,7 @@ def rank(
         bool, typer.Option("--functions", help="Rank functions, too, for: tosloc evaluate --level function.")
     ] = False,
     config: ConfigOption = None,
-    store: StoreOption = None,
     cluster: ClusterOption = None,
-    progress: ProgressOption = None,
 ) -> None:
     """Rank labelled reports without training."""
     from tosloc import experiment
@@ -211,18 +148,9 @@ def rank(
     parts = (Split.validation, Split.test) if split is None else (split,)
     with on_cluster(cluster, {repo: ""}):
         for part in parts:
-            with shown(progress) as callback:
-                experiment.rank_reports(
-                    checkpoint=checkpoint,
-                    repo_path=repo,
-                    reports_path=reports,
-                    out=out,
-                    split=part.value,
-                    store_path=store,
-                    progress=callback,
-                    config=settings,
-                    functions=functions,
-                )
+            with shown() as callback:
+                place = repo, reports, out, part.value, callback
+                experiment.rank_reports(checkpoint, *place, config=settings, functions=functions)
     print(f"tosloc: ranked; now run: tosloc evaluate {out} --split {parts[-1].value}", file=sys.stderr)
 
 
@@ -231,9 +159,7 @@ def index(
     commit: CommitOption = "HEAD",
     config: ConfigOption = None,
     as_json: JsonOption = False,
-    store: StoreOption = None,
     cluster: ClusterOption = None,
-    progress: ProgressOption = None,
 ) -> None:
     """Analyse a version ahead of time."""
     from tosloc import experiment
@@ -244,49 +170,36 @@ def index(
 
     settings = None if config is None else load_config(config)
     repo = repo or discovery.around(Path.cwd())
-    with on_cluster(cluster, {repo: commit}), shown(progress) as callback:
-        built = experiment.index(repo_path=repo, revision=commit, config=settings, store_path=store, progress=callback)
+    with on_cluster(cluster, {repo: commit}), shown() as callback:
+        built = experiment.index(repo_path=repo, revision=commit, config=settings, progress=callback)
     counts = dataclasses.asdict(built)
     if as_json:
         print_json(counts)
     else:
-        print_rows([{"": "files", **counts}], _INDEXED)
+        print_rows([{"": "files", **counts}])
 
 
 def data(
     repo: AroundRepositoryOption = None,
     reports: NamedReportsOption = None,
     zone: ZoneOption = "UTC",
-    suffix: SuffixOption = None,
     as_json: JsonOption = False,
-    ever_fixed: Annotated[
-        Path | None,
-        typer.Option("--ever-fixed", help="File to write: every path that some report fixed, for tosloc lab restrict."),
-    ] = None,
-    progress: ProgressOption = None,
 ) -> None:
     """Count what labelled reports hold."""
     from tosloc.cli.progress import shown
     from tosloc.config import Config
     from tosloc.git.repository import Repository
-    from tosloc.io import write_text
     from tosloc.reports.labelled import describe, load_dataset, settled
 
-    asked = Config.of({"data": {"zone": zone, **suffix_setting(suffix)}}, "the options")
     repo, reports = repository_and_reports(repo, reports)
-    with Repository(repo) as repository, shown(progress) as callback:
-        settings = settled(asked, reports).data
-        dataset = load_dataset(
-            repository, reports, zone=zone, suffixes=frozenset(settings.named_suffixes), progress=callback
-        )
-    if ever_fixed is not None:
-        paths = sorted({path for case in dataset.cases for path in case.fixed})
-        write_text(ever_fixed, "".join(f"{path}\n" for path in paths))
-    rows = describe(dataset)
+    with Repository(repo) as repository, shown() as callback:
+        settings = settled(Config.of({"data": {"zone": zone}}, "--zone"), reports).data
+        suffixes = frozenset(settings.named_suffixes)
+        rows = describe(load_dataset(repository, reports, zone=zone, suffixes=suffixes, progress=callback))
     if as_json:
         print_json(rows)
     else:
-        print_rows(rows, _COUNTED)
+        print_rows(rows)
 
 
 def repository_and_reports(repo: Path | None, reports: Path | None) -> tuple[Path, Path]:
@@ -305,8 +218,3 @@ def repository_and_reports(repo: Path | None, reports: Path | None) -> tuple[Pat
             raise ToslocError("Missing option '--reports'; or run tosloc mine first")
         print_notes([f"the reports are those of tosloc mine, {reports}"])
     return repo, reports
-
-
-def suffix_setting(named: list[str] | None) -> dict[str, list[str]]:
-    """The setting that the option makes; with the dot, where it was left out."""
-    return {"suffixes": [name if name.startswith(".") else f".{name}" for name in named]} if named else {}

@@ -45,7 +45,6 @@ def rank_with(
     repo_path: str | Path,
     reports_path: str | Path,
     out: str | Path,
-    store_path: Path | None = None,
     splits: Sequence[str] = SPLITS,
     progress: Progress = silent,
 ) -> list[Path]:
@@ -56,7 +55,7 @@ def rank_with(
         with (
             results_folder(folder),
             Repository(repo_path) as repo,
-            ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress, facts=False) as experiment,
+            ExperimentContext.set_up(config, repo, Path(reports_path), progress, facts=False) as experiment,
         ):
             context = context_for(experiment, missing, splits, progress)
             for one in missing:

@@ -118,7 +118,6 @@ def rank_project(
     split: str,
     config: Config | None,
     functions: bool,
-    stores: Path | None,
 ) -> tuple[bool, None]:
     """Rank the reports of a project into a folder of its name; those that its entry says, unless ``split`` does."""
     localizer = Localizer.load(checkpoint) if checkpoint is not None else Localizer.default()
@@ -126,7 +125,7 @@ def rank_project(
     part, folder = split or project.judged, out / project.name
     learned = [localizer.stage_one.weights.tolist(), localizer.provenance_]
     key = _key("rank", project, settings, [part, functions, learned, localizer.temperature])
-    place = project.repo, project.reports, folder, part, project.store_in(stores)
+    place = project.repo, project.reports, folder, part
     return _once(
         folder, folder / part, key, lambda: rank_reports(checkpoint, *place, config=settings, functions=functions)
     )
@@ -137,18 +136,16 @@ def train_project(
     *,
     out: Path,
     config: Config,
-    suffixes: Sequence[str],
-    stores: Path | None,
     carry: bool,
     keep_features: bool,
     stage_two: bool,
 ) -> tuple[bool, None]:
     """Learn from the reports of a project into a folder of its name; whether that was still to be done."""
-    settings, folder = _alone(_searching(project.configured(config), suffixes)), out / project.name
+    settings, folder = _alone(project.configured(config)), out / project.name
     if not stage_two:
         settings = settings.model_copy(update={"stage_two": StageTwoSettings()})
     key = _key("train", project, settings, [carry, keep_features])
-    place = project.repo, project.reports, folder, project.store_in(stores)
+    place = project.repo, project.reports, folder
     return _once(folder, folder, key, lambda: train(settings, *place, carry=carry, keep_features=keep_features))
 
 
@@ -163,22 +160,13 @@ def _once(folder: Path, results: Path, key: str, make: Callable[[], object]) -> 
     return True, None
 
 
-def describe_project(
-    project: Project, *, config: Config, suffixes: Sequence[str]
-) -> tuple[bool, dict[str, str | int | float]]:
+def describe_project(project: Project, *, config: Config) -> tuple[bool, dict[str, str | int | float]]:
     """What the labelled reports of a project hold, all of them together. Raises ToslocError."""
-    data = settled(_searching(project.configured(config), suffixes), project.reports).data
+    data = settled(project.configured(config), project.reports).data
     with Repository(project.repo) as repo:
         dataset = load_dataset(repo, project.reports, zone=data.zone, suffixes=frozenset(data.named_suffixes))
     row = describe(dataset)[0]
     return True, {"project": project.name} | {name: value for name, value in row.items() if name not in _OF_PARTS}
-
-
-def _searching(config: Config, suffixes: Sequence[str]) -> Config:
-    """The settings with these suffixes, where any are named."""
-    values = config.as_dict()
-    asked = {"data": values["data"] | {"suffixes": list(suffixes)}} if suffixes else {}
-    return Config.of(values | asked, "--suffix")
 
 
 def _alone(config: Config) -> Config:

@@ -8,13 +8,12 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
-from tosloc.answer import Answer, percent
+from tosloc.answer import Answer, background_told, percent
 from tosloc.errors import counted
-from tosloc.git.repository import decode
-from tosloc.index.query import Query
 from tosloc.io import printable
 from tosloc.localizer import Localizer
-from tosloc.rank.lines import framed_lines, telling_lines, telling_terms
+from tosloc.rank.lines import telling_lines
+from tosloc.session import told
 
 DETAILED: Final = 3
 """Files that have more than a path."""
@@ -64,21 +63,18 @@ class Found(_Described):
     """Files that the budget had no room for."""
     others: list[str] = []
     """Files that are no sources, and may matter, too."""
+    background: list[str] = []
+    """Tests of the first file, who knows it, and earlier changes like the report."""
     notes: list[str] = []
 
     @classmethod
     def of(cls, answer: Answer, sources: Mapping[str, str], reasons: int) -> Found:
         """All that an answer may tell: its first files with ``sources`` and so many reasons, of the rest the paths."""
-        files = []
-        for number, hit in enumerate(answer.hits):
-            file = File(rank=hit.rank, path=printable(hit.path), share=round(hit.share, 3))
-            if number < DETAILED:
-                file.functions = [
-                    Function(name=printable(one.name), start=one.start, end=one.end) for one in hit.functions
-                ]
-                file.why = [printable(reason.text) for reason in hit.why[:reasons]]
-                file.source = sources.get(hit.path, "")
-            files.append(file)
+        files = [File(rank=hit.rank, path=printable(hit.path), share=round(hit.share, 3)) for hit in answer.hits]
+        for file, hit in zip(files[:DETAILED], answer.hits, strict=False):
+            file.functions = [Function(name=printable(one.name), start=one.start, end=one.end) for one in hit.functions]
+            file.why = [printable(reason.text) for reason in hit.why[:reasons]]
+            file.source = sources.get(hit.path, "")
         return cls(
             commit=answer.commit,
             uncommitted=answer.searched.uncommitted,
@@ -86,14 +82,17 @@ class Found(_Described):
             hidden_tests=answer.searched.hidden_tests,
             files=files,
             others=[printable(hit.path) for hit in answer.others],
+            background=[printable(told.text) for told in background_told(answer)],
             notes=list(map(printable, answer.warnings)),
         )
 
     def within(self, budget: int, size: Callable[[Found], int]) -> Found:
-        """What of it has at most that ``size``: lines go first, then reasons, functions, other files, notes and files,
-        and of each kind the last ones. Nothing is cut in two.
+        """What of it has at most that ``size``: the background goes first, then lines, reasons, functions, other files,
+        notes and files, and of each kind the last ones. Nothing is cut in two.
         """
         kept = self.model_copy(deep=True)
+        while kept.background and size(kept) > budget:
+            kept.background.pop()
         for part in ("source", "why", "functions"):
             for file in reversed(kept.files):
                 while getattr(file, part) and size(kept) > budget:
@@ -120,7 +119,7 @@ class Found(_Described):
         if self.left_out:
             lines.append(f"({self.left_out} more left out for room; give a larger budget)")
         others = [f"other files: {', '.join(self.others)}"] if self.others else []
-        return "\n".join([*lines, *others, *(f"note: {note}" for note in self.notes)])
+        return "\n".join([*lines, *others, *self.background, *(f"note: {note}" for note in self.notes)])
 
     def plain(self) -> dict[str, Any]:
         """Values of JSON; what is empty is left out."""
@@ -133,23 +132,14 @@ class Found(_Described):
 
 def sources(localizer: Localizer, answer: Answer) -> dict[str, str]:
     """Path -> the lines of the likeliest function that say most of the report, numbered, of the first files."""
-    version = localizer.version(None if answer.searched.uncommitted else answer.commit)
-    query, repository, paths = Query(answer.report), localizer.repository, version.snapshot.paths
-    assert repository is not None  # it was opened
-    hits = [hit for hit in answer.hits[:DETAILED] if hit.path in paths]  # still on disk
-    files = [paths.index(hit.path) for hit in hits]
-    terms, framed = telling_terms(query, version.index), framed_lines(query, version.index, files)
-    texts = dict(repository.texts(dict.fromkeys(map(version.snapshot.blob, files))))
-    found = {}
-    for hit, file in zip(hits, files, strict=True):
-        text = decode(texts[version.snapshot.blob(file)] or b"").replace("\r\n", "\n").expandtabs(4)
-        lines = text.removesuffix("\n").split("\n")
+    beside, found = told(localizer, answer, DETAILED), {}
+    for hit, framed, lines in beside.lines:
         likeliest = hit.functions[:1]
         for one in likeliest:  # nothing else of the file is shown
             lines = [line if one.start <= number <= one.end else "" for number, line in enumerate(lines, start=1)]
         # a frame's line is that of the report's version, where the function may have stood elsewhere
-        near = [line for line in framed.get(file, ()) if all(one.start <= line <= one.end for one in likeliest)]
-        for places in telling_lines(lines, terms, likeliest, near, (), 1, LINES):
+        near = [line for line in framed if all(one.start <= line <= one.end for one in likeliest)]
+        for places in telling_lines(lines, beside.terms, likeliest, near, (), 1, LINES):
             numbered = (f"{place + 1}: {printable(lines[place])}".rstrip() for place in places)
             found[hit.path] = "\n".join(numbered)
     return found
