@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import ClassVar, Final
 
@@ -233,15 +233,12 @@ class DreamLoc(training.LearnedBaseline):
 
     def _sampled(self, case: Case, number: int) -> ReportFiles:
         """A training report with its fixed files and some wrong ones."""
-        query = self.context.query(case.report, case.version)
-        one = self._files(query, case.fixed)
+        one = self._files(self.context.query(case.report, case.version), case.fixed)
         excluded = np.union1d(one.fixed, np.flatnonzero(one.rows < 0))
         wrong = np.setdiff1d(np.arange(len(one.rows), dtype=np.int64), excluded)
         drawn = np.random.default_rng([self.seed, number]).permutation(wrong)
         chosen = np.concatenate([one.fixed, drawn[: max(self.settings.negatives, len(excluded))]])
-        return ReportFiles(
-            one.vectors, one.weights, one.rows[chosen], one.wide[chosen], np.arange(len(one.fixed)), one.relevant
-        )
+        return replace(one, rows=one.rows[chosen], wide=one.wide[chosen], fixed=np.arange(len(one.fixed)))
 
     def _files(self, query: BaselineQuery, fixed: Sequence[str] = ()) -> ReportFiles:
         """A report with all files of its version."""
