@@ -48,7 +48,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {
 }
 """Order inside a room: part -> the other parts of the room that it may import; parts that are not named are free."""
 ONLY_IMPORTERS = {
-    "lizard": {"code", "scripts"},  # the benchmark times it alone
+    "lizard": {"code"},
     "tree_sitter": {"code"},
     "git": {"git"},
     "gitdb": {"git"},
@@ -61,13 +61,13 @@ ONLY_IMPORTERS = {
     "jinja2": {"web", "plots"},
     "starlette": {"web"},
     "uvicorn": {"web"},
-    "mcp": {"mcp", "scripts"},
+    "mcp": {"mcp"},
     "dask": {"cluster"},
     "distributed": {"cluster"},
     "bm25s": {"lab", "scripts"},
     "githubkit": {"mine"},
     "typer": {"cli"},
-    "rich": {"cli", "scripts"},
+    "rich": {"cli"},
 }
 BUILT_IN = {"import_module", "__import__"}
 Import = tuple[int, str, bool]
