@@ -46,6 +46,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import statistics
 import subprocess
@@ -89,7 +90,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--repo", type=Path, help="git repository; all parts but evaluation need it")
     made.add_argument("--commit", default="HEAD", help="version to search")
     made.add_argument("--config", type=Path, help="TOML file of settings, for the encoder")
-    made.add_argument("--store", type=Path, help="facts made before; default: made anew, in a temporary folder")
+    made.add_argument("--cache", type=Path, help="folder of facts made before; default: made anew, in a temporary one")
     made.add_argument("--encoder", type=Path, help="folder of an encoder, for the rows of stage two")
     made.add_argument("--checkpoint", type=Path, help="one with term vectors, for their row of stage two")
     made.add_argument("--only", action="append", choices=PARTS, help="parts to measure; may be repeated")
@@ -106,10 +107,11 @@ def measure(asked: argparse.Namespace, parts: Sequence[str]) -> Measured:
     config = load_config(asked.config) if asked.config else Config()
     with tempfile.TemporaryDirectory(prefix="tosloc-bench-") as folder:
         work, found = Path(folder), Measured()
+        os.environ["TOSLOC_CACHE"] = str((asked.cache or work / "cache").absolute())
         if needing := [part for part in parts if part != "evaluation"]:
             if asked.repo is None:
                 raise ToslocError("name a git repository with --repo; only the part evaluation needs none")
-            bench = Bench(asked.repo, asked.commit, asked.store, work)
+            bench = Bench(asked.repo, asked.commit, work)
             measures: dict[str, Callable[[Bench], list[Row]]] = {
                 "stage one": bench_parts.stage_one,
                 "questions": bench_parts.questions,

@@ -55,10 +55,10 @@ quietly = partial(subprocess.run, stdout=subprocess.DEVNULL, stderr=subprocess.D
 class Bench:
     """A repository's version, open and ready for questions, and what several parts measure on it."""
 
-    def __init__(self, repo: Path, revision: str, store: Path | None, work: Path) -> None:
-        self.path, self.work, self.store = repo.absolute(), work, store or work / "facts.sqlite"
+    def __init__(self, repo: Path, revision: str, work: Path) -> None:
+        self.path, self.work = repo.absolute(), work
         say("making the version ready")
-        self.opened = Localizer.open(repo, "none", commit=revision, store=self.store)
+        self.opened = Localizer.open(repo, "none", commit=revision)
         assert self.opened.version_ is not None
         assert self.opened.repository is not None
         self.version, self.repo = self.opened.version_, self.opened.repository
@@ -123,7 +123,7 @@ class Bench:
         report, asked = self.reports[0], self.work / "report.json"
         record = {"summary": report.summary, "description": report.description, "opened": report.opened_seconds}
         asked.write_text(json.dumps(record), encoding="utf-8")
-        return ["localize", str(asked), "--checkpoint", "none", "--store", str(self.store), "--json"]
+        return ["localize", str(asked), "--checkpoint", "none", "--json"]
 
     @cached_property
     def sample(self) -> dict[str, str]:

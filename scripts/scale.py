@@ -5,7 +5,7 @@ its memory, that of all its processes together, looked at every 20 ms. ``own`` i
 files`` counts the pages of files that are mapped too, which the system takes back when it needs room.
 
 facts
-    ``tosloc index`` of the parent of HEAD, as far as the store in FOLDER lacks its facts: none there, the first index.
+    ``tosloc index`` of the parent of HEAD, as far as the cache in FOLDER lacks its facts: none there, the first index.
 version
     The parent of HEAD made ready for queries from its facts and its commits, and kept.
 commit
@@ -18,7 +18,7 @@ question
 questions
     The same for 21 such reports of 21 files, one after the other: what one more costs is a twentieth of the difference.
 
-A row of sizes follows: bytes of packs, of the store and of the kept HEAD. FOLDER keeps the stores, so that facts are
+A row of sizes follows: bytes of packs, of the store and of the kept HEAD. FOLDER is the cache, so that facts are
 made once; kept versions are made anew.
 """
 
@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import shutil
 import sys
@@ -39,6 +40,7 @@ from tosloc.cli.guard import guarded
 from tosloc.code.text import words
 from tosloc.errors import ToslocError
 from tosloc.git.repository import Repository, decode
+from tosloc.index.cache import default_store
 from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer
 
@@ -47,22 +49,22 @@ REPORTS: Final = 21
 WORDS: Final = 56
 
 
-def work(part: str, path: Path, store: Path) -> None:
+def work(part: str, path: Path) -> None:
     """One part, in this process."""
     if part.startswith("question"):
-        ask(path, store, REPORTS if part == "questions" else 1)
+        ask(path, REPORTS if part == "questions" else 1)
         return
-    with Repository(path) as repo, closing(IndexedRepository(repo, store, jobs=1)) as indexed:
+    with Repository(path) as repo, closing(IndexedRepository(repo, jobs=1)) as indexed:
         if part == "facts":
             indexed.index([indexed.sources("HEAD~1")])
         else:
             indexed.prepared("HEAD~1" if part == "version" else "HEAD")
 
 
-def ask(path: Path, store: Path, number: int) -> None:
+def ask(path: Path, number: int) -> None:
     """Answer so many reports, which are drawn from files of HEAD."""
     rng = random.Random(7)
-    with Localizer.open(path, store=store) as localizer:
+    with Localizer.open(path) as localizer:
         assert localizer.version_ is not None
         assert localizer.repository is not None
         snapshot = localizer.version_.snapshot
@@ -75,9 +77,10 @@ def ask(path: Path, store: Path, number: int) -> None:
 
 def measure(path: Path, folder: Path, parts: Sequence[str]) -> dict[str, Any]:
     """All parts of one repository, each in a process of its own, and sizes. Raises ToslocError when one fails."""
-    store, versions = folder / f"{path.name}.sqlite", folder / f"{path.name}.versions"
+    os.environ["TOSLOC_CACHE"] = str(folder)
     with Repository(path) as repo:
-        files, head = len(IndexedRepository(repo, store).sources("HEAD")), repo.resolve("HEAD")
+        files, head, store = len(IndexedRepository(repo).sources("HEAD")), repo.resolve("HEAD"), default_store(repo)
+    versions = store.with_name("facts.versions")
     if "version" in parts:
         shutil.rmtree(versions, ignore_errors=True)
     rows = []
@@ -108,7 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("repositories", type=Path, nargs="+", metavar="GIT_DIR")
-    parser.add_argument("--work", type=Path, required=True, metavar="FOLDER", help="where stores are kept")
+    parser.add_argument("--work", type=Path, required=True, metavar="FOLDER", help="cache of the facts")
     parser.add_argument("--parts", default=",".join(PARTS), help="some of them alone, with commas between them")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--only", choices=PARTS, help=argparse.SUPPRESS)
@@ -120,7 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise ToslocError(f"{options.work}: no such folder; make it first")
     paths = [path.absolute() for path in options.repositories]
     if options.only:
-        work(options.only, paths[0], folder / f"{paths[0].name}.sqlite")
+        work(options.only, paths[0])
         return 0
     found = [measure(path, folder, parts) for path in paths]
     print(json.dumps(found, indent=1) if options.json else "\n".join(map(table, found)))

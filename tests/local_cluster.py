@@ -77,8 +77,9 @@ def until(seen: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def facts(store: Path) -> list[tuple[Any, ...]]:
-    """What a store holds, whatever the order in which it was written."""
+def facts() -> list[tuple[Any, ...]]:
+    """What is in the cache of one repository, whatever the order in which it was written."""
+    [store] = Path(os.environ["TOSLOC_CACHE"]).glob("*/facts.sqlite")
     with closing(sqlite3.connect(store)) as database:
         return sorted(database.execute("SELECT id, analyser, payload FROM facts"))
 

@@ -39,7 +39,7 @@ def out(project) -> Path:
 
 
 def train(project: toy.Toy, name: str, config=CONFIG, **options) -> Localizer:
-    return training.train(config, project.git.path, project.reports(), project.folder / name, project.store, **options)
+    return training.train(config, project.git.path, project.reports(), project.folder / name, **options)
 
 
 def test_training_learns(out):
@@ -94,7 +94,7 @@ def test_stage_one_learns_from_the_newest_reports_without_the_shipped_weights(pr
 
 @pytest.mark.slow
 def test_a_run_of_all_reports_says_how_many_taught_the_checkpoint(out, project, tmp_path, capsys):
-    ranked = partial(experiment.rank_reports, repo_path=project.git.path, store_path=project.store)
+    ranked = partial(experiment.rank_reports, repo_path=project.git.path)
     ranked(out / "checkpoint", reports_path=project.reports(), out=tmp_path / "all", split="all")
     splits = json.loads((out / "provenance.json").read_text())["splits"]
     assert read_run(tmp_path / "all/all/run.jsonl.gz").header[TAUGHT] == splits["train"]
@@ -113,7 +113,7 @@ def test_a_folder_with_other_things_is_refused(project, tmp_path, monkeypatch, c
     (tmp_path / "linked").mkdir()
     (tmp_path / "linked/.tosloc-work").symlink_to(tmp_path / "thesis")
     monkeypatch.chdir(tmp_path / "thesis")
-    given = ["--repo", str(project.git.path), "--reports", str(project.reports()), "--store", str(project.store)]
+    given = ["--repo", str(project.git.path), "--reports", str(project.reports())]
     for command in ("train", "rank"):
         for out, first in ((".", "work"), ("../linked", ".tosloc-work")):
             assert main([command, *given, "--out", out]) == 2
@@ -156,7 +156,7 @@ def test_no_training_report_has_a_fixed_file(project, tmp_path):
     records = [record | {"fixed": ["gone.java"]} for record in project.records]
     reports = project.reports("gone.jsonl", records)
     with pytest.raises(ToslocError, match="no training report has a fixed file"):
-        training.train(CONFIG, project.git.path, reports, tmp_path / "out", project.store)
+        training.train(CONFIG, project.git.path, reports, tmp_path / "out")
 
 
 @pytest.mark.slow
@@ -171,7 +171,7 @@ def test_the_same_bytes_with_one_thread_and_two_of_linear_algebra(tmp_path):
             ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), threads
         )
         environment.pop("OMP_THREAD_LIMIT", None)
-        command = [sys.executable, "-m", "tosloc", *map(str, given), "--store", str(made.store), "--out", str(out)]
+        command = [sys.executable, "-m", "tosloc", *map(str, given), "--out", str(out)]
         subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
         written.append(out)
     assert differing(*written) == []
