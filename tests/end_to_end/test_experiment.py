@@ -86,10 +86,10 @@ def test_stage_one_learns_from_the_newest_reports_without_the_shipped_weights(pr
     stored = StoredFeatureTables.read(project.folder / "few")
     assert [table.report for table in stored.tables("train")] == [record["id"] for record in project.records[15:24]]
     tried = json.loads((project.folder / "few/checkpoint/weights.json").read_text())["validation"]["tried"]
-    assert not any("default" in name for name in tried)
+    assert not any("shipped" in name for name in tried)
     train(project, "leaning", toy.config(0.6, 0.2, ranker=True, shipped=True))
     tried = json.loads((project.folder / "leaning/checkpoint/weights.json").read_text())["validation"]["tried"]
-    assert any("default" in name for name in tried)
+    assert any("shipped" in name for name in tried)
 
 
 @pytest.mark.slow
