@@ -24,7 +24,7 @@ from string import Template
 from typing import Any, Final
 
 from tests.conftest import Files, GitRepository
-from tests.toy import DAY, THEMES, record_of
+from tests.toy import DAY, THEMES, Toy, record_of
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 BEGIN: Final = 1_400_000_000
@@ -118,8 +118,8 @@ def report(rng: random.Random, chosen: Sequence[str], path: str) -> tuple[str, s
     return " ".join(words).capitalize(), "\n".join(lines)
 
 
-def make(folder: Path, kind: str) -> tuple[GitRepository, Path, Files]:
-    """A repository of one of ``KINDS``, its labelled reports, and what one commit more changes: always the same."""
+def make(folder: Path, kind: str) -> tuple[Toy, Files]:
+    """A repository of one of ``KINDS``, with labelled reports, and what one commit more changes: always the same."""
     rng, suffixes = random.Random(kind), KINDS[kind] or tuple(LANGUAGES)
     suffix_of = {theme: suffixes[place % len(suffixes)] for place, theme in enumerate(THEMES)}
     where = {theme: f"src/org/p{place % 5}/{theme}.{suffix_of[theme]}" for place, theme in enumerate(THEMES)}
@@ -148,19 +148,16 @@ def make(folder: Path, kind: str) -> tuple[GitRepository, Path, Files]:
             commits.append(({old: None, new: texts[old]} if new != old else {}, f"Move {old}", opened + DAY))
             if len(tests) > 1:
                 commits.append(({tests.pop(): None}, "Remove a test", opened + DAY + 60))
-    git = GitRepository.new(folder / f"{kind}.git", bare=True)
-    made = git.commit_all(commits)
-    reports = folder / f"{kind}.jsonl"
-    lines = [json.dumps(record | {"fix_commit": made[int(record["fix_commit"])]}) for record in records]
-    reports.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    made = Toy(folder, GitRepository.new(folder / f"{kind}.git", bare=True), records)
+    made.commit_all(commits)
     more = {where["Widget"]: source(rng, "Widget", suffix_of["Widget"], 3), "new/fresh.py": "def fresh(): pass\n"}
-    return git, reports, {**more, tests[0]: None}
+    return made, {**more, tests[0]: None}
 
 
 def digests(folder: Path, kind: str, package: Path = ROOT) -> dict[str, str]:
     """Kind and part -> digest, made by the package in ``package``; what is made stands in ``folder``."""
-    git, reports, more = make(folder, kind)
-    labelled = ("--repo", str(git.path), "--reports", str(reports))
+    made, more = make(folder, kind)
+    where, reports = ("--repo", str(made.git.path)), str(made.reports())
 
     def run(cache: str, *arguments: str) -> str:
         environment = os.environ | {"TOSLOC_CACHE": str(folder / f"cache-{cache}"), "PYTHONPATH": str(package)}
@@ -170,7 +167,7 @@ def digests(folder: Path, kind: str, package: Path = ROOT) -> dict[str, str]:
         ).stdout
 
     def answers(cache: str) -> str:
-        printed = run(cache, "localize", str(reports), "--jsonl", "--repo", str(git.path)).splitlines()
+        printed = run(cache, "localize", reports, "--jsonl", *where).splitlines()
         found = [json.loads(line) | dict.fromkeys(("seconds", "tosloc", "repository")) for line in printed]
         assert len(found) == REPORTS
         return digest(json.dumps(found).encode())
@@ -179,7 +176,7 @@ def digests(folder: Path, kind: str, package: Path = ROOT) -> dict[str, str]:
         """Of the rankings without the header, which names versions, and of the judgements."""
         config, out = folder / f"{name}.toml", folder / name
         config.write_text(settings, encoding="utf-8")
-        run(name, *command, str(config), "--out", str(out), *labelled)
+        run(name, *command, str(config), "--out", str(out), *where, "--reports", reports)
         yield (
             f"{kind}, {name}: run",
             digest(gzip.decompress((out / split / "run.jsonl.gz").read_bytes()).split(b"\n", 1)[1]),
@@ -191,7 +188,7 @@ def digests(folder: Path, kind: str, package: Path = ROOT) -> dict[str, str]:
         found |= results(f"rank, {jobs} jobs", f"[run]\njobs = {jobs}\n", "all", "rank", "--split", "all", "--config")
     for name, settings in TRAININGS.items():
         found |= results(f"train, {name}", f"{settings}[run]\njobs = 1\n", "test", "train", "--no-stage-two")
-    git.commit(more, "One commit more, fixes #7", when=BEGIN + 1000 * DAY)
+    made.git.commit(more, "One commit more, fixes #7", when=BEGIN + 1000 * DAY)
     found[f"{kind}, answers, one commit later"] = answers("first")
     found[f"{kind}, answers, one commit later, cold"] = answers("second")
     return found

@@ -18,6 +18,6 @@ def test_cold_warm_later_and_two_processes_agree(kind: str, tmp_path: Path) -> N
 
 
 def test_a_repository_is_always_the_same(tmp_path: Path) -> None:
-    one, other = (golden.make(tmp_path / name, "mixed")[1].read_bytes() for name in ("one", "other"))
+    one, other = (golden.make(tmp_path / name, "mixed")[0].reports().read_bytes() for name in ("one", "other"))
     assert one == other  # the fixes' ids among it
     assert len(one.splitlines()) == golden.REPORTS

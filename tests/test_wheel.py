@@ -89,20 +89,3 @@ def test_it_trains_ranks_evaluates_and_localizes_by_shipped_names(run: Run, proj
         assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert (answer["schema"], answer["hits"][0]["path"]) == ("tosloc.answer/1", toy.path_of("Parser"))
-
-
-@pytest.mark.parametrize(
-    ("command", "sentence"),
-    [
-        (["train", "tomact"], "the configurations that TosLoc ships are birt, default, "),
-        (["lab", "baselines"], "a published technique needs torch, sklearn; run: pip install 'tosloc[lab]'"),
-    ],
-)
-def test_what_an_extra_brings_is_missed_in_a_sentence(
-    run: Run, project: toy.Toy, tmp_path: Path, command: list[str], sentence: str
-) -> None:
-    done = run(*command, "--repo", project.git.path, "--reports", project.reports(), "--out", "out")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert sentence in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert list(tmp_path.iterdir()) == []
