@@ -97,8 +97,9 @@ class Bench:
             report = replace(report, description=f"{report.description}\n{' '.join(drawn[start : start + 8])}")
         return report
 
-    def bm25s_retrieval(self, reports: Sequence[BugReport]) -> list[Call]:
-        """How bm25s ranks all files for each of the reports; at last for all of them at once."""
+    @cached_property
+    def bm25s(self) -> tuple[Any, dict[str, int]]:
+        """The files as bm25s has them, and the numbers of their terms."""
         require("a comparison with bm25s", "lab", "bm25s")
         import bm25s
 
@@ -111,6 +112,11 @@ class Bench:
         vocabulary = {term: number for number, term in enumerate(table.vocabulary)}
         retriever = bm25s.BM25()
         retriever.index((ids, vocabulary), show_progress=False)
+        return retriever, vocabulary
+
+    def bm25s_retrieval(self, reports: Sequence[BugReport]) -> list[Call]:
+        """How bm25s ranks all files for each of the reports; at last for all of them at once."""
+        retriever, vocabulary = self.bm25s
         queries = [[term for term in Query(report).weights if term in vocabulary] for report in reports]
         terms = float(np.mean([len(query) for query in queries]))
         say(f"ranking {len(reports)} reports of {terms:.0f} known terms on average")

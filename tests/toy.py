@@ -28,6 +28,7 @@ THEMES = (
     "Parser Socket Cookie Widget Ledger Planet Rocket Violin Garden Copper Magnet Pillow Turbine Canyon Marble Falcon "
     "Harbor Lantern Meadow Needle Oyster Pepper Quartz Ribbon"
 ).split()
+WORDS = [word for theme in THEMES for word in (theme, theme.lower(), f"open{theme}", f"{theme}Service")]
 NOISE = "screen button window menu server login page user click error problem version strange wrong slow report".split()
 SMALL: Mapping[str, Any] = {
     "ranker": False,

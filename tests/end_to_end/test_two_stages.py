@@ -32,7 +32,6 @@ torch.set_num_threads(1)  # as in the tests of stage two
 LATER = datetime.fromtimestamp(toy.START + 100 * toy.DAY, UTC)
 REPORT = BugReport("new", "Violin screen wrong", "openViolin loses a click, see ViolinService", LATER)
 HEAD = 12
-WORDS = [word for theme in toy.THEMES for word in (theme, theme.lower(), f"open{theme}", f"{theme}Service")]
 LEARNED = {"terms": "vectors.safetensors", "encoder": "head.safetensors"}
 
 
@@ -47,7 +46,7 @@ def small() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_encoder(tmp_path_factory.mktemp("tiny") / "encoder", words=WORDS)
+    return write_encoder(tmp_path_factory.mktemp("tiny") / "encoder", words=toy.WORDS)
 
 
 def config(two: Mapping[str, Any], **stage_one: Any) -> Config:
