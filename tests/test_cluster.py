@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from joblib import delayed
 
-from scripts.local_cluster import LocalCluster, differing
 from tests import toy
+from tests.local_cluster import LocalCluster, differing
 from tosloc import cluster, errors, processes
 from tosloc.cli.app import main
 from tosloc.cluster import on_cluster
