@@ -47,11 +47,10 @@ def test_any_name_comes_back(name: str) -> None:
     assert cell.encode().split() == [cell.encode()]
 
 
-def test_what_is_no_name_is_refused() -> None:
-    with pytest.raises(RunError, match="an empty name"):
-        encoded("")
-    with pytest.raises(RunError, match="half a character"):
-        encoded("a\ud800")
+@pytest.mark.parametrize(("name", "says"), [("", "an empty name"), ("a\ud800", "half a character")])
+def test_what_is_no_name_is_refused(name: str, says: str) -> None:
+    with pytest.raises(RunError, match=says):
+        encoded(name)
 
 
 def test_ties_are_broken_by_path_and_the_rank_column_is_not_read(tmp_path: Path) -> None:

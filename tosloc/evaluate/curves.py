@@ -1,22 +1,37 @@
-"""Curves and counts of an evaluation, for figures. Every mean is over all reports; what is not ranked adds 0."""
+"""Curves, counts and shares of an evaluation, for figures. Every mean is over all reports; what is not ranked adds 0.
+
+Shares: of the answers whose first share is about so much, as many should be right. Ten bins of equal width and the
+expected calibration error (Naeini et al., AAAI 2015), for the event that the first file is one that the fix changed; an
+answer to a report without fixed files is wrong.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from functools import cached_property
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 
+from tosloc.calibration import JudgedAnswer, shares
+from tosloc.errors import RunError
 from tosloc.evaluate.evaluate import Evaluation
-from tosloc.records import FloatArray, IntArray
+from tosloc.evaluate.judgements import Qrels
+from tosloc.evaluate.runs import Run
+from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
 
 RECALL_LEVELS: Final = 11
-BINS: Final = ((1, 1), (2, 5), (6, 10), (11, 50), (51, 100), (101, 300))
-"""First and last rank of each bin; beyond them come two more: later ranks, and no rank."""
+BIN_ENDS: Final = (1, 5, 10, 50, 100, 300)
+"""Last rank of each bin; beyond them come two more: later ranks, and no rank."""
 BIN_NAMES: Final = ("1", "2–5", "6–10", "11–50", "51–100", "101–300", ">300", "not\nranked")
+BINS: Final = 10
+"""Of shares."""
+DRAWS: Final = 1000
+"""Times that perfectly calibrated answers are drawn, to see what error chance alone gives."""
 
 
 def precision_at_recall(evaluation: Evaluation) -> tuple[FloatArray, FloatArray]:
@@ -68,13 +83,96 @@ def any_curve(evaluation: Evaluation, cuts: Sequence[int]) -> FloatArray:
 
 
 def first_hits(evaluation: Evaluation) -> IntArray:
-    """(8,) reports whose first fixed file has a rank in each of ``BINS``, a later one, and none."""
+    """(8,) reports whose first fixed file has a rank up to each of ``BIN_ENDS``, a later one, and none."""
     first = [one.ranks[0] if one.ranks else math.inf for one in evaluation.per_report]
-    counts = [sum(low <= rank <= high for rank in first) for low, high in BINS]
-    later = sum(BINS[-1][1] < rank < math.inf for rank in first)
-    return np.array([*counts, later, first.count(math.inf)], dtype=np.int32)
+    bins = [len(BIN_ENDS) + 1 if rank == math.inf else int(np.searchsorted(BIN_ENDS, rank)) for rank in first]
+    return np.bincount(np.array(bins, dtype=np.int64), minlength=len(BIN_NAMES)).astype(np.int32)
 
 
-def largest_rank(evaluation: Evaluation) -> int:
-    """The highest rank of any fixed file; 1 if none is ranked."""
-    return max([one.ranks[-1] for one in evaluation.per_report if one.ranks], default=1)
+class Bin(NamedTuple):
+    """Answers whose first share lies between ``low`` and ``high``."""
+
+    low: float
+    high: float
+    answers: int
+    share: float
+    """Mean of their first shares; NaN where there is no answer."""
+    right: float
+    """Share of them whose first file is right; NaN where there is no answer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """First shares of N answers, and which of them were right."""
+
+    shares: FloatArray
+    """(N,)"""
+    right: BoolArray
+    """(N,)"""
+
+    @classmethod
+    def of(cls, answers: Sequence[JudgedAnswer], temperature: float) -> Self:
+        """Of answers with their scores, at a temperature; one about a version without files says nothing."""
+        answers = [answer for answer in answers if len(answer.scores)]
+        first = [float(shares(answer.scores, temperature)[0]) for answer in answers]
+        return cls(np.array(first), np.array([answer.right for answer in answers], dtype=np.bool_))
+
+    @cached_property
+    def bins(self) -> tuple[Bin, ...]:
+        """Ten bins of equal width; 1.0 belongs to the last."""
+        places, rows = _bin_of(self.shares), []
+        for number in range(BINS):
+            inside = places == number
+            means = [float(one[inside].mean()) if inside.any() else math.nan for one in (self.shares, self.right)]
+            rows.append(Bin(number / BINS, (number + 1) / BINS, int(inside.sum()), *means))
+        return tuple(rows)
+
+    @property
+    def right_share(self) -> float:
+        """Share of the answers whose first file is right."""
+        return float(self.right.mean()) if len(self.right) else 0.0
+
+    @property
+    def mean_share(self) -> float:
+        """Mean first share."""
+        return float(self.shares.mean()) if len(self.shares) else 0.0
+
+    @property
+    def error(self) -> float:
+        """Expected calibration error: mean over the answers of |right - share| of their bin."""
+        return float(_errors(self.shares, self.right[None, :].astype(np.float64))[0])
+
+    def error_by_chance(self, seed: int = 7) -> float:
+        """Mean error of as many answers with these shares that are right exactly as often as the shares say.
+
+        Above 0 because a bin of n answers is off by chance: what ``error`` should be compared with.
+        """
+        drawn = np.random.default_rng(seed).random((DRAWS, len(self.shares))) < self.shares
+        return float(_errors(self.shares, drawn.astype(np.float64)).mean())
+
+
+def judged_answers(run: Run, qrels: Qrels) -> list[JudgedAnswer]:
+    """The answers of a run, by report. Raises RunError where one of a judged report lacks, or has no scores."""
+    answers = []
+    for report, judgement in sorted(qrels.judgements.items()):
+        if report not in run.orders:
+            raise RunError(f"{run.where}: no ranking of report {report}")
+        order = run.orders[report]
+        if order.known_ranks is not None:
+            raise RunError(f"{run.where}: report {report} has no scores, which shares are made of")
+        answers.append(JudgedAnswer(order.scores, any(path in judgement.fixed for path in run.paths(report, 1))))
+    return answers
+
+
+def _bin_of(first: FloatArray) -> LongArray:
+    """(N,) number of the bin of each share."""
+    return np.minimum((first * BINS).astype(np.int64), BINS - 1)
+
+
+def _errors(first: FloatArray, right: FloatArray) -> FloatArray:
+    """(D,) errors of D outcomes (D, N)."""
+    if not len(first):
+        return np.zeros(len(right))
+    member = (_bin_of(first)[:, None] == np.arange(BINS)).astype(np.float64)
+    gaps: FloatArray = np.abs((right - first) @ member).sum(axis=1) / len(first)
+    return gaps

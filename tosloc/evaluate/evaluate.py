@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 
 from tosloc.errors import RunError
-from tosloc.evaluate.file_lists import FileLists
-from tosloc.evaluate.judgements import Judgement, Qrels
+from tosloc.evaluate.judgements import FileLists, Judgement, Qrels
 from tosloc.evaluate.measures import AP, RR, Measure, Others, Outcome
 from tosloc.evaluate.runs import Order, Run
 from tosloc.evaluate.statistics import exact_mean
 from tosloc.metrics import found_at
-from tosloc.records import BoolArray, FloatArray, IntArray
+from tosloc.records import FloatArray, IntArray
+
+COVERED: Final = (50, 100, 300)
+"""Ranks within which a second stage may look: of coverage, and of any fixed file."""
+HEADLINE: Final = {
+    "mrr": RR,
+    "map": AP,
+    **{f"top{k}": Measure("Hit", k) for k in (1, 5, 10)},
+    **{f"any{k}": Measure("Hit", k) for k in COVERED},
+}
+"""What the summary calls the means of measures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +73,7 @@ class Evaluation:
 
     def mean(self, measure: Measure) -> float:
         """Mean of the measure over all reports; 0 if there are none."""
-        return exact_mean([measure(one.outcome) for one in self.per_report])
+        return exact_mean(self.values(measure))
 
     @property
     def mrr(self) -> float:
@@ -83,8 +92,7 @@ class Evaluation:
 
     def coverage(self, k: int) -> float:
         """Share of all fixed files that stand within the first ``k``."""
-        found = sum(found_at(one.ranks, k) for one in self.per_report)
-        return found / self.relevant if self.relevant else 0.0
+        return sum(found_at(one.ranks, k) for one in self.per_report) / (self.relevant or 1)
 
     @property
     def length(self) -> float | None:
@@ -99,16 +107,14 @@ class Evaluation:
 
     def summary(self) -> dict[str, int | float | None]:
         """The row of a results table: ``coverageK`` counts fixed files, ``anyK`` and ``topK`` count reports."""
+        means = {name: self.mean(measure) for name, measure in HEADLINE.items()}
         return {
             "reports": len(self.per_report),
             "relevant": self.relevant,
             "dropped": sum(one.judgement.dropped for one in self.per_report),
             "empty": sum(one.outcome.relevant == 0 for one in self.per_report),
-            "mrr": self.mrr,
-            "map": self.map,
-            **{f"top{k}": self.mean(Measure("Hit", k)) for k in (1, 5, 10)},
-            **{f"coverage{k}": self.coverage(k) for k in (50, 100, 300)},
-            **{f"any{k}": self.mean(Measure("Hit", k)) for k in (50, 100, 300)},
+            **means,
+            **{f"coverage{k}": self.coverage(k) for k in COVERED},
             "length": self.length,
         }
 
@@ -119,79 +125,54 @@ def evaluate(run: Run, qrels: Qrels) -> Evaluation:
     Raises RunError when a judged report has no ranking, a ranking has no judgement, a ranked or fixed file was not
     searched, a ranking is longer than its version, or there is nothing to judge.
     """
-    _check_reports(run, qrels)
-    lists = qrels.file_lists
+    judged, lists = qrels.judgements, qrels.file_lists
+    if not judged:
+        raise RunError(f"{run.where}: nothing to evaluate, no report is judged")
+    if missing := sorted(judged.keys() - run.orders.keys()):
+        number = f"{len(missing)} of {len(judged)} judged reports"
+        raise RunError(f"{run.where}: no ranking for {number}, first {missing[0]}")
+    if extra := sorted(run.orders.keys() - judged.keys()):
+        raise RunError(f"{run.where}: no judgement for {len(extra)} of {len(run.orders)} rankings, first {extra[0]}")
     numbers = None if lists is None else lists.numbers_of(run.names)
     scores = []
-    for report in sorted(qrels.judgements):
-        judgement, order = qrels.judgements[report], run.orders[report]
-        searched = judgement.searched
-        if lists is not None and numbers is not None and judgement.version is not None:
-            searched = _version_size(run, order, judgement, lists, numbers)
-        wanted = [run.numbers[path] for path in judgement.fixed if path in run.numbers]
-        ranks = tuple(order.ranks_of(wanted))
-        if searched is not None:
-            _check_length(order, judgement, searched, len(judgement.fixed) - len(ranks))
-        others = None if judgement.nonrelevant is None else _others(run, order, judgement, ranks)
-        scores.append(ReportScores(judgement, Outcome(ranks, len(judgement.fixed), order.length, searched, others)))
+    for report, one in sorted(judged.items()):
+        order, searched = run.orders[report], one.searched
+        if lists is not None and numbers is not None and one.version is not None:
+            _check_files(run, order, one, lists, numbers)
+            searched = len(lists.of(one.version))
+        ranks = tuple(order.ranks_of([run.numbers[path] for path in one.fixed if path in run.numbers]))
+        last, unranked = int(order.ranks.max(initial=0)), len(one.fixed) - len(ranks)
+        if searched is not None and last + unranked > searched:
+            lacking = f" and lacks {unranked} of the fixed" if unranked else ""
+            what = f"{run.where}: report {report} ranks {last} files{lacking}"
+            raise RunError(f"{what}, its version has {searched}")
+        others = None if one.nonrelevant is None else _others(run, order, one.nonrelevant, ranks)
+        scores.append(ReportScores(one, Outcome(ranks, len(one.fixed), order.length, searched, others)))
     return Evaluation(tuple(scores))
 
 
-def _check_reports(run: Run, qrels: Qrels) -> None:
-    """Raise RunError unless the rankings are of the judged reports."""
-    if not qrels.judgements:
-        raise RunError(f"{run.where}: nothing to evaluate, no report is judged")
-    missing = sorted(qrels.judgements.keys() - run.orders.keys())
-    if missing:
-        where = qrels.judgements[missing[0]].where
+def _check_files(run: Run, order: Order, one: Judgement, lists: FileLists, numbers: IntArray) -> None:
+    """Raise RunError for the first ranked or fixed file that the version lacks; ``numbers`` are those of the run's
+    names in the lists.
+    """
+    holds = np.zeros(len(lists.names) + 1, dtype=np.bool_)  # the last is for a path that no version has
+    holds[lists.of(one.version or "")] = True
+    ranked = holds[numbers[order.files]]
+    if not ranked.all():
+        path = run.names[order.files[np.argmin(ranked)]]
+        raise RunError(f"{run.where}: report {one.report} ranks {path}, which version {one.version} does not have")
+    fixed = holds[lists.numbers_of(one.fixed)]
+    if not fixed.all():
+        path = one.fixed[np.argmin(fixed)]
         raise RunError(
-            f"{run.where}: no ranking for {len(missing)} of {len(qrels)} judged reports, first {missing[0]}"
-            + (f" ({where})" if where else "")
-        )
-    extra = sorted(run.orders.keys() - qrels.judgements.keys())
-    if extra:
-        where = run.orders[extra[0]].at()
-        raise RunError(
-            f"{run.where}: no judgement for {len(extra)} of {len(run.orders)} rankings, first {extra[0]}"
-            + (f" ({where})" if where != run.where else "")
+            f"{lists.where}: report {one.report} has the fixed file {path}, which version {one.version} lacks"
         )
 
 
-def _check_length(order: Order, judgement: Judgement, searched: int, unranked: int) -> None:
-    """Raise RunError when the version cannot hold the ranked files and the fixed ones that are not ranked."""
-    last = len(order.files) if order.known_ranks is None else int(order.known_ranks.max(initial=0))
-    if last + unranked > searched:
-        ranked = f"ranks {last} files" if order.known_ranks is None else f"has rank {last}"
-        lacking = f" and lacks {unranked} of the fixed" if unranked else ""
-        raise RunError(f"{order.at()}: report {judgement.report} {ranked}{lacking}, its version has {searched}")
-
-
-def _others(run: Run, order: Order, judgement: Judgement, ranks: Sequence[int]) -> Others:
+def _others(run: Run, order: Order, others: tuple[str, ...], ranks: tuple[int, ...]) -> Others:
     """The report's files judged as not fixed. Raises RunError when only some ranks are known."""
     if order.known_ranks is not None:
-        raise RunError(
-            f"{order.where}: of report {judgement.report} only some ranks are known, so those of the files that"
-            f" {judgement.where or 'its judgement'} calls not fixed are missing"
-        )
-    others = judgement.nonrelevant or ()
-    above, ranked = order.above([run.numbers[path] for path in others if path in run.numbers], ranks)
-    return Others(tuple(above), ranked, len(others))
-
-
-def _version_size(run: Run, order: Order, judgement: Judgement, lists: FileLists, numbers: IntArray) -> int:
-    """Number of files of the version; the ``numbers`` are those of the run's names in the lists.
-
-    Raises RunError for the first ranked or fixed file that the version lacks.
-    """
-    version, report = judgement.version or "", judgement.report
-    holds = lists.holds(version)
-    there: BoolArray = holds[numbers[order.files]]
-    if not there.all():
-        place = int(np.argmin(there))
-        path = run.names[order.files[place]]
-        raise RunError(f"{order.at(place)}: report {report} ranks {path}, which version {version} does not have")
-    for path, number in zip(judgement.fixed, lists.numbers_of(judgement.fixed), strict=True):
-        if not holds[number]:
-            where = judgement.where or lists.where
-            raise RunError(f"{where}: report {report} has the fixed file {path}, which version {version} lacks")
-    return lists.count(version)
+        raise RunError(f"{run.where}: only some ranks are known, so those of the files judged as not fixed are missing")
+    held = np.isin(order.files, [run.numbers[path] for path in others if path in run.numbers])
+    above = np.cumsum(held)[np.array(ranks, dtype=np.int64) - 1]
+    return Others(tuple(above.tolist()), int(held.sum()), len(others))

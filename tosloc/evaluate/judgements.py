@@ -1,17 +1,26 @@
-"""What is true: the fixed files of every report, on disk as ``qrels.jsonl``."""
+"""What is true: the fixed files of every report (``qrels.jsonl``), and the files of versions (``searched.jsonl.gz``).
+
+A line of the latter is ``{"version", "like", "with", "without"}``: the files of version ``like``, which an earlier line
+tells (of none if it is null), without some and with others. Consecutive versions differ by little, so thousands of them
+are small.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
+
+import numpy as np
+from pydantic import Field
 
 from tosloc.errors import RunError
-from tosloc.evaluate.file_lists import FILE_LISTS_FILE, FileLists, read_file_lists
-from tosloc.evaluate.jsonl import Line, json_line, json_lines
+from tosloc.evaluate.jsonl import Line, json_line, json_lines, packed_file
 from tosloc.io import written_whole
-from tosloc.records import Case, ReportAttributes
+from tosloc.records import Case, IntArray, Names, ReportAttributes
+
+FILE_LISTS_FILE: Final = "searched.jsonl.gz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +42,6 @@ class Judgement:
     """Files judged as not fixed; None where those are all other files of the version."""
     summary: str | None = field(default=None, compare=False)
     """What the report is called, for people; no judgement."""
-    where: str = field(default="", compare=False)
-    """File and line, for messages."""
 
     def __post_init__(self) -> None:
         if len(set(self.fixed)) < len(self.fixed) or len(set(self.listed)) < len(self.listed):
@@ -59,6 +66,30 @@ class Judgement:
 
 
 @dataclass(frozen=True, eq=False)
+class FileLists:
+    """The files of versions, as numbers into one table of names."""
+
+    names: Names
+    versions: Mapping[str, IntArray]
+    """Version -> numbers of its files, ascending."""
+    where: str = "file lists"
+
+    def of(self, version: str) -> IntArray:
+        """Numbers of a version's files. Raises RunError for a version that is not here."""
+        if version not in self.versions:
+            raise RunError(f"{self.where}: no list of the files of version {version}")
+        return self.versions[version]
+
+    def files(self, version: str) -> frozenset[str]:
+        """Paths of a version's files. Raises RunError for a version that is not here."""
+        return frozenset(self.names.names[number] for number in self.of(version).tolist())
+
+    def numbers_of(self, paths: Sequence[str]) -> IntArray:
+        """(N,) number of each path, one past the last for a path that no version has."""
+        return np.array([self.names.ids.get(path, len(self.names)) for path in paths], dtype=np.int32)
+
+
+@dataclass(frozen=True, eq=False)
 class Qrels:
     """All judgements of an experiment, and the files of the versions that it searched, if they are known."""
 
@@ -70,16 +101,8 @@ class Qrels:
 
     @classmethod
     def of(cls, judgements: Iterable[Judgement], file_lists: FileLists | None = None, where: str = "qrels") -> Self:
-        """The judgements by report. Raises ValueError for a report that is judged twice."""
-        by_report: dict[str, Judgement] = {}
-        for one in judgements:
-            if one.report in by_report:
-                raise ValueError(f"report {one.report} is judged twice")
-            by_report[one.report] = one
-        return cls(by_report, file_lists, where)
-
-    def __len__(self) -> int:
-        return len(self.judgements)
+        """The judgements by report."""
+        return cls({one.report: one for one in judgements}, file_lists, where)
 
 
 def write_judgements(path: str | Path, judgements: Iterable[Judgement]) -> None:
@@ -100,39 +123,13 @@ def write_judgements(path: str | Path, judgements: Iterable[Judgement]) -> None:
             file.write(json_line(values))
 
 
-def read_judgements(path: str | Path, file_lists: str | Path | None = None) -> Qrels:
-    """Judgements of a file, whose lines may stand in any order, with the files of their versions.
-
-    Without ``file_lists``, a file searched.jsonl.gz beside the judgements is taken if there is one.
-
-    Raises RunError naming the line for a report that comes twice and for a line that is no judgement.
-    """
-    judgements: dict[str, Judgement] = {}
-    for where, value in json_lines(path):
-        line = _Line.of(value, where)
-        traits = None if line.traits is None else ReportAttributes(**line.traits.model_dump())
-        others = None if line.nonrelevant is None else tuple(line.nonrelevant)
-        of_version = tuple(line.fixed), tuple(line.listed), line.searched, line.version
-        try:
-            one = Judgement(str(line.report), *of_version, traits, others, line.summary, where)
-        except ValueError as error:
-            raise RunError(f"{where}: {error}") from None
-        if one.report in judgements:
-            raise RunError(f"{where}: report {one.report} is judged twice")
-        judgements[one.report] = one
-    beside = Path(path).parent / FILE_LISTS_FILE
-    if file_lists is None and beside.is_file():
-        file_lists = beside
-    return Qrels(judgements, None if file_lists is None else read_file_lists(file_lists), str(path))
-
-
 class _Traits(Line):
     description: bool
     stack_trace: bool
     named: int
 
 
-class _Line(Line):
+class _Judgement(Line):
     report: str | int
     fixed: list[str]
     listed: list[str]
@@ -141,3 +138,59 @@ class _Line(Line):
     traits: _Traits | None = None
     nonrelevant: list[str] | None = None
     summary: str | None = None
+
+
+def read_judgements(path: str | Path) -> Qrels:
+    """Judgements of a file, whose lines may stand in any order, with the files of their versions if those stand beside.
+
+    Raises RunError naming the line for a report that comes twice and for a line that is no judgement.
+    """
+    judgements: dict[str, Judgement] = {}
+    for where, value in json_lines(path):
+        line = _Judgement.of(value, where)
+        report, others = str(line.report), None if line.nonrelevant is None else tuple(line.nonrelevant)
+        kind = None if line.traits is None else ReportAttributes(**line.traits.model_dump())
+        of_version = tuple(line.fixed), tuple(line.listed), line.searched, line.version
+        if report in judgements:
+            raise RunError(f"{where}: report {report} is judged twice")
+        try:
+            judgements[report] = Judgement(report, *of_version, kind, others, line.summary)
+        except ValueError as error:
+            raise RunError(f"{where}: {error}") from None
+    beside = Path(path).parent / FILE_LISTS_FILE
+    return Qrels(judgements, read_file_lists(beside) if beside.is_file() else None, str(path))
+
+
+def write_file_lists(path: str | Path, versions: Iterable[tuple[str, Sequence[str]]]) -> None:
+    """Write the files of versions; one that comes again is skipped. The file appears only when it is whole."""
+    like, before, seen = None, frozenset[str](), set[str]()
+    with packed_file(Path(path)) as file:
+        for version, paths in versions:
+            if version not in seen:
+                now = frozenset(paths)
+                line = {"version": version, "like": like, "with": sorted(now - before), "without": sorted(before - now)}
+                file.write(json_line(line))
+                seen.add(version)
+                like, before = version, now
+
+
+class _Version(Line):
+    version: str
+    like: str | None
+    new: list[str] = Field(alias="with")
+    without: list[str]
+
+
+def read_file_lists(path: str | Path) -> FileLists:
+    """Versions of a file. Raises RunError for a damaged one, and for a version like one that no line before tells."""
+    names, versions = Names(), dict[str, IntArray]()
+    for where, value in json_lines(path):
+        line = _Version.of(value, where)
+        if line.version in versions:
+            raise RunError(f"{where}: version {line.version} comes twice")
+        if line.like is not None and line.like not in versions:
+            raise RunError(f"{where}: version {line.version} is like {line.like}, of which no line before tells")
+        gone, new = ([names.id(name) for name in some] for some in (line.without, line.new))
+        before = np.array([], dtype=np.int32) if line.like is None else versions[line.like]
+        versions[line.version] = np.union1d(np.setdiff1d(before, gone), new).astype(np.int32)
+    return FileLists(names, versions, str(path))
