@@ -162,7 +162,7 @@ def test_what_is_missing_is_one_sentence(project, tmp_path, capsys):
     assert run("rank", *project, "--out", out, "--functions") == 0
     capsys.readouterr()
     assert "of the split 'test'; it has them for all" in fails(*evaluate)
-    for option in ("--html", "--figures", "--qrels"):
+    for option in ("--html", "--qrels"):
         assert f"{option}: is not for --level function" in fails(*evaluate, option, tmp_path / "x")
 
     reports = project[3]
