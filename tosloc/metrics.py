@@ -99,16 +99,14 @@ def ndcg(ranks: Iterable[int], relevant: int, k: int | None = None) -> float:
 
 
 def bpref(nonrelevant_above: Sequence[int], relevant: int, nonrelevant: int) -> float:
-    """Share of pairs (fixed, judged as not fixed) that are in the right order; trec_eval from 8.0 on.
+    """Share of pairs (fixed, not fixed) that are in the right order; trec_eval from 8.0 on.
 
-    ``nonrelevant_above`` counts, for each *retrieved* fixed file, the judged others above it; ``nonrelevant`` counts
-    **all** judged others, retrieved or not (before 8.0, faultily, those retrieved alone). Each adds
-    ``1 - min(above, relevant) / min(nonrelevant, relevant)``. Raises ValueError when more stand above than are judged.
+    ``nonrelevant_above`` counts, for each *retrieved* fixed file, the others above it; ``nonrelevant`` counts **all**
+    others, retrieved or not (before 8.0, faultily, those retrieved alone). Each adds
+    ``1 - min(above, relevant) / min(nonrelevant, relevant)``.
 
     >>> bpref([1, 1, 1, 1], relevant=6, nonrelevant=4), bpref([1, 1, 1, 1], relevant=6, nonrelevant=1)
     (0.5, 0.0)
     """
-    if max(nonrelevant_above, default=0) > nonrelevant:
-        raise ValueError(f"{max(nonrelevant_above)} files judged as not fixed stand above, but there are {nonrelevant}")
     most = min(nonrelevant, relevant)
     return math.fsum(1 - min(n, relevant) / most if n else 1.0 for n in nonrelevant_above) / (relevant or 1)

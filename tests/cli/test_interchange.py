@@ -106,7 +106,7 @@ def test_a_run_goes_out_and_comes_back(tmp_path: Path) -> None:
         (["qrels.txt"], "qrels.txt line 1: report 7 has 4 columns, not the 6 of report Q0 path rank score tag"),
         (["page.html"], "page.html line 1: report <html><body>Not has 2 columns, not the 6 of report Q0"),
         (["nowhere"], "nowhere: cannot read it"),
-        (["run.txt", "--qrels", "other.txt"], "no judgement for 1 of 2 rankings, first 8"),
+        (["run.txt", "--qrels", "other.txt"], "no judgement for 1 of 2 reports, first 8"),
         (["run.txt", "--qrels", "run.txt", "--repo", "."], "labelled reports say themselves what is true"),
     ],
 )

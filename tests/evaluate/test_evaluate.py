@@ -78,11 +78,11 @@ def test_a_fixed_file_that_is_not_ranked_counts_as_not_found() -> None:
     ("judgements", "sentence"),
     [
         ((), "nothing to evaluate, no report is judged"),
-        ((*JUDGEMENTS, Judgement("5", (), ())), "no ranking for 1 of 5 judged reports, first 5"),
-        (JUDGEMENTS[:2], "no judgement for 2 of 4 rankings, first 3"),
+        ((*JUDGEMENTS, Judgement("5", (), ())), "no ranking for 1 of 5 reports, first 5"),
+        (JUDGEMENTS[:2], "no judgement for 2 of 4 reports, first 3"),
         (
             (*JUDGEMENTS[:3], Judgement("4", ("Z",), ("Z",), 400)),
-            "report 4 ranks 400 files and lacks 1 of the fixed, its version has 400",
+            "report 4 ranks 400 files and lacks 1 of the fixed, but its version has 400 files",
         ),
     ],
 )

@@ -53,7 +53,6 @@ def listed(**changed: object) -> str:
         (read_judgements, judged(fixed="a"), " line 1: fixed: input should be"),
         (read_judgements, judged(searched="2"), " line 1: searched: input should be"),
         (read_judgements, judged(searched=0), " line 1: report 1: 1 fixed of 0 files searched"),
-        (read_judgements, judged(nonrelevant=["a"]), " line 1: report 1: a file is judged both as fixed and as not"),
         (read_judgements, judged(fixed=["a", "a"]), " line 1: report 1: a file is listed twice"),
         (read_judgements, judged(listed=[]), " line 1: report 1: fixed files that are not listed"),
         (read_judgements, '{"report":"1","fixed":[]}', " line 1: listed: field required"),

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tosloc.errors import RunError
-from tosloc.evaluate.measures import Measure, Others, Outcome
-from tosloc.metrics import Over, average_precision, bpref
+from tosloc.evaluate.measures import Measure, Outcome
+from tosloc.metrics import Over, average_precision
 
 
 def ranks(pattern: str) -> list[int]:
@@ -18,7 +18,6 @@ def ranks(pattern: str) -> list[int]:
 
 # Hirsch and Hofer, table I; Manning et al.; and a much-read explanation of AP@K, its examples 1 and 2
 TABLE_I = [1, 2, 5, 12, 15]
-TOOL_A, TOOL_B = [1, 4], [1, 12]
 
 
 @pytest.mark.parametrize(
@@ -28,26 +27,19 @@ TOOL_A, TOOL_B = [1, 4], [1, 12]
         (TABLE_I, 5, None, "found", 0.653),
         (TABLE_I, 5, 10, "relevant", 0.52),
         (TABLE_I, 5, 10, "found", 0.867),
-        (TOOL_A, 2, 10, "relevant", 0.75),
-        (TOOL_A, 2, 10, "found", 0.75),
-        (TOOL_B, 2, 10, "relevant", 0.50),
-        (TOOL_B, 2, 10, "found", 1.0),
+        ([1, 4], 2, 10, "found", 0.75),
+        ([1, 12], 2, 10, "relevant", 0.50),
+        ([1, 12], 2, 10, "found", 1.0),
         (ranks("1101010000 0100"), 8, None, "relevant", 0.479),
         ([3, 5, 8], 3, None, "relevant", 0.369),
-        ([3, 5, 8], 3, 10, "found", 0.369),
-        ([3, 5, 8], 3, 10, "reachable", 0.369),
         (ranks("1100000000"), 6, 10, "found", 1.0),
         (ranks("1100000000"), 6, 10, "reachable", 0.333),
-        (ranks("1111110000"), 6, 10, "found", 1.0),
         (ranks("1111110000"), 6, 10, "reachable", 1.0),
         (ranks("10000"), 2, 5, "found", 1.0),
         (ranks("10000"), 2, 5, "reachable", 0.5),
-        (ranks("10001"), 2, 5, "found", 0.7),
         (ranks("10001"), 2, 5, "reachable", 0.7),
         ([1, 2], 6, 2, "reachable", 1.0),
-        ([], 3, None, "relevant", 0.0),
         ([], 3, 10, "found", 0.0),
-        ([], 0, None, "relevant", 0.0),
         ([], 0, 10, "reachable", 0.0),
     ],
 )
@@ -62,7 +54,6 @@ def test_average_precision_by_its_denominator(
     [
         # Buckley's case: retrieved are one judged non-relevant, then 4 relevant; not retrieved 3 and 2
         (Outcome((2, 3, 4, 5), relevant=6, ranked=5, searched=10), 0.5, 0.0),
-        (Outcome((9, 12, 17, 30), 6, 100, 900, Others((1, 1, 1, 1), ranked=1, judged=4)), 0.5, 0.0),
         (Outcome((3,), relevant=4, ranked=6, searched=None), 1 / 8, 1 / 8),  # of others only the 5 ranked are known
         (Outcome((3,), relevant=1, ranked=None, searched=3), 0.0, 0.0),
         (Outcome((1, 2), relevant=2, ranked=2, searched=2), 1.0, 1.0),
@@ -76,8 +67,6 @@ def test_the_corrected_bpref_and_the_faulty_one(outcome: Outcome, corrected: flo
 def test_bpref_that_cannot_be() -> None:
     with pytest.raises(RunError, match="how many were searched is not known"):
         Measure("bpref")(Outcome((3,), 1, ranked=None, searched=None))
-    with pytest.raises(ValueError, match="2 files judged as not fixed stand above, but there are 1"):
-        bpref([2], relevant=1, nonrelevant=1)
 
 
 @pytest.mark.parametrize(

@@ -102,8 +102,8 @@ def test_a_ranking_of_the_version_is_judged(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "fixed", "version", "sentence"),
     [
-        (("A", "Z"), ("A",), "v2", "run.jsonl.gz: report 1 ranks Z, which version v2 does not have"),
-        (("A", "C"), ("A", "Z"), "v2", "searched.jsonl.gz: report 1 has the fixed file Z, which version v2 lacks"),
+        (("A", "Z"), ("A",), "v2", "run.jsonl.gz: report 1: Z is ranked or fixed, but not in v2"),
+        (("A", "C"), ("A", "Z"), "v2", "run.jsonl.gz: report 1: Z is ranked or fixed, but not in v2"),
         (("A", "C"), ("A",), "v9", "searched.jsonl.gz: no list of the files of version v9"),
     ],
 )

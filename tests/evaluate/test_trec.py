@@ -81,5 +81,5 @@ def test_the_order_of_lines_changes_nothing(tmp_path_factory: pytest.TempPathFac
     truths = [read_trec_qrels(folder / name) for name in ("qrels", "qrels.plain")]
     assert rankings(runs[0]) == rankings(runs[1])
     assert truths[0].judgements == truths[1].judgements
-    assert truths[0].judgements["3"].nonrelevant == ("d/F3", "d/F4", "d/F5", "d/F6")
+    assert truths[0].judgements["3"].fixed == ("d/F0", "d/F1", "d/F2")
     assert evaluate(runs[0], truths[0]) == evaluate(runs[1], truths[1])

@@ -26,26 +26,21 @@ class Difference:
 
     measure: Measure
     a: float
-    """Mean of run a."""
     b: float
-    """Mean of run b."""
     difference: float
-    """Mean of b - a."""
+    """Mean of b - a; above are the means of either run."""
     interval: Interval | None
     t: float | None
-    """Of the paired t-test."""
     p_t: float | None
     p_bootstrap: float | None
     p_mcnemar: float | None
-    """Of McNemar's exact test, for a measure that says only yes or no of a report."""
+    """Only for a measure that says no more than yes or no of a report."""
     wins: int
-    """Reports where b is better."""
+    """Reports where b is better; ties are equal to 1e-12."""
     ties: int
-    """Reports where both are equal, to 1e-12."""
     losses: int
-    """Reports where a is better."""
     p_t_holm: float | None = None
-    """p-value adjusted for all pairs compared; None for a single pair."""
+    """Adjusted for all pairs compared; None for a single pair."""
     p_bootstrap_holm: float | None = None
     p_mcnemar_holm: float | None = None
 
@@ -59,7 +54,6 @@ class Move:
 
     @property
     def report(self) -> str:
-        """Id of the report."""
         return self.a.report
 
     @property
@@ -70,11 +64,10 @@ class Move:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Run b against run a."""
+    """The run called b against the one called a."""
 
     a: str
     b: str
-    """Names of the runs."""
     moves: tuple[Move, ...]
     """The reports compared, by id."""
     differences: tuple[Difference, ...]

@@ -10,7 +10,7 @@ import numpy as np
 
 from tosloc.errors import RunError
 from tosloc.evaluate.judgements import FileLists, Judgement, Qrels
-from tosloc.evaluate.measures import AP, RR, Measure, Others, Outcome
+from tosloc.evaluate.measures import AP, RR, Measure, Outcome
 from tosloc.evaluate.runs import Order, Run
 from tosloc.evaluate.statistics import exact_mean
 from tosloc.metrics import found_at
@@ -36,22 +36,18 @@ class ReportScores:
 
     @property
     def report(self) -> str:
-        """Id of the report."""
         return self.judgement.report
 
     @property
     def ranks(self) -> tuple[int, ...]:
-        """Ranks of the fixed files that are ranked, ascending."""
         return self.outcome.ranks
 
     @property
     def average_precision(self) -> float:
-        """Textbook average precision."""
         return AP(self.outcome)
 
     @property
     def reciprocal_rank(self) -> float:
-        """One over the rank of the first fixed file."""
         return RR(self.outcome)
 
     @property
@@ -77,7 +73,6 @@ class Evaluation:
 
     @property
     def mrr(self) -> float:
-        """Mean reciprocal rank."""
         return self.mean(RR)
 
     @property
@@ -87,7 +82,6 @@ class Evaluation:
 
     @property
     def relevant(self) -> int:
-        """Number of fixed files over all reports."""
         return sum(one.outcome.relevant for one in self.per_report)
 
     def coverage(self, k: int) -> float:
@@ -102,18 +96,16 @@ class Evaluation:
 
     @cached_property
     def by_report(self) -> dict[str, ReportScores]:
-        """Report id -> its scores."""
         return {one.report: one for one in self.per_report}
 
     def summary(self) -> dict[str, int | float | None]:
         """The row of a results table: ``coverageK`` counts fixed files, ``anyK`` and ``topK`` count reports."""
-        means = {name: self.mean(measure) for name, measure in HEADLINE.items()}
         return {
             "reports": len(self.per_report),
             "relevant": self.relevant,
             "dropped": sum(one.judgement.dropped for one in self.per_report),
             "empty": sum(one.outcome.relevant == 0 for one in self.per_report),
-            **means,
+            **{name: self.mean(measure) for name, measure in HEADLINE.items()},
             **{f"coverage{k}": self.coverage(k) for k in COVERED},
             "length": self.length,
         }
@@ -128,11 +120,9 @@ def evaluate(run: Run, qrels: Qrels) -> Evaluation:
     judged, lists = qrels.judgements, qrels.file_lists
     if not judged:
         raise RunError(f"{run.where}: nothing to evaluate, no report is judged")
-    if missing := sorted(judged.keys() - run.orders.keys()):
-        number = f"{len(missing)} of {len(judged)} judged reports"
-        raise RunError(f"{run.where}: no ranking for {number}, first {missing[0]}")
-    if extra := sorted(run.orders.keys() - judged.keys()):
-        raise RunError(f"{run.where}: no judgement for {len(extra)} of {len(run.orders)} rankings, first {extra[0]}")
+    for what, some, others in (("no ranking", judged, run.orders), ("no judgement", run.orders, judged)):
+        if lone := sorted(some.keys() - others.keys()):
+            raise RunError(f"{run.where}: {what} for {len(lone)} of {len(some)} reports, first {lone[0]}")
     numbers = None if lists is None else lists.numbers_of(run.names)
     scores = []
     for report, one in sorted(judged.items()):
@@ -143,36 +133,17 @@ def evaluate(run: Run, qrels: Qrels) -> Evaluation:
         ranks = tuple(order.ranks_of([run.numbers[path] for path in one.fixed if path in run.numbers]))
         last, unranked = int(order.ranks.max(initial=0)), len(one.fixed) - len(ranks)
         if searched is not None and last + unranked > searched:
-            lacking = f" and lacks {unranked} of the fixed" if unranked else ""
-            what = f"{run.where}: report {report} ranks {last} files{lacking}"
-            raise RunError(f"{what}, its version has {searched}")
-        others = None if one.nonrelevant is None else _others(run, order, one.nonrelevant, ranks)
-        scores.append(ReportScores(one, Outcome(ranks, len(one.fixed), order.length, searched, others)))
+            what = f"ranks {last} files and lacks {unranked} of the fixed, but its version has {searched} files"
+            raise RunError(f"{run.where}: report {report} {what}")
+        scores.append(ReportScores(one, Outcome(ranks, len(one.fixed), order.length, searched)))
     return Evaluation(tuple(scores))
 
 
 def _check_files(run: Run, order: Order, one: Judgement, lists: FileLists, numbers: IntArray) -> None:
-    """Raise RunError for the first ranked or fixed file that the version lacks; ``numbers`` are those of the run's
-    names in the lists.
-    """
+    """Raise RunError for a ranked or fixed file that the version lacks; ``numbers`` are those of the run's names."""
     holds = np.zeros(len(lists.names) + 1, dtype=np.bool_)  # the last is for a path that no version has
     holds[lists.of(one.version or "")] = True
-    ranked = holds[numbers[order.files]]
-    if not ranked.all():
-        path = run.names[order.files[np.argmin(ranked)]]
-        raise RunError(f"{run.where}: report {one.report} ranks {path}, which version {one.version} does not have")
-    fixed = holds[lists.numbers_of(one.fixed)]
-    if not fixed.all():
-        path = one.fixed[np.argmin(fixed)]
-        raise RunError(
-            f"{lists.where}: report {one.report} has the fixed file {path}, which version {one.version} lacks"
-        )
-
-
-def _others(run: Run, order: Order, others: tuple[str, ...], ranks: tuple[int, ...]) -> Others:
-    """The report's files judged as not fixed. Raises RunError when only some ranks are known."""
-    if order.known_ranks is not None:
-        raise RunError(f"{run.where}: only some ranks are known, so those of the files judged as not fixed are missing")
-    held = np.isin(order.files, [run.numbers[path] for path in others if path in run.numbers])
-    above = np.cumsum(held)[np.array(ranks, dtype=np.int64) - 1]
-    return Others(tuple(above.tolist()), int(held.sum()), len(others))
+    lost = [run.names[number] for number in order.files[~holds[numbers[order.files]]][:1]]
+    lost += [path for path, there in zip(one.fixed, holds[lists.numbers_of(one.fixed)], strict=True) if not there]
+    if lost:
+        raise RunError(f"{run.where}: report {one.report}: {lost[0]} is ranked or fixed, but not in {one.version}")

@@ -31,15 +31,10 @@ class Judgement:
     fixed: tuple[str, ...]
     """Listed files that exist in the searched version: the ground truth."""
     listed: tuple[str, ...]
-    """Files that the data lists."""
     searched: int | None = None
     """Number of files of the searched version, if known: a ranking holds as many."""
     version: str | None = None
-    """Full id of the searched version, if known."""
     attributes: ReportAttributes | None = None
-    """What kind of report it is, if known."""
-    nonrelevant: tuple[str, ...] | None = None
-    """Files judged as not fixed; None where those are all other files of the version."""
     summary: str | None = field(default=None, compare=False)
     """What the report is called, for people; no judgement."""
 
@@ -50,12 +45,9 @@ class Judgement:
             raise ValueError(f"report {self.report}: fixed files that are not listed")
         if self.searched is not None and self.searched < len(self.fixed):
             raise ValueError(f"report {self.report}: {len(self.fixed)} fixed of {self.searched} files searched")
-        if self.nonrelevant is not None and not set(self.fixed).isdisjoint(self.nonrelevant):
-            raise ValueError(f"report {self.report}: a file is judged both as fixed and as not fixed")
 
     @property
     def dropped(self) -> int:
-        """How many listed files the searched version lacks."""
         return len(self.listed) - len(self.fixed)
 
     @classmethod
@@ -94,14 +86,11 @@ class Qrels:
     """All judgements of an experiment, and the files of the versions that it searched, if they are known."""
 
     judgements: Mapping[str, Judgement]
-    """Report id -> what is true of it."""
     file_lists: FileLists | None = None
     where: str = "qrels"
-    """The file, for messages."""
 
     @classmethod
     def of(cls, judgements: Iterable[Judgement], file_lists: FileLists | None = None, where: str = "qrels") -> Self:
-        """The judgements by report."""
         return cls({one.report: one for one in judgements}, file_lists, where)
 
 
@@ -117,7 +106,6 @@ def write_judgements(path: str | Path, judgements: Iterable[Judgement]) -> None:
                 "searched": one.searched,
                 "version": one.version,
                 "traits": None if one.attributes is None else asdict(one.attributes),
-                **({} if one.nonrelevant is None else {"nonrelevant": one.nonrelevant}),
                 **({} if one.summary is None else {"summary": one.summary}),
             }
             file.write(json_line(values))
@@ -136,7 +124,6 @@ class _Judgement(Line):
     searched: int | None = None
     version: str | None = None
     traits: _Traits | None = None
-    nonrelevant: list[str] | None = None
     summary: str | None = None
 
 
@@ -148,13 +135,13 @@ def read_judgements(path: str | Path) -> Qrels:
     judgements: dict[str, Judgement] = {}
     for where, value in json_lines(path):
         line = _Judgement.of(value, where)
-        report, others = str(line.report), None if line.nonrelevant is None else tuple(line.nonrelevant)
+        report = str(line.report)
         kind = None if line.traits is None else ReportAttributes(**line.traits.model_dump())
         of_version = tuple(line.fixed), tuple(line.listed), line.searched, line.version
         if report in judgements:
             raise RunError(f"{where}: report {report} is judged twice")
         try:
-            judgements[report] = Judgement(report, *of_version, kind, others, line.summary)
+            judgements[report] = Judgement(report, *of_version, kind, line.summary)
         except ValueError as error:
             raise RunError(f"{where}: {error}") from None
     beside = Path(path).parent / FILE_LISTS_FILE

@@ -15,18 +15,6 @@ from tosloc.metrics import average_precision, bpref, found_at, ndcg, reciprocal_
 
 
 @dataclass(frozen=True, slots=True)
-class Others:
-    """The files judged as not fixed, where only some of the searched files are judged."""
-
-    above: tuple[int, ...]
-    """How many of them stand above each ranked fixed file, in order of rank."""
-    ranked: int
-    """How many of them are ranked."""
-    judged: int
-    """How many there are, ranked or not."""
-
-
-@dataclass(frozen=True, slots=True)
 class Outcome:
     """What any measure needs to know of one ranked report."""
 
@@ -37,14 +25,10 @@ class Outcome:
     """Length of the ranking; None where only the fixed files' ranks are known."""
     searched: int | None
     """Files of the searched version; None if not known, and then those ranked stand for them."""
-    others: Others | None = None
-    """The files judged as not fixed; None where those are all searched files but the fixed ones."""
 
 
 def _bpref(one: Outcome, retrieved: bool) -> float:
-    """Over all files judged as not fixed, or over those ``retrieved``. Raises RunError where nothing tells how many."""
-    if one.others is not None:
-        return bpref(one.others.above, one.relevant, one.others.ranked if retrieved else one.others.judged)
+    """Over all files that are not fixed, or over those ``retrieved``. Raises RunError where nothing tells how many."""
     above = [rank - place for place, rank in enumerate(one.ranks, start=1)]
     if not retrieved and one.searched is not None:
         return bpref(above, one.relevant, one.searched - one.relevant)
@@ -64,7 +48,7 @@ MEASURE_MEANINGS: Final[Mapping[str, str]] = {
     "R": "fixed files within the first k, over all fixed files",
     "Hit": "1 if any fixed file is within the first k",
     "Acc": "1 if all fixed files are within the first k",
-    "bpref": "binary preference over all files judged as not fixed (trec_eval 8.0 and later)",
+    "bpref": "binary preference over all files that are not fixed (trec_eval 8.0 and later)",
     "old_bpref": "the faulty binary preference, over those of them that are ranked (before trec_eval 8.0)",
 }
 _VALUES: Final[Mapping[str, Callable[[Outcome, Any], float]]] = {

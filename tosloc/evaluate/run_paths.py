@@ -141,10 +141,7 @@ def only_some_files(scored: ScoredRun, keeps: Callable[[Sequence[str]], BoolArra
             searched = len(orders[report].files)
         if lists is not None and one.version is not None:
             searched = len(lists.of(one.version))
-        others = None if one.nonrelevant is None else kept(one.nonrelevant)
-        judgements[report] = replace(
-            one, fixed=kept(one.fixed), listed=kept(one.listed), searched=searched, nonrelevant=others
-        )
+        judgements[report] = replace(one, fixed=kept(one.fixed), listed=kept(one.listed), searched=searched)
     header = {**run.header, "search space": search_space}
     qrels = Qrels(judgements, lists, scored.qrels.where)
     return ScoredRun(scored.name, Run(header, run.names, orders, run.where), qrels)

@@ -41,7 +41,6 @@ class Order:
 
     @property
     def length(self) -> int | None:
-        """Length of the ranking; None where only some ranks are known."""
         return len(self.files) if self.known_ranks is None else None
 
     @property
@@ -62,13 +61,11 @@ class Run:
     names: Sequence[str]
     """Paths, which the orders' numbers mean."""
     orders: Mapping[str, Order]
-    """Report id -> its files in order."""
     where: str = "run"
     """The file, for messages."""
 
     @classmethod
     def of(cls, header: Mapping[str, Any], rankings: Iterable[Ranking], where: str = "run") -> Self:
-        """A run of rankings at hand."""
         names = Names()
         orders = {
             one.report: Order(np.array([names.id(path) for path in one.paths], dtype=np.int32), one.scores)
@@ -78,7 +75,6 @@ class Run:
 
     @cached_property
     def numbers(self) -> Mapping[str, int]:
-        """Path -> its number."""
         return {name: number for number, name in enumerate(self.names)}
 
     @property

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import unquote_to_bytes
 
 import numpy as np
@@ -25,9 +25,7 @@ from tosloc.evaluate.jsonl import numbered_lines
 from tosloc.evaluate.judgements import Judgement, Qrels
 from tosloc.evaluate.runs import Order, Run
 from tosloc.io import printable, written_whole
-from tosloc.records import FloatArray, IntArray, LongArray, Names
-
-# L files of a report, P different paths
+from tosloc.records import Names
 
 RUN_COLUMNS: Final = ("report", "Q0", "path", "rank", "score", "tag")
 QRELS_COLUMNS: Final = ("report", "0", "path", "relevance")
@@ -41,12 +39,7 @@ def read_trec_run(path: str | Path) -> Run:
     Raises RunError naming the line or the report for a line of another form, a score that is no finite number, and a
     file that a report ranks twice.
     """
-    table = _read(Path(path), RUN_COLUMNS, 4, math.isfinite, "the score {} is no number")
-    orders = {}
-    for report, (files, scores) in table.reports.items():
-        best = np.lexsort((table.places[files], -scores))
-        orders[report] = Order(files[best], scores[best])
-    return Run({"form": "TREC run", "tag": table.tags}, table.names, orders, str(path))
+    return _read(Path(path), RUN_COLUMNS, math.isfinite, "the score {} is no number")
 
 
 def write_trec_run(path: str | Path, run: Run, tag: str = "tosloc") -> None:
@@ -69,22 +62,18 @@ def write_trec_run(path: str | Path, run: Run, tag: str = "tosloc") -> None:
 def read_trec_qrels(path: str | Path) -> Qrels:
     """Judgements of a file whose lines may stand in any order.
 
-    Relevance is 1 or, for a file judged as not fixed, 0; less means not judged. Where no file at all is judged as not
-    fixed, these are all others. Raises RunError naming the line or the report for a line of another form, for another
-    relevance, and for a file that is judged twice.
+    Relevance is 1, or less for a file that is not fixed, as all are that have no line. Raises RunError naming the line
+    or the report for a line of another form, for another relevance, and for a file that is judged twice.
     """
 
     def is_relevance(value: float) -> bool:
         return value <= 1 and value.is_integer()
 
-    table = _read(Path(path), QRELS_COLUMNS, 3, is_relevance, "the relevance {} is not 1 (fixed) or 0")
-    explicit = any((values == 0).any() for _, values in table.reports.values())
+    run = _read(Path(path), QRELS_COLUMNS, is_relevance, "the relevance {} is not 1 (fixed) or 0")
     judgements = []
-    for report, (files, values) in table.reports.items():
-        order = np.argsort(table.places[files])
-        files, values = files[order], values[order]
-        fixed, others = (tuple(table.names[number] for number in files[values == value].tolist()) for value in (1, 0))
-        judgements.append(Judgement(report, fixed, fixed, nonrelevant=others if explicit else None))
+    for report, order in run.orders.items():
+        fixed = run.paths(report, int((order.scores == 1).sum()))
+        judgements.append(Judgement(report, fixed, fixed))
     return Qrels.of(judgements, where=str(path))
 
 
@@ -92,40 +81,28 @@ def write_trec_qrels(path: str | Path, qrels: Qrels, *, others: bool = False) ->
     """Write judgements, by report id and path. The file appears only when it is whole.
 
     With ``others`` every other file of the searched version gets the relevance 0, so that bpref is the same in every
-    tool; raises RunError when these are not known. Files that are explicitly judged as not fixed are always written.
-    A report without any file gets the path ``-`` with relevance 0, so that no tool forgets it in a mean.
+    tool; raises RunError when these are not known. A report without any file gets the path ``-`` with relevance 0, so
+    that no tool forgets it in a mean.
     """
     cell = cache(encoded)
     with written_whole(Path(path)) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
         for report, one in sorted(qrels.judgements.items()):
-            unfixed = set(one.nonrelevant or ())
-            if others and one.nonrelevant is None:
+            paths = frozenset(one.fixed)
+            if others:
                 if qrels.file_lists is None or one.version is None:
                     raise RunError(f"{qrels.where}: which files were searched for report {report} is not known")
-                unfixed = {*qrels.file_lists.files(one.version)} - {*one.fixed}
-            judged = [(cell(name), int(name in one.fixed)) for name in sorted({*one.fixed, *unfixed}, key=_bytes)]
+                paths |= qrels.file_lists.files(one.version)
+            judged = [(cell(name), int(name in one.fixed)) for name in sorted(paths, key=_bytes)]
             start = encoded(report)
             file.writelines(f"{start} 0 {name} {value}\n" for name, value in judged or [(NO_PATH, 0)])
 
 
-class _Table(NamedTuple):
-    """All lines of a file."""
-
-    reports: dict[str, tuple[IntArray, FloatArray]]
-    """By report: (L,) numbers of paths, and scores or relevance."""
-    names: Sequence[str]
-    """P paths."""
-    places: LongArray
-    """(P,) place of each path in git's order."""
-    tags: str
-
-
-def _read(path: Path, columns: Sequence[str], of_value: int, valid: Callable[[float], bool], wrong: str) -> _Table:
-    """The lines of a file with these columns, whose values in column ``of_value`` are ``valid``."""
-    names, tags = Names(), set[bytes]()
+def _read(path: Path, columns: Sequence[str], valid: Callable[[float], bool], wrong: str) -> Run:
+    """Lines of these columns, whose scores or relevance are ``valid``: each report's files by that, then by path."""
+    of_value = columns.index("score" if "score" in columns else "relevance")
+    names, tags, no_path = Names(), set[bytes](), NO_PATH.encode()
     lists: defaultdict[str, tuple[array[int], array[float]]] = defaultdict(lambda: (array("i"), array("d")))
     number_of, lists_of = cache(lambda cell: names.id(decoded(cell))), cache(lambda cell: lists[decoded(cell)])
-    no_path = NO_PATH.encode()
     for number, line in numbered_lines(path):
         cells = line.split()
         if not cells:
@@ -147,15 +124,16 @@ def _read(path: Path, columns: Sequence[str], of_value: int, valid: Callable[[fl
         tags.add(cells[-1])
     if not lists:
         raise RunError(f"{path}: empty")
-    reports = {report: (np.asarray(files), np.asarray(values)) for report, (files, values) in lists.items()}
-    for report, (numbers, _) in reports.items():
+    by_bytes, places, orders = list(map(_bytes, names.names)), np.empty(len(names), dtype=np.int64), {}
+    places[sorted(range(len(names)), key=by_bytes.__getitem__)] = np.arange(len(names))
+    for report, (numbers, of_each) in lists.items():
         found, counts = np.unique(numbers, return_counts=True)
         if len(found) < len(numbers):
             raise RunError(f"{path}: report {report}: {names.names[found[counts > 1][0]]} stands there twice")
-    places = np.empty(len(names), dtype=np.int64)
-    by_bytes = list(map(_bytes, names.names))
-    places[sorted(range(len(names)), key=by_bytes.__getitem__)] = np.arange(len(names))
-    return _Table(reports, names.names, places, ", ".join(sorted(map(decoded, tags))))
+        ids, scores = np.asarray(numbers, dtype=np.int32), np.asarray(of_each)
+        best = np.lexsort((places[ids], -scores))
+        orders[report] = Order(ids[best], scores[best])
+    return Run({"form": "TREC run", "tag": ", ".join(sorted(map(decoded, tags)))}, names.names, orders, str(path))
 
 
 def _bytes(name: str) -> bytes:

@@ -12,31 +12,15 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from tosloc.errors import RunError
-from tosloc.evaluate.evaluate import Evaluation, ReportScores
+from tosloc.evaluate.evaluate import ReportScores
 from tosloc.evaluate.measures import MEASURE_MEANINGS, Measure
 from tosloc.evaluate.runs import Run
 from tosloc.evaluate.statistics import Interval
 from tosloc.evaluate.tables import COUNTS, LENGTH, MEANS, Results
-from tosloc.evaluate.truncation import COLUMNS as CUT_COLUMNS
-from tosloc.evaluate.truncation import truncation
+from tosloc.evaluate.truncation import COLUMNS, truncation
 from tosloc.io import printable
 from tosloc.plots.drawing import svg
 from tosloc.plots.figures import coverage_figure, first_hit_figure, precision_recall_figure, truncation_figure
-
-DEFINITIONS: Final = {
-    "AP": MEASURE_MEANINGS["AP"],
-    "RR": MEASURE_MEANINGS["RR"],
-    "Hit@k": f"{MEASURE_MEANINGS['Hit']}; its mean is printed as top k and any@k",
-    "coverage@k": "fixed files within the first k over all fixed files, of all reports together",
-    "95 % interval": "the middle 95 % of the values over reports drawn anew, with replacement, from these reports",
-    "precision at recall, uninterpolated": "a report with R fixed files needs its j-th for a recall above (j - 1) / R, "
-    "up to j / R, and has there the precision j / rank of the j-th, 0 if that is not ranked; mean over all reports; "
-    "the area under the curve is MAP",
-    "precision at recall, interpolated": "the best precision at that recall or any higher one, at recall 0, 0.1 to 1; "
-    "mean over all reports (Manning et al. 2008, section 8.4)",
-    "seen-relevant": MEASURE_MEANINGS["AP_found"],
-}
-"""What the page's other names mean."""
 
 ABOVE: Final = 3
 """Files above the first fixed one that are named."""
@@ -88,23 +72,33 @@ def page(results: Sequence[Results], why: WhyAbove | None = None) -> str:
         "interval": lambda one: "–" if one is None else f"{one.low:.3f} to {one.high:.3f}",
     }
     first, other = results[0], results[1] if len(results) > 1 else None
-    header = first.scored.run.header
+    header, runs = first.scored.run.header, {one.name: one.evaluation for one in results}
+    figures = {
+        "coverage": inline(coverage_figure(runs), "coverage", "coverage at k and any at k"),
+        "first": inline(first_hit_figure(runs), "first", "rank of the first fixed file"),
+        "recall": inline(precision_recall_figure(runs), "recall", "precision at recall"),
+    }
+    try:
+        cut, unknown = truncation(first.evaluation), ""
+        label = "mean average precision of cut rankings"
+        figures["truncation"] = inline(truncation_figure(cut), "truncation", label)
+    except RunError as error:
+        cut, unknown = None, str(error)
     return environment.get_template("evaluation.html").render(
-        name=first.name,
-        notes=first.notes,
+        results=first,
+        other=other and other.name,
         provenance=dict(_flat({key: value for key, value in header.items() if key != "config"})),
         config=dict(_flat(header.get("config") or {})),
-        counts=[(name, first.summary[name], meaning) for name, meaning in [*COUNTS.items(), ("length", LENGTH)]],
+        counts=COUNTS | {"length": LENGTH},
         scores=list(_scores(first)),
-        other=None if other is None else other.name,
-        other_scores={} if other is None else {name: (value, interval) for name, value, interval, _ in _scores(other)},
-        strata=first.strata,
-        figures=_figures({one.name: one.evaluation for one in results}),
-        truncated=_truncated(first.evaluation),
-        reports=_reports(first, None if other is None else other.scored.run, why),
-        why=why is not None,
-        definitions=DEFINITIONS,
-        features={} if why is None else why.meanings,
+        other_scores={name: (value, interval) for name, value, interval, _ in _scores(other)} if other else {},
+        figures=figures,
+        cut=cut,
+        columns=COLUMNS,
+        unknown=unknown,
+        reports=list(_reports(first, other and other.scored.run, why)),
+        why=why,
+        meanings=MEASURE_MEANINGS,
     )
 
 
@@ -119,42 +113,6 @@ def inline(figure: Figure, name: str, label: str) -> Markup:
     )
 
 
-def _figures(runs: Mapping[str, Evaluation]) -> list[tuple[Markup, str]]:
-    """Each figure with what stands below it."""
-    return [
-        (
-            inline(coverage_figure(runs), "coverage", "coverage at k and any at k"),
-            "Left: the share of all fixed files that stand within the first k (coverage@k). Right: the share of the "
-            "reports with any fixed file there (any@k).",
-        ),
-        (
-            inline(first_hit_figure(runs), "first", "rank of the first fixed file"),
-            "Reports by the rank of their first fixed file. Not ranked: none of its fixed files is in the ranking, "
-            "or the version has none.",
-        ),
-        (
-            inline(precision_recall_figure(runs), "recall", "precision at recall"),
-            "Mean precision over the reports at each recall. Left, uninterpolated: the precision where a report first "
-            "reaches that recall; the area below is MAP. Right, interpolated at 11 points: the best precision at that "
-            "recall or any higher one (Manning et al. 2008, 8.4). A recall that a ranking never reaches counts 0.",
-        ),
-    ]
-
-
-def _truncated(evaluation: Evaluation) -> dict[str, Any]:
-    try:
-        result = truncation(evaluation)
-    except RunError as error:
-        return {"missing": str(error)}
-    return {
-        "missing": None,
-        "figure": inline(truncation_figure(result), "truncation", "mean average precision of cut rankings"),
-        "columns": CUT_COLUMNS,
-        "tables": result.tables(),
-        "meanings": result.notes,
-    }
-
-
 def _scores(results: Results) -> Iterator[tuple[str, float | int | None, Interval | None, str]]:
     """Name, value, interval and definition of each mean and share, the ones asked for besides at the end."""
     for key, (name, meaning) in MEANS.items():
@@ -163,32 +121,20 @@ def _scores(results: Results) -> Iterator[tuple[str, float | int | None, Interva
         yield name, *mean, MEASURE_MEANINGS[Measure.parse(name).name]
 
 
-def _reports(results: Results, other: Run | None, why: WhyAbove | None) -> list[dict[str, Any]]:
-    """Every report, the worst answered first."""
-    run, found = results.scored.run, []
-    for one in sorted(
-        results.evaluation.per_report,
-        key=lambda one: (one.average_precision, -min(one.ranks, default=0), one.report),
-    ):
+def _reports(results: Results, other: Run | None, why: WhyAbove | None) -> Iterator[dict[str, Any]]:
+    """Every report, the worst answered first, with the ranks of its fixed files and with what stands above them."""
+    run, worst = results.scored.run, lambda one: (one.average_precision, -min(one.ranks, default=0), one.report)
+    for one in sorted(results.evaluation.per_report, key=worst):
         files = [
             (_rank_in(run, one.report, path), _rank_in(other, one.report, path), path) for path in one.judgement.fixed
         ]
         above = _above(run, one)
-        found.append(
-            {
-                "report": one.report,
-                "summary": one.judgement.summary,
-                "ap": one.average_precision,
-                "rr": one.reciprocal_rank,
-                "searched": one.outcome.searched,
-                "files": sorted(files, key=lambda file: (file[0] is None, file[0] or 0, file[2])),
-                "above": [(path, None if why is None else why.told.get((one.report, path))) for path in above],
-                "more_above": one.ranks[0] - 1 - len(above) if above else 0,
-                "missing": [path for path in one.judgement.listed if path not in one.judgement.fixed],
-                "traits": one.judgement.attributes,
-            }
-        )
-    return found
+        yield {
+            "scores": one,
+            "files": sorted(files, key=lambda file: (file[0] is None, file[0] or 0, file[2])),
+            "above": [(path, None if why is None else why.told.get((one.report, path))) for path in above],
+            "more_above": one.ranks[0] - 1 - len(above) if above else 0,
+        }
 
 
 def _rank_in(run: Run | None, report: str, path: str) -> int | None:
