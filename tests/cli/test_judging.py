@@ -17,14 +17,14 @@ from tosloc.evaluate import Judgement, write_judgements, write_run
 from tosloc.records import Ranking, ReportAttributes
 
 Fails: TypeAlias = Callable[..., str]
-Said: TypeAlias = Callable[..., tuple[str, str]]
+Ask: TypeAlias = Callable[..., tuple[str, str]]
 TRUTH = {"1": ("A.java",), "2": ("B.java", "test/T.java"), "3": ("C.java",)}
 GOOD = {"1": "ABC", "2": "BAC", "3": "CBA"}
 WORSE = {"1": "BAC", "2": "BAC", "3": "ABC"}
 
 
 def write_split(
-    folder: str, orders: Mapping[str, str], truth: Mapping[str, Sequence[str]] = TRUTH, searched: int | None = 4
+    folder: str | Path, orders: Mapping[str, str], truth: Mapping[str, Sequence[str]] = TRUTH, searched: int | None = 4
 ) -> None:
     """A run over A.java, B.java, C.java and test/T.java, which comes last."""
     rankings, judgements = [], []
@@ -38,32 +38,39 @@ def write_split(
     write_judgements(Path(folder, "qrels.jsonl"), judgements)
 
 
+def said(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) -> tuple[str, str]:
+    assert main([str(argument) for argument in arguments]) == code
+    printed = capsys.readouterr()
+    return printed.out, printed.err
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """The one sentence of a command that must end with 2."""
+    out, err = said(capsys, *arguments, code=2)
+    assert (out, err[:8], err.count("\n")) == ("", "tosloc: ", 1)
+    return err.removeprefix("tosloc: ").rstrip("\n")
+
+
 @pytest.fixture
-def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Said:
+def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ask:
     """What a command says on either stream, in a folder with the runs good and worse."""
-
-    def run(words: str, code: int = 0) -> tuple[str, str]:
-        assert main(words.split()) == code
-        printed = capsys.readouterr()
-        return printed.out, printed.err
-
     monkeypatch.chdir(tmp_path)
     write_split("good/test", GOOD)
     write_split("worse/test", WORSE)
     shutil.copy("good/test/run.jsonl.gz", "alone.jsonl.gz")
-    return run
+    return lambda words, code=0: said(capsys, *words.split(), code=code)
 
 
 def rows(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines()]
 
 
-def values(said: Said, words: str) -> Any:
-    return json.loads(said(f"{words} --json")[0])
+def values(ask: Ask, words: str) -> Any:
+    return json.loads(ask(f"{words} --json")[0])
 
 
-def test_evaluate_prints_one_object(said: Said) -> None:
-    printed = values(said, "evaluate good --measures P@1,nDCG@10 --measures mrr")
+def test_evaluate_prints_one_object(ask: Ask) -> None:
+    printed = values(ask, "evaluate good --measures P@1,nDCG@10 --measures mrr")
     wanted = {"reports": 3, "relevant": 4, "dropped": 3, "empty": 0, "mrr": 1.0, "map": pytest.approx(2.75 / 3)}
     wanted |= {f"{name}{k}": 1.0 for name in ("coverage", "any") for k in (50, 100, 300)}
     wanted |= {"top1": 1.0, "top5": 1.0, "top10": 1.0, "length": 1.0}
@@ -75,40 +82,40 @@ def test_evaluate_prints_one_object(said: Said) -> None:
     assert [row["reports"] for row in printed["strata"] if row["stratum"] == "1 fixed file"] == [2]
 
 
-def test_without_tests_neither_ranking_nor_truth_has_them(said: Said, fails: Fails) -> None:
+def test_without_tests_neither_ranking_nor_truth_has_them(ask: Ask, fails: Fails) -> None:
     """Of report 2 one fixed file is a test: it is last of four, and gone without tests."""
-    every = values(said, "evaluate good --measures Acc@2")
-    fewer = values(said, "evaluate good --measures Acc@2 --no-tests")
+    every = values(ask, "evaluate good --measures Acc@2")
+    fewer = values(ask, "evaluate good --measures Acc@2 --no-tests")
     assert (every["relevant"], every["measures"]["Acc@2"]["mean"]) == (4, pytest.approx(2 / 3))
     assert (fewer["relevant"], fewer["dropped"], fewer["measures"]["Acc@2"]["mean"]) == (3, 3, 1.0)
     assert (fewer["map"], fewer["length"]) == (1.0, 1.0)
-    [pair] = values(said, "compare worse good --no-tests --measures Acc@1")["pairs"]
+    [pair] = values(ask, "compare worse good --no-tests --measures Acc@1")["pairs"]
     assert pair["measures"]["Acc@1"] | {"a": 1 / 3, "b": 1.0, "wins": 2, "p_mcnemar": 0.5} == pair["measures"]["Acc@1"]
     assert "leave it out" in fails("evaluate", "good", "--level", "function", "--no-tests")
     assert fails("compare", "worse", "good", "--same", "--no-tests") == "--same: leave out --no-tests"
 
 
-def test_tables_of_runs_and_of_their_strata(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = rows(said("evaluate good")[0])
+def test_tables_of_runs_and_of_their_strata(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = rows(ask("evaluate good")[0])
     assert table[1] == ["all", "reports", "good", "[95", "%]"]
     assert ["map", ".917", "[.750,", "1.00]", "mean", "average", "precision,", "whole", "ranking"] in table
     assert ["length", "1.00"] in [row[:2] for row in table]
     assert ["2", "to", "5", "fixed", "files", "1*", "2", "1.00", ".750"] in table
     assert ["with", "a", "stack", "trace", "0", "0", "-", "-"] in table
-    text = said("evaluate good worse --markdown")[0]
+    text = ask("evaluate good worse --markdown")[0]
     assert text.splitlines()[:2] == ["| all reports | good [95 %] | worse [95 %] |", "|---|---|---|"]
     assert "| map | .917 [.750, 1.00] | .528 [.333, .750] |\n" in text
     assert "strata of good\n\n| stratum | reports | relevant | MRR [95 %] | MAP [95 %] |\n" in text
     assert "\n\n* fewer than 30 reports" in text
     monkeypatch.setenv("TTY_COMPATIBLE", "1")  # a terminal of 60 columns
     monkeypatch.setenv("COLUMNS", "60")
-    narrow = re.sub(r"\x1b\[[\d;]*m", "", said("evaluate good")[0])
+    narrow = re.sub(r"\x1b\[[\d;]*m", "", ask("evaluate good")[0])
     assert max(map(len, narrow.splitlines())) <= 60
     assert " .917 [.750, 1.00]  mean average" in narrow
 
 
-def test_evaluate_writes_every_report(said: Said, fails: Fails) -> None:
-    said("evaluate good --per-report each --measures P@1")
+def test_evaluate_writes_every_report(ask: Ask, fails: Fails) -> None:
+    ask("evaluate good --per-report each --measures P@1")
     lines = [json.loads(line) for line in Path("each").read_text().splitlines()]
     assert [line["report"] for line in lines] == ["1", "2", "3"]
     assert lines[1] == {
@@ -122,15 +129,15 @@ def test_evaluate_writes_every_report(said: Said, fails: Fails) -> None:
         "P@1": 1.0,
         "traits": {"description": True, "stack_trace": False, "named": 0},
     }
-    said("evaluate good worse --per-report each")
+    ask("evaluate good worse --per-report each")
     assert [json.loads(line)["run"] for line in Path("each").read_text().splitlines()] == ["good"] * 3 + ["worse"] * 3
     assert "is a directory" in fails("evaluate", "good", "--per-report", ".")
 
 
-def test_other_judgements_and_runs_of_one_name(said: Said) -> None:
-    assert [one["run"] for one in values(said, "evaluate good/test worse/test")] == ["good/test", "worse/test"]
+def test_other_judgements_and_runs_of_one_name(ask: Ask) -> None:
+    assert [one["run"] for one in values(ask, "evaluate good/test worse/test")] == ["good/test", "worse/test"]
     write_judgements("other.jsonl", [Judgement(report, ("B.java",), ("B.java",), 4) for report in GOOD])
-    printed = values(said, "evaluate alone.jsonl.gz --qrels other.jsonl")
+    printed = values(ask, "evaluate alone.jsonl.gz --qrels other.jsonl")
     assert printed["mrr"] == pytest.approx((1 / 2 + 1 + 1 / 2) / 3)
     assert "with a description" not in [row["stratum"] for row in printed["strata"]]
 
@@ -142,9 +149,9 @@ def test_other_judgements_and_runs_of_one_name(said: Said) -> None:
         (None, "-", "it is not known how many files were searched, so rankings may be cut off"),
     ],
 )
-def test_rankings_that_lack_files_are_told(said: Said, searched: int | None, length: str, says: str) -> None:
+def test_rankings_that_lack_files_are_told(ask: Ask, searched: int | None, length: str, says: str) -> None:
     write_split("cut", GOOD, searched=searched)
-    out, err = said("evaluate cut")
+    out, err = ask("evaluate cut")
     assert ["length", length] in [row[:2] for row in rows(out)]
     assert err.startswith(f"tosloc: cut: {says}")
 
@@ -169,7 +176,7 @@ def test_rankings_that_lack_files_are_told(said: Said, searched: int | None, len
         ("compare good worse --json --markdown", "choose one"),
     ],
 )
-def test_refusals(said: Said, fails: Fails, words: str, says: str) -> None:
+def test_refusals(ask: Ask, fails: Fails, words: str, says: str) -> None:
     write_split("short", {report: WORSE[report] for report in "12"})
     write_split("other", WORSE, TRUTH | {"3": ("A.java",)})
     write_split("unjudged", GOOD)
@@ -177,8 +184,8 @@ def test_refusals(said: Said, fails: Fails, words: str, says: str) -> None:
     assert says in fails(*words.split())
 
 
-def test_compare_prints_tests_and_moves(said: Said) -> None:
-    out, err = said("compare worse good --measures Acc@1")
+def test_compare_prints_tests_and_moves(ask: Ask) -> None:
+    out, err = ask("compare worse good --measures Acc@1")
     assert err == ""
     for row in (
         "good against worse",
@@ -192,13 +199,13 @@ def test_compare_prints_tests_and_moves(said: Said) -> None:
         assert row.split() in rows(out)
     assert "risen" in out
     assert not re.search("fallen|Holm", out)
-    out = said("compare good worse --top 1")[0]
+    out = ask("compare good worse --top 1")[0]
     assert ["3", "1.00", ".333", "-.667", "1", "3"] in rows(out)
     assert not re.search("McNemar|1.00 +.500", out)
 
 
-def test_compare_as_values(said: Said) -> None:
-    [pair] = values(said, "compare worse good")["pairs"]
+def test_compare_as_values(ask: Ask) -> None:
+    [pair] = values(ask, "compare worse good")["pairs"]
     assert (pair["a"], pair["b"], pair["reports"]) == ("worse", "good", 3)
     rr = pair["measures"]["RR"]
     assert (rr["wins"], rr["ties"], rr["losses"], rr["p_t_holm"]) == (2, 1, 0, None)
@@ -213,27 +220,27 @@ def test_compare_as_values(said: Said) -> None:
         "ranks_b": [1],
     }
     write_split("third", GOOD)
-    pairs = values(said, "compare worse good third")["pairs"]
+    pairs = values(ask, "compare worse good third")["pairs"]
     assert [(one["a"], one["b"]) for one in pairs] == [("worse", "good"), ("worse", "third")]
     assert pairs[0]["measures"]["AP"]["p_t_holm"] == pytest.approx(2 * pairs[0]["measures"]["AP"]["p_t"])
-    assert said("compare worse good third")[0].count("p, t-test, Holm") == 2
+    assert ask("compare worse good third")[0].count("p, t-test, Holm") == 2
 
 
-def test_what_is_left_out_or_differs_is_told(said: Said) -> None:
+def test_what_is_left_out_or_differs_is_told(ask: Ask) -> None:
     write_split("short", {report: WORSE[report] for report in "12"})
-    assert said("compare good short --common")[1] == "tosloc: left out: 1 report only of good, 0 only of short\n"
+    assert ask("compare good short --common")[1] == "tosloc: left out: 1 report only of good, 0 only of short\n"
     write_split("large", GOOD, searched=9)
-    err = said("compare good large")[1]
+    err = ask("compare good large")[1]
     assert "good and large searched different numbers of files for 3 reports, first 1" in err
 
 
-def test_the_same_ranking_or_where_it_differs(said: Said) -> None:
+def test_the_same_ranking_or_where_it_differs(ask: Ask) -> None:
     write_split("again", {report: GOOD[report] for report in "312"})
-    assert said("compare good again alone.jsonl.gz --same") == ("the same ranking for all 3 reports\n", "")
-    out, err = said("compare good worse --same", code=1)
+    assert ask("compare good again alone.jsonl.gz --same") == ("the same ranking for all 3 reports\n", "")
+    out, err = ask("compare good worse --same", code=1)
     assert out == "good and worse: report 1 differs first: A.java at rank 1 against B.java at rank 1\n"
     assert err == ""
-    found = json.loads(said("compare good alone.jsonl.gz worse --same --json", code=1)[0])
+    found = json.loads(ask("compare good alone.jsonl.gz worse --same --json", code=1)[0])
     assert (found["same"], found["reports"]) == (False, 3)
     assert [one["first_difference"] is None for one in found["runs"]] == [True, False]
 

@@ -33,10 +33,8 @@ def scores(seed: int, size: int = 106) -> FloatArray:
 
 def test_intervals_are_the_percentile_bootstrap_of_scipy() -> None:
     def theirs(samples: tuple[FloatArray, ...], statistic: Any) -> Any:
-        how = {"method": "percentile", "n_resamples": 10_000, "rng": np.random.default_rng(3)}
-        return pytest.approx(
-            scipy.stats.bootstrap(samples, statistic, paired=True, **how).confidence_interval, abs=0.005
-        )
+        how = {"paired": True, "method": "percentile", "n_resamples": 10_000, "rng": np.random.default_rng(3)}
+        return pytest.approx(scipy.stats.bootstrap(samples, statistic, **how).confidence_interval, abs=0.005)
 
     # both are random: 10,000 resamples leave about 2 % of a standard error
     assert mean_interval(scores(1)) == theirs((scores(1),), np.mean)

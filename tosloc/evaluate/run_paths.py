@@ -90,6 +90,8 @@ def find_run(path: str | Path, split: str) -> tuple[Path, str]:
     finished = {run.parent.name for run in place.glob(f"*/{RUN_FILE}") if (run.parent / JUDGEMENTS_FILE).is_file()}
     if split not in finished:
         known = f"it holds {', '.join(sorted(finished))}" if finished else "make one with: tosloc train, or tosloc rank"
+        if not finished and any(place.glob(f"*/*/{RUN_FILE}")):
+            known = "it holds runs in folders: name one, or for those of many projects see tosloc lab evaluate"
         raise RunError(f"{path}: no finished run of the split {split!r}; {known}")
     return place / split / RUN_FILE, name
 
