@@ -9,7 +9,8 @@ import pytest
 from tests.conftest import GitRepository
 from tests.published_toy import RESULTS, SWT, fixes, spreadsheet
 from tosloc.cli import main
-from tosloc.evaluate import Judgement, Measure, read_run, read_scored, write_file_lists, write_judgements, write_run
+from tosloc.evaluate import Judgement, Measure, read_run, read_scored, write_judgements, write_run
+from tosloc.evaluate.judgements import write_file_lists
 from tosloc.records import Ranking, ReportAttributes
 
 Fails = Callable[..., str]

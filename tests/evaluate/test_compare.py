@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from tosloc.evaluate import Evaluation, Judgement, Qrels, Run, evaluate
+from tosloc.evaluate import Judgement, Qrels, Run, evaluate
 from tosloc.evaluate.compare import compare, compare_all, comparison_values, first_difference
+from tosloc.evaluate.evaluate import Evaluation
 from tosloc.evaluate.measures import AP, RR, Measure
 from tosloc.records import Ranking
 

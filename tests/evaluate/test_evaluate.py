@@ -10,19 +10,9 @@ import numpy as np
 import pytest
 
 from tosloc.errors import RunError
-from tosloc.evaluate import (
-    FileLists,
-    Judgement,
-    Measure,
-    Qrels,
-    Run,
-    ScoredRun,
-    evaluate,
-    evaluate_folder,
-    write_judgements,
-    write_run,
-)
-from tosloc.evaluate.run_paths import only_some_files
+from tosloc.evaluate import Judgement, Measure, Qrels, Run, evaluate, evaluate_folder, write_judgements, write_run
+from tosloc.evaluate.judgements import FileLists
+from tosloc.evaluate.run_paths import ScoredRun, only_some_files
 from tosloc.evaluate.runs import Order
 from tosloc.evaluate.tables import results_of, strata_of
 from tosloc.records import BoolArray, Names, Ranking, ReportAttributes

@@ -40,9 +40,9 @@ def listed(**changed: object) -> str:
     [
         (read_run, ranked(files=[0.5, 1]), " line 3: files.0: input should be"),
         (read_run, ranked(files=[0, 2**40]), " line 3: files.1: input should be"),
-        (read_run, ranked(files=[0, 2]), " line 3: report 1: damaged: a file's number means no path"),
+        (read_run, ranked(files=[0, 2]), " line 3: report 1: damaged: 2 files of 2 paths, 2 scores"),
         (read_run, ranked(files=[0, 0]), " line 3: report 1: a is ranked twice"),
-        (read_run, ranked(files=[0]), " line 3: report 1: 1 paths but 2 scores"),
+        (read_run, ranked(files=[0]), " line 3: report 1: damaged: 1 files of 2 paths, 2 scores"),
         (read_run, ranked(scores=[10**400, 1]), " line 3: scores.0: input should be"),
         (read_run, ranked(scores=[1, 2]), " line 3: report 1: scores increase down the ranking"),
         (read_run, ranked(ranks=[2, 2]), " line 3: report 1: ranks are whole numbers from 1 that increase"),

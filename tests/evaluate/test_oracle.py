@@ -10,7 +10,8 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tosloc.evaluate import Judgement, Measure, Qrels, Run, evaluate, read_file_lists, write_file_lists
+from tosloc.evaluate import Judgement, Measure, Qrels, Run, evaluate
+from tosloc.evaluate.judgements import read_file_lists, write_file_lists
 from tosloc.evaluate.trec import read_trec_qrels, read_trec_run, write_trec_qrels, write_trec_run
 from tosloc.records import Ranking
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tosloc.evaluate import Evaluation, Judgement, ReportScores
+from tosloc.evaluate import Judgement
 from tosloc.evaluate.curves import any_curve, coverage_curve, first_hits, interpolated_precision, precision_at_recall
+from tosloc.evaluate.evaluate import Evaluation, ReportScores
 from tosloc.evaluate.measures import AP, Outcome
 from tosloc.evaluate.truncation import TRUTHS, truncation
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from tosloc.evaluate import Evaluation, Judgement, ReportScores
+from tosloc.evaluate import Judgement
+from tosloc.evaluate.evaluate import Evaluation, ReportScores
 from tosloc.evaluate.measures import Outcome
 from tosloc.evaluate.truncation import truncation
 from tosloc.plots.drawing import save_figure, svg

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from tests.pages import Elements
-from tosloc.evaluate import Judgement, Measure, Qrels, Run, ScoredRun
+from tosloc.evaluate import Judgement, Measure, Qrels, Run
+from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.evaluate.runs import Order
 from tosloc.evaluate.tables import Results, results_of
 from tosloc.plots.page import WhyAbove, named_above, page

@@ -136,7 +136,8 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path, 
 
 def _forget_truth(folder: Path) -> None:
     """Remove judgements of the run that is about to be replaced: a folder that has them is finished."""
-    from tosloc.evaluate import FILE_LISTS_FILE, JUDGEMENTS_FILE
+    from tosloc.evaluate.judgements import FILE_LISTS_FILE
+    from tosloc.evaluate.run_paths import JUDGEMENTS_FILE
 
     for name in (JUDGEMENTS_FILE, FILE_LISTS_FILE):
         (folder / name).unlink(missing_ok=True)

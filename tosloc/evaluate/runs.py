@@ -99,27 +99,15 @@ class Run:
 
 
 def write_run(path: str | Path, header: Mapping[str, Any], rankings: Iterable[Ranking]) -> None:
-    """Write rankings as they come; scores keep six significant digits. The file appears only when it is whole.
-
-    Raises ValueError when two rankings are of one report.
-    """
-    _write(
-        Path(path),
-        header,
-        (
-            (one.report, one.paths, "scores", [format(score, ".6g") for score in one.scores.tolist()])
-            for one in rankings
-        ),
-    )
+    """Write rankings as they come; scores keep six significant digits. The file appears only when it is whole."""
+    with_scores = ((one, [format(score, ".6g") for score in one.scores.tolist()]) for one in rankings)
+    _write(Path(path), header, ((one.report, one.paths, "scores", scores) for one, scores in with_scores))
 
 
 def write_known_ranks(
     path: str | Path, header: Mapping[str, Any], ranks: Iterable[tuple[str, Mapping[str, int]]]
 ) -> None:
-    """Write a run of which only some files' ranks are known: report id and path -> rank, from 1.
-
-    Raises ValueError when a report comes twice.
-    """
+    """Write a run of which only some files' ranks are known: report id and path -> rank, from 1."""
     ordered = ((report, sorted(known.items(), key=lambda one: (one[1], one[0]))) for report, known in ranks)
     lines = ((report, [path for path, _ in one], "ranks", [str(rank) for _, rank in one]) for report, one in ordered)
     _write(Path(path), header, lines)
@@ -128,13 +116,10 @@ def write_known_ranks(
 def _write(
     path: Path, header: Mapping[str, Any], lines: Iterable[tuple[str, Sequence[str], str, Sequence[str]]]
 ) -> None:
-    names, seen = Names(), set[str]()
+    names = Names()
     with packed_file(path) as file:
         file.write(json_line({**header, "format": RUN_FORMAT}, sort_keys=True))
         for report, paths, key, values in lines:
-            if report in seen:
-                raise ValueError(f"report {report}: ranked twice")
-            seen.add(report)
             known = len(names)
             files = ",".join([str(names.id(name)) for name in paths])
             if len(names) > known:
@@ -160,10 +145,8 @@ class _Order(Line):
         """The order. Raises RunError that says ``where`` for one that no ranking can have."""
         files = np.array(self.files, dtype=np.int32)
         key, values = ("scores", self.scores) if self.ranks is None else ("ranks", self.ranks)
-        if len(values) != len(files):
-            raise RunError(f"{where}: {len(files)} paths but {len(values)} {key}")
-        if files.max(initial=-1) >= len(names):
-            raise RunError(f"{where}: damaged: a file's number means no path")
+        if len(values) != len(files) or files.max(initial=-1) >= len(names):
+            raise RunError(f"{where}: damaged: {len(files)} files of {len(names)} paths, {len(values)} {key}")
         numbers, counts = np.unique(files, return_counts=True)
         if len(numbers) < len(files):
             raise RunError(f"{where}: {names[numbers[counts > 1][0]]} is ranked twice")
@@ -179,10 +162,8 @@ class _Order(Line):
 
 
 def read_run(path: str | Path) -> Run:
-    """Run of a file.
-
-    Raises RunError naming the line for a report or a path that comes twice, for scores that are no numbers or increase,
-    and for a damaged file.
+    """Run of a file. Raises RunError naming the line for a report or a path that comes twice, for scores that are no
+    numbers or increase, and for a damaged file.
     """
     header: Mapping[str, Any] = {}
     names: list[str] = []

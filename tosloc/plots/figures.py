@@ -27,7 +27,6 @@ from tosloc.evaluate.truncation import FIRST, TENTHS, TRUTHS, Truncation
 from tosloc.plots.drawing import GREYS, STROKES, drawing
 
 MARKS: Final = (10, *COVERED)
-HATCHES: Final = ("", "////", "....", "xxxx", "\\\\\\\\", "----")
 SERIES: Final = (
     ("textbook, undefined as 0", "textbook", 3.2),
     ("seen-relevant, undefined as 0", "seen", 5.5),
@@ -104,7 +103,7 @@ def first_hit_figure(evaluations: Mapping[str, Evaluation]) -> Figure:
                 label=name,
                 facecolor="#ffffff" if number else "#8c8c8c",
                 edgecolor=GREYS[number % len(GREYS)],
-                hatch=HATCHES[number % len(HATCHES)],
+                hatch="////" * number,
                 linewidth=0.8,
             )
             axes.bar_label(bars, labels=[f"{count}" for count in counts], padding=1.5, fontsize=8)
