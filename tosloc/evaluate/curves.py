@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Final, NamedTuple, Self
 
 import numpy as np
@@ -22,7 +21,7 @@ from tosloc.errors import RunError
 from tosloc.evaluate.evaluate import Evaluation
 from tosloc.evaluate.judgements import Qrels
 from tosloc.evaluate.runs import Run
-from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
+from tosloc.records import BoolArray, FloatArray, IntArray
 
 RECALL_LEVELS: Final = 11
 BIN_ENDS: Final = (1, 5, 10, 50, 100, 300)
@@ -90,7 +89,7 @@ def first_hits(evaluation: Evaluation) -> IntArray:
 
 
 class Bin(NamedTuple):
-    """Answers whose first share lies between ``low`` and ``high``."""
+    """Answers whose first share lies between ``low`` and ``high``, which belongs to the next bin, 1.0 to the last."""
 
     low: float
     high: float
@@ -101,54 +100,43 @@ class Bin(NamedTuple):
     """Share of them whose first file is right; NaN where there is no answer."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Reliability:
-    """First shares of N answers, and which of them were right."""
+    """How sure N answers are beside how often their first file is right."""
 
-    shares: FloatArray
-    """(N,)"""
-    right: BoolArray
-    """(N,)"""
+    answers: int
+    right: float
+    """Share of the answers whose first file is right."""
+    share: float
+    """Mean first share."""
+    error: float
+    """Expected calibration error: mean over the answers of |right - share| of their bin."""
+    error_by_chance: float
+    """Mean error of as many answers with these shares that are right exactly as often as the shares say: above 0
+    because a bin of n answers is off by chance; what ``error`` should be compared with."""
+    bins: tuple[Bin, ...]
 
     @classmethod
     def of(cls, answers: Sequence[JudgedAnswer], temperature: float) -> Self:
         """Of answers with their scores, at a temperature; one about a version without files says nothing."""
         answers = [answer for answer in answers if len(answer.scores)]
         first = [float(shares(answer.scores, temperature)[0]) for answer in answers]
-        return cls(np.array(first), np.array([answer.right for answer in answers], dtype=np.bool_))
+        return cls.of_shares(np.array(first), np.array([answer.right for answer in answers], dtype=np.bool_))
 
-    @cached_property
-    def bins(self) -> tuple[Bin, ...]:
-        """Ten bins of equal width; 1.0 belongs to the last."""
-        places, rows = _bin_of(self.shares), []
+    @classmethod
+    def of_shares(cls, first: FloatArray, right: BoolArray) -> Self:
+        """Of (N,) first shares, and (N,) whether the file is right."""
+        places, bins = np.minimum((first * BINS).astype(np.int64), BINS - 1), []
         for number in range(BINS):
             inside = places == number
-            means = [float(one[inside].mean()) if inside.any() else math.nan for one in (self.shares, self.right)]
-            rows.append(Bin(number / BINS, (number + 1) / BINS, int(inside.sum()), *means))
-        return tuple(rows)
-
-    @property
-    def right_share(self) -> float:
-        """Share of the answers whose first file is right."""
-        return float(self.right.mean()) if len(self.right) else 0.0
-
-    @property
-    def mean_share(self) -> float:
-        """Mean first share."""
-        return float(self.shares.mean()) if len(self.shares) else 0.0
-
-    @property
-    def error(self) -> float:
-        """Expected calibration error: mean over the answers of |right - share| of their bin."""
-        return float(_errors(self.shares, self.right[None, :].astype(np.float64))[0])
-
-    def error_by_chance(self, seed: int = 7) -> float:
-        """Mean error of as many answers with these shares that are right exactly as often as the shares say.
-
-        Above 0 because a bin of n answers is off by chance: what ``error`` should be compared with.
-        """
-        drawn = np.random.default_rng(seed).random((DRAWS, len(self.shares))) < self.shares
-        return float(_errors(self.shares, drawn.astype(np.float64)).mean())
+            means = [float(one[inside].mean()) if inside.any() else math.nan for one in (first, right)]
+            bins.append(Bin(number / BINS, (number + 1) / BINS, int(inside.sum()), *means))
+        drawn = np.random.default_rng(7).random((DRAWS, len(first))) < first
+        member = (places[:, None] == np.arange(BINS)).astype(np.float64)
+        outcomes = np.vstack([right[None, :], drawn]).astype(np.float64)
+        errors = np.abs((outcomes - first) @ member).sum(axis=1) / (len(first) or 1)
+        means = [float(one.mean()) if len(first) else 0.0 for one in (right, first)]
+        return cls(len(first), *means, float(errors[0]), float(errors[1:].mean()), tuple(bins))
 
 
 def judged_answers(run: Run, qrels: Qrels) -> list[JudgedAnswer]:
@@ -162,17 +150,3 @@ def judged_answers(run: Run, qrels: Qrels) -> list[JudgedAnswer]:
             raise RunError(f"{run.where}: report {report} has no scores, which shares are made of")
         answers.append(JudgedAnswer(order.scores, any(path in judgement.fixed for path in run.paths(report, 1))))
     return answers
-
-
-def _bin_of(first: FloatArray) -> LongArray:
-    """(N,) number of the bin of each share."""
-    return np.minimum((first * BINS).astype(np.int64), BINS - 1)
-
-
-def _errors(first: FloatArray, right: FloatArray) -> FloatArray:
-    """(D,) errors of D outcomes (D, N)."""
-    if not len(first):
-        return np.zeros(len(right))
-    member = (_bin_of(first)[:, None] == np.arange(BINS)).astype(np.float64)
-    gaps: FloatArray = np.abs((right - first) @ member).sum(axis=1) / len(first)
-    return gaps

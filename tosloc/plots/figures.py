@@ -128,7 +128,7 @@ def reliability_figure(found: Mapping[str, Reliability]) -> Figure:
             bins = [row for row in one.bins if row.answers]
             label = f"{name} (error {one.error:.3f})"
             upper.plot([row.share for row in bins], [row.right for row in bins], label=label, **_style(number))
-            parts = [row.answers / max(len(one.shares), 1) for row in one.bins]
+            parts = [row.answers / max(one.answers, 1) for row in one.bins]
             lower.plot([(row.low + row.high) / 2 for row in one.bins], parts, **_style(number))
         upper.set(ylabel="first file right", ylim=(-0.02, 1.02))
         upper.legend(handlelength=3.5)

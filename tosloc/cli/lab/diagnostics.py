@@ -114,9 +114,9 @@ def _tables(found: Mapping[str, tuple[Reliability, float]]) -> list[Table]:
     rows = [
         [
             name,
-            f"{len(one.shares):,}",
+            f"{one.answers:,}",
             f"{temperature:.4g}",
-            *(share(value) for value in (one.right_share, one.mean_share, one.error, one.error_by_chance())),
+            *map(share, (one.right, one.share, one.error, one.error_by_chance)),
         ]
         for name, (one, temperature) in found.items()
     ]
@@ -137,12 +137,12 @@ def _values(name: str, one: Reliability, temperature: float) -> dict[str, Any]:
     ]
     return {
         "run": name,
-        "answers": len(one.shares),
+        "answers": one.answers,
         "temperature": temperature,
-        "right": one.right_share,
-        "share": one.mean_share,
+        "right": one.right,
+        "share": one.share,
         "error": one.error,
-        "error by chance": one.error_by_chance(),
+        "error by chance": one.error_by_chance,
         "bins": bins,
     }
 
