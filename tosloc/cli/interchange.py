@@ -74,23 +74,19 @@ def export_run(
 def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
     from tosloc import __version__
     from tosloc.cli.printing import print_notes
-    from tosloc.evaluate.run_paths import RUN_FILE, ScoredRun, read_any_judgements
-    from tosloc.evaluate.runs import write_run
+    from tosloc.evaluate.judgements import Qrels
+    from tosloc.evaluate.run_paths import ScoredRun, read_any_judgements
     from tosloc.evaluate.trec import read_trec_run
 
     run = read_trec_run(file)
     header = {"method": run.header["tag"], "tosloc": __version__, "imported": {"form": "TREC", **_named(file)}}
-    if qrels is None:
-        _forget_truth(out)
-        write_run(out / RUN_FILE, header, run.rankings())
-    else:
-        scored = ScoredRun(file.name, replace(run, header=header), read_any_judgements(qrels))
+    truth = Qrels({}) if qrels is None else read_any_judgements(qrels)
+    scored = ScoredRun(file.name, replace(run, header=header), truth)
+    if qrels is not None:
         scored.evaluation()
-        _forget_truth(out)
-        scored.write(out)
-    print_notes(
-        [f"{len(run.orders)} rankings are in {out}" + ("; to judge them, name --qrels" if qrels is None else "")]
-    )
+    scored.write(out)
+    to_judge = "; to judge them, name --qrels" if qrels is None else ""
+    print_notes([f"{len(run.orders)} rankings are in {out}{to_judge}"])
 
 
 def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path, progress: bool | None) -> None:
@@ -122,7 +118,6 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path, 
             "unresolved": len(dataset.unresolved),
         }
         folder, cases = out / split, [case for case in part if case.report.id in published]
-        _forget_truth(folder)
         write_known_ranks(folder / RUN_FILE, header, published.items())
         write_truth(folder, cases, dataset, lambda version: repository.snapshot(version, SUFFIXES))
     print_notes(
@@ -132,15 +127,6 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path, 
             f"now run: tosloc evaluate {out} --split {split}",
         ]
     )
-
-
-def _forget_truth(folder: Path) -> None:
-    """Remove judgements of the run that is about to be replaced: a folder that has them is finished."""
-    from tosloc.evaluate.judgements import FILE_LISTS_FILE
-    from tosloc.evaluate.run_paths import JUDGEMENTS_FILE
-
-    for name in (JUDGEMENTS_FILE, FILE_LISTS_FILE):
-        (folder / name).unlink(missing_ok=True)
 
 
 def _named(file: Path) -> dict[str, str]:

@@ -45,12 +45,17 @@ class ScoredRun:
         return evaluate(self.run, self.qrels)
 
     def write(self, folder: Path) -> None:
-        """Write run, files of versions if they are known, and last the judgements: a folder with those is finished."""
+        """Write the run, the files of versions if they are known, and last the judgements, if there are any: a folder that
+        has them is finished. Those of a run that is replaced go first.
+        """
+        for name in (JUDGEMENTS_FILE, FILE_LISTS_FILE):
+            (folder / name).unlink(missing_ok=True)
         write_run(folder / RUN_FILE, self.run.header, self.run.rankings())
         if (lists := self.qrels.file_lists) is not None:
             versions = ((version, sorted(lists.files(version))) for version in lists.versions)
             write_file_lists(folder / FILE_LISTS_FILE, versions)
-        write_judgements(folder / JUDGEMENTS_FILE, self.qrels.judgements.values())
+        if self.qrels.judgements:
+            write_judgements(folder / JUDGEMENTS_FILE, self.qrels.judgements.values())
 
 
 def read_any_run(path: str | Path) -> Run:
