@@ -28,8 +28,12 @@ from tosloc.index.postings import leaders
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
+from tosloc.rank.background import background as background_of
+from tosloc.rank.background import code_owners, owners_of
 from tosloc.rank.feature_tables import FeatureTable
+from tosloc.rank.functions import score_functions
 from tosloc.rank.lambdamart import raised
+from tosloc.rank.other_files import other_files
 from tosloc.rank.reasons import Sources
 from tosloc.rank.stage_one import StageOne, StageOneAnswer
 from tosloc.records import BugReport, Case, FloatArray, Function, Hit, Progress, Ranking, Reason, Snapshot, silent
@@ -51,10 +55,8 @@ class OpenVersion:
     notes: tuple[str, ...] = ()
     repository: IndexedRepository | None = None
     """What functions, texts and messages are read from; None of a version that a checkpoint carries."""
-    reranking: RerankingContext | None = None
-    """What a reranker reads; None where stage one is alone."""
-    uncommitted: int = 0
-    """Files that are not as the commit has them: changed, new or gone."""
+    reranking: RerankingContext | None = None  # what a reranker reads; None where stage one is alone
+    uncommitted: int = 0  # files that are not as the commit has them: changed, new or gone
     others: PreparedVersion | None = None
     """Its files that are no sources; None of a version that a checkpoint carries, and in experiments."""
     _functions: Remembered = field(default_factory=dict)
@@ -94,8 +96,15 @@ class OpenVersion:
         """What reasons may read of the repository."""
         if self.repository is None:
             return Sources()
-        pages = WebPages.of(self.repository.repo.remote_url())
-        return Sources(self.repository.repo.subjects, lambda commit: None if pages is None else pages.commit(commit))
+        repo = self.repository.repo
+        pages = WebPages.of(repo.remote_url())
+        rules = code_owners(repo, None if self.others is None else self.others.snapshot)
+        return Sources(
+            repo.subjects,
+            lambda commit: None if pages is None else pages.commit(commit),
+            lambda commits: repo.authors(commits, self.snapshot.commit),
+            lambda path: owners_of(rules, path),
+        )
 
     def functions_of(self, files: Sequence[int]) -> dict[int, FunctionFacts]:
         """The functions of each of some files; of none where there is no repository."""
@@ -131,14 +140,11 @@ class Localization:
 
     version: OpenVersion
     stage_one: StageOneAnswer
-    scores: FloatArray
-    """(F,) final scores, in path order."""
+    scores: FloatArray  # (F,) final scores, in path order
     notes: tuple[str, ...]
-    temperature: float
-    """Of the softmax that makes shares of scores."""
+    temperature: float  # of the softmax that makes shares of scores
     reranker: Reranker | None
-    reranked: Reranked | None
-    """The reranker's answer, where it had one."""
+    reranked: Reranked | None  # the reranker's answer, where it had one
 
     @classmethod
     def of(
@@ -169,15 +175,19 @@ class Localization:
         """Every file of the version, most suspicious first."""
         return Ranking.from_scores(self.stage_one.context.query.report.id, self.version.snapshot.paths, self.scores)
 
-    def top(self, number: int) -> list[Hit]:
-        """The first files with their reasons, tests among them."""
-        return list(self.answer(number, self.version.choose(PathFilter(tests=True))).hits)
-
     def answer(
-        self, number: int, chosen: Chosen, *, functions: int = 0, min_share: float = 0.0, only: int | None = None
+        self,
+        number: int,
+        chosen: Chosen,
+        *,
+        functions: int = 0,
+        min_share: float = 0.0,
+        only: int | None = None,
+        background: bool = False,
     ) -> Answer:
         """The answer with the first ``number`` of the ``chosen`` files that have ``min_share``, with reasons and so
-        many functions. With a file in ``only`` that file alone is in it, at its place among the chosen ones.
+        many functions. With a file in ``only`` that file alone is in it, at its place among the chosen ones. With
+        ``background`` it has that, too.
         """
         version, place, context = self.version, self.version.repository, self.stage_one.context
         named = np.where(chosen.kept, self.scores, -np.inf)
@@ -194,8 +204,6 @@ class Localization:
         facts = version.functions_of(files) if functions else {}
         scored: Sequence[tuple[Function, ...]] = [()] * len(files)
         if facts:
-            from tosloc.rank.functions import score_functions  # for answers that name functions
-
             of_files = [facts[file] for file in files]
             scored = score_functions(context.query, context.version, files, self.scores, of_files, most=functions)
         known = {file: (facts[file], listed) for file, listed in zip(files, scored, strict=True) if facts}
@@ -217,6 +225,9 @@ class Localization:
             tuple(hits),
             tuple(notes),
             others=tuple(self._others()),
+            background=background_of(self.stage_one.reasons, next(iter(files), None), version.sources)
+            if background
+            else None,
         )
 
     def _others(self) -> list[Hit]:
@@ -224,8 +235,6 @@ class Localization:
         version = self.version.others
         if version is None:
             return []
-        from tosloc.rank.other_files import other_files
-
         context = self.stage_one.context
         asked = QueryContext(context.query, version.index, version.history.as_of(context.history.opened))
         return other_files(asked, context.common_words)
@@ -280,11 +289,9 @@ class LabelledCandidates:
 
     repo: Repository
     suffixes: frozenset[str]
-    cases: Mapping[str, Case]
-    """Report id -> its case."""
+    cases: Mapping[str, Case]  # by the id of the report
     stage: StageOne
-    tables: Callable[[str], Iterable[FeatureTable]]
-    """Part (train, validation, test) -> its feature tables, read anew at each call."""
+    tables: Callable[[str], Iterable[FeatureTable]]  # of a part (train, validation, test), read anew at each call
 
     def candidates(
         self, part: str, depth: int, *, for_training: bool = False, by_linear_score: bool = False

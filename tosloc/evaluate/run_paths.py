@@ -45,8 +45,8 @@ class ScoredRun:
         return evaluate(self.run, self.qrels)
 
     def write(self, folder: Path) -> None:
-        """Write the run, the files of versions if they are known, and last the judgements, if there are any: a folder that
-        has them is finished. Those of a run that is replaced go first.
+        """Write the run, what is known of versions, and last the judgements, if any: a folder that has them is finished.
+        Those of a run that is replaced go first.
         """
         for name in (JUDGEMENTS_FILE, FILE_LISTS_FILE):
             (folder / name).unlink(missing_ok=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -25,22 +24,15 @@ from tosloc.plots.figures import coverage_figure, first_hit_figure, precision_re
 ABOVE: Final = 3
 """Files above the first fixed one that are named."""
 
+WhyAbove: TypeAlias = Mapping[tuple[str, str], Sequence[tuple[str, float]]]
+"""(report, path above) -> features, with how much each raised the score above the fixed file's; none where stage one
+set it below, and the second stage raised it."""
+
 _NARROW, _WIDE = 16.5, 11.3
 """Points of a figure to a rem of the page, at least and at most: letters of 9 points are 8.7 to 12.7 pixels high."""
 
 _SVG_SIZE: Final = re.compile(r'\s(?:width="(?P<points>[\d.]+)pt"|height="[^"]*")')
 _SVG_ID: Final = re.compile(r'(\bid="|href="#|url\(#)')
-
-
-@dataclass(frozen=True, slots=True)
-class WhyAbove:
-    """What set files above the first fixed one, where that is known."""
-
-    told: Mapping[tuple[str, str], Sequence[tuple[str, float]]]
-    """(report, path above) -> features, with how much each raised the score above the fixed file's; none where stage
-    one set it below, and the second stage raised it."""
-    meanings: Mapping[str, str]
-    """Feature -> what it is."""
 
 
 def named_above(results: Results) -> dict[str, tuple[str, tuple[str, ...]]]:
@@ -97,7 +89,7 @@ def page(results: Sequence[Results], why: WhyAbove | None = None) -> str:
         columns=COLUMNS,
         unknown=unknown,
         reports=list(_reports(first, other and other.scored.run, why)),
-        why=why,
+        why=why is not None,
         meanings=MEASURE_MEANINGS,
     )
 
@@ -132,7 +124,7 @@ def _reports(results: Results, other: Run | None, why: WhyAbove | None) -> Itera
         yield {
             "scores": one,
             "files": sorted(files, key=lambda file: (file[0] is None, file[0] or 0, file[2])),
-            "above": [(path, None if why is None else why.told.get((one.report, path))) for path in above],
+            "above": [(path, None if why is None else why.get((one.report, path))) for path in above],
             "more_above": one.ranks[0] - 1 - len(above) if above else 0,
         }
 
