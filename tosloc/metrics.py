@@ -21,8 +21,7 @@ from tosloc.records import BoolArray, FloatArray, LongArray
 Over: TypeAlias = Literal["relevant", "reachable", "found"]
 """What average precision is divided by: all fixed files (the textbook's), as many of them as k ranks can hold, or
 only those found within the first k ("at seen relevant documents": a diagnostic, never a result)."""
-Add: TypeAlias = Callable[[list[float]], float]
-"""How numbers are added, which decides how the sum is rounded."""
+Add: TypeAlias = Callable[[list[float]], float]  # how numbers are added, which decides how the sum is rounded
 
 
 def fixed_ranks(scores: FloatArray, fixed: BoolArray | LongArray) -> LongArray:

@@ -14,8 +14,7 @@ from tosloc.cli.options import OutOption, Split
 from tosloc.errors import ReportError, RunError, counted
 
 METHOD = "learning to rank, published ranks"
-SUFFIXES = frozenset({".java"})
-"""Of the projects whose ranks were published."""
+SUFFIXES = frozenset({".java"})  # of the projects whose ranks were published
 
 
 def import_run(

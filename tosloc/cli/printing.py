@@ -14,8 +14,7 @@ from typing import Any, Final, Literal
 from tosloc.errors import RunError
 from tosloc.io import printable
 
-UNBOUNDED: Final = 100_000
-"""Letters of a line, where a table may be as wide as it likes."""
+UNBOUNDED: Final = 100_000  # letters of a line, where a table may be as wide as it likes
 
 
 class Form(Enum):
@@ -30,16 +29,12 @@ class Form(Enum):
 class Table:
     """A table of results, the same on a terminal and in Markdown."""
 
-    heads: Sequence[str]
-    """A head may have several lines."""
+    heads: Sequence[str]  # a head may have several lines
     rows: Sequence[Sequence[str]]
     title: str = ""
-    note: str = ""
-    """What stands below it."""
-    left: Container[int] = (0,)
-    """Columns that are aligned to the left."""
-    meanings: Sequence[str] = ()
-    """What each row says, on a terminal."""
+    note: str = ""  # what stands below it
+    left: Container[int] = (0,)  # columns that are aligned to the left
+    meanings: Sequence[str] = ()  # what each row says, on a terminal
 
 
 def form_of(as_json: bool, as_markdown: bool) -> Form:
@@ -87,9 +82,8 @@ def markdown(table: Table) -> str:
 
 
 def print_table(table: Table) -> None:
-    """Print a table with its title above and its note below.
-
-    A file or pipe takes lines of any length; on a terminal cells are wrapped.
+    """Print a table with its title above and its note below. A file or pipe takes lines of any length; on a terminal
+    cells are wrapped.
     """
     from rich.box import SIMPLE_HEAD
     from rich.console import Console

@@ -16,8 +16,7 @@ from tosloc.evaluate.statistics import SAME, Interval, exact_mean, holm, mcnemar
 from tosloc.records import FloatArray
 
 COMPARED: Final = (AP, RR)
-Named: TypeAlias = tuple[str, Evaluation]
-"""An evaluation after the name of its run."""
+Named: TypeAlias = tuple[str, Evaluation]  # an evaluation after the name of its run
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,20 +26,16 @@ class Difference:
     measure: Measure
     a: float
     b: float
-    difference: float
-    """Mean of b - a; above are the means of either run."""
+    difference: float  # mean of b - a; above are the means of either run
     interval: Interval | None
     t: float | None
     p_t: float | None
     p_bootstrap: float | None
-    p_mcnemar: float | None
-    """Only for a measure that says no more than yes or no of a report."""
-    wins: int
-    """Reports where b is better; ties are equal to 1e-12."""
+    p_mcnemar: float | None  # only for a measure that says no more than yes or no of a report
+    wins: int  # reports where b is better; ties are equal to 1e-12
     ties: int
     losses: int
-    p_t_holm: float | None = None
-    """Adjusted for all pairs compared; None for a single pair."""
+    p_t_holm: float | None = None  # adjusted for all pairs compared; None for a single pair
     p_bootstrap_holm: float | None = None
     p_mcnemar_holm: float | None = None
 
@@ -68,11 +63,9 @@ class Comparison:
 
     a: str
     b: str
-    moves: tuple[Move, ...]
-    """The reports compared, by id."""
+    moves: tuple[Move, ...]  # the reports compared, by id
     differences: tuple[Difference, ...]
-    only_a: int = 0
-    """Reports that only a judges, left out."""
+    only_a: int = 0  # reports that only a judges, left out
     only_b: int = 0
 
     @property
@@ -88,10 +81,9 @@ class Comparison:
 
 
 def compare(a: Named, b: Named, common: bool = False, measures: Sequence[Measure] = COMPARED) -> Comparison:
-    """Comparison of two evaluations; with ``common``, only of the reports that both judge.
-
-    Raises RunError when the two judge different reports (or, with ``common``, no report together), and when they take
-    different files of a report to be fixed: then nothing is comparable.
+    """Comparison of two evaluations; with ``common``, only of the reports that both judge. Raises RunError when the two
+    judge different reports (or, with ``common``, no report together), and when they take different files of a report to
+    be fixed: then nothing is comparable.
     """
     (name_a, of_a), (name_b, of_b) = a, b
     mine, other = of_a.by_report, of_b.by_report
@@ -128,9 +120,8 @@ def compared(a: str, b: str, moves: Sequence[Move], measures: Sequence[Measure] 
 def compare_all(
     pairs: Sequence[tuple[Named, Named]], common: bool = False, measures: Sequence[Measure] = COMPARED
 ) -> list[Comparison]:
-    """Comparisons of pairs of evaluations, p-values adjusted over the pairs.
-
-    The family of an adjustment is one measure with one test over all pairs. Raises RunError as ``compare`` does.
+    """Comparisons of pairs of evaluations, p-values adjusted over the pairs. The family of an adjustment is one measure
+    with one test over all pairs. Raises RunError as ``compare`` does.
     """
     found = [compare(a, b, common, measures) for a, b in pairs]
     if len(found) < 2:
@@ -198,7 +189,6 @@ def difference(measure: Measure, a: FloatArray, b: FloatArray, *, yes_or_no: boo
 
 def first_difference(a: Run, b: Run) -> str | None:
     """What tells two runs apart, as the end of a sentence that begins with a report; None if every ranking is the same.
-
     The same: the same reports, each with the same files in the same order (or at the same known ranks). Scores may
     differ.
     """

@@ -24,21 +24,17 @@ from tosloc.evaluate.runs import Run
 from tosloc.records import BoolArray, FloatArray, IntArray
 
 RECALL_LEVELS: Final = 11
-BIN_ENDS: Final = (1, 5, 10, 50, 100, 300)
-"""Last rank of each bin; beyond them come two more: later ranks, and no rank."""
+BIN_ENDS: Final = (1, 5, 10, 50, 100, 300)  # last rank of each bin; beyond them come two more: later ranks, and no rank
 BIN_NAMES: Final = ("1", "2–5", "6–10", "11–50", "51–100", "101–300", ">300", "not\nranked")
-BINS: Final = 10
-"""Of shares."""
-DRAWS: Final = 1000
-"""Times that perfectly calibrated answers are drawn, to see what error chance alone gives."""
+BINS: Final = 10  # of shares
+DRAWS: Final = 1000  # times that perfectly calibrated answers are drawn, to see what error chance alone gives
 
 
 def precision_at_recall(evaluation: Evaluation) -> tuple[FloatArray, FloatArray]:
-    """(S + 1,) recall levels from 0 to 1 and (S,) the mean precision between each two of them, **uninterpolated**.
-
-    A report with R fixed files needs its j-th to reach any recall in ((j - 1) / R, j / R]: there its precision is
-    j / rank of the j-th, and 0 if that is not ranked. The mean over all reports is a step function too. The area under
-    a report's steps is its textbook average precision, so the area under the mean is MAP.
+    """(S + 1,) recall levels from 0 to 1 and (S,) the mean precision between each two of them, **uninterpolated**. A
+    report with R fixed files needs its j-th to reach any recall in ((j - 1) / R, j / R]: there its precision is j /
+    rank of the j-th, and 0 if that is not ranked. The mean over all reports is a step function too. The area under a
+    report's steps is its textbook average precision, so the area under the mean is MAP.
     """
     changes: dict[Fraction, list[float]] = defaultdict(list)
     changes[Fraction(0)], changes[Fraction(1)] = [0.0], [0.0]
@@ -55,7 +51,6 @@ def precision_at_recall(evaluation: Evaluation) -> tuple[FloatArray, FloatArray]
 
 def interpolated_precision(evaluation: Evaluation) -> FloatArray:
     """(11,) the mean, at recall 0, .1, ..., 1, of each report's best precision at that recall **or any higher one**.
-
     Eleven-point interpolated average precision (Manning et al. 2008, section 8.4).
     """
     sums: list[list[float]] = [[] for _ in range(RECALL_LEVELS)]
@@ -94,10 +89,8 @@ class Bin(NamedTuple):
     low: float
     high: float
     answers: int
-    share: float
-    """Mean of their first shares; NaN where there is no answer."""
-    right: float
-    """Share of them whose first file is right; NaN where there is no answer."""
+    share: float  # mean of their first shares; NaN where there is no answer
+    right: float  # share of them whose first file is right; NaN where there is no answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +98,9 @@ class Reliability:
     """How sure N answers are beside how often their first file is right."""
 
     answers: int
-    right: float
-    """Share of the answers whose first file is right."""
-    share: float
-    """Mean first share."""
-    error: float
-    """Expected calibration error: mean over the answers of |right - share| of their bin."""
+    right: float  # share of the answers whose first file is right
+    share: float  # mean first share
+    error: float  # expected calibration error: mean over the answers of |right - share| of their bin
     error_by_chance: float
     """Mean error of as many answers with these shares that are right exactly as often as the shares say: above 0
     because a bin of n answers is off by chance; what ``error`` should be compared with."""
@@ -135,8 +125,8 @@ class Reliability:
         member = (places[:, None] == np.arange(BINS)).astype(np.float64)
         outcomes = np.vstack([right[None, :], drawn]).astype(np.float64)
         errors = np.abs((outcomes - first) @ member).sum(axis=1) / (len(first) or 1)
-        means = [float(one.mean()) if len(first) else 0.0 for one in (right, first)]
-        return cls(len(first), *means, float(errors[0]), float(errors[1:].mean()), tuple(bins))
+        right_share, share = (float(one.mean()) if len(first) else 0.0 for one in (right, first))
+        return cls(len(first), right_share, share, float(errors[0]), float(errors[1:].mean()), tuple(bins))
 
 
 def judged_answers(run: Run, qrels: Qrels) -> list[JudgedAnswer]:

@@ -16,8 +16,7 @@ from tosloc.evaluate.statistics import exact_mean
 from tosloc.metrics import found_at
 from tosloc.records import FloatArray, IntArray
 
-COVERED: Final = (50, 100, 300)
-"""Ranks within which a second stage may look: of coverage, and of any fixed file."""
+COVERED: Final = (50, 100, 300)  # ranks within which a second stage may look: of coverage, and of any fixed file
 HEADLINE: Final = {
     "mrr": RR,
     "map": AP,
@@ -112,10 +111,9 @@ class Evaluation:
 
 
 def evaluate(run: Run, qrels: Qrels) -> Evaluation:
-    """Evaluation of a run against the judged reports, in order of report id.
-
-    Raises RunError when a judged report has no ranking, a ranking has no judgement, a ranked or fixed file was not
-    searched, a ranking is longer than its version, or there is nothing to judge.
+    """Evaluation of a run against the judged reports, in order of report id. Raises RunError when a judged report has
+    no ranking, a ranking has no judgement, a ranked or fixed file was not searched, a ranking is longer than its
+    version, or there is nothing to judge.
     """
     judged, lists = qrels.judgements, qrels.file_lists
     if not judged:

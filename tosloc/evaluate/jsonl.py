@@ -16,8 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from tosloc.errors import RunError
 from tosloc.io import open_plain, written_whole
 
-LONGEST_LINE: Final = 64 * 1024**2
-"""Bytes: a ranking of a million files, with room to spare."""
+LONGEST_LINE: Final = 64 * 1024**2  # bytes: a ranking of a million files, with room to spare
 
 
 class Line(BaseModel):

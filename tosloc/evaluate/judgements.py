@@ -28,15 +28,12 @@ class Judgement:
     """The fixed files of one report. Identity is the full path in the repository."""
 
     report: str
-    fixed: tuple[str, ...]
-    """Listed files that exist in the searched version: the ground truth."""
+    fixed: tuple[str, ...]  # listed files that exist in the searched version: the ground truth
     listed: tuple[str, ...]
-    searched: int | None = None
-    """Number of files of the searched version, if known: a ranking holds as many."""
+    searched: int | None = None  # number of files of the searched version, if known: a ranking holds as many
     version: str | None = None
     attributes: ReportAttributes | None = None
-    summary: str | None = field(default=None, compare=False)
-    """What the report is called, for people; no judgement."""
+    summary: str | None = field(default=None, compare=False)  # what the report is called, for people; no judgement
 
     def __post_init__(self) -> None:
         if len(set(self.fixed)) < len(self.fixed) or len(set(self.listed)) < len(self.listed):
@@ -62,8 +59,7 @@ class FileLists:
     """The files of versions, as numbers into one table of names."""
 
     names: Names
-    versions: Mapping[str, IntArray]
-    """Version -> numbers of its files, ascending."""
+    versions: Mapping[str, IntArray]  # version -> numbers of its files, ascending
     where: str = "file lists"
 
     def of(self, version: str) -> IntArray:
@@ -129,7 +125,6 @@ class _Judgement(Line):
 
 def read_judgements(path: str | Path) -> Qrels:
     """Judgements of a file, whose lines may stand in any order, with the files of their versions if those stand beside.
-
     Raises RunError naming the line for a report that comes twice and for a line that is no judgement.
     """
     judgements: dict[str, Judgement] = {}

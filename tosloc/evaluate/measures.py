@@ -18,13 +18,10 @@ from tosloc.metrics import average_precision, bpref, found_at, ndcg, reciprocal_
 class Outcome:
     """What any measure needs to know of one ranked report."""
 
-    ranks: tuple[int, ...]
-    """Ranks of the fixed files that are ranked, ascending."""
+    ranks: tuple[int, ...]  # ranks of the fixed files that are ranked, ascending
     relevant: int
-    ranked: int | None
-    """Length of the ranking; None where only the fixed files' ranks are known."""
-    searched: int | None
-    """Files of the searched version; None if not known, and then those ranked stand for them."""
+    ranked: int | None  # length of the ranking; None where only the fixed files' ranks are known
+    searched: int | None  # files of the searched version; None if not known, and then those ranked stand for them
 
 
 def _bpref(one: Outcome, retrieved: bool) -> float:
@@ -66,8 +63,7 @@ _VALUES: Final[Mapping[str, Callable[[Outcome, Any], float]]] = {
 }
 _ALWAYS_CUT: Final = {"AP_reachable", "P", "R", "Hit", "Acc"}
 _NEVER_CUT: Final = {"bpref", "old_bpref"}
-YES_OR_NO: Final = {"Hit", "Acc"}
-"""Measures that are 1 or 0 for every report."""
+YES_OR_NO: Final = {"Hit", "Acc"}  # measures that are 1 or 0 for every report
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,8 @@ from tosloc.records import BoolArray
 
 RUN_FILE: Final = "run.jsonl.gz"
 JUDGEMENTS_FILE: Final = "qrels.jsonl"
-FUNCTION_LEVEL: Final = "functions"
-"""Folder, beside a run of files, of the run of functions."""
-BM25_LEVEL: Final = "functions-bm25"
-"""The same of BM25 over functions."""
+FUNCTION_LEVEL: Final = "functions"  # folder, beside a run of files, of the run of functions
+BM25_LEVEL: Final = "functions-bm25"  # the same of BM25 over functions
 BM25_NAME: Final = "BM25 over functions"
 
 
@@ -45,7 +43,7 @@ class ScoredRun:
         return evaluate(self.run, self.qrels)
 
     def write(self, folder: Path) -> None:
-        """Write the run, what is known of versions, and last the judgements, if any: a folder that has them is finished.
+        """Write the run, what is known of versions, and last the judgements, if any: a folder with these is finished.
         Those of a run that is replaced go first.
         """
         for name in (JUDGEMENTS_FILE, FILE_LISTS_FILE):
@@ -69,10 +67,8 @@ def read_any_judgements(path: str | Path) -> Qrels:
 
 
 def read_scored(path: str | Path, split: str = "test", qrels: str | Path | None = None) -> ScoredRun:
-    """The run at ``path``: the folder that train or rank wrote (its ``split``), a split's folder, or a run file.
-
-    Files may be ours or in TREC's form. A run file's judgements are ``qrels``, else qrels.jsonl beside it. Raises
-    RunError.
+    """The run at ``path``: the folder that train or rank wrote (its ``split``), a split's folder, or a run file. Files
+    may be ours or in TREC's form. A run file's judgements are ``qrels``, else qrels.jsonl beside it. Raises RunError.
     """
     file, name = find_run(path, split)
     truth = file.parent / JUDGEMENTS_FILE if qrels is None else qrels
@@ -123,7 +119,6 @@ def evaluate_folder(folder: str | Path, split: str) -> Evaluation:
 
 def only_some_files(scored: ScoredRun, keeps: Callable[[Sequence[str]], BoolArray], search_space: str) -> ScoredRun:
     """The same rankings and truth without the files that are not kept; its header calls what is left ``search_space``.
-
     ``keeps`` tells of N paths which are kept, (N,). A report whose fixed files are all left out stays, with none.
     Raises RunError where only some ranks are known.
     """

@@ -32,10 +32,8 @@ TAUGHT: Final = "reports that taught the checkpoint"
 class Order:
     """One report's answer, as numbers into the run's names. Checked where it is read, so that the line can be named."""
 
-    files: IntArray
-    """(L,) files, best first."""
-    scores: FloatArray
-    """(L,) scores, never increasing; empty where only ranks are known."""
+    files: IntArray  # (L,) files, best first
+    scores: FloatArray  # (L,) scores, never increasing; empty where only ranks are known
     known_ranks: IntArray | None = None
     """(L,) ranks of the files, where only these are known; None for a ranking, whose files have the ranks 1 to L."""
 
@@ -58,11 +56,9 @@ class Run:
     """The rankings of one method for a set of reports, with what produced them."""
 
     header: Mapping[str, Any]
-    names: Sequence[str]
-    """Paths, which the orders' numbers mean."""
+    names: Sequence[str]  # paths, which the orders' numbers mean
     orders: Mapping[str, Order]
-    where: str = "run"
-    """The file, for messages."""
+    where: str = "run"  # the file, for messages
 
     @classmethod
     def of(cls, header: Mapping[str, Any], rankings: Iterable[Ranking], where: str = "run") -> Self:

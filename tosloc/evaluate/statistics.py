@@ -21,10 +21,8 @@ from tosloc.records import FloatArray
 CONFIDENCE: Final = 0.95
 RESAMPLES: Final = 10_000
 BOOTSTRAP_SEED: Final = 7
-DRAWS_AT_ONCE: Final = 2_000_000
-"""Reports drawn before they are summed, which bounds the memory: 16 MB a table of them."""
-SAME: Final = 1e-12
-"""Values that differ by less are equal: the difference is rounding."""
+DRAWS_AT_ONCE: Final = 2_000_000  # reports drawn before they are summed, which bounds the memory: 16 MB a table of them
+SAME: Final = 1e-12  # values that differ by less are equal: the difference is rounding
 
 
 class Interval(NamedTuple):
@@ -46,11 +44,9 @@ class Paired:
     """Differences of two systems on the same reports."""
 
     mean: float
-    interval: Interval | None
-    """Of the mean difference; None for under two reports."""
+    interval: Interval | None  # of the mean difference; None for under two reports
     t_test: TTest
-    bootstrap_p: float | None
-    """Two-sided; None where the t-test's is."""
+    bootstrap_p: float | None  # two-sided; None where the t-test's is
 
 
 def resampled_sums(values: FloatArray) -> FloatArray:
@@ -88,7 +84,6 @@ def ratios(above: FloatArray, below: FloatArray) -> FloatArray:
 
 def paired(a: FloatArray, b: FloatArray) -> Paired:
     """Whether the (N,) values of ``b`` differ from those of ``a`` on the same reports: mean of b - a, interval, tests.
-
     The p-value of the bootstrap is the share of resamples whose mean difference, shifted so that no difference is
     expected, is at least as large as the one seen (Efron and Tibshirani 1993, chapter 16; Smucker et al. 2007); the
     sample itself counts as one resample (Davison and Hinkley 1997, section 4.2), so p is never 0.
@@ -105,9 +100,8 @@ def paired(a: FloatArray, b: FloatArray) -> Paired:
 
 
 def paired_t_test(a: FloatArray, b: FloatArray) -> TTest:
-    """Student's t-test of (N,) values of two systems on the same reports; t is positive where ``b`` is larger.
-
-    Without any difference t is 0 and p is 1; None where all differ alike, but for rounding.
+    """Student's t-test of (N,) values of two systems on the same reports; t is positive where ``b`` is larger. Without
+    any difference t is 0 and p is 1; None where all differ alike, but for rounding.
     """
     from scipy.special import stdtr
 

@@ -23,8 +23,7 @@ from tosloc.evaluate.statistics import Interval, percentile_interval, ratios, re
 from tosloc.metrics import found_at
 from tosloc.reports.test_paths import which_are_tests
 
-FEW_REPORTS: Final = 30
-"""A stratum of fewer reports says little; its interval is too narrow."""
+FEW_REPORTS: Final = 30  # a stratum of fewer reports says little; its interval is too narrow
 COUNTS: Final = {
     "reports": "reports judged",
     "relevant": "fixed files in the searched versions",
@@ -53,8 +52,7 @@ class Mean(NamedTuple):
     """A measure's mean over reports."""
 
     mean: float
-    interval: Interval | None
-    """95 % bootstrap interval; None for under two reports."""
+    interval: Interval | None  # 95 % bootstrap interval; None for under two reports
 
 
 class StratumRow(NamedTuple):
@@ -78,12 +76,10 @@ class Results:
 
     scored: ScoredRun
     evaluation: Evaluation
-    summary: dict[str, int | float | None]
-    """Over all judged reports, as ``Evaluation.summary``: the headline."""
+    summary: dict[str, int | float | None]  # over all judged reports, as Evaluation.summary: the headline
     intervals: dict[str, Interval | None]
     """95 % bootstrap intervals of the summary's means and shares, by the same names."""
-    measures: dict[str, Mean]
-    """The measures asked for beyond the summary, by name."""
+    measures: dict[str, Mean]  # the measures asked for beyond the summary, by name
     strata: tuple[StratumRow, ...]
     """Below the headline, in the order of a table; strata of which nothing is known are left out."""
 
@@ -163,9 +159,8 @@ def _of_coverage(evaluation: Evaluation) -> dict[str, Interval | None]:
 
 
 def strata_of(one: Judgement) -> dict[str, bool]:
-    """Whether a report belongs to each kind of which it is known, in the order of a table.
-
-    Reachable: some fixed file is in the searched version. Already localized: the report names the class of one.
+    """Whether a report belongs to each kind of which it is known, in the order of a table. Reachable: some fixed file
+    is in the searched version. Already localized: the report names the class of one.
     """
     fixed, kind = len(one.fixed), one.attributes
     found = {

@@ -33,20 +33,17 @@ NO_PATH: Final = "-"
 
 
 def read_trec_run(path: str | Path) -> Run:
-    """Run of a file whose lines may stand in any order; its header holds the ``tag``.
-
-    Files are ordered by score descending, then by path in git's order, by bytes; the column of ranks is not read.
-    Raises RunError naming the line or the report for a line of another form, a score that is no finite number, and a
-    file that a report ranks twice.
+    """Run of a file whose lines may stand in any order; its header holds the ``tag``. Files are ordered by score
+    descending, then by path in git's order, by bytes; the column of ranks is not read. Raises RunError naming the line
+    or the report for a line of another form, a score that is no finite number, and a file that a report ranks twice.
     """
     return _read(Path(path), RUN_COLUMNS, math.isfinite, "the score {} is no number")
 
 
 def write_trec_run(path: str | Path, run: Run, tag: str = "tosloc") -> None:
-    """Write a run, by report id. The file appears only when it is whole.
-
-    Scores are whole numbers that count down to 1, so that every tool ranks alike, whatever it does with equal scores
-    and in single precision, too; a run's own scores are not kept. Raises RunError for a run of known ranks only.
+    """Write a run, by report id. The file appears only when it is whole. Scores are whole numbers that count down to 1,
+    so that every tool ranks alike, whatever it does with equal scores and in single precision, too; a run's own scores
+    are not kept. Raises RunError for a run of known ranks only.
     """
     if run.partial:
         raise RunError(f"{run.where}: only the ranks of some files are known; TREC's form holds whole rankings")
@@ -60,10 +57,9 @@ def write_trec_run(path: str | Path, run: Run, tag: str = "tosloc") -> None:
 
 
 def read_trec_qrels(path: str | Path) -> Qrels:
-    """Judgements of a file whose lines may stand in any order.
-
-    Relevance is 1, or less for a file that is not fixed, as all are that have no line. Raises RunError naming the line
-    or the report for a line of another form, for another relevance, and for a file that is judged twice.
+    """Judgements of a file whose lines may stand in any order. Relevance is 1, or less for a file that is not fixed, as
+    all are that have no line. Raises RunError naming the line or the report for a line of another form, for another
+    relevance, and for a file that is judged twice.
     """
 
     def is_relevance(value: float) -> bool:
@@ -78,11 +74,9 @@ def read_trec_qrels(path: str | Path) -> Qrels:
 
 
 def write_trec_qrels(path: str | Path, qrels: Qrels, *, others: bool = False) -> None:
-    """Write judgements, by report id and path. The file appears only when it is whole.
-
-    With ``others`` every other file of the searched version gets the relevance 0, so that bpref is the same in every
-    tool; raises RunError when these are not known. A report without any file gets the path ``-`` with relevance 0, so
-    that no tool forgets it in a mean.
+    """Write judgements, by report id and path. The file appears only when it is whole. With ``others`` every other file
+    of the searched version gets the relevance 0, so that bpref is the same in every tool; raises RunError when these
+    are not known. A report without any file gets the path ``-`` with relevance 0, so that no tool forgets it in a mean.
     """
     cell = cache(encoded)
     with written_whole(Path(path)) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:

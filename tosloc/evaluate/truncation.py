@@ -22,8 +22,7 @@ Truth: TypeAlias = Literal["cleaned", "bloated"]
 
 TRUTHS: Final[tuple[Truth, Truth]] = ("cleaned", "bloated")
 TENTHS: Final = 10
-FIRST: Final = 10
-"""Files that the last cut keeps."""
+FIRST: Final = 10  # files that the last cut keeps
 COLUMNS: Final = (
     "\n\ncut",
     "\n\nfiles",
@@ -50,39 +49,27 @@ class CutMeans:
     """Mean average precision of rankings that are cut at one place, in four ways."""
 
     truth: Truth
-    cut: str
-    """0.1 to 1.0 of the files searched, or k = 10."""
-    files: float
-    """Files kept, mean over the reports."""
+    cut: str  # 0.1 to 1.0 of the files searched, or k = 10
+    files: float  # files kept, mean over the reports
     reports: int
-    empty: int
-    """Reports without any fixed file: the textbook's value is undefined."""
+    empty: int  # reports without any fixed file: the textbook's value is undefined
     unseen: int
     """Reports without any fixed file above the cut, the empty ones among them: the seen-relevant value is undefined."""
-    textbook: float
-    """Divided by all fixed files, undefined set to 0: the paper's MAP_mb."""
-    textbook_dropped: float
-    """The same with undefined reports dropped."""
-    seen: float
-    """Divided by the fixed files above the cut, undefined set to 0: the paper's MAP_asrd."""
-    seen_dropped: float
-    """The same with undefined reports dropped."""
-    over: float | None
-    """How much ``seen`` is above ``textbook``, in percent of the latter; None if that is 0."""
-    over_dropped: float | None
-    """The same of ``seen_dropped``, above ``textbook`` (undefined set to 0), too."""
+    textbook: float  # divided by all fixed files, undefined set to 0: the paper's MAP_mb
+    textbook_dropped: float  # the same with undefined reports dropped
+    seen: float  # divided by the fixed files above the cut, undefined set to 0: the paper's MAP_asrd
+    seen_dropped: float  # the same with undefined reports dropped
+    over: float | None  # how much seen is above textbook, in percent of the latter; None if that is 0
+    over_dropped: float | None  # the same of seen_dropped, above textbook (undefined set to 0), too
 
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
     """All cuts of a run's rankings under both truths."""
 
-    rows: tuple[CutMeans, ...]
-    """Truth by truth: the fractions 0.1 to 1.0, then k = 10."""
-    baseline: dict[Truth, float]
-    """Textbook mean average precision of the rankings as they are."""
-    assumed: int
-    """Reports whose number of files searched is not known, so that their ranking's length stands for it."""
+    rows: tuple[CutMeans, ...]  # truth by truth: the fractions 0.1 to 1.0, then k = 10
+    baseline: dict[Truth, float]  # textbook mean average precision of the rankings as they are
+    assumed: int  # reports whose number of files searched is not known, so that their ranking's length stands for it
 
     def of(self, truth: Truth) -> list[CutMeans]:
         """The means under one truth: at the fractions 0.1 to 1.0, and last at k = 10."""
@@ -122,10 +109,8 @@ def kept_files(searched: int, tenths: int | None) -> int:
 
 
 def truncation(evaluation: Evaluation) -> Truncation:
-    """The means of an evaluation at every cut.
-
-    Raises RunError for a report of which neither the number of files searched nor the length of the ranking is known,
-    or whose fixed files have ranks beyond it.
+    """The means of an evaluation at every cut. Raises RunError for a report of which neither the number of files
+    searched nor the length of the ranking is known, or whose fixed files have ranks beyond it.
     """
     reports, rows, baseline = evaluation.per_report, [], {}
     searched = [_searched(one) for one in reports]

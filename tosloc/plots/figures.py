@@ -34,14 +34,12 @@ SERIES: Final = (
     ("textbook, undefined dropped", "textbook_dropped", 6.5),
 )
 """What is drawn of a cut: name, value, size of its mark in points."""
-FIRST_TEN_PLACE: Final = -0.06
-"""Where the first ten files stand beside the fractions, which they are none of."""
+FIRST_TEN_PLACE: Final = -0.06  # where the first ten files stand beside the fractions, which they are none of
 
 
 def precision_recall_figure(evaluations: Mapping[str, Evaluation]) -> Figure:
-    """Mean precision over the reports against recall: uninterpolated on the left, interpolated on the right.
-
-    See ``precision_at_recall`` and ``interpolated_precision`` for how each is averaged.
+    """Mean precision over the reports against recall: uninterpolated on the left, interpolated on the right. See
+    ``precision_at_recall`` and ``interpolated_precision`` for how each is averaged.
     """
     levels = np.linspace(0, 1, RECALL_LEVELS)
     with _panels(3) as (figure, left, right):
@@ -140,9 +138,8 @@ def reliability_figure(found: Mapping[str, Reliability]) -> Figure:
 
 
 def truncation_figure(result: Truncation) -> Figure:
-    """Mean average precision of cut rankings, cleaned truth and bloated truth side by side.
-
-    Figures 1 and 3 of Hirsch and Hofer in one (left), and their figure 2 with undefined dropped besides (right).
+    """Mean average precision of cut rankings, cleaned truth and bloated truth side by side. Figures 1 and 3 of Hirsch
+    and Hofer in one (left), and their figure 2 with undefined dropped besides (right).
     """
     places = [tenths / TENTHS for tenths in range(1, TENTHS + 1)]
     with _panels(2) as (figure, *panels):
@@ -167,9 +164,8 @@ def truncation_figure(result: Truncation) -> Figure:
 @contextmanager
 def _panels(columns: int) -> Iterator[tuple[Figure, Axes, Axes]]:
     """A figure of two panels side by side that share their vertical axis; the names of what the left one shows stand
-    below in so many columns, where there is more than one to tell apart.
-
-    Printed 5.2 inches wide, its letters still have 6.5 points.
+    below in so many columns, where there is more than one to tell apart. Printed 5.2 inches wide, its letters still
+    have 6.5 points.
     """
     with drawing(7.2, 3.1) as (figure, axes):
         axes.remove()

@@ -21,8 +21,7 @@ from tosloc.io import printable
 from tosloc.plots.drawing import svg
 from tosloc.plots.figures import coverage_figure, first_hit_figure, precision_recall_figure, truncation_figure
 
-ABOVE: Final = 3
-"""Files above the first fixed one that are named."""
+ABOVE: Final = 3  # files above the first fixed one that are named
 
 WhyAbove: TypeAlias = Mapping[tuple[str, str], Sequence[tuple[str, float]]]
 """(report, path above) -> features, with how much each raised the score above the fixed file's; none where stage one
@@ -46,9 +45,8 @@ def named_above(results: Results) -> dict[str, tuple[str, tuple[str, ...]]]:
 
 
 def page(results: Sequence[Results], why: WhyAbove | None = None) -> str:
-    """The page of one run's results, or with those of a second beside them: the same text for the same results.
-
-    ``why`` is what set files above the fixed ones; without it the page says how to have it told.
+    """The page of one run's results, or with those of a second beside them: the same text for the same results. ``why``
+    is what set files above the fixed ones; without it the page says how to have it told.
     """
     environment = Environment(
         loader=PackageLoader("tosloc.plots"),
@@ -88,7 +86,7 @@ def page(results: Sequence[Results], why: WhyAbove | None = None) -> str:
         cut=cut,
         columns=COLUMNS,
         unknown=unknown,
-        reports=list(_reports(first, other and other.scored.run, why)),
+        reports=list(_reports(first, None if other is None else other.scored.run, why)),
         why=why is not None,
         meanings=MEASURE_MEANINGS,
     )
