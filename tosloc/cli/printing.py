@@ -8,7 +8,6 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import zip_longest
-from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from tosloc.errors import RunError
@@ -108,16 +107,12 @@ def print_table(table: Table) -> None:
         console.print(table.note, style="dim", soft_wrap=True)
 
 
-def print_rows(
-    rows: Sequence[Mapping[str, str | int | float]], meanings: Mapping[str, str] = MappingProxyType({})
-) -> None:
+def print_rows(rows: Sequence[Mapping[str, str | int | float]]) -> None:
     """Print rows of the same columns as a table, a row below the other's head; nothing for no row."""
     if rows:
-        first, *others = rows[0]
 
         def cell(value: str | float) -> str:
             return f"{value:.3f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else value
 
-        cells = [[name, *(cell(row[name]) for row in rows)] for name in others]
-        said = [meanings.get(name, "") for name in others] if meanings else []
-        print_table(Table([first, *(str(row[first]) for row in rows)], cells, meanings=said))
+        heads, *cells = [[name, *(cell(row[name]) for row in rows)] for name in rows[0]]
+        print_table(Table(heads, cells))
