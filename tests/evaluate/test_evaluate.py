@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tosloc.errors import RunError
-from tosloc.evaluate import Judgement, Measure, Qrels, Run, evaluate, evaluate_folder, write_judgements, write_run
+from tosloc.evaluate import Judgement, Measure, Qrels, Run, evaluate
 from tosloc.evaluate.judgements import FileLists
 from tosloc.evaluate.run_paths import ScoredRun, only_some_files
 from tosloc.evaluate.runs import Order
@@ -80,16 +79,6 @@ def test_what_cannot_be_evaluated_is_one_sentence(judgements: tuple[Judgement, .
     with pytest.raises(RunError) as caught:
         evaluate(RUN, Qrels.of(judgements))
     assert str(caught.value) == f"test run: {sentence}"
-
-
-def test_a_folder_holds_a_run_for_each_split(tmp_path: Path) -> None:
-    write_run(tmp_path / "test" / "run.jsonl.gz", RUN.header, RUN.rankings())
-    with pytest.raises(RunError, match="no finished run of the split 'test'; make one with"):
-        evaluate_folder(tmp_path, "test")
-    write_judgements(tmp_path / "test" / "qrels.jsonl", reversed(JUDGEMENTS))
-    assert evaluate_folder(tmp_path, "test") == evaluate(RUN, Qrels.of(JUDGEMENTS))
-    with pytest.raises(RunError, match="no finished run of the split 'tset'; it holds test"):
-        evaluate_folder(tmp_path, "tset")
 
 
 def test_strata_by_hand() -> None:
