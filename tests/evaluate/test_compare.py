@@ -54,8 +54,8 @@ def test_yes_or_no_has_mcnemars_test() -> None:
     ap, acc = compare(("base", judged(BASE)), ("better", judged(BETTER)), measures=(AP, Measure("Acc", 1))).differences
     assert (ap.p_mcnemar, acc.p_mcnemar) == (None, 0.5)
     assert (acc.a, acc.b, acc.wins, acc.losses) == (0.0, 0.5, 2, 0)
-    a, b, c = ("a", judged(BASE)), ("b", judged(BETTER)), ("c", judged(BASE))
-    for one in compare_all([(a, b), (a, c)], measures=(AP, Measure("Acc", 1))):
+    runs = {"a": judged(BASE), "b": judged(BETTER), "c": judged(BASE)}
+    for one in compare_all(runs, measures=(AP, Measure("Acc", 1))):
         values = comparison_values(one, 0)["measures"]
         assert values["Acc@1"]["p_mcnemar_holm"] == 1.0
         assert "p_mcnemar" not in values["AP"]

@@ -152,8 +152,8 @@ def compare(
             raise RunError(f"--same: leave out {'--measures' if asked else '--no-tests'}")
         _check_same(runs, split.value, as_json)
         return
-    first, *others = [(one.name, one.evaluation()) for one in scored_runs(runs, split.value, qrels, no_tests)]
-    compared = compare_all([(first, one) for one in others], common, tuple(dict.fromkeys((*COMPARED, *asked))))
+    evaluations = {one.name: one.evaluation() for one in scored_runs(runs, split.value, qrels, no_tests)}
+    compared = compare_all(evaluations, common, measures=tuple(dict.fromkeys((*COMPARED, *asked))))
     values = {"pairs": [comparison_values(one, top) for one in compared]}
     show(form, values, [table for one in compared for table in comparison_tables(one, top)])
     for one in compared:

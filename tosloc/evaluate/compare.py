@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import combinations
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -118,11 +119,16 @@ def compared(a: str, b: str, moves: Sequence[Move], measures: Sequence[Measure] 
 
 
 def compare_all(
-    pairs: Sequence[tuple[Named, Named]], common: bool = False, measures: Sequence[Measure] = COMPARED
+    runs: Mapping[str, Evaluation],
+    common: bool = False,
+    all_pairs: bool = False,
+    measures: Sequence[Measure] = COMPARED,
 ) -> list[Comparison]:
-    """Comparisons of pairs of evaluations, p-values adjusted over the pairs. The family of an adjustment is one measure
-    with one test over all pairs. Raises RunError as ``compare`` does.
+    """Every run against the first, or with ``all_pairs`` against each before it; p-values adjusted over the pairs: the
+    family of an adjustment is one measure with one test over all pairs. Raises RunError as ``compare`` does.
     """
+    named = list(runs.items())
+    pairs = list(combinations(named, 2)) if all_pairs else [(named[0], other) for other in named[1:]]
     found = [compare(a, b, common, measures) for a, b in pairs]
     if len(found) < 2:
         return found

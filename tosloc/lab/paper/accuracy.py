@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -204,7 +203,7 @@ def score_runs(
         spaces[EVER_FIXED][title] = restricted(run, kept).evaluation()
         progress(f"{project.name}: reading runs", number, len(folders))
     measures = list(_MEASURES.values())
-    pairs = compare_all(list(combinations(spaces[ALL].items(), 2)), measures=measures)
+    pairs = compare_all(spaces[ALL], all_pairs=True, measures=measures) if len(folders) > 1 else []
     return ScoredProject(spaces, pairs)
 
 
