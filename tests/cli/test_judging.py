@@ -142,7 +142,7 @@ def test_other_judgements_and_runs_of_one_name(ask: Ask) -> None:
 @pytest.mark.parametrize(
     ("searched", "length", "says"),
     [
-        (8, ".5000", "rankings hold 50.0% of the files searched, 3 of 3 are cut off; a fixed file that is not ranked"),
+        (8, ".500", "rankings hold 50.0% of the files searched, 3 of 3 are cut off; a fixed file that is not ranked"),
         (None, "-", "it is not known how many files were searched, so rankings may be cut off"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -33,17 +34,6 @@ def share(value: float | None, sign: bool = False) -> str:
 def count_cell(value: float | None) -> str:
     """A number of reports or files."""
     return UNKNOWN if value is None else f"{value:,}"
-
-
-def length_cell(value: float | None) -> str:
-    """Ranking length over files searched: 1.00 only if it is.
-
-    >>> length_cell(1.0), length_cell(0.99999), length_cell(0.5)
-    ('1.00', '.9999', '.5000')
-    """
-    if value is None or abs(value - 1) <= 1e-9:
-        return share(value)
-    return f"{int(value * 10_000) / 10_000:.4f}".replace("0.", ".", 1)
 
 
 def with_interval(value: float | None, interval: Interval | None, sign: bool = False) -> str:
@@ -82,7 +72,9 @@ def results_table(results: Sequence[Results]) -> Table:
         rows.append((name, says, [with_interval(one.summary[name], one.intervals[name]) for one in results]))
     for name in results[0].measures:
         rows.append((name, "mean over all reports", [with_interval(*one.measures[name]) for one in results]))
-    rows.append(("length", LENGTH, [length_cell(one.summary["length"]) for one in results]))
+    lengths = [one.summary["length"] for one in results]
+    whole = [None if one is None else math.floor(1000 * one) / 1000 for one in lengths]  # 1.00 only if it is
+    rows.append(("length", LENGTH, [share(one) for one in whole]))
     return Table(
         ["all reports", *(f"{one.name} [95 %]" for one in results)],
         [[name, *cells] for name, _, cells in rows],

@@ -83,11 +83,10 @@ class Qrels:
 
     judgements: Mapping[str, Judgement]
     file_lists: FileLists | None = None
-    where: str = "qrels"
 
     @classmethod
-    def of(cls, judgements: Iterable[Judgement], file_lists: FileLists | None = None, where: str = "qrels") -> Self:
-        return cls({one.report: one for one in judgements}, file_lists, where)
+    def of(cls, judgements: Iterable[Judgement], file_lists: FileLists | None = None) -> Self:
+        return cls({one.report: one for one in judgements}, file_lists)
 
 
 def write_judgements(path: str | Path, judgements: Iterable[Judgement]) -> None:
@@ -140,7 +139,7 @@ def read_judgements(path: str | Path) -> Qrels:
         except ValueError as error:
             raise RunError(f"{where}: {error}") from None
     beside = Path(path).parent / FILE_LISTS_FILE
-    return Qrels(judgements, read_file_lists(beside) if beside.is_file() else None, str(path))
+    return Qrels(judgements, read_file_lists(beside) if beside.is_file() else None)
 
 
 def write_file_lists(path: str | Path, versions: Iterable[tuple[str, Sequence[str]]]) -> None:

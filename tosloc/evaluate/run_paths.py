@@ -145,5 +145,4 @@ def only_some_files(scored: ScoredRun, keeps: Callable[[Sequence[str]], BoolArra
             searched = len(lists.of(one.version))
         judgements[report] = replace(one, fixed=kept(one.fixed), listed=kept(one.listed), searched=searched)
     header = {**run.header, "search space": search_space}
-    qrels = Qrels(judgements, lists, scored.qrels.where)
-    return ScoredRun(scored.name, Run(header, run.names, orders, run.where), qrels)
+    return ScoredRun(scored.name, Run(header, run.names, orders, run.where), Qrels(judgements, lists))

@@ -70,7 +70,7 @@ def read_trec_qrels(path: str | Path) -> Qrels:
     for report, order in run.orders.items():
         fixed = run.paths(report, int((order.scores == 1).sum()))
         judgements.append(Judgement(report, fixed, fixed))
-    return Qrels.of(judgements, where=str(path))
+    return Qrels.of(judgements)
 
 
 def write_trec_qrels(path: str | Path, qrels: Qrels, *, others: bool = False) -> None:
@@ -84,7 +84,7 @@ def write_trec_qrels(path: str | Path, qrels: Qrels, *, others: bool = False) ->
             paths = frozenset(one.fixed)
             if others:
                 if qrels.file_lists is None or one.version is None:
-                    raise RunError(f"{qrels.where}: which files were searched for report {report} is not known")
+                    raise RunError(f"which files were searched for report {report} is not known; leave out --others")
                 paths |= qrels.file_lists.files(one.version)
             judged = [(cell(name), int(name in one.fixed)) for name in sorted(paths, key=_bytes)]
             start = encoded(report)
