@@ -12,7 +12,6 @@ import math
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -101,16 +100,16 @@ def _read(path: Path, columns: Sequence[str], valid: Callable[[float], bool], wr
         cells = line.split()
         if not cells:
             continue
-        says, value = "", math.nan
         if len(cells) != len(columns):
             says = f" has {len(cells)} columns, not the {len(columns)} of {' '.join(columns)}; a blank is written %20"
-        else:
-            with suppress(ValueError):
-                value = float(cells[of_value])
-            if not valid(value):
-                says = f": {wrong.format(_shown(cells[of_value]))}"
-        if says:
             raise RunError(f"{path} line {number}: report {_shown(cells[0])}{says}")
+        try:
+            value = float(cells[of_value])
+        except ValueError:
+            value = math.nan
+        if not valid(value):
+            says = wrong.format(_shown(cells[of_value]))
+            raise RunError(f"{path} line {number}: report {_shown(cells[0])}: {says}")
         files, values = lists_of(cells[0])
         if cells[2] != no_path:
             files.append(number_of(cells[2]))
