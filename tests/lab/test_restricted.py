@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.evaluate.test_restrict import judged
+from tests.evaluate.test_evaluate import judged
 from tosloc.errors import RunError
 from tosloc.lab.restricted import RESTRICTED, read_paths, restricted
 

@@ -20,7 +20,7 @@ from tosloc.evaluate.evaluate import Evaluation
 from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.evaluate.statistics import holm, mcnemar
 from tosloc.io import read_plain
-from tosloc.metrics import hit_at
+from tosloc.metrics import found_at
 
 _LARGEST: Final = 100_000_000
 ALL: Final = "all"
@@ -139,7 +139,7 @@ def _rows(project: str, parts: Sequence[tuple[Hits, Evaluation, Sequence[str]]])
     for (system, k), runs in parts[0][0].items():
         pairs = [
             [
-                (hit_at(evaluation.by_report[report].ranks, k), theirs[report])
+                (found_at(evaluation.by_report[report].ranks, k) > 0, theirs[report])
                 for hits, evaluation, reports in parts
                 for theirs in [hits[system, k][number]]
                 for report in reports

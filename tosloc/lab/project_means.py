@@ -20,7 +20,6 @@ from tosloc.evaluate.evaluate import Evaluation
 from tosloc.evaluate.measures import AP, RR, Measure
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluate.statistics import BOOTSTRAP_SEED, RESAMPLES, Interval, mean_interval, percentile_interval
-from tosloc.evaluate.tables import pair
 from tosloc.records import FloatArray
 
 SPLITS: Final = ("train", "validation", "test", "all")
@@ -101,7 +100,7 @@ class ProjectMeans:
         macro = zip(names, self.macro.tolist(), self.intervals, strict=True)
         return {
             "projects": [{"project": name, "reports": n} | dict(zip(names, row, strict=True)) for name, n, row in rows],
-            "macro": {name: {"mean": mean, "interval": pair(interval)} for name, mean, interval in macro},
+            "macro": {name: {"mean": mean, "interval": interval} for name, mean, interval in macro},
             "micro": {"reports": sum(self.reports)} | dict(zip(names, self.micro.tolist(), strict=True)),
         }
 
@@ -217,8 +216,6 @@ def comparison_values(
         "projects": {
             "number": projects,
             "measures": {repr(one.measure): difference_values(one) for one in means},
-            "gains": {
-                name: {"mean": one.mean, "interval": pair(one.interval), "p": one.p} for name, one in gained.items()
-            },
+            "gains": {name: {"mean": one.mean, "interval": one.interval, "p": one.p} for name, one in gained.items()},
         },
     }

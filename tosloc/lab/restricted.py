@@ -10,11 +10,7 @@ from typing import Final
 import numpy as np
 
 from tosloc.errors import RunError
-from tosloc.evaluate.file_lists import FILE_LISTS_FILE, write_file_lists
-from tosloc.evaluate.judgements import write_judgements
-from tosloc.evaluate.restrict import only_some_files
-from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE, ScoredRun
-from tosloc.evaluate.runs import write_run
+from tosloc.evaluate.run_paths import ScoredRun, only_some_files
 from tosloc.io import read_plain
 from tosloc.records import BoolArray
 
@@ -53,14 +49,3 @@ def restricted(scored: ScoredRun, kept: frozenset[str]) -> ScoredRun:
         for report, one in made.qrels.judgements.items()
     }
     return replace(made, qrels=replace(made.qrels, judgements=judgements))
-
-
-def write_restricted(folder: Path, scored: ScoredRun) -> None:
-    """Write a run with its judgements and versions."""
-    write_run(folder / RUN_FILE, scored.run.header, scored.run.rankings())
-    lists = scored.qrels.file_lists
-    if lists is not None:
-        write_file_lists(
-            folder / FILE_LISTS_FILE, ((version, sorted(lists.files(version))) for version in lists.versions)
-        )
-    write_judgements(folder / JUDGEMENTS_FILE, scored.qrels.judgements.values())

@@ -15,7 +15,7 @@ from tosloc.cli.printing import Form, Table, form_of, show
 from tosloc.errors import RunError, ToslocError
 
 if TYPE_CHECKING:
-    from tosloc.evaluate.reliability import Reliability
+    from tosloc.evaluate.curves import Reliability
     from tosloc.lab.agreement.levels import AgainstPublished, Pair, Reproduction
 
 RunArgument = Annotated[
@@ -50,10 +50,7 @@ def truncation(
         from tosloc.plots.figures import truncation_figure
 
         save_figure(truncation_figure(result), figure)
-    rows = [
-        dataclasses.asdict(row) | {"cut": row.cut.name, "over": row.over, "over_dropped": row.over_dropped}
-        for row in result.rows
-    ]
+    rows = [dataclasses.asdict(row) for row in result.rows]
     values = {"run": scored.name, "summary": evaluation.summary(), "baseline": result.baseline, "rows": rows}
     show(
         form,
@@ -89,7 +86,7 @@ def calibration(
     """
     from tosloc.calibration import HIGHEST, LOWEST, TEMPERATURE
     from tosloc.evaluate import read_scored
-    from tosloc.evaluate.reliability import Reliability, judged_answers
+    from tosloc.evaluate.curves import Reliability, judged_answers
 
     form = form_of(as_json, as_markdown)
     check_drawing(figure)
@@ -117,9 +114,9 @@ def _tables(found: Mapping[str, tuple[Reliability, float]]) -> list[Table]:
     rows = [
         [
             name,
-            f"{len(one.shares):,}",
+            f"{one.answers:,}",
             f"{temperature:.4g}",
-            *(share(value) for value in (one.right_share, one.mean_share, one.error, one.error_by_chance())),
+            *map(share, (one.right, one.share, one.error, one.error_by_chance)),
         ]
         for name, (one, temperature) in found.items()
     ]
@@ -140,12 +137,12 @@ def _values(name: str, one: Reliability, temperature: float) -> dict[str, Any]:
     ]
     return {
         "run": name,
-        "answers": len(one.shares),
+        "answers": one.answers,
         "temperature": temperature,
-        "right": one.right_share,
-        "share": one.mean_share,
+        "right": one.right,
+        "share": one.share,
         "error": one.error,
-        "error by chance": one.error_by_chance(),
+        "error by chance": one.error_by_chance,
         "bins": bins,
     }
 

@@ -75,13 +75,13 @@ def restrict(
     As studies do that search only files which some report of the data set fixed: an easier task, which looks better.
     """
     from tosloc.evaluate.run_paths import read_scored
-    from tosloc.lab.restricted import RESTRICTED, read_paths, restricted, write_restricted
+    from tosloc.lab.restricted import RESTRICTED, read_paths, restricted
 
     kept = read_paths(to)
     for run in runs:
         scored = restricted(read_scored(run, split.value), kept)
         folder = out / scored.name / split.value
-        write_restricted(folder, scored)
+        scored.write(folder)
         print(folder.parent)
     print_notes([f"search space of these runs: {RESTRICTED}"])
 

@@ -64,8 +64,8 @@ def evaluate(
 
     A row for each project, and their macro mean, with an interval over projects, and their micro mean.
     """
-    from tosloc.evaluate.function_level import BM25_NAME, FUNCTION_MEASURES, unjudged_note
-    from tosloc.evaluate.tables import taught_note
+    from tosloc.evaluate.run_paths import BM25_NAME
+    from tosloc.evaluate.tables import FUNCTION_MEASURES, taught_notes, unjudged_note
     from tosloc.lab.project_means import ProjectMeans
 
     form, asked = form_of(as_json, as_markdown), parsed_measures(measures)
@@ -79,7 +79,7 @@ def evaluate(
     else:
         scored = scored_runs(list(paths.values()), split.value, None, no_tests)
         sides = {"": dict(zip(paths, scored, strict=True))}
-        notes = [note for name, one in sides[""].items() if (note := taught_note(one, name)) is not None]
+        notes = taught_notes(sides[""].values())
     evaluations = {side: {name: one.evaluation() for name, one in runs.items()} for side, runs in sides.items()}
     judged = {side: {name: one for name, one in found.items() if one.per_report} for side, found in evaluations.items()}
     means = {side: ProjectMeans.of(found, asked) for side, found in judged.items()}
@@ -204,12 +204,11 @@ def _are_folders(runs: Sequence[Path], split: str) -> bool:
 
 
 def _rows_table(by: str, rows: Mapping[str, Comparison], whole: Comparison) -> Table:
-    from tosloc.cli.tables import UNKNOWN, count_cell, share, within
+    from tosloc.cli.tables import count_cell, share, within
     from tosloc.evaluate.compare import COMPARED
 
     def gain(one: Difference) -> str:
-        interval = one.paired.interval
-        return f"{share(one.paired.mean, sign=True)} {UNKNOWN if interval is None else within(interval, sign=True)}"
+        return f"{share(one.difference, sign=True)} {within(one.interval, sign=True)}"
 
     heads = [by, "reports", *(repr(one.measure) for one in whole.differences)]
     heads += [f"{measure!r}: difference [95 %]" for measure in COMPARED]

@@ -117,13 +117,13 @@ class Against:
     @property
     def mean(self) -> float:
         """How far the one is above the other."""
-        return self.sign * self.difference.paired.mean
+        return self.sign * self.difference.difference
 
     @property
     def p(self) -> float | None:
         """The p-value that counts: of the t-test, adjusted over all pairs if there are several."""
-        adjusted = self.difference.holm_t
-        return self.difference.paired.t_test.p if adjusted is None else adjusted
+        adjusted = self.difference.p_t_holm
+        return self.difference.p_t if adjusted is None else adjusted
 
     @property
     def result(self) -> Result:
@@ -134,7 +134,7 @@ class Against:
 
     def cells(self) -> _Row:
         """Difference with its interval, p, result, and on how many reports the one is better, equal or worse."""
-        around, difference = self.difference.paired.interval, self.difference
+        around, difference = self.difference.interval, self.difference
         ends = None if around is None else sorted((self.sign * around.low, self.sign * around.high))
         better, worse = (difference.wins, difference.losses)[:: self.sign]
         return [
