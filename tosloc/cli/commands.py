@@ -259,17 +259,12 @@ def data(
     zone: ZoneOption = "UTC",
     suffix: SuffixOption = None,
     as_json: JsonOption = False,
-    ever_fixed: Annotated[
-        Path | None,
-        typer.Option("--ever-fixed", help="File to write: every path that some report fixed, for tosloc lab restrict."),
-    ] = None,
     progress: ProgressOption = None,
 ) -> None:
     """Count what labelled reports hold."""
     from tosloc.cli.progress import shown
     from tosloc.config import Config
     from tosloc.git.repository import Repository
-    from tosloc.io import write_text
     from tosloc.reports.labelled import describe, load_dataset, settled
 
     asked = Config.of({"data": {"zone": zone, **suffix_setting(suffix)}}, "the options")
@@ -279,9 +274,6 @@ def data(
         dataset = load_dataset(
             repository, reports, zone=zone, suffixes=frozenset(settings.named_suffixes), progress=callback
         )
-    if ever_fixed is not None:
-        paths = sorted({path for case in dataset.cases for path in case.fixed})
-        write_text(ever_fixed, "".join(f"{path}\n" for path in paths))
     rows = describe(dataset)
     if as_json:
         print_json(rows)

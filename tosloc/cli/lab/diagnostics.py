@@ -16,7 +16,7 @@ from tosloc.errors import RunError, ToslocError
 
 if TYPE_CHECKING:
     from tosloc.evaluate.reliability import Reliability
-    from tosloc.lab.agreement.levels import AgainstPublished, Pair, Reproduction
+    from tosloc.lab.agreement import Pair
 
 RunArgument = Annotated[
     Path, typer.Argument(metavar="RUN", help="Folder that train or rank wrote, a split's folder, or a run file.")
@@ -185,39 +185,51 @@ def reproduce_check(
     ours, on the same reports or on another project's.
     """
     from tosloc.evaluate.measures import Measure
-    from tosloc.lab.agreement.levels import against_published, levels_table, published_table, reproduction
+    from tosloc.lab.agreement import against_published, reproduction
 
     form = form_of(as_json, markdown)
     wanted = list(dict.fromkeys(Measure.parse(name) for name in measures.split(",")))
-    given = [one is not None for one in (baseline, advanced, published_baseline, published_advanced)]
-    if given not in ([True, True, False, False], [False, False, True, True]):
+    ours = _pair(our_baseline, our_advanced, split)
+    values: dict[str, Any] = {"reports": len(ours.keys)}
+    if baseline and advanced and published_baseline is published_advanced is None:
+        original = _pair(baseline, advanced, split)
+        rows, remarks = reproduction(original, ours, wanted, depth)
+        title = f"{len(original.keys)} reports of the original, {len(ours.keys)} of ours"
+        heads = ["level", "measure", "baseline", "advanced", "effect"]
+    elif published_baseline is not None and published_advanced is not None and not (baseline or advanced):
+        if measures == _DEFAULT or len(wanted) != 1:
+            raise ToslocError("published means are of one measure; name it, such as --measure AP")
+        rows, remarks = against_published(published_baseline, published_advanced, ours, wanted[0])
+        title = f"our {len(ours.keys)} reports against published means of {wanted[0]}"
+        heads = list(rows[0])
+    else:
         raise ToslocError(
             "name the original pair by --baseline and --advanced, or by --published-baseline and --published-advanced"
         )
-    result: Reproduction | AgainstPublished
-    if baseline is not None and advanced is not None:
-        original = _pair(baseline, advanced, split)
-        result = reproduction(original, _pair(our_baseline, our_advanced, split), wanted, depth)
-        table = levels_table(result)
-    else:
-        if measures == _DEFAULT or len(wanted) != 1:
-            raise ToslocError("published means are of one measure; name it, such as --measure AP")
-        assert published_baseline is not None
-        assert published_advanced is not None
-        ours = _pair(our_baseline, our_advanced, split)
-        result = against_published(published_baseline, published_advanced, ours, wanted[0])
-        table = published_table(result)
-    words = {place for place, head in enumerate(table.heads) if head in ("level", "measure", "mean of")}
-    show(form, result.as_dict(), [Table(table.heads, table.rows, table.title, left=words)])
-    if form is Form.markdown:
-        print("", *(f"- {remark}" for remark in table.remarks), sep="\n")
-    elif form is Form.terminal:
-        print(*table.remarks, sep="\n")
+    cells = [[_level_cell(row, head) for head in heads] for row in rows]
+    left = {place for place, head in enumerate(heads) if head in ("level", "measure", "mean")}
+    show(form, values | {"rows": rows, "remarks": remarks}, [Table(heads, cells, title, left=left)])
+    if form is not Form.json:
+        print("", *(f"- {remark}" for remark in remarks), sep="\n")
+
+
+def _level_cell(row: Mapping[str, Any], head: str) -> str:
+    from tosloc.cli.tables import UNKNOWN, p_value_cell, share, within
+    from tosloc.evaluate.statistics import Interval
+
+    value, measure = row.get(head, ""), row.get("measure", row.get("mean", ""))
+    if isinstance(value, str | int):
+        return str(value)
+    if head == "interval":
+        return within(Interval(*value), sign=True) if value else UNKNOWN
+    if measure.startswith("p of"):
+        return p_value_cell(value)
+    return share(value, sign=head == "difference" or "delta" in measure.lower())
 
 
 def _pair(baseline: Path, advanced: Path, split: Split) -> Pair:
     from tosloc.evaluate.run_paths import read_scored
-    from tosloc.lab.agreement.levels import Pair, ScoredReports
+    from tosloc.lab.agreement import Pair
 
     runs = (read_scored(path, split.value) for path in (baseline, advanced))
-    return Pair(*(ScoredReports(one.run, one.evaluation()) for one in runs))
+    return Pair(*((one.run, one.evaluation()) for one in runs))
