@@ -42,8 +42,7 @@ FULL = "no room left on the disk; make room and run the same command again to go
         (["train", "--out", __file__], "Invalid value for '--out'"),
         (["train", "nowhere.toml", "--out", "o"], "nowhere.toml: cannot read"),
         (["compare"], "Missing argument 'RUN'; see: tosloc compare --help"),
-        (["lab", "rank", "--out", "x"], "Missing option '--projects'"),
-        (["lab", "data", "--projects", "p.toml"], "p.toml: cannot read the projects: No such file or directory"),
+        (["lab", "pool", "--projects", "p.toml"], "p.toml: cannot read the projects: No such file or directory"),
         (["lab", "reproduce-check", "--depth", "9" * 5000], "Invalid value for '--depth'"),
     ],
 )

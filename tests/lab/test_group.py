@@ -10,8 +10,8 @@ import pytest
 from tosloc.cli import main
 
 COMMANDS = (
-    "train rank data evaluate compare baselines restrict reproduce reproduce-check truncation feature-ablation pool"
-    " pack train-encoder"
+    "evaluate compare baselines bm25 reproduce reproduce-check truncation calibration feature-ablation pool pack"
+    " train-encoder"
 ).split()
 LOADED = (
     "import sys; print('loaded', *(name for name in sys.modules if name.startswith(('tosloc.lab', 'tosloc.cli.lab'))))"

@@ -29,6 +29,7 @@ from tosloc.rerank.base import Candidates, RerankingContext
 
 PARTS: Final = ("train", "validation", "test")
 FORMAT = "tosloc-candidates/1"
+LETTERS: Final = 40_000  # kept of each file
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 4, "dict_size": 64 * 2**20}]
 """A window that holds many versions of a file."""
 
@@ -40,7 +41,6 @@ class BundleSettings:
     candidates: int = 50
     train_reports: int = 0
     scored_reports: int = 0
-    letters: int = 40_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ def bundle_training(
             candidates = training_set.candidates(part, depth, for_training=part == "train")
             newest = settings.train_reports if part == "train" else settings.scored_reports
             parts[part] = list(candidates)[-newest:]
-        _write(out, bundle_key(run, reports, settings), parts, texts_of(named), settings.letters, progress)
+        _write(out, bundle_key(run, reports, settings), parts, texts_of(named), progress)
     return {part: len(made) for part, made in parts.items()}
 
 
@@ -102,7 +102,6 @@ def _write(
     made_of: str,
     parts: Mapping[str, Sequence[Candidates]],
     texts: Callable[[Sequence[str]], Iterable[tuple[str, str | None]]],
-    longest: int,
     progress: Progress,
 ) -> None:
     reports = [one for of_part in parts.values() for one in of_part]
@@ -118,7 +117,7 @@ def _write(
                 file.write(json.dumps({"part": part, **_values(one)}) + "\n")
         for number, (blob, text) in enumerate(texts(blobs), start=1):
             if text is not None:
-                file.write(json.dumps({"blob": blob, "text": text[:longest]}) + "\n")
+                file.write(json.dumps({"blob": blob, "text": text[:LETTERS]}) + "\n")
             progress("packing files", number, len(blobs))
 
 

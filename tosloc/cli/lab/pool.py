@@ -137,7 +137,6 @@ def pack(
     scored_reports: Annotated[
         int, typer.Option("--judged-reports", min=0, help="The same for validation and for test.")
     ] = 0,
-    letters: Annotated[int, typer.Option("--letters", min=1, help="Letters kept of each file.")] = 40_000,
     progress: ProgressOption = None,
 ) -> None:
     """Write a run's candidates and their texts.
@@ -147,7 +146,7 @@ def pack(
     from tosloc.cli.progress import shown
     from tosloc.lab.bundle import BundleSettings, bundle_training
 
-    settings = BundleSettings(candidates, train_reports, scored_reports, letters)
+    settings = BundleSettings(candidates, train_reports, scored_reports)
     with shown(progress) as callback:
         numbers = bundle_training(run, repo, reports, out, settings, callback)
     megabytes = out.stat().st_size / 2**20
