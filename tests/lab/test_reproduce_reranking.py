@@ -36,10 +36,6 @@ pairs = 16
 """
 PUBLISHED = """title = "toys"
 source = "nobody's paper"
-[second]
-config = "../two.toml"
-train_reports = 10
-candidates = [5, 2]
 [paper.elm]
 word2vec = { MRR = 0.34, MAP = 0.26 }
 """
@@ -65,8 +61,13 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> toy.Toy:
 @pytest.fixture(scope="module")
 def place(grown: toy.Toy) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("workspace", "reranking"):
-            patch.setattr(f"tosloc.lab.paper.{module}.FOLDER", grown.folder.parent / "published")
+        patch.setattr("tosloc.lab.paper.workspace.FOLDER", grown.folder.parent / "published")
+        for name, value in (
+            ("CONFIG", grown.folder.parent / "two.toml"),
+            ("TRAIN_REPORTS", 10),
+            ("CANDIDATES", (2, 5)),
+        ):
+            patch.setattr(reranking, name, value)
         yield grown.folder.parent
 
 

@@ -73,19 +73,17 @@ def bundle_training(
     tables, localizer = StoredFeatureTables.read(run), Localizer.load(run)
     suffixes = frozenset(localizer.config.data.named_suffixes) or SOURCE_SUFFIXES
     with Repository(repository) as repo:
+        for name in tables.history()[1]:  # the tables' numbers of paths, before anything else is read
+            repo.path_names.id(name)
         dataset = load_dataset(repo, reports, zone=localizer.config.data.zone, suffixes=suffixes, progress=progress)
-        # the tables' numbers of paths are those of the history, whatever has been read since
-        named = Repository(repository)
-        for name in tables.history()[1]:
-            named.path_names.id(name)
         cases = {case.report.id: case for case in dataset.cases}
-        training_set = LabelledCandidates(named, suffixes, cases, localizer.stage_one, tables.tables)
+        training_set = LabelledCandidates(repo, suffixes, cases, localizer.stage_one, tables.tables)
         depth, parts = settings.candidates, {}
         for part in PARTS:
             candidates = training_set.candidates(part, depth, for_training=part == "train")
             newest = settings.train_reports if part == "train" else settings.scored_reports
             parts[part] = list(candidates)[-newest:]
-        _write(out, bundle_key(run, reports, settings), parts, texts_of(named), progress)
+        _write(out, bundle_key(run, reports, settings), parts, texts_of(repo), progress)
     return {part: len(made) for part, made in parts.items()}
 
 

@@ -18,7 +18,6 @@ from tosloc.evaluate.measures import Measure
 from tosloc.io import write_text
 from tosloc.lab.bundle import BundleSettings, bundle_key, bundle_training, origin_of
 from tosloc.lab.paper.workspace import (
-    FOLDER,
     Cell,
     Curves,
     PaperTable,
@@ -37,6 +36,9 @@ if TYPE_CHECKING:
 Kind = Literal["ablate", "sweep"]
 MEASURES: Final = {"MRR": "mrr", "MAP": "map"}
 ORDERS: Final = {"deep": "deep order alone", "fused": "both stages"}
+CONFIG: Final = "second"  # of the reranker, for projects whose own settings name no encoder
+TRAIN_REPORTS: Final = 400  # the newest, which it learns from
+CANDIDATES: Final = (10, 20, 50, 100, 200)  # numbers of files that figure 6 has reranked
 DEPTHS: Final = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200, 300)
 TICKS: Final = (1, 5, 10, 20, 50, 100, 200, 300)
 WIDTH: Final = 3.6
@@ -47,7 +49,7 @@ def results(work: Workspace, project: Project, kind: Kind) -> tuple[list[dict[st
     """The results of table 6 (ablate) or of figure 6 (sweep) on one project, of which what lacks is made now, unless
     nothing is to be made or no encoder is named; and how they were made. Raises ToslocError.
     """
-    second, path = work.published.second, work.out / "second" / f"{kind}-{project.name}.json"
+    path = work.out / "second" / f"{kind}-{project.name}.json"
     config = _config(work, project)
     if not work.make or not config.stage_two.code_encoder:
         why = "name an encoder to train on, a folder or a name on the hub, with --encoder, without --finished"
@@ -57,7 +59,7 @@ def results(work: Workspace, project: Project, kind: Kind) -> tuple[list[dict[st
             raise RunError(f"{project.name}: no results in {path}; {why}") from None
     from tosloc.lab.ablation import AblationRunner  # torch, only where something is trained
 
-    depth = max(second.candidates) if kind == "sweep" else config.stage_two.candidates
+    depth = max(CANDIDATES) if kind == "sweep" else config.stage_two.candidates
     name = project.name if depth == config.stage_two.candidates else f"{project.name}-{depth}"
     pack, vectors = path.with_name(f"{name}.pack"), path.with_name(f"{project.name}.vectors.sqlite")
     runner = AblationRunner(pack, config, path.with_name(name), vectors, work.of(project))
@@ -70,21 +72,20 @@ def results(work: Workspace, project: Project, kind: Kind) -> tuple[list[dict[st
             " out --runs"
         )
     work.evaluation(project, run)  # of the same reports
-    settings = BundleSettings(candidates=depth, train_reports=second.train_reports)
+    settings = BundleSettings(candidates=depth, train_reports=TRAIN_REPORTS)
     if origin_of(pack) != bundle_key(run, project.reports, settings):
         bundle_training(run, project.repo, project.reports, pack, settings, work.of(project))
-    rows = runner.ablation() if kind == "ablate" else runner.sweep(sorted(set(second.candidates)))
+    rows = runner.ablation() if kind == "ablate" else runner.sweep(CANDIDATES)
     write_text(path, json.dumps(rows, indent=1) + "\n")
-    learned = f"the {second.train_reports:,} newest" if second.train_reports else "all"
     encoder = Path(config.stage_two.code_encoder).name
-    return rows, [f"{project.name}: encoder {encoder}, trained on {learned} training reports"]
+    return rows, [f"{project.name}: encoder {encoder}, trained on the {TRAIN_REPORTS} newest training reports"]
 
 
 def _config(work: Workspace, project: Project) -> Config:
     """The project's own settings, if they name an encoder, else the table's. Raises ConfigError."""
-    config, named_file = project.config, work.published.second.config
-    if named_file and (config.stage_two.reranker != "encoder" or not config.stage_two.code_encoder):
-        config = load_config(FOLDER / named_file)
+    config = project.config
+    if config.stage_two.reranker != "encoder" or not config.stage_two.code_encoder:
+        config = load_config(CONFIG)
     changes = {"reranker": "encoder"}
     if work.encoder:
         folder = Path(work.encoder).expanduser()  # the same from wherever it is named

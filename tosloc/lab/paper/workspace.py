@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
-from pydantic import Field, Strict
+from pydantic import Field
 
 from tosloc import training
 from tosloc.config import Section, Words, read_toml, shipped_configs
@@ -33,17 +33,6 @@ N = TypeVar("N")
 C = TypeVar("C")
 
 
-class RerankerExperiments(Section):
-    """``[second]``: what an experiment with the encoder reranker is made with."""
-
-    config: str = ""
-    """File of its settings, seen from the table's, for projects whose own name no encoder."""
-    train_reports: Annotated[int, Field(ge=0)] = 0
-    """How many of the training reports, the newest, it learns from; 0 for all."""
-    candidates: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Strict(False)] = (10, 20, 50)
-    """Numbers of files that are reranked, ascending, where they are varied."""
-
-
 class Published(Section):
     """The content of a file, under the name of its table."""
 
@@ -55,7 +44,6 @@ class Published(Section):
     space: str = ""
     left_out: Words = ()
     paper: Mapping[str, Any] = Field(default_factory=dict)
-    second: RerankerExperiments = RerankerExperiments()
 
     @cached_property
     def numbers(self) -> Mapping[tuple[str, ...], float]:
