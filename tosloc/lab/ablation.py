@@ -35,8 +35,7 @@ from tosloc.rerank.encoder.training import Loss
 
 # C candidates of a report, N chunks of the longest file, d width
 
-TOGETHER = 8
-"""Reports of a batch: a step of 400 pairs holds so many lists of 50 candidates."""
+TOGETHER = 8  # reports of a batch: a step of 400 pairs holds so many lists of 50 candidates
 
 
 class MeanPooling(nn.Module):

@@ -31,8 +31,7 @@ REGIONS: Final = {
 }
 """Quadrants of the plane of effect ratio (x) and DeltaRI (y); 4 is the one to be in, near the point (1, 0)."""
 EFFECT: Final = ("ER", "DeltaRI", "region")
-PHI: Final = 0.8
-"""How far down RBO looks, as in the paper: ranks beyond d weigh at most phi^d together."""
+PHI: Final = 0.8  # how far down RBO looks, as in the paper: ranks beyond d weigh at most phi^d together
 ANOTHER_PROJECT: Final = "other reports were judged: order and RMSE, which need the same ones, do not apply"
 RANKS_ONLY: Final = "only some files' ranks are known: the order, which needs whole rankings, does not apply"
 
@@ -124,8 +123,7 @@ class Effect(NamedTuple):
     means that ours failed."""
     delta_ri: float
     """RI - RI' of RI = (mean a - mean b) / mean b (equation 6): 0 the same, below 0 where ours improves more."""
-    region: int
-    """Section 3.1, where none holds the axes."""
+    region: int  # section 3.1, where none holds the axes
 
 
 def effect(measure: Measure, baseline: float, advanced: float, our_baseline: float, our_advanced: float) -> Effect:

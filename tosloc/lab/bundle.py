@@ -48,8 +48,7 @@ class CandidateBundle:
     """What ``bundle_training`` wrote."""
 
     parts: Mapping[str, Sequence[Candidates]]
-    texts: Mapping[str, str]
-    """Blob -> its text; blobs that could not be read are absent."""
+    texts: Mapping[str, str]  # blob -> its text; blobs that could not be read are absent
 
     def read(self, blobs: Sequence[str]) -> Iterator[tuple[str, str | None]]:
         """Each blob with its text; None for one that could not be read."""

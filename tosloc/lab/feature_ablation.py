@@ -27,8 +27,7 @@ from tosloc.records import FloatArray, Progress, silent
 from tosloc.training import feature_names
 
 WHOLE: Final = "all"
-FEW_OF_A_LANGUAGE: Final = 50
-"""Reports of a language below which it is not told by itself."""
+FEW_OF_A_LANGUAGE: Final = 50  # reports of a language below which it is not told by itself
 
 
 def feature_ablation(

@@ -42,14 +42,11 @@ from tosloc.rank.stage_one import StageOne
 from tosloc.records import Case, FloatArray, Progress, silent
 from tosloc.training import feature_names
 
-ROUNDS: Final = 400
-"""Trees of a ranker of many projects: chosen on projects left out."""
-RANKER_WEIGHT: Final = 8.0
-"""What its score counts beside the linear one."""
+ROUNDS: Final = 400  # trees of a ranker of many projects: chosen on projects left out
+RANKER_WEIGHT: Final = 8.0  # what its score counts beside the linear one
 LEAST_REPORTS: Final = 300
 """Every project counts the same, but one of fewer reports less: so much for each of its reports."""
-LEFT_OUT: Final = "left-out"
-"""Folder of the runs: a folder a project, ranked by weights that never saw it."""
+LEFT_OUT: Final = "left-out"  # folder of the runs: a folder a project, ranked by weights that never saw it
 _RECORD: Final = "tables.json"
 _LISTS: Final = "lists.npz"
 
@@ -61,10 +58,8 @@ class Tables:
     project: Project
     folder: Path
     features: tuple[str, ...]
-    learned: int
-    """How many reports are learned from."""
-    blocks: tuple[str, ...]
-    """Files of the judged reports' tables, which hold every searched file."""
+    learned: int  # how many reports are learned from
+    blocks: tuple[str, ...]  # files of the judged reports' tables, which hold every searched file
 
     @classmethod
     def read(cls, folder: Path, project: Project | None = None) -> Tables:
@@ -229,11 +224,9 @@ def folds_of(projects: Sequence[Tables], number: int) -> list[list[Tables]]:
 class Pooled:
     """What a pool found."""
 
-    evaluations: Mapping[str, Evaluation]
-    """By project: its rankings by weights that never saw it."""
+    evaluations: Mapping[str, Evaluation]  # by project: its rankings by weights that never saw it
     temperature: float
-    failed: Mapping[str, str]
-    """Project without tables -> why."""
+    failed: Mapping[str, str]  # project without tables -> why
 
 
 def make_pool(

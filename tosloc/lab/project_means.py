@@ -23,8 +23,7 @@ from tosloc.evaluate.tables import pair
 
 Rows: TypeAlias = Literal["project", "language", "fixed"]
 SPLITS: Final = ("train", "validation", "test", "all")
-NO_LANGUAGE: Final = "none"
-"""Stands for the language of a report that lists no file."""
+NO_LANGUAGE: Final = "none"  # stands for the language of a report that lists no file
 HOW_MANY: Final = ("no fixed file", "1 fixed file", "2 to 5 fixed files", "6 or more fixed files")
 """How many of the searched files a fix changed."""
 HEADLINE: Final[Mapping[Measure, str]] = {RR: "mrr", AP: "map", **{Measure("Hit", k): f"top{k}" for k in (1, 5, 10)}}

@@ -23,20 +23,15 @@ _NAME: Final = re.compile(r"(?!\.)[^/\\\x00-\x1f]{1,200}")
 class Project(Section):
     """A section: where its repository and its labelled reports are, and how they are to be read."""
 
-    name: str
-    """Also of the folder of its results."""
+    name: str  # also of the folder of its results
     repo: File
     reports: File
-    config: Config = Config()
-    """Settings of its own; in the file the name of a configuration."""
-    part: Part = "all"
-    """Of the chronological split: what is learned from."""
-    judged: Part = "all"
-    """In the file: the same part, unless said."""
+    config: Config = Config()  # settings of its own; in the file the name of a configuration
+    part: Part = "all"  # of the chronological split: what is learned from
+    judged: Part = "all"  # in the file: the same part, unless said
     at_most: Annotated[int, Field(ge=0)] = 0
     """Reports of a part that are looked at, spread evenly over it; 0: all."""
-    alone: bool = False
-    """Whether it is left out by itself where others are left out several at a time."""
+    alone: bool = False  # whether it is left out by itself where others are left out several at a time
 
     def record(self) -> dict[str, Any]:
         """What results depend on, as plain values; not where the files lie."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +15,6 @@ from tosloc.cli.printing import Form, Table, form_of, show
 from tosloc.errors import RunError, ToslocError
 
 if TYPE_CHECKING:
-    from tosloc.evaluate.reliability import Reliability
     from tosloc.lab.agreement import Pair
 
 RunArgument = Annotated[
@@ -95,59 +94,42 @@ def calibration(
     check_drawing(figure)
     if temperature is not None and not LOWEST <= temperature <= HIGHEST:
         raise RunError(f"--temperature: a number from {LOWEST:g} to {HIGHEST:g}, not {temperature:g}")
-    found: dict[str, tuple[Reliability, float]] = {}
+    found: dict[str, Reliability] = {}
+    values = []
     for path in runs:
         scored = read_scored(path, split.value, qrels)
         own = scored.run.header.get(TEMPERATURE) if temperature is None else temperature
         if not isinstance(own, int | float) or not LOWEST <= own <= HIGHEST:
             raise RunError(f"{path}: the run says no temperature of its shares; name one with --temperature")
         name = scored.name if scored.name not in found else str(path)
-        found[name] = Reliability.of(judged_answers(scored.run, scored.qrels), float(own)), float(own)
+        one = found[name] = Reliability.of(judged_answers(scored.run, scored.qrels), float(own))
+        told = {"right": one.right_share, "share": one.mean_share, "error": one.error}
+        told["error by chance"] = one.error_by_chance()
+        bins = [{key: value for key, value in row._asdict().items() if value == value} for row in one.bins]  # no NaN
+        values.append({"run": name, "answers": len(one.shares), "temperature": float(own), **told, "bins": bins})
     if figure is not None:
         from tosloc.plots.drawing import save_figure
         from tosloc.plots.figures import reliability_figure
 
-        save_figure(reliability_figure({name: one for name, (one, _) in found.items()}), figure)
-    show(form, [_values(name, *one) for name, one in found.items()], _tables(found))
+        save_figure(reliability_figure(found), figure)
+    show(form, values, _tables(values))
 
 
-def _tables(found: Mapping[str, tuple[Reliability, float]]) -> list[Table]:
+def _tables(values: Sequence[Mapping[str, Any]]) -> list[Table]:
     from tosloc.cli.tables import UNKNOWN, share
 
+    names = ("right", "share", "error", "error by chance")
     rows = [
-        [
-            name,
-            f"{len(one.shares):,}",
-            f"{temperature:.4g}",
-            *(share(value) for value in (one.right_share, one.mean_share, one.error, one.error_by_chance())),
-        ]
-        for name, (one, temperature) in found.items()
+        [one["run"], f"{one['answers']:,}", f"{one['temperature']:.4g}", *(share(one[name]) for name in names)]
+        for one in values
     ]
-    heads = ("first share", *(f"{name}: answers, share, right" for name in found))
+    heads = ("first share", *(f"{one['run']}: answers, share, right" for one in values))
     bins = [
-        [f"{row[0].low:.1f} to {row[0].high:.1f}"]
-        + [f"{one.answers} {share(one.share)} {share(one.right)}" if one.answers else UNKNOWN for one in row]
-        for row in zip(*(one.bins for one, _ in found.values()), strict=True)
+        [f"{of[0]['low']:.1f} to {of[0]['high']:.1f}"]
+        + [f"{one['answers']} {share(one['share'])} {share(one['right'])}" if one["answers"] else UNKNOWN for one in of]
+        for of in zip(*(one["bins"] for one in values), strict=True)
     ]
     return [Table(HEADS, rows, note=MEANING), Table(heads, bins)]
-
-
-def _values(name: str, one: Reliability, temperature: float) -> dict[str, Any]:
-    bins = [
-        {"low": row.low, "high": row.high, "answers": row.answers}
-        | ({"share": row.share, "right": row.right} if row.answers else {})
-        for row in one.bins
-    ]
-    return {
-        "run": name,
-        "answers": len(one.shares),
-        "temperature": temperature,
-        "right": one.right_share,
-        "share": one.mean_share,
-        "error": one.error,
-        "error by chance": one.error_by_chance(),
-        "bins": bins,
-    }
 
 
 _DEFAULT = "AP,RR,nDCG@10"

@@ -18,8 +18,7 @@ from tosloc.reports.traces import without_frames
 
 WORD: Final = re.compile(r"\w+|[^\w\s]")
 """A word: a run of letters, digits and underscores, or any other sign that can be seen."""
-LIMIT: Final = 512
-"""Tokens that the paper's encoders read at once."""
+LIMIT: Final = 512  # tokens that the paper's encoders read at once
 FILES_A_BATCH: Final = 256
 PAPER_UNIT: Final = "codebert-base"
 

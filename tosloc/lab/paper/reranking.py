@@ -41,8 +41,7 @@ TRAIN_REPORTS: Final = 400  # the newest, which it learns from
 CANDIDATES: Final = (10, 20, 50, 100, 200)  # numbers of files that figure 6 has reranked
 DEPTHS: Final = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200, 300)
 TICKS: Final = (1, 5, 10, 20, 50, 100, 200, 300)
-WIDTH: Final = 3.6
-"""Inches of a panel."""
+WIDTH: Final = 3.6  # inches of a panel
 
 
 def results(work: Workspace, project: Project, kind: Kind) -> tuple[list[dict[str, Any]], list[str]]:

@@ -34,19 +34,16 @@ from tosloc.reports.labelled import Splits
 VERSIONS: Final = 6
 REPORTS: Final = 5
 ROUNDS: Final = 3
-SLOW: Final = 2.0
-"""Processor seconds of an answer beyond which one measurement of it is enough."""
+SLOW: Final = 2.0  # processor seconds of an answer beyond which one measurement of it is enough
 MEMORY: Final = "cache_mb"
 """Setting of what a technique keeps of one report for the next: nothing here, as if each report were the first."""
-FITTED: Final = (16, 1)
-"""Reports that a technique is fitted on, and stopped by, before it is timed."""
+FITTED: Final = (16, 1)  # reports that a technique is fitted on, and stopped by, before it is timed
 NOT_TIMED: Final = ("dnnloc",)
 STAGE_ONE: Final = "stage-one"
 BOTH_STAGES: Final = "both-stages"
 RATIO: Final = "ratio to stage one"
 GROWTH: Final = "growth"
-ALL_PROJECTS: Final = "all"
-"""In the place of a project: the versions of all of them."""
+ALL_PROJECTS: Final = "all"  # in the place of a project: the versions of all of them
 NOTES: Final = (
     "processor time from a report to the ranking of all files, version and facts in memory; medians over reports"
     " that every system answers in turns. Times are of one shared machine: the ratios are the result",
@@ -62,8 +59,7 @@ class Timed:
     """What reports cost on one version."""
 
     files: int
-    seconds: Mapping[str, Sequence[float]]
-    """System -> median processor seconds of each report."""
+    seconds: Mapping[str, Sequence[float]]  # system -> median processor seconds of each report
 
     def median(self, system: str) -> float:
         """Median over the reports."""

@@ -26,8 +26,7 @@ from tosloc.records import Progress
 from tosloc.training import STAGE_ONE
 
 FOLDER: Final = shipped_configs() / "published"
-BASELINES: Final = "baselines"
-"""Folder of the published techniques' runs, by project."""
+BASELINES: Final = "baselines"  # folder of the published techniques' runs, by project
 SPLIT: Final = "test"
 N = TypeVar("N")
 C = TypeVar("C")
@@ -38,8 +37,7 @@ class Published(Section):
 
     title: str
     source: str
-    projects: Words = ()
-    """Projects of the table, in the order of its columns."""
+    projects: Words = ()  # projects of the table, in the order of its columns
     split: str = ""
     space: str = ""
     left_out: Words = ()
@@ -69,8 +67,7 @@ class Cell(NamedTuple):
     """One number, None where it is not known, and the paper's."""
 
     value: float | None
-    form: str = ".3f"
-    """How it is written: .674, +.012, 1,536."""
+    form: str = ".3f"  # how it is written: .674, +.012, 1,536
     paper: float | None = None
 
 
@@ -113,8 +110,7 @@ class Workspace:
     projects: Sequence[Project]
     out: Path
     progress: Progress
-    runs: Path | None = None
-    """Where finished runs are looked for first."""
+    runs: Path | None = None  # where finished runs are looked for first
     make: bool = True
     encoder: str = ""
     """Whose tokens table 2 counts, and that table 6 and figure 6 train on: a folder, or a name on the hub."""
