@@ -41,7 +41,7 @@ def made(project: toy.Toy, tmp_path_factory: pytest.TempPathFactory) -> Path:
     document = Document("1", 5, 0, "c" * 40, Counter({"cooki": 2}), (0, 2), ("a.B",))
     localizer.reports_ = Documents.collect([document]), ("a.java", "b.java", "c.java")
     with Repository(project.git.path) as repo:
-        opened = IndexedRepository(repo, project.store, (".java",), 1)
+        opened = IndexedRepository(repo, None, (".java",), 1)
         localizer.open_version(opened)
         opened.close()
     folder = tmp_path_factory.mktemp("made")

@@ -73,7 +73,7 @@ def project(tmp_path_factory) -> toy.Toy:
 @pytest.fixture(scope="module")
 def experiment(project) -> Iterator[ExperimentContext]:
     with Repository(project.git.path) as repo:
-        with ExperimentContext.set_up(CONFIG, repo, project.reports(), project.store) as made:
+        with ExperimentContext.set_up(CONFIG, repo, project.reports()) as made:
             yield made
 
 

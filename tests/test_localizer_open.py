@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import tempfile
 import threading
 import weakref
 from collections.abc import Iterator
@@ -52,9 +53,10 @@ def content(answer: Answer) -> dict[str, Any]:
 
 def anew(grown: GitRepository, tmp_path: Path, report: str = TEXT) -> dict[str, Any]:
     """The answer of a localizer that has seen nothing before."""
-    made = len(list(tmp_path.glob("anew-*.sqlite")))
-    with Localizer.open(grown.path, store=tmp_path / f"anew-{made}.sqlite") as localizer:
-        return content(localizer.localize(report))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TOSLOC_CACHE", tempfile.mkdtemp(dir=tmp_path))
+        with Localizer.open(grown.path) as localizer:
+            return content(localizer.localize(report))
 
 
 def test_options_and_what_an_answer_holds(grown: GitRepository) -> None:
@@ -97,15 +99,15 @@ def test_what_no_parser_has_read_is_said(grown: GitRepository, tmp_path: Path, m
     """Whether the version is made, brought up to date from another one, or kept."""
     monkeypatch.setattr(build, "LARGEST_SOURCE", 5_000)
     broken, large = "<" * 4_000, "class Large {}\n" * 400
-    store = tmp_path / "facts.sqlite"
-    with Localizer.open(grown.path, store=store) as localizer:
+    with Localizer.open(grown.path) as localizer:
         assert not [note for note in localizer.localize(TEXT).notes if "parser" in note or "MB" in note]
         grown.commit({"Bad.java": broken, "other/Bad.java": broken, "Large.java": large, "a.sql": "", "b.sql": "x"})
         said = localizer.localize(TEXT).notes
     assert "1 file larger than 10 MB, ranked by path alone" in said
     assert "2 files too large, too deep or too broken for a parser, read word by word" in said
-    for kept in (store, tmp_path / "anew.sqlite"):
-        with Localizer.open(grown.path, store=kept) as localizer:
+    for cache in ("cache", "anew"):
+        monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / cache))
+        with Localizer.open(grown.path) as localizer:
             assert localizer.localize(TEXT).notes == said
 
 

@@ -56,11 +56,9 @@ def config(train: float = 0.8, validation: float = 0.1, **stage_one: Any) -> Con
     return Config.of(values, "toy")
 
 
-def ask(
-    localizer: Localizer, report: BugReport, repo: Repository, revision: str = "HEAD", store: Path | None = None
-) -> Localization:
+def ask(localizer: Localizer, report: BugReport, repo: Repository, revision: str = "HEAD") -> Localization:
     """Every file of a version of a repository, ranked for a report."""
-    indexed = localizer.indexed(repo, store)
+    indexed = localizer.indexed(repo)
     try:
         return localizer.open_version(indexed, revision).localization(report)
     finally:
@@ -91,11 +89,6 @@ class Toy:
     folder: Path
     git: GitRepository
     records: list[dict[str, Any]] = field(default_factory=list)
-
-    @property
-    def store(self) -> Path:
-        """One facts store for all tests of the project."""
-        return self.folder / "facts.sqlite"
 
     def reports(self, name: str = "reports.jsonl", records: Sequence[Mapping[str, Any]] | None = None) -> Path:
         """A file of labelled reports: these, or the project's own."""

@@ -98,7 +98,6 @@ class Localizer:
         *,
         commit: str | None = None,
         ready: bool = True,
-        store: Path | None = None,
         progress: Progress = silent,
     ) -> Self:
         """A localizer that keeps a repository ready: its version, the history of its files, and the weights.
@@ -106,7 +105,7 @@ class Localizer:
         ``path`` is a folder of the repository, or a bare one; the weights are those of a ``checkpoint``, by default the
         one that ``tosloc train`` has left for the repository, else the shipped ones (which "none" asks for). ``commit``
         (None: the files as they are on disk) is made ready now, unless ``ready`` is False, others when they are asked
-        for. Facts are kept in the file ``store``, by default in the user's cache. Several threads may ask at the same
+        for. Several threads may ask at the same
         time. Raises RepositoryError, UnknownCommit, CheckpointError, StoreError, and ToslocError when the version holds
         no source file.
 
@@ -124,7 +123,7 @@ class Localizer:
         if checkpoint is None and (trained_folder(repo) / "checkpoint" / stored.WEIGHTS_FILE).exists():
             checkpoint = trained_folder(repo)
         localizer = cls.default() if checkpoint is None else cls.load(Path(checkpoint))
-        localizer._repository = localizer.indexed(repo, store)
+        localizer._repository = localizer.indexed(repo)
         localizer.version_ = localizer.version(commit, progress) if ready else None
         return localizer
 
@@ -154,6 +153,7 @@ class Localizer:
         min_share: float | None = None,
         top: int = 10,
         functions: int = 3,
+        background: bool = True,
         progress: Progress = silent,
     ) -> Answer:
         """The first files for a report, or for the text of one (see ``read_report``), with functions and reasons.
@@ -164,13 +164,15 @@ class Localizer:
 
         ``include`` and ``exclude`` are globs as ``.gitignore`` has them; test files are left out unless ``tests``, and
         files with less than ``min_share``. What is None here is as the repository's own settings have it (see
-        ``tosloc.settings``). At most ``top`` files, each with at most that many ``functions``.
+        ``tosloc.settings``). At most ``top`` files, each with at most that many ``functions``. With ``background`` the
+        answer has earlier changes like the report, too, and people and tests of its first file.
 
         Raises UnknownCommit, ReportError for a text that is no report, ConfigError for settings, ToslocError for a glob
         that matches nothing, for a version without source files, and after ``close``.
         """
         options: dict[str, Any] = {"commit": commit, "include": include, "exclude": exclude, "tests": tests}
-        options |= {"min_share": min_share, "top": top, "functions": functions, "progress": progress}
+        options |= {"min_share": min_share, "top": top, "functions": functions}
+        options |= {"background": background, "progress": progress}
         return next(self.localize_many([report], **options))
 
     def localize_many(
@@ -184,6 +186,7 @@ class Localizer:
         min_share: float | None = None,
         top: int = 10,
         functions: int = 3,
+        background: bool = True,
         progress: Progress = silent,
     ) -> Iterator[Answer]:
         """``localize`` for each of many reports, in their order, all of the files as they are at the start.
@@ -201,7 +204,9 @@ class Localizer:
                 chosen = version.choose(PathFilter(*globs, shown.tests, may_miss=tuple(given.keys() - told.keys())))
             with self._lock:
                 localization = self.localization(asked, version)
-                answer = localization.answer(top, chosen, functions=functions, min_share=shown.min_share)
+                answer = localization.answer(
+                    top, chosen, functions=functions, min_share=shown.min_share, background=background
+                )
             yield replace(answer, seconds=time.perf_counter() - started)
             started = time.perf_counter()
 
@@ -276,12 +281,12 @@ class Localizer:
         with self._lock:
             return Localization.of(report, version, stage, self.reranker_, self.temperature)
 
-    def indexed(self, repo: Repository, store: Path | None = None) -> IndexedRepository:
-        """A repository with the files that these weights are for, and where its facts are kept."""
+    def indexed(self, repo: Repository) -> IndexedRepository:
+        """A repository with the files that these weights are for."""
         if "config" not in vars(self):  # not loaded in vain: all languages, all cores
-            return IndexedRepository(repo, store)
+            return IndexedRepository(repo)
         data, run, stage = self.config.data, self.config.run, self.config.stage_one
-        return IndexedRepository(repo, store, data.named_suffixes, run.jobs, lizard=stage.lizard)
+        return IndexedRepository(repo, None, data.named_suffixes, run.jobs, lizard=stage.lizard)
 
     def open_version(self, indexed: IndexedRepository, revision: str = "HEAD", progress: Progress = silent) -> Self:
         """Get ready to rank one version of a repository that others have open: for training, and for experiments."""

@@ -46,8 +46,8 @@ class Session:
 
 
 @lru_cache(4)
-def opened(repository: Path, checkpoint: Path | None, store: Path | None = None) -> Localizer:
+def opened(repository: Path, checkpoint: Path | None) -> Localizer:
     """In that process: a repository, and the last others, stay open. Raises as ``Localizer.open`` does."""
     from tosloc.localizer import Localizer
 
-    return Localizer.open(repository, checkpoint, ready=False, store=store)
+    return Localizer.open(repository, checkpoint, ready=False)

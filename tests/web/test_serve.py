@@ -40,14 +40,9 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("store") / "facts.sqlite"
-
-
 @pytest.fixture
-def questions(toy: Path, store: Path) -> Iterator[Questions]:
-    opened = Questions(toy, store=store)
+def questions(toy: Path) -> Iterator[Questions]:
+    opened = Questions(toy)
     yield opened
     opened.session.close()
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tosloc.cli.options import FoundCheckpointOption, JsonOption, ProgressOption, StoreOption, VersionOption
+from tosloc.cli.options import FoundCheckpointOption, JsonOption, VersionOption
 from tosloc.errors import ReportError, RepositoryError, ToslocError
 
 if TYPE_CHECKING:
@@ -75,6 +75,13 @@ FormatOption = Annotated[
 OpenOption = Annotated[
     bool, typer.Option("--open", help="Open the first file in $VISUAL or $EDITOR, at its first function.")
 ]
+BackgroundOption = Annotated[
+    bool,
+    typer.Option(
+        "--background/--no-background",
+        help="Tell earlier changes like the report, and people and tests of the first file.",
+    ),
+]
 VerboseOption = Annotated[
     bool, typer.Option("--verbose", "-v", help="Print notes that ask nothing of you, too, such as a missing date.")
 ]
@@ -105,9 +112,8 @@ def localize(
     html: PageOption = None,
     checkpoint: FoundCheckpointOption = None,
     opened: OpenedOption = None,
-    store: StoreOption = None,
+    background: BackgroundOption = True,
     verbose: VerboseOption = False,
-    progress: ProgressOption = None,
 ) -> None:
     """Here are bug reports: which files, and which functions?"""
     from tosloc.cli.answers import editor_for, open_first
@@ -121,7 +127,7 @@ def localize(
         many = f"{len(reports)} reports"
         raise ToslocError(f"--json and --open are for one answer, and there are {many}; name one, or use --jsonl")
     add_to_page = None if html is None else _page(html, len(reports))
-    with shown(progress) as callback, _opened(repo, checkpoint, store, commit) as localizer:
+    with shown() as callback, _opened(repo, checkpoint, commit) as localizer:
         editor = editor_for(localizer.repository) if open_file else None
         if include or exclude:  # before anything is made
             files = localizer.files(commit)
@@ -137,6 +143,7 @@ def localize(
             min_share=min_share,
             top=top,
             functions=functions,
+            background=background,
             progress=callback,
         )
         for number, answer in enumerate(answers):
@@ -229,7 +236,7 @@ def _read(source: str, repo: Path | None) -> list[BugReport]:
     )
 
 
-def _opened(repo: Path | None, checkpoint: Path | None, store: Path | None, commit: str | None) -> Localizer:
+def _opened(repo: Path | None, checkpoint: Path | None, commit: str | None) -> Localizer:
     """The named repository, else the one around this folder. Else, or where that is another project than the one that
     a checkpoint has learned of, the version that the checkpoint carries: unless a commit is asked for.
     """
@@ -244,4 +251,4 @@ def _opened(repo: Path | None, checkpoint: Path | None, store: Path | None, comm
                 found = around.resolve_many([carried.snapshot.commit])[carried.snapshot.commit]
             if found is None:
                 return localizer
-    return Localizer.open(repo or discovery.around(Path.cwd()), checkpoint, ready=False, store=store)
+    return Localizer.open(repo or discovery.around(Path.cwd()), checkpoint, ready=False)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tosloc.cli.options import AroundRepositoryOption, CommitOption, JsonOption, ProgressOption
+from tosloc.cli.options import AroundRepositoryOption, CommitOption, JsonOption
 from tosloc.errors import ReportError, ToslocError, counted
 
 if TYPE_CHECKING:
@@ -35,10 +35,6 @@ GitHubOption = Annotated[
         metavar="OWNER/NAME",
         help="Read the closed issues from GitHub, with the token in GITHUB_TOKEN or GH_TOKEN, or that of gh.",
     ),
-]
-TokenOption = Annotated[
-    Path | None,
-    typer.Option("--token-file", metavar="FILE", help="File that holds the token."),
 ]
 PatternOption = Annotated[
     list[str] | None,
@@ -69,14 +65,12 @@ def mine(
     exports: ExportsArgument = None,
     repo: AroundRepositoryOption = None,
     github: GitHubOption = None,
-    token_file: TokenOption = None,
     commit: CommitOption = "HEAD",
     pattern: PatternOption = None,
     all_labels: AllLabelsOption = False,
     max_files: MaxFilesOption = 30,
     out: MinedOption = None,
     as_json: JsonOption = False,
-    progress: ProgressOption = None,
 ) -> None:
     """Make labelled reports of a project's own issues.
 
@@ -92,10 +86,8 @@ def mine(
     patterns = [mentions.compiled(one) for one in pattern or ()]
     if patterns and not exports and github is None:
         raise ToslocError("--pattern: says which issues commits name, and none are given; name an export of issues")
-    if token_file is not None and github is None:
-        raise ToslocError("--token-file: goes with --github OWNER/NAME")
-    with Repository(repo or discovery.around(Path.cwd())) as repository, shown(progress) as callback:
-        read = _issues(repository, exports or (), github, token_file, callback)
+    with Repository(repo or discovery.around(Path.cwd())) as repository, shown() as callback:
+        read = _issues(repository, exports or (), github, callback)
         if read is None:
             mined = weak.mine_messages(repository, tip=commit, most_files=max_files, progress=callback)
         else:
@@ -131,9 +123,7 @@ def mined_reports(repository: Repository) -> Path:
     return default_store(repository).with_name("reports.jsonl")
 
 
-def _issues(
-    repository: Repository, exports: Sequence[Path], github: str | None, token_file: Path | None, progress: Progress
-) -> Exports | None:
+def _issues(repository: Repository, exports: Sequence[Path], github: str | None, progress: Progress) -> Exports | None:
     """What the exports and GitHub hold together; None where neither is given. Raises ReportError."""
     from tosloc.mine.github import fetch, read_token
     from tosloc.mine.issues import Exports
@@ -141,7 +131,7 @@ def _issues(
 
     if not exports and github is None:
         return None
-    token = "" if github is None else read_token(token_file)
+    token = "" if github is None else read_token()
     read = Exports()
     for export in exports:
         read.add(*read_text("-" if str(export) == "-" else export))

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tosloc.cli.options import AroundRepositoryOption, FoundCheckpointOption, StoreOption, VersionOption
+from tosloc.cli.options import AroundRepositoryOption, FoundCheckpointOption, VersionOption
 
 
 def serve(
@@ -16,7 +16,6 @@ def serve(
     repo: AroundRepositoryOption = None,
     commit: VersionOption = None,
     checkpoint: FoundCheckpointOption = None,
-    store: StoreOption = None,
     editor: Annotated[
         str,
         typer.Option("--editor", metavar="ADDRESS", help="What opens {path} at {line} in your editor; '' for nothing."),
@@ -39,13 +38,13 @@ def serve(
             f"--editor {editor}: is no address with {{path}} in it; give one as vscode://file{{path}}:{{line}}"
         )
     with listening(port) as place:
-        with Localizer.open(repo or discovery.around(Path.cwd()), checkpoint, ready=False, store=store) as localizer:
+        with Localizer.open(repo or discovery.around(Path.cwd()), checkpoint, ready=False) as localizer:
             repository = localizer.repository
             assert repository is not None
             discovery.check_roots(repository.path, (repository.path, discovery.find(repository.path)[0]))
             localizer.files(commit)  # what is wrong with it is said at once
             project = project_of(str(repository.path), WebPages.of(repository.remote_url()))
-        questions = Questions(repository.path, checkpoint, store, editor)
+        questions = Questions(repository.path, checkpoint, editor)
         serve_at(
             questions, place, commit or "", project, lambda address: print(f"{address} (Ctrl-C ends it)", flush=True)
         )

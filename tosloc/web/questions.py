@@ -64,15 +64,13 @@ def _log(answer: Future[Any]) -> None:
 
 
 class Questions:
-    """What is asked of a repository, with the checkpoint and the facts store that ``Localizer.open`` takes.
+    """What is asked of a repository, with the checkpoint that ``Localizer.open`` takes.
 
     ``editor`` is the address that opens a file in the reader's editor, as a ``View`` has it.
     """
 
-    def __init__(
-        self, repository: Path, checkpoint: Path | None = None, store: Path | None = None, editor: str = ""
-    ) -> None:
-        self._opening, self._editor, self.session = (repository, checkpoint, store), editor, Session()
+    def __init__(self, repository: Path, checkpoint: Path | None = None, editor: str = "") -> None:
+        self._opening, self._editor, self.session = (repository, checkpoint), editor, Session()
         self._lock = Lock()
         self._questions: dict[int, Question] = {}
         self._last = 0
@@ -131,7 +129,7 @@ class Questions:
         return found[::-1]
 
 
-Opening = tuple[Path, Path | None, Path | None]
+Opening = tuple[Path, Path | None]
 
 
 def warm(opening: Opening, commit: str, progress: Progress) -> None:

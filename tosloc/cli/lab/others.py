@@ -12,11 +12,9 @@ import typer
 from tosloc.cli.options import (
     ClusterOption,
     OutOption,
-    ProgressOption,
     ReportsOption,
     RepositoryOption,
     Split,
-    StoreOption,
 )
 from tosloc.errors import ToslocError
 
@@ -55,9 +53,7 @@ def baselines(
     split: Annotated[
         Split | None, typer.Option("--split", help="Reports to rank.", show_default="validation, then test")
     ] = None,
-    store: StoreOption = None,
     cluster: ClusterOption = None,
-    progress: ProgressOption = None,
 ) -> None:
     """Rank labelled reports with published techniques.
 
@@ -75,8 +71,8 @@ def baselines(
     )
     splits = baseline_runs.SPLITS if split is None else (split.value,)
     loaded = Config() if config is None else load_config(config)
-    with on_cluster(cluster, {repo: ""}), shown(progress) as callback:
-        folders = baseline_runs.rank_with(chosen, loaded, repo, reports, out, store, splits, callback)
+    with on_cluster(cluster, {repo: ""}), shown() as callback:
+        folders = baseline_runs.rank_with(chosen, loaded, repo, reports, out, splits, callback)
     for folder in folders:
         print(folder)
     print(f"tosloc: ranked; now run: tosloc evaluate {out}/* --split {splits[-1]}", file=sys.stderr)
@@ -91,7 +87,6 @@ def bm25(
         typer.Option("--config", help="TOML file of settings, for zone, suffixes, split.", show_default="the defaults"),
     ] = None,
     split: Annotated[Split, typer.Option("--split", help="Reports to rank.")] = Split.all,
-    progress: ProgressOption = None,
 ) -> None:
     """Rank labelled reports by BM25 over whole files.
 
@@ -104,6 +99,6 @@ def bm25(
 
     require("BM25 over whole files", "lab", "bm25s")
     settings = Config() if config is None else load_config(config)
-    with shown(progress) as callback:
+    with shown() as callback:
         rank_with_bm25s(repo, reports, out, split.value, settings, callback)
     print(f"tosloc: ranked; now run: tosloc evaluate {out} --split {split.value}", file=sys.stderr)

@@ -10,7 +10,7 @@ import typer
 
 from tosloc.cli.judging import MarkdownOption
 from tosloc.cli.lab.pool import ProjectsOption
-from tosloc.cli.options import JsonOption, OutOption, ProgressOption
+from tosloc.cli.options import JsonOption, OutOption
 from tosloc.cli.printing import Form, Table, form_of, print_notes, show
 from tosloc.errors import ToslocError
 
@@ -62,7 +62,6 @@ def reproduce(
     ] = None,
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
-    progress: ProgressOption = None,
 ) -> None:
     """Make a table or figure of the paper again.
 
@@ -80,7 +79,7 @@ def reproduce(
     if not names:
         raise ToslocError(f"{projects}: none of {', '.join(about.projects)} (published at {DATA})")
     measure = getattr(import_module(f"tosloc.lab.paper.{TABLES[table][0]}"), TABLES[table][1])
-    with shown(progress) as callback:
+    with shown() as callback:
         made = measure(Workspace(about, [known[name] for name in names], out, callback, runs, not finished, encoder))
     if figures is not None and made.curves is not None:
         from tosloc.lab.paper.reranking import candidates_figure

@@ -16,7 +16,7 @@ import typer
 
 from tosloc.cli.judging import MarkdownOption
 from tosloc.cli.lab.results import means_table
-from tosloc.cli.options import ClusterOption, JsonOption, ProgressOption, ReportsOption, RepositoryOption
+from tosloc.cli.options import ClusterOption, JsonOption, ReportsOption, RepositoryOption
 from tosloc.cli.printing import Form, Table, form_of, print_notes, show
 
 ProjectsOption = Annotated[Path, typer.Option("--projects", help="TOML file of projects.")]
@@ -44,7 +44,6 @@ def pool(
     cluster: ClusterOption = None,
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
-    progress: ProgressOption = None,
 ) -> None:
     """Learn the shipped weights from many projects.
 
@@ -62,7 +61,7 @@ def pool(
     listed = None if projects is None else read_projects(projects)
     settings = Config() if config is None else load_config(config)
     reached = {project.repo: "" for project in listed or ()}
-    with results_folder(work), on_cluster(cluster, reached), shown(progress) as callback:
+    with results_folder(work), on_cluster(cluster, reached), shown() as callback:
         made = make_pool(Pool(work, settings), listed, folds, out, callback)
     means = project_means(made.evaluations)
     show(form, means | {"temperature": made.temperature}, [means_table(means)])
@@ -88,7 +87,6 @@ def feature_ablation(
         str, typer.Option("--features", metavar="NAMES", help="Leave out only these, each alone.")
     ] = "",
     as_json: JsonOption = False,
-    progress: ProgressOption = None,
 ) -> None:
     """Show what each feature is worth: the change when it alone is left out.
 
@@ -104,7 +102,7 @@ def feature_ablation(
     listed = read_projects(projects)
     settings = Config() if config is None else load_config(config)
     asked = [name.strip() for name in features.split(",") if name.strip()]
-    with results_folder(work), shown(progress) as callback:
+    with results_folder(work), shown() as callback:
         rows, failed = measure(Pool(work, settings), listed, folds, asked, callback)
     heads = ["left out", "MRR", "95 %", "MAP", "95 %", *(f"{one} MRR, MAP" for one in rows[0]["languages"])]
     cells = [[row["left out"], *_cells(row, {} if row is rows[0] else rows[0])] for row in rows]
@@ -137,7 +135,6 @@ def pack(
     scored_reports: Annotated[
         int, typer.Option("--judged-reports", min=0, help="The same for validation and for test.")
     ] = 0,
-    progress: ProgressOption = None,
 ) -> None:
     """Write a run's candidates and their texts.
 
@@ -147,7 +144,7 @@ def pack(
     from tosloc.lab.bundle import BundleSettings, bundle_training
 
     settings = BundleSettings(candidates, train_reports, scored_reports)
-    with shown(progress) as callback:
+    with shown() as callback:
         numbers = bundle_training(run, repo, reports, out, settings, callback)
     megabytes = out.stat().st_size / 2**20
     print(", ".join(f"{number:,} {part}" for part, number in numbers.items()) + f" reports, {megabytes:.1f} MiB")
@@ -157,7 +154,6 @@ def train_encoder(
     bundle: Annotated[Path, typer.Argument(metavar="PACK", help="File that tosloc lab pack wrote.")],
     config: Annotated[Path, typer.Argument(metavar="CONFIG", help="TOML file of settings, with [stage_two].")],
     out: Annotated[Path, typer.Option("--out", help="Folder to write.")],
-    progress: ProgressOption = None,
 ) -> None:
     """Train an encoder reranker on a pack.
 
@@ -171,7 +167,7 @@ def train_encoder(
     require("training an encoder", "encoder", "torch", "transformers", "accelerate")
     from tosloc.lab.ablation import train_on_bundle as train
 
-    with shown(progress) as callback:
+    with shown() as callback:
         result = train(bundle, load_config(config), out, callback)
     if result is not None:
         print(json.dumps({key: value for key, value in result.items() if key != "curve"}, indent=1))

@@ -118,7 +118,7 @@ def time_project(work: Workspace, project: Project, techniques: Sequence[Chosen]
     timed = []
     with (
         Repository(project.repo) as repo,
-        ExperimentContext.set_up(project.config, repo, project.reports, None, progress, facts=False) as context,
+        ExperimentContext.set_up(project.config, repo, project.reports, progress, facts=False) as context,
     ):
         by_version = {case.version: case for case in context.dataset.cases}
         # opened after the last fix that was learned from, so that both stages answer them

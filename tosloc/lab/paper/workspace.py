@@ -136,7 +136,7 @@ class Workspace:
         folder = self.find(project.name, ready=is_trained)
         if folder is None and self.make:
             folder, places = self.out / project.name, (project.repo, project.reports)
-            training.train(project.config, *places, folder, None, self.of(project), keep_features=True)
+            training.train(project.config, *places, folder, self.of(project), keep_features=True)
         return folder
 
     def run(self, project: Project, system: str) -> Path | None:
@@ -154,7 +154,7 @@ class Workspace:
         lacking = [name for name in techniques if self.run(project, name) is None]
         if lacking and self.make:
             chosen, out = baseline_runs.choose_techniques(lacking), self.out / BASELINES / project.name
-            where = project.repo, project.reports, out, None
+            where = project.repo, project.reports, out
             baseline_runs.rank_with(chosen, project.config, *where, (SPLIT,), self.of(project))
 
     def evaluation(self, project: Project, folder: Path) -> Evaluation:
