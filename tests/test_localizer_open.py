@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import tempfile
 import threading
-import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -169,18 +167,6 @@ def test_threads_answer_as_one_after_the_other(grown: GitRepository, opened: Loc
         assert all(mine == theirs for mine, theirs in pool.map(ask, range(48)))
     assert moved.is_set()
     assert opened.localize(reports[0]).commit == grown.made[-1]
-
-
-def test_an_answer_frees_the_features_of_all_files(opened: Localizer) -> None:
-    gc.disable()  # else a circle would be found sooner or later, after many tables
-    try:
-        found = opened.localization(LATER)
-        assert found.top(3)[0].why
-        held = weakref.ref(found.stage_one)
-        del found
-        assert held() is None
-    finally:
-        gc.enable()
 
 
 def test_the_work_tree_is_searched_as_if_it_were_committed(grown: GitRepository, opened: Localizer) -> None:

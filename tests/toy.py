@@ -17,6 +17,7 @@ from tosloc.git.repository import Repository
 from tosloc.localization import Localization
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport, Hit
+from tosloc.reports.test_paths import PathFilter
 
 # trees on tables this small gain nothing from a second thread, and wait for it where others use the processor
 os.environ.setdefault("OMP_THREAD_LIMIT", "1")
@@ -63,6 +64,11 @@ def ask(localizer: Localizer, report: BugReport, repo: Repository, revision: str
         return localizer.open_version(indexed, revision).localization(report)
     finally:
         indexed.close()
+
+
+def top(answer: Localization, number: int) -> list[Hit]:
+    """The first files of an answer with their reasons, tests among them."""
+    return list(answer.answer(number, answer.version.choose(PathFilter(tests=True))).hits)
 
 
 def path_of(theme: str) -> str:

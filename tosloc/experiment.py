@@ -53,13 +53,10 @@ class ExperimentContext:
     splits: Splits
     history: History
     history_index: HistoryIndex
-    reports: Path
-    """The file of the reports."""
+    reports: Path  # the file of the reports
     config: Config
-    started: float
-    """When its set-up began, by ``time.monotonic``."""
-    seconds: dict[str, float] = field(default_factory=dict)
-    """What was done -> how long it took."""
+    started: float  # when its set-up began, by time.monotonic
+    seconds: dict[str, float] = field(default_factory=dict)  # what was done -> how long it took
 
     @classmethod
     def set_up(

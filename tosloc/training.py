@@ -24,8 +24,7 @@ from tosloc.rank.fitting import fit_stage_one
 from tosloc.records import Case, Progress, Ranking, silent
 from tosloc.rerank.base import Reranker, reranker_class
 
-STAGE_ONE: Final = "stage_one"
-"""Folder of the runs of stage one alone, where there is a reranker."""
+STAGE_ONE: Final = "stage_one"  # folder of the runs of stage one alone, where there is a reranker
 EVOLUTION_REPORTS: Final = 600
 """The newest training reports, with all their files, that differential evolution looks at: of more it takes hours."""
 

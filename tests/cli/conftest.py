@@ -10,7 +10,7 @@ from tosloc.cli import main
 
 @pytest.fixture
 def fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Function (*arguments) -> the one sentence of a command that must end with 2 and change no file but the cache's."""
+    """Function (*arguments) -> the one sentence of a command that must end with 2 and change the cache alone."""
 
     def files() -> dict[Path, bytes | None]:
         found = (path for path in tmp_path.rglob("*") if not path.is_relative_to(tmp_path / "cache"))

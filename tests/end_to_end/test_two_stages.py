@@ -177,12 +177,12 @@ def test_localizing_with_and_without_the_repository_and_what_is_said(
     assert asked.ranking == carried.ranking
     assert carried.ranking.paths[HEAD:] == before.ranking.paths[HEAD:]
     assert carried.ranking.paths[:HEAD] != before.ranking.paths[:HEAD]
-    moved, places = {hit.path: hit for hit in carried.top(HEAD)}, {hit.path: hit.rank for hit in before.top(HEAD)}
+    moved, places = ({hit.path: hit for hit in toy.top(answer, HEAD)} for answer in (carried, before))
     assert places.keys() == moved.keys()
     told = {path: [r.text for r in hit.why if r.kind == "terms"] for path, hit in moved.items()}
     said = {path: texts[0] for path, texts in told.items() if texts}
     assert bool(said) == (kind == "terms")  # an encoder says nothing that nobody can check
-    assert all(moved[path].rank < places[path] for path in said)
+    assert all(moved[path].rank < places[path].rank for path in said)
     assert all(text.startswith("read again by its words: up from place ") and "(" in text for text in said.values())
     assert kind == "encoder" or any("iolin" in text for text in said.values())
 
@@ -208,7 +208,7 @@ def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(
     early = replace(REPORT, opened=datetime.fromtimestamp(middle - 1, UTC))
     answer = Localizer.load(late).localization(early)
     assert answer.reranked is None
-    assert not any(reason.kind == "terms" for hit in answer.top(99) for reason in hit.why)
+    assert not any(reason.kind == "terms" for hit in toy.top(answer, 99) for reason in hit.why)
     assert answer.ranking == alone(late).localization(early).ranking
 
 
@@ -222,8 +222,10 @@ def test_ranking_with_the_checkpoint_repeats_the_run(out: Path, project: toy.Toy
 def test_answering_by_terms_loads_no_torch(trained: Callable[[str], Path]) -> None:
     code = (
         "import sys; from datetime import UTC, datetime; from tosloc.localizer import Localizer;"
-        "from tosloc.records import BugReport; report = BugReport('n', 'Violin', 'openViolin', datetime.now(UTC));"
-        f"answer = Localizer.load({str(trained('terms'))!r}).localization(report); answer.top(5);"
+        "from tosloc.records import BugReport; from tosloc.reports.test_paths import PathFilter;"
+        "report = BugReport('n', 'Violin', 'openViolin', datetime.now(UTC));"
+        f"answer = Localizer.load({str(trained('terms'))!r}).localization(report);"
+        "answer.answer(5, answer.version.choose(PathFilter()));"
         "assert answer.reranked is not None; assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -111,7 +111,7 @@ def test_the_command(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert record["temperature"] == found["temperature"] != fit_temperature([])
     assert record["ranker"] == {"weight": 8.0, "features": ["bm25f", "path", "test"]}
     assert list(record["weights"]) == ["bm25f", "path", "test"]
-    assert read_stage_one(record, out).ranker is not None
+    assert read_stage_one(out)[0].ranker is not None
 
     runs = {name: read_scored(world / "work/left-out" / name) for name in ("one", "two", "three")}
     assert {name: run.run.header["learned on"] for name, run in runs.items()} == {

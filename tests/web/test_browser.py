@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import GitRepository
 from tests.web.test_serve import SECRET, serving
-from tosloc.web.questions import Questions
+from tosloc.web.server import Questions
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")]

@@ -200,6 +200,8 @@ class Repository:
 
     def authors(self, commit_ids: Sequence[str], version: str) -> dict[str, str]:
         """Name of the author of each commit that is there, as the ``.mailmap`` of a version has it."""
+        if not commit_ids:  # git would tell of HEAD
+            return {}
         command = ["-c", f"mailmap.blob={version}:.mailmap", "log", "--no-walk=unsorted", "--ignore-missing", "--stdin"]
         with self.stream([*command, "--format=%H %aN"], "".join(f"{one}\n" for one in commit_ids).encode()) as output:
             return dict(line.split(" ", 1) for line in output.read().decode("utf-8", "replace").splitlines())
