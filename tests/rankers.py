@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -17,13 +17,14 @@ import numpy as np
 import torch
 
 from tests import toy
-from tests.lab.baselines.techniques import SMALL
+from tests.lab.baselines.techniques import KINDS
 from tests.rerank.encoder.tiny import write_encoder
 from tosloc.config import Config
 from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
 from tosloc.index.history_index import report_documents
-from tosloc.lab.baseline_runs import SYSTEMS, Chosen, contexts_for, technique
+from tosloc.lab.baseline_runs import SYSTEMS, context_for
+from tosloc.lab.baselines.context import Baseline
 from tosloc.localization import LabelledCandidates
 from tosloc.localizer import Localizer
 from tosloc.rank import features
@@ -67,6 +68,7 @@ class World:
     project: toy.Toy
     experiment: ExperimentContext
     learned: Path
+    baselines: dict[str, Baseline] = field(default_factory=dict)
 
     @property
     def newest(self) -> str:
@@ -173,17 +175,15 @@ def localizer(world: World, name: str) -> Localizer:
     return made
 
 
-def baseline(world: World, name: str) -> Any:
-    """A published technique that has learned, if it does, what the folder of the world holds."""
-    if not hasattr(world, name):
-        kind = technique(name)
-        chosen = Chosen(name, kind, kind.Settings.model_validate(dict(SMALL.get(name, {}))))
-        experiment, config = world.experiment, world.experiment.config
-        context = contexts_for(experiment, [chosen], ("validation", "test"))(chosen)
-        system = kind(chosen.settings, context, config.run.seed)
-        system.fit(experiment.part("train"), experiment.part("validation"), world.learned / name)
-        setattr(world, name, system)
-    return getattr(world, name)
+def baseline(world: World, name: str) -> Baseline:
+    """A published technique that has learned, if it does."""
+    if name not in world.baselines:
+        experiment = world.experiment
+        context = context_for(experiment, [KINDS[name]], ("validation", "test"))
+        system = KINDS[name](context, experiment.config.run.seed)
+        system.fit(experiment.part("train"), experiment.part("validation"))
+        world.baselines[name] = system
+    return world.baselines[name]
 
 
 def new_report(name: str, summary: str, description: str) -> BugReport:

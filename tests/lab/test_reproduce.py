@@ -54,10 +54,10 @@ class Learner(Baseline):
     learned: ClassVar[bool] = True
 
     @classmethod
-    def training_cases(cls, settings, train):
+    def training_cases(cls, train):
         return train
 
-    def fit(self, train, validation, folder, progress=None) -> None:
+    def fit(self, train, validation, progress=None) -> None:
         for case in (*train, *validation):
             self.context.query(case.report, case.version)  # the files are on the files
             assert (self.context.version(case.version).rows >= 0).all()

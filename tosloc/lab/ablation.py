@@ -26,7 +26,7 @@ from tosloc.experiment import fingerprint
 from tosloc.io import key_of, write_text
 from tosloc.lab.bundle import PARTS, CandidateBundle, read_bundle
 from tosloc.lab.word2vec import VERSION, word_encoder
-from tosloc.records import FloatArray, LongArray, Progress, silent
+from tosloc.records import FloatArray, LongArray, Progress, silent, tracked
 from tosloc.rerank.base import Candidates, TrainingSet, values_of
 from tosloc.rerank.encoder.encoders import Encoder, processes
 from tosloc.rerank.encoder.reranker import EncoderReranker, choose_weight, combined
@@ -211,12 +211,10 @@ class AblationRunner:
     def ablation(self) -> list[dict[str, Any]]:
         """The paper's table 6: of each variant its name, epochs, seconds and means."""
         rows = []
-        for number, variant in enumerate(VARIANTS):
-            self.progress("parts", number, len(VARIANTS))
+        for variant in tracked(VARIANTS, "parts", self.progress):
             found = self.scores(variant)
             trained = {"name": variant.name, "epochs": found["epochs"], "seconds": found["seconds"]}
             rows.append({**trained, **self._means(found)})
-        self.progress("parts", len(VARIANTS), len(VARIANTS))
         return rows
 
     def sweep(self, depths: Sequence[int]) -> list[dict[str, Any]]:

@@ -71,8 +71,8 @@ class Tables:
     def lists(self) -> RankingLists:
         """What is learned from: of each report the fixed files and sampled others."""
         arrays: Any = load_arrays(self.folder / _LISTS)
-        columns = (arrays[name] for name in ("rows", "fixed", "starts", "weights"))
-        return RankingLists(*columns, report_weights=np.ones(len(arrays["starts"]) - 1))
+        columns = {name: arrays[name] for name in ("rows", "fixed", "starts", "weights")}
+        return RankingLists(**columns, report_weights=np.ones(len(arrays["starts"]) - 1))
 
     def tables(self) -> Iterator[FeatureTable]:
         """The judged reports' tables, in order."""

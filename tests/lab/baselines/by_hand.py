@@ -22,8 +22,8 @@ from tosloc.code.languages import language_of
 from tosloc.git.history import History
 from tosloc.git.repository import Repository
 from tosloc.index.paths import PathTable
-from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff, FixHistory, ParsedFiles
-from tosloc.lab.baselines.parsed_source import parse_source
+from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, FixHistory, ParsedFiles
+from tosloc.lab.baselines.texts import parse_source
 from tosloc.records import BugReport, Case, Names, Snapshot
 
 DAY = 86_400
@@ -100,12 +100,7 @@ def report(bug: Bug) -> BugReport:
     return BugReport(bug.id, bug.summary, bug.description, datetime.fromtimestamp(seconds(bug.opened), UTC))
 
 
-def context(
-    files: Mapping[str, str],
-    bugs: Sequence[Bug] = (),
-    commits: Sequence[Commit] = (),
-    cutoff: Cutoff = "fix_before_open",
-) -> BaselineContext:
+def context(files: Mapping[str, str], bugs: Sequence[Bug] = (), commits: Sequence[Commit] = ()) -> BaselineContext:
     """The context of a project whose root commit ``root`` holds ``files``; commits are given in any order."""
     made = [
         Commit(f"fix-{bug.id}", bug.fixed_at, message=f"Fix bug {bug.id}", touched=bug.paths)
@@ -147,9 +142,9 @@ def context(
         for blob, (text, path) in repo.texts.items()
     }
     files = ParsedFiles(list(sources.values()), {blob: row for row, blob in enumerate(sources)})
-    fix_history = FixHistory(cases, history, repo.path_names.ids, len(repo.path_names))
+    fix_history = FixHistory(cases, history, repo.path_names.ids)
     table = PathTable(repo.path_names.names)
-    return BaselineContext(cast(Repository, repo), frozenset({".java"}), fix_history, files, table, cutoff)
+    return BaselineContext(cast(Repository, repo), frozenset({".java"}), fix_history, files, table)
 
 
 def _history(

@@ -7,9 +7,8 @@ from math import log, sqrt
 
 import numpy as np
 import pytest
-from scipy import sparse
 
-from tosloc.lab.baselines.vsm import VectorSpace, count, simi_score, step_length_score
+from tosloc.lab.baselines.vsm import VectorSpace, count, plain_length_score, step_length_score
 
 TEXTS = [["a", "a", "b"], ["b", "c"], ["c", "c", "c", "d"]]
 LENGTHS = np.array([10.0, 20.0, 40.0, 80.0, 200.0])
@@ -38,7 +37,7 @@ def cosine(texts: list[list[str]], query: list[str]) -> list[float]:
 
 
 def test_golden_cosine() -> None:
-    space = VectorSpace(count(TEXTS), np.ones(3, dtype=np.int64))
+    space = VectorSpace.of(count(TEXTS), np.ones(3, dtype=np.int64))
     query = "a b b zzz".split()
     columns, weights = space.query_weights(query)
     assert columns.tolist() == [space.counts.vocabulary[term] for term in "ab"]
@@ -49,30 +48,24 @@ def test_golden_cosine() -> None:
 def test_texts_outside_the_version_have_no_say_and_copies_count() -> None:
     texts = [*TEXTS, ["a", "c", "e"]]
     multiplicity = np.array([2, 1, 1, 0], dtype=np.int64)
-    found = VectorSpace(count(texts), multiplicity).cosine(["a", "c", "e"])
+    found = VectorSpace.of(count(texts), multiplicity).cosine(["a", "c", "e"])
     assert found[[0, 0, 1, 2]].tolist() == pytest.approx(cosine([TEXTS[0], *TEXTS], ["a", "c", "e"]))
 
 
 @pytest.mark.parametrize("query", [[], ["unknown"], ["every"]])
 def test_nothing_to_ask_gives_zeros(query: list[str]) -> None:
-    space = VectorSpace(count([["every", "a"], ["every", "b"], []]), np.array([1, 1, 0], dtype=np.int64))
+    space = VectorSpace.of(count([["every", "a"], ["every", "b"], []]), np.array([1, 1, 0], dtype=np.int64))
     assert space.cosine(query).tolist() == [0.0, 0.0, 0.0]
 
 
-def test_golden_step_length() -> None:
+def test_golden_length_scores() -> None:
     golden = [0.553778, 0.606326, 0.703451, 0.849102, 0.986861]
     assert step_length_score(LENGTHS).round(6).tolist() == golden
+    assert plain_length_score(LENGTHS).round(6).tolist() == [0.5, 0.513155, 0.539392, 0.591077, 0.731059]
 
 
-def test_step_length_of_equal_files_is_a_number() -> None:
+def test_length_scores_of_equal_files_are_numbers() -> None:
+    assert plain_length_score(np.array([4.0, 4.0])).tolist() == [0.5, 0.5]
     assert np.isfinite(step_length_score(np.array([7.0, 7.0]))).all()
     assert step_length_score(np.zeros(2)).tolist() == [0.5, 0.5]
     assert step_length_score(np.zeros(0)).tolist() == []
-
-
-def test_golden_simi() -> None:
-    touched = sparse.csr_array(np.array([[1.0, 1.0], [1.0, 0.0]]))
-    sizes = np.array([2.0, 1.0])
-    assert simi_score(np.array([0.6, 0.3]), touched, sizes).tolist() == pytest.approx([0.6, 0.3])
-    # files that are gone count in the size of a fix
-    assert simi_score(np.array([0.6, 0.3]), touched, np.array([3.0, 0.0])).tolist() == pytest.approx([0.2, 0.2])

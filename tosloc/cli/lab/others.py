@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tosloc.cli.options import (
-    ClusterOption,
-    OutOption,
-    ReportsOption,
-    RepositoryOption,
-    Split,
-)
-from tosloc.errors import ToslocError
-
-
-class Profiles(StrEnum):
-    """How closely a technique is followed."""
-
-    clean = "clean"
-    upstream = "upstream"
+from tosloc.cli.options import ClusterOption, OutOption, ReportsOption, RepositoryOption, Split
 
 
 def baselines(
@@ -42,14 +27,6 @@ def baselines(
         Path | None,
         typer.Option("--config", help="TOML file of settings, for zone and split.", show_default="the defaults"),
     ] = None,
-    settings: Annotated[
-        Path | None,
-        typer.Option("--settings", help="Folder of NAME.toml, a technique's own.", show_default="the defaults"),
-    ] = None,
-    profile: Annotated[
-        Profiles,
-        typer.Option("--profile", help="clean: published formulas, no leaks; upstream: what the public code does."),
-    ] = Profiles.clean,
     split: Annotated[
         Split | None, typer.Option("--split", help="Reports to rank.", show_default="validation, then test")
     ] = None,
@@ -57,22 +34,18 @@ def baselines(
 ) -> None:
     """Rank labelled reports with published techniques.
 
-    Every file of each version, under OUT/NAME; a second call goes on where the first was interrupted.
+    Every file of each version, under OUT/NAME; a second call leaves finished techniques alone.
     """
     from tosloc.cli.progress import shown
     from tosloc.cluster import on_cluster
     from tosloc.config import Config, load_config
     from tosloc.lab import baseline_runs
 
-    if settings is not None and not settings.is_dir():
-        raise ToslocError(f"{settings} is no folder; name one that holds NAME.toml, such as configs/baselines")
-    chosen = baseline_runs.choose_techniques(
-        names or (), "clean" if profile is Profiles.clean else "upstream", settings
-    )
+    techniques = [baseline_runs.technique(name) for name in names or baseline_runs.SYSTEMS]
     splits = baseline_runs.SPLITS if split is None else (split.value,)
     loaded = Config() if config is None else load_config(config)
     with on_cluster(cluster, {repo: ""}), shown() as callback:
-        folders = baseline_runs.rank_with(chosen, loaded, repo, reports, out, splits, callback)
+        folders = baseline_runs.rank_with(techniques, loaded, repo, reports, out, splits, callback)
     for folder in folders:
         print(folder)
     print(f"tosloc: ranked; now run: tosloc evaluate {out}/* --split {splits[-1]}", file=sys.stderr)

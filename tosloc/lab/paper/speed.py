@@ -8,12 +8,10 @@ measured of a version is kept under ``OUT/speed``.
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -22,21 +20,19 @@ from tosloc.experiment import ExperimentContext, fingerprint
 from tosloc.git.repository import Repository
 from tosloc.io import key_of, write_text
 from tosloc.lab import baseline_runs
-from tosloc.lab.baseline_runs import Chosen, choose_techniques, contexts_for
+from tosloc.lab.baseline_runs import context_for, technique
+from tosloc.lab.baselines.context import Baseline
 from tosloc.lab.paper.accuracy import title_of
 from tosloc.lab.paper.workspace import Cell, PaperTable, Result, Workspace, no_training, rows_of
 from tosloc.lab.projects import Project, spread
 from tosloc.localizer import Localizer
-from tosloc.rank.feature_tables import WORK
-from tosloc.records import BugReport, Case, Progress
+from tosloc.records import BugReport, Case, Progress, tracked
 from tosloc.reports.labelled import Splits
 
 VERSIONS: Final = 6
 REPORTS: Final = 5
 ROUNDS: Final = 3
 SLOW: Final = 2.0  # processor seconds of an answer beyond which one measurement of it is enough
-MEMORY: Final = "cache_mb"
-"""Setting of what a technique keeps of one report for the next: nothing here, as if each report were the first."""
 FITTED: Final = (16, 1)  # reports that a technique is fitted on, and stopped by, before it is timed
 NOT_TIMED: Final = ("dnnloc",)
 STAGE_ONE: Final = "stage-one"
@@ -68,10 +64,7 @@ class Timed:
 
 def speed(work: Workspace) -> Result:
     """Table 5."""
-    techniques = []
-    for one in choose_techniques([name for name in baseline_runs.SYSTEMS if name not in NOT_TIMED]):
-        alone = {MEMORY: 0} if MEMORY in type(one.settings).model_fields else {}
-        techniques.append(replace(one, settings=one.settings.model_copy(update=alone)))
+    techniques = [technique(name) for name in baseline_runs.SYSTEMS if name not in NOT_TIMED]
     found = {project.name: time_project(work, project, techniques) for project in work.each()}
     return Result(tables(found, work.published.numbers), NOTES)
 
@@ -101,7 +94,7 @@ def tables(found: Mapping[str, Sequence[Timed]], paper: Mapping[tuple[str, ...],
     ]
 
 
-def time_project(work: Workspace, project: Project, techniques: Sequence[Chosen]) -> list[Timed]:
+def time_project(work: Workspace, project: Project, techniques: Sequence[type[Baseline]]) -> list[Timed]:
     """Times on the versions of a project."""
     trained, progress = work.trained(project), work.of(project)
     if trained is None:
@@ -110,7 +103,7 @@ def time_project(work: Workspace, project: Project, techniques: Sequence[Chosen]
     key = key_of(  # another folder for other weights, techniques or reports
         fingerprint(checkpoint / "weights.json"),
         [fingerprint(record) for record in sorted(checkpoint.glob("*/*.json"))],
-        [[one.name, one.settings.model_dump(mode="json")] for one in techniques],
+        [one.name for one in techniques],
         fingerprint(project.reports),
         [REPORTS, ROUNDS],
     )
@@ -125,14 +118,12 @@ def time_project(work: Workspace, project: Project, techniques: Sequence[Chosen]
         reports, reranker = [case.report for case in context.part("test")], localizer.reranker_
         later = [one for one in reports if reranker is None or reranker.trained_before(one.opened_seconds)]
         versions = spread(list(by_version), VERSIONS)
-        for number, version in enumerate(versions):
-            progress("versions timed", number, len(versions))
+        for version in tracked(versions, "versions timed", progress):
             path = folder / f"{version}.json"
             if not path.exists():
-                answers = _answers(localizer, context, by_version[version], techniques, folder / WORK, progress)
+                answers = _answers(localizer, context, by_version[version], techniques, progress)
                 one = time_version(answers, context, version, spread(later or reports, REPORTS), progress)
                 write_text(path, json.dumps(asdict(one), indent=1) + "\n")
-                shutil.rmtree(folder / WORK, ignore_errors=True)
             timed.append(Timed(**json.loads(path.read_text(encoding="utf-8"))))
     return timed
 
@@ -147,10 +138,9 @@ def time_version(
     """Processor seconds of each report on one version."""
     seconds = {name: list[float]() for name in answers}
     last: dict[str, float] = {}
-    for number, report in enumerate(reports, start=1):
+    for report in tracked(reports, f"reports of version {version[:10]}", progress):
         for name, median in in_turns(answers, report, last).items():
             seconds[name].append(median)
-        progress(f"reports of version {version[:10]}", number, len(reports))
     return Timed(len(context.indexed.snapshot(version)), seconds)
 
 
@@ -158,8 +148,7 @@ def _answers(
     localizer: Localizer,
     context: ExperimentContext,
     case: Case,
-    techniques: Sequence[Chosen],
-    folder: Path,
+    techniques: Sequence[type[Baseline]],
     progress: Progress,
 ) -> dict[str, Answer]:
     """What answers a report by each system, with nothing but the case's before-fix version in memory."""
@@ -170,11 +159,10 @@ def _answers(
     next_cases = _as_if(context.dataset.cases, case, frozenset(snapshot.paths), sum(FITTED))
     train, validation = next_cases[: FITTED[0]], next_cases[FITTED[0] :]
     few = replace(context, splits=Splits(train, validation, (case,)))
-    context_of = contexts_for(few, techniques, ("test",), progress)
+    looked_at = context_for(few, techniques, ("test",), progress)
     for one in techniques:
-        system = one.kind(one.settings, context_of(one), context.config.run.seed)
-        if one.kind.learned:
-            system.fit(train, validation, folder / one.name, progress)
+        system = one(looked_at, context.config.run.seed)
+        system.fit(train, validation, progress)
         answers[one.name] = partial(system.rank, version=snapshot)
     alone = replace(version, reranking=None)
     answers[STAGE_ONE] = lambda report: localizer.localization(report, alone)

@@ -22,7 +22,7 @@ from tosloc.evaluate.run_paths import read_scored
 from tosloc.experiment import fingerprint
 from tosloc.lab import baseline_runs
 from tosloc.lab.projects import Project
-from tosloc.records import Progress
+from tosloc.records import Progress, tracked
 from tosloc.training import STAGE_ONE
 
 FOLDER: Final = shipped_configs() / "published"
@@ -117,10 +117,7 @@ class Workspace:
 
     def each(self) -> Iterator[Project]:
         """The projects, with progress."""
-        for number, project in enumerate(self.projects):
-            self.progress("projects", number, len(self.projects))
-            yield project
-        self.progress("projects", len(self.projects), len(self.projects))
+        return tracked(self.projects, "projects", self.progress)
 
     def of(self, project: Project) -> Progress:
         """Progress that names the project."""
@@ -153,7 +150,7 @@ class Workspace:
         """Make the techniques' runs that lack."""
         lacking = [name for name in techniques if self.run(project, name) is None]
         if lacking and self.make:
-            chosen, out = baseline_runs.choose_techniques(lacking), self.out / BASELINES / project.name
+            chosen, out = list(map(baseline_runs.technique, lacking)), self.out / BASELINES / project.name
             where = project.repo, project.reports, out
             baseline_runs.rank_with(chosen, project.config, *where, (SPLIT,), self.of(project))
 

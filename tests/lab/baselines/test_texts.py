@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tosloc.lab.baselines.parsed_source import ParsedSource, parse_source
+from tosloc.lab.baselines.texts import ParsedSource, parse_source
 
 SHOP = """/*
  * Licensed to nobody in particular.
@@ -52,7 +52,8 @@ def test_names_in_order(shop: ParsedSource) -> None:
     assert shop.variables == (
         *("MAX_SIZE", "other", "open", "name", "c", "page", "count", "in", "failure", "visited", "value"),
     )
-    assert shop.parsed
+    assert shop.package == "org.example.shop"
+    assert parse_source(SHOP, complexity=True).complexity > 5 > shop.complexity == 0
 
 
 def test_pieces_by_kind(shop: ParsedSource) -> None:
@@ -90,7 +91,6 @@ def test_imports(line: str, name: str) -> None:
 
 def test_java_without_any_declaration_is_read_by_regular_expressions() -> None:
     made = parse_source('package a.b;\nimport x.Y;\n/** Doc. */ }}} )( "text" // tail\n class lost in space')
-    assert not made.parsed
     assert (made.package, made.imports) == ("a.b", ("x.Y",))
     assert made.types == made.outer == ("lost",)
     assert made.text("string") == '"text"'
@@ -112,7 +112,6 @@ def test_other_languages(
     assert (made.types, made.outer, made.methods) == (types, types, methods)
     assert made.text("comment") == comment
     assert "sell" in made.text("code")
-    assert made.parsed == (language != "groovy"), "there is no parser of Groovy"
 
 
 @given(st.text(alphabet="ab{}();\"'/*. \n@", max_size=60))
