@@ -148,7 +148,7 @@ def refuse(*_: object, **__: object) -> None:
     raise AssertionError("made again")
 
 
-def test_table_4_is_of_the_runs_that_it_made(made, reproduce, monkeypatch, tmp_path):
+def test_table_4_is_of_the_runs_that_it_made(made, reproduce, monkeypatch):
     monkeypatch.setattr(training, "train", refuse)
     monkeypatch.setattr(systems, "rank_with", refuse)
     code, out, err = reproduce("table-4", "--json")
@@ -190,14 +190,11 @@ def test_what_is_missing_is_one_sentence(made, reproduce, place, tmp_path):
         assert said in err
 
 
-def test_a_run_on_other_reports_is_refused(made, reproduce, place, toys, tmp_path):
+def test_a_run_on_other_reports_is_refused(made, reproduce, place, toys):
     records = [record | {"summary": "another"} for record in toys["ash"].records]
     toys["ash"].reports("other.jsonl", records)
-    projects = tmp_path / "projects.toml"
-    projects.write_text((place / "ash.toml").read_text().replace('"ash/reports.jsonl', f'"{place}/ash/other.jsonl'))
-    projects.write_text(
-        projects.read_text().replace('"ash/repo', f'"{place}/ash/repo').replace("small", f"{place}/small")
-    )
+    projects = place / "changed.toml"
+    projects.write_text((place / "ash.toml").read_text().replace("reports.jsonl", "other.jsonl"))
     code, _, err = reproduce("figure-5", "--projects", str(projects))
     assert code == 2
     assert "a run on other reports (reports.jsonl)" in err
