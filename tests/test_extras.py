@@ -67,7 +67,6 @@ FIGURE = "a figure or page", "report", ["matplotlib"]
     ("part", "extra", "packages", "command"),
     [
         (*FIGURE, ["evaluate", "nowhere", "--html", "page.html"]),
-        (*FIGURE, ["evaluate", "nowhere", "--figures", "figures"]),
         (*FIGURE, ["lab", "calibration", "nowhere", "--figure", "figure"]),
         (*FIGURE, ["lab", "truncation", "nowhere", "--figure", "figure"]),
         ("a page of answers", "serve", ["jinja2"], ["localize", "bug.md", "--html", "page.html"]),

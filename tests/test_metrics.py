@@ -15,7 +15,7 @@ from scipy.special import softmax
 import tosloc
 from tosloc import metrics
 from tosloc.calibration import HIGHEST, LISTED, LOWEST, UNFITTED, JudgedAnswer, fit_temperature, shares
-from tosloc.evaluate.reliability import Reliability
+from tosloc.evaluate.curves import Reliability
 from tosloc.metrics import average_precision, fixed_ranks, rr_and_ap
 from tosloc.records import Ranking
 
@@ -60,7 +60,7 @@ def functions_of(path: Path) -> set[str]:
 
 def test_no_other_module_defines_a_measure() -> None:
     own = functions_of(Path(metrics.__file__))
-    assert {"average_precision", "reciprocal_rank", "ndcg", "hit_at", "precision_at", "recall_at", "bpref"} <= own
+    assert {"average_precision", "reciprocal_rank", "ndcg", "found_at", "bpref"} <= own
     others = {path: functions_of(path) for path in PACKAGE.rglob("*.py") if path != Path(metrics.__file__)}
     assert {str(path): again for path, names in others.items() if (again := names & own)} == {}
 

@@ -18,7 +18,7 @@ from tosloc.calibration import HIGHEST, LOWEST, UNFITTED, fit_temperature, share
 from tosloc.cli import main
 from tosloc.errors import ToslocError
 from tosloc.evaluate import evaluate_folder, read_run
-from tosloc.evaluate.reliability import judged_answers
+from tosloc.evaluate.curves import judged_answers
 from tosloc.evaluate.run_paths import read_scored
 from tosloc.evaluate.runs import TAUGHT
 from tosloc.git.repository import Repository

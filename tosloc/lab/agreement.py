@@ -20,7 +20,7 @@ from tosloc.errors import RunError
 from tosloc.evaluate.evaluate import Evaluation
 from tosloc.evaluate.measures import Measure
 from tosloc.evaluate.runs import Run
-from tosloc.evaluate.statistics import SAME, mean_interval, paired_t_test
+from tosloc.evaluate.statistics import SAME, Interval, mean_interval, paired_t_test
 from tosloc.records import FloatArray
 
 REGIONS: Final = {
@@ -263,7 +263,7 @@ def against_published(baseline: float, advanced: float, ours: Pair, measure: Mea
     pairs = {"baseline": (baseline, b), "advanced": (advanced, a), "improvement": (advanced - baseline, a - b)}
     for name, (published, values) in pairs.items():
         around, mean = mean_interval(values), _mean(values)
-        interval = None if around is None else [around.low - published, around.high - published]
+        interval = None if around is None else Interval(around.low - published, around.high - published)
         differs = {"published": published, "ours": mean, "difference": mean - published, "interval": interval}
         rows.append({"mean": name, **differs})
     rows += [{"mean": name, "ours": value} for name, value in zip(EFFECT, found, strict=True)]

@@ -66,8 +66,7 @@ def feature_ablation(
         for column, measure in enumerate(("mrr", "map") if place else ()):
             whole, without = (np.ascontiguousarray(means[""][:, variant, column]) for variant in (0, place))
             change = paired(whole, without)
-            ends = None if change.interval is None else [change.interval.low, change.interval.high]
-            row[f"{measure} change"] = {"mean": change.mean, "interval": ends, "p": change.bootstrap_p}
+            row[f"{measure} change"] = {"mean": change.mean, "interval": change.interval, "p": change.bootstrap_p}
         rows.append(row)
     return rows, failed
 

@@ -24,7 +24,7 @@ from tosloc.code.languages import analyser
 from tosloc.config import Config
 from tosloc.errors import ToslocError, UnknownCommit, counted
 from tosloc.evaluate.evaluate import Evaluation
-from tosloc.evaluate.file_lists import FILE_LISTS_FILE
+from tosloc.evaluate.judgements import FILE_LISTS_FILE
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_scored
 from tosloc.evaluate.runs import write_run
 from tosloc.experiment import ExperimentContext, fingerprint, write_truth

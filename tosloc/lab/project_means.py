@@ -19,7 +19,6 @@ from tosloc.evaluate.evaluate import Evaluation
 from tosloc.evaluate.measures import AP, RR, Measure
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluate.statistics import BOOTSTRAP_SEED, RESAMPLES, mean_interval, percentile_interval
-from tosloc.evaluate.tables import pair
 
 Rows: TypeAlias = Literal["project", "language", "fixed"]
 SPLITS: Final = ("train", "validation", "test", "all")
@@ -70,7 +69,7 @@ def project_means(evaluations: Mapping[str, Evaluation], measures: Sequence[Meas
     macro = zip(row(means.mean(axis=0)).items(), intervals, strict=True)
     return {
         "projects": [{"project": name, "reports": number} | row(one) for name, number, one in of_each],
-        "macro": {name: {"mean": mean, "interval": pair(interval)} for (name, mean), interval in macro},
+        "macro": {name: {"mean": mean, "interval": interval} for (name, mean), interval in macro},
         "micro": {"reports": sum(reports)} | row(np.concatenate(values).mean(axis=0)),
     }
 
@@ -134,6 +133,6 @@ def gains(projects: Mapping[str, Comparison]) -> dict[str, dict[str, Any]]:
     )
     p = np.minimum(2 * np.minimum((drawn <= 0).mean(axis=0), (drawn >= 0).mean(axis=0)), 1.0).tolist()
     return {
-        name: {"mean": means[place], "interval": pair(percentile_interval(drawn[:, place])), "p": p[place]}
+        name: {"mean": means[place], "interval": percentile_interval(drawn[:, place]), "p": p[place]}
         for place, name in enumerate(("MRR", "MAP"))
     }

@@ -49,10 +49,7 @@ def truncation(
         from tosloc.plots.figures import truncation_figure
 
         save_figure(truncation_figure(result), figure)
-    rows = [
-        dataclasses.asdict(row) | {"cut": row.cut.name, "over": row.over, "over_dropped": row.over_dropped}
-        for row in result.rows
-    ]
+    rows = [dataclasses.asdict(row) for row in result.rows]
     values = {"run": scored.name, "summary": evaluation.summary(), "baseline": result.baseline, "rows": rows}
     show(
         form,
@@ -88,7 +85,7 @@ def calibration(
     """
     from tosloc.calibration import HIGHEST, LOWEST, TEMPERATURE
     from tosloc.evaluate import read_scored
-    from tosloc.evaluate.reliability import Reliability, judged_answers
+    from tosloc.evaluate.curves import Reliability, judged_answers
 
     form = form_of(as_json, as_markdown)
     check_drawing(figure)
@@ -103,10 +100,8 @@ def calibration(
             raise RunError(f"{path}: the run says no temperature of its shares; name one with --temperature")
         name = scored.name if scored.name not in found else str(path)
         one = found[name] = Reliability.of(judged_answers(scored.run, scored.qrels), float(own))
-        told = {"right": one.right_share, "share": one.mean_share, "error": one.error}
-        told["error by chance"] = one.error_by_chance()
         bins = [{key: value for key, value in row._asdict().items() if value == value} for row in one.bins]  # no NaN
-        values.append({"run": name, "answers": len(one.shares), "temperature": float(own), **told, "bins": bins})
+        values.append({"run": name, "temperature": float(own), **dataclasses.asdict(one), "bins": bins})
     if figure is not None:
         from tosloc.plots.drawing import save_figure
         from tosloc.plots.figures import reliability_figure
@@ -118,7 +113,7 @@ def calibration(
 def _tables(values: Sequence[Mapping[str, Any]]) -> list[Table]:
     from tosloc.cli.tables import UNKNOWN, share
 
-    names = ("right", "share", "error", "error by chance")
+    names = ("right", "share", "error", "error_by_chance")
     rows = [
         [one["run"], f"{one['answers']:,}", f"{one['temperature']:.4g}", *(share(one[name]) for name in names)]
         for one in values
@@ -196,14 +191,13 @@ def reproduce_check(
 
 
 def _level_cell(row: Mapping[str, Any], head: str) -> str:
-    from tosloc.cli.tables import UNKNOWN, p_value_cell, share, within
-    from tosloc.evaluate.statistics import Interval
+    from tosloc.cli.tables import p_value_cell, share, within
 
     value, measure = row.get(head, ""), row.get("measure", row.get("mean", ""))
     if isinstance(value, str | int):
         return str(value)
     if head == "interval":
-        return within(Interval(*value), sign=True) if value else UNKNOWN
+        return within(value, sign=True)
     if measure.startswith("p of"):
         return p_value_cell(value)
     return share(value, sign=head == "difference" or "delta" in measure.lower())

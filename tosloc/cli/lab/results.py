@@ -61,8 +61,8 @@ def evaluate(
 
     A row for each project, and their macro mean, with an interval over projects, and their micro mean.
     """
-    from tosloc.evaluate.function_level import BM25_NAME, FUNCTION_MEASURES, unjudged_note
-    from tosloc.evaluate.tables import taught_note
+    from tosloc.evaluate.run_paths import BM25_NAME
+    from tosloc.evaluate.tables import FUNCTION_MEASURES, taught_notes, unjudged_note
     from tosloc.lab.project_means import project_means, runs_of_projects
 
     form, asked = form_of(as_json, as_markdown), parsed_measures(measures)
@@ -82,7 +82,7 @@ def evaluate(
     else:
         scored = scored_runs(list(paths.values()), split.value, None, no_tests)
         sides = {"": dict(zip(paths, scored, strict=True))}
-        notes = [note for name, one in sides[""].items() if (note := taught_note(one, name)) is not None]
+        notes = taught_notes(sides[""].values())
     evaluations = {side: {name: one.evaluation() for name, one in runs.items()} for side, runs in sides.items()}
     judged = {side: {name: one for name, one in found.items() if one.per_report} for side, found in evaluations.items()}
     values = {side: project_means(found, asked) for side, found in judged.items()}
@@ -96,24 +96,15 @@ def evaluate(
 
 def means_table(values: Mapping[str, Any], title: str = "") -> Table:
     """The means of each project, and of all of them: each counting the same, and each report."""
-    from tosloc.cli.tables import count_cell, share
-    from tosloc.cli.tables import within as ends
-    from tosloc.evaluate.statistics import Interval
+    from tosloc.cli.tables import count_cell, share, with_interval
 
-    names = list(values["macro"])
-    rows = [
-        [name, count_cell(one["reports"]), *(share(one[measure]) for measure in names)]
-        for name, one in [
-            *((one["project"], one) for one in values["projects"]),
-            ("micro mean of all reports", values["micro"]),
-        ]
-    ]
-    macro = [
-        share(one["mean"]) + (f" {ends(Interval(*one['interval']))}" if one["interval"] else "")
-        for one in values["macro"].values()
-    ]
-    rows.insert(-1, [f"macro mean of {len(values['projects'])} projects", "", *macro])
-    return Table(["project", "reports", *names], rows, title)
+    def row(name: str, one: Mapping[str, Any]) -> list[str]:
+        return [name, count_cell(one["reports"]), *(share(one[measure]) for measure in values["macro"])]
+
+    rows = [row(one["project"], one) for one in values["projects"]]
+    macro = [with_interval(one["mean"], one["interval"]) for one in values["macro"].values()]
+    rows += [[f"macro mean of {len(rows)} projects", "", *macro], row("micro mean of all reports", values["micro"])]
+    return Table(["project", "reports", *values["macro"]], rows, title)
 
 
 def compare(
@@ -200,12 +191,11 @@ def _pairs(runs: Sequence[Path], split: str) -> tuple[tuple[str, str], dict[str,
 
 
 def _rows_table(by: str, rows: Mapping[str, Comparison]) -> Table:
-    from tosloc.cli.tables import UNKNOWN, count_cell, share, within
+    from tosloc.cli.tables import count_cell, share, within
     from tosloc.evaluate.compare import COMPARED
 
     def gain(one: Difference) -> str:
-        interval = one.paired.interval
-        return f"{share(one.paired.mean, sign=True)} {UNKNOWN if interval is None else within(interval, sign=True)}"
+        return f"{share(one.difference, sign=True)} {within(one.interval, sign=True)}"
 
     whole = rows["all"]
     heads = [by, "reports", *(repr(one.measure) for one in whole.differences)]

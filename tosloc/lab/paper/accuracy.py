@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from itertools import combinations
 from typing import Final
 
 from tosloc.evaluate.compare import Difference, compare_all
@@ -63,11 +64,11 @@ def tables(
         if not own or len(evaluations) < 2:
             continue
         ours[project] = own[-1]
-        for pair in compare_all(evaluations, all_pairs=True, measures=list(_MEASURES.values())):
+        for pair in compare_all(list(combinations(evaluations.items(), 2)), measures=list(_MEASURES.values())):
             if own[-1] in (pair.a, pair.b):
                 other, sign = (pair.b, -1) if pair.a == own[-1] else (pair.a, 1)
                 for name, one in zip(_MEASURES, pair.differences, strict=True):
-                    changes[name, other, project] = Cell(sign * one.paired.mean, "+.3f")
+                    changes[name, other, project] = Cell(sign * one.difference, "+.3f")
                     against[name, other, project] = Cell(_p(one), "p")
 
     def mean(name: str, title: str, project: str) -> Cell:
@@ -86,4 +87,4 @@ def tables(
 
 
 def _p(one: Difference) -> float | None:
-    return one.paired.t_test.p if one.holm_t is None else one.holm_t
+    return one.p_t if one.p_t_holm is None else one.p_t_holm
