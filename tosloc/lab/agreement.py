@@ -20,7 +20,7 @@ from tosloc.errors import RunError
 from tosloc.evaluate.evaluate import Evaluation
 from tosloc.evaluate.measures import Measure
 from tosloc.evaluate.runs import Run
-from tosloc.evaluate.statistics import SAME, Interval, mean_interval, paired_t_test
+from tosloc.evaluate.statistics import SAME, Interval, exact_mean, mean_interval, paired_t_test
 from tosloc.records import FloatArray
 
 REGIONS: Final = {
@@ -94,7 +94,7 @@ def rmse(original: FloatArray, ours: FloatArray) -> float:
     >>> rmse(np.array([0.5, 0.25]), np.array([0.5, 0.75]))
     0.3535533905932738
     """
-    return math.sqrt(_mean((original - ours) ** 2))
+    return math.sqrt(exact_mean((original - ours) ** 2))
 
 
 def p_value(original: FloatArray, ours: FloatArray, same_reports: bool) -> float | None:
@@ -138,11 +138,6 @@ def effect(measure: Measure, baseline: float, advanced: float, our_baseline: flo
     ratio = (our_advanced - our_baseline) / (advanced - baseline)
     delta = (advanced - baseline) / baseline - (our_advanced - our_baseline) / our_baseline
     return Effect(ratio, delta, (1 if delta > 0 else 4) if ratio > 0 else (2 if delta > 0 else 3))
-
-
-def _mean(values: FloatArray) -> float:
-    """Rounded once, so that the order of the reports changes nothing; 0 of nothing."""
-    return math.fsum(values.tolist()) / len(values) if len(values) else 0.0
 
 
 # Pairs of runs
@@ -194,7 +189,7 @@ def reproduction(
         for side, ((_, theirs), (_, own)) in sides.items()
         for measure in measures
     }
-    means = {key: (_mean(theirs), _mean(own)) for key, (theirs, own) in values.items()}
+    means = {key: (exact_mean(theirs), exact_mean(own)) for key, (theirs, own) in values.items()}
     rows: list[Row] = []
     for name, alike in (
         ("Kendall's tau union", partial(kendall_tau_union, depth=depth)),
@@ -258,11 +253,11 @@ def against_published(baseline: float, advanced: float, ours: Pair, measure: Mea
         if not 0 <= value <= 1:
             raise RunError(f"a published mean of {measure} is between 0 and 1, not {value:g}")
     b, a = (evaluation.values(measure) for _, evaluation in (ours.baseline, ours.advanced))
-    found = effect(measure, baseline, advanced, _mean(b), _mean(a))
+    found = effect(measure, baseline, advanced, exact_mean(b), exact_mean(a))
     rows: list[Row] = []
     pairs = {"baseline": (baseline, b), "advanced": (advanced, a), "improvement": (advanced - baseline, a - b)}
     for name, (published, values) in pairs.items():
-        around, mean = mean_interval(values), _mean(values)
+        around, mean = mean_interval(values), exact_mean(values)
         interval = None if around is None else Interval(around.low - published, around.high - published)
         differs = {"published": published, "ours": mean, "difference": mean - published, "interval": interval}
         rows.append({"mean": name, **differs})
