@@ -72,7 +72,7 @@ def bundle_training(
     tables, localizer = StoredFeatureTables.read(run), Localizer.load(run)
     suffixes = frozenset(localizer.config.data.named_suffixes) or SOURCE_SUFFIXES
     with Repository(repository) as repo:
-        for name in tables.history()[1]:  # the tables' numbers of paths, before anything else is read
+        for name in tables.paths:  # the tables' numbers of paths, before anything else is read
             repo.path_names.id(name)
         dataset = load_dataset(repo, reports, zone=localizer.config.data.zone, suffixes=suffixes, progress=progress)
         cases = {case.report.id: case for case in dataset.cases}
