@@ -19,6 +19,7 @@ import torch
 from tests import toy
 from tests.lab.baselines.techniques import KINDS
 from tests.rerank.encoder.tiny import write_encoder
+from tests.toy import WORDS
 from tosloc.config import Config
 from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
@@ -47,7 +48,6 @@ BOTH: Final = {f"both stages, {name}": name for name in RERANKERS}
 NAMES: Final = (*STAGES, *BOTH, *SYSTEMS)
 HEAD: Final = 6
 """Files that a reranker scores anew."""
-WORDS: Final = [word for theme in toy.THEMES for word in (theme, theme.lower(), f"open{theme}", f"{theme}Service")]
 ODD_FILES: Final[Mapping[str | bytes, str | bytes]] = {
     b"src/\xe9t\xe9.java": "class X { int parser; }",
     "src/a b/ü.java": "class Y { int parser; }",
@@ -117,17 +117,15 @@ def config_of(learned: Path) -> Config:
     encoder = learned / "tiny"
     if not encoder.exists():
         write_encoder(encoder, words=WORDS)
-    training = {"epochs": 2, "pairs": 16}
     two = {"code_encoder": str(encoder), "chunks": 2, "chunk_tokens": 16, "report_tokens": 16, "candidates": HEAD}
-    two |= {"training": training}
+    two |= {"training": {"epochs": 2, "pairs": 16}}
     return Config.of(toy.config(0.6, 0.2, ranker=False).as_dict() | {"stage_two": two}, "worlds")
 
 
 def tables_of(world: World, part: str) -> list[FeatureTable]:
     """Feature tables of all files of a part's reports."""
-    experiment = world.experiment
-    extraction = experiment.extraction(world.learned / f"tables {part}", WEIGHTED.features)
-    tasks = tasks_of(experiment.part(part), experiment.history, 0)
+    extraction = world.experiment.extraction(world.learned / f"tables {part}", WEIGHTED.features)
+    tasks = tasks_of(world.experiment.part(part), world.experiment.history, 0)
     return list(extraction.tables(extraction.run(tasks, jobs=1)))
 
 

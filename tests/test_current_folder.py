@@ -37,10 +37,8 @@ def twins(folder: Path, without: Sequence[str] = ()) -> Path:
 def run(folder: Path, *words: object, program: Sequence[object] = (TOSLOC,), said: str = "") -> str:
     """Standard error of a command that is started in a folder."""
     environment = {**os.environ, "TOSLOC_CACHE": str(folder.parent / "cache")}
-    environment.pop("PYTHONSAFEPATH", None)
-    done = subprocess.run(
-        [*map(str, program), *map(str, words)], cwd=folder, input=said, capture_output=True, text=True, env=environment
-    )
+    command = [*map(str, program), *map(str, words)]
+    done = subprocess.run(command, cwd=folder, input=said, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stderr
 
@@ -73,14 +71,14 @@ def ask_server(folder: Path) -> None:
     client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     call = {"name": "localize_bug", "arguments": {"report": REPORT}}
     messages = [
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client},
-        {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
+        {"id": 1, "method": "initialize", "params": client},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": call},
     ]
     with started(folder, "mcp", "--root", ".") as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.writelines(json.dumps(message) + "\n" for message in messages)
+        process.stdin.writelines(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
         process.stdin.flush()
         answers = [json.loads(process.stdout.readline()) for _ in range(2)]
         process.stdin.close()
@@ -98,7 +96,7 @@ def test_no_command_takes_anything_from_the_current_folder(project: tuple[toy.To
         ("train", settings, *labelled, "--out", runs),
         ("rank", *labelled, "--out", made.folder / "ranked", "--config", settings),
         ("data", *labelled),
-        ("evaluate", runs, "--html", made.folder / "page.html", "--figures", made.folder / "figures"),
+        ("evaluate", runs, "--html", made.folder / "page.html"),
         ("localize", "-", "--json", "--checkpoint", runs),
         ("cache", "list"),
     ):

@@ -21,7 +21,7 @@ from tests.web.test_page import check_harmless
 from tosloc.answer import Answer, Searched
 from tosloc.errors import ReportError, RepositoryError
 from tosloc.mcp.repositories import repository_in
-from tosloc.records import BugReport, Function, Hit, Reason
+from tosloc.records import Background, BugReport, EarlierChange, Function, Hit, Person, Reason
 from tosloc.reports.formats import read_reports
 from tosloc.reports.issues import read_new_reports
 from tosloc.web.render import View, page
@@ -94,7 +94,9 @@ def test_what_the_page_says(one: str, two: str, three: str) -> None:
     reason = Reason(one, two, "a" * 40, three, (1, 2), "https://example.org/a")
     hit = Hit(1, two, 1.0, 0.5, (Function(three, 1, 2, 1.0),), (reason,))
     report = BugReport(one, two, three, WHEN)
-    answer = Answer(f"/srv/{two}", "c" * 40, WHEN, report, Searched(1, 2), (hit,), (one,), others=(hit,))
+    earlier = EarlierChange("a" * 40, one, two, three, (one,), "https://example.org/a")
+    past = Background((earlier,), (Person(two, three),), (one,), (two,))
+    answer = Answer(f"/srv/{two}", "c" * 40, WHEN, report, Searched(1, 2), (hit,), (one,), 0.0, (hit,), past)
     text = page([View.of(answer)])
     check_harmless(text)
     text.encode()

@@ -58,4 +58,5 @@ def _checked(values: object, where: str) -> Shown:
             raise ConfigError(f"{where} has no key {key!r}; known are {', '.join(Shown._fields)}")
         if not fits:
             raise ConfigError(f"{where}: {key} is {wanted}")
-    return Shown(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
+    given: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in values.items()}
+    return Shown(**given)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,13 +15,12 @@ import pytest
 from tests import toy
 from tosloc.cli import main
 from tosloc.git.repository import Repository
-from tosloc.index import store as store_module
-from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer
 from tosloc.rank import features
 from tosloc.rank.stage_one import StageOne
 
 Fails = Callable[..., str]
+LINE = {"id": "1", "summary": "s", "description": "d", "opened": "2001-01-01T00:00:00Z", "fixed": ["A.java"]}
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def checkpoint(project: toy.Toy) -> Path:
     localizer = Localizer(toy.config())
     localizer.stage_one_ = StageOne(features.NAMES, np.ones(len(features.NAMES)))
     with Repository(project.git.path) as repo:
-        opened = IndexedRepository(repo, None, (".java",), 1)
+        opened = localizer.indexed(repo)
         localizer.open_version(opened)
         opened.close()
     localizer.save(project.folder / "checkpoint")
@@ -37,253 +37,127 @@ def checkpoint(project: toy.Toy) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def place(plain_folder: Path) -> Path:
-    """An empty folder to stand in."""
+def place(plain_folder: Path, checkpoint: Path) -> Path:
+    """The folder to stand in, with what commands are given."""
+    (plain_folder / "plain").mkdir()
+    (plain_folder / "bug.md").write_text("Cookie lost\n\nThe cookie is lost after a click.\n")
+    (plain_folder / "binary").write_bytes(b"\x7fELF\0\0\1")
+    (plain_folder / "zero.toml").symlink_to("/dev/zero")
+    (plain_folder / "deep.toml").write_text("a = " + "[" * 100_000)
+    for name, text in (
+        ("broken", json.dumps(LINE) + "\n\n{oh}\n"),
+        ("elsewhere", json.dumps(LINE | {"fix_commit": "f" * 40})),
+        ("others", json.dumps(LINE | {"fixed": ["A.md"]})),
+    ):
+        (plain_folder / f"{name}.jsonl").write_text(text)
+    for name, without in (("half", "provenance.json"), ("lean", "version.npz")):
+        shutil.copytree(checkpoint, plain_folder / name, ignore=shutil.ignore_patterns(without))
     return plain_folder
 
 
-@pytest.fixture
-def localizing(project: toy.Toy, checkpoint: Path) -> list[str]:
-    """A localizing command that lacks its report."""
-    common = ["localize", "--repo", str(project.git.path), "--checkpoint", str(checkpoint)]
-    return common
-
-
-@pytest.fixture
-def bug(place: Path) -> Path:
-    (place / "bug.md").write_text("Cookie lost\n\nThe cookie is lost after a click.\n")
-    return place / "bug.md"
-
-
-# Repositories, commits, and one report
-
-
-def test_repositories(fails: Fails, checkpoint: Path, bug: Path, place: Path, project: toy.Toy) -> None:
-    (place / "plain").mkdir()
-    labelled = ["--reports", project.reports()]
-    out = [*labelled, "--out", place / "out"]
-    for command, name, words in (
-        (["localize", "--checkpoint", checkpoint, bug], "plain", "git"),
-        (["localize", "--checkpoint", checkpoint, bug], "nowhere", "no such"),
-        (["index"], "bug.md", "git"),
-        (["data", *labelled], "plain", "git"),
-        (["train", *out], "nowhere", "no such"),
-        (["rank", "--checkpoint", checkpoint, *out], "bug.md", "git"),
-    ):
-        said = fails(*command, "--repo", place / name)
-        assert str(place / name) in said
-        assert words in said
-
-
-def test_commits(fails: Fails, localizing: list[str], bug: Path) -> None:
-    for name in ("v99", "0" * 40, "--all", "", "main:src"):
-        said = fails(*localizing, bug, f"--commit={name}")
-        assert f"no commit {name!r}" in said
-        assert "git fetch" in said
-
-
-def test_reports(fails: Fails, localizing: list[str], place: Path) -> None:
-    (place / "folder").mkdir()
-    (place / "binary").write_bytes(b"\x7fELF\0\0\1")
-    for name, words in (
-        ("binary", "binary"),
-        ("folder", "is a folder; give a file"),
-        ("nowhere.md", "o such file"),
-        ("https://gitlab.com/ann/one/-/issues/7", "only issues at github.com are read from the web"),
-        ("", "is empty; a report was expected"),
-    ):
-        said = fails(*localizing, name)
-        assert said.startswith(f"{name or 'the report'}: ")
-        assert words in said
-
-
-# Labelled reports
-
-LINE = {"id": "1", "summary": "s", "description": "d", "opened": "2001-01-01T00:00:00Z", "fixed": ["A.java"]}
+LOCALIZE = "localize bug.md --checkpoint {checkpoint}"
+ASK = "localize --repo {repo} --checkpoint {checkpoint}"
+RANK = "rank --repo {repo} --reports {reports} --out out"
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("command", "name", "words"),
     [
-        (json.dumps(LINE).encode() + b"\n\n{oh}\n", "line 3"),
-        (json.dumps(LINE | {"fix_commit": "f" * 40}).encode(), "is it the right one?"),
-        (json.dumps(LINE | {"fixed": ["A.md"]}).encode(), "name its source suffixes"),
+        (f"{LOCALIZE} --repo {{}}", "plain", "git"),
+        ("index --repo {}", "bug.md", "git"),
+        ("train --reports {reports} --out out --repo {}", "nowhere", "no such"),
+        ("rank --checkpoint {checkpoint} --reports {reports} --out out --repo {}", "bug.md", "git"),
+        *((f"{ASK} bug.md --commit={{}}", name, "git fetch") for name in ("v99", "0" * 40, "--all")),
+        (f"{ASK} {{}}", "binary", "is binary"),
+        (f"{ASK} {{}}", "plain", "is a folder; give a file"),
+        (f"{ASK} {{}}", "nowhere.md", "no such file"),
+        (f"{ASK} {{}}", "https://gitlab.com/ann/one/-/issues/7", "or an issue at github.com"),
+        *(("train {} --out out --repo {repo} --reports {reports}", name, "") for name in ("zero.toml", "deep.toml")),
+        *(
+            (f"{command} --repo {{repo}} --reports {{}}.jsonl", name, words)
+            for name, words in (("broken", "line 3"), ("elsewhere", "is it the right one?"), ("others", "suffixes"))
+            for command in ("data", "train --out out", "rank --checkpoint {checkpoint} --out out")
+        ),
+        ("localize bug.md --checkpoint {}", "plain", "no checkpoint"),
+        (f"{RANK} --checkpoint {{}}", "nowhere", "no checkpoint"),
+        (f"{RANK} --checkpoint {{}}", "half", "copy the whole folder"),
+        ("localize bug.md --checkpoint lean{}", "", "or name it with --repo"),
+        (f"{LOCALIZE} --commit {{}}", "HEAD", "not in a git repository; go to one, or name it with --repo"),
     ],
 )
-def test_files_of_reports(
-    fails: Fails, checkpoint: Path, project: toy.Toy, place: Path, content: bytes, words: str
+def test_a_command_names_what_is_wrong(
+    fails: Fails, project: toy.Toy, checkpoint: Path, command: str, name: str, words: str
 ) -> None:
-    path = place / "bugs"
-    path.write_bytes(content)
-    common = ["--repo", project.git.path, "--reports", path]
-    for command in (["data"], ["train", "--out", "out"], ["rank", "--checkpoint", checkpoint, "--out", "out"]):
-        said = fails(*command, *common)
-        assert str(path) in said
-        assert words in said
-
-
-# Settings
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["a = " + "[" * 100_000, "seed = " + "9" * 5_000, "[stage_one]\nfeatures = [" + "'x'," * 10_000 + "1]", "", None],
-)
-def test_settings(fails: Fails, place: Path, text: str | None) -> None:
-    path = place / "my.toml"
-    if text:
-        path.write_text(text)
-    else:  # endless, or a circle
-        path.symlink_to("/dev/zero" if text is None else path)
-    assert "my.toml" in fails("train", path, "--out", "out")
-
-
-# The facts store
+    given = {"checkpoint": checkpoint, "repo": project.git.path, "reports": project.reports()}
+    said = fails(*shlex.split(command.format(name, **given)))
+    assert name in said or name == "HEAD"
+    assert words in said
 
 
 def test_a_place_that_can_hold_no_facts(
-    fails: Fails, localizing: list[str], project: toy.Toy, bug: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+    fails: Fails, project: toy.Toy, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (place / "file").write_text("no folder")
-    monkeypatch.setenv("TOSLOC_CACHE", str(place / "file"))
+    monkeypatch.setenv("TOSLOC_CACHE", str(place / "bug.md"))
     sentence = fails("index", "--repo", project.git.path)
     assert "name another folder for the cache with $TOSLOC_CACHE" in sentence
-    assert fails(*localizing, bug) == sentence
+    assert fails("localize", "bug.md", "--repo", project.git.path) == sentence
 
 
-# A full disk
+def test_a_carried_version_answers_outside_of_its_repository_and_its_work_tree_inside(
+    checkpoint: Path, place: Path, project: toy.Toy, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asking = ["localize", str(place / "bug.md"), "--checkpoint", str(checkpoint), "--json"]
+    found = []
+    for folder in (place, project.git.path):
+        monkeypatch.chdir(folder)
+        assert main(asking) == 0
+        found.append(json.loads(capsys.readouterr().out)["repository"])
+    assert found == [None, str(project.git.path)]
 
 
-def full(*_: object, **__: object) -> None:
-    raise OSError(errno.ENOSPC, "No space left on device")
-
-
-def training(project: toy.Toy, place: Path, *more: str) -> list[str]:
-    (place.parent / "small.toml").write_text(
-        "[data]\ntrain = 0.6\nvalidation = 0.2\n[run]\njobs = 1\n"
+def training(project: toy.Toy, place: Path, reports: Path, train: float = 0.6) -> list[str]:
+    (place / "small.toml").write_text(
+        f"[data]\ntrain = {train}\nvalidation = {(1 - train) / 2:.1f}\n[run]\njobs = 1\n"
         "[stage_one]\nfit = 'listwise'\nfeatures = ['bm25f', 'path', 'recency']\nranker = false\n"
     )
-    common = ["--repo", str(project.git.path), "--reports", str(project.reports())]
-    return ["train", str(place.parent / "small.toml"), *common, "--out", str(place / "out"), *more]
+    return shlex.split(f"train small.toml --repo {project.git.path} --reports {reports} --out out")
 
 
-def half_written(folder: Path) -> list[str]:
-    return [path.name for path in folder.rglob("*") if path.name.startswith(".tosloc-unfinished.")]
-
-
-@pytest.mark.parametrize("writes", [5, *(pytest.param(writes, marks=pytest.mark.slow) for writes in (0, 11))])
-def test_a_full_disk_at_any_write(
-    project: toy.Toy, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], writes: int
+def test_a_full_disk(
+    project: toy.Toy, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """So many files are written, then the disk is full; with room again the same command ends."""
+    """Five files are written, then the disk is full; with room again the same command ends."""
     real, made = Path.replace, []
 
     def replace(self: Path, target: Path) -> Path:
-        if len(made) == writes:
-            full()
+        if len(made) == 5:
+            raise OSError(errno.ENOSPC, "No space left on device")
         made.append(target)
         return real(self, target)
 
-    command = training(project, place)
+    command = training(project, place, project.reports())
     with monkeypatch.context() as patched:
         patched.setattr(Path, "replace", replace)
         assert main(command) == 2
     said = capsys.readouterr()
     assert said.err == "tosloc: no room left on the disk; make room and run the same command again to go on\n"
-    assert half_written(place) == []
+    assert not [*place.rglob(".tosloc-unfinished.*")]
     assert not (place / "out/checkpoint/weights.json").exists()
-    for split in ("validation", "test"):
-        run = place / "out" / split
-        assert (run / "run.jsonl.gz").exists() or not (run / "qrels.jsonl").exists()
     assert main(command) == 0
     assert not (place / "out/.tosloc-work").exists()
     assert Localizer.load(place / "out").stage_one.features == ("bm25f", "path", "recency")
 
 
-def test_a_full_disk_under_the_facts(
-    fails: Fails, project: toy.Toy, place: Path, monkeypatch: pytest.MonkeyPatch
+def test_too_few_reports(
+    fails: Fails, project: toy.Toy, checkpoint: Path, place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["index", "--repo", project.git.path]
-    assert main([str(part) for part in [*command, "--commit", project.git.made[3]]]) == 0
-    opened = store_module.FactStore._open
-
-    def full(self: store_module.FactStore, unchanging: bool) -> None:
-        opened(self, unchanging)
-        refused = "BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
-        self._database.execute(f"CREATE TEMP TRIGGER full BEFORE INSERT ON facts {refused}")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(store_module.FactStore, "_open", full)
-        assert "database or disk is full); see that the disk is not full" in fails(*command)
-    assert main([str(part) for part in command]) == 0
-
-
-# Checkpoints
-
-
-def test_what_is_no_checkpoint_and_one_without_a_version(
-    fails: Fails, checkpoint: Path, bug: Path, place: Path, project: toy.Toy
-) -> None:
-    (place / "empty").mkdir()
-    shutil.copytree(checkpoint, place / "broken", ignore=shutil.ignore_patterns("provenance.json"))
-    ranking = ["rank", "--repo", project.git.path, "--reports", project.reports(), "--out", "out"]
-    for name, words in (("empty", "no checkpoint"), ("nowhere", "no checkpoint"), ("broken", "copy the whole folder")):
-        said = fails("localize", "--checkpoint", place / name, bug)
-        assert words in said
-        assert fails(*ranking, "--checkpoint", place / name) == said
-    shutil.copytree(checkpoint, place / "lean", ignore=shutil.ignore_patterns("version.npz"))
-    assert "--repo" in fails("localize", "--checkpoint", place / "lean", bug)
-
-
-def test_a_commit_is_one_of_a_repository_and_not_what_a_checkpoint_carries(
-    fails: Fails, checkpoint: Path, bug: Path, project: toy.Toy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asking = ["localize", bug, "--checkpoint", checkpoint]
-    assert main([str(part) for part in asking]) == 0
-    assert "not in a git repository; go to one, or name it with --repo" in fails(*asking, "--commit", "HEAD")
-    monkeypatch.chdir(project.git.path)
-    assert main([str(part) for part in [*asking, "--commit", "HEAD~1"]]) == 0
-
-
-# Too few reports
-
-
-def few(project: toy.Toy, number: int) -> Path:
-    return project.reports(f"few{number}.jsonl", project.records[:number])
-
-
-def test_one_report_cannot_be_split(fails: Fails, project: toy.Toy, checkpoint: Path, place: Path) -> None:
-    common = ["--repo", project.git.path, "--reports", few(project, 1)]
-    common += ["--out", place / "out"]
-    said = fails("train", *common)
-    assert "1 report" in said
-    assert "none to train on" in said
-    said = fails("rank", *common, "--checkpoint", checkpoint)
-    assert "--split all" in said
-    assert main([str(part) for part in ["rank", *common, "--checkpoint", checkpoint, "--split", "all"]]) == 0
-    assert main(["evaluate", str(place / "out"), "--split", "all"]) == 0
-
-
-def test_no_validation_report(project: toy.Toy, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = training(project, place)
-    command[command.index("--reports") + 1] = str(few(project, 2))
-    settings = place.parent / "small.toml"
-    settings.write_text(settings.read_text().replace("0.6", "0.8").replace("0.2", "0.1"))
-    assert main(command) == 0
-    printed = capsys.readouterr()
-    assert "no report is left for validation" in printed.err
-    assert main(["evaluate", str(place / "out")]) == 0
-    assert main(["evaluate", str(place / "out"), "--split", "validation"]) == 2
-
-
-def test_a_split_without_any_fixed_file(project: toy.Toy, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Validation and test reports name files that their versions lack: they count 0, training goes on."""
-    records = [record | ({"fixed": ["Gone.java"]} if n >= 8 else {}) for n, record in enumerate(project.records)]
-    command = training(project, place)
-    command[command.index("--reports") + 1] = str(project.reports("gone.jsonl", records))
-    assert main(command) == 0
-    capsys.readouterr()
-    assert main(["evaluate", str(place / "out"), "--json"]) == 0
-    summary = json.loads(capsys.readouterr().out)
-    assert (summary["reports"], summary["relevant"], summary["dropped"], summary["empty"]) == (3, 0, 3, 3)
-    assert (summary["mrr"], summary["map"]) == (0, 0)
+    one, two = (project.reports(f"few{number}.jsonl", project.records[:number]) for number in (1, 2))
+    common = ["--repo", str(project.git.path), "--reports", str(one), "--out", "one"]
+    assert "1 report with a fix in the repository, of which the oldest 80% are none" in fails("train", *common)
+    assert "--split all" in fails("rank", *common, "--checkpoint", checkpoint)
+    assert main(["rank", *common, "--checkpoint", str(checkpoint), "--split", "all"]) == 0
+    assert main(["evaluate", "one", "--split", "all"]) == 0
+    assert main(training(project, place, two, 0.8)) == 0
+    assert "no report is left for validation" in capsys.readouterr().err
+    assert main(["evaluate", "out"]) == 0
+    assert main(["evaluate", "out", "--split", "validation"]) == 2

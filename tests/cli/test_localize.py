@@ -5,10 +5,13 @@ from __future__ import annotations
 import io
 import json
 import os
+import pty
 import re
 import subprocess
 import sys
+import termios
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -62,24 +65,20 @@ def fails(fails: Callable[..., str]) -> Callable[..., str]:
 # Which repository
 
 
-@pytest.mark.parametrize("folder", [".", "src/deep/folder", ".git"])
-def test_the_repository_around_the_current_folder(project, answered, place, monkeypatch, folder):
-    monkeypatch.chdir(project.path / folder)
-    answer = answered(place / "bug.md", "--top", "1")
-    assert answer["hits"][0]["path"] == "src/parser.py"
-    assert answer["commit"] == project.made[-1]
-    assert Path(answer["repository"]) == (project.path / ".git" if folder.startswith(".git") else project.path)
-
-
-def test_a_bare_repository_and_a_linked_work_tree(make_repository, place, answered, monkeypatch, project):
+def test_the_repository_around_the_current_folder(make_repository, project, answered, place, monkeypatch):
+    project.git("worktree", "add", "-q", str(place / "linked"), "HEAD~1")
     bare = make_repository("bare.git", bare=True)
     bare.commit(FILES)
-    monkeypatch.chdir(bare.path)
-    assert answered(place / "bug.md")["commit"] == bare.made[-1]
-    project.git("worktree", "add", "-q", str(place / "linked"), "HEAD~1")
-    monkeypatch.chdir(place / "linked/src")
-    answer = answered(place / "bug.md")
-    assert (answer["commit"], Path(answer["repository"])) == (project.made[0], place / "linked")
+    for folder, root, commit in (
+        (project.path / "src/deep/folder", project.path, project.made[-1]),
+        (project.path / ".git", project.path / ".git", project.made[-1]),
+        (place / "linked/src", place / "linked", project.made[0]),
+        (bare.path, bare.path, bare.made[-1]),
+    ):
+        monkeypatch.chdir(folder)
+        answer = answered(place / "bug.md", "--top", "1")
+        assert (answer["commit"], Path(answer["repository"])) == (commit, root)
+        assert answer["hits"][0]["path"] == "src/parser.py"
 
 
 def test_what_cannot_be_searched_is_one_sentence(fails, place, make_repository):
@@ -105,9 +104,8 @@ def test_tests_are_hidden_and_counted(project, answered):
 
 def test_globs(project, answered, fails):
     given = ["bug.md", "--repo", project.path]
-    assert {hit["path"] for hit in answered(*given, "--include", "/src/*.py", "--exclude", "cook*")["hits"]} == {
-        "src/parser.py"
-    }
+    chosen = answered(*given, "--include", "/src/*.py", "--exclude", "cook*")
+    assert [hit["path"] for hit in chosen["hits"]] == ["src/parser.py"]
     answer = answered(*given, "--include", "docs", "--include", "tests/", "--top", "1")
     assert [(hit["rank"], hit["path"]) for hit in answer["hits"]] == [(1, "docs/conf.py")]
     assert answered(*given, "--include", "tests")["notes"][-1] == "all searched files are test files, so none is hidden"
@@ -118,15 +116,13 @@ def test_globs(project, answered, fails):
 def test_nothing_found_and_a_language_without_a_grammar_are_noted(repository, answered, place):
     (place / "odd.md").write_text("xyzzy plugh\n")
     repository.commit({"a.lua": "function parse_header() end", "b.lua": "x = 1"})
-    answer = answered("bug.md", "--repo", repository.path)
+    answer, odd = (answered(name, "--repo", repository.path) for name in ("bug.md", "odd.md"))
     assert answer["hits"][0]["path"] == "a.lua"
-    [note] = [note for note in answer["notes"] if "grammar" in note]
-    odd = answered("odd.md", "--repo", repository.path)
-    assert len(odd["hits"]) == 2
+    note = "there is no grammar for .lua files: they are searched by their words, and have no functions"
+    assert note in answer["notes"]
     assert "no word of the report occurs in any file; the order says only which files change most" in odd["notes"]
-    assert note == "there is no grammar for .lua files: they are searched by their words, and have no functions"
     repository.commit({"c.py": "def parse_header(): pass"})
-    assert not [note for note in answered("bug.md", "--repo", repository.path)["notes"] if "grammar" in note]
+    assert note not in answered("bug.md", "--repo", repository.path)["notes"]
 
 
 # Which reports
@@ -142,14 +138,9 @@ def test_reports_of_all_kinds_and_many_of_them(project, place, capsys, monkeypat
     assert main(["localize", *given, "--repo", str(project.path), "--jsonl", "--top", "1"]) == 0
     answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [answer["report"]["id"] for answer in answers] == ["bug", "1", "2", "lines:1", "L2", "A-1", "report"]
-    assert {answer["schema"] for answer in answers} == {"tosloc.answer/1"}
     assert main(["localize", *given[:2], "--repo", str(project.path), "--top", "1"]) == 0
-    out = capsys.readouterr().out
-    assert [line for line in out.splitlines() if line.startswith(("bug:", "1:", "2:"))] == [
-        "bug: Parser drops the header",
-        "1: Pool 1",
-        "2: Pool 2",
-    ]
+    lines = capsys.readouterr().out.splitlines()
+    assert {"bug: Parser drops the header", "1: Pool 1", "2: Pool 2"} <= {*lines}
 
 
 def test_a_file_comes_first_then_a_text(project, answered, place):
@@ -173,10 +164,7 @@ def test_when_a_report_was_opened(project, answered, fails):
 
 def test_reports_that_say_nothing(fails, project, place):
     assert fails().startswith("no report is given; name a file, - for standard input, or an issue in quotes")
-    said = fails("bug.txt", "--repo", project.path)
-    assert said.startswith(
-        "bug.txt: no such file; check the path, or give the text itself, of several words, or an issue"
-    )
+    assert "bug.txt: no such file; check the path, or give the text itself" in fails("bug.txt", "--repo", project.path)
     many = "--json and --open are for one answer, and there are 2 reports; name one, or use --jsonl"
     assert fails("bug.md", "bug.md", "--open") == many
     (place / "bad.md").write_text("### Describe the bug\n<!-- what -->\n\n- [ ] I searched\n")
@@ -193,8 +181,6 @@ def test_an_answer_follows_its_schema_and_tells_a_fix_with_its_page_and_no_passw
     jsonschema.Draft202012Validator(schema()).validate(answer)
     first, commit = answer["hits"][0], project.made[-1]
     [fix] = [why for why in first["why"] if why["kind"] == "fix"]
-    assert fix["text"].startswith(f"earlier fix {commit[:10]}, ")
-    assert fix["text"].endswith(": Fix #7: the header lost its colon")
     assert (fix["commit"], fix["issue"]) == (commit, "#7")
     assert fix["url"] == f"https://github.com/a/toy/commit/{commit}"
     assert all(1 <= function["start"] <= function["end"] for function in first["functions"])
@@ -202,12 +188,12 @@ def test_an_answer_follows_its_schema_and_tells_a_fix_with_its_page_and_no_passw
 
 
 def test_what_is_overlong_is_cut_where_it_is_printed(project, place, capsys, answered):
-    (place / "long.md").write_text("parse_header " * 100_000)
+    (place / "long.md").write_text("parse_header " * 5_000)
     given = ["long.md", "--repo", str(project.path)]
     assert main(["localize", *given]) == 0
     heading = capsys.readouterr().out.partition("\n")[0]
     assert (len(heading), heading[-3:]) == (240, "...")
-    assert len(answered(*given)["report"]["summary"]) == 1_299_999
+    assert len(answered(*given)["report"]["summary"]) == 64_999
 
 
 def test_a_pipe_gets_plain_text(project, capsys):
@@ -237,37 +223,35 @@ def test_places_for_editors(project, place, capsys, monkeypatch):
         assert main(["localize", str(place / "bug.md"), "--repo", str(project.path), "--format", "path", *more]) == 0
         return [line.split(":", 3) for line in capsys.readouterr().out.splitlines()]
 
-    for folder in (project.path, project.path / "src", place):
+    for folder in (project.path / "src", place):
         monkeypatch.chdir(folder)
         found = places()
-        assert len(found) == 4
-        assert found[0][0] == os.path.relpath(project.path / "src/parser.py")
-        assert all(Path(path).is_file() and int(line) >= 1 and column == "1" for path, line, column, _ in found)
+        assert found[0][:3] == [os.path.relpath(project.path / "src/parser.py"), "2", "1"]
         assert re.fullmatch(r" Parser\.parse_header, \d+%", found[0][3])
-    assert found[0][1] == "2"
-    assert re.fullmatch(r" \d+%", places("--functions", "0")[0][3])
+        assert all(Path(path).is_file() for path, *_ in found)
     (project.path / "src/parser.py").unlink()
     assert places("--commit", "HEAD")[0][0] == "src/parser.py"  # as the version has it
 
 
-def test_what_cannot_be_opened(project, make_repository, fails, monkeypatch):
+def test_what_cannot_be_opened(project, make_repository, fails, monkeypatch, capsys):
     given = ["bug.md", "--open", "--repo"]
     assert "--open: needs a terminal; --format path prints what editors read" in fails(*given, project.path)
     bare = make_repository("bare.git", bare=True)
     bare.commit(FILES)
     assert "--open: there is no work tree to open files of" in fails(*given, bare.path)
     monkeypatch.setattr("os.isatty", lambda _: True)
-    for editor in ("", "vim '"):
-        monkeypatch.setenv("VISUAL", editor)
-        monkeypatch.delenv("EDITOR", raising=False)
-        assert "neither VISUAL nor EDITOR names an editor" in fails(*given, project.path)
+    monkeypatch.setenv("VISUAL", "vim '")
+    assert "neither VISUAL nor EDITOR names an editor" in fails(*given, project.path)
+    monkeypatch.setenv("VISUAL", "nowhere")
+    assert main(["localize", "bug.md", "--open", "--repo", str(project.path)]) == 2
+    assert "--open: nowhere cannot be run (No such file or directory)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("editor", "expected"),
     [("vim -R", ["vim", "-R", "+2", "FILE"]), ("code --wait", ["code", "--wait", "-g", "FILE:2"])],
 )
-def test_the_first_place_is_opened(project, place, monkeypatch, capsys, editor, expected):
+def test_the_first_place_is_opened(project, place, monkeypatch, editor, expected):
     name = expected[0]
     (place / name).write_text(f'#!/bin/sh\nprintf "%s\\n" {name} "$@" > {place}/opened\n')
     (place / name).chmod(0o755)
@@ -277,47 +261,29 @@ def test_the_first_place_is_opened(project, place, monkeypatch, capsys, editor, 
     assert main(["localize", "bug.md", "--open", "--repo", str(project.path)]) == 0
     opened = (place / "opened").read_text().replace(str(project.path / "src/parser.py"), "FILE")
     assert opened.splitlines() == expected
-    monkeypatch.setenv("VISUAL", "nowhere")
-    assert main(["localize", "bug.md", "--open", "--repo", str(project.path)]) == 2
-    assert "--open: nowhere cannot be run (No such file or directory)" in capsys.readouterr().err
 
 
 def drawn(command: list[str], columns: int, folder: Path, **environment: str) -> str:
     """What a command writes to a terminal."""
-    import pty
-    import termios
-
-    own, theirs = pty.openpty()
+    (own, theirs), null = pty.openpty(), subprocess.DEVNULL
     termios.tcsetwinsize(own, (40, columns))
     known = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "TERM")}
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=subprocess.DEVNULL,
-        cwd=folder,
-        env=known | {"TERM": "xterm-256color", "PYTHONPATH": str(Path(__file__).parents[2])} | environment,
-    )
-    os.close(theirs)
-    written = b""
-    while True:
-        try:
-            block = os.read(own, 65536)
-        except OSError:  # closed on the other side
-            break
-        if not block:
-            break
-        written += block
+    known |= {"TERM": "xterm-256color", "PYTHONPATH": str(Path(__file__).parents[2])} | environment
+    with subprocess.Popen(command, stdin=null, stdout=theirs, stderr=null, cwd=folder, env=known) as process:
+        os.close(theirs)
+        written = b""
+        with suppress(OSError):  # closed on the other side
+            while block := os.read(own, 65536):
+                written += block
     os.close(own)
-    assert process.wait() == 0
+    assert process.returncode == 0
     return written.decode()
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "openpty"), reason="no terminals")
 def test_a_terminal_gets_bars_colours_and_links(project, place):
     command = [sys.executable, "-m", "tosloc", "localize", str(place / "bug.md"), "--top", "2"]
-    for columns in (50, 60, 80, 120):
+    for columns in (50, 60, 120):
         text = drawn(command, columns, project.path / "src")
         assert "\x1b]8;id=" in text
         assert f"{(project.path / 'src/parser.py').as_uri()}\x1b\\" in text
@@ -328,21 +294,6 @@ def test_a_terminal_gets_bars_colours_and_links(project, place):
     bare = drawn(command, 80, project.path, NO_COLOR="1")
     assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", bare)
     assert "\x1b" not in drawn(command, 80, project.path, TERM="dumb")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion(shell):
-    asked = {
-        "bash": {"COMP_WORDS": "tosloc loc", "COMP_CWORD": "1"},
-        "zsh": {"_TYPER_COMPLETE_ARGS": "tosloc loc"},
-        "fish": {"_TYPER_COMPLETE_ARGS": "tosloc loc", "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
-    }[shell]
-    environment = os.environ | asked | {"_TOSLOC_COMPLETE": f"complete_{shell}"}
-    done = subprocess.run(
-        [sys.executable, "-m", "tosloc"], env=environment, capture_output=True, text=True, check=False
-    )
-    assert "localize" in done.stdout, done.stderr
 
 
 # Clones that lack something

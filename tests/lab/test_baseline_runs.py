@@ -104,18 +104,6 @@ def test_a_wrong_name_gets_one_sentence(project: toy.Toy, capsys: pytest.Capture
     assert not (project.folder / "no").exists()
 
 
-def test_restricted_runs_from_the_command_line(project: toy.Toy, capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["--repo", str(project.git.path), "--reports", str(project.reports())]
-    assert main(["lab", "baselines", "bluir", *given, "--out", str(project.folder / "whole"), "--split", "test"]) == 0
-    place, kept = project.folder / "whole/bluir", project.folder / "ever.txt"
-    kept.write_text("\n".join({path for record in project.records for path in record["fixed"]}))
-    assert main(["lab", "restrict", str(place), "--to", str(kept), "--out", str(project.folder / "restricted")]) == 0
-    assert "restricted/bluir" in capsys.readouterr().out
-    small = evaluate_folder(project.folder / "restricted/bluir", "test").summary()
-    assert small["length"] == 1.0
-    assert small["mrr"] >= evaluate_folder(place, "test").summary()["mrr"]
-
-
 @pytest.mark.parametrize("name", ["dnnloc", "dreamloc"])
 def test_a_learned_technique_learns_and_ranks_every_file(project: toy.Toy, name: str) -> None:
     [place] = ranked(project, [KINDS[name]], "learned")

@@ -14,28 +14,25 @@ from tosloc.cli import main
 from tosloc.errors import RepositoryError
 from tosloc.mcp.repositories import repository_in
 
-SOURCE = {"src/Door.java": "class Door { void open() { } }", "src/Key.java": "class Key { }"}
-
 
 @pytest.fixture
 def inside(make_repository: RepositoryFactory) -> GitRepository:
-    made = make_repository("roots/inside")
-    made.commit(SOURCE, "Begin")
-    return made
+    return make_repository("roots/inside")
 
 
 @pytest.fixture
 def outside(make_repository: RepositoryFactory) -> GitRepository:
     made = make_repository("outside")
-    made.commit(SOURCE, "Begin")
+    made.commit({"src/Door.java": "class Door { void open() { } }"}, "Begin")
     return made
 
 
 def test_a_root_that_is_a_repository_needs_no_name(inside: GitRepository) -> None:
+    (inside.path / "src").mkdir()
     assert repository_in([inside.path]) == inside.path.resolve()
     assert repository_in([inside.path], str(inside.path / "src")) == inside.path.resolve()
     assert repository_in([inside.path.parent], "inside") == inside.path.resolve()
-    assert repository_in([inside.path.parent], "inside/src/Door.java") == inside.path.resolve()
+    assert repository_in([inside.path.parent], "inside/src") == inside.path.resolve()
 
 
 def test_what_lies_outside_is_refused_in_the_same_words_as_what_does_not_exist(
@@ -73,7 +70,7 @@ def test_several_repositories_or_none_have_to_be_named(
     inside: GitRepository, outside: GitRepository, tmp_path: Path
 ) -> None:
     with pytest.raises(RepositoryError, match="lies outside"):
-        repository_in([inside.path / "src"])  # a root inside a repository does not open the whole
+        repository_in([inside.path / ".git/refs"])  # a root inside a repository does not open the whole
     linked = inside.path.parent / "linked"
     outside.git("worktree", "add", str(linked))
     assert repository_in([linked]) == linked.resolve()  # its owner has made it
@@ -94,12 +91,6 @@ def borrowed_by_way_of_another(bare: Path, private: Path) -> None:
     (between / "info").mkdir(parents=True)
     (between / "info/alternates").write_text(f"{private}/objects\n")
     (bare / "objects/info/alternates").write_text("../../between\n")
-
-
-def borrowed_by_a_link_and_back(bare: Path, private: Path) -> None:
-    (bare / "a/b/c/d/e/f").mkdir(parents=True)
-    (bare / "objects/l").symlink_to("../a/b/c/d/e/f")
-    (bare / "objects/info/alternates").write_text("l/../../../../../outside/.git/objects\n")
 
 
 def linked(name: str, to: str | None = None) -> Callable[[Path, Path], None]:
@@ -130,16 +121,10 @@ def included(bare: Path, private: Path) -> None:
     [
         other_folder,
         borrowed_by_way_of_another,
-        borrowed_by_a_link_and_back,
         linked_twice,
         included,
-        linked("objects"),
-        linked("objects/pack"),
-        linked("objects/pack/pack-1.pack", "objects/pack/1.pack"),
+        *map(linked, ("objects", "objects/ab/" + "c" * 38, "refs/heads/main", "packed-refs", "config")),
         linked("objects/info/alternates", "config"),
-        linked("objects/ab/" + "c" * 38),
-        *map(linked, ("refs", "refs/heads/main", "packed-refs", "config", "shallow")),
-        linked("refs/heads/hooks", "refs/heads"),
     ],
 )
 def test_all_that_git_reads_has_to_lie_under_the_roots(
@@ -152,27 +137,13 @@ def test_all_that_git_reads_has_to_lie_under_the_roots(
     bare = inside.path / "held"
     inside.git("init", "-q", "--bare", str(bare))
     assert repository_in([inside.path], "held") == bare.resolve()
-    private = outside.path / ".git"
-    private.joinpath("shallow").touch()
-    lead(bare, private.resolve())
+    lead(bare, (outside.path / ".git").resolve())
     with pytest.raises(RepositoryError, match=r"git would read .*, which (lies|may lie) outside"):
         repository_in([inside.path], "held")
     assert main(["serve", "--repo", str(bare), "--port", "0"]) == 2
     assert re.search("lies? outside", capsys.readouterr().err)
     if lead is not included:
         assert repository_in([inside.path, outside.path], "held") == bare.resolve()
-
-
-def test_what_only_git_can_read_is_refused(inside: GitRepository, outside: GitRepository) -> None:
-    bare = inside.path / "held"
-    inside.git("init", "-q", "--bare", str(bare))
-    (bare / "objects/info/alternates").write_text(f'"{outside.path}/.git/objects"/../../../../../../held/objects\n')
-    with pytest.raises(RepositoryError, match="git would read /, which lies outside"):
-        repository_in([inside.path], "held")
-    (bare / "objects/info/alternates").unlink()
-    linked("HEAD", "config")(bare, outside.path / ".git")
-    with pytest.raises(RepositoryError, match="not a git repository"):  # nor is it one to git
-        repository_in([inside.path], str(bare))
 
 
 def test_links_that_stay_inside_and_hooks_are_nothing_to_refuse(inside: GitRepository, outside: GitRepository) -> None:
@@ -182,7 +153,3 @@ def test_links_that_stay_inside_and_hooks_are_nothing_to_refuse(inside: GitRepos
     linked("objects/pack")(bare, inside.path / ".git")
     (bare / "loop").symlink_to("objects")
     assert repository_in([inside.path], "held") == bare.resolve()
-    (bare / "loop").unlink()
-    (bare / "loop").symlink_to("loop")
-    with pytest.raises(RepositoryError, match="loop, which lies outside"):
-        repository_in([inside.path], "held")

@@ -111,14 +111,8 @@ def noisy(shop: Path, tmp_path: Path) -> Iterator[Running]:
 
 @pytest.mark.parametrize("way", ["closed", signal.SIGINT, signal.SIGTERM])
 def test_a_question_that_never_ends_does_not_keep_it(noisy: Running, way: str | signal.Signals) -> None:
-    noisy.send(
-        {
-            "jsonrpc": "2.0",
-            "id": 5,
-            "method": "tools/call",
-            "params": {"name": "localize_bug", "arguments": {"report": "seized"}},
-        }
-    )
+    call = {"name": "localize_bug", "arguments": {"report": "seized"}}
+    noisy.send({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": call})
     process = noisy.process
     assert process.stderr is not None
     assert process.stdin is not None

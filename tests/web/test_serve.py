@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import html
 import re
 import socket
@@ -11,12 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
 import pytest
 import uvicorn
 from starlette.testclient import TestClient
-from starlette.types import Message
 
 from tests import stuck
 from tests.conftest import GitRepository, git_environment
@@ -79,11 +76,7 @@ def test_reports_are_asked_answered_below_each_other_and_taken_away(client: Test
     assert '<mark class="word">parse_header</mark>' in text
     client.post("/questions", data={"text": "parser", "tests": "yes"}, headers=OWN)
     assert "tests/test_parser.py" in answer(client, 2)
-    assert (shown(client), shown(client, "/questions/2"), shown(client, "/questions/1")) == (
-        ["2", "1"],
-        ["2", "1"],
-        ["1"],
-    )
+    assert (shown(client), shown(client, "/questions/1")) == (["2", "1"], ["1"])
     own = client.get("/questions/1").text
     assert "loses everything after the second colon.</textarea>" in own  # the form keeps what was asked
     assert 'href="../questions/2"' in own
@@ -132,19 +125,14 @@ def test_a_version_that_is_none_fails_that_question_alone(client: TestClient) ->
     assert client.get("/questions/3").text.count('data-state="failed"') == 2
 
 
-@pytest.mark.parametrize(
-    "host", ["evil.example", "127.0.0.1.evil.example:8765", "localhost@evil.example", "", "0.0.0.0", "10.0.0.1"]
-)
-def test_another_host_is_not_let_in(client: TestClient, host: str) -> None:
-    refused = client.get("/", headers={"Host": host})
-    assert (refused.status_code, "<" in refused.text) == (403, False)
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1:8765", "LOCALHOST", "[::1]:8765"])
-def test_this_machines_own_names_are(client: TestClient, host: str) -> None:
-    assert client.get("/", headers={"Host": host}).status_code == 200
-    asked = client.post("/questions", data={"text": " "}, headers={"Host": host, "Origin": f"http://{host}"})
-    assert asked.status_code == 422
+def test_this_machines_own_names_are_let_in_and_no_others(client: TestClient) -> None:
+    for host in ("evil.example", "127.0.0.1.evil.example:8765", "localhost@evil.example", "", "0.0.0.0", "10.0.0.1"):
+        refused = client.get("/", headers={"Host": host})
+        assert (refused.status_code, "<" in refused.text) == (403, False)
+    for host in ("127.0.0.1:8765", "LOCALHOST", "[::1]:8765"):
+        assert client.get("/", headers={"Host": host}).status_code == 200
+        asked = client.post("/questions", data={"text": " "}, headers={"Host": host, "Origin": f"http://{host}"})
+        assert asked.status_code == 422
 
 
 @pytest.mark.parametrize(
@@ -168,26 +156,8 @@ def test_who_lacks_the_secret_sees_and_changes_nothing(questions: Questions, pat
     assert not questions.articles()
 
 
-@pytest.mark.parametrize("path", ["*", ""])
-def test_a_request_for_no_path_is_refused(questions: Questions, path: str) -> None:
-    scope = {"type": "http", "method": "GET", "path": path, "headers": [(b"host", b"127.0.0.1:8765")], "state": {}}
-    sent: list[Message] = []
-
-    async def receive() -> Message:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: Message) -> None:
-        sent.append(message)
-
-    asyncio.run(application(questions, SECRET)(scope, receive, send))
-    assert sent[0]["status"] == 403
-    assert b"lacks the secret" in sent[1]["body"]
-
-
-@pytest.mark.parametrize("content", [b"x" * (MOST_BYTES + 1), iter([b"text=", b"x" * MOST_BYTES])])
-def test_too_much_is_not_read(client: TestClient, content: Any) -> None:
-    headers = OWN | {"Content-Type": "application/x-www-form-urlencoded"}
-    refused = client.post("/questions", content=content, headers=headers)
+def test_too_much_is_not_read(client: TestClient) -> None:
+    refused = client.post("/questions", content=iter([b"text=", b"x" * MOST_BYTES]), headers=OWN)
     assert refused.status_code == 413
     assert "more than 2 MB were sent" in refused.text
 
@@ -200,9 +170,7 @@ def test_no_path_leads_to_a_file(client: TestClient) -> None:
 
 def test_every_reply_has_the_headers(client: TestClient) -> None:
     for reply in (client.get("/"), client.get("/nowhere"), client.get("/", headers={"Host": "evil.example"})):
-        assert reply.headers["x-content-type-options"] == "nosniff"
-        assert reply.headers["x-frame-options"] == "DENY"
-        assert reply.headers["cache-control"] == "no-store"
+        assert (reply.headers["x-content-type-options"], reply.headers["cache-control"]) == ("nosniff", "no-store")
         assert reply.headers["content-security-policy"].startswith("default-src 'none'; style-src 'sha256-")
         assert "frame-ancestors 'none'" in reply.headers["content-security-policy"]
 
@@ -218,18 +186,13 @@ def test_what_a_report_says_is_text(client: TestClient) -> None:
         assert "<script>alert" not in text
 
 
-@pytest.fixture
-def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file that tells that a question of ``tests.stuck`` has begun."""
-    monkeypatch.setattr("tosloc.web.server.page_of", stuck.page_answer)
-    monkeypatch.setenv(stuck.BEGUN, str(tmp_path / "begun"))
-    return tmp_path / "begun"
-
-
 @pytest.mark.slow
 def test_questions_wait_for_each_other_and_none_blocks_the_others_for_ever(
-    questions: Questions, client: TestClient, begun: Path
+    questions: Questions, client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    begun = tmp_path / "begun"
+    monkeypatch.setattr("tosloc.web.server.page_of", stuck.page_answer)
+    monkeypatch.setenv(stuck.BEGUN, str(begun))
     client.post("/questions", data={"text": "seized"}, headers=OWN)
     for _ in range(KEPT - 1):
         client.post("/questions", data={"text": REPORT}, headers=OWN)

@@ -82,9 +82,9 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
         for below in _below(hit, link):
             wrapped(below, widest + 3)
     others = ", ".join(f"{hit.path} ({hit.why[0].text})" for hit in answer.others)
-    below = [f"other files: {others}"] if others else []
-    for said in (*below, *(told.text for told in background_told(answer))):
-        wrapped(Text(cut(printable(said), LONGEST), style="dim"), 0)
+    for said in (f"other files: {others}" * bool(others), *(told.text for told in background_told(answer))):
+        if said:
+            wrapped(Text(cut(printable(said), LONGEST), style="dim"), 0)
 
 
 def print_places(answer: Answer, repository: Repository | None = None) -> None:

@@ -29,11 +29,7 @@ if TYPE_CHECKING:
 
 ConfigArgument = Annotated[
     Path | None,
-    typer.Argument(
-        metavar="CONFIG",
-        help="TOML file of settings, or the name of one that TosLoc ships, such as tomcat.",
-        show_default="the defaults",
-    ),
+    typer.Argument(metavar="CONFIG", help="TOML file of settings, or the name of one that TosLoc ships, as tomcat."),
 ]
 ConfigOption = Annotated[
     Path | None,
@@ -44,8 +40,7 @@ CarryOption = Annotated[
     bool, typer.Option(help="Put the newest version into the checkpoint, to localize without a repository.")
 ]
 KeepFeaturesOption = Annotated[
-    bool,
-    typer.Option("--keep-features", help="Leave the feature tables, in DIR/.tosloc-work, for evaluate --html and lab."),
+    bool, typer.Option("--keep-features", help="Leave the feature tables, for evaluate --html and lab.")
 ]
 StageTwoOption = Annotated[
     bool, typer.Option("--stage-two/--no-stage-two", help="Learn the second stage too, if one is configured.")
@@ -55,12 +50,7 @@ StageTwoOption = Annotated[
 def train(
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            file_okay=False,
-            help="Folder to write.",
-            show_default="the repository's in the user's cache, where localize, serve and mcp find the checkpoint",
-        ),
+        typer.Option("--out", file_okay=False, help="Folder to write.", show_default="where localize finds it"),
     ] = None,
     repo: AroundRepositoryOption = None,
     reports: NamedReportsOption = None,
@@ -125,11 +115,7 @@ def rank(
     checkpoint: CheckpointOption = None,
     split: Annotated[
         Split | None,
-        typer.Option(
-            "--split",
-            help="Part of the reports to rank, by the time of their fix; all: every report, in one run.",
-            show_default="validation, then test",
-        ),
+        typer.Option("--split", help="Part to rank; all: every report.", show_default="validation, then test"),
     ] = None,
     functions: Annotated[
         bool, typer.Option("--functions", help="Rank functions, too, for: tosloc evaluate --level function.")

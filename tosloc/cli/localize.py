@@ -17,6 +17,7 @@ import typer
 
 from tosloc.cli.options import AroundRepositoryOption, FoundCheckpointOption, JsonOption, VersionOption
 from tosloc.errors import ReportError, RepositoryError, ToslocError
+from tosloc.io import write_text
 
 if TYPE_CHECKING:
     from tosloc.answer import Answer
@@ -44,43 +45,24 @@ IncludeOption = Annotated[
     typer.Option("--include", metavar="GLOB", help="Name only files that match, as in .gitignore; may be given again."),
 ]
 ExcludeOption = Annotated[
-    list[str] | None,
-    typer.Option("--exclude", metavar="GLOB", help="Name no file that matches; may be given again."),
+    list[str] | None, typer.Option("--exclude", metavar="GLOB", help="Name no file that matches; may be given again.")
 ]
 ShareOption = Annotated[
-    float | None,
-    typer.Option("--min-share", min=0, max=1, help="Name only files whose share is at least so much, such as 0.3."),
+    float | None, typer.Option("--min-share", min=0, max=1, help="Name only files with such a share, as 0.3, or more.")
 ]
 TopOption = Annotated[int, typer.Option("--top", min=1, help="How many files to print.")]
 FunctionsOption = Annotated[int, typer.Option("--functions", min=0, help="How many functions of a file, at most.")]
-PageOption = Annotated[
-    Path | None,
-    typer.Option("--html", metavar="FILE", help="Write a page of the answers, too; it needs no other file."),
-]
+PageOption = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the answers as a page, too.")]
 FormatOption = Annotated[
-    Format,
-    typer.Option("--format", help="How to print; path: FILE:LINE:COLUMN: a line, for vim -q and other editors."),
+    Format, typer.Option("--format", help="How to print; path: FILE:LINE:COLUMN, for vim -q and other editors.")
 ]
-OpenOption = Annotated[
-    bool, typer.Option("--open", help="Open the first file in $VISUAL or $EDITOR, at its first function.")
-]
+OpenOption = Annotated[bool, typer.Option("--open", help="Open the first file, at its first function, in $EDITOR.")]
 BackgroundOption = Annotated[
-    bool,
-    typer.Option(
-        "--background/--no-background",
-        help="Tell earlier changes like the report, and people and tests of the first file.",
-    ),
+    bool, typer.Option(help="Tell earlier changes like the report, and people and tests of the first file.")
 ]
-VerboseOption = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Print notes that ask nothing of you, too, such as a missing date.")
-]
+VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Print notes that ask nothing of you, too.")]
 OpenedOption = Annotated[
-    str | None,
-    typer.Option(
-        "--opened",
-        help="When the report was opened, in UTC unless it says otherwise: nothing later is looked at.",
-        show_default="what the report says, else when the version was new",
-    ),
+    str | None, typer.Option("--opened", help="When the report was opened, in UTC: nothing later is looked at.")
 ]
 
 
@@ -123,8 +105,10 @@ def localize(
         asked |= {"min_share": min_share, "top": top, "functions": functions, "background": background}
         answers: Iterable[Answer] = localizer.localize_many(reports, **asked, progress=callback)
         if html is not None:  # before anything is printed: who reads may close the pipe
+            from tosloc.web.render import View, page
+
             answers = list(answers)
-            _write_page(html, answers, localizer)
+            write_text(html, page([View.of(answer, localizer) for answer in answers]))
         for number, answer in enumerate(answers):
             notes = answer.notes if verbose else answer.warnings
             print_notes(note for note in notes if note not in said)
@@ -147,13 +131,6 @@ def _check_page(path: Path, reports: int) -> None:
         raise ToslocError(f"--html {path}: is a folder; name a file")
     if reports > MOST_ANSWERS:
         raise ToslocError(f"a page holds {MOST_ANSWERS} answers, and there are {reports:,} reports; use --jsonl")
-
-
-def _write_page(path: Path, answers: Sequence[Answer], localizer: Localizer) -> None:
-    from tosloc.io import write_text
-    from tosloc.web.render import View, page
-
-    write_text(path, page([View.of(answer, localizer) for answer in answers]))
 
 
 def _reports(sources: Sequence[str], repo: Path | None, opened: str | None) -> list[BugReport]:
@@ -190,12 +167,8 @@ def _read(source: str, repo: Path | None) -> list[BugReport]:
         return read_new_reports(StringIO(json.dumps(issue)))
     if len(source.split()) != 1:
         return read_new_reports(StringIO(source))
-    if discovery.address(source) is not None:
-        raise ReportError(f"{source}: only issues at github.com are read from the web; give a text, or a file of it")
-    raise ReportError(
-        f"{source}: no such file; check the path, or give the text itself, of several words, or an issue at GitHub:"
-        " '#12', OWNER/REPO#12 or its address"
-    )
+    what = "the text itself, of several words, or an issue at github.com: '#12', OWNER/REPO#12 or its address"
+    raise ReportError(f"{source}: no such file; check the path, or give {what}")
 
 
 def _opened(repo: Path | None, checkpoint: Path | None, commit: str | None) -> Localizer:

@@ -23,38 +23,23 @@ ExportsArgument = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="EXPORT",
-        help="JSON of gh issue list and gh pr list, or of the REST interface of GitHub, GitLab, Jira or Bugzilla;"
-        " - is standard input.",
-        show_default="none: commit messages stand in, as weak reports",
+        help="JSON of gh issue list and gh pr list, or of GitHub, GitLab, Jira or Bugzilla; - is standard input.",
+        show_default="commit messages stand in, as weak reports",
     ),
 ]
 GitHubOption = Annotated[
-    str | None,
-    typer.Option(
-        "--github",
-        metavar="OWNER/NAME",
-        help="Read the closed issues from GitHub, with the token in GITHUB_TOKEN or GH_TOKEN, or that of gh.",
-    ),
+    str | None, typer.Option("--github", metavar="OWNER/NAME", help="Read closed issues there, by $GITHUB_TOKEN or gh.")
 ]
 PatternOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--pattern",
-        metavar="REGEX",
-        help="How commits name issues, their id as the first group: 'Bug-Id: (\\d+)'; may be given again.",
-    ),
+    typer.Option("--pattern", metavar="REGEX", help="How commits name issues: 'Bug-Id: (\\d+)'; may be given again."),
 ]
 AllLabelsOption = Annotated[
     bool, typer.Option("--all-labels", help="Keep issues that are labelled as something else than a bug.")
 ]
 MinedOption = Annotated[
     Path | None,
-    typer.Option(
-        "--out",
-        metavar="FILE",
-        help="JSON lines to write.",
-        show_default="in the user's cache, where tosloc train finds them",
-    ),
+    typer.Option("--out", metavar="FILE", help="JSON lines to write.", show_default="where tosloc train finds them"),
 ]
 
 
@@ -104,7 +89,8 @@ def mine(
         write_text(file, "".join(json.dumps(report.as_dict()) + "\n" for report in mined.reports))
     _show(mined, file, as_json)
     if not mined.reports:
-        raise ReportError(f"none of {mined.read:,} {_what(mined)} has a fix to learn from, so nothing is written")
+        what = "issues" if mined.tracker else "commits that say that they fix a bug"
+        raise ReportError(f"none of {mined.read:,} {what} has a fix to learn from, so nothing is written")
     how = "".join(f" --{name} {path}" for name, path in (("repo", repo), ("reports", out)) if path is not None)
     number = counted(len(mined.reports), "report")
     print(f"tosloc: {file} holds {number}; now run: tosloc train{how}", file=sys.stderr)
@@ -131,10 +117,6 @@ def _issues(exports: Sequence[Path], github: str | None, progress: Progress) -> 
     return read
 
 
-def _what(mined: Mined) -> str:
-    return "issues" if mined.tracker else "commits that say that they fix a bug"
-
-
 def _show(mined: Mined, file: Path, as_json: bool) -> None:
     """Print how many reports were linked how, and how many were left out why."""
     from tosloc.cli.printing import Table, print_json, print_table
@@ -158,7 +140,7 @@ def _show(mined: Mined, file: Path, as_json: bool) -> None:
     tracker = {"": "git alone", "lines": "reports"}.get(mined.tracker, mined.tracker)
     for heads, counts, note in (
         ([f"linked by ({tracker})", "reports"], mined.kinds, weak),
-        (["left out", _what(mined).split()[0]], left_out, ""),
+        (["left out", "issues" if mined.tracker else "commits"], left_out, ""),
     ):
         rows = [[name, f"{number:,}"] for name, number in {**counts, "all": sum(counts.values())}.items()]
         if counts or note:

@@ -11,26 +11,14 @@ import typer
 
 AroundRepositoryOption = Annotated[
     Path | None,
-    typer.Option(
-        "--repo",
-        help="Git repository: a work tree, a bare repository or a git directory.",
-        show_default="the one around the current folder",
-    ),
+    typer.Option("--repo", help="Git repository, bare or not.", show_default="the one around the current folder"),
 ]
+RepositoryOption = Annotated[Path, typer.Option("--repo", help="Git repository, bare or not.")]
+_LABELLED = "Labelled reports: xlsx, XML or JSON lines; recognised by content."
 NamedReportsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--reports",
-        help="Labelled reports: xlsx, XML or JSON lines; recognised by content.",
-        show_default="those that tosloc mine has left for the repository",
-    ),
+    Path | None, typer.Option("--reports", help=_LABELLED, show_default="those of tosloc mine for the repository")
 ]
-RepositoryOption = Annotated[
-    Path, typer.Option("--repo", help="Git repository: a work tree, a bare repository or a git directory.")
-]
-ReportsOption = Annotated[
-    Path, typer.Option("--reports", help="Labelled reports: xlsx, XML or JSON lines; recognised by content.")
-]
+ReportsOption = Annotated[Path, typer.Option("--reports", help=_LABELLED)]
 OutOption = Annotated[Path, typer.Option("--out", file_okay=False, help="Folder to write.")]
 CheckpointOption = Annotated[
     Path | None, typer.Option("--checkpoint", help="Folder of a trained checkpoint.", show_default="shipped weights")
@@ -40,25 +28,16 @@ FoundCheckpointOption = Annotated[
     typer.Option(
         "--checkpoint",
         help="Folder of a trained checkpoint; none: the shipped weights.",
-        show_default="the one that tosloc train has left for the repository, else the shipped weights",
+        show_default="what tosloc train has left for the repository, else the shipped weights",
     ),
 ]
 ClusterOption = Annotated[
     str | None,
-    typer.Option(
-        "--cluster",
-        metavar="ADDRESS",
-        help="Dask scheduler, such as tcp://10.0.0.5:8786, whose workers share the work.",
-        show_default="this machine alone",
-    ),
+    typer.Option("--cluster", metavar="ADDRESS", help="Dask scheduler, such as tcp://10.0.0.5:8786, for the work."),
 ]
 VersionOption = Annotated[
     str | None,
-    typer.Option(
-        "--commit",
-        help="Version to search.",
-        show_default="the files as they are on disk, HEAD's in a bare repository, or what the checkpoint carries",
-    ),
+    typer.Option("--commit", help="Version to search.", show_default="the files on disk; of a bare repository HEAD's"),
 ]
 CommitOption = Annotated[str, typer.Option("--commit", help="Version to search.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]

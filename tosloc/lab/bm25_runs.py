@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import metadata
 from itertools import islice
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 import tosloc
+from tosloc.checkpoint import write_record
 from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.config import Config
 from tosloc.errors import ToslocError, counted
@@ -24,8 +26,7 @@ from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluate.runs import write_run
 from tosloc.experiment import fingerprint, results_folder, write_truth
 from tosloc.git.repository import Repository, decode
-from tosloc.io import key_of
-from tosloc.lab.many_projects import finish, is_finished, unfinish
+from tosloc.io import parse_json, read_plain
 from tosloc.records import BugReport, Case, FloatArray, Progress, Ranking, Snapshot, silent, tracked
 from tosloc.reports.labelled import chronological, load_dataset, settled
 
@@ -55,9 +56,10 @@ def rank_with_bm25s(
             "data": settings.model_dump(mode="json") | {"suffixes": sorted(suffixes)},
             "split": split,
         }
-        key = key_of(record)
-        if is_finished(folder / split, key):
-            return
+        finished = folder / split / "finished.json"
+        with suppress(OSError, ValueError):
+            if parse_json(read_plain(finished)) == record:
+                return
         dataset = load_dataset(repo, reports, zone=settings.zone, suffixes=suffixes, progress=progress)
         dataset = dataset.oldest(settings.oldest)
         splits = chronological(dataset.cases, settings.train, settings.validation)
@@ -76,11 +78,11 @@ def rank_with_bm25s(
         def snapshot(version: str) -> Snapshot:
             return repo.snapshot(version, suffixes)
 
-        unfinish(folder / split)
-        (folder / split / JUDGEMENTS_FILE).unlink(missing_ok=True)
+        for path in (finished, folder / split / JUDGEMENTS_FILE):
+            path.unlink(missing_ok=True)
         write_run(folder / split / RUN_FILE, header, _rankings(WholeFiles(repo), cases, snapshot, progress))
         write_truth(folder / split, cases, dataset, snapshot)
-        finish(folder / split, key)
+        write_record(finished, record)
 
 
 def _rankings(

@@ -151,7 +151,7 @@ def syntax(lines: Sequence[str], path: str, rows: Sequence[int]) -> dict[int, li
         for row in held if kind is not None else ():
             start = first.column if row == first.row else 0
             end = last.column if row == last.row else len(kinds[row])
-            kinds[row][start:end] = [kind] * (end - start)
+            kinds[row][start:end] = [str(kind)] * (end - start)
         if held:
             name = None
             if node.is_named and _DEFINITION.fullmatch(node.type):

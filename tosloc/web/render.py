@@ -195,7 +195,12 @@ def _part(name: str) -> str:
 
 @cache
 def _environment() -> Environment:
-    options = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
+    options: dict[str, Any] = {
+        "autoescape": True,
+        "trim_blocks": True,
+        "lstrip_blocks": True,
+        "keep_trailing_newline": True,
+    }
     environment = Environment(loader=PackageLoader("tosloc.web"), undefined=StrictUndefined, **options)
     environment.filters |= {"shown": shown, "plain": plain, "percent": percent, "number": "{:,}".format}
     environment.filters["background"] = background_told

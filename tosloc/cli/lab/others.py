@@ -1,25 +1,14 @@
-"""The commands about techniques beside our own: ``baselines``, ``restrict``, ``bm25`` and ``peers``."""
+"""The commands about techniques beside our own: ``baselines`` and ``bm25``."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tosloc.cli.judging import MarkdownOption, RunsArgument, SplitOption
-from tosloc.cli.options import (
-    ClusterOption,
-    JsonOption,
-    OutOption,
-    ReportsOption,
-    RepositoryOption,
-    Split,
-)
-from tosloc.cli.printing import Table, form_of, print_notes, show
-from tosloc.errors import RunError
+from tosloc.cli.options import ClusterOption, OutOption, ReportsOption, RepositoryOption, Split
 
 
 def baselines(
@@ -62,30 +51,6 @@ def baselines(
     print(f"tosloc: ranked; now run: tosloc evaluate {out}/* --split {splits[-1]}", file=sys.stderr)
 
 
-def restrict(
-    runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN", help="Folder that train, rank or baselines wrote, or a split's.")
-    ],
-    to: Annotated[Path, typer.Option("--to", help="File with a path a line.")],
-    out: OutOption,
-    split: Annotated[Split, typer.Option("--split", help="Which run of a folder.")] = Split.test,
-) -> None:
-    """Keep only some files of finished rankings.
-
-    As studies do that search only files which some report of the data set fixed: an easier task, which looks better.
-    """
-    from tosloc.evaluate.run_paths import read_scored
-    from tosloc.lab.restricted import RESTRICTED, read_paths, restricted, write_restricted
-
-    kept = read_paths(to)
-    for run in runs:
-        scored = restricted(read_scored(run, split.value), kept)
-        folder = out / scored.name / split.value
-        write_restricted(folder, scored)
-        print(folder.parent)
-    print_notes([f"search space of these runs: {RESTRICTED}"])
-
-
 def bm25(
     repo: RepositoryOption,
     reports: ReportsOption,
@@ -110,47 +75,3 @@ def bm25(
     with shown() as callback:
         rank_with_bm25s(repo, reports, out, split.value, settings, callback)
     print(f"tosloc: ranked; now run: tosloc evaluate {out} --split {split.value}", file=sys.stderr)
-
-
-def peers(
-    table: Annotated[Path, typer.Argument(metavar="CSV", help="Hits of other systems: project, bug_id, NAME_hit10 ..")],
-    runs: RunsArgument,
-    split: SplitOption = Split.test,
-    described: Annotated[
-        bool, typer.Option("--described", help="Only the reports that have a description in our data.")
-    ] = False,
-    as_json: JsonOption = False,
-    as_markdown: MarkdownOption = False,
-) -> None:
-    """Compare runs with published hits of other systems, report by report.
-
-    A run a project. McNemar's exact test, two-sided; of a system with several runs each is tested, and the largest p
-    stands for all.
-    """
-    from tosloc.cli.tables import count_cell, p_value_cell, share
-    from tosloc.evaluate.run_paths import read_scored
-    from tosloc.lab.peers import against_peers, read_hits
-
-    form = form_of(as_json, as_markdown)
-    rows, notes = against_peers(read_hits(table), [read_scored(run, split.value) for run in runs], described)
-    if not rows:
-        raise RunError(f"{table}: no report is left to compare")
-    heads = ["project", "reports", "hit within", "system", "theirs", "ours", "difference"]
-    heads += ["only ours : only theirs", "p, McNemar", "Holm"]
-    cells = [
-        [
-            row.project,
-            count_cell(row.reports),
-            str(row.k),
-            row.system,
-            share(row.theirs),
-            share(row.ours),
-            share(row.ours - row.theirs, sign=True),
-            ", ".join(f"{won} : {lost}" for won, lost in zip(row.won, row.lost, strict=True)),
-            p_value_cell(row.p),
-            p_value_cell(row.holm),
-        ]
-        for row in rows
-    ]
-    show(form, [asdict(row) for row in rows], [Table(heads, cells, left=(0, 3))])
-    print_notes(notes)
