@@ -16,7 +16,6 @@ STEPS = {
     "types": ["mypy", "tosloc", "scripts"],
     "floors": ["pytest", "tests/test_floors.py", "tests/test_extras.py"],
     "tests": ["pytest"],
-    "install": ["scripts.install_size"],
     "slow": ["pytest", "-m", "slow"],
 }
 
@@ -26,16 +25,10 @@ def main() -> int:
     argparse.ArgumentParser(description=__doc__).parse_args()
     for name, (tool, *arguments) in STEPS.items():
         started = time.monotonic()
-        done = subprocess.run(
-            [sys.executable, "-m", tool, *arguments],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        command = [sys.executable, "-m", tool, *arguments]
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         verdict = "FAILED" if done.returncode else "ok"
-        shown = f"  {done.stdout.splitlines()[-1]}" if name == "install" and not done.returncode else ""
-        print(f"{name:<8} {verdict:<6} {time.monotonic() - started:6.1f} s{shown}", flush=True)
+        print(f"{name:<8} {verdict:<6} {time.monotonic() - started:6.1f} s", flush=True)
         if done.returncode:
             print(done.stdout, end="")
             return 1

@@ -44,15 +44,6 @@ def count(repositories: Iterable[Path], sample: int) -> dict[str, Counter[str]]:
     return dict(found)
 
 
-def cells(language: str, counted: Counter[str]) -> list[str]:
-    """A row of the table."""
-    known, read = language_named(language), counted["read"]
-    shares = [f"{counted['parsed'] / read:.3f}", f"{counted['functions'] / read:.1f}"] if read else ["", ""]
-    numbers = [str(counted[what]) for what in ("repositories", "files")]
-    names = [language, " ".join(known.suffixes), " ".join(known.release) or "lexer"]
-    return [*names, *numbers, *(shares if has_grammar(language) else ["", "none"])]
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -60,9 +51,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--sample", type=int, default=30, help="files of a language of a repository that are parsed")
     options = parser.parse_args(argv)
     found = count(options.repositories, options.sample)
-    order = sorted(found, key=lambda language: (not has_grammar(language), -found[language]["files"]))
+    rows = []
+    for language in sorted(found, key=lambda language: (not has_grammar(language), -found[language]["files"])):
+        known, counted = language_named(language), found[language]
+        parsed, functions = (counted[what] / max(counted["read"], 1) for what in ("parsed", "functions"))
+        shares = [f"{parsed:.3f}", f"{functions:.1f}"] if has_grammar(language) else ["", "none"]
+        numbers = [str(counted[what]) for what in ("repositories", "files")]
+        rows.append([language, " ".join(known.suffixes), " ".join(known.release) or "lexer", *numbers, *shares])
     header = ["language", "suffixes", "grammar", "repositories", "files", "parsed", "functions a file"]
-    print(markdown(Table(header, [cells(language, found[language]) for language in order])), end="")
+    print(markdown(Table(header, rows)), end="")
     return 0
 
 

@@ -18,12 +18,9 @@ from tokenizers.processors import RobertaProcessing
 from transformers import PreTrainedTokenizerFast, RobertaConfig, RobertaModel
 
 from tosloc.cli.guard import guarded
-from tosloc.errors import ToslocError
 from tosloc.lab.bundle import read_bundle
 from tosloc.rerank.encoder.encoders import report_text
 
-HEAD = 64
-"""Width of a head of attention."""
 MARKS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 
 
@@ -33,8 +30,7 @@ def write_encoders(pack: Path, out: Path, config: RobertaConfig) -> None:
     A vocabulary is a byte-level BPE, as RoBERTa's, of at most ``config.vocab_size`` tokens.
     """
     bundle = read_bundle(pack)
-    code = list(bundle.texts.values())
-    reports = [report_text(one.report) for one in bundle.parts["train"]]
+    code, reports = list(bundle.texts.values()), [report_text(one.report) for one in bundle.parts["train"]]
     names = dict(zip(("bos_token", "pad_token", "eos_token", "unk_token", "mask_token"), MARKS, strict=True))
     for seed, (name, texts) in enumerate({"code": code, "report": reports + code}.items()):
         bpe = ByteLevelBPETokenizer()
@@ -60,17 +56,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--layers", type=int, default=12, help="layers; default: 12")
     parser.add_argument("--width", type=int, default=768, help="width, up to 64 or a multiple of it; default: 768")
     options = parser.parse_args(arguments)
-    if options.layers < 1 or options.width < 1 or (options.width > HEAD and options.width % HEAD):
-        raise ToslocError(f"--layers, --width: should be 1 or more, and a width above {HEAD} a multiple of it")
     size = RobertaConfig(
-        vocab_size=50265,
         num_hidden_layers=options.layers,
         hidden_size=options.width,
-        num_attention_heads=max(1, options.width // HEAD),
+        num_attention_heads=max(1, options.width // 64),
         intermediate_size=4 * options.width,
         max_position_embeddings=514,  # of which RoBERTa uses 512
-        type_vocab_size=1,
-        layer_norm_eps=1e-5,
     )
     write_encoders(options.pack, options.out, size)
     return 0

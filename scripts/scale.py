@@ -28,28 +28,25 @@ import argparse
 import json
 import os
 import random
-import resource
 import shutil
-import subprocess
 import sys
-import time
 from collections.abc import Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
+from scripts.timing import watched
 from tosloc.cli.guard import guarded
 from tosloc.code.text import words
 from tosloc.errors import ToslocError
 from tosloc.git.repository import Repository, decode
-from tosloc.index.cache import cache_folder, default_store
+from tosloc.index.cache import default_store
 from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer
 
 PARTS: Final = ("facts", "version", "commit", "opening", "question", "questions")
 REPORTS: Final = 21
 WORDS: Final = 56
-PAUSE: Final = 0.02
 
 
 def work(part: str, path: Path) -> None:
@@ -57,12 +54,11 @@ def work(part: str, path: Path) -> None:
     if part.startswith("question"):
         ask(path, REPORTS if part == "questions" else 1)
         return
-    with Repository(path) as repo:
-        with closing(IndexedRepository(repo, jobs=1)) as indexed:
-            if part == "facts":
-                indexed.index([indexed.sources("HEAD~1")])
-            else:
-                indexed.prepared("HEAD~1" if part == "version" else "HEAD")
+    with Repository(path) as repo, closing(IndexedRepository(repo, jobs=1)) as indexed:
+        if part == "facts":
+            indexed.index([indexed.sources("HEAD~1")])
+        else:
+            indexed.prepared("HEAD~1" if part == "version" else "HEAD")
 
 
 def ask(path: Path, number: int) -> None:
@@ -79,70 +75,36 @@ def ask(path: Path, number: int) -> None:
             localizer.localize(" ".join(said[:6]) + "\n\n" + " ".join(said[6:WORDS]))
 
 
-def _memory(root: int) -> tuple[int, int]:
-    """Bytes of a process and all that it has started: what only memory can hold, and with pages of files."""
-    own, whole, waiting = 0, 0, [root]
-    while waiting:
-        place = Path(f"/proc/{waiting.pop()}")
-        with suppress(OSError):  # it has ended
-            for tasks in place.glob("task/*/children"):
-                waiting += map(int, tasks.read_text().split())
-            fields = [line.split() for line in (place / "status").read_text().splitlines() if line.startswith("Rss")]
-            own += sum(int(field[1]) << 10 for field in fields if field[0] == "RssAnon:")
-            whole += sum(int(field[1]) << 10 for field in fields)
-    return own, whole
-
-
-def measured(part: str, path: Path, folder: Path) -> dict[str, Any]:
-    """Seconds and bytes of one part, in a process of its own. Raises ToslocError when it fails."""
-    command = [sys.executable, "-m", "scripts.scale", "--only", part, "--work", str(folder), str(path)]
-    begun, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    own = whole = 0
-    with subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1", "TOSLOC_CACHE": str(folder)}) as process:
-        try:
-            while process.poll() is None:
-                now = _memory(process.pid)
-                own, whole = max(own, now[0]), max(whole, now[1])
-                time.sleep(PAUSE)
-        except BaseException:
-            process.kill()
-            raise
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if process.returncode:
-        raise ToslocError(f"{path}: '{part}' failed; its words stand above")
-    return {
-        "part": part,
-        "processor_s": used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime,
-        "wall_s": time.monotonic() - begun,
-        "own_bytes": own,
-        "whole_bytes": whole,
-    }
-
-
-def measure(path: Path, folder: Path, parts: Sequence[str], shown: bool = True) -> dict[str, Any]:
-    """All parts of one repository, and sizes."""
+def measure(path: Path, folder: Path, parts: Sequence[str]) -> dict[str, Any]:
+    """All parts of one repository, each in a process of its own, and sizes. Raises ToslocError when one fails."""
+    os.environ["TOSLOC_CACHE"] = str(folder)
     with Repository(path) as repo:
-        store = folder / default_store(repo).relative_to(cache_folder())
-        files = len(IndexedRepository(repo).sources("HEAD"))
-        head = repo.resolve("HEAD")
+        files, head, store = len(IndexedRepository(repo).sources("HEAD")), repo.resolve("HEAD"), default_store(repo)
     versions = store.with_name("facts.versions")
-    found: dict[str, Any] = {"repository": path.name, "files": files, "parts": []}
     if "version" in parts:
         shutil.rmtree(versions, ignore_errors=True)
+    rows = []
     for part in parts:
-        row = measured(part, path, folder)
-        found["parts"].append(row)
-        if shown:
-            times = f"{row['processor_s']:9.2f} s processor {row['wall_s']:9.2f} s wall"
-            memory = f"own {row['own_bytes'] / 2**20:8.0f} MiB  with files {row['whole_bytes'] / 2**20:8.0f} MiB"
-            print(f"{path.name:<12} {files:>9,} files  {part:<8} {times}  {memory}", flush=True)
-    packs = sum(file.stat().st_size for file in path.glob("objects/pack/*.pack"))
-    kept = sum(file.stat().st_size for file in versions.glob(f"*-{head}.safetensors"))
-    found |= {"pack_bytes": packs, "store_bytes": store.stat().st_size, "kept_bytes": kept}
-    if shown:
-        sizes = ", ".join(f"{name} {found[f'{name}_bytes'] / 2**20:,.0f} MiB" for name in ("pack", "store", "kept"))
-        print(f"{path.name:<12} {files:>9,} files  {sizes}", flush=True)
-    return found
+        used = watched("-m", "scripts.scale", "--only", part, "--work", folder, path, OMP_NUM_THREADS="1")
+        print(f"{path.name} {part}: {used.processor:.2f} s", file=sys.stderr)
+        rows.append({"part": part, **used._asdict()})
+    sizes = {
+        "pack": sum(file.stat().st_size for file in path.glob("objects/pack/*.pack")),
+        "store": store.stat().st_size,
+        "kept": sum(file.stat().st_size for file in versions.glob(f"*-{head}.safetensors")),
+    }
+    return {"repository": path.name, "files": files, "parts": rows, "bytes": sizes}
+
+
+def table(found: dict[str, Any]) -> str:
+    """A line a part, and one of sizes."""
+    name, mib = f"{found['repository']:<12} {found['files']:>9,} files  ", 2**20
+    lines = [
+        f"{name}{row['part']:<9} {row['processor']:9.2f} s processor {row['wall']:9.2f} s wall"
+        f"  own {row['own'] / mib:8.0f} MiB  with files {row['whole'] / mib:8.0f} MiB"
+        for row in found["parts"]
+    ]
+    return "\n".join([*lines, name + ", ".join(f"{of} {size / mib:,.0f} MiB" for of, size in found["bytes"].items())])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -154,20 +116,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--only", choices=PARTS, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    parts = options.parts.split(",")
+    parts, folder = options.parts.split(","), options.work.absolute()
     if unknown := sorted(set(parts) - set(PARTS)):
         raise ToslocError(f"--parts has {unknown[0]!r}, which is none of {', '.join(PARTS)}")
-    if not options.work.is_dir():
+    if not folder.is_dir():
         raise ToslocError(f"{options.work}: no such folder; make it first")
+    paths = [path.absolute() for path in options.repositories]
     if options.only:
-        [path] = options.repositories
-        work(options.only, path)
+        work(options.only, paths[0])
         return 0
-    found = [
-        measure(path.absolute(), options.work.absolute(), parts, not options.json) for path in options.repositories
-    ]
-    if options.json:
-        print(json.dumps(found, indent=1))
+    found = [measure(path, folder, parts) for path in paths]
+    print(json.dumps(found, indent=1) if options.json else "\n".join(map(table, found)))
     return 0
 
 

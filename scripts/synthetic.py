@@ -11,7 +11,7 @@ Python files at their heads, facts as this package makes them. Here: 3,000 files
 ==========================================  =============================  ======================
 number                                      real                           here
 ==========================================  =============================  ======================
-lines of a file: median                     116, 113, 16, 66               94 (``--lines 80``)
+lines of a file: median                     116, 113, 16, 66               94 (drawn around 80)
 lines of a file: deviation of the log       .99, .97, 1.43, 1.55           .93 (lognormal)
 terms by line                               2.9, 3.3, 3.8, 3.5             3.1
 different terms ~ length of a file, power   .66, .65, .71, .66             .64
@@ -36,16 +36,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tosloc.cli.guard import guarded
-from tosloc.cli.progress import shown
-from tosloc.errors import RepositoryError, ToslocError
+from tosloc.errors import ToslocError
 from tosloc.git.process import clean_environment
 from tosloc.io import written_whole
-from tosloc.records import Progress
 
 MEDIAN_LINES = 80
 BEGIN = 1_400_000_000
@@ -135,17 +133,10 @@ class Folder(NamedTuple):
 
 
 class Plan:
-    """All folders of a repository, and what stands in each: made again whenever it is asked for.
+    """All folders of a repository, and what stands in each: made again whenever it is asked for."""
 
-    Raises ToslocError for a number of files or lines that is none.
-    """
-
-    def __init__(self, files: int, seed: int = 0, lines: int = MEDIAN_LINES) -> None:
-        if files < 1:
-            raise ToslocError(f"--files is a number of files, at least 1, not {files}")
-        if lines < 5:
-            raise ToslocError(f"--lines is the median length of a file, at least 5, not {lines}")
-        self.files, self.seed, self.lines = files, seed, lines
+    def __init__(self, files: int, seed: int = 0) -> None:
+        self.seed = seed
         self.folders: list[Folder] = []
         draws, left, module, packages = self.random(0), files, -1, [""]
         while left:
@@ -163,11 +154,6 @@ class Plan:
         """Draws that depend on the seed and the numbers alone."""
         return np.random.default_rng((self.seed, *numbers))
 
-    def theme(self, number: int) -> list[str]:
-        """Words of a folder's module; most are rare elsewhere."""
-        module = self.folders[number].module
-        return [word(0.6 + 0.4 * share_of(self.seed, 2, module, place)) for place in range(24)]
-
     @lru_cache(maxsize=4096)  # noqa: B019 - one plan lives as long as the process
     def types(self, number: int) -> list[str]:
         """Of each file of a folder its type, which names its place: no two are the same."""
@@ -177,7 +163,8 @@ class Plan:
     @lru_cache(maxsize=64)  # noqa: B019
     def pool(self, number: int) -> list[str]:
         """Identifiers that the files of a folder share: of its module's words, of new ones, and of everybody's."""
-        theme, made = self.theme(number), []
+        module, made = self.folders[number].module, []
+        theme = [word(0.6 + 0.4 * share_of(self.seed, 2, module, place)) for place in range(24)]  # rare elsewhere
         for which, first, second in self.random(1, number).random((20 + 5 * self.folders[number].files, 3)).tolist():
             own = theme[int(first * first * len(theme))] if which < 0.35 else word(0.93 + 0.07 * first)
             made.append(own + word(second).capitalize() if which < 0.5 else drawn(first))
@@ -196,7 +183,7 @@ class Plan:
 
     def _text(self, number: int, name: str, imported: Mapping[str, str], draws: np.random.Generator) -> str:
         """A file."""
-        lines = min(float(np.exp(draws.normal(np.log(self.lines), 1.0))), 20_000.0)
+        lines = min(float(np.exp(draws.normal(np.log(MEDIAN_LINES), 1.0))), 20_000.0)
         pool = self.pool(number)
         # the file's own identifiers: the longer it is, the more
         own = [
@@ -260,62 +247,40 @@ def changes(plan: Plan, commits: int) -> Iterator[tuple[str, dict[str, str]]]:
             yield f"Use {said[0]} in {name} for {said[1]} and {said[2]}\n", touched
 
 
-def write_repository(out: Path, plan: Plan, commits: int, progress: Progress) -> str:
-    """Write the bare repository of a plan, whole or not at all; the id of its last commit.
-
-    Raises ToslocError when ``out`` exists, its parent does not, or git fails.
-    """
-    if commits < 0:
-        raise ToslocError(f"--commits is how many follow the first, at least 0, not {commits}")
-    if out.exists() or out.is_symlink():
-        raise ToslocError(f"{out} exists; name another path, or remove it")
-    if not out.parent.is_dir():
-        raise ToslocError(f"{out.parent}: no such folder; make it first")
+def write_repository(out: Path, plan: Plan, commits: int) -> str:
+    """Write the bare repository of a plan, whole or not at all; the id of its last commit."""
     environment = clean_environment()
     with written_whole(out) as folder:
-        base = ["git", f"--git-dir={folder}", "-c", "advice.graftFileDeprecated=false"]
-        made = ["init", "--quiet", "--bare", "--template=", "--initial-branch=main"]
-        subprocess.run([*base, *made, str(folder)], env=environment, check=True)
+        git = ["git", f"--git-dir={folder}", "-c", "advice.graftFileDeprecated=false"]
+        made = ["init", "--quiet", "--bare", "--template=", "--initial-branch=main", str(folder)]
+        subprocess.run([*git, *made], env=environment, check=True)
         # no deltas: texts that follow each other have little in common
-        importer = [*base, "fast-import", "--quiet", "--depth=0"]
-        with subprocess.Popen(importer, env=environment, stdin=subprocess.PIPE, process_group=0) as process:
+        importer = [*git, "fast-import", "--quiet", "--depth=0"]
+        with subprocess.Popen(importer, env=environment, stdin=subprocess.PIPE) as process:
             assert process.stdin is not None
-            try:
-                _write_commits(process.stdin, plan, commits, progress)
-                process.stdin.close()
-                failed = process.wait() != 0
-            except BrokenPipeError:
-                failed = True
-            except BaseException:
-                process.kill()
-                raise
-        if failed:
-            raise RepositoryError(f"{out}: git fast-import failed; see that the disk has room")
-        head = subprocess.run([*base, "rev-parse", "main"], env=environment, check=True, capture_output=True, text=True)
+            process.stdin.writelines(_stream(plan, commits))
+        if process.returncode:
+            raise ToslocError(f"{out}: git fast-import failed; its words stand above")
+        head = subprocess.run([*git, "rev-parse", "main"], env=environment, check=True, capture_output=True, text=True)
     return head.stdout.strip()
 
 
-def _write_commits(pipe: IO[bytes], plan: Plan, commits: int, progress: Progress) -> None:
-    """The stream that ``git fast-import`` reads."""
+def _stream(plan: Plan, commits: int) -> Iterator[bytes]:
+    """What ``git fast-import`` reads."""
 
-    def write(what: str, text: str) -> None:
-        data = text.encode()
-        pipe.write(b"%b\ndata %d\n%b\n" % (what.encode(), len(data), data))
+    def data(what: str, text: str) -> bytes:
+        return b"%b\ndata %d\n%b\n" % (what.encode(), len(text.encode()), text.encode())
 
     begun = "commit refs/heads/main\ncommitter Synthetic <synthetic@example.org> {} +0000"
-    write(begun.format(BEGIN), "Import\n")
-    done = 0
+    yield data(begun.format(BEGIN), "Import\n")
     for number in range(len(plan.folders)):
         for path, text in plan.texts(number).items():
-            write(f"M 100644 inline {path}", text)
-            done += 1
-        progress("writing files", done, plan.files)
+            yield data(f"M 100644 inline {path}", text)
     times = accumulate(plan.random(4).exponential(20_000, commits).astype(int).tolist(), initial=BEGIN + 1)
-    for number, (at, (message, files)) in enumerate(zip(times, changes(plan, commits), strict=False), 1):
-        write(begun.format(at), message)
+    for at, (message, files) in zip(times, changes(plan, commits), strict=False):
+        yield data(begun.format(at), message)
         for path, new in files.items():
-            write(f"M 100644 inline {path}", new)
-        progress("writing commits", number, commits)
+            yield data(f"M 100644 inline {path}", new)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -324,12 +289,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("out", type=Path, metavar="OUT", help="bare repository to write; nothing is there yet")
     parser.add_argument("--files", type=int, default=10_000, help="files of the first commit")
     parser.add_argument("--commits", type=int, default=3_000, help="commits after the first")
-    parser.add_argument("--lines", type=int, default=MEDIAN_LINES, help="median length of a file")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
-    with shown() as progress:
-        plan = Plan(options.files, options.seed, options.lines)
-        print(write_repository(options.out, plan, options.commits, progress))
+    if options.files < 1 or options.commits < 0 or options.out.exists():
+        parser.error("OUT is to be new, --files at least 1, --commits at least 0")
+    print(write_repository(options.out, Plan(options.files, options.seed), options.commits))
     return 0
 
 

@@ -33,18 +33,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def git_environment(home: Path) -> dict[str, str]:
     """Environment in which git sees no settings but the test's own."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return kept | {
-        "HOME": str(home),
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_AUTHOR_NAME": "Ada",
-        "GIT_AUTHOR_EMAIL": "ada@example.org",
-        "GIT_AUTHOR_DATE": f"{FIRST_TIME} +0000",
-        "GIT_COMMITTER_NAME": "Ada",
-        "GIT_COMMITTER_EMAIL": "ada@example.org",
-        "GIT_COMMITTER_DATE": f"{FIRST_TIME} +0000",
-        "LC_ALL": "C.UTF-8",
-    }
+    kept |= {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C.UTF-8"}
+    ada = {"NAME": "Ada", "EMAIL": "ada@example.org", "DATE": f"{FIRST_TIME} +0000"}
+    return kept | {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in ada.items()}
 
 
 Files = Mapping[str | bytes, str | bytes | tuple[str, str | bytes] | None]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -17,13 +17,15 @@ import numpy as np
 import torch
 
 from tests import toy
-from tests.lab.baselines.techniques import SMALL
+from tests.lab.baselines.techniques import KINDS
 from tests.rerank.encoder.tiny import write_encoder
+from tests.toy import WORDS
 from tosloc.config import Config
 from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
 from tosloc.index.history_index import report_documents
-from tosloc.lab.baseline_runs import SYSTEMS, Chosen, contexts_for, technique
+from tosloc.lab.baseline_runs import SYSTEMS, context_for
+from tosloc.lab.baselines.context import Baseline
 from tosloc.localization import LabelledCandidates
 from tosloc.localizer import Localizer
 from tosloc.rank import features
@@ -46,7 +48,6 @@ BOTH: Final = {f"both stages, {name}": name for name in RERANKERS}
 NAMES: Final = (*STAGES, *BOTH, *SYSTEMS)
 HEAD: Final = 6
 """Files that a reranker scores anew."""
-WORDS: Final = [word for theme in toy.THEMES for word in (theme, theme.lower(), f"open{theme}", f"{theme}Service")]
 ODD_FILES: Final[Mapping[str | bytes, str | bytes]] = {
     b"src/\xe9t\xe9.java": "class X { int parser; }",
     "src/a b/ü.java": "class Y { int parser; }",
@@ -67,6 +68,7 @@ class World:
     project: toy.Toy
     experiment: ExperimentContext
     learned: Path
+    baselines: dict[str, Baseline] = field(default_factory=dict)
 
     @property
     def newest(self) -> str:
@@ -115,17 +117,15 @@ def config_of(learned: Path) -> Config:
     encoder = learned / "tiny"
     if not encoder.exists():
         write_encoder(encoder, words=WORDS)
-    training = {"epochs": 2, "pairs": 16}
     two = {"code_encoder": str(encoder), "chunks": 2, "chunk_tokens": 16, "report_tokens": 16, "candidates": HEAD}
-    two |= {"training": training}
+    two |= {"training": {"epochs": 2, "pairs": 16}}
     return Config.of(toy.config(0.6, 0.2, ranker=False).as_dict() | {"stage_two": two}, "worlds")
 
 
 def tables_of(world: World, part: str) -> list[FeatureTable]:
     """Feature tables of all files of a part's reports."""
-    experiment = world.experiment
-    extraction = experiment.extraction(world.learned / f"tables {part}", WEIGHTED.features)
-    tasks = tasks_of(experiment.part(part), experiment.history, 0)
+    extraction = world.experiment.extraction(world.learned / f"tables {part}", WEIGHTED.features)
+    tasks = tasks_of(world.experiment.part(part), world.experiment.history, 0)
     return list(extraction.tables(extraction.run(tasks, jobs=1)))
 
 
@@ -173,17 +173,15 @@ def localizer(world: World, name: str) -> Localizer:
     return made
 
 
-def baseline(world: World, name: str) -> Any:
-    """A published technique that has learned, if it does, what the folder of the world holds."""
-    if not hasattr(world, name):
-        kind = technique(name)
-        chosen = Chosen(name, kind, kind.Settings.model_validate(dict(SMALL.get(name, {}))))
-        experiment, config = world.experiment, world.experiment.config
-        context = contexts_for(experiment, [chosen], ("validation", "test"))(chosen)
-        system = kind(chosen.settings, context, config.run.seed)
-        system.fit(experiment.part("train"), experiment.part("validation"), world.learned / name)
-        setattr(world, name, system)
-    return getattr(world, name)
+def baseline(world: World, name: str) -> Baseline:
+    """A published technique that has learned, if it does."""
+    if name not in world.baselines:
+        experiment = world.experiment
+        context = context_for(experiment, [KINDS[name]], ("validation", "test"))
+        system = KINDS[name](context, experiment.config.run.seed)
+        system.fit(experiment.part("train"), experiment.part("validation"))
+        world.baselines[name] = system
+    return world.baselines[name]
 
 
 def new_report(name: str, summary: str, description: str) -> BugReport:

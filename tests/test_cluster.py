@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from joblib import delayed
 
-from scripts.local_cluster import LocalCluster, differing
 from tests import toy
+from tests.local_cluster import LocalCluster, differing
 from tosloc import cluster, errors, processes
 from tosloc.cli.app import main
 from tosloc.cluster import on_cluster
@@ -119,15 +119,12 @@ def test_the_same_bytes(two: LocalCluster, project: toy.Toy, tmp_path: Path, mon
     settings = tmp_path / "settings.toml"
     settings.write_text(toy.SETTINGS)
     named = ("--repo", project.git.path, "--reports", project.reports())
-    projects = tmp_path / "projects.toml"
-    projects.write_text(f'[one]\nrepo = "{named[1]}"\nreports = "{named[3]}"\n')
     for folder, more in (("here", ()), ("there", ("--cluster", two.address))):
         monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / f"cache-{folder}"))
         out = tmp_path / folder
         for words in (
             ("train", settings, *named, "--out", out / "trained"),
             ("rank", *named, "--checkpoint", out / "trained/checkpoint", "--out", out / "ranked"),
-            ("lab", "rank", "--projects", projects, "--out", out / "all"),
         ):
             assert main([*map(str, (*words, *more))]) == 0
     assert differing(tmp_path / "here", tmp_path / "there") == []

@@ -96,7 +96,7 @@ def test_no_command_takes_anything_from_the_current_folder(project: tuple[toy.To
         ("train", settings, *labelled, "--out", runs),
         ("rank", *labelled, "--out", made.folder / "ranked", "--config", settings),
         ("data", *labelled),
-        ("evaluate", runs, "--html", made.folder / "page.html", "--figures", made.folder / "figures"),
+        ("evaluate", runs, "--html", made.folder / "page.html"),
         ("localize", "-", "--json", "--checkpoint", runs),
         ("cache", "list"),
     ):

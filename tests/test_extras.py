@@ -67,7 +67,6 @@ FIGURE = "a figure or page", "report", ["matplotlib"]
     ("part", "extra", "packages", "command"),
     [
         (*FIGURE, ["evaluate", "nowhere", "--html", "page.html"]),
-        (*FIGURE, ["evaluate", "nowhere", "--figures", "figures"]),
         (*FIGURE, ["lab", "calibration", "nowhere", "--figure", "figure"]),
         (*FIGURE, ["lab", "truncation", "nowhere", "--figure", "figure"]),
         ("a page of answers", "serve", ["jinja2"], ["localize", "bug.md", "--html", "page.html"]),
@@ -138,7 +137,7 @@ def test_a_second_question_loads_no_more_than_it_needs(repository: GitRepository
     assert sorted(loaded & {*HEAVY, "joblib", *(f"tosloc.{name}" for name in NOT_ASKED.split())}) == []
 
 
-LAB = "import tosloc.lab.many_projects, tosloc.lab.bm25_runs, tosloc.lab.project_means, tosloc.lab.pool"
+LAB = "import tosloc.lab.projects, tosloc.lab.bm25_runs, tosloc.lab.project_means, tosloc.lab.pool"
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from tosloc.cli import main
 from tosloc.code.functions import functions_of
-from tosloc.evaluate.run_paths import BM25_LEVEL, FUNCTION_LEVEL, read_scored
+from tosloc.evaluate.run_paths import read_function_runs
 from tosloc.function_runs import changed_functions
 from tosloc.reports.formats import ChangedFunction
 
@@ -91,30 +92,29 @@ def project(repository, tmp_path, monkeypatch):
 
     def record(number, summary, path, **more):
         always = {"description": "It fails.", "opened": "2001-09-09T06:00:00Z"}
-        return {"id": number, "summary": summary, "fixed": [path], **always, **more}
+        return json.dumps({"id": number, "summary": summary, "fixed": [path], **always, **more}) + "\n"
 
     drawn = {"pkg/drawing.py": ["Canvas.draw_circle"], "tests/test_drawing.py": ["Canvas.draw_line"]}
     loaded = [{"path": "pkg/store.py", "name": "load_file", "start": 1, "end": 2}]
-    records = [
+    reports = [
         record("1", "draw_circle() paints a line", "pkg/drawing.py", version=first, functions=drawn),
         record("2", "load_file reads too much of a path", "pkg/store.py", fix_commit=fix, methods=loaded),
         record("3", "squares are missing", "pkg/drawing.py", version=fix, functions={"pkg/drawing.py": ["imports"]}),
     ]
-    reports = tmp_path / "reports.jsonl"
-    reports.write_text("".join(json.dumps(one) + "\n" for one in records))
-    settings = tmp_path / "settings.toml"
-    settings.write_text('[data]\nsuffixes = [".py"]\n[run]\njobs = 1\n')
-    return ["--repo", repository.path, "--reports", reports, "--config", settings, "--split", "all"]
+    (tmp_path / "reports.jsonl").write_text("".join(reports))
+    (tmp_path / "unlabelled.jsonl").write_text(record("1", "draw_circle() fails", "pkg/drawing.py", version=first))
+    (tmp_path / "settings.toml").write_text('[data]\nsuffixes = [".py"]\n[run]\njobs = 1\n')
+    monkeypatch.chdir(tmp_path)
+    return f"rank --repo {repository.path} --config settings.toml --split all --out run --reports"
 
 
-def run(*arguments):
-    return main([str(argument) for argument in arguments])
+def run(words, code=0):
+    assert main(words.split()) == code
 
 
-def test_functions_are_ranked_and_judged_beside_bm25(project, tmp_path, capsys):
-    out = tmp_path / "run"
-    assert run("rank", *project, "--out", out, "--functions") == 0
-    ours, bm25 = (read_scored(out / "all" / level) for level in (FUNCTION_LEVEL, BM25_LEVEL))
+def test_functions_are_ranked_and_judged_beside_bm25(project, capsys):
+    run(f"{project} reports.jsonl --functions")
+    ours, bm25 = read_function_runs("run", "all")
     assert ours.run.ranking("1").paths[0] == "pkg/drawing.py::Canvas.draw_circle"
     assert ours.run.ranking("2").paths[0] == "pkg/store.py::load_file"
     for one in (ours, bm25):
@@ -128,49 +128,34 @@ def test_functions_are_ranked_and_judged_beside_bm25(project, tmp_path, capsys):
         assert one.run.header["reports without a changed function"] == 1
     capsys.readouterr()
 
-    assert run("evaluate", out, "--split", "all", "--level", "function", "--json") == 0
+    run("evaluate run --split all --level function --json --per-report each")
     printed = capsys.readouterr()
     mine, theirs = json.loads(printed.out)
     assert (mine["run"], theirs["run"]) == ("run", "run: BM25 over functions")
     assert (mine["reports"], mine["unjudged"], mine["relevant"]) == (2, 1, 2)
     assert mine["measures"]["Acc@1"]["mean"] == 1.0
     assert "1 report is not judged" in printed.err
-    assert run("evaluate", out, "--split", "all", "--level", "function", "--per-report", tmp_path / "each") == 0
-    assert len((tmp_path / "each").read_text().splitlines()) == 4
-    assert "Acc@5" in capsys.readouterr().out
-    assert run("evaluate", out, out / "all", "--split", "all", "--level", "function", "--markdown") == 0
+    assert len(Path("each").read_text().splitlines()) == 4
+    run("evaluate run run/all --split all --level function --markdown")
     assert "| all: BM25 over functions | 2 |" in capsys.readouterr().out
-    # the level of files is as it was
-    assert run("evaluate", out, "--split", "all") == 0
+    run("evaluate run --split all")  # the level of files is as it was
 
 
-def test_what_is_missing_is_one_sentence(project, tmp_path, capsys):
-    out = tmp_path / "run"
-    assert run("rank", *project, "--out", out) == 0
-    capsys.readouterr()
-
-    def fails(*arguments):
-        assert run(*arguments) == 2
+def test_what_is_missing_is_one_sentence(project, capsys):
+    def fails(words):
+        capsys.readouterr()
+        run(words, code=2)
         printed = capsys.readouterr()
         assert printed.out == ""
         [line] = printed.err.splitlines()
         return line
 
-    evaluate = ("evaluate", out, "--level", "function")
-    assert "no run of functions of the split 'all'; make them with: tosloc rank" in fails(*evaluate, "--split", "all")
-    assert "line" in fails("evaluate", out, "--level", "line")
-    assert run("rank", *project, "--out", out, "--functions") == 0
-    capsys.readouterr()
-    assert "of the split 'test'; it has them for all" in fails(*evaluate)
-    for option in ("--html", "--figures", "--qrels"):
-        assert f"{option}: is not for --level function" in fails(*evaluate, option, tmp_path / "x")
-
-    reports = project[3]
-    kept = [json.loads(line) for line in reports.read_text().splitlines()]
-    for one in kept:
-        one.pop("functions", None)
-        one.pop("methods", None)
-    reports.write_text("".join(json.dumps(one) + "\n" for one in kept))
-    said = fails("rank", *project, "--out", tmp_path / "other", "--functions")
-    assert "no report says which functions its fix changed" in said
-    assert not (tmp_path / "other").exists()
+    assert "no report says which functions its fix changed" in fails(f"{project} unlabelled.jsonl --functions")
+    assert not Path("run").exists()
+    run(f"{project} reports.jsonl")
+    judge = "evaluate run --level function"
+    assert "no run of functions of the split 'all'; make them with: tosloc rank" in fails(f"{judge} --split all")
+    run(f"{project} reports.jsonl --functions")
+    assert "of the split 'test'; it has them for all" in fails(judge)
+    for option in ("--html", "--qrels"):
+        assert f"{option}: is not for --level function" in fails(f"{judge} {option} x")

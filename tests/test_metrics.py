@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,14 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import softmax
 
-import tosloc
-from tosloc import metrics
 from tosloc.calibration import HIGHEST, LISTED, LOWEST, UNFITTED, JudgedAnswer, fit_temperature, shares
-from tosloc.evaluate.reliability import Reliability
+from tosloc.evaluate.curves import Reliability
 from tosloc.metrics import average_precision, fixed_ranks, rr_and_ap
 from tosloc.records import Ranking
 
-PACKAGE = Path(tosloc.__file__).parent
 RANKS = st.sets(st.integers(1, 3000), min_size=1, max_size=60).map(sorted)
 
 
@@ -52,17 +47,6 @@ def test_learners_rank_as_a_ranking_does(files):
     paths = [str(place) for place in range(len(files))]
     ranking = Ranking.from_scores("r", paths, scores)
     assert fixed_ranks(scores, fixed).tolist() == [n for n, path in enumerate(ranking.paths, 1) if fixed[int(path)]]
-
-
-def functions_of(path: Path) -> set[str]:
-    return {*re.findall(r"^def (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)}
-
-
-def test_no_other_module_defines_a_measure() -> None:
-    own = functions_of(Path(metrics.__file__))
-    assert {"average_precision", "reciprocal_rank", "ndcg", "hit_at", "precision_at", "recall_at", "bpref"} <= own
-    others = {path: functions_of(path) for path in PACKAGE.rglob("*.py") if path != Path(metrics.__file__)}
-    assert {str(path): again for path, names in others.items() if (again := names & own)} == {}
 
 
 # Shares: a softmax with a temperature

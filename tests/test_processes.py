@@ -14,8 +14,8 @@ from pathlib import Path
 import joblib
 import pytest
 
-from scripts.local_cluster import differing
 from tests import stuck, toy
+from tests.local_cluster import differing
 from tosloc import processes
 from tosloc.errors import Interrupted
 

@@ -28,6 +28,7 @@ THEMES = (
     "Parser Socket Cookie Widget Ledger Planet Rocket Violin Garden Copper Magnet Pillow Turbine Canyon Marble Falcon "
     "Harbor Lantern Meadow Needle Oyster Pepper Quartz Ribbon"
 ).split()
+WORDS = [word for theme in THEMES for word in (theme, theme.lower(), f"open{theme}", f"{theme}Service")]
 NOISE = "screen button window menu server login page user click error problem version strange wrong slow report".split()
 SMALL: Mapping[str, Any] = {
     "ranker": False,
@@ -80,12 +81,8 @@ def source(theme: str, changes: Sequence[str] = ()) -> str:
     """Text of a theme's class with what its fixes added."""
     lines = [f"package org.app.p{THEMES.index(theme) % 4};", "", f"/** Serves the {theme.lower()}. */"]
     lines += [f"public class {theme}Service {{", f"    private int {theme.lower()}Size;"]
-    lines += [
-        f"    void open{theme}(int count) {{ if (count > 0) {{ {theme.lower()}Size += count; }} }}",
-        *changes,
-        "}",
-    ]
-    return "\n".join(lines) + "\n"
+    lines += [f"    void open{theme}(int count) {{ if (count > 0) {{ {theme.lower()}Size += count; }} }}"]
+    return "\n".join([*lines, *changes, "}"]) + "\n"
 
 
 @dataclass
@@ -95,6 +92,12 @@ class Toy:
     folder: Path
     git: GitRepository
     records: list[dict[str, Any]] = field(default_factory=list)
+
+    def commit_all(self, commits: Sequence[tuple[Files, str, int]]) -> None:
+        """Make all commits; a record's fix, its place among them until then, becomes its id."""
+        made = self.git.commit_all(commits)
+        self.records = [record | {"fix_commit": made[int(record["fix_commit"])]} for record in self.records]
+        self.reports()
 
     def reports(self, name: str = "reports.jsonl", records: Sequence[Mapping[str, Any]] | None = None) -> Path:
         """A file of labelled reports: these, or the project's own."""
@@ -108,15 +111,8 @@ def record_of(
     identity: str, summary: str, description: str, opened: float, fix: str, fixed: Sequence[str]
 ) -> dict[str, Any]:
     """One line of a file of labelled reports."""
-    when = datetime.fromtimestamp(opened, UTC).isoformat()
-    return {
-        "id": identity,
-        "summary": summary,
-        "description": description,
-        "opened": when,
-        "fix_commit": fix,
-        "fixed": list(fixed),
-    }
+    record = {"id": identity, "summary": summary, "description": description, "fix_commit": fix, "fixed": list(fixed)}
+    return record | {"opened": datetime.fromtimestamp(opened, UTC).isoformat()}
 
 
 def grow(folder: Path, bugs: int = 40, themes: int = len(THEMES), seed: int = 5) -> Toy:
@@ -129,12 +125,10 @@ def grow(folder: Path, bugs: int = 40, themes: int = len(THEMES), seed: int = 5)
     toy, commits = Toy(folder, git), list[tuple[Files, str, int]]()
     chosen = THEMES[:themes]
     first: dict[str | bytes, str] = {path_of(theme): source(theme) for theme in chosen}
-    first |= {
-        f"test/org/app/Test{theme}Service.java": f"class Test{theme}Service {{ int n; }}\n" for theme in chosen[::6]
-    }
+    for theme in chosen[::6]:
+        first[f"test/org/app/Test{theme}Service.java"] = f"class Test{theme}Service {{ int n; }}\n"
     helper = "src/org/app/old/ParserHelper.java"
-    first[helper] = "package org.app.old; class ParserHelper { }\n"
-    commits.append((first, "Import", START))
+    commits.append((first | {helper: "package org.app.old; class ParserHelper { }\n"}, "Import", START))
     commits.append(({helper: "class ParserHelper { int crash; }\n"}, "Crash of helper", START + 9))
     commits.append(({helper: None}, "Remove old helper", START + 99))
     changes: dict[str, list[str]] = {theme: [] for theme in chosen}
@@ -153,13 +147,9 @@ def grow(folder: Path, bugs: int = 40, themes: int = len(THEMES), seed: int = 5)
         changes[theme].append(f"    int fix{number}() {{ return {number}; }}")
         files: Files = {path_of(theme): source(theme, changes[theme])}
         commits.append((files, f"Fix bug {1000 + number}: {theme.lower()} {noise[0]}", fixed_at))
-        fix = str(len(commits) - 1)
-        toy.records.append(
-            record_of(f"{1000 + number}", " ".join(words), description, fixed_at - DAY, fix, [path_of(theme)])
-        )
-    made = git.commit_all(commits)
-    toy.records = [record | {"fix_commit": made[int(record["fix_commit"])]} for record in toy.records]
-    toy.reports()
+        said, fix = (f"{1000 + number}", " ".join(words), description), str(len(commits) - 1)
+        toy.records.append(record_of(*said, fixed_at - DAY, fix, [path_of(theme)]))
+    toy.commit_all(commits)
     return toy
 
 

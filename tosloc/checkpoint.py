@@ -104,11 +104,6 @@ def shipped() -> tuple[StageOne, float | None]:
     return read_stage_one(_SHIPPED)[:2]
 
 
-def shipped_projects() -> frozenset[str]:
-    """Names of the projects that taught the shipped weights, as their list called them."""
-    return frozenset(read_record(_SHIPPED / WEIGHTS_FILE)[LEARNED_ON]["projects"])
-
-
 def read_reranker(record: Mapping[str, Any], folder: Path) -> Reranker | None:
     """The reranker of a checkpoint, if it has one. Raises CheckpointError."""
     name = record.get("stage_two")

@@ -20,8 +20,7 @@ from tosloc.checkpoint import write_record
 from tosloc.code.languages import analyser
 from tosloc.config import Config
 from tosloc.errors import ToslocError, counted
-from tosloc.evaluate.file_lists import FILE_LISTS_FILE, write_file_lists
-from tosloc.evaluate.judgements import Judgement, write_judgements
+from tosloc.evaluate.judgements import FILE_LISTS_FILE, Judgement, write_file_lists, write_judgements
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluate.runs import TAUGHT, write_run
 from tosloc.function_runs import write_function_runs

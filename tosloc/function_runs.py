@@ -29,10 +29,8 @@ from tosloc.reports.formats import ChangedFunction
 from tosloc.reports.labelled import Dataset, attributes_of
 from tosloc.reports.test_paths import which_are_tests
 
-MOST_RANKED: Final = 1_000
-"""Functions of one written ranking; a changed one further down counts as not found."""
-BLOCK_REPORTS: Final = 16
-"""Reports whose versions are read together."""
+MOST_RANKED: Final = 1_000  # functions of one written ranking; a changed one further down counts as not found
+BLOCK_REPORTS: Final = 16  # reports whose versions are read together
 _MARK = re.compile(r"(.+)[_:](\d+)")
 _ANONYMOUS: Final = "(anonymous)"
 
@@ -118,9 +116,8 @@ def _versions(
 def changed_functions(
     listed: Sequence[ChangedFunction], facts: Mapping[str, FunctionFacts]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Full names of the listed functions of searched files, and those of them that the version has; both sorted.
-
-    A qualified name is looked for as it is, and then without the number by which tools tell overloads (``name_2``) and
+    """Full names of the listed functions of searched files, and those of them that the version has; both sorted. A
+    qualified name is looked for as it is, and then without the number by which tools tell overloads (``name_2``) and
     parts of a class (``Name:5``) apart. A name with a line is the name of a method after the fix: its last part counts,
     and of several functions with that name the one whose other parts agree most, then the outermost, then the nearest.
     What stands outside functions and classes (``imports``) and functions that the fix made are not in the version.

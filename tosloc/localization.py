@@ -98,7 +98,7 @@ class OpenVersion:
             return Sources()
         repo = self.repository.repo
         pages = WebPages.of(repo.remote_url())
-        rules = code_owners(repo, None if self.others is None else self.others.snapshot)
+        rules = code_owners(repo, self.snapshot.commit)
         return Sources(
             repo.subjects,
             lambda commit: None if pages is None else pages.commit(commit),

@@ -21,8 +21,7 @@ from tosloc.records import BoolArray, FloatArray, LongArray
 Over: TypeAlias = Literal["relevant", "reachable", "found"]
 """What average precision is divided by: all fixed files (the textbook's), as many of them as k ranks can hold, or
 only those found within the first k ("at seen relevant documents": a diagnostic, never a result)."""
-Add: TypeAlias = Callable[[list[float]], float]
-"""How numbers are added, which decides how the sum is rounded."""
+Add: TypeAlias = Callable[[list[float]], float]  # how numbers are added, which decides how the sum is rounded
 
 
 def fixed_ranks(scores: FloatArray, fixed: BoolArray | LongArray) -> LongArray:
@@ -46,10 +45,6 @@ def average_precision(
     The textbook divides by all fixed files, so that one that is not ranked adds 0 (Manning et al. 2008, section 8.4;
     Buckley and Voorhees 2000). The other two are AP1@K (found) and AP2@K (reachable) of the field's papers; the former
     is undefined where nothing is found, and 0 here.
-
-    Cut shorter, the textbook's never rises. AP1@K is the textbook's times ``relevant / found``, a factor that never
-    falls; itself it never falls where precision does not rise from one fixed file to the next, but ``[3, 4]`` at 4 is
-    .417 and at 3 is .333.
 
     >>> round(average_precision([1, 2, 5, 12, 15], relevant=5), 3)
     0.653
@@ -82,29 +77,9 @@ def rr_and_ap(ranks: Iterable[int], relevant: int | None = None, add: Add = np.s
     return reciprocal_rank(known), average_precision(known, len(known) if relevant is None else relevant, add=add)
 
 
-def hit_at(ranks: Iterable[int], k: int) -> bool:
-    """Whether any fixed file stands within the first ``k``; the share of such reports is printed as top1 or any50."""
-    return found_at(ranks, k) > 0
-
-
-def all_within(ranks: Iterable[int], relevant: int, k: int) -> bool:
-    """Whether all fixed files stand within the first ``k``: the "accuracy" of papers on agents. Of none, none does."""
-    return relevant > 0 and found_at(ranks, k) == relevant
-
-
 def found_at(ranks: Iterable[int], k: int) -> int:
     """Number of fixed files within the first ``k``; summed and divided by all fixed files it is coverage@k."""
     return sum(rank <= k for rank in ranks)
-
-
-def precision_at(ranks: Iterable[int], k: int) -> float:
-    """Fixed files within the first ``k``, divided by ``k``, also when fewer files are ranked."""
-    return found_at(ranks, k) / k
-
-
-def recall_at(ranks: Iterable[int], relevant: int, k: int) -> float:
-    """Fixed files within the first ``k``, divided by all fixed files."""
-    return found_at(ranks, k) / relevant if relevant else 0.0
 
 
 def ndcg(ranks: Iterable[int], relevant: int, k: int | None = None) -> float:
@@ -116,34 +91,21 @@ def ndcg(ranks: Iterable[int], relevant: int, k: int | None = None) -> float:
     >>> round(ndcg([1, 3], relevant=2), 4)
     0.9197
     """
-    gain = math.fsum(1 / math.log2(rank + 1) for rank in sorted(ranks) if k is None or rank <= k)
-    reachable = relevant if k is None else min(relevant, k)
-    ideal = math.fsum(1 / math.log2(place + 1) for place in range(1, reachable + 1))
-    return gain / ideal if ideal else 0.0
-
-
-def others_above(ranks: Iterable[int]) -> list[int]:
-    """How many other files stand above each fixed file, ascending: what bpref counts where every file is judged.
-
-    >>> others_above([1, 4, 5])
-    [0, 2, 2]
-    """
-    return [rank - place for place, rank in enumerate(sorted(ranks), start=1)]
+    ideal = range(1, (relevant if k is None else min(relevant, k)) + 1)
+    found = (rank for rank in sorted(ranks) if k is None or rank <= k)
+    gain, best = (math.fsum(1 / math.log2(rank + 1) for rank in some) for some in (found, ideal))
+    return gain / best if best else 0.0
 
 
 def bpref(nonrelevant_above: Sequence[int], relevant: int, nonrelevant: int) -> float:
-    """Share of pairs (fixed, judged as not fixed) that are in the right order; trec_eval from 8.0 on.
+    """Share of pairs (fixed, not fixed) that are in the right order; trec_eval from 8.0 on.
 
-    ``nonrelevant_above`` counts, for each *retrieved* fixed file, the judged others above it; ``nonrelevant`` counts
-    **all** judged others, retrieved or not (before 8.0, faultily, those retrieved alone). Each adds
-    ``1 - min(above, relevant) / min(nonrelevant, relevant)``. Raises ValueError when more stand above than are judged.
+    ``nonrelevant_above`` counts, for each *retrieved* fixed file, the others above it; ``nonrelevant`` counts **all**
+    others, retrieved or not (before 8.0, faultily, those retrieved alone). Each adds
+    ``1 - min(above, relevant) / min(nonrelevant, relevant)``.
 
     >>> bpref([1, 1, 1, 1], relevant=6, nonrelevant=4), bpref([1, 1, 1, 1], relevant=6, nonrelevant=1)
     (0.5, 0.0)
     """
-    if max(nonrelevant_above, default=0) > nonrelevant:
-        raise ValueError(f"{max(nonrelevant_above)} files judged as not fixed stand above, but there are {nonrelevant}")
-    if not relevant:
-        return 0.0
     most = min(nonrelevant, relevant)
-    return math.fsum(1 - min(n, relevant) / most if n else 1.0 for n in nonrelevant_above) / relevant
+    return math.fsum(1 - min(n, relevant) / most if n else 1.0 for n in nonrelevant_above) / (relevant or 1)

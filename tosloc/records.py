@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import Final, Self, TypeAlias
+from typing import Final, Self, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,8 @@ Float32Array: TypeAlias = npt.NDArray[np.float32]
 Float16Array: TypeAlias = npt.NDArray[np.float16]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
+T = TypeVar("T")
+
 TIMES: Final = range(-62_135_596_800, 253_402_214_400)
 """Seconds since 1970 that a date can have, of the years 1 to 9999."""
 
@@ -27,6 +29,14 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 def silent(what: str, done: int, total: int) -> None:
     """Ignore progress: the default of every function that reports it."""
+
+
+def tracked(items: Sequence[T], what: str, progress: Progress) -> Iterator[T]:
+    """The items one after the other, with progress."""
+    for number, item in enumerate(items):
+        progress(what, number, len(items))
+        yield item
+    progress(what, len(items), len(items))
 
 
 @dataclass(frozen=True, slots=True)

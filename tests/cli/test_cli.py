@@ -39,7 +39,7 @@ FULL = "no room left on the disk; make room and run the same command again to go
         (["localize", "x", "--top", "0"], "Invalid value for '--top'"),
         (["train", "--out", __file__], "Invalid value for '--out'"),
         (["compare"], "Missing argument 'RUN'; see: tosloc compare --help"),
-        (["lab", "rank", "--out", "x"], "Missing option '--projects'"),
+        (["lab", "pool", "--projects", "p.toml"], "p.toml: cannot read the projects: No such file or directory"),
         (["lab", "reproduce-check", "--depth", "9" * 5000], "Invalid value for '--depth'"),
     ],
 )

@@ -1,6 +1,5 @@
 """``import-run`` and ``export-run``, through the real commands."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +9,8 @@ import pytest
 from tests.conftest import GitRepository
 from tests.published_toy import RESULTS, SWT, fixes, spreadsheet
 from tosloc.cli import main
-from tosloc.evaluate import Judgement, Measure, read_run, read_scored, write_file_lists, write_judgements, write_run
+from tosloc.evaluate import Judgement, Measure, read_run, read_scored, write_judgements, write_run
+from tosloc.evaluate.judgements import write_file_lists
 from tosloc.records import Ranking, ReportAttributes
 
 Fails = Callable[..., str]
@@ -101,25 +101,31 @@ def test_a_run_goes_out_and_comes_back(tmp_path: Path) -> None:
     assert read_scored(back).evaluation().length == 1.0
 
 
-def test_wrong_files_are_one_sentence(trec: Path, tmp_path: Path, fails: Fails) -> None:
-    out = ["--out", tmp_path / "out"]
-    (tmp_path / "page.html").write_text("<html><body>Not found</body></html>")
-    (tmp_path / "other.txt").write_text("7 0 c.java 1\n")
-    lines = tmp_path / "run.jsonl"
-    lines.write_text(json.dumps({"id": 1}) + "\n")
-    assert "run.txt: a run in TREC's form; --repo is for" in fails("import-run", trec, "--repo", tmp_path, *out)
-    assert "qrels.txt: judgements in TREC's form; name the run" in fails("import-run", tmp_path / "qrels.txt", *out)
-    assert "run.jsonl: JSON lines; a run of ours needs no import" in fails("import-run", lines, *out)
-    assert "page.html: not a run in TREC's form; if it is labelled reports" in fails(
-        "import-run", tmp_path / "page.html", *out
-    )
-    assert "nowhere: cannot read it" in fails("import-run", tmp_path / "nowhere", *out)
-    assert "no judgement for 1 of 2 rankings, first 8" in fails(
-        "import-run", trec, "--qrels", tmp_path / "other.txt", *out
-    )
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["qrels.txt"], "qrels.txt line 1: report 7 has 4 columns, not the 6 of report Q0 path rank score tag"),
+        (["page.html"], "page.html line 1: report <html><body>Not has 2 columns, not the 6 of report Q0"),
+        (["nowhere"], "nowhere: cannot read it"),
+        (["run.txt", "--qrels", "other.txt"], "no judgement for 1 of 2 reports, first 8"),
+        (["run.txt", "--qrels", "run.txt", "--repo", "."], "labelled reports say themselves what is true"),
+    ],
+)
+def test_what_is_no_run_is_one_sentence(
+    trec: Path, monkeypatch: pytest.MonkeyPatch, fails: Fails, words: list[str], says: str
+) -> None:
+    monkeypatch.chdir(trec.parent)
+    Path("page.html").write_text("<html><body>Not found</body></html>")
+    Path("other.txt").write_text("7 0 c.java 1\n")
+    assert says in fails("import-run", *words, "--out", "out")
+
+
+def test_where_nothing_can_be_written_or_judged_is_one_sentence(trec: Path, tmp_path: Path, fails: Fails) -> None:
     assert "run.txt' is a file" in fails("import-run", trec, "--out", trec)
     assert "run.txt' is a file" in fails("export-run", trec, "--out", trec)
-    assert "no judgements beside the run; name them with --qrels" in fails("export-run", trec, *out)
+    assert "no judgements beside the run; name them with --qrels" in fails(
+        "export-run", trec, "--out", tmp_path / "out"
+    )
 
 
 def test_reports_without_published_ranks_are_one_sentence(
@@ -128,6 +134,4 @@ def test_reports_without_published_ranks_are_one_sentence(
     reports = spreadsheet(tmp_path / "reports.xlsx", fixes(repository), [None] * 4)
     command = ["import-run", reports, "--repo", repository.path, "--out", tmp_path / "ltr"]
     assert "reports.xlsx: split test: none of 1 report has published ranks" in fails(*command)
-    assert "labelled reports say themselves what is true" in fails(*command, "--qrels", reports)
-    assert "reports.xlsx: not a run in TREC's form" in fails("import-run", reports, "--out", tmp_path / "ltr")
     assert not (tmp_path / "ltr").exists()

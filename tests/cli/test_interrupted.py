@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts.local_cluster import differing, facts
 from tests import toy
+from tests.local_cluster import differing, facts
 from tosloc.cli import main
 
 SETTINGS = """

@@ -1,5 +1,3 @@
-"""The project on which everything is trained."""
-
 import pytest
 
 from tests import toy
@@ -7,5 +5,5 @@ from tests import toy
 
 @pytest.fixture(scope="session")
 def project(tmp_path_factory: pytest.TempPathFactory) -> toy.Toy:
-    """Forty bugs in 24 classes."""
-    return toy.grow(tmp_path_factory.mktemp("toy"), bugs=40)
+    """Forty bugs in 24 classes, on which everything is trained."""
+    return toy.grow(tmp_path_factory.mktemp("toy"))

@@ -14,7 +14,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
@@ -26,7 +25,6 @@ from tosloc.evaluate import evaluate_folder, read_run
 from tosloc.git.repository import Repository
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport, Progress, silent
-from tosloc.rerank.encoder.scoring import RerankingModel
 from tosloc.rerank.terms import reranker
 from tosloc.rerank.terms import training as terms_training
 
@@ -34,7 +32,6 @@ torch.set_num_threads(1)  # as in the tests of stage two
 LATER = datetime.fromtimestamp(toy.START + 100 * toy.DAY, UTC)
 REPORT = BugReport("new", "Violin screen wrong", "openViolin loses a click, see ViolinService", LATER)
 HEAD = 12
-WORDS = [word for theme in toy.THEMES for word in (theme, theme.lower(), f"open{theme}", f"{theme}Service")]
 LEARNED = {"terms": "vectors.safetensors", "encoder": "head.safetensors"}
 
 
@@ -49,7 +46,7 @@ def small() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_encoder(tmp_path_factory.mktemp("tiny") / "encoder", words=WORDS)
+    return write_encoder(tmp_path_factory.mktemp("tiny") / "encoder", words=toy.WORDS)
 
 
 def config(two: Mapping[str, Any], **stage_one: Any) -> Config:
@@ -179,11 +176,11 @@ def test_localizing_with_and_without_the_repository_and_what_is_said(
     assert carried.ranking.paths[:HEAD] != before.ranking.paths[:HEAD]
     moved, places = ({hit.path: hit for hit in toy.top(answer, HEAD)} for answer in (carried, before))
     assert places.keys() == moved.keys()
-    told = {path: [r.text for r in hit.why if r.kind == "terms"] for path, hit in moved.items()}
-    said = {path: texts[0] for path, texts in told.items() if texts}
+    said = {path: reason.text for path, hit in moved.items() for reason in hit.why if reason.kind == "terms"}
     assert bool(said) == (kind == "terms")  # an encoder says nothing that nobody can check
-    assert all(moved[path].rank < places[path].rank for path in said)
-    assert all(text.startswith("read again by its words: up from place ") and "(" in text for text in said.values())
+    for path, text in said.items():
+        assert moved[path].rank < places[path].rank
+        assert text.startswith("read again by its words: up from place ")
     assert kind == "encoder" or any("iolin" in text for text in said.values())
 
 
@@ -258,21 +255,6 @@ def test_a_killed_training_goes_on_to_the_same_end(
     assert rest.begun == [1, 2]
     for name in ("test/run.jsonl.gz", "checkpoint/encoder/head.safetensors"):
         assert (killed / name).read_bytes() == (trained("encoder") / name).read_bytes(), name
-
-
-def test_a_perfect_encoder_is_believed(project: toy.Toy, encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fixes = {record["id"]: set(record["fixed"]) for record in project.records}  # candidates to score do not tell
-
-    def knowing(model: Any, questions: Any, chunks: Any, trained_until: float) -> Iterator[np.ndarray]:
-        known = [[path in fixes[one.candidates.report.id] for path in one.candidates.paths] for one in questions]
-        return (np.where(np.array(fixed), 1.0, -1.0) for fixed in known)
-
-    monkeypatch.setattr(RerankingModel, "scores", knowing)
-    # a first stage that knows only when a file changed last, and a head that holds every file
-    two = by_encoder(encoder, epochs=0) | {"candidates": 50}
-    out = train(project, "knowing", config(two, features=["recency"]))
-    assert evaluate_folder(out, "test").mrr == 1
-    assert evaluate_folder(out / "stage_one", "test").mrr < 0.5
 
 
 def test_without_weight_or_vectors_stage_one_alone_answers(

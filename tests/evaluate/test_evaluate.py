@@ -1,17 +1,20 @@
-import random
-from pathlib import Path
+"""Runs against their judgements: means by hand, refusals, strata, and a judged run in a part of its search space."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tosloc.errors import RunError
-from tosloc.evaluate import Judgement, Qrels, Run, evaluate, evaluate_folder, read_scored, write_judgements, write_run
-from tosloc.evaluate.jsonl import open_unpacked
-from tosloc.evaluate.run_paths import ScoredRun
+from tosloc.evaluate import Judgement, Measure, Qrels, Run, evaluate
+from tosloc.evaluate.judgements import FileLists
+from tosloc.evaluate.run_paths import ScoredRun, only_some_files
+from tosloc.evaluate.runs import Order
 from tosloc.evaluate.tables import results_of, strata_of
-from tosloc.records import Ranking, ReportAttributes
+from tosloc.records import BoolArray, Names, Ranking, ReportAttributes
 
 FILES = tuple(f"F{i:03}" for i in range(1, 401))
 
@@ -56,54 +59,26 @@ def test_summary_is_worked_by_hand() -> None:
 def test_a_fixed_file_that_is_not_ranked_counts_as_not_found() -> None:
     run = Run.of({}, [ranked("1", FILES[:10])])
     result = evaluate(run, Qrels.of(JUDGEMENTS[:1]))
-    assert result.map == pytest.approx(0.52)
-    assert result.length == 10 / 400
+    assert (result.map, result.length) == (pytest.approx(0.52), 10 / 400)
     assert evaluate(run, Qrels.of([Judgement("1", ("F001",), ("F001",))])).length is None
 
 
 @pytest.mark.parametrize(
     ("judgements", "sentence"),
     [
-        ((), "test run: nothing to evaluate, no report is judged"),
+        ((), "nothing to evaluate, no report is judged"),
+        ((*JUDGEMENTS, Judgement("5", (), ())), "no ranking for 1 of 5 reports, first 5"),
+        (JUDGEMENTS[:2], "no judgement for 2 of 4 reports, first 3"),
         (
-            (*JUDGEMENTS, Judgement("5", (), ()), Judgement("6", (), ())),
-            "test run: no ranking for 2 of 6 judged reports, first 5",
-        ),
-        (JUDGEMENTS[:2], "test run: no judgement for 2 of 4 rankings, first 3"),
-        (
-            (*JUDGEMENTS[:3], Judgement("4", (), (), 399)),
-            "test run: report 4 ranks 400 files, its version has 399",
+            (*JUDGEMENTS[:3], Judgement("4", ("Z",), ("Z",), 400)),
+            "report 4 ranks 400 files and lacks 1 of the fixed, but its version has 400 files",
         ),
     ],
 )
 def test_what_cannot_be_evaluated_is_one_sentence(judgements: tuple[Judgement, ...], sentence: str) -> None:
     with pytest.raises(RunError) as caught:
         evaluate(RUN, Qrels.of(judgements))
-    assert str(caught.value) == sentence
-
-
-@given(st.randoms(use_true_random=False))
-def test_the_order_of_lines_changes_nothing(tmp_path_factory: pytest.TempPathFactory, shuffler: random.Random) -> None:
-    folder = tmp_path_factory.mktemp("run")
-    write_run(folder / "run.jsonl.gz", {}, [ranked(str(n), FILES[: 100 * n]) for n in (1, 2, 3, 4)])
-    write_judgements(folder / "qrels.jsonl", JUDGEMENTS)
-    before = read_scored(folder).evaluation()
-    for name in ("run.jsonl.gz", "qrels.jsonl"):
-        with open_unpacked(folder / name) as file:
-            lines = file.readlines()
-        shuffler.shuffle(lines)
-        (folder / name).write_bytes(b"".join(lines))
-    assert read_scored(folder).evaluation() == before
-
-
-def test_a_folder_holds_a_run_for_each_split(tmp_path: Path) -> None:
-    write_run(tmp_path / "test" / "run.jsonl.gz", RUN.header, RUN.rankings())
-    with pytest.raises(RunError, match="no finished run of the split 'test'; make one with"):
-        evaluate_folder(tmp_path, "test")
-    write_judgements(tmp_path / "test" / "qrels.jsonl", JUDGEMENTS)
-    assert evaluate_folder(tmp_path, "test") == evaluate(RUN, Qrels.of(JUDGEMENTS))
-    with pytest.raises(RunError, match="no finished run of the split 'tset'; it holds test"):
-        evaluate_folder(tmp_path, "tset")
+    assert str(caught.value) == f"test run: {sentence}"
 
 
 def test_strata_by_hand() -> None:
@@ -122,7 +97,7 @@ def test_strata_by_hand() -> None:
     members: dict[str, str] = {}
     for one in judgements:
         for name, holds in strata_of(one).items():
-            members[name] = members.get(name, "") + one.report * bool(holds)
+            members[name] = members.get(name, "") + one.report * holds
     assert members == {
         "reachable only": "abcef",
         "left empty": "d",
@@ -143,3 +118,43 @@ def test_strata_by_hand() -> None:
     unknown = [*judgements[:5], judged("f", "src/A.java", kind=None)]
     names = [row.name for row in results_of(ScoredRun("run", run, Qrels.of(unknown))).strata]
     assert names == [*list(members)[:5], "only test files fixed"]
+
+
+# A part of the search space
+
+SOME = ("t1", "a", "t2", "b")
+
+
+def no_t(paths: Sequence[str]) -> BoolArray:
+    return np.array([not path.startswith("t") for path in paths], dtype=np.bool_)
+
+
+def judged(fixed: Sequence[str], lists: bool, files: int = 4) -> ScoredRun:
+    run = Run.of({"seed": 7}, [ranked("1", SOME[:files])], "a run")
+    names = Names(list(SOME), {name: number for number, name in enumerate(SOME)})
+    of_versions = FileLists(names, {"v": np.arange(4, dtype=np.int32)}) if lists else None
+    judgement = Judgement("1", tuple(fixed), (*fixed, "t-gone", "gone"), 4, "v")
+    return ScoredRun("run", run, Qrels.of([judgement], of_versions))
+
+
+@pytest.mark.parametrize("lists", [True, False])
+def test_ranks_and_truth_are_those_of_what_is_kept(lists: bool) -> None:
+    made = only_some_files(judged(["b", "t1"], lists), no_t, "no t")
+    [one] = made.evaluation().per_report
+    assert (one.ranks, one.outcome.relevant, one.outcome.searched, one.judgement.dropped) == ((2,), 1, 2, 1)
+    assert made.run.header == {"seed": 7, "search space": "no t"}
+    assert made.run.ranking("1").paths == ("a", "b")
+    assert one.judgement.listed == ("b", "gone")
+    assert Measure("Acc", 2)(one.outcome) == 1.0
+    [none] = only_some_files(judged(["t1"], lists), no_t, "no t").evaluation().per_report
+    assert (none.ranks, none.outcome.relevant, none.reciprocal_rank) == ((), 0, 0.0)
+    # of a cut ranking alone it is not known how many files are left
+    [cut] = only_some_files(judged(["b"], lists, files=3), no_t, "no t").evaluation().per_report
+    assert cut.outcome.searched == (2 if lists else None)
+
+
+def test_known_ranks_alone_have_no_part() -> None:
+    scored = judged(["b"], lists=False)
+    order = Order(np.array([3], dtype=np.int32), np.zeros(0), np.array([4], dtype=np.int32))
+    with pytest.raises(RunError, match=r"a run: only the ranks of some files are known"):
+        only_some_files(replace(scored, run=replace(scored.run, orders={"1": order})), no_t, "no t")

@@ -12,8 +12,7 @@ import pytest
 
 from tosloc.errors import RunError
 from tosloc.evaluate import jsonl
-from tosloc.evaluate.file_lists import read_file_lists
-from tosloc.evaluate.judgements import read_judgements
+from tosloc.evaluate.judgements import read_file_lists, read_judgements
 from tosloc.evaluate.run_paths import read_any_run
 from tosloc.evaluate.runs import read_run
 from tosloc.evaluate.trec import read_trec_qrels, read_trec_run
@@ -41,37 +40,30 @@ def listed(**changed: object) -> str:
     [
         (read_run, ranked(files=[0.5, 1]), " line 3: files.0: input should be"),
         (read_run, ranked(files=[0, 2**40]), " line 3: files.1: input should be"),
-        (read_run, ranked(files=[-1, 0]), " line 3: files.0: input should be"),
-        (read_run, ranked(files=[0, 2]), " line 3: report 1 is damaged: a file's number means no path"),
-        (read_run, ranked(files=[0, 0]), " line 3: report 1 ranks a twice"),
-        (read_run, ranked(files=[0]), " line 3: report 1: 1 paths but 2 scores"),
+        (read_run, ranked(files=[0, 2]), " line 3: report 1: damaged: 2 files of 2 paths, 2 scores"),
+        (read_run, ranked(files=[0, 0]), " line 3: report 1: a is ranked twice"),
+        (read_run, ranked(files=[0]), " line 3: report 1: damaged: 1 files of 2 paths, 2 scores"),
         (read_run, ranked(scores=[10**400, 1]), " line 3: scores.0: input should be"),
         (read_run, ranked(scores=[1, 2]), " line 3: report 1: scores increase down the ranking"),
         (read_run, ranked(ranks=[2, 2]), " line 3: report 1: ranks are whole numbers from 1 that increase"),
-        (read_run, ranked(ranks="12"), " line 3: ranks: input should be"),
         (read_run, ranked(report=[1]), " line 3: report.str: input should be"),
         (read_run, ranked() + "\n" + ranked()[len(HEAD) :], " line 4: report 1 is ranked twice"),
-        (read_run, HEAD + HEAD.splitlines()[1], " line 3: damaged: paths that are numbered twice"),
+        (read_run, HEAD + HEAD.splitlines()[1], " line 3: damaged: 2 paths stand above, not 0"),
         (read_run, "", ": not a run of the form tosloc-run/2"),
         (read_judgements, judged(fixed="a"), " line 1: fixed: input should be"),
         (read_judgements, judged(searched="2"), " line 1: searched: input should be"),
         (read_judgements, judged(searched=0), " line 1: report 1: 1 fixed of 0 files searched"),
-        (read_judgements, judged(traits=[1]), " line 1: traits: input should be"),
-        (read_judgements, judged(nonrelevant=["a"]), " line 1: report 1: a file is judged both as fixed and as not"),
         (read_judgements, judged(fixed=["a", "a"]), " line 1: report 1: a file is listed twice"),
         (read_judgements, judged(listed=[]), " line 1: report 1: fixed files that are not listed"),
         (read_judgements, '{"report":"1","fixed":[]}', " line 1: listed: field required"),
         (read_judgements, judged() + "\n" + judged(), " line 2: report 1 is judged twice"),
         (read_file_lists, listed(like=["v"]), " line 1: like: input should be"),
-        (read_file_lists, listed(without="a"), " line 1: without: input should be"),
-        (read_file_lists, '{"version":"a"}', " line 1: like: field required"),
         (read_file_lists, listed() + "\n" + listed(), " line 2: version v comes twice"),
-        (read_file_lists, listed(like="b"), ": version v is like b, of which no line tells"),
+        (read_file_lists, listed(like="b"), " line 1: version v is like b, of which no line before tells"),
         (read_trec_run, TREC + "7 Q0 c 3 nan t", " line 3: report 7: the score nan is no number"),
-        (read_trec_run, TREC + "7 Q0 c 3 best t", " line 3: report 7: the score best is no number"),
-        (read_trec_run, "1 Q0 %41 3 1 t\n1 Q0 A 3 2 t\n", " line 2: report 1 ranks A a second time"),
+        (read_trec_run, "1 Q0 %41 3 1 t\n1 Q0 A 3 2 t\n", ": report 1: A stands there twice"),
         (read_trec_qrels, JUDGED + "7 0 c 2", " line 3: report 7: the relevance 2 is not 1 (fixed) or 0"),
-        (read_trec_qrels, JUDGED + "1 0 a 0", " line 3: report 1 judges a a second time"),
+        (read_trec_qrels, JUDGED + "1 0 a 0", ": report 1: a stands there twice"),
         (read_trec_qrels, JUDGED + "7 0 c", " line 3: report 7 has 3 columns, not the 4 of report 0 path relevance;"),
     ],
 )
@@ -82,12 +74,11 @@ def test_the_line_at_fault_is_named(tmp_path: Path, read: Callable[[Path], objec
     assert str(caught.value).startswith(f"{tmp_path / 'file'}{sentence}")
 
 
-@pytest.mark.parametrize("read", [read_run, read_judgements, read_file_lists])
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "9" * 5_000, '{"report": ' + "9" * 5_000 + "}"])
-def test_json_that_is_made_to_hurt(tmp_path: Path, read: Callable[[Path], object], text: str) -> None:
+def test_json_that_is_made_to_hurt(tmp_path: Path, text: str) -> None:
     (tmp_path / "file").write_text(text)
     with pytest.raises(RunError, match="line 1: not valid JSON"):
-        read(tmp_path / "file")
+        list(jsonl.json_lines(tmp_path / "file"))
 
 
 @pytest.mark.parametrize(("read", "text"), [(read_run, ranked()), (read_trec_run, TREC * 50)])

@@ -1,4 +1,4 @@
-"""RankingCut rankings: worked numbers of the paper, cases by hand, and the invariants that always hold."""
+"""Cut rankings and curves: worked numbers of the paper, cases by hand, and the invariants that always hold."""
 
 import math
 
@@ -7,17 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tosloc.evaluate import Evaluation, Judgement, ReportScores
-from tosloc.evaluate.curves import (
-    any_curve,
-    coverage_curve,
-    first_hits,
-    interpolated_precision,
-    largest_rank,
-    precision_at_recall,
-)
+from tosloc.evaluate import Judgement
+from tosloc.evaluate.curves import any_curve, coverage_curve, first_hits, interpolated_precision, precision_at_recall
+from tosloc.evaluate.evaluate import Evaluation, ReportScores
 from tosloc.evaluate.measures import AP, Outcome
-from tosloc.evaluate.truncation import FIRST_TEN, FRACTIONS, TRUTHS, truncation
+from tosloc.evaluate.truncation import TRUTHS, truncation
 
 
 def scored(
@@ -30,21 +24,18 @@ def scored(
     return ReportScores(judgement, Outcome(ranks, len(fixed), searched, searched))
 
 
-def evaluation(*reports: ReportScores) -> Evaluation:
-    return Evaluation(reports)
-
-
-def test_the_papers_examples_at_ten() -> None:
-    rows = [((1, 2, 5, 12, 15), 0.52, 0.867), ((1, 4), 0.75, 0.75), ((1, 12), 0.5, 1.0)]
-    for ranks, textbook, seen in rows:
-        row = truncation(evaluation(scored("1", ranks))).at("cleaned", FIRST_TEN)
-        assert (row.textbook, row.seen) == pytest.approx((textbook, seen), abs=5e-4)
-        assert row.over == pytest.approx(100 * (seen / textbook - 1), abs=0.1)
+@pytest.mark.parametrize(
+    ("ranks", "textbook", "seen"), [((1, 2, 5, 12, 15), 0.52, 0.867), ((1, 4), 0.75, 0.75), ((1, 12), 0.5, 1.0)]
+)
+def test_the_papers_examples_at_ten(ranks: tuple[int, ...], textbook: float, seen: float) -> None:
+    ten = truncation(Evaluation((scored("1", ranks),))).of("cleaned")[-1]
+    assert (ten.cut, ten.textbook, ten.seen) == ("k = 10", *(pytest.approx(one, abs=5e-4) for one in (textbook, seen)))
+    assert ten.over == pytest.approx(100 * (seen / textbook - 1), abs=0.1)
 
 
 def test_three_reports_by_hand() -> None:
-    result = truncation(evaluation(scored("1", (1, 12)), scored("2", (11,), missing=1), scored("3", (), missing=2)))
-    cleaned, bloated = result.at("cleaned", FIRST_TEN), result.at("bloated", FIRST_TEN)
+    result = truncation(Evaluation((scored("1", (1, 12)), scored("2", (11,), missing=1), scored("3", (), missing=2))))
+    (*_, whole, cleaned), (*_, bloated_whole, bloated) = result.of("cleaned"), result.of("bloated")
     assert cleaned.textbook == pytest.approx(0.5 / 3)
     assert cleaned.textbook_dropped == pytest.approx(0.5 / 2)  # report 3 has no file to divide by
     assert cleaned.seen == pytest.approx(1 / 3)
@@ -52,11 +43,10 @@ def test_three_reports_by_hand() -> None:
     assert (cleaned.empty, cleaned.unseen, cleaned.files) == (1, 2, 10)
     assert (cleaned.over, cleaned.over_dropped) == (pytest.approx(100), pytest.approx(500))
     assert (bloated.empty, bloated.textbook, bloated.textbook_dropped) == (0, *[pytest.approx(0.5 / 3)] * 2)
-    whole, bloated = result.at("cleaned", FRACTIONS[-1]), result.at("bloated", FRACTIONS[-1])
     ap = [(1 + 2 / 12) / 2, 1 / 11, 0]
     assert whole.textbook == whole.seen == result.baseline["cleaned"] == pytest.approx(sum(ap) / 3)
-    assert bloated.textbook == result.baseline["bloated"] == pytest.approx((ap[0] + ap[1] / 2) / 3)
-    assert bloated.seen == whole.seen
+    assert bloated_whole.textbook == result.baseline["bloated"] == pytest.approx((ap[0] + ap[1] / 2) / 3)
+    assert bloated_whole.seen == whole.seen
 
 
 @st.composite
@@ -74,20 +64,16 @@ def evaluations(draw: st.DrawFn) -> Evaluation:
 def test_laws_hold_for_every_run(drawn: Evaluation) -> None:
     result = truncation(drawn)
     for truth in TRUTHS:
-        rows = result.fractions(truth)
-        shown = result.at(truth, FIRST_TEN)
+        *rows, shown = result.of(truth)
         assert max(shown.textbook, rows[-1].textbook) <= result.baseline[truth]
         assert shown.textbook_dropped >= shown.textbook
         assert all(row.seen >= row.textbook for row in rows)
         assert [row.textbook for row in rows] == sorted(row.textbook for row in rows)
         assert all(row.seen_dropped >= row.seen for row in rows)
-    for cut in (
-        *FRACTIONS,
-        FIRST_TEN,
-    ):  # listing files that do not exist never raises textbook, and leaves seen as it is
-        cleaned, bloated = result.at("cleaned", cut), result.at("bloated", cut)
+    # listing files that do not exist never raises textbook, and leaves seen as it is
+    for cleaned, bloated in zip(result.of("cleaned"), result.of("bloated"), strict=True):
         assert (bloated.textbook <= cleaned.textbook, bloated.seen) == (True, cleaned.seen)
-    whole = result.at("cleaned", FRACTIONS[-1])
+    whole = result.of("cleaned")[-2]
     assert whole.textbook == result.baseline["cleaned"] == drawn.map
     if all(len(one.ranks) == one.outcome.relevant for one in drawn.per_report):
         assert whole.seen == whole.textbook
@@ -106,15 +92,13 @@ def test_laws_of_the_curves(drawn: Evaluation) -> None:
 
 
 def test_curves_by_hand() -> None:
-    two = evaluation(scored("1", (1, 4)), scored("2", (2,), unranked=1), scored("3", (), missing=1))
+    two = Evaluation((scored("1", (1, 4)), scored("2", (2,), unranked=1), scored("3", (), missing=1)))
     recall, precision = precision_at_recall(two)
     assert recall.tolist() == [0, 0.5, 1]
     assert precision == pytest.approx([(1 + 0.5) / 3, 0.5 / 3])
     assert interpolated_precision(two) == pytest.approx([0.5] * 6 + [0.5 / 3] * 5)
-    rises = evaluation(scored("1", (2, 3)))
+    rises = Evaluation((scored("1", (2, 3)),))
     assert interpolated_precision(rises) == pytest.approx([2 / 3] * 11)
     assert coverage_curve(two, [1, 2, 4]) == pytest.approx([1 / 4, 2 / 4, 3 / 4])
     assert any_curve(two, [1, 2, 4]) == pytest.approx([1 / 3, 2 / 3, 2 / 3])
     assert first_hits(two).tolist() == [1, 1, 0, 0, 0, 0, 0, 1]
-    assert largest_rank(two) == 4
-    assert largest_rank(evaluation(scored("3", ()))) == 1

@@ -90,29 +90,3 @@ def test_the_scores_are_the_librarys(project: tuple[GitRepository, Path]) -> Non
     assert snapshot.paths == ("app/empty.py", "app/http_server.py", "app/parser.py")
     assert scores.tolist() == pytest.approx(retriever.get_scores(query).tolist())
     assert np.all(scores[1:] > 0)
-
-
-def test_many_projects_have_a_folder_each(
-    project: tuple[GitRepository, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    git, reports = project
-    listed, out = tmp_path / "projects.toml", tmp_path / "out"
-    other = tmp_path / "other.jsonl"
-    other.write_text(
-        reports.read_text(encoding="utf-8").splitlines()[2].replace(git.made[1], 40 * "0"), encoding="utf-8"
-    )
-    entries = [f'[{path.stem}]\nrepo = "{git.path}"\nreports = "{path}"' for path in (reports, other)]
-    listed.write_text("\n".join(entries), encoding="utf-8")
-    jobs = tmp_path / "jobs.toml"
-    jobs.write_text("[run]\njobs = 1\n", encoding="utf-8")
-    command = ["lab", "bm25", "--projects", str(listed), "--out", str(out), "--config", str(jobs)]
-    assert main(command) == 1
-    first = capsys.readouterr().err
-    assert first.startswith("tosloc: 1 of 2 projects made\ntosloc: other failed: ")
-    assert len(read_scored(out / "reports", "all").evaluation().per_report) == 3
-    assert main(command) == 1
-    assert capsys.readouterr().err.startswith("tosloc: 0 of 2 projects made, 1 was finished before\n")
-    assert main([*command, "--repo", str(git.path)]) == 2
-    assert "leave out --repo and --reports" in capsys.readouterr().err
-    assert main(["lab", "bm25", "--out", str(out)]) == 2
-    assert capsys.readouterr().err == "tosloc: name --repo and --reports, or --projects\n"

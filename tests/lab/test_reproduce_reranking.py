@@ -36,10 +36,6 @@ pairs = 16
 """
 PUBLISHED = """title = "toys"
 source = "nobody's paper"
-[second]
-config = "../two.toml"
-train_reports = 10
-candidates = [5, 2]
 [paper.elm]
 word2vec = { MRR = 0.34, MAP = 0.26 }
 """
@@ -66,6 +62,12 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> toy.Toy:
 def place(grown: toy.Toy) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tosloc.lab.paper.workspace.FOLDER", grown.folder.parent / "published")
+        for name, value in (
+            ("CONFIG", grown.folder.parent / "two.toml"),
+            ("TRAIN_REPORTS", 10),
+            ("CANDIDATES", (2, 5)),
+        ):
+            patch.setattr(reranking, name, value)
         yield grown.folder.parent
 
 
@@ -95,7 +97,7 @@ def numbers_of(printed: str) -> dict[tuple[str, ...], float]:
     return {place: cell["ours"] for place, cell in values_of(printed).items()}
 
 
-def test_table_6_is_what_the_variants_say(made, reproduce, place, tmp_path, capsys):
+def test_table_6_is_what_the_variants_say(made, reproduce, place, tmp_path):
     code, out, _ = reproduce("table-6", "--json")
     assert code == 0
     numbers = numbers_of(out)
@@ -106,8 +108,7 @@ def test_table_6_is_what_the_variants_say(made, reproduce, place, tmp_path, caps
     options = ["--candidates", "8", "--train-reports", "10", "--out", str(tmp_path / "pack")]
     assert main(["lab", "pack", str(made / "elm"), *where, *options]) == 0
     assert (tmp_path / "pack").read_bytes() == (made / "second" / "elm.pack").read_bytes()
-    runner = ablation.AblationRunner(tmp_path / "pack", load_config(two), tmp_path / "out", tmp_path / "vectors")
-    rows = runner.ablation()
+    rows = json.loads((made / "second" / "ablate-elm.json").read_text())
     assert [row["name"] for row in rows] == NAMES
     trained = train_on_bundle(tmp_path / "pack", load_config(two), tmp_path / "alone")
     for name in ("mix", "epochs", "validation", "test"):
@@ -130,20 +131,17 @@ def test_a_second_call_trains_nothing_again(made, reproduce, bare, monkeypatch, 
     monkeypatch.setattr(reranking, "bundle_training", refuse)
     for table, before in tables.items():
         assert reproduce(table, "--json") == before
-    # the folder of an encoder is the same from wherever it is named
+    # the folder of an encoder is the same from wherever it is named, and wherever a copy of it lies
     monkeypatch.chdir(place)
     assert bare("table-6", "--json", "--encoder", "encoder") == tables["table-6"]
-    # nor does it matter where a copy of it lies
     shutil.copytree(place / "encoder", tmp_path / "copy")
-    copied = json.loads(bare("table-6", "--json", "--encoder", str(tmp_path / "copy"))[1])
-    assert copied["tables"] == json.loads(tables["table-6"][1])["tables"]
     # what was made is read without an encoder
     numbers = numbers_of(tables["table-6"][1])
-    for options in (["--finished"], []):
+    for options in (["--encoder", str(tmp_path / "copy")], ["--finished"], []):
         assert numbers_of(bare("table-6", "--json", *options)[1]) == numbers
 
 
-def test_an_interrupted_training_goes_on(made, reproduce, place, tmp_path, monkeypatch):
+def test_an_interrupted_training_goes_on(made, reproduce, tmp_path, monkeypatch):
     whole = numbers_of(reproduce("table-6", "--json")[1])
     options = ["--runs", str(made), "--out", str(tmp_path / "new"), "--json"]
     real, epochs = Trainer._epoch, list[int]()
@@ -172,8 +170,18 @@ def test_figure_6_reads_more_and_more_files_of_one_training(made, reproduce, tmp
     assert len(numbers) == 2 * 2 * 2
     rows = json.loads((made / "second" / "sweep-elm.json").read_text())
     assert [row["candidates"] for row in rows] == [2, 5]
-    assert numbers["elm: files read again", "5", "MAP, deep order alone"] == rows[1]["test"]["deep"]["map"]
+    assert numbers["files read again", "5", "elm: MAP, deep order alone"] == rows[1]["test"]["deep"]["map"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["figure-6.png", "figure-6.svg"]
     # as many candidates as the pack of another number holds
     packs = {path.name for path in (made / "second").glob("*.pack")}
     assert packs == {"elm.pack", "elm-5.pack"}
+
+
+def test_candidates_are_drawn_over_a_logarithmic_axis():
+    series = {"MRR": [0.4, 0.5, 0.6], "MAP": [0.3, 0.35, 0.4]}
+    figure = reranking.candidates_figure({"elm": ([10, 40, 50], series), "oak": ([10, 40, 50], series)}, "mean")
+    assert [panel.get_title() for panel in figure.axes] == ["elm", "oak"]
+    assert {line.get_label(): list(line.get_ydata()) for line in figure.axes[1].lines} == series
+    assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["10", "50"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == list(series)
+    assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()

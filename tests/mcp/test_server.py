@@ -87,6 +87,7 @@ def test_a_bug_is_localized_in_the_folder_that_the_client_names(shop: Path, mode
     assert "tests/test_cart.py" in text_of(with_tests)
 
 
+@pytest.mark.slow
 def test_both_forms_stay_within_every_budget_and_are_as_the_schema_says(shop: Path) -> None:
     budgets = [300, 400, 600, 1500]
 
@@ -108,6 +109,7 @@ def test_both_forms_stay_within_every_budget_and_are_as_the_schema_says(shop: Pa
     assert call("localize_bug", {"report": REPORT}, roots=[shop], structured=False).structured_content is None
 
 
+@pytest.mark.slow
 def test_of_several_repositories_below_a_root_the_agent_chooses_one(shop: Path, tmp_path: Path) -> None:
     root = tmp_path / "root"
     shutil.copytree(shop, root / "shop")

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from tosloc.evaluate import Evaluation, Judgement, ReportScores
+from tosloc.evaluate import Judgement
+from tosloc.evaluate.evaluate import Evaluation, ReportScores
 from tosloc.evaluate.measures import Outcome
 from tosloc.evaluate.truncation import truncation
 from tosloc.plots.drawing import save_figure, svg
@@ -23,19 +24,21 @@ def evaluation(*ranks: tuple[int, ...]) -> Evaluation:
 
 
 ONE = {"tomcat": evaluation((1, 3), (2,), (40, 900), ())}
-SEVEN = {f"run {number}": evaluation((number + 1,), (5, 80)) for number in range(7)}
-FIGURES = (precision_recall_figure, coverage_figure, first_hit_figure)
-Draw = Callable[[Mapping[str, Evaluation]], Figure]
+TWO = ONE | {"swt": evaluation((2,), (5, 80))}
 
 
-@pytest.mark.parametrize("draw", FIGURES)
-@pytest.mark.parametrize("runs", [ONE, SEVEN, {"nothing found": evaluation(())}], ids=["one", "seven", "nothing"])
+@pytest.mark.parametrize("draw", [precision_recall_figure, coverage_figure, first_hit_figure])
+@pytest.mark.parametrize("runs", [ONE, TWO, {"nothing found": evaluation(())}], ids=["one", "two", "nothing"])
 @pytest.mark.slow
-def test_every_axis_says_what_it_is_and_bytes_repeat(draw: Draw, runs: Mapping[str, Evaluation]) -> None:
+def test_every_axis_says_what_it_is_and_bytes_repeat(
+    draw: Callable[[Mapping[str, Evaluation]], Figure], runs: Mapping[str, Evaluation]
+) -> None:
     figure = draw(runs)
     assert all(axes.get_xlabel() for axes in figure.axes)
     assert figure.axes[0].get_ylabel()
     assert svg(figure) == svg(draw(runs))
+    legends = [*figure.legends, *(axes.legend_ for axes in figure.axes if axes.legend_)]
+    assert [text.get_text() for legend in legends for text in legend.get_texts()] == (list(runs) if runs is TWO else [])
 
 
 def test_coverage_is_marked_where_tables_look() -> None:
@@ -46,8 +49,7 @@ def test_coverage_is_marked_where_tables_look() -> None:
 
 @pytest.mark.slow
 def test_truncation_shows_both_truths_and_the_uncut_baseline(tmp_path: Path) -> None:
-    result = truncation(ONE["tomcat"])
-    figure = truncation_figure(result)
+    figure, same = (truncation_figure(truncation(ONE["tomcat"])) for _ in range(2))
     assert [axes.get_title() for axes in figure.axes] == ["existing files (cleaned)", "all listed files (bloated)"]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [
         "textbook, uncut rankings",
@@ -56,7 +58,6 @@ def test_truncation_shows_both_truths_and_the_uncut_baseline(tmp_path: Path) -> 
         "seen-relevant, undefined dropped",
         "textbook, undefined dropped",
     ]
-    made = save_figure(figure, tmp_path / "truncation-1.0")
+    made, again = save_figure(figure, tmp_path / "truncation-1.0"), save_figure(same, tmp_path / "again")
     assert [path.name for path in made] == ["truncation-1.0.svg", "truncation-1.0.png"]
-    again = save_figure(truncation_figure(result), tmp_path / "again")
     assert [path.read_bytes() for path in made] == [path.read_bytes() for path in again]

@@ -50,6 +50,8 @@ def shop(repository: GitRepository) -> list[str]:
 def test_earlier_changes_people_owners_and_tests(repository: GitRepository, shop: list[str]) -> None:
     with Localizer.open(repository.path) as localizer:
         answer = localizer.localize(REPORT)
+    with Localizer.open(repository.path) as localizer:  # what was kept, read
+        assert localizer.localize(REPORT).background == answer.background
     assert answer.hits[0].path == "shop/cart.py"
     found = answer.background
     assert found is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,8 +14,7 @@ from tosloc.cli.options import OutOption, Split
 from tosloc.errors import ReportError, RunError, counted
 
 METHOD = "learning to rank, published ranks"
-SUFFIXES = frozenset({".java"})
-"""Of the projects whose ranks were published."""
+SUFFIXES = frozenset({".java"})  # of the projects whose ranks were published
 
 
 def import_run(
@@ -35,21 +35,8 @@ def import_run(
     From a run in TREC's form, paths percent-encoded; or, with --repo, from the ranks that the data of Ye et al.
     publish in their column "result".
     """
-    from tosloc.evaluate.run_paths import format_of
-
-    found = format_of(file)
-    if found == "TREC run":
-        if repo is not None:
-            raise RunError(f"{file}: a run in TREC's form; --repo is for labelled reports with published ranks")
+    if repo is None:
         _import_trec(file, qrels, out)
-    elif found == "TREC qrels":
-        raise RunError(f"{file}: judgements in TREC's form; name the run, and these with --qrels")
-    elif found == "JSON lines":
-        raise RunError(f"{file}: JSON lines; a run of ours needs no import, and other JSON has no ranks")
-    elif repo is None:
-        raise RunError(
-            f"{file}: not a run in TREC's form; if it is labelled reports, name their repository with --repo"
-        )
     elif qrels is not None:
         raise RunError(f"{file}: labelled reports say themselves what is true; leave out --qrels")
     else:
@@ -77,50 +64,34 @@ def export_run(
 
     scored = read_scored(run, split.value, qrels)
     scored.evaluation()  # refuses what other tools would not see
-    if scored.run.partial:
-        raise RunError(f"{run}: only the ranks of some files are known; TREC's form holds whole rankings")
-    write_trec_qrels(out / "qrels.trec", scored.qrels, others=others)
     write_trec_run(out / "run.trec", scored.run, scored.name)
-    print_notes([f"{len(scored.qrels)} rankings are in {out}, as run.trec and qrels.trec"])
+    write_trec_qrels(out / "qrels.trec", scored.qrels, others=others)
+    print_notes([f"{len(scored.qrels.judgements)} rankings are in {out}, as run.trec and qrels.trec"])
 
 
 def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
     from tosloc import __version__
     from tosloc.cli.printing import print_notes
-    from tosloc.evaluate import (
-        FILE_LISTS_FILE,
-        JUDGEMENTS_FILE,
-        RUN_FILE,
-        evaluate,
-        write_file_lists,
-        write_judgements,
-        write_run,
-    )
-    from tosloc.evaluate.run_paths import read_any_judgements
+    from tosloc.evaluate.judgements import Qrels
+    from tosloc.evaluate.run_paths import ScoredRun, read_any_judgements
     from tosloc.evaluate.trec import read_trec_run
 
     run = read_trec_run(file)
-    truth = None if qrels is None else read_any_judgements(qrels)
-    if truth is not None:
-        evaluate(run, truth)
     header = {"method": run.header["tag"], "tosloc": __version__, "imported": {"form": "TREC", **_named(file)}}
-    _forget_truth(out)
-    write_run(out / RUN_FILE, header, run.rankings())
-    if truth is not None:
-        if (lists := truth.file_lists) is not None:
-            files = ((version, sorted(lists.files(version))) for version in lists.versions)
-            write_file_lists(out / FILE_LISTS_FILE, files)
-        write_judgements(out / JUDGEMENTS_FILE, truth.judgements.values())
-    print_notes(
-        [f"{len(run.orders)} rankings are in {out}" + ("; to judge them, name --qrels" if truth is None else "")]
-    )
+    truth = Qrels({}) if qrels is None else read_any_judgements(qrels)
+    scored = ScoredRun(file.name, replace(run, header=header), truth)
+    if qrels is not None:
+        scored.evaluation()
+    scored.write(out)
+    to_judge = "; to judge them, name --qrels" if qrels is None else ""
+    print_notes([f"{len(run.orders)} rankings are in {out}{to_judge}"])
 
 
 def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) -> None:
     from tosloc import __version__
     from tosloc.cli.printing import print_notes
     from tosloc.cli.progress import shown
-    from tosloc.evaluate import RUN_FILE
+    from tosloc.evaluate.run_paths import RUN_FILE
     from tosloc.evaluate.runs import write_known_ranks
     from tosloc.experiment import write_truth
     from tosloc.git.repository import Repository
@@ -145,7 +116,6 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) 
             "unresolved": len(dataset.unresolved),
         }
         folder, cases = out / split, [case for case in part if case.report.id in published]
-        _forget_truth(folder)
         write_known_ranks(folder / RUN_FILE, header, published.items())
         write_truth(folder, cases, dataset, lambda version: repository.snapshot(version, SUFFIXES))
     print_notes(
@@ -155,14 +125,6 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) 
             f"now run: tosloc evaluate {out} --split {split}",
         ]
     )
-
-
-def _forget_truth(folder: Path) -> None:
-    """Remove judgements of the run that is about to be replaced: a folder that has them is finished."""
-    from tosloc.evaluate import FILE_LISTS_FILE, JUDGEMENTS_FILE
-
-    for name in (JUDGEMENTS_FILE, FILE_LISTS_FILE):
-        (folder / name).unlink(missing_ok=True)
 
 
 def _named(file: Path) -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -61,7 +61,6 @@ def evaluate(
     qrels: QrelsOption = None,
     measures: MeasuresOption = None,
     no_tests: NoTestsOption = False,
-    strata: Annotated[bool, typer.Option(help="Print results by kind of report.")] = True,
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
     per_report: PerReportOption = None,
@@ -69,50 +68,43 @@ def evaluate(
         Path | None,
         typer.Option("--html", dir_okay=False, help="File to write: one page with figures and every report."),
     ] = None,
-    figures: Annotated[
-        Path | None,
-        typer.Option(
-            "--figures", file_okay=False, help="Folder to write figures to, as SVG and PNG: all runs in each of them."
-        ),
-    ] = None,
 ) -> None:
     """Print how good runs are.
 
     Means over all judged reports, with 95 % bootstrap intervals; below them, kinds of reports.
     """
     from tosloc.cli.tables import functions_table, results_table, strata_table
-    from tosloc.evaluate.function_level import FUNCTION_MEASURES, function_values, unjudged_note
-    from tosloc.evaluate.tables import results_of, results_values
+    from tosloc.evaluate.tables import FUNCTION_MEASURES, UNJUDGED, results_of, results_values, unjudged_note
 
     form = form_of(as_json, as_markdown)
-    check_drawing(html, figures)
+    check_drawing(html)
     asked, runs = parsed_measures(measures), runs or [_trained()]
-    if level is Level.function:
-        check_level(qrels=qrels, no_tests=no_tests, html=html, figures=figures)
+    of_functions = level is Level.function
+    if of_functions:
+        check_level(qrels=qrels, no_tests=no_tests, html=html)
         asked = list(dict.fromkeys((*FUNCTION_MEASURES, *asked)))
-        results = [results_of(one, asked, strata=False) for one in function_runs(runs, split.value)]
-        values: Any = [function_values(one) for one in results]
-        tables, notes = [functions_table(results)], unjudged_note([one.scored for one in results[::2]])
+        scored = function_runs(runs, split.value)
     else:
         if html is not None and len(runs) > 2:
             raise RunError(f"--html: a page tells of one run, or of two, not of {len(runs)}; name them")
-        results = [results_of(one, asked, strata) for one in scored_runs(runs, split.value, qrels, no_tests)]
-        each = [results_values(one, name=len(results) > 1) for one in results]
-        values = each if len(each) > 1 else each[0]
-        tables = [results_table(results), *(strata_table(one) for one in results if one.strata)]
+        scored = scored_runs(runs, split.value, qrels, no_tests)
+    named = len(scored) > 1
+    results = [results_of(one, asked, strata=not of_functions) for one in scored]
+    values = [results_values(one, name=named) for one in results]
+    if of_functions:
+        values = [one | {"unjudged": run.run.header.get(UNJUDGED, 0)} for one, run in zip(values, scored, strict=True)]
+        tables, notes = [functions_table(results)], unjudged_note(scored[::2])
+    else:
+        tables = [results_table(results), *(strata_table(one) for one in results)]
         notes = [note for one in results for note in one.notes]
     if per_report is not None:
-        named = len(results) > 1
         write_reports(per_report, ((named * one.name, one.evaluation.per_report) for one in results), asked)
     if html is not None:
         from tosloc.io import write_text
         from tosloc.plots.page import page
 
-        other = results[1] if len(results) > 1 else None
-        write_text(html, page(results[0], other, _why_above(runs[0], results[0])))
-    if figures is not None:
-        _write_figures(figures, results)
-    show(form, values, tables)
+        write_text(html, page(results, _why_above(runs[0], results[0])))
+    show(form, values if named else values[0], tables)
     print_notes(notes)
 
 
@@ -136,9 +128,6 @@ def compare(
     measures: MeasuresOption = None,
     no_tests: NoTestsOption = False,
     common: CommonOption = False,
-    all_pairs: Annotated[
-        bool, typer.Option("--all-pairs", help="Compare each with each, not only with the first.")
-    ] = False,
     top: Annotated[int, typer.Option("--top", min=0, help="Reports shown that rose, and that fell, most.")] = 10,
     same: Annotated[
         bool, typer.Option("--same", help="Say only whether every ranking is the same; if not, exit with 1.")
@@ -164,7 +153,7 @@ def compare(
         _check_same(runs, split.value, as_json)
         return
     evaluations = {one.name: one.evaluation() for one in scored_runs(runs, split.value, qrels, no_tests)}
-    compared = compare_all(evaluations, common, all_pairs, tuple(dict.fromkeys((*COMPARED, *asked))))
+    compared = compare_all(evaluations, common, measures=tuple(dict.fromkeys((*COMPARED, *asked))))
     values = {"pairs": [comparison_values(one, top) for one in compared]}
     show(form, values, [table for one in compared for table in comparison_tables(one, top)])
     for one in compared:
@@ -179,19 +168,19 @@ def compare(
 def _check_same(paths: Sequence[Path], split: str, as_json: bool) -> None:
     """Say whether all runs rank as the first does. Exits with 1 if one does not."""
     from tosloc.evaluate.compare import first_difference
-    from tosloc.evaluate.run_paths import read_run_at
+    from tosloc.evaluate.run_paths import find_run, read_any_run
     from tosloc.io import printable
 
-    first, *others = (read_run_at(path, split) for path in paths)
-    differences = [(path, first_difference(first, other)) for path, other in zip(paths[1:], others, strict=True)]
-    same = all(says is None for _, says in differences)
+    first, *others = (read_any_run(find_run(path, split)[0]) for path in paths)
+    differences = [first_difference(first, other) for other in others]
+    same = differences == [None] * len(others)
     if as_json:
-        runs = [{"run": str(path), "first_difference": says} for path, says in differences]
+        runs = [{"run": str(path), "first_difference": says} for path, says in zip(paths[1:], differences, strict=True)]
         print_json({"same": same, "reports": len(first.orders), "runs": runs})
     elif same:
         print(f"the same ranking for all {len(first.orders):,} reports")
     else:
-        for path, says in differences:
+        for path, says in zip(paths[1:], differences, strict=True):
             if says is not None:
                 print(printable(f"{paths[0]} and {path}: {says}"))
     if not same:
@@ -207,14 +196,10 @@ def check_level(**unfit: object) -> None:
 
 def function_runs(paths: Sequence[Path], split: str) -> list[ScoredRun]:
     """Our run of functions of each folder, and BM25's after it, called by the folder's name."""
-    from tosloc.evaluate.function_level import read_function_runs
+    from tosloc.evaluate.run_paths import read_function_runs
 
     check_distinct(paths)
-    return [
-        ours_or_bm25
-        for ours, bm25 in (read_function_runs(path, split) for path in paths)
-        for ours_or_bm25 in (ours, replace(bm25, name=f"{ours.name}: {bm25.name}"))
-    ]
+    return [one for path in paths for one in read_function_runs(path, split)]
 
 
 def print_split(folder: Path, split: str) -> None:
@@ -229,8 +214,7 @@ def print_split(folder: Path, split: str) -> None:
 
 def scored_runs(paths: Sequence[Path], split: str, qrels: Path | None, no_tests: bool = False) -> list[ScoredRun]:
     """The runs, each under a name of its own: where two have one name, the path that was asked for."""
-    from tosloc.evaluate.restrict import only_some_files
-    from tosloc.evaluate.run_paths import read_scored
+    from tosloc.evaluate.run_paths import only_some_files, read_scored
     from tosloc.reports.test_paths import which_are_tests
 
     check_distinct(paths)
@@ -269,20 +253,6 @@ def write_reports(
             run = {"run": name} if name else {}
             for report in reports:
                 file.write(json.dumps({**run, **report_values(report, measures)}) + "\n")
-
-
-def _write_figures(folder: Path, results: Sequence[Results]) -> None:
-    """Draw all runs together: precision-recall, coverage, and ranks of first hits."""
-    from tosloc.plots.drawing import save_figure
-    from tosloc.plots.figures import coverage_figure, first_hit_figure, precision_recall_figure
-
-    evaluations = {one.name: one.evaluation for one in results}
-    for name, draw in (
-        ("precision-recall", precision_recall_figure),
-        ("coverage", coverage_figure),
-        ("first-hit", first_hit_figure),
-    ):
-        save_figure(draw(evaluations), folder / name)
 
 
 def _why_above(run: Path, results: Results) -> WhyAbove | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
 
 RANKS_SHOWN: Final = 8
 UNKNOWN: Final = "-"
-FUNCTION_INTERVAL: Final = "Acc@5"
-"""The measure of functions whose interval a table shows."""
-FEW_NOTE: Final = " * fewer than 30 reports: the interval says little"
 
 
 def share(value: float | None, sign: bool = False) -> str:
@@ -38,25 +36,14 @@ def count_cell(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:,}"
 
 
-def length_cell(value: float | None) -> str:
-    """Ranking length over files searched: 1.00 only if it is.
-
-    >>> length_cell(1.0), length_cell(0.99999), length_cell(0.5)
-    ('1.00', '.9999', '.5000')
-    """
-    if value is None or abs(value - 1) <= 1e-9:
-        return share(value)
-    return f"{int(value * 10_000) / 10_000:.4f}".replace("0.", ".", 1)
-
-
-def with_interval(value: float | None, interval: Interval | None) -> str:
+def with_interval(value: float | None, interval: Interval | None, sign: bool = False) -> str:
     """A mean with its interval, if there is one."""
-    return share(value) if interval is None else f"{share(value)} {within(interval)}"
+    return share(value, sign) if interval is None else f"{share(value, sign)} {within(interval, sign)}"
 
 
-def within(interval: Interval, sign: bool = False) -> str:
+def within(interval: Interval | None, sign: bool = False) -> str:
     """An interval's ends."""
-    return f"[{share(interval.low, sign)}, {share(interval.high, sign)}]"
+    return UNKNOWN if interval is None else f"[{share(interval.low, sign)}, {share(interval.high, sign)}]"
 
 
 def p_value_cell(p: float | None) -> str:
@@ -70,11 +57,10 @@ def p_value_cell(p: float | None) -> str:
 
 def ranks_cell(one: ReportScores) -> str:
     """Ranks of a report's fixed files, the first few, and how many are not ranked."""
-    shown = ", ".join(f"{rank:,}" if rank >= 10_000 else str(rank) for rank in one.ranks[:RANKS_SHOWN])
-    more = len(one.ranks) - RANKS_SHOWN
-    unranked = one.outcome.relevant - len(one.ranks)
-    parts = [shown, f"{more} more" if more > 0 else "", f"{unranked} not ranked" if unranked else ""]
-    return ", ".join(part for part in parts if part)
+    shown = [f"{rank:,}" if rank >= 10_000 else str(rank) for rank in one.ranks[:RANKS_SHOWN]]
+    for number, what in ((len(one.ranks) - RANKS_SHOWN, "more"), (one.outcome.relevant - len(one.ranks), "not ranked")):
+        shown += [f"{number} {what}"] if number > 0 else []
+    return ", ".join(shown)
 
 
 def results_table(results: Sequence[Results]) -> Table:
@@ -85,26 +71,22 @@ def results_table(results: Sequence[Results]) -> Table:
     for name, (_, says) in MEANS.items():
         rows.append((name, says, [with_interval(one.summary[name], one.intervals[name]) for one in results]))
     for name in results[0].measures:
-        means = [one.measures[name] for one in results]
-        rows.append((name, "mean over all reports", [with_interval(one.value, one.interval) for one in means]))
-    lengths = [length_cell(one.summary["length"]) for one in results]
-    rows.append(("length", LENGTH, lengths))
+        rows.append((name, "mean over all reports", [with_interval(*one.measures[name]) for one in results]))
+    lengths = [one.summary["length"] for one in results]
+    whole = [None if one is None else math.floor(1000 * one) / 1000 for one in lengths]  # 1.00 only if it is
+    rows.append(("length", LENGTH, [share(one) for one in whole]))
     return Table(
         ["all reports", *(f"{one.name} [95 %]" for one in results)],
         [[name, *cells] for name, _, cells in rows],
         meanings=[says for _, says, _ in rows],
-        by_column=True,
     )
 
 
 def functions_table(results: Sequence[Results]) -> Table:
-    """The function level, a row for each ranker."""
+    """The function level, a row for each ranker; one of its intervals is shown."""
     rows = [
         [one.name, count_cell(one.summary["reports"])]
-        + [
-            with_interval(mean.value, mean.interval if name == FUNCTION_INTERVAL else None)
-            for name, mean in one.measures.items()
-        ]
+        + [with_interval(m.mean, m.interval if name == "Acc@5" else None) for name, m in one.measures.items()]
         for one in results
     ]
     return Table(["functions", "reports", *results[0].measures], rows)
@@ -114,41 +96,36 @@ def strata_table(results: Results) -> Table:
     """The strata of a run; a star says that the reports are few."""
     rows = []
     for row in results.strata:
-        reports = count_cell(row.reports) + ("*" if row.few and row.reports else "")
-        means = [UNKNOWN if one is None else with_interval(one.value, one.interval) for one in (row.mrr, row.map)]
-        rows.append([row.name, reports, count_cell(row.relevant), *means])
-    few = any(row.few and row.reports for row in results.strata)
+        means = [UNKNOWN if one is None else with_interval(*one) for one in (row.mrr, row.map)]
+        rows.append([row.name, f"{count_cell(row.reports)}{'*' * row.few}", count_cell(row.relevant), *means])
     heads = ["stratum", "reports", "relevant", "MRR [95 %]", "MAP [95 %]"]
-    return Table(heads, rows, f" strata of {results.name}", FEW_NOTE if few else "")
+    note = " * fewer than 30 reports: the interval says little" if any(row.few for row in results.strata) else ""
+    return Table(heads, rows, f" strata of {results.name}", note)
 
 
 def differences_table(differences: Sequence[Difference], a: str, b: str, of: str, title: str = "") -> Table:
     """How run b stands against run a in means ``of`` something: a row for each value, a column for each measure."""
-    rows: dict[str, list[str]] = {}
-    for one in differences:
-        test, interval = one.paired.t_test, one.paired.interval
-        cells = {
+    columns = [
+        {
             f"mean of {a}": share(one.a),
             f"mean of {b}": share(one.b),
-            "difference": share(one.paired.mean, sign=True),
-            "... 95 % interval": UNKNOWN if interval is None else within(interval, sign=True),
-            "p, paired t-test": UNKNOWN if test.t is None else f"{p_value_cell(test.p)} (t = {test.t:.2f})",
-            "p, paired bootstrap": p_value_cell(one.paired.bootstrap_p),
-            "p, McNemar": p_value_cell(one.mcnemar),
-            "p, t-test, Holm": p_value_cell(one.holm_t),
-            "p, bootstrap, Holm": p_value_cell(one.holm_bootstrap),
-            "p, McNemar, Holm": p_value_cell(one.holm_mcnemar),
+            "difference": share(one.difference, sign=True),
+            "... 95 % interval": within(one.interval, sign=True),
+            "p, paired t-test": UNKNOWN if one.t is None else f"{p_value_cell(one.p_t)} (t = {one.t:.2f})",
+            "p, paired bootstrap": p_value_cell(one.p_bootstrap),
+            "p, McNemar": p_value_cell(one.p_mcnemar),
+            "p, t-test, Holm": p_value_cell(one.p_t_holm),
+            "p, bootstrap, Holm": p_value_cell(one.p_bootstrap_holm),
+            "p, McNemar, Holm": p_value_cell(one.p_mcnemar_holm),
             f"better in {b}": count_cell(one.wins),
             "equal": count_cell(one.ties),
             f"better in {a}": count_cell(one.losses),
         }
-        for name, cell in cells.items():
-            rows.setdefault(name, []).append(cell)
-    shown = [
-        [name, *cells]
-        for name, cells in rows.items()
-        if not name.endswith(("McNemar", "Holm")) or set(cells) != {UNKNOWN}  # tests that were not made
+        for one in differences
     ]
+    rows = [[name, *(column[name] for column in columns)] for name in columns[0]]
+    unmade = {UNKNOWN}  # in every column of a test that was not made
+    shown = [row for row in rows if not row[0].endswith(("McNemar", "Holm")) or {*row[1:]} != unmade]
     return Table([of, *(repr(one.measure) for one in differences)], shown, title)
 
 
@@ -157,13 +134,18 @@ def comparison_tables(comparison: Comparison, top: int) -> list[Table]:
     a, b = comparison.a, comparison.b
     number = counted(len(comparison.moves), "report")
     tables = [differences_table(comparison.differences, a, b, number, f"\n {b} against {a}")]
-    for moves, word in ((comparison.risen(top), "risen"), (comparison.fallen(top), "fallen")):
-        if moves:
-            heads = ["report", "AP from", "to", "change", "ranks from", "to"]
-            rows = []
-            for move in moves:
-                values = [share(side.average_precision) for side in (move.a, move.b)]
-                ranks = [ranks_cell(side) for side in (move.a, move.b)]
-                rows.append([move.report, *values, share(move.difference, sign=True), *ranks])
-            tables.append(Table(heads, rows, f" reports that have {word} most from {a} to {b}", left=(0, 4, 5)))
+    for how, moves in comparison.most_moved(top).items():
+        rows = [
+            [
+                move.report,
+                share(move.a.average_precision),
+                share(move.b.average_precision),
+                share(move.difference, sign=True),
+                ranks_cell(move.a),
+                ranks_cell(move.b),
+            ]
+            for move in moves
+        ]
+        heads = ["report", "AP from", "to", "change", "ranks from", "to"]
+        tables += [Table(heads, rows, f" reports that have {how} most from {a} to {b}", left=(0, 4, 5))] if rows else []
     return tables

@@ -2,49 +2,43 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from tosloc.errors import RunError
 from tosloc.evaluate.evaluate import Evaluation, ReportScores
 from tosloc.evaluate.measures import AP, RR, YES_OR_NO, Measure
-from tosloc.evaluate.runs import Order, Run
-from tosloc.evaluate.statistics import SAME, Paired, holm, mcnemar, paired
-from tosloc.records import FloatArray, IntArray
+from tosloc.evaluate.runs import Run
+from tosloc.evaluate.statistics import SAME, Interval, exact_mean, holm, mcnemar, paired
+from tosloc.records import FloatArray
 
 COMPARED: Final = (AP, RR)
+Named: TypeAlias = tuple[str, Evaluation]  # an evaluation after the name of its run
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How run b stands against run a on one measure, over the same reports."""
+    """How run b stands against run a on one measure, over the same reports. What a test cannot say is None."""
 
     measure: Measure
     a: float
-    """Mean of run a."""
     b: float
-    """Mean of run b."""
-    paired: Paired
-    """Mean of b - a with interval and tests."""
-    wins: int
-    """Reports where b is better."""
+    difference: float  # mean of b - a; above are the means of either run
+    interval: Interval | None
+    t: float | None
+    p_t: float | None
+    p_bootstrap: float | None
+    p_mcnemar: float | None  # only for a measure that says no more than yes or no of a report
+    wins: int  # reports where b is better; ties are equal to 1e-12
     ties: int
-    """Reports where both are equal, to 1e-12."""
     losses: int
-    """Reports where a is better."""
-    mcnemar: float | None = None
-    """p-value of McNemar's exact test, for a measure that says only yes or no of a report; None for another."""
-    holm_t: float | None = None
-    """p-value of the t-test, adjusted for all pairs compared; None for a single pair."""
-    holm_bootstrap: float | None = None
-    """p-value of the bootstrap, adjusted likewise."""
-    holm_mcnemar: float | None = None
-    """p-value of McNemar's test, adjusted likewise."""
+    p_t_holm: float | None = None  # adjusted for all pairs compared; None for a single pair
+    p_bootstrap_holm: float | None = None
+    p_mcnemar_holm: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +50,6 @@ class Move:
 
     @property
     def report(self) -> str:
-        """Id of the report."""
         return self.a.report
 
     @property
@@ -67,36 +60,31 @@ class Move:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Run b against run a."""
+    """The run called b against the one called a."""
 
     a: str
     b: str
-    """Names of the runs."""
-    moves: tuple[Move, ...]
-    """The reports compared, by id."""
+    moves: tuple[Move, ...]  # the reports compared, by id
     differences: tuple[Difference, ...]
-    only_a: int
-    """Reports that only a judges, left out."""
-    only_b: int
-    other_searched: tuple[str, ...]
-    """Reports for which the runs searched different numbers of files."""
+    only_a: int = 0  # reports that only a judges, left out
+    only_b: int = 0
 
-    def risen(self, n: int) -> list[Move]:
-        """The up to ``n`` reports whose average precision rose most from a to b, best first."""
-        return sorted((one for one in self.moves if one.difference > SAME), key=lambda m: (-m.difference, m.report))[:n]
+    @property
+    def other_searched(self) -> list[str]:
+        """Reports for which the runs searched different numbers of files."""
+        return [one.report for one in self.moves if one.a.outcome.searched != one.b.outcome.searched]
 
-    def fallen(self, n: int) -> list[Move]:
-        """The up to ``n`` reports whose average precision fell most from a to b, worst first."""
-        return sorted((one for one in self.moves if one.difference < -SAME), key=lambda m: (m.difference, m.report))[:n]
+    def most_moved(self, n: int) -> dict[str, list[Move]]:
+        """The up to ``n`` reports whose average precision has ``risen`` most from a to b, and those ``fallen`` most."""
+        risen = sorted((one for one in self.moves if one.difference > SAME), key=lambda m: (-m.difference, m.report))
+        fallen = sorted((one for one in self.moves if one.difference < -SAME), key=lambda m: (m.difference, m.report))
+        return {"risen": risen[:n], "fallen": fallen[:n]}
 
 
-def compare(
-    a: tuple[str, Evaluation], b: tuple[str, Evaluation], common: bool = False, measures: Sequence[Measure] = COMPARED
-) -> Comparison:
-    """Comparison of two evaluations, each with its name; with ``common``, only of the reports that both judge.
-
-    Raises RunError when the two judge different reports (or, with ``common``, no report together), and when they take
-    different files of a report to be fixed: then nothing is comparable.
+def compare(a: Named, b: Named, common: bool = False, measures: Sequence[Measure] = COMPARED) -> Comparison:
+    """Comparison of two evaluations; with ``common``, only of the reports that both judge. Raises RunError when the two
+    judge different reports (or, with ``common``, no report together), and when they take different files of a report to
+    be fixed: then nothing is comparable.
     """
     (name_a, of_a), (name_b, of_b) = a, b
     mine, other = of_a.by_report, of_b.by_report
@@ -104,10 +92,9 @@ def compare(
     if not both:
         raise RunError(f"{name_a} and {name_b} judge no report together; compare runs on the same labelled reports")
     if (only_a or only_b) and not common:
-        first = min(only_a | only_b)
         raise RunError(
             f"{name_a} and {name_b} judge different reports ({len(only_a)} only the first, {len(only_b)} only the "
-            f"second, such as {first}); compare the {len(both)} that both judge with --common"
+            f"second, such as {min(only_a | only_b)}); compare the {len(both)} that both judge with --common"
         )
     moves = tuple(Move(mine[report], other[report]) for report in both)
     for move in moves:
@@ -124,19 +111,11 @@ def compare(
 
 def compared(a: str, b: str, moves: Sequence[Move], measures: Sequence[Measure] = COMPARED) -> Comparison:
     """Comparison of the runs ``a`` and ``b`` on reports that both judge alike, of one project or of several."""
-    sides = [Evaluation(tuple(side)) for side in zip(*((move.a, move.b) for move in moves), strict=True)]
-    return Comparison(
-        a,
-        b,
-        tuple(moves),
-        tuple(
-            difference(measure, *(side.values(measure) for side in sides), yes_or_no=measure.name in YES_OR_NO)
-            for measure in measures
-        ),
-        0,
-        0,
-        tuple(one.report for one in moves if one.a.outcome.searched != one.b.outcome.searched),
-    )
+    of_a, of_b = Evaluation(tuple(move.a for move in moves)), Evaluation(tuple(move.b for move in moves))
+    differences = [
+        difference(one, of_a.values(one), of_b.values(one), yes_or_no=one.name in YES_OR_NO) for one in measures
+    ]
+    return Comparison(a, b, tuple(moves), tuple(differences))
 
 
 def compare_all(
@@ -145,28 +124,23 @@ def compare_all(
     all_pairs: bool = False,
     measures: Sequence[Measure] = COMPARED,
 ) -> list[Comparison]:
-    """Every run against the first, or with ``all_pairs`` against each before it; p-values adjusted over the pairs.
-
-    The family of an adjustment is one measure with one test over all pairs. Raises RunError as ``compare`` does.
+    """Every run against the first, or with ``all_pairs`` against each before it; p-values adjusted over the pairs: the
+    family of an adjustment is one measure with one test over all pairs. Raises RunError as ``compare`` does.
     """
     named = list(runs.items())
     pairs = list(combinations(named, 2)) if all_pairs else [(named[0], other) for other in named[1:]]
-    compared = [compare(a, b, common, measures) for a, b in pairs]
-    if len(compared) < 2:
-        return compared
+    found = [compare(a, b, common, measures) for a, b in pairs]
+    if len(found) < 2:
+        return found
     adjusted = []  # by measure, then by pair
-    for of_measure in zip(*(one.differences for one in compared), strict=True):
-        t = holm([one.paired.t_test.p for one in of_measure])
-        bootstrap = holm([one.paired.bootstrap_p for one in of_measure])
-        exact = holm([one.mcnemar for one in of_measure])
+    for of_measure in zip(*(one.differences for one in found), strict=True):
+        by_test = [holm([getattr(one, test) for one in of_measure]) for test in ("p_t", "p_bootstrap", "p_mcnemar")]
+        each = zip(of_measure, zip(*by_test, strict=True), strict=True)
         adjusted.append(
-            [
-                replace(one, holm_t=p, holm_bootstrap=q, holm_mcnemar=r)
-                for one, p, q, r in zip(of_measure, t, bootstrap, exact, strict=True)
-            ]
+            [replace(one, p_t_holm=t, p_bootstrap_holm=boot, p_mcnemar_holm=exact) for one, (t, boot, exact) in each]
         )
     of_pairs = zip(*adjusted, strict=True)
-    return [replace(one, differences=of_pair) for one, of_pair in zip(compared, of_pairs, strict=True)]
+    return [replace(one, differences=of_pair) for one, of_pair in zip(found, of_pairs, strict=True)]
 
 
 def comparison_values(comparison: Comparison, top: int) -> dict[str, Any]:
@@ -179,30 +153,14 @@ def comparison_values(comparison: Comparison, top: int) -> dict[str, Any]:
         "only_b": comparison.only_b,
         "other_searched": len(comparison.other_searched),
         "measures": {repr(one.measure): difference_values(one) for one in comparison.differences},
-        "risen": [_move_values(move) for move in comparison.risen(top)],
-        "fallen": [_move_values(move) for move in comparison.fallen(top)],
+        **{how: [_move_values(move) for move in moves] for how, moves in comparison.most_moved(top).items()},
     }
 
 
 def difference_values(one: Difference) -> dict[str, Any]:
     """One measure's difference as plain values for JSON."""
-    interval = one.paired.interval
-    return {
-        "a": one.a,
-        "b": one.b,
-        "difference": one.paired.mean,
-        "interval": None if interval is None else [interval.low, interval.high],
-        "t": one.paired.t_test.t,
-        "p_t": one.paired.t_test.p,
-        "p_bootstrap": one.paired.bootstrap_p,
-        **({} if one.mcnemar is None else {"p_mcnemar": one.mcnemar}),
-        "p_t_holm": one.holm_t,
-        "p_bootstrap_holm": one.holm_bootstrap,
-        **({} if one.holm_mcnemar is None else {"p_mcnemar_holm": one.holm_mcnemar}),
-        "wins": one.wins,
-        "ties": one.ties,
-        "losses": one.losses,
-    }
+    values = {key: value for key, value in asdict(one).items() if value is not None or "mcnemar" not in key}
+    return {key: value for key, value in values.items() if key != "measure"}
 
 
 def _move_values(move: Move) -> dict[str, Any]:
@@ -218,49 +176,36 @@ def _move_values(move: Move) -> dict[str, Any]:
 
 def difference(measure: Measure, a: FloatArray, b: FloatArray, *, yes_or_no: bool) -> Difference:
     """How the (N,) values of b stand against those of a; with McNemar's test where they are ``yes_or_no``."""
-    change = b - a
-    wins, losses = int(np.count_nonzero(change > SAME)), int(np.count_nonzero(change < -SAME))
+    found = paired(a, b)
+    wins, losses = int(np.count_nonzero(b - a > SAME)), int(np.count_nonzero(b - a < -SAME))
     return Difference(
         measure,
-        math.fsum(a) / len(a),
-        math.fsum(b) / len(b),
-        paired(a, b),
-        wins,
-        len(change) - wins - losses,
-        losses,
+        exact_mean(a),
+        exact_mean(b),
+        found.mean,
+        found.interval,
+        *found.t_test,
+        found.bootstrap_p,
         mcnemar(wins, losses) if yes_or_no else None,
+        wins,
+        len(a) - wins - losses,
+        losses,
     )
 
 
 def first_difference(a: Run, b: Run) -> str | None:
     """What tells two runs apart, as the end of a sentence that begins with a report; None if every ranking is the same.
-
     The same: the same reports, each with the same files in the same order (or at the same known ranks). Scores may
     differ.
     """
-    numbers = np.array([b.numbers.get(name, -1) for name in a.names], dtype=np.int32)
     for report in sorted(a.orders.keys() | b.orders.keys()):
         if report not in a.orders or report not in b.orders:
             return f"report {report} is ranked only in the {'first' if report in a.orders else 'second'}"
-        mine, other = a.orders[report], b.orders[report]
-        files = numbers[mine.files]
-        shared = min(len(files), len(other.files))
-        unequal = (files[:shared] != other.files[:shared]) | (_ranks(mine)[:shared] != _ranks(other)[:shared])
-        if unequal.any():
-            place = int(np.argmax(unequal))
-            sides = (
-                f"{run.names[order.files[place]]} at rank {_ranks(order)[place]}"
-                for run, order in ((a, mine), (b, other))
-            )
-            return f"report {report} differs first: {' against '.join(sides)}"
-        if len(files) != len(other.files) or (mine.known_ranks is None) != (other.known_ranks is None):
-            return f"report {report} has {_extent(mine)} in the first and {_extent(other)} in the second"
+        sides = [list(zip(run.orders[report].ranks.tolist(), run.paths(report), strict=True)) for run in (a, b)]
+        for mine, other in zip(*sides, strict=False):
+            if mine != other:
+                says = " against ".join(f"{path} at rank {rank}" for rank, path in (mine, other))
+                return f"report {report} differs first: {says}"
+        if len(sides[0]) != len(sides[1]):
+            return f"report {report} has {len(sides[0])} files in the first and {len(sides[1])} in the second"
     return None
-
-
-def _ranks(order: Order) -> IntArray:
-    return np.arange(1, len(order.files) + 1, dtype=np.int32) if order.known_ranks is None else order.known_ranks
-
-
-def _extent(order: Order) -> str:
-    return f"{len(order.files)} {'files' if order.known_ranks is None else 'known ranks'}"

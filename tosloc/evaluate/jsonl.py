@@ -16,9 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from tosloc.errors import RunError
 from tosloc.io import open_plain, written_whole
 
-GZIP_MAGIC = b"\x1f\x8b"
-LONGEST_LINE: Final = 64 * 1024**2
-"""Bytes: a ranking of a million files, with room to spare."""
+LONGEST_LINE: Final = 64 * 1024**2  # bytes: a ranking of a million files, with room to spare
 
 
 class Line(BaseModel):
@@ -37,32 +35,26 @@ class Line(BaseModel):
             raise RunError(f"{where}: {key}: {said[:1].lower()}{said[1:]}") from None
 
 
-def open_unpacked(path: Path) -> IO[bytes]:
-    """A plain file for reading bytes, unpacked if gzip compressed it. Raises RunError when it cannot be opened."""
-    try:
-        file = open_plain(path)
-        if file.peek(2)[:2] != GZIP_MAGIC:
-            return file
-        unpacked = gzip.GzipFile(fileobj=file, mode="rb")
-        unpacked.myfileobj = file  # type: ignore[assignment]  # so that it is closed, too
-        return cast(IO[bytes], unpacked)
-    except OSError as error:
-        raise RunError(f"{path}: cannot read it: {error.strerror or error}") from None
-
-
 def numbered_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
-    """Every line with its number. Raises RunError for an overlong one, and for a file that is damaged or cut off."""
+    """Every line with its number. Raises RunError for an overlong one, and for an unreadable or damaged file."""
     number = 0
-    with open_unpacked(Path(path)) as file:
-        try:
+    try:
+        with open_plain(Path(path)) as raw:
+            packed = raw.peek(2)[:2] == b"\x1f\x8b"
+            file = gzip.GzipFile(fileobj=raw, mode="rb") if packed else raw
             for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE + 1), b""), start=1):
                 if len(line) > LONGEST_LINE:
                     raise RunError(f"{path} line {number}: is longer than {LONGEST_LINE:,} bytes")
                 yield number, line
-        except (EOFError, zlib.error):
-            raise RunError(f"{path}: the file is damaged or cut off after line {number}; make it again") from None
-        except OSError as error:
-            raise RunError(f"{path}: cannot read on after line {number}: {error.strerror or error}") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise RunError(f"{path}: the file is damaged or cut off after line {number}; make it again") from None
+    except OSError as error:
+        raise RunError(f"{path}: cannot read it: {error.strerror or error}") from None
+
+
+def is_json(path: str | Path) -> bool:
+    """Whether a file's first line begins as a JSON object. Raises RunError as ``numbered_lines`` does."""
+    return next((line for _, line in numbered_lines(path)), b"").lstrip().startswith(b"{")
 
 
 def json_lines(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:

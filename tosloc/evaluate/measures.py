@@ -6,97 +6,36 @@ The measures themselves are in ``tosloc.metrics``; coverage@k, which sums over r
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from tosloc.errors import RunError
-from tosloc.metrics import (
-    all_within,
-    average_precision,
-    bpref,
-    hit_at,
-    ndcg,
-    others_above,
-    precision_at,
-    recall_at,
-    reciprocal_rank,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Others:
-    """The files judged as not fixed, where only some of the searched files are judged."""
-
-    above: tuple[int, ...]
-    """How many of them stand above each ranked fixed file, in order of rank."""
-    ranked: int
-    """How many of them are ranked."""
-    judged: int
-    """How many there are, ranked or not."""
+from tosloc.metrics import average_precision, bpref, found_at, ndcg, reciprocal_rank
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What any measure needs to know of one ranked report."""
 
-    ranks: tuple[int, ...]
-    """Ranks of the fixed files that are ranked, ascending."""
+    ranks: tuple[int, ...]  # ranks of the fixed files that are ranked, ascending
     relevant: int
-    ranked: int | None
-    """Length of the ranking; None where only the fixed files' ranks are known."""
-    searched: int | None
-    """Files of the searched version; None if not known, and then those ranked stand for them."""
-    others: Others | None = None
-    """The files judged as not fixed; None where those are all searched files but the fixed ones."""
-
-    @property
-    def above(self) -> Sequence[int]:
-        """How many files judged as not fixed stand above each ranked fixed file, in order of rank."""
-        return others_above(self.ranks) if self.others is None else self.others.above
-
-    @property
-    def nonrelevant(self) -> int:
-        """Number of files judged as not fixed. Raises RunError when nothing tells it."""
-        if self.others is not None:
-            return self.others.judged
-        if self.searched is not None:
-            return self.searched - self.relevant
-        return self.nonrelevant_retrieved
-
-    @property
-    def nonrelevant_retrieved(self) -> int:
-        """Number of those that are ranked. Raises RunError when nothing tells it."""
-        if self.others is not None:
-            return self.others.ranked
-        ranked = self.ranked if self.ranked is not None else self.searched
-        if ranked is None:
-            raise RunError("bpref counts the other files, and how many were searched is not known")
-        return ranked - len(self.ranks)
+    ranked: int | None  # length of the ranking; None where only the fixed files' ranks are known
+    searched: int | None  # files of the searched version; None if not known, and then those ranked stand for them
 
 
-_ALWAYS: Final[dict[str, Callable[[Outcome], float]]] = {
-    "AP": lambda one: average_precision(one.ranks, one.relevant),
-    "RR": lambda one: reciprocal_rank(one.ranks),
-    "nDCG": lambda one: ndcg(one.ranks, one.relevant),
-    "AP_found": lambda one: average_precision(one.ranks, one.relevant, over="found"),
-    "bpref": lambda one: bpref(one.above, one.relevant, one.nonrelevant),
-    "old_bpref": lambda one: bpref(one.above, one.relevant, one.nonrelevant_retrieved),
-}
-_WITHIN: Final[dict[str, Callable[[Outcome, int], float]]] = {
-    "AP": lambda one, k: average_precision(one.ranks, one.relevant, k),
-    "AP_reachable": lambda one, k: average_precision(one.ranks, one.relevant, k, "reachable"),
-    "AP_found": lambda one, k: average_precision(one.ranks, one.relevant, k, "found"),
-    "RR": lambda one, k: reciprocal_rank(one.ranks, k),
-    "P": lambda one, k: precision_at(one.ranks, k),
-    "R": lambda one, k: recall_at(one.ranks, one.relevant, k),
-    "Hit": lambda one, k: float(hit_at(one.ranks, k)),
-    "nDCG": lambda one, k: ndcg(one.ranks, one.relevant, k),
-    "Acc": lambda one, k: float(all_within(one.ranks, one.relevant, k)),
-}
-YES_OR_NO: Final = frozenset(["Hit", "Acc"])
-"""Measures that are 1 or 0 for every report."""
-MEASURE_MEANINGS: Final = {
+def _bpref(one: Outcome, retrieved: bool) -> float:
+    """Over all files that are not fixed, or over those ``retrieved``. Raises RunError where nothing tells how many."""
+    above = [rank - place for place, rank in enumerate(one.ranks, start=1)]
+    if not retrieved and one.searched is not None:
+        return bpref(above, one.relevant, one.searched - one.relevant)
+    files = one.searched if one.ranked is None else one.ranked
+    if files is None:
+        raise RunError("bpref counts the other files, and how many were searched is not known")
+    return bpref(above, one.relevant, files - len(one.ranks))
+
+
+MEASURE_MEANINGS: Final[Mapping[str, str]] = {
     "AP": "average precision over all fixed files (textbook)",
     "RR": "reciprocal rank of the first fixed file",
     "nDCG": "normalised discounted cumulative gain, binary",
@@ -106,9 +45,25 @@ MEASURE_MEANINGS: Final = {
     "R": "fixed files within the first k, over all fixed files",
     "Hit": "1 if any fixed file is within the first k",
     "Acc": "1 if all fixed files are within the first k",
-    "bpref": "binary preference over all files judged as not fixed (trec_eval 8.0 and later)",
+    "bpref": "binary preference over all files that are not fixed (trec_eval 8.0 and later)",
     "old_bpref": "the faulty binary preference, over those of them that are ranked (before trec_eval 8.0)",
 }
+_VALUES: Final[Mapping[str, Callable[[Outcome, Any], float]]] = {
+    "AP": lambda one, k: average_precision(one.ranks, one.relevant, k),
+    "RR": lambda one, k: reciprocal_rank(one.ranks, k),
+    "nDCG": lambda one, k: ndcg(one.ranks, one.relevant, k),
+    "AP_found": lambda one, k: average_precision(one.ranks, one.relevant, k, "found"),
+    "AP_reachable": lambda one, k: average_precision(one.ranks, one.relevant, k, "reachable"),
+    "P": lambda one, k: found_at(one.ranks, k) / k,
+    "R": lambda one, k: found_at(one.ranks, k) / (one.relevant or 1),
+    "Hit": lambda one, k: float(found_at(one.ranks, k) > 0),
+    "Acc": lambda one, k: float(0 < one.relevant == found_at(one.ranks, k)),
+    "bpref": lambda one, _: _bpref(one, retrieved=False),
+    "old_bpref": lambda one, _: _bpref(one, retrieved=True),
+}
+_ALWAYS_CUT: Final = {"AP_reachable", "P", "R", "Hit", "Acc"}
+_NEVER_CUT: Final = {"bpref", "old_bpref"}
+YES_OR_NO: Final = {"Hit", "Acc"}  # measures that are 1 or 0 for every report
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +81,10 @@ class Measure:
 
     def __post_init__(self) -> None:
         if self.k is not None and self.k < 1:
-            raise RunError(f"measure {self.name}@{self.k}: a cut-off is 1 or more")
-        if self.name not in (_ALWAYS if self.k is None else _WITHIN):
-            without, within = ", ".join(_ALWAYS), ", ".join(f"{name}@k" for name in _WITHIN)
+            raise RunError(f"measure {self!r}: a cut-off is 1 or more")
+        if self.name not in _VALUES.keys() - (_ALWAYS_CUT if self.k is None else _NEVER_CUT):
+            without = ", ".join(name for name in _VALUES if name not in _ALWAYS_CUT)
+            within = ", ".join(f"{name}@k" for name in _VALUES if name not in _NEVER_CUT)
             raise RunError(f"no measure {self!r}; known are {without}, and with a cut-off {within}")
 
     def __repr__(self) -> str:
@@ -136,7 +92,7 @@ class Measure:
 
     def __call__(self, outcome: Outcome) -> float:
         """The measure's value for one report."""
-        return _ALWAYS[self.name](outcome) if self.k is None else _WITHIN[self.name](outcome, self.k)
+        return _VALUES[self.name](outcome, self.k)
 
     @classmethod
     def parse(cls, text: str) -> Self:

@@ -1,4 +1,4 @@
-"""Where runs and their judgements lie, and which form they have, ours (JSON lines) or TREC's.
+"""Runs with their judgements: where they lie, in our form (JSON lines) or TREC's, and in a part of the search space.
 
 A run lies in a folder of splits, in one split's folder, or is a file with its judgements. The first line of a file
 tells its form, not its name.
@@ -6,68 +6,28 @@ tells its form, not its name.
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final
+
+import numpy as np
 
 from tosloc.errors import RunError
 from tosloc.evaluate.evaluate import Evaluation, evaluate
-from tosloc.evaluate.jsonl import open_unpacked
-from tosloc.evaluate.judgements import Qrels, read_judgements
-from tosloc.evaluate.runs import Run, read_run
-from tosloc.evaluate.trec import QRELS_COLUMNS, RUN_COLUMNS, read_trec_qrels, read_trec_run
+from tosloc.evaluate.jsonl import is_json
+from tosloc.evaluate.judgements import FILE_LISTS_FILE, Qrels, read_judgements, write_file_lists, write_judgements
+from tosloc.evaluate.runs import Order, Run, read_run, write_run
+from tosloc.evaluate.trec import read_trec_qrels, read_trec_run
+from tosloc.records import BoolArray
 
-FileFormat: TypeAlias = Literal["JSON lines", "TREC run", "TREC qrels"]
+# N paths
 
-_BY_COLUMNS: Final[Mapping[int, FileFormat]] = {len(RUN_COLUMNS): "TREC run", len(QRELS_COLUMNS): "TREC qrels"}
-_LONGEST: Final = 1_000_000
-"""Bytes of a first line that are looked at."""
-
-
-def format_of(path: str | Path) -> FileFormat | None:
-    """Form of a file; None when it is of no form that runs or judgements have. RunError when it cannot be read."""
-    try:
-        with open_unpacked(Path(path)) as file:
-            start = file.read(_LONGEST).lstrip()
-    except (EOFError, zlib.error, OSError) as error:
-        raise RunError(f"{path}: cannot read it: {getattr(error, 'strerror', None) or error}") from None
-    if start.startswith(b"{"):
-        return "JSON lines"
-    line = start.partition(b"\n")[0]
-    if b"\0" in line or start.startswith((b"<", b"PK\x03\x04")):  # binary, XML, a spreadsheet
-        return None
-    return _BY_COLUMNS.get(len(line.split()))
-
-
-def read_any_run(path: str | Path) -> Run:
-    """Run of a file in either form. Raises RunError as its reader does, and for a file of neither form."""
-    form = _form(path, "TREC run", "a run", RUN_COLUMNS)
-    return read_run(path) if form == "JSON lines" else read_trec_run(path)
-
-
-def read_any_judgements(path: str | Path) -> Qrels:
-    """Judgements of a file in either form. Raises RunError as its reader does, and for a file of neither form."""
-    form = _form(path, "TREC qrels", "judgements", QRELS_COLUMNS)
-    return read_judgements(path) if form == "JSON lines" else read_trec_qrels(path)
-
-
-def _form(path: str | Path, wanted: FileFormat, what: str, columns: Sequence[str]) -> FileFormat:
-    """Form of a file, JSON lines or the wanted one. Raises RunError for another."""
-    form = format_of(path)
-    if form in ("JSON lines", wanted):
-        return form
-    found = {None: "of no known form", "TREC run": "a run in TREC's form", "TREC qrels": "judgements in TREC's form"}
-    raise RunError(f"{path}: {found[form]}; expected {what}, as JSON lines or in TREC's form: {' '.join(columns)}")
-
-
-RUN_FILE = "run.jsonl.gz"
-JUDGEMENTS_FILE = "qrels.jsonl"
-FUNCTION_LEVEL = "functions"
-"""Folder, beside a run of files, of the run of functions."""
-BM25_LEVEL = "functions-bm25"
-"""The same of BM25 over functions."""
+RUN_FILE: Final = "run.jsonl.gz"
+JUDGEMENTS_FILE: Final = "qrels.jsonl"
+FUNCTION_LEVEL: Final = "functions"  # folder, beside a run of files, of the run of functions
+BM25_LEVEL: Final = "functions-bm25"  # the same of BM25 over functions
+BM25_NAME: Final = "BM25 over functions"
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,28 +42,44 @@ class ScoredRun:
         """How good the run is. Raises RunError."""
         return evaluate(self.run, self.qrels)
 
+    def write(self, folder: Path) -> None:
+        """Write the run, what is known of versions, and last the judgements, if any: a folder with these is finished.
+        Those of a run that is replaced go first.
+        """
+        for name in (JUDGEMENTS_FILE, FILE_LISTS_FILE):
+            (folder / name).unlink(missing_ok=True)
+        write_run(folder / RUN_FILE, self.run.header, self.run.rankings())
+        if (lists := self.qrels.file_lists) is not None:
+            versions = ((version, sorted(lists.files(version))) for version in lists.versions)
+            write_file_lists(folder / FILE_LISTS_FILE, versions)
+        if self.qrels.judgements:
+            write_judgements(folder / JUDGEMENTS_FILE, self.qrels.judgements.values())
+
+
+def read_any_run(path: str | Path) -> Run:
+    """Run of a file in either form. Raises RunError as its reader does."""
+    return read_run(path) if is_json(path) else read_trec_run(path)
+
+
+def read_any_judgements(path: str | Path) -> Qrels:
+    """Judgements of a file in either form. Raises RunError as its reader does."""
+    return read_judgements(path) if is_json(path) else read_trec_qrels(path)
+
 
 def read_scored(path: str | Path, split: str = "test", qrels: str | Path | None = None) -> ScoredRun:
-    """The run at ``path``: the folder that train or rank wrote (its ``split``), a split's folder, or a run file.
-
-    Files may be ours or in TREC's form. A run file's judgements are ``qrels``, else qrels.jsonl beside it. Raises
-    RunError.
+    """The run at ``path``: the folder that train or rank wrote (its ``split``), a split's folder, or a run file. Files
+    may be ours or in TREC's form. A run file's judgements are ``qrels``, else qrels.jsonl beside it. Raises RunError.
     """
-    file, name = _find_run(path, split)
-    truth = Path(qrels) if qrels is not None else file.parent / JUDGEMENTS_FILE
+    file, name = find_run(path, split)
+    truth = file.parent / JUDGEMENTS_FILE if qrels is None else qrels
     run = read_any_run(file)
-    if qrels is None and not truth.is_file():
+    if qrels is None and not (file.parent / JUDGEMENTS_FILE).is_file():
         raise RunError(f"{path}: no judgements beside the run; name them with --qrels")
     return ScoredRun(name, run, read_any_judgements(truth))
 
 
-def read_run_at(path: str | Path, split: str = "test") -> Run:
-    """The run at ``path``, as ``read_scored`` finds it, whatever its judgements. Raises RunError."""
-    return read_any_run(_find_run(path, split)[0])
-
-
-def _find_run(path: str | Path, split: str) -> tuple[Path, str]:
-    """File and name of a run. Raises RunError when there is none, naming the splits there are."""
+def find_run(path: str | Path, split: str) -> tuple[Path, str]:
+    """File and name of a run, see ``read_scored``. Raises RunError when there is none, naming the splits there are."""
     place = Path(path)
     if place.is_file():
         return place, place.name.partition(".")[0]
@@ -114,15 +90,59 @@ def _find_run(path: str | Path, split: str) -> tuple[Path, str]:
         return place / RUN_FILE, name
     finished = {run.parent.name for run in place.glob(f"*/{RUN_FILE}") if (run.parent / JUDGEMENTS_FILE).is_file()}
     if split not in finished:
-        known = "make one with: tosloc train, or tosloc rank"
-        if finished:
-            known = f"it holds {', '.join(sorted(finished))}"
-        elif any(place.glob(f"*/*/{RUN_FILE}")):
+        known = f"it holds {', '.join(sorted(finished))}" if finished else "make one with: tosloc train, or tosloc rank"
+        if not finished and any(place.glob(f"*/*/{RUN_FILE}")):
             known = "it holds runs in folders: name one, or for those of many projects see tosloc lab evaluate"
         raise RunError(f"{path}: no finished run of the split {split!r}; {known}")
     return place / split / RUN_FILE, name
 
 
+def read_function_runs(path: str | Path, split: str = "test") -> tuple[ScoredRun, ScoredRun]:
+    """Runs of functions of the folder that ``rank --functions`` wrote (its ``split``), or of a split's folder: ours and
+    BM25's. Raises RunError when it has none.
+    """
+    place = Path(path)
+    part = next((one for one in (place, place / split) if (one / FUNCTION_LEVEL / JUDGEMENTS_FILE).is_file()), None)
+    if part is None:
+        made = [one.parent.parent.name for one in place.glob(f"*/{FUNCTION_LEVEL}/{RUN_FILE}")]
+        known = f"it has them for {', '.join(sorted(made))}" if made else "make them with: tosloc rank --functions"
+        raise RunError(f"{path}: no run of functions of the split {split!r}; {known}")
+    ours, bm25 = read_scored(part / FUNCTION_LEVEL), read_scored(part / BM25_LEVEL)
+    name = place.name or place.absolute().name
+    return replace(ours, name=name), replace(bm25, name=f"{name}: {BM25_NAME}")
+
+
 def evaluate_folder(folder: str | Path, split: str) -> Evaluation:
     """Evaluation of the run in ``folder/split``. Raises RunError when there is none, naming the splits there are."""
     return read_scored(folder, split).evaluation()
+
+
+def only_some_files(scored: ScoredRun, keeps: Callable[[Sequence[str]], BoolArray], search_space: str) -> ScoredRun:
+    """The same rankings and truth without the files that are not kept; its header calls what is left ``search_space``.
+    ``keeps`` tells of N paths which are kept, (N,). A report whose fixed files are all left out stays, with none.
+    Raises RunError where only some ranks are known.
+    """
+    run, lists = scored.run, scored.qrels.file_lists
+    if run.partial:
+        raise RunError(f"{run.where}: only the ranks of some files are known; files can be left out of whole rankings")
+
+    def kept(paths: Sequence[str]) -> tuple[str, ...]:
+        return tuple(path for path, inside in zip(paths, keeps(paths).tolist(), strict=True) if inside)
+
+    orders, inside = {}, keeps(run.names)
+    for report, order in run.orders.items():
+        stays = inside[order.files]
+        orders[report] = Order(order.files[stays], order.scores[stays])
+    if lists is not None:
+        named = np.asarray(keeps(lists.names.names), dtype=np.bool_)
+        lists = replace(lists, versions={version: files[named[files]] for version, files in lists.versions.items()})
+    judgements = {}
+    for report, one in scored.qrels.judgements.items():
+        searched = None  # a ranking that held every searched file holds all that are left of them
+        if report in orders and one.searched in (None, len(run.orders[report].files)):
+            searched = len(orders[report].files)
+        if lists is not None and one.version is not None:
+            searched = len(lists.of(one.version))
+        judgements[report] = replace(one, fixed=kept(one.fixed), listed=kept(one.listed), searched=searched)
+    header = {**run.header, "search space": search_space}
+    return ScoredRun(scored.name, Run(header, run.names, orders, run.where), Qrels(judgements, lists))

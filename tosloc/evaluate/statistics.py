@@ -8,9 +8,9 @@ number that is not one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -21,22 +21,18 @@ from tosloc.records import FloatArray
 CONFIDENCE: Final = 0.95
 RESAMPLES: Final = 10_000
 BOOTSTRAP_SEED: Final = 7
-DRAWS_AT_ONCE = 2_000_000
-"""Reports drawn before they are summed, which bounds the memory: 16 MB a table of them."""
-SAME = 1e-12
-"""Values that differ by less are equal: the difference is rounding."""
+DRAWS_AT_ONCE: Final = 2_000_000  # reports drawn before they are summed, which bounds the memory: 16 MB a table of them
+SAME: Final = 1e-12  # values that differ by less are equal: the difference is rounding
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(NamedTuple):
     """The middle 95 % of a bootstrap distribution."""
 
     low: float
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class TTest:
+class TTest(NamedTuple):
     """A two-sided t-test. Both are None where nothing varies and the means differ, or a sample has under two values."""
 
     t: float | None
@@ -48,32 +44,24 @@ class Paired:
     """Differences of two systems on the same reports."""
 
     mean: float
-    interval: Interval | None
-    """Of the mean difference; None for under two reports."""
+    interval: Interval | None  # of the mean difference; None for under two reports
     t_test: TTest
-    bootstrap_p: float | None
-    """Two-sided; None where the t-test's is."""
+    bootstrap_p: float | None  # two-sided; None where the t-test's is
 
 
-def resampled_sums(values: FloatArray, resamples: int = RESAMPLES, seed: int = BOOTSTRAP_SEED) -> FloatArray:
+def resampled_sums(values: FloatArray) -> FloatArray:
     """(B, M) sums of the (N, M) values over N reports drawn with replacement, the same reports for every column."""
     reports, columns = values.shape
-    sums = np.zeros((resamples, columns), dtype=np.float64)
-    for start, counts in _drawn(reports, resamples, seed):
-        # no product of the linear algebra library: it adds in another order with another number of threads
-        sums[start : start + len(counts)] = np.einsum("bn,nm->bm", counts, values)
-    return sums
-
-
-def _drawn(reports: int, resamples: int, seed: int) -> Iterator[tuple[int, FloatArray]]:
-    """Blocks of resamples: the number of the first, and how often (block, N) each report was drawn."""
-    rng = np.random.default_rng(seed)
-    block = max(1, DRAWS_AT_ONCE // max(1, reports))
-    for start in range(0, resamples, block):
-        rows = min(block, resamples - start)
-        drawn = rng.integers(reports, size=(rows, reports)) if reports else np.zeros((rows, 0), dtype=np.int64)
+    sums = np.zeros((RESAMPLES, columns), dtype=np.float64)
+    rng, block = np.random.default_rng(BOOTSTRAP_SEED), max(1, DRAWS_AT_ONCE // max(1, reports))
+    for start in range(0, RESAMPLES if reports else 0, block):
+        rows = min(block, RESAMPLES - start)
+        drawn = rng.integers(reports, size=(rows, reports))
         drawn += np.arange(rows)[:, None] * reports  # each resample counts into a stretch of its own
-        yield start, np.bincount(drawn.ravel(), minlength=rows * reports).reshape(rows, reports).astype(np.float64)
+        counts = np.bincount(drawn.ravel(), minlength=rows * reports).reshape(rows, reports).astype(np.float64)
+        # no product of the linear algebra library: it adds in another order with another number of threads
+        sums[start : start + rows] = np.einsum("bn,nm->bm", counts, values)
+    return sums
 
 
 def percentile_interval(samples: FloatArray) -> Interval:
@@ -82,11 +70,11 @@ def percentile_interval(samples: FloatArray) -> Interval:
     return Interval(float(low), float(high))
 
 
-def mean_interval(values: FloatArray, resamples: int = RESAMPLES, seed: int = BOOTSTRAP_SEED) -> Interval | None:
+def mean_interval(values: FloatArray) -> Interval | None:
     """Bootstrap interval of the mean of (N,) values; None for under two of them, which say nothing of the spread."""
     if len(values) < 2:
         return None
-    return percentile_interval(resampled_sums(values[:, None], resamples, seed)[:, 0] / len(values))
+    return percentile_interval(resampled_sums(values[:, None])[:, 0] / len(values))
 
 
 def ratios(above: FloatArray, below: FloatArray) -> FloatArray:
@@ -94,9 +82,8 @@ def ratios(above: FloatArray, below: FloatArray) -> FloatArray:
     return np.divide(above, below, out=np.zeros_like(above), where=below != 0)
 
 
-def paired(a: FloatArray, b: FloatArray, resamples: int = RESAMPLES, seed: int = BOOTSTRAP_SEED) -> Paired:
+def paired(a: FloatArray, b: FloatArray) -> Paired:
     """Whether the (N,) values of ``b`` differ from those of ``a`` on the same reports: mean of b - a, interval, tests.
-
     The p-value of the bootstrap is the share of resamples whose mean difference, shifted so that no difference is
     expected, is at least as large as the one seen (Efron and Tibshirani 1993, chapter 16; Smucker et al. 2007); the
     sample itself counts as one resample (Davison and Hinkley 1997, section 4.2), so p is never 0.
@@ -105,17 +92,16 @@ def paired(a: FloatArray, b: FloatArray, resamples: int = RESAMPLES, seed: int =
     mean = exact_mean(differences)
     if len(differences) < 2:
         return Paired(mean, None, TTest(None, None), None)
-    means = resampled_sums(differences[:, None], resamples, seed)[:, 0] / len(differences)
+    means = resampled_sums(differences[:, None])[:, 0] / len(differences)
     test = paired_t_test(a, b)
     at_least = np.count_nonzero(np.abs(means - mean) >= abs(mean) - SAME)
-    share = (1 + int(at_least)) / (1 + resamples)
+    share = (1 + int(at_least)) / (1 + RESAMPLES)
     return Paired(mean, percentile_interval(means), test, None if test.p is None else share)
 
 
 def paired_t_test(a: FloatArray, b: FloatArray) -> TTest:
-    """Student's t-test of (N,) values of two systems on the same reports; t is positive where ``b`` is larger.
-
-    Without any difference t is 0 and p is 1; None where all differ alike, but for rounding.
+    """Student's t-test of (N,) values of two systems on the same reports; t is positive where ``b`` is larger. Without
+    any difference t is 0 and p is 1; None where all differ alike, but for rounding.
     """
     from scipy.special import stdtr
 

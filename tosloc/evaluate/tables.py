@@ -7,55 +7,23 @@ method does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from tosloc.errors import counted
-from tosloc.evaluate.evaluate import Evaluation, ReportScores
+from tosloc.evaluate.evaluate import COVERED, HEADLINE, Evaluation, ReportScores
 from tosloc.evaluate.judgements import Judgement
 from tosloc.evaluate.measures import AP, RR, Measure
 from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.evaluate.runs import TAUGHT
 from tosloc.evaluate.statistics import Interval, percentile_interval, ratios, resampled_sums
 from tosloc.metrics import found_at
-from tosloc.records import FloatArray, ReportAttributes
 from tosloc.reports.test_paths import which_are_tests
 
-FEW_REPORTS = 30
-"""A stratum of fewer reports says little; its interval is too narrow."""
-
-
-_BY_JUDGEMENT: Final[Mapping[str, Callable[[Judgement], bool]]] = {
-    "reachable only": lambda one: len(one.fixed) > 0,
-    "left empty": lambda one: len(one.fixed) == 0,
-    "1 fixed file": lambda one: len(one.fixed) == 1,
-    "2 to 5 fixed files": lambda one: 2 <= len(one.fixed) <= 5,
-    "6 or more fixed files": lambda one: len(one.fixed) >= 6,
-}
-_BY_ATTRIBUTES: Final[Mapping[str, Callable[[ReportAttributes], bool]]] = {
-    "with a description": lambda kind: kind.description,
-    "without a description": lambda kind: not kind.description,
-    "with a stack trace": lambda kind: kind.stack_trace,
-    "without a stack trace": lambda kind: not kind.stack_trace,
-    "already localized": lambda kind: kind.named > 0,
-    "not localized": lambda kind: kind.named == 0,
-}
-"""Reachable: some fixed file is in the searched version. Already localized: the report names the class of one."""
-
-
-def strata_of(one: Judgement) -> dict[str, bool | None]:
-    """Whether a report belongs to each named kind, in the order of a table; None where it is not known."""
-    kind, tests = one.attributes, bool(one.fixed) and bool(which_are_tests(one.fixed).all())
-    return {
-        **{name: holds(one) for name, holds in _BY_JUDGEMENT.items()},
-        **{name: None if kind is None else holds(kind) for name, holds in _BY_ATTRIBUTES.items()},
-        "only test files fixed": tests,
-    }
-
-
+FEW_REPORTS: Final = 30  # a stratum of fewer reports says little; its interval is too narrow
 COUNTS: Final = {
     "reports": "reports judged",
     "relevant": "fixed files in the searched versions",
@@ -68,32 +36,26 @@ MEANS: Final = {
     "map": ("MAP", "mean average precision, whole ranking"),
     "top1": ("top 1", "reports with a fixed file at rank 1"),
     **{f"top{k}": (f"top {k}", f"reports with a fixed file in the first {k}") for k in (5, 10)},
-    **{f"coverage{k}": (f"coverage@{k}", f"fixed files within the first {k}") for k in (50, 100, 300)},
-    **{f"any{k}": (f"any@{k}", f"reports with a fixed file in the first {k}") for k in (50, 100, 300)},
+    **{f"coverage{k}": (f"coverage@{k}", f"fixed files within the first {k}") for k in COVERED},
+    **{f"any{k}": (f"any@{k}", f"reports with a fixed file in the first {k}") for k in COVERED},
 }
 """Means and shares of the summary: how pages call them, and what they are."""
 LENGTH: Final = "ranking length over files searched"
-_MEASURES: Final = {
-    "mrr": RR,
-    "map": AP,
-    **{f"top{k}": Measure("Hit", k) for k in (1, 5, 10)},
-    **{f"any{k}": Measure("Hit", k) for k in (50, 100, 300)},
-}
-_SHARES: Final = {f"coverage{k}": k for k in (50, 100, 300)}
-SURE_LENGTH = 1e-9
+_SURE_LENGTH: Final = 1e-9
+FUNCTION_MEASURES: Final = (*(Measure("Acc", k) for k in (1, 5, 10)), *(Measure("Hit", k) for k in (1, 5, 10)), RR, AP)
+"""Of a run of functions."""
+UNJUDGED: Final = "reports without a changed function"
+"""Key of the header of a run of functions: reports left out, of whose changed functions the version has none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mean:
+class Mean(NamedTuple):
     """A measure's mean over reports."""
 
-    value: float
-    interval: Interval | None
-    """95 % bootstrap interval; None for under two reports."""
+    mean: float
+    interval: Interval | None  # 95 % bootstrap interval; None for under two reports
 
 
-@dataclass(frozen=True, slots=True)
-class StratumRow:
+class StratumRow(NamedTuple):
     """Results of one kind of reports; the means are None where there is no such report."""
 
     name: str
@@ -104,79 +66,127 @@ class StratumRow:
 
     @property
     def few(self) -> bool:
-        """Whether the reports are too few for the interval to say much."""
-        return self.reports < FEW_REPORTS
+        """Whether there are reports, but too few for the interval to say much."""
+        return 0 < self.reports < FEW_REPORTS
 
 
 @dataclass(frozen=True)
 class Results:
-    """Everything that is told of one run, under the name that tables give it."""
+    """Everything that is told of one run."""
 
-    name: str
     scored: ScoredRun
     evaluation: Evaluation
-    summary: dict[str, int | float | None]
-    """Over all judged reports, as ``Evaluation.summary``: the headline."""
+    summary: dict[str, int | float | None]  # over all judged reports, as Evaluation.summary: the headline
     intervals: dict[str, Interval | None]
     """95 % bootstrap intervals of the summary's means and shares, by the same names."""
-    measures: dict[str, Mean]
-    """The measures asked for beyond the summary, by name."""
+    measures: dict[str, Mean]  # the measures asked for beyond the summary, by name
     strata: tuple[StratumRow, ...]
     """Below the headline, in the order of a table; strata of which nothing is known are left out."""
 
     @property
-    def notes(self) -> list[str]:
-        """Sentences that belong beside the numbers."""
-        return [note for note in (taught_note(self.scored, self.name), self.length_note) if note is not None]
+    def name(self) -> str:
+        """What tables call the run."""
+        return self.scored.name
 
     @property
-    def length_note(self) -> str | None:
-        """A sentence if the rankings do not hold, or are not known to hold, every searched file."""
-        length = self.evaluation.length
-        if length is None and all(one.outcome.ranked is None for one in self.evaluation.per_report):
-            return f"{self.name}: only the ranks of fixed files are known, so what was not ranked cannot be seen"
-        if length is None:
-            return f"{self.name}: it is not known how many files were searched, so rankings may be cut off"
-        if abs(length - 1) <= SURE_LENGTH:
-            return None
+    def notes(self) -> list[str]:
+        """Sentences that belong beside the numbers: what flatters them, and rankings that may not be whole."""
+        notes, length = taught_notes([self.scored]), self.evaluation.length
         lengths = [one.length for one in self.evaluation.per_report]
-        cut = sum(one is not None and one < 1 - SURE_LENGTH for one in lengths)
-        return (
-            f"{self.name}: rankings hold {length:.1%} of the files searched, {cut} of {len(lengths)} are cut off; "
-            "a fixed file that is not ranked counts as not found"
-        )
+        if length is None and all(one.outcome.ranked is None for one in self.evaluation.per_report):
+            notes.append(f"{self.name}: only the ranks of fixed files are known, so what was not ranked cannot be seen")
+        elif length is None:
+            notes.append(f"{self.name}: it is not known how many files were searched, so rankings may be cut off")
+        elif abs(length - 1) > _SURE_LENGTH:
+            cut = sum(one is not None and one < 1 - _SURE_LENGTH for one in lengths)
+            notes.append(
+                f"{self.name}: rankings hold {length:.1%} of the files searched, {cut} of {len(lengths)} are cut off; "
+                "a fixed file that is not ranked counts as not found"
+            )
+        return notes
 
 
-def taught_note(scored: ScoredRun, name: str) -> str | None:
-    """A sentence if what ranked the reports had learned from some of them."""
-    taught = scored.run.header.get(TAUGHT)
-    if not isinstance(taught, int) or not taught:
-        return None
-    return f"{name}: the checkpoint learned from {counted(taught, 'report')} of these, so that the numbers flatter it"
+def taught_notes(runs: Iterable[ScoredRun]) -> list[str]:
+    """A sentence for each run whose ranker had learned from some of its reports."""
+    taught = ((one.name, one.run.header.get(TAUGHT)) for one in runs)
+    return [
+        f"{name}: the checkpoint learned from {counted(number, 'report')} of these, so that the numbers flatter it"
+        for name, number in taught
+        if isinstance(number, int) and number
+    ]
 
 
-def results_of(scored: ScoredRun, measures: Sequence[Measure] = (), strata: bool = True, name: str = "") -> Results:
-    """The results of a run, named ``name`` or as it is. Raises RunError for what cannot be evaluated."""
+def unjudged_note(runs: Iterable[ScoredRun]) -> list[str]:
+    """A sentence if reports were left out of runs of functions."""
+    number = sum(one.run.header.get(UNJUDGED, 0) for one in runs)
+    said = f"{counted(number, 'report')} {'is' if number == 1 else 'are'} not judged"
+    return [f"{said}: their version has none of the functions that the fix changed"] if number else []
+
+
+def results_of(scored: ScoredRun, measures: Sequence[Measure] = (), strata: bool = True) -> Results:
+    """The results of a run. Raises RunError for what cannot be evaluated."""
     evaluation = scored.evaluation()
-    means = _means(evaluation, [*_MEASURES.values(), *measures])
-    intervals = dict(zip(_MEASURES, [mean.interval for mean in means], strict=False)) | _share_intervals(evaluation)
-    asked = means[len(_MEASURES) :]
+    means = _means(evaluation, [*HEADLINE.values(), *measures])
+    intervals = {name: mean.interval for name, mean in zip(HEADLINE, means, strict=False)} | _of_coverage(evaluation)
+    asked = dict(zip(map(repr, measures), means[len(HEADLINE) :], strict=True))
     return Results(
-        name or scored.name,
         scored,
         evaluation,
         evaluation.summary(),
-        {key: intervals[key] for key in MEANS},
-        {repr(measure): mean for measure, mean in zip(measures, asked, strict=True)},
+        {name: intervals[name] for name in MEANS},
+        asked,
         tuple(_strata_rows(evaluation)) if strata else (),
     )
+
+
+def _means(evaluation: Evaluation, measures: Sequence[Measure]) -> list[Mean]:
+    """Means of measures; all intervals are of the same resamples."""
+    values = np.column_stack([evaluation.values(measure) for measure in measures])
+    means = [evaluation.mean(measure) for measure in measures]
+    if len(values) < 2:
+        return [Mean(mean, None) for mean in means]
+    samples = resampled_sums(values).T / len(values)
+    return [Mean(mean, percentile_interval(one)) for mean, one in zip(means, samples, strict=True)]
+
+
+def _of_coverage(evaluation: Evaluation) -> dict[str, Interval | None]:
+    """Intervals of coverage: fixed files found over all fixed files, both resampled by report."""
+    if len(evaluation.per_report) < 2:
+        return {f"coverage{k}": None for k in COVERED}
+    columns = [[one.outcome.relevant, *(found_at(one.ranks, k) for k in COVERED)] for one in evaluation.per_report]
+    relevant, *found = resampled_sums(np.array(columns, dtype=np.float64)).T
+    return {f"coverage{k}": percentile_interval(ratios(of_k, relevant)) for k, of_k in zip(COVERED, found, strict=True)}
+
+
+def strata_of(one: Judgement) -> dict[str, bool]:
+    """Whether a report belongs to each kind of which it is known, in the order of a table. Reachable: some fixed file
+    is in the searched version. Already localized: the report names the class of one.
+    """
+    fixed, kind = len(one.fixed), one.attributes
+    found = {
+        "reachable only": fixed > 0,
+        "left empty": fixed == 0,
+        "1 fixed file": fixed == 1,
+        "2 to 5 fixed files": 2 <= fixed <= 5,
+        "6 or more fixed files": fixed >= 6,
+    }
+    if kind is not None:
+        found |= {
+            "with a description": kind.description,
+            "without a description": not kind.description,
+            "with a stack trace": kind.stack_trace,
+            "without a stack trace": not kind.stack_trace,
+            "already localized": kind.named > 0,
+            "not localized": kind.named == 0,
+        }
+    return found | {"only test files fixed": fixed > 0 and bool(which_are_tests(one.fixed).all())}
 
 
 def _strata_rows(evaluation: Evaluation) -> Iterator[StratumRow]:
     """Results of the strata of which it is known, for every report, whether it belongs."""
     kinds = [strata_of(one.judgement) for one in evaluation.per_report]
-    for name in kinds[0] if kinds else ():
-        if all(kind[name] is not None for kind in kinds):
+    for name in kinds[0]:
+        if all(name in kind for kind in kinds):
             part = Evaluation(tuple(one for one, kind in zip(evaluation.per_report, kinds, strict=True) if kind[name]))
             mrr, mean_ap = _means(part, [RR, AP]) if part.per_report else (None, None)
             yield StratumRow(name, len(part.per_report), part.relevant, mrr, mean_ap)
@@ -187,21 +197,16 @@ def results_values(results: Results, name: bool = False) -> dict[str, Any]:
     return {
         **({"run": results.name} if name else {}),
         **results.summary,
-        "intervals": {key: pair(interval) for key, interval in results.intervals.items()},
-        "measures": {
-            key: {"mean": mean.value, "interval": pair(mean.interval)} for key, mean in results.measures.items()
-        },
+        "intervals": results.intervals,
+        "measures": {key: mean._asdict() for key, mean in results.measures.items()},
         "strata": [
             {
                 "stratum": row.name,
                 "reports": row.reports,
                 "relevant": row.relevant,
-                "mrr": row.mrr and row.mrr.value,
-                "map": row.map and row.map.value,
-                "intervals": {
-                    "mrr": pair(row.mrr.interval if row.mrr else None),
-                    "map": pair(row.map.interval if row.map else None),
-                },
+                "mrr": row.mrr and row.mrr.mean,
+                "map": row.map and row.map.mean,
+                "intervals": {"mrr": row.mrr and row.mrr.interval, "map": row.map and row.map.interval},
             }
             for row in results.strata
         ],
@@ -219,29 +224,3 @@ def report_values(one: ReportScores, measures: Sequence[Measure] = ()) -> dict[s
         **{repr(measure): measure(one.outcome) for measure in dict.fromkeys((AP, RR, *measures))},
         "traits": None if one.judgement.attributes is None else asdict(one.judgement.attributes),
     }
-
-
-def _means(evaluation: Evaluation, measures: Sequence[Measure]) -> list[Mean]:
-    """Means of measures; all intervals are of the same resamples."""
-    values: FloatArray = np.column_stack([evaluation.values(measure) for measure in measures])
-    means = [evaluation.mean(measure) for measure in measures]
-    if len(values) < 2:
-        return [Mean(mean, None) for mean in means]
-    sums = resampled_sums(values)
-    return [Mean(mean, percentile_interval(sums[:, column] / len(values))) for column, mean in enumerate(means)]
-
-
-def _share_intervals(evaluation: Evaluation) -> dict[str, Interval | None]:
-    """Intervals of coverage: fixed files found over all fixed files, both resampled by report."""
-    if len(evaluation.per_report) < 2:
-        return dict.fromkeys(_SHARES)
-    columns = [
-        [one.outcome.relevant, *(found_at(one.ranks, k) for k in _SHARES.values())] for one in evaluation.per_report
-    ]
-    relevant, *found = resampled_sums(np.array(columns, dtype=np.float64)).T
-    return {key: percentile_interval(ratios(sums, relevant)) for key, sums in zip(_SHARES, found, strict=True)}
-
-
-def pair(interval: Interval | None) -> list[float] | None:
-    """Ends of an interval, for JSON."""
-    return None if interval is None else [interval.low, interval.high]

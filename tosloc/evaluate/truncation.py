@@ -14,6 +14,7 @@ from typing import Final, Literal, TypeAlias
 
 from tosloc.errors import RunError, counted
 from tosloc.evaluate.evaluate import Evaluation, ReportScores
+from tosloc.evaluate.statistics import exact_mean
 from tosloc.metrics import average_precision
 
 Truth: TypeAlias = Literal["cleaned", "bloated"]
@@ -21,6 +22,7 @@ Truth: TypeAlias = Literal["cleaned", "bloated"]
 
 TRUTHS: Final[tuple[Truth, Truth]] = ("cleaned", "bloated")
 TENTHS: Final = 10
+FIRST: Final = 10  # files that the last cut keeps
 COLUMNS: Final = (
     "\n\ncut",
     "\n\nfiles",
@@ -43,97 +45,47 @@ MEANINGS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class RankingCut:
-    """Where rankings are cut: after a fraction of the files searched, or after the first so many files."""
-
-    amount: int
-    unit: Literal["tenths", "files"]
-
-    def length(self, searched: int) -> int:
-        """Files that are kept of ``searched``. A fraction is rounded up, so that a cut never leaves nothing.
-
-        The paper does not say how it rounds; the difference is one file.
-
-        >>> [RankingCut(1, "tenths").length(files) for files in (3, 10, 11)], RankingCut(10, "files").length(3)
-        ([1, 1, 2], 3)
-        >>> RankingCut(7, "tenths").length(10)  # 0.7 * 10 is a little more than 7
-        7
-        """
-        return min(searched, self.amount if self.unit == "files" else -(-self.amount * searched // TENTHS))
-
-    @property
-    def name(self) -> str:
-        """How tables call it: 0.1 to 1.0, or k = 10."""
-        return f"k = {self.amount}" if self.unit == "files" else f"{self.amount / TENTHS:.1f}"
-
-
-FRACTIONS: Final = tuple([RankingCut(tenths, "tenths") for tenths in range(1, TENTHS + 1)])
-FIRST_TEN: Final = RankingCut(10, "files")
-
-
-@dataclass(frozen=True, slots=True)
 class CutMeans:
     """Mean average precision of rankings that are cut at one place, in four ways."""
 
     truth: Truth
-    cut: RankingCut
-    files: float
-    """Files kept, mean over the reports."""
+    cut: str  # 0.1 to 1.0 of the files searched, or k = 10
+    files: float  # files kept, mean over the reports
     reports: int
-    empty: int
-    """Reports without any fixed file: the textbook's value is undefined."""
+    empty: int  # reports without any fixed file: the textbook's value is undefined
     unseen: int
     """Reports without any fixed file above the cut, the empty ones among them: the seen-relevant value is undefined."""
-    textbook: float
-    """Divided by all fixed files, undefined set to 0: the paper's MAP_mb."""
-    textbook_dropped: float
-    """The same with undefined reports dropped."""
-    seen: float
-    """Divided by the fixed files above the cut, undefined set to 0: the paper's MAP_asrd."""
-    seen_dropped: float
-    """The same with undefined reports dropped."""
-
-    @property
-    def over(self) -> float | None:
-        """How much ``seen`` is above ``textbook``, in percent of the latter; None if that is 0."""
-        return 100 * (self.seen / self.textbook - 1) if self.textbook else None
-
-    @property
-    def over_dropped(self) -> float | None:
-        """How much ``seen_dropped`` is above ``textbook`` (undefined set to 0), in percent; None if that is 0."""
-        return 100 * (self.seen_dropped / self.textbook - 1) if self.textbook else None
-
-    def cells(self) -> list[str]:
-        """Under ``COLUMNS``."""
-        cells = [self.cut.name, f"{self.files:,.0f}"]
-        of_ways = (self.textbook, self.seen, self.over), (self.textbook_dropped, self.seen_dropped, self.over_dropped)
-        for textbook, seen, over in of_ways:
-            cells += [f"{textbook:.4f}", f"{seen:.4f}", "-" if over is None else f"{over:+.2f}"]
-        return cells
+    textbook: float  # divided by all fixed files, undefined set to 0: the paper's MAP_mb
+    textbook_dropped: float  # the same with undefined reports dropped
+    seen: float  # divided by the fixed files above the cut, undefined set to 0: the paper's MAP_asrd
+    seen_dropped: float  # the same with undefined reports dropped
+    over: float | None  # how much seen is above textbook, in percent of the latter; None if that is 0
+    over_dropped: float | None  # the same of seen_dropped, above textbook (undefined set to 0), too
 
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
     """All cuts of a run's rankings under both truths."""
 
-    rows: tuple[CutMeans, ...]
-    """Truth by truth: the fractions 0.1 to 1.0, then k = 10."""
-    baseline: dict[Truth, float]
-    """Textbook mean average precision of the rankings as they are."""
-    assumed: int
-    """Reports whose number of files searched is not known, so that their ranking's length stands for it."""
+    rows: tuple[CutMeans, ...]  # truth by truth: the fractions 0.1 to 1.0, then k = 10
+    baseline: dict[Truth, float]  # textbook mean average precision of the rankings as they are
+    assumed: int  # reports whose number of files searched is not known, so that their ranking's length stands for it
 
-    def at(self, truth: Truth, cut: RankingCut) -> CutMeans:
-        """The means of one truth at one cut."""
-        return next(row for row in self.rows if row.truth == truth and row.cut == cut)
+    def of(self, truth: Truth) -> list[CutMeans]:
+        """The means under one truth: at the fractions 0.1 to 1.0, and last at k = 10."""
+        return [row for row in self.rows if row.truth == truth]
 
     def tables(self) -> list[tuple[str, list[list[str]]]]:
-        """For each truth what its table is about, and the table's cells, a row for each cut."""
+        """For each truth what its table is about, and the table's cells under ``COLUMNS``, a row for each cut."""
         found = []
         for truth in TRUTHS:
-            files = "the listed files that exist" if truth == "cleaned" else "all listed files"
-            caption = f"{truth} truth ({files}); uncut textbook MAP {self.baseline[truth]:.4f}"
-            found.append((caption, [row.cells() for row in self.rows if row.truth == truth]))
+            files, rows = "the listed files that exist" if truth == "cleaned" else "all listed files", []
+            for row in self.of(truth):
+                rows.append([row.cut, f"{row.files:,.0f}"])
+                ways = (row.textbook, row.seen, row.over), (row.textbook_dropped, row.seen_dropped, row.over_dropped)
+                for textbook, seen, over in ways:
+                    rows[-1] += [f"{textbook:.4f}", f"{seen:.4f}", "-" if over is None else f"{over:+.2f}"]
+            found.append((f"{truth} truth ({files}); uncut textbook MAP {self.baseline[truth]:.4f}", rows))
         return found
 
     @property
@@ -143,28 +95,34 @@ class Truncation:
         unknown = f"of {number} the number of files searched is not known; the ranking's length stands for it"
         return (*MEANINGS, unknown) if self.assumed else MEANINGS
 
-    def fractions(self, truth: Truth) -> list[CutMeans]:
-        """The means of one truth at the fractions 0.1 to 1.0."""
-        return [row for row in self.rows if row.truth == truth and row.cut.unit == "tenths"]
+
+def kept_files(searched: int, tenths: int | None) -> int:
+    """Files that a cut keeps of ``searched``: so many tenths, or the first ten. It never leaves nothing: tenths are
+    rounded up (the paper does not say how it rounds; the difference is one file).
+
+    >>> [kept_files(files, 1) for files in (3, 10, 11)], kept_files(3, None)
+    ([1, 1, 2], 3)
+    >>> kept_files(10, 7)  # 0.7 * 10 is a little more than 7
+    7
+    """
+    return min(searched, FIRST) if tenths is None else -(-tenths * searched // TENTHS)
 
 
 def truncation(evaluation: Evaluation) -> Truncation:
-    """The means of an evaluation at every cut.
-
-    Raises RunError for a report of which neither the number of files searched nor the length of the ranking is known,
-    or whose fixed files have ranks beyond it.
+    """The means of an evaluation at every cut. Raises RunError for a report of which neither the number of files
+    searched nor the length of the ranking is known, or whose fixed files have ranks beyond it.
     """
-    reports = evaluation.per_report
+    reports, rows, baseline = evaluation.per_report, [], {}
     searched = [_searched(one) for one in reports]
-    rows = [_means(reports, searched, truth, cut) for truth in TRUTHS for cut in (*FRACTIONS, FIRST_TEN)]
-    return Truncation(
-        tuple(rows),
-        {
-            truth: _mean([average_precision(one.ranks, _relevant(one, truth)) for one in reports], len(reports))
-            for truth in TRUTHS
-        },
-        assumed=sum(one.outcome.searched is None for one in reports),
-    )
+    for truth in TRUTHS:
+        relevant = [one.outcome.relevant if truth == "cleaned" else len(one.judgement.listed) for one in reports]
+        whole = [average_precision(one.ranks, n) for one, n in zip(reports, relevant, strict=True)]
+        baseline[truth] = exact_mean(whole)
+        for tenths in (*range(1, TENTHS + 1), None):
+            kept = [kept_files(files, tenths) for files in searched]
+            name = f"k = {FIRST}" if tenths is None else f"{tenths / TENTHS:.1f}"
+            rows.append(_means(reports, relevant, kept, truth, name))
+    return Truncation(tuple(rows), baseline, assumed=sum(one.outcome.searched is None for one in reports))
 
 
 def _searched(one: ReportScores) -> int:
@@ -179,13 +137,9 @@ def _searched(one: ReportScores) -> int:
     return files
 
 
-def _relevant(one: ReportScores, truth: Truth) -> int:
-    return one.outcome.relevant if truth == "cleaned" else len(one.judgement.listed)
-
-
-def _means(reports: Sequence[ReportScores], searched: Sequence[int], truth: Truth, cut: RankingCut) -> CutMeans:
-    kept = [cut.length(files) for files in searched]
-    relevant = [_relevant(one, truth) for one in reports]
+def _means(
+    reports: Sequence[ReportScores], relevant: Sequence[int], kept: Sequence[int], truth: Truth, name: str
+) -> CutMeans:
     textbook = [average_precision(one.ranks, n, k) for one, n, k in zip(reports, relevant, kept, strict=True)]
     # over the found (Baeza-Yates and Ribeiro-Neto 1999; equation 7 of the paper). It mostly grows as k shrinks, which
     # equation 16 takes for a law. It is none: where fixed files come in a row, the last has the highest precision
@@ -194,21 +148,19 @@ def _means(reports: Sequence[ReportScores], searched: Sequence[int], truth: Trut
         for one, k in zip(reports, kept, strict=True)
         if one.ranks and one.ranks[0] <= k
     ]
+    mean, seen, seen_dropped = exact_mean(textbook), math.fsum(defined) / (len(reports) or 1), exact_mean(defined)
     empty = relevant.count(0)
     return CutMeans(
         truth,
-        cut,
-        files=_mean(kept, len(kept)),
+        name,
+        files=exact_mean(kept),
         reports=len(reports),
         empty=empty,
         unseen=len(reports) - len(defined),
-        textbook=_mean(textbook, len(reports)),
-        textbook_dropped=_mean(textbook, len(reports) - empty),  # what is dropped had added 0
-        seen=_mean(defined, len(reports)),
-        seen_dropped=_mean(defined, len(defined)),
+        textbook=mean,
+        textbook_dropped=math.fsum(textbook) / (len(reports) - empty or 1),  # what is dropped had added 0
+        seen=seen,
+        seen_dropped=seen_dropped,
+        over=100 * (seen / mean - 1) if mean else None,
+        over_dropped=100 * (seen_dropped / mean - 1) if mean else None,
     )
-
-
-def _mean(values: Sequence[float], count: int) -> float:
-    """Sum, rounded once, over a count; 0 of nothing."""
-    return math.fsum(values) / count if count else 0.0

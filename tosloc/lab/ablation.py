@@ -26,7 +26,7 @@ from tosloc.experiment import fingerprint
 from tosloc.io import key_of, write_text
 from tosloc.lab.bundle import PARTS, CandidateBundle, read_bundle
 from tosloc.lab.word2vec import VERSION, word_encoder
-from tosloc.records import FloatArray, LongArray, Progress, silent
+from tosloc.records import FloatArray, LongArray, Progress, silent, tracked
 from tosloc.rerank.base import Candidates, TrainingSet, values_of
 from tosloc.rerank.encoder.encoders import Encoder, processes
 from tosloc.rerank.encoder.reranker import EncoderReranker, choose_weight, combined
@@ -35,8 +35,7 @@ from tosloc.rerank.encoder.training import Loss
 
 # C candidates of a report, N chunks of the longest file, d width
 
-TOGETHER = 8
-"""Reports of a batch: a step of 400 pairs holds so many lists of 50 candidates."""
+TOGETHER = 8  # reports of a batch: a step of 400 pairs holds so many lists of 50 candidates
 
 
 class MeanPooling(nn.Module):
@@ -118,13 +117,10 @@ class Variant:
     name: str
     changes: Mapping[str, Any] = field(default_factory=dict)
     training: Mapping[str, Any] = field(default_factory=dict)
-    word_vectors: bool = False
-    """Whether word2vec stands in for the encoders."""
-    pooling: type[nn.Module] | None = None
-    """In the place of the learned softmax over chunks."""
+    word_vectors: bool = False  # word2vec stands in for the encoders
+    pooling: type[nn.Module] | None = None  # in the place of the learned softmax over chunks
     loss: Loss = contrastive
-    in_batch: bool = False
-    """Whether the wrong files of a report are other reports' fixed files."""
+    in_batch: bool = False  # the wrong files of a report are other reports' fixed files
 
     def settings(self, configured: StageTwoSettings) -> StageTwoSettings:
         """The configured settings with its part exchanged."""
@@ -157,28 +153,20 @@ class AblationRunner:
         return read_bundle(self.path)
 
     @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the bundle."""
-        return fingerprint(self.path)
-
-    @cached_property
     def encoders(self) -> list[str]:
         """Fingerprints of the encoders that the configuration names. Raises CheckpointError when there are none."""
         settings = self.config.stage_two
         names = dict.fromkeys((settings.code_encoder, settings.report_encoder or settings.code_encoder))
         return [Encoder.load(name, settings.token_pooling).fingerprint for name in names]
 
-    def key(self, variant: Variant) -> str:
-        """What a training of the variant depends on."""
-        settings = variant.settings(self.config.stage_two)
-        made_with = [VERSION] if variant.word_vectors else self.encoders
-        # an encoder is what its weights are, not where it lies
-        values = settings.model_dump(mode="json", exclude={"code_encoder", "report_encoder"})
-        return key_of(variant.name, self.digest, values, self.config.run.seed, made_with)
-
     def scores(self, variant: Variant) -> dict[str, Any]:
         """The variant's epochs, seconds and ``deep`` scores of candidates by part; trained now unless it was before."""
-        folder, key = self.folder / variant.name.replace(" ", "-"), self.key(variant)
+        folder, seed = self.folder / variant.name.replace(" ", "-"), self.config.run.seed
+        # an encoder is what its weights are, not where it lies
+        settings = variant.settings(self.config.stage_two)
+        values = settings.model_dump(mode="json", exclude={"code_encoder", "report_encoder"})
+        made_with = [VERSION] if variant.word_vectors else self.encoders
+        key = key_of(variant.name, fingerprint(self.path), values, seed, made_with)
         with suppress(OSError, ValueError, KeyError, TypeError):
             found: dict[str, Any] = json.loads((folder / "found.json").read_text(encoding="utf-8"))
             if found["key"] == key:
@@ -188,8 +176,7 @@ class AblationRunner:
         def progress(what: str, done: int, total: int) -> None:
             self.progress(f"{variant.name}: {what}", done, total)
 
-        reranker, context = self.reranker(variant, progress), self.bundle.for_reranking(self.vectors)
-        seed = self.config.run.seed
+        reranker, context = self.reranker(variant), self.bundle.for_reranking(self.vectors)
         training_set = CrossedReports(self.bundle, seed) if variant.in_batch else self.bundle
         reranker.fit(training_set, context, folder / "work", seed=seed, progress=progress)
         deep = {
@@ -201,13 +188,11 @@ class AblationRunner:
         write_text(folder / "found.json", json.dumps(found) + "\n")
         return found
 
-    def reranker(self, variant: Variant, progress: Progress = silent) -> EncoderReranker:
+    def reranker(self, variant: Variant) -> EncoderReranker:
         """The variant, untrained."""
         settings, seed = variant.settings(self.config.stage_two), self.config.run.seed
         if variant.word_vectors:
-            progress("word vectors", 0, 1)
             encoder = word_encoder(list(self.texts()), seed=seed)
-            progress("word vectors", 1, 1)
             made = EncoderReranker(RerankingModel(settings, encoder, encoder, seed))
         else:
             made = EncoderReranker.configured(self.config.model_copy(update={"stage_two": settings}))
@@ -226,12 +211,10 @@ class AblationRunner:
     def ablation(self) -> list[dict[str, Any]]:
         """The paper's table 6: of each variant its name, epochs, seconds and means."""
         rows = []
-        for number, variant in enumerate(VARIANTS):
-            self.progress("parts", number, len(VARIANTS))
+        for variant in tracked(VARIANTS, "parts", self.progress):
             found = self.scores(variant)
             trained = {"name": variant.name, "epochs": found["epochs"], "seconds": found["seconds"]}
             rows.append({**trained, **self._means(found)})
-        self.progress("parts", len(VARIANTS), len(VARIANTS))
         return rows
 
     def sweep(self, depths: Sequence[int]) -> list[dict[str, Any]]:

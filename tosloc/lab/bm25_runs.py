@@ -9,14 +9,16 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import metadata
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 import tosloc
+from tosloc.checkpoint import write_record
 from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.config import Config
 from tosloc.errors import ToslocError, counted
@@ -24,14 +26,11 @@ from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluate.runs import write_run
 from tosloc.experiment import fingerprint, results_folder, write_truth
 from tosloc.git.repository import Repository, decode
-from tosloc.io import key_of
-from tosloc.lab.many_projects import finish, is_finished, unfinish
-from tosloc.lab.projects import Project
-from tosloc.records import BugReport, Case, FloatArray, Progress, Ranking, Snapshot, silent
+from tosloc.io import parse_json, read_plain
+from tosloc.records import BugReport, Case, FloatArray, Progress, Ranking, Snapshot, silent, tracked
 from tosloc.reports.labelled import chronological, load_dataset, settled
 
 PACKAGES: Final = ("bm25s", "PyStemmer")
-_WORD: Final = re.compile(r"\w\w+")
 _BETWEEN_PARTS: Final = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BATCH: Final = 256
 
@@ -43,8 +42,8 @@ def rank_with_bm25s(
     split: str = "all",
     config: Config | None = None,
     progress: Progress = silent,
-) -> bool:
-    """Rank a split's labelled reports into OUT/SPLIT; False where a run of just this was there. Raises ToslocError."""
+) -> None:
+    """Rank a split's labelled reports into OUT/SPLIT, unless a run of just this is there. Raises ToslocError."""
     folder, reports = Path(out).expanduser(), Path(reports_path)
     with results_folder(folder), Repository(repo_path) as repo:
         settings = settled(config or Config(), reports).data
@@ -57,9 +56,10 @@ def rank_with_bm25s(
             "data": settings.model_dump(mode="json") | {"suffixes": sorted(suffixes)},
             "split": split,
         }
-        key = key_of(record)
-        if is_finished(folder / split, key):
-            return False
+        finished = folder / split / "finished.json"
+        with suppress(OSError, ValueError):
+            if parse_json(read_plain(finished)) == record:
+                return
         dataset = load_dataset(repo, reports, zone=settings.zone, suffixes=suffixes, progress=progress)
         dataset = dataset.oldest(settings.oldest)
         splits = chronological(dataset.cases, settings.train, settings.validation)
@@ -78,18 +78,11 @@ def rank_with_bm25s(
         def snapshot(version: str) -> Snapshot:
             return repo.snapshot(version, suffixes)
 
-        unfinish(folder / split)
-        (folder / split / JUDGEMENTS_FILE).unlink(missing_ok=True)
+        for path in (finished, folder / split / JUDGEMENTS_FILE):
+            path.unlink(missing_ok=True)
         write_run(folder / split / RUN_FILE, header, _rankings(WholeFiles(repo), cases, snapshot, progress))
         write_truth(folder / split, cases, dataset, snapshot)
-        finish(folder / split, key)
-    return True
-
-
-def rank_project_with_bm25s(project: Project, *, out: Path, split: str, config: Config) -> tuple[bool, None]:
-    """Rank the reports of a project into a folder of its name: all, unless ``split`` or its entry says another part."""
-    part = project.judged if split == "all" else split
-    return rank_with_bm25s(project.repo, project.reports, out / project.name, part, project.configured(config)), None
+        write_record(finished, record)
 
 
 def _rankings(
@@ -97,15 +90,14 @@ def _rankings(
 ) -> Iterator[Ranking]:
     """Rankings of cases, of which those of one version stand together."""
     version, index = "", None
-    for number, case in enumerate(cases, start=1):
+    for case in tracked(cases, "ranking by bm25s", progress):
         if index is None or case.version != version:
             version, index = case.version, texts.index(snapshot(case.version))
         yield Ranking.from_scores(case.report.id, snapshot(version).paths, index(case.report))
-        progress("ranking by bm25s", number, len(cases))
 
 
 class WholeFiles:
-    """Tokens of whole files: a blob is read and tokenised once, however many versions hold it, and so is a name."""
+    """Tokens of whole files: a blob is read and tokenised once, however many versions hold it."""
 
     def __init__(self, repo: Repository) -> None:
         from bm25s.tokenization import Tokenizer
@@ -113,7 +105,6 @@ class WholeFiles:
 
         self._repo = repo
         self._tokenizer = Tokenizer(stemmer=Stemmer("english"))
-        self._of_word: dict[str, list[int]] = {}
         self._of_blob: dict[str, array[int]] = {}
 
     def index(self, snapshot: Snapshot) -> Callable[[BugReport], FloatArray]:
@@ -122,14 +113,16 @@ class WholeFiles:
 
         new = iter(dict.fromkeys(blob for blob in snapshot.blobs if blob not in self._of_blob))
         while batch := list(islice(new, _BATCH)):
-            self._read(batch)
-        tokens = [self._of_blob[blob] for blob in snapshot.blobs]
-        if not any(tokens):
-            return lambda _: np.zeros(len(tokens))
+            read = dict(self._repo.texts(batch))
+            tokens = self._tokens([decode(data or b"") for data in read.values()], learn=True)
+            self._of_blob |= zip(read, (array("I", own) for own in tokens), strict=True)
+        files = [self._of_blob[blob] for blob in snapshot.blobs]
+        if not any(files):
+            return lambda _: np.zeros(len(files))
         retriever = BM25()
         vocabulary: Mapping[str, int] = self._tokenizer.get_vocab_dict()
         known = len(vocabulary)
-        retriever.index((tokens, vocabulary), create_empty_token=False, show_progress=False)
+        retriever.index((files, vocabulary), create_empty_token=False, show_progress=False)
 
         def scores(report: BugReport) -> FloatArray:
             [query] = self._tokens([f"{report.summary}\n{report.description}"], learn=False)
@@ -138,13 +131,6 @@ class WholeFiles:
             return np.asarray(found, dtype=np.float64)
 
         return scores
-
-    def _read(self, blobs: Sequence[str]) -> None:
-        words = {blob: _WORD.findall(decode(data or b"")) for blob, data in self._repo.texts(blobs)}
-        new = list(dict.fromkeys(word for some in words.values() for word in some if word not in self._of_word))
-        self._of_word |= zip(new, self._tokens(new, learn=True), strict=True)
-        for blob, some in words.items():
-            self._of_blob[blob] = array("I", chain.from_iterable([self._of_word[word] for word in some]))
 
     def _tokens(self, texts: Sequence[str], learn: bool) -> list[list[int]]:
         """Numbers of the tokens of texts; without ``learn``, of those that some file holds."""

@@ -29,6 +29,7 @@ from tosloc.rerank.base import Candidates, RerankingContext
 
 PARTS: Final = ("train", "validation", "test")
 FORMAT = "tosloc-candidates/1"
+LETTERS: Final = 40_000  # kept of each file
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 4, "dict_size": 64 * 2**20}]
 """A window that holds many versions of a file."""
 
@@ -40,7 +41,6 @@ class BundleSettings:
     candidates: int = 50
     train_reports: int = 0
     scored_reports: int = 0
-    letters: int = 40_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +48,7 @@ class CandidateBundle:
     """What ``bundle_training`` wrote."""
 
     parts: Mapping[str, Sequence[Candidates]]
-    texts: Mapping[str, str]
-    """Blob -> its text; blobs that could not be read are absent."""
+    texts: Mapping[str, str]  # blob -> its text; blobs that could not be read are absent
 
     def read(self, blobs: Sequence[str]) -> Iterator[tuple[str, str | None]]:
         """Each blob with its text; None for one that could not be read."""
@@ -73,19 +72,17 @@ def bundle_training(
     tables, localizer = StoredFeatureTables.read(run), Localizer.load(run)
     suffixes = frozenset(localizer.config.data.named_suffixes) or SOURCE_SUFFIXES
     with Repository(repository) as repo:
+        for name in tables.paths:  # the tables' numbers of paths, before anything else is read
+            repo.path_names.id(name)
         dataset = load_dataset(repo, reports, zone=localizer.config.data.zone, suffixes=suffixes, progress=progress)
-        # the tables' numbers of paths are those of the history, whatever has been read since
-        named = Repository(repository)
-        for name in tables.paths:
-            named.path_names.id(name)
         cases = {case.report.id: case for case in dataset.cases}
-        training_set = LabelledCandidates(named, suffixes, cases, localizer.stage_one, tables.tables)
+        training_set = LabelledCandidates(repo, suffixes, cases, localizer.stage_one, tables.tables)
         depth, parts = settings.candidates, {}
         for part in PARTS:
             candidates = training_set.candidates(part, depth, for_training=part == "train")
             newest = settings.train_reports if part == "train" else settings.scored_reports
             parts[part] = list(candidates)[-newest:]
-        _write(out, bundle_key(run, reports, settings), parts, texts_of(named), settings.letters, progress)
+        _write(out, bundle_key(run, reports, settings), parts, texts_of(repo), progress)
     return {part: len(made) for part, made in parts.items()}
 
 
@@ -102,7 +99,6 @@ def _write(
     made_of: str,
     parts: Mapping[str, Sequence[Candidates]],
     texts: Callable[[Sequence[str]], Iterable[tuple[str, str | None]]],
-    longest: int,
     progress: Progress,
 ) -> None:
     reports = [one for of_part in parts.values() for one in of_part]
@@ -118,7 +114,7 @@ def _write(
                 file.write(json.dumps({"part": part, **_values(one)}) + "\n")
         for number, (blob, text) in enumerate(texts(blobs), start=1):
             if text is not None:
-                file.write(json.dumps({"blob": blob, "text": text[:longest]}) + "\n")
+                file.write(json.dumps({"blob": blob, "text": text[:LETTERS]}) + "\n")
             progress("packing files", number, len(blobs))
 
 

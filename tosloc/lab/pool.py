@@ -1,7 +1,7 @@
 """Weights, ranker and temperature of many projects together: what TosLoc ships, and how it serves unseen projects.
 
-A folder keeps each project's feature tables, whatever was learned from them, and the rankings of every project by
-weights that never saw it; each is made once, for as long as nothing that it depends on changes.
+A folder keeps each project's feature tables, made once for as long as nothing that they depend on changes, and the
+rankings of every project by weights that never saw it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,19 +19,18 @@ import numpy as np
 
 from tosloc.arrays import load_arrays, save_arrays
 from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
-from tosloc.checkpoint import LEARNED_ON, read_stage_one, write_stage_one
+from tosloc.checkpoint import LEARNED_ON, write_stage_one
 from tosloc.code.languages import analyser
 from tosloc.config import Config
-from tosloc.errors import ToslocError, counted
+from tosloc.errors import ToslocError, UnknownCommit, counted
 from tosloc.evaluate.evaluate import Evaluation
-from tosloc.evaluate.file_lists import FILE_LISTS_FILE
+from tosloc.evaluate.judgements import FILE_LISTS_FILE
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_scored
 from tosloc.evaluate.runs import write_run
 from tosloc.experiment import ExperimentContext, fingerprint, write_truth
 from tosloc.git.repository import Repository
 from tosloc.index.history_index import HistoryIndex
 from tosloc.io import key_of, parse_json, read_plain, write_text
-from tosloc.lab.many_projects import Outcome, finish, for_each, head_of, is_finished, unfinish
 from tosloc.lab.projects import Project, spread
 from tosloc.processes import parallel
 from tosloc.rank.extract import SAMPLED, sampled_table, tasks_of
@@ -42,14 +42,11 @@ from tosloc.rank.stage_one import StageOne
 from tosloc.records import Case, FloatArray, Progress, silent
 from tosloc.training import feature_names
 
-ROUNDS: Final = 400
-"""Trees of a ranker of many projects: chosen on projects left out."""
-RANKER_WEIGHT: Final = 8.0
-"""What its score counts beside the linear one."""
+ROUNDS: Final = 400  # trees of a ranker of many projects: chosen on projects left out
+RANKER_WEIGHT: Final = 8.0  # what its score counts beside the linear one
 LEAST_REPORTS: Final = 300
 """Every project counts the same, but one of fewer reports less: so much for each of its reports."""
-LEFT_OUT: Final = "left-out"
-"""Folder of the runs: a folder a project, ranked by weights that never saw it."""
+LEFT_OUT: Final = "left-out"  # folder of the runs: a folder a project, ranked by weights that never saw it
 _RECORD: Final = "tables.json"
 _LISTS: Final = "lists.npz"
 
@@ -60,18 +57,22 @@ class Tables:
 
     project: Project
     folder: Path
-    key: str
-    """What they were made of."""
-    names: tuple[str, ...]
-    learned: int
-    judged: int
-    blocks: tuple[str, ...]
-    """Files of the judged reports' tables, which hold every searched file."""
+    features: tuple[str, ...]
+    learned: int  # how many reports are learned from
+    blocks: tuple[str, ...]  # files of the judged reports' tables, which hold every searched file
+
+    @classmethod
+    def read(cls, folder: Path, project: Project | None = None) -> Tables:
+        """Of a folder; without a project, as the folder knows it."""
+        record = parse_json(read_plain(folder / _RECORD))
+        project = project or Project(name=folder.name, repo=folder, reports=folder, **record["project"])
+        return cls(project, folder, tuple(record["features"]), record["learned"], tuple(record["blocks"]))
 
     def lists(self) -> RankingLists:
         """What is learned from: of each report the fixed files and sampled others."""
         arrays: Any = load_arrays(self.folder / _LISTS)
-        return RankingLists(*(arrays[name] for name in ("rows", "fixed", "starts", "weights")))
+        columns = {name: arrays[name] for name in ("rows", "fixed", "starts", "weights")}
+        return RankingLists(**columns, report_weights=np.ones(len(arrays["starts"]) - 1))
 
     def tables(self) -> Iterator[FeatureTable]:
         """The judged reports' tables, in order."""
@@ -86,40 +87,56 @@ class Pool:
     folder: Path
     config: Config
 
-    def tables(self, project: Project) -> tuple[bool, Tables]:
-        """The feature tables of a project, and whether they had to be made. Raises ToslocError."""
+    def tables(self, projects: Sequence[Project] | None, progress: Progress) -> tuple[list[Tables], dict[str, str]]:
+        """The tables of the projects, made where they lack, and why some have none; without projects those that are
+        kept, without any repository. Raises ToslocError for fewer than two.
+        """
+        failed: dict[str, str] = {}
+        if projects is None:
+            tables = [Tables.read(path.parent) for path in sorted(self.folder.glob(f"tables/*/{_RECORD}"))]
+        else:
+            # the largest first, so that no core waits for the last
+            ordered = sorted(projects, key=lambda one: -one.reports.stat().st_size)
+            calls = [joblib.delayed(_tables)(self, project) for project in ordered]
+            found = dict(each(calls, self.config.run.jobs, "tables of projects", progress))
+            tables = [one for project in projects if isinstance(one := found[project.name], Tables)]
+            failed = {project.name: found[project.name] for project in projects if found[project.name] not in tables}
+        if len(tables) < 2:
+            why = next((f" ({name} failed: {why})" for name, why in failed.items()), "")
+            raise ToslocError(f"fewer than two projects have tables{why}; name at least two")
+        if len({one.features for one in tables}) > 1:
+            raise ToslocError(f"{self.folder}: its tables have different features; name the --projects")
+        return tables, failed
+
+    def made(self, project: Project) -> Tables:
+        """The feature tables of a project, made unless they are there. Raises ToslocError."""
         names, folder = feature_names(self.config), self.folder / "tables" / project.name
         # a project's data, and all else as for the others; one process, since others run beside it
         run = self.config.run.model_copy(update={"jobs": 1})
-        config = self.config.model_copy(update={"data": project.configured(self.config).data, "run": run})
-        key = key_of(
-            [FEATURES_VERSION, analyser(), sorted(PRIOR_WEIGHTS.items()), names, head_of(project)],
-            [project.record(), config.data.model_dump(), fingerprint(project.reports), SAMPLED],
-        )
-        made = not is_finished(folder, key)
-        if made:
-            with Repository(project.repo) as repo:
-                self._make(project, config, repo, folder, names)
-            finish(folder, key)
-        record = parse_json(read_plain(folder / _RECORD))
-        return made, Tables(project, folder, key, names, record["learned"], record["judged"], tuple(record["blocks"]))
-
-    def kept(self) -> list[Tables]:
-        """The finished tables that the folder holds, in the order of their names, without any repository."""
-        found = []
-        for path in sorted(self.folder.glob(f"tables/*/{_RECORD}")):
-            record = parse_json(read_plain(path))
-            project = Project(path.parent.name, path.parent, path.parent, **record["project"])
-            counts = record["learned"], record["judged"], tuple(record["blocks"])
-            found.append(Tables(project, path.parent, fingerprint(path), tuple(record["features"]), *counts))
-        if len({tables.names for tables in found}) > 1:
-            raise ToslocError(
-                f"{self.folder}: its tables have different features; name the --projects to make them anew"
+        config = self.config.model_copy(update={"data": project.config.data, "run": run})
+        with Repository(project.repo) as repo:
+            head = ""  # another one, and more fixes may be found; a repository without branches has none
+            with suppress(UnknownCommit):
+                head = repo.resolve("HEAD")
+            key = key_of(
+                [FEATURES_VERSION, analyser(), sorted(PRIOR_WEIGHTS.items()), names, head],
+                [project.record(), config.data.model_dump(), fingerprint(project.reports), SAMPLED],
             )
-        return found
+            with suppress(OSError, ValueError, KeyError):
+                if parse_json(read_plain(folder / _RECORD))["key"] == key:
+                    return Tables.read(folder, project)
+            (folder / _RECORD).unlink(missing_ok=True)
+            made = self._make(project, config, repo, folder, names)
+        own = project.model_dump(mode="json", include={"part", "judged", "at_most", "alone"})
+        # last: with the record they are finished
+        write_text(
+            folder / _RECORD, json.dumps({"key": key, "project": own, "features": names, **made}, indent=1) + "\n"
+        )
+        return Tables.read(folder, project)
 
-    def _make(self, project: Project, config: Config, repo: Repository, folder: Path, names: tuple[str, ...]) -> None:
-        unfinish(folder)
+    def _make(
+        self, project: Project, config: Config, repo: Repository, folder: Path, names: tuple[str, ...]
+    ) -> dict[str, Any]:
         with ExperimentContext.set_up(config, repo, project.reports, facts=False) as experiment:
             learned, judged = (
                 spread(experiment.part(part), project.at_most) for part in (project.part, project.judged)
@@ -134,36 +151,30 @@ class Pool:
             def blocks(cases: Sequence[Case], sampled: int) -> list[Path]:
                 return extraction.run(tasks_of(cases, experiment.history, sampled), jobs=1)
 
-            sampled, whole = SAMPLED, blocks(judged, 0)
+            whole = blocks(judged, 0)
             if project.part == project.judged:
                 version = {case.report.id: case.version for case in judged}
                 tables = extraction.tables(whole)
-                each = ((one, dict(zip(names, one.rows.T.astype(np.float64), strict=True))) for one in tables)
-                lists = ranking_lists(sampled_table(one, values, sampled, version[one.report]) for one, values in each)
+                columns = ((one, dict(zip(names, one.rows.T.astype(np.float64), strict=True))) for one in tables)
+                lists = ranking_lists(
+                    sampled_table(one, values, SAMPLED, version[one.report]) for one, values in columns
+                )
             else:
-                lists = ranking_lists(extraction.tables(blocks([case for case in learned if case.fixed], sampled)))
-            columns = {"rows": lists.rows, "fixed": lists.fixed, "starts": lists.starts, "weights": lists.weights}
-            save_arrays(folder / _LISTS, columns, level=1)
+                lists = ranking_lists(extraction.tables(blocks([case for case in learned if case.fixed], SAMPLED)))
+            arrays = {name: getattr(lists, name) for name in ("rows", "fixed", "starts", "weights")}
+            save_arrays(folder / _LISTS, arrays, level=1)
             write_truth(folder, judged, experiment.dataset, experiment.indexed.snapshot)
-        kept = [path.name for path in whole]
-        for path in folder.glob("block-*.npz"):
-            if path.name not in kept:
-                path.unlink()
-        own = {name: getattr(project, name) for name in ("part", "judged", "at_most", "alone")}
-        record = {"learned": len(lists), "judged": len(judged), "blocks": kept, "features": names, "project": own}
-        write_text(folder / _RECORD, json.dumps(record, indent=1) + "\n")
+        for path in {*folder.glob("block-*.npz")} - {*whole}:
+            path.unlink()
+        return {"learned": len(lists), "blocks": [path.name for path in whole]}
 
-    def learned(self, names: tuple[str, ...], projects: Sequence[Tables]) -> StageOne:
-        """Weights and ranker of several projects together; kept, and read where they were learned before."""
-        key = key_of(names, _settings(self.config), [(one.project.name, one.key) for one in projects])
-        folder = self.folder / "learned" / key[:24]
-        if is_finished(folder, key):
-            return read_stage_one(folder)[0]
-        stage = fit_pool(self.config, names, (one.lists() for one in projects))
-        unfinish(folder)
-        write_stage_one(folder, stage)
-        finish(folder, key)
-        return stage
+
+def _tables(pool: Pool, project: Project) -> tuple[str, Tables | str]:
+    """A project's tables; or why it has none: the others are worth having all the same."""
+    try:
+        return project.name, pool.made(project)
+    except Exception as error:
+        return project.name, str(error) if isinstance(error, ToslocError) else f"{type(error).__name__}: {error}"
 
 
 def report_weights(sizes: Sequence[int], least: int) -> list[FloatArray]:
@@ -204,8 +215,7 @@ def folds_of(projects: Sequence[Tables], number: int) -> list[list[Tables]]:
     others = sorted(
         (one for one in projects if not one.project.alone), key=lambda one: (-one.learned, one.project.name)
     )
-    dealt = [others[start::number] for start in range(min(number, len(others)))]
-    folds = [*alone, *dealt]
+    folds = [*alone, *(others[start::number] for start in range(min(number, len(others))))]
     if len(folds) < 2:
         raise ToslocError("--leave-projects-out: with one part nothing is left to learn from; name more projects")
     return folds
@@ -215,45 +225,39 @@ def folds_of(projects: Sequence[Tables], number: int) -> list[list[Tables]]:
 class Pooled:
     """What a pool found."""
 
-    outcomes: tuple[Outcome, ...]
-    evaluations: Mapping[str, Evaluation]
-    """By project: its rankings by weights that never saw it."""
+    evaluations: Mapping[str, Evaluation]  # by project: its rankings by weights that never saw it
     temperature: float
+    failed: Mapping[str, str]  # project without tables -> why
 
 
 def make_pool(
-    pool: Pool,
-    projects: Sequence[Project] | None,
-    folds: int,
-    out: Path | None = None,
-    progress: Progress = silent,
+    pool: Pool, projects: Sequence[Project] | None, folds: int, out: Path | None = None, progress: Progress = silent
 ) -> Pooled:
-    """Make what is missing: tables, rankings of each project by the others' weights; the weights of all, to OUT."""
+    """Make the tables that lack and the rankings of each project by the others' weights; the weights of all, to OUT."""
     jobs = pool.config.run.jobs
-    tables, outcomes = of_projects(pool, projects, progress)
+    tables, failed = pool.tables(projects, progress)
     parts = folds_of(tables, folds)
-    calls = [joblib.delayed(_fold)(pool, number, tables, left_out) for number, left_out in enumerate(parts)]
-    if out is not None:
-        calls.append(joblib.delayed(_fold)(pool, len(parts), tables, []))
     answers: dict[str, list[JudgedAnswer]] = {}
     learned: dict[int, StageOne] = {}
-    for number, stage, answered in one_by_one(calls, jobs, "parts left out", progress):
+    left_out = [*parts, *([] if out is None else [[]])]
+    calls = [joblib.delayed(_fold)(pool, number, tables, part) for number, part in enumerate(left_out)]
+    for number, stage, answered in each(calls, jobs, "parts left out", progress):
         learned[number] = stage
         answers |= answered
     fitted = [one for one in tables if one.project.judged != "test" or one.project.part == "test"]
     calls = [
-        joblib.delayed(_left_out)(
+        joblib.delayed(_rank)(
             pool,
             one,
             learned[number],
-            [other.project.name for other in tables if other not in left_out],
-            _temperature(pool, [other for other in fitted if other is not one], answers),
+            [other.project.name for other in tables if other not in part],
+            _temperature([answers[other.project.name] for other in fitted if other is not one]),
         )
-        for number, left_out in enumerate(parts)
-        for one in left_out
+        for number, part in enumerate(parts)
+        for one in part
     ]
-    evaluations = dict(one_by_one(calls, jobs, "projects ranked by the others", progress))
-    temperature = _temperature(pool, fitted, answers)
+    evaluations = dict(each(calls, jobs, "projects ranked by the others", progress))
+    temperature = _temperature([answers[one.project.name] for one in fitted])
     if out is not None:
         provenance = {
             "projects": {one.project.name: {"reports": one.learned, "part": one.project.part} for one in tables},
@@ -261,28 +265,10 @@ def make_pool(
             "settings": _settings(pool.config),
         }
         write_stage_one(out, learned[len(parts)], temperature=temperature, more={LEARNED_ON: provenance})
-    ordered = {one.project.name: evaluations[one.project.name] for one in tables}
-    return Pooled(tuple(outcomes), ordered, temperature)
+    return Pooled({one.project.name: evaluations[one.project.name] for one in tables}, temperature, failed)
 
 
-def of_projects(
-    pool: Pool, projects: Sequence[Project] | None, progress: Progress
-) -> tuple[list[Tables], list[Outcome]]:
-    """The tables of the projects that have any (None: those kept), and what became of each. Raises ToslocError."""
-    if projects is None:
-        outcomes, tables = [], pool.kept()
-    else:
-        jobs = pool.config.run.jobs
-        outcomes = for_each(projects, pool.tables, jobs=jobs, what="tables of projects", progress=progress)
-        tables = [outcome.value for outcome in outcomes if outcome.state != "failed"]
-    if len(tables) < 2:
-        failed = [f"{outcome.project} failed: {outcome.why}" for outcome in outcomes if outcome.state == "failed"]
-        why = f" ({failed[0]})" if failed else ""
-        raise ToslocError(f"fewer than two projects have tables{why}; name at least two")
-    return tables, outcomes
-
-
-def one_by_one(calls: Sequence[Any], jobs: int, what: str, progress: Progress) -> Iterator[Any]:
+def each(calls: Sequence[Any], jobs: int, what: str, progress: Progress) -> Iterator[Any]:
     """Results of calls that ``joblib.delayed`` made, as they come, one process a core."""
     workers = max(1, min(joblib.effective_n_jobs(jobs), len(calls)))
     progress(what, 0, len(calls))
@@ -296,24 +282,24 @@ def _fold(
     pool: Pool, number: int, tables: Sequence[Tables], left_out: Sequence[Tables]
 ) -> tuple[int, StageOne, dict[str, list[JudgedAnswer]]]:
     """Learn from all but those left out; their answers by it."""
-    stage = pool.learned(tables[0].names, [one for one in tables if one not in left_out])
-    return number, stage, {one.project.name: list(_answers(stage, one)) for one in left_out}
+    stage = fit_pool(pool.config, tables[0].features, (one.lists() for one in tables if one not in left_out))
+    answers = {}
+    for one in left_out:
+        judged = answers[one.project.name] = list[JudgedAnswer]()
+        for table in one.tables():
+            scores = stage.scores(table.rows)
+            first = np.argsort(-scores, kind="stable")[:LISTED]
+            judged.append(JudgedAnswer(scores[first], bool(table.fixed[first[:1]].any())))
+    return number, stage, answers
 
 
-def _answers(stage: StageOne, tables: Tables) -> Iterator[JudgedAnswer]:
-    for table in tables.tables():
-        scores = stage.scores(table.rows)
-        first = np.argsort(-scores, kind="stable")[:LISTED]
-        yield JudgedAnswer(scores[first], bool(table.fixed[first[:1]].any()))
+def _temperature(projects: Sequence[list[JudgedAnswer]]) -> float:
+    some = [answers for answers in projects if answers]
+    weights = report_weights([len(answers) for answers in some], LEAST_REPORTS)
+    return fit_temperature([one for answers in some for one in answers], np.concatenate(weights) if some else None)
 
 
-def _temperature(pool: Pool, projects: Sequence[Tables], answers: Mapping[str, list[JudgedAnswer]]) -> float:
-    some = [answers[one.project.name] for one in projects if answers[one.project.name]]
-    weights = report_weights([len(one) for one in some], LEAST_REPORTS)
-    return fit_temperature([answer for one in some for answer in one], np.concatenate(weights) if some else None)
-
-
-def _left_out(
+def _rank(
     pool: Pool, one: Tables, stage: StageOne, learned_on: Sequence[str], temperature: float
 ) -> tuple[str, Evaluation]:
     """Write the run of a project that was left out; how good it is."""
@@ -327,18 +313,12 @@ def _left_out(
         "settings": _settings(pool.config),
         TEMPERATURE: temperature,
     }
-    ranker = None if stage.ranker is None else stage.ranker.trees.leaves.tolist()
-    key = key_of(header, one.key, stage.weights.tolist(), ranker)
-    if not is_finished(folder, key):
-        unfinish(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / JUDGEMENTS_FILE).unlink(missing_ok=True)
-        paths = HistoryIndex.from_arrays(load_arrays(one.folder / HISTORY_FILE))[1]  # what their numbers mean
-        rankings = (table.ranking(stage.scores(table.rows), paths) for table in one.tables())
-        write_run(folder / RUN_FILE, header, rankings)
-        for name in (FILE_LISTS_FILE, JUDGEMENTS_FILE):  # last, since a folder with judgements is a finished run
-            shutil.copyfile(one.folder / name, folder / name)
-        finish(folder, key)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / JUDGEMENTS_FILE).unlink(missing_ok=True)
+    paths = HistoryIndex.from_arrays(load_arrays(one.folder / HISTORY_FILE))[1]  # what their numbers mean
+    write_run(folder / RUN_FILE, header, (table.ranking(stage.scores(table.rows), paths) for table in one.tables()))
+    for name in (FILE_LISTS_FILE, JUDGEMENTS_FILE):  # last, since a folder with judgements is a finished run
+        shutil.copyfile(one.folder / name, folder / name)
     return one.project.name, read_scored(folder).evaluation()
 
 

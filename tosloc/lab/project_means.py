@@ -6,26 +6,23 @@ A folder of many projects holds a run folder for each, called by its name.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
 from tosloc.code.languages import language_of
 from tosloc.errors import RunError
-from tosloc.evaluate.compare import Comparison, Difference, Move, compared, difference, difference_values
+from tosloc.evaluate.compare import Comparison, Difference, Move, compared, difference
 from tosloc.evaluate.evaluate import Evaluation
 from tosloc.evaluate.measures import AP, RR, Measure
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE
-from tosloc.evaluate.statistics import BOOTSTRAP_SEED, RESAMPLES, Interval, mean_interval, percentile_interval
-from tosloc.evaluate.tables import pair
-from tosloc.records import FloatArray
+from tosloc.evaluate.statistics import BOOTSTRAP_SEED, RESAMPLES, mean_interval, percentile_interval
 
+Rows: TypeAlias = Literal["project", "language", "fixed"]
 SPLITS: Final = ("train", "validation", "test", "all")
-NO_LANGUAGE: Final = "none"
-"""Stands for the language of a report that lists no file."""
+NO_LANGUAGE: Final = "none"  # stands for the language of a report that lists no file
 HOW_MANY: Final = ("no fixed file", "1 fixed file", "2 to 5 fixed files", "6 or more fixed files")
 """How many of the searched files a fix changed."""
 HEADLINE: Final[Mapping[Measure, str]] = {RR: "mrr", AP: "map", **{Measure("Hit", k): f"top{k}" for k in (1, 5, 10)}}
@@ -34,11 +31,16 @@ HEADLINE: Final[Mapping[Measure, str]] = {RR: "mrr", AP: "map", **{Measure("Hit"
 
 def runs_of_projects(folder: Path, split: str) -> tuple[dict[str, Path], list[str]]:
     """Project -> its run of the split, or its only one; and the projects without. Raises RunError for none at all."""
+
+    def finished(place: Path) -> list[Path]:
+        some = (place, *(place / name for name in SPLITS))
+        return [one for one in some if (one / RUN_FILE).is_file() and (one / JUDGEMENTS_FILE).is_file()]
+
     runs: dict[str, Path] = {}
     lacking: list[str] = []
-    if folder.is_dir() and not any(map(_is_finished, (folder, *(folder / name for name in SPLITS)))):
+    if folder.is_dir() and not finished(folder):
         for place in sorted(one for one in folder.iterdir() if one.is_dir()):
-            there = [one for one in (place, *(place / name for name in SPLITS)) if _is_finished(one)]
+            there = finished(place)
             asked = [one for one in there if one in (place, place / split)] or there[: len(there) == 1]
             if asked:
                 runs[place.name] = asked[0]
@@ -49,102 +51,51 @@ def runs_of_projects(folder: Path, split: str) -> tuple[dict[str, Path], list[st
     return runs, lacking
 
 
-def _is_finished(place: Path) -> bool:
-    return (place / RUN_FILE).is_file() and (place / JUDGEMENTS_FILE).is_file()
+def project_means(evaluations: Mapping[str, Evaluation], measures: Sequence[Measure] = ()) -> dict[str, Any]:
+    """Plain values of evaluations by project, in the headline and ``measures`` beyond it: the mean of each project, the
+    macro mean with its 95 % bootstrap interval over projects (None for a single one), and the micro mean.
+    """
+    asked = tuple(dict.fromkeys((*HEADLINE, *measures)))
+    names = [HEADLINE.get(measure) or repr(measure) for measure in asked]
+    values = [np.column_stack([one.values(measure) for measure in asked]) for one in evaluations.values()]
+    means = np.array([one.mean(axis=0) for one in values])  # a row a project
+    reports = [len(one) for one in values]
 
+    def row(numbers: Any) -> dict[str, Any]:
+        return dict(zip(names, numbers.tolist(), strict=True))
 
-@dataclass(frozen=True)
-class ProjectMeans:
-    """Means of measures for each of P projects. Shapes: M measures."""
-
-    projects: tuple[str, ...]
-    reports: tuple[int, ...]
-    measures: tuple[Measure, ...]
-    means: FloatArray
-    """(P, M) mean over the project's reports."""
-    micro: FloatArray
-    """(M,) mean over all reports of all projects."""
-
-    @classmethod
-    def of(cls, evaluations: Mapping[str, Evaluation], measures: Sequence[Measure] = ()) -> ProjectMeans:
-        """Of evaluations by project: the headline, and ``measures`` beyond it."""
-        asked = tuple(dict.fromkeys((*HEADLINE, *measures)))
-        values = [np.column_stack([one.values(measure) for measure in asked]) for one in evaluations.values()]
-        return cls(
-            tuple(evaluations),
-            tuple(len(one) for one in values),
-            asked,
-            np.array([one.mean(axis=0) for one in values]),
-            np.concatenate(values).mean(axis=0),
-        )
-
-    @property
-    def names(self) -> list[str]:
-        """What the measures' means are called."""
-        return [HEADLINE.get(measure) or repr(measure) for measure in self.measures]
-
-    @property
-    def macro(self) -> FloatArray:
-        """(M,) mean over projects, each counting the same."""
-        means: FloatArray = self.means.mean(axis=0)
-        return means
-
-    @property
-    def intervals(self) -> tuple[Interval | None, ...]:
-        """95 % bootstrap interval of each macro mean, projects resampled; None for a single project."""
-        return tuple(mean_interval(np.ascontiguousarray(column)) for column in self.means.T)
-
-    def values(self) -> dict[str, Any]:
-        """All of it as plain values, for JSON."""
-        names = self.names
-        rows = zip(self.projects, self.reports, self.means.tolist(), strict=True)
-        macro = zip(names, self.macro.tolist(), self.intervals, strict=True)
-        return {
-            "projects": [{"project": name, "reports": n} | dict(zip(names, row, strict=True)) for name, n, row in rows],
-            "macro": {name: {"mean": mean, "interval": pair(interval)} for name, mean, interval in macro},
-            "micro": {"reports": sum(self.reports)} | dict(zip(names, self.micro.tolist(), strict=True)),
-        }
+    of_each = zip(evaluations, reports, means, strict=True)
+    intervals = [mean_interval(np.ascontiguousarray(column)) for column in means.T]
+    macro = zip(row(means.mean(axis=0)).items(), intervals, strict=True)
+    return {
+        "projects": [{"project": name, "reports": number} | row(one) for name, number, one in of_each],
+        "macro": {name: {"mean": mean, "interval": interval} for (name, mean), interval in macro},
+        "micro": {"reports": sum(reports)} | row(np.concatenate(values).mean(axis=0)),
+    }
 
 
 # ---- comparisons: one a project
 
 
-def together(parts: Mapping[str, Comparison]) -> Comparison:
-    """The comparison on the reports of all parts, each report counting alike."""
-    [whole] = _grouped(parts, lambda _, move: "").values()
-    return whole
-
-
-def reachable(projects: Mapping[str, Comparison]) -> dict[str, Comparison]:
-    """The comparisons on the reports of which some fixed file is among those searched. Raises RunError for none."""
-    kept = _grouped(projects, lambda name, move: name if move.a.outcome.relevant else "")
-    kept.pop("", None)
-    if not kept:
-        raise RunError("no report has a fixed file among those searched")
-    return kept
-
-
-def by_language(projects: Mapping[str, Comparison]) -> dict[str, Comparison]:
-    """Language -> the comparison on its reports of all projects; those of most reports first."""
-    groups = _grouped(projects, lambda _, move: language_of_report(move.a.judgement.listed))
-    return {name: groups[name] for name in sorted(groups, key=lambda name: (-len(groups[name].moves), name))}
-
-
-def by_fixed_files(projects: Mapping[str, Comparison]) -> dict[str, Comparison]:
-    """How many files the fix changed, in words -> the comparison on such reports of all projects."""
-    groups = _grouped(projects, lambda _, move: HOW_MANY[int(np.searchsorted([0, 1, 5], move.a.outcome.relevant))])
-    return {name: groups[name] for name in HOW_MANY if name in groups}
-
-
-def _grouped(projects: Mapping[str, Comparison], name_of: Callable[[str, Move], str]) -> dict[str, Comparison]:
-    """The comparisons on groups of reports, by what a project's name and a report are called."""
+def grouped(projects: Mapping[str, Comparison], by: Rows | None = None) -> dict[str, Comparison]:
+    """The comparisons of each project, on the reports of each language, or of each number of fixed files; without
+    ``by`` on all reports, called "all". Each report counts alike.
+    """
+    if by == "project":
+        return dict(projects)
     groups: defaultdict[str, list[Move]] = defaultdict(list)
-    for name, one in projects.items():
-        for move in one.moves:
-            groups[name_of(name, move)].append(move)
+    for move in (move for one in projects.values() for move in one.moves):
+        if by == "language":
+            name = language_of_report(move.a.judgement.listed)
+        else:
+            name = HOW_MANY[int(np.searchsorted([0, 1, 5], move.a.outcome.relevant))] if by else "all"
+        groups[name].append(move)
+    names = [one for one in HOW_MANY if one in groups]
+    if by != "fixed":
+        names = sorted(groups, key=lambda name: (-len(groups[name]), name))
     first = next(iter(projects.values()))
     measures = [one.measure for one in first.differences]
-    return {name: compared(first.a, first.b, moves, measures) for name, moves in groups.items()}
+    return {name: compared(first.a, first.b, groups[name], measures) for name in names}
 
 
 def language_of_report(listed: Sequence[str]) -> str:
@@ -155,33 +106,24 @@ def language_of_report(listed: Sequence[str]) -> str:
 
 def over_projects(projects: Mapping[str, Comparison]) -> list[Difference]:
     """The differences of the projects' means: each project is one pair, for the t-test as for the bootstrap."""
-    measures = [one.measure for one in next(iter(projects.values())).differences]
-    sides = [
-        np.array([[getattr(of, side) for of in one.differences] for one in projects.values()]) for side in ("a", "b")
-    ]
+    columns = zip(*(one.differences for one in projects.values()), strict=True)
     return [
-        difference(measure, *(np.ascontiguousarray(side[:, column]) for side in sides), yes_or_no=False)
-        for column, measure in enumerate(measures)
+        difference(
+            of[0].measure, *(np.array([getattr(one, side) for one in of]) for side in ("a", "b")), yes_or_no=False
+        )
+        for of in columns
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Gain:
-    """The mean over projects, each counting alike, of their mean gains in one measure."""
-
-    mean: float
-    interval: Interval
-    p: float
-    """Two-sided, of 0: twice the share of the resamples on the rarer side."""
-
-
-def gains(projects: Mapping[str, Comparison]) -> dict[str, Gain]:
-    """The gain in MRR and in MAP from run a to run b: whether these very projects gained."""
+def gains(projects: Mapping[str, Comparison]) -> dict[str, dict[str, Any]]:
+    """The mean over projects, each counting alike, of their mean gains in MRR and in MAP from run a to run b: whether
+    these very projects gained. p is two-sided, of 0: twice the share of the resamples on the rarer side.
+    """
     samples = [
         np.array([(move.b.reciprocal_rank - move.a.reciprocal_rank, move.difference) for move in one.moves])
         for one in projects.values()
     ]
-    means = np.mean([one.mean(axis=0) for one in samples], axis=0)
+    means = np.mean([one.mean(axis=0) for one in samples], axis=0).tolist()
     rng = np.random.default_rng(BOOTSTRAP_SEED)
     drawn = np.array(
         [
@@ -189,36 +131,8 @@ def gains(projects: Mapping[str, Comparison]) -> dict[str, Gain]:
             for _ in range(RESAMPLES)
         ]
     )
-    smaller = np.minimum((drawn <= 0).mean(axis=0), (drawn >= 0).mean(axis=0))
+    p = np.minimum(2 * np.minimum((drawn <= 0).mean(axis=0), (drawn >= 0).mean(axis=0)), 1.0).tolist()
     return {
-        name: Gain(float(means[place]), percentile_interval(drawn[:, place]), float(min(2 * smaller[place], 1.0)))
+        name: {"mean": means[place], "interval": percentile_interval(drawn[:, place]), "p": p[place]}
         for place, name in enumerate(("MRR", "MAP"))
-    }
-
-
-def comparison_values(
-    rows: Mapping[str, Comparison],
-    whole: Comparison,
-    projects: int,
-    means: Sequence[Difference],
-    gained: Mapping[str, Gain],
-) -> dict[str, Any]:
-    """All of it as plain values for JSON; ``means`` are the differences over so many projects."""
-
-    def row(one: Comparison) -> dict[str, Any]:
-        values = {repr(of.measure): difference_values(of) for of in one.differences}
-        return {"reports": len(one.moves), "measures": values}
-
-    return {
-        "a": whole.a,
-        "b": whole.b,
-        "rows": {name: row(one) for name, one in rows.items()},
-        "all": row(whole),
-        "projects": {
-            "number": projects,
-            "measures": {repr(one.measure): difference_values(one) for one in means},
-            "gains": {
-                name: {"mean": one.mean, "interval": pair(one.interval), "p": one.p} for name, one in gained.items()
-            },
-        },
     }

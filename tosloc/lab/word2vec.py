@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import torch
@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from transformers import PreTrainedTokenizerFast
 
 from tosloc.code.text import split_identifier, words
-from tosloc.errors import ToslocError, require
-from tosloc.records import FloatArray
+from tosloc.errors import ToslocError
+from tosloc.lab.baselines.dreamloc_inputs import skip_gram
 from tosloc.rerank.encoder.encoders import Encoder, Piece
 
 # S sequences, L tokens of the longest, V words, d width
@@ -72,7 +72,11 @@ def word_encoder(texts: Sequence[str], *, seed: int, epochs: int = 5) -> Encoder
     vocabulary = sorted(word for word, count in counts.items() if count >= _LEAST)
     if not vocabulary:
         raise ToslocError(f"word2vec has nothing to learn: no word stands {_LEAST} times in the training texts")
-    vectors_Vd = _skip_gram(sentences, vocabulary, seed, epochs)
+    pieces = [
+        sentence[start : start + _SENTENCE] for sentence in sentences for start in range(0, len(sentence), _SENTENCE)
+    ]
+    learned = skip_gram(pieces, width=WIDTH, least=_LEAST, epochs=epochs, seed=seed)
+    vectors_Vd = np.array([learned[word] for word in vocabulary], dtype=np.float64)
     idf_V = np.array([np.log(1 + len(sentences) / holding[word]) for word in vocabulary])
     rows_Vd = np.concatenate([np.zeros((1, WIDTH)), vectors_Vd * idf_V[:, None]]).astype(np.float32)
     numbers = {_PADDING: 0} | {word: number for number, word in enumerate(vocabulary, start=1)}
@@ -80,16 +84,3 @@ def word_encoder(texts: Sequence[str], *, seed: int, epochs: int = 5) -> Encoder
     backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, pad_token=_PADDING)  # type: ignore[no-untyped-call]
     return WordEncoder(WordTable(torch.from_numpy(rows_Vd)), tokenizer, "mean", "word2vec")
-
-
-def _skip_gram(sentences: Sequence[Sequence[str]], vocabulary: Sequence[str], seed: int, epochs: int) -> FloatArray:
-    require("word2vec", "lab", "gensim")
-    from gensim.models import Word2Vec
-
-    pieces = [
-        sentence[start : start + _SENTENCE] for sentence in sentences for start in range(0, len(sentence), _SENTENCE)
-    ]
-    model: Any = Word2Vec(
-        pieces, vector_size=WIDTH, sg=1, window=5, negative=5, min_count=_LEAST, epochs=epochs, workers=1, seed=seed
-    )
-    return np.stack([model.wv[word] for word in vocabulary]).astype(np.float64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -13,41 +13,36 @@ from matplotlib.ticker import PercentFormatter
 
 from tosloc.evaluate.curves import (
     BIN_NAMES,
+    BINS,
     RECALL_LEVELS,
+    Reliability,
     any_curve,
     coverage_curve,
     first_hits,
     interpolated_precision,
-    largest_rank,
     precision_at_recall,
 )
-from tosloc.evaluate.evaluate import Evaluation
-from tosloc.evaluate.reliability import BINS, Reliability
-from tosloc.evaluate.truncation import FIRST_TEN, TENTHS, TRUTHS, CutMeans, Truncation
+from tosloc.evaluate.evaluate import COVERED, Evaluation
+from tosloc.evaluate.truncation import FIRST, TENTHS, TRUTHS, Truncation
 from tosloc.plots.drawing import GREYS, STROKES, drawing
 
-MARKS: Final = (10, 50, 100, 300)
-HATCHES: Final = ("", "////", "....", "xxxx", "\\\\\\\\", "----")
-TWO_PANELS: Final = (7.2, 3.1)
-"""Inches of a figure with two panels; printed 5.2 inches wide, its letters still have 6.5 points."""
-SERIES: Final[tuple[tuple[str, Callable[[CutMeans], float], float], ...]] = (
-    ("textbook, undefined as 0", lambda row: row.textbook, 3.2),
-    ("seen-relevant, undefined as 0", lambda row: row.seen, 5.5),
-    ("seen-relevant, undefined dropped", lambda row: row.seen_dropped, 5.0),
-    ("textbook, undefined dropped", lambda row: row.textbook_dropped, 6.5),
+MARKS: Final = (10, *COVERED)
+SERIES: Final = (
+    ("textbook, undefined as 0", "textbook", 3.2),
+    ("seen-relevant, undefined as 0", "seen", 5.5),
+    ("seen-relevant, undefined dropped", "seen_dropped", 5.0),
+    ("textbook, undefined dropped", "textbook_dropped", 6.5),
 )
 """What is drawn of a cut: name, value, size of its mark in points."""
-FIRST_TEN_PLACE: Final = -0.06
-"""Where the first ten files stand beside the fractions, which they are none of."""
+FIRST_TEN_PLACE: Final = -0.06  # where the first ten files stand beside the fractions, which they are none of
 
 
 def precision_recall_figure(evaluations: Mapping[str, Evaluation]) -> Figure:
-    """Mean precision over the reports against recall: uninterpolated on the left, interpolated on the right.
-
-    See ``precision_at_recall`` and ``interpolated_precision`` for how each is averaged.
+    """Mean precision over the reports against recall: uninterpolated on the left, interpolated on the right. See
+    ``precision_at_recall`` and ``interpolated_precision`` for how each is averaged.
     """
     levels = np.linspace(0, 1, RECALL_LEVELS)
-    with _panels() as (figure, (left, right)):
+    with _panels(3) as (figure, left, right):
         for number, (name, evaluation) in enumerate(evaluations.items()):
             recall, precision = precision_at_recall(evaluation)
             style = _style(number)
@@ -57,72 +52,63 @@ def precision_recall_figure(evaluations: Mapping[str, Evaluation]) -> Figure:
             left.plot(levels[1:], precision[at], **{**style, "linestyle": "none"})
             left.plot([], [], label=name, **style)
             right.plot(levels, interpolated_precision(evaluation), **style)
-        left.set_title("uninterpolated, area = MAP")
-        right.set_title("interpolated, 11 points")
-        left.set_ylabel("precision, mean over reports")
+        left.set(title="uninterpolated, area = MAP", ylabel="precision, mean over reports")
+        right.set(title="interpolated, 11 points")
         for axes in (left, right):
             axes.set(xlabel="recall (share of a report's fixed files)", xlim=(-0.02, 1.02), ylim=(0, 1.02))
             axes.set_xticks(np.linspace(0, 1, 6))
-        _legend(figure, left, 3)
     return figure
 
 
 def coverage_figure(evaluations: Mapping[str, Evaluation]) -> Figure:
     """Coverage@k, of fixed files, and any@k, of reports, against k on a logarithmic axis."""
-    end = max([*MARKS, *[largest_rank(evaluation) for evaluation in evaluations.values()]])
+    ranked = [one.ranks[-1] for evaluation in evaluations.values() for one in evaluation.per_report if one.ranks]
+    end = max([*MARKS, *ranked])
     cuts = np.unique(np.round(np.geomspace(1, end, 200)).astype(int)).tolist()
-    with _panels() as (figure, (left, right)):
+    with _panels(3) as (figure, left, right):
         for number, (name, evaluation) in enumerate(evaluations.items()):
             style = _style(number)
             for axes, curve in ((left, coverage_curve), (right, any_curve)):
+                values = curve(evaluation, MARKS)
                 axes.plot(cuts, curve(evaluation, cuts), drawstyle="steps-post", **{**style, "marker": ""})
-                axes.plot(MARKS, curve(evaluation, MARKS), **{**style, "linestyle": "none"})
+                axes.plot(MARKS, values, **{**style, "linestyle": "none"})
                 if len(evaluations) == 1:
                     where: Any = {"xytext": (3, -4), "textcoords": "offset points", "ha": "left", "va": "top"}
-                    for place, value in zip(MARKS, curve(evaluation, MARKS).tolist(), strict=True):
+                    for place, value in zip(MARKS, values.tolist(), strict=True):
                         axes.annotate(f"{value:.0%}", (place, value), fontsize=8, **where)
             left.plot([], [], label=name, **style)
-        left.set_title("fixed files: coverage@k")
-        right.set_title("reports: any fixed file, any@k")
-        left.set_ylabel("share within the first k")
+        left.set(title="fixed files: coverage@k", ylabel="share within the first k")
+        right.set(title="reports: any fixed file, any@k")
         for axes in (left, right):
             axes.set(xscale="log", xlabel="k (ranks, logarithmic)", xlim=(0.93, end * 1.08), ylim=(0, 1.03))
             ticks = [1, *MARKS, end] if end > 2 * MARKS[-1] else [1, *MARKS]
             axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
             axes.set_xticks([], minor=True)
             axes.yaxis.set_major_formatter(PercentFormatter(1))
-        _legend(figure, left, 3)
     return figure
 
 
 def first_hit_figure(evaluations: Mapping[str, Evaluation]) -> Figure:
-    """Share of the reports whose first fixed file stands in each range of ranks.
-
-    Their number stands on the bars of one or two runs; those of more runs are too narrow for it.
-    """
+    """Share of the reports whose first fixed file stands in each range of ranks, their number on the bars."""
     width = 0.84 / len(evaluations)
-    numbered = len(evaluations) <= 2
     with drawing() as (figure, axes):
         for number, (name, evaluation) in enumerate(evaluations.items()):
             counts = first_hits(evaluation)
-            places = np.arange(len(counts)) + (number - (len(evaluations) - 1) / 2) * width
             bars = axes.bar(
-                places,
+                np.arange(len(counts)) + (number - (len(evaluations) - 1) / 2) * width,
                 counts / (len(evaluation.per_report) or 1),
                 width * 0.94,
                 label=name,
                 facecolor="#ffffff" if number else "#8c8c8c",
                 edgecolor=GREYS[number % len(GREYS)],
-                hatch=HATCHES[number % len(HATCHES)],
+                hatch="////" * number,
                 linewidth=0.8,
             )
-            if numbered:
-                axes.bar_label(bars, labels=[f"{count}" for count in counts], padding=1.5, fontsize=8)
+            axes.bar_label(bars, labels=[f"{count}" for count in counts], padding=1.5, fontsize=8)
         axes.set_xticks(range(len(BIN_NAMES)), BIN_NAMES, fontsize=8)
         axes.set_axisbelow(True)
         axes.grid(visible=False, axis="x")
-        shares = "reports (their number on the bars)" if numbered else "reports"
-        axes.set(xlabel="rank of the first fixed file", ylabel=shares)
+        axes.set(xlabel="rank of the first fixed file", ylabel="reports (their number on the bars)")
         axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         axes.margins(y=0.1)
         if len(evaluations) > 1:
@@ -140,7 +126,7 @@ def reliability_figure(found: Mapping[str, Reliability]) -> Figure:
             bins = [row for row in one.bins if row.answers]
             label = f"{name} (error {one.error:.3f})"
             upper.plot([row.share for row in bins], [row.right for row in bins], label=label, **_style(number))
-            parts = [row.answers / max(len(one.shares), 1) for row in one.bins]
+            parts = [row.answers / max(one.answers, 1) for row in one.bins]
             lower.plot([(row.low + row.high) / 2 for row in one.bins], parts, **_style(number))
         upper.set(ylabel="first file right", ylim=(-0.02, 1.02))
         upper.legend(handlelength=3.5)
@@ -152,57 +138,55 @@ def reliability_figure(found: Mapping[str, Reliability]) -> Figure:
 
 
 def truncation_figure(result: Truncation) -> Figure:
-    """Mean average precision of cut rankings, cleaned truth and bloated truth side by side.
-
-    Figures 1 and 3 of Hirsch and Hofer in one (left), and their figure 2 with undefined dropped besides (right).
+    """Mean average precision of cut rankings, cleaned truth and bloated truth side by side. Figures 1 and 3 of Hirsch
+    and Hofer in one (left), and their figure 2 with undefined dropped besides (right).
     """
-    ticks = [tenths / TENTHS for tenths in range(2, TENTHS + 1, 2)]
-    names = [f"k={FIRST_TEN.amount}", *map(str, ticks)]
-    with _panels() as (figure, panels):
+    places = [tenths / TENTHS for tenths in range(1, TENTHS + 1)]
+    with _panels(2) as (figure, *panels):
         for axes, truth in zip(panels, TRUTHS, strict=True):
-            rows, ten = result.fractions(truth), result.at(truth, FIRST_TEN)
-            base = result.baseline[truth]
-            axes.axhline(base, color="#b4b4b4", linewidth=4, label="textbook, uncut rankings", zorder=1)
-            places = [row.cut.amount / TENTHS for row in rows]
+            *rows, ten = result.of(truth)
+            axes.axhline(
+                result.baseline[truth], color="#b4b4b4", linewidth=4, label="textbook, uncut rankings", zorder=1
+            )
             # the textbook's small marks stand on top of what they hide
-            for number, (name, value, size) in enumerate(SERIES):
+            for number, (name, key, size) in enumerate(SERIES):
                 style = {**_style(number), "markersize": size, "zorder": 3 - number / 10}
-                axes.plot(places, [value(row) for row in rows], label=name, **style)
-                axes.plot([FIRST_TEN_PLACE], [value(ten)], **{**style, "linestyle": "none"})
+                axes.plot(places, [getattr(row, key) for row in rows], label=name, **style)
+                axes.plot([FIRST_TEN_PLACE], [getattr(ten, key)], **{**style, "linestyle": "none"})
             axes.axvline(0.02, color="#b0b0b0", linewidth=0.8)
-            axes.set_xticks([FIRST_TEN_PLACE, *ticks], names)
+            axes.set_xticks([FIRST_TEN_PLACE, *places[1::2]], [f"k={FIRST}", *map(str, places[1::2])])
             axes.set(xlabel="kept, as a fraction of the files searched", xlim=(-0.12, 1.04))
             axes.set_title("existing files (cleaned)" if truth == "cleaned" else "all listed files (bloated)")
         panels[0].set_ylabel("mean average precision")
-        _legend(figure, panels[0], 2)
     return figure
 
 
 @contextmanager
-def _panels() -> Iterator[tuple[Figure, Sequence[Axes]]]:
-    """A figure of two panels side by side that share their vertical axis."""
-    with drawing(*TWO_PANELS) as (figure, axes):
+def _panels(columns: int) -> Iterator[tuple[Figure, Axes, Axes]]:
+    """A figure of two panels side by side that share their vertical axis; the names of what the left one shows stand
+    below in so many columns, where there is more than one to tell apart. Printed 5.2 inches wide, its letters still
+    have 6.5 points.
+    """
+    with drawing(7.2, 3.1) as (figure, axes):
         axes.remove()
-        panels = figure.subplots(1, 2, sharey=True)
-        yield figure, panels
-        for one in panels:
+        left, right = figure.subplots(1, 2, sharey=True)
+        yield figure, left, right
+        for one in (left, right):
             one.title.set_fontsize("medium")
+        handles, labels = left.get_legend_handles_labels()
+        if len(labels) > 1:
+            columns = min(columns, len(labels))
+            figure.legend(handles, labels, loc="outside lower center", ncols=columns, handlelength=3.5)
 
 
 def _style(number: int) -> dict[str, Any]:
     line, marker = STROKES[number % len(STROKES)]
+    color = GREYS[number % len(GREYS)]
     return {
-        "color": GREYS[number % len(GREYS)],
+        "color": color,
         "linestyle": line,
         "marker": marker,
         "markersize": 4.5,
         "linewidth": 1.4,
-        "markerfacecolor": "white" if number % 2 else GREYS[number % len(GREYS)],
+        "markerfacecolor": "white" if number % 2 else color,
     }
-
-
-def _legend(figure: Figure, axes: Axes, columns: int) -> None:
-    """Names below the panels, where there is more than one to tell apart."""
-    handles, labels = axes.get_legend_handles_labels()
-    if len(labels) > 1:
-        figure.legend(handles, labels, loc="outside lower center", ncols=min(columns, len(labels)), handlelength=3.5)

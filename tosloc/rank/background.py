@@ -15,7 +15,7 @@ import numpy as np
 from tosloc.git.fixes import issue_named
 from tosloc.git.repository import Repository, decode
 from tosloc.rank.reasons import PastChange, ReasonsOf, Sources
-from tosloc.records import Background, EarlierChange, Person, Snapshot
+from tosloc.records import Background, EarlierChange, Person
 
 MOST: Final = 3  # earlier changes, and tests, that are told
 PEOPLE: Final = 2
@@ -81,11 +81,10 @@ def _day(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).date().isoformat()
 
 
-def code_owners(repo: Repository, files: Snapshot | None) -> str:
-    """The CODEOWNERS among some files of a repository; empty where there is none."""
-    blobs = {} if files is None else dict(zip(files.paths, files.blobs, strict=True))
-    chosen = [blobs[path] for path in _CODE_OWNERS if path in blobs][:1]
-    return "".join(decode(content or b"") for _, content in repo.texts(chosen))
+def code_owners(repo: Repository, commit: str) -> str:
+    """The CODEOWNERS of a version; empty where there is none."""
+    contents = repo.objects([f"{commit}:{path}" for path in _CODE_OWNERS], b"blob")
+    return decode(next((content for _, content in contents if content is not None), b""))
 
 
 def owners_of(rules: str, path: str) -> Sequence[str]:

@@ -14,6 +14,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from typing import cast
 
 import numpy as np
@@ -22,8 +23,8 @@ from tosloc.code.languages import language_of
 from tosloc.git.history import History
 from tosloc.git.repository import Repository
 from tosloc.index.paths import PathTable
-from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff, FixHistory, ParsedFiles
-from tosloc.lab.baselines.parsed_source import parse_source
+from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, FixHistory, ParsedFiles
+from tosloc.lab.baselines.texts import parse_source
 from tosloc.records import BugReport, Case, Names, Snapshot
 
 DAY = 86_400
@@ -64,25 +65,13 @@ class Versions:
     def __init__(self, trees: Mapping[str, Mapping[str, str]], times: Mapping[str, int]) -> None:
         self.trees, self.times = trees, times
         self.path_names, self.blob_names = Names(), Names()
-        self.texts: dict[str, tuple[str, str]] = {}
-        """Blob -> its text and the path it stood at first."""
-        for version in trees.values():
-            for path in sorted(version):
-                self.path_names.id(path)
-                self.texts.setdefault(blob_of(path, version[path]), (version[path], path))
 
     def snapshot(self, commit: str, suffixes: Iterable[str] = ()) -> Snapshot:
         """All files of a commit."""
-        version = self.trees[commit]
-        paths = sorted(version)
-        return Snapshot(
-            commit,
-            self.times[commit],
-            self.path_names,
-            self.blob_names,
-            np.array([self.path_names.id(path) for path in paths], dtype=np.int32),
-            np.array([self.blob_names.id(blob_of(path, version[path])) for path in paths], dtype=np.int32),
-        )
+        version = sorted(self.trees[commit].items())
+        paths = np.array([self.path_names.id(path) for path, _ in version], dtype=np.int32)
+        blobs = np.array([self.blob_names.id(blob_of(*one)) for one in version], dtype=np.int32)
+        return Snapshot(commit, self.times[commit], self.path_names, self.blob_names, paths, blobs)
 
 
 def blob_of(path: str, text: str) -> str:
@@ -100,12 +89,7 @@ def report(bug: Bug) -> BugReport:
     return BugReport(bug.id, bug.summary, bug.description, datetime.fromtimestamp(seconds(bug.opened), UTC))
 
 
-def context(
-    files: Mapping[str, str],
-    bugs: Sequence[Bug] = (),
-    commits: Sequence[Commit] = (),
-    cutoff: Cutoff = "fix_before_open",
-) -> BaselineContext:
+def context(files: Mapping[str, str], bugs: Sequence[Bug] = (), commits: Sequence[Commit] = ()) -> BaselineContext:
     """The context of a project whose root commit ``root`` holds ``files``; commits are given in any order."""
     made = [
         Commit(f"fix-{bug.id}", bug.fixed_at, message=f"Fix bug {bug.id}", touched=bug.paths)
@@ -128,28 +112,23 @@ def context(
                 version[path] = text
         trees[commit.id] = version
     repo = Versions(trees, {commit.id: seconds(commit.at) for commit in line})
+    texts = {blob_of(path, text): (text, path) for tree in trees.values() for path, text in sorted(tree.items())}
     touched = {commit.id: sorted({*commit.changes, *commit.touched}) for commit in line}
-    for paths in touched.values():
-        for path in paths:
-            repo.path_names.id(path)
+    for path in sorted({path for paths in (*trees.values(), *touched.values()) for path in paths}):
+        repo.path_names.id(path)
     history = _history(line, parents, touched, repo.path_names)
-    times = dict(zip(names, history.times.tolist(), strict=True))
     cases: list[Case] = []
     for bug in bugs:
         fix = bug.fix or f"fix-{bug.id}"
-        version = parents[fix][0]
-        listed = tuple(sorted(bug.paths or touched[fix]))
+        version, listed = parents[fix][0], tuple(sorted(bug.paths or touched[fix]))
         fixed = tuple(path for path in listed if path in trees[version])
-        cases.append(Case(report(bug), fix, version, times[fix], listed, fixed))
+        cases.append(Case(report(bug), fix, version, repo.times[fix], listed, fixed))
     cases.sort(key=lambda one: (one.fixed_at, one.report.id))
-    sources = {
-        blob: parse_source(text, language_of("." + path.rpartition(".")[2]))
-        for blob, (text, path) in repo.texts.items()
-    }
-    files = ParsedFiles(list(sources.values()), {blob: row for row, blob in enumerate(sources)})
-    fix_history = FixHistory(cases, history, repo.path_names.ids, len(repo.path_names))
+    sources = [parse_source(text, language_of("." + path.rpartition(".")[2])) for text, path in texts.values()]
+    files = ParsedFiles(sources, {blob: row for row, blob in enumerate(texts)})
+    fix_history = FixHistory(cases, history, repo.path_names.ids)
     table = PathTable(repo.path_names.names)
-    return BaselineContext(cast(Repository, repo), frozenset({".java"}), fix_history, files, table, cutoff)
+    return BaselineContext(cast(Repository, repo), frozenset({".java"}), fix_history, files, table)
 
 
 def _history(
@@ -158,18 +137,15 @@ def _history(
     number = {commit.id: place for place, commit in enumerate(line)}
     above = [[number[parent] for parent in parents[commit.id]] for commit in line]
     # a merge touches nothing: its changes are its branches'
-    files = [
-        [] if len(above[place]) > 1 else [paths.id(path) for path in touched[commit.id]]
-        for place, commit in enumerate(line)
-    ]
+    files = [[paths.id(path) for path in touched[commit.id] if len(parents[commit.id]) < 2] for commit in line]
     return History(
-        tuple(commit.id for commit in line),
+        tuple(number),
         np.array([seconds(commit.at) for commit in line], dtype=np.int64),
         tuple(commit.message for commit in line),
         np.cumsum([0, *map(len, above)], dtype=np.int64),
-        np.array([parent for each in above for parent in each], dtype=np.int32),
+        np.array([*chain(*above)], dtype=np.int32),
         np.cumsum([0, *map(len, files)], dtype=np.int64),
-        np.array([path for each in files for path in each], dtype=np.int32),
+        np.array([*chain(*files)], dtype=np.int32),
         paths,
     )
 

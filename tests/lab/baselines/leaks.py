@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tests.lab.baselines.by_hand import Bug, Commit, context, scores
-from tosloc.lab.baselines.context import Baseline, BaselineContext, Cutoff
+from tosloc.lab.baselines.context import Baseline, BaselineContext
 
 Maker = Callable[[BaselineContext], Baseline]
 
@@ -48,27 +48,6 @@ BETWEEN = Bug("4", "Bug 4 table flickers, paints cookies", opened=4, fixed_at=15
 LATER = Bug("5", "Bug 5 expandAll paints cookies", opened=21, fixed_at=22, paths=[COOKIE])
 
 
-def answer(make: Maker, bugs: Sequence[Bug] = (*OLD, ASKED), cutoff: Cutoff = "fix_before_open") -> dict[str, float]:
+def answer(make: Maker, bugs: Sequence[Bug] = (*OLD, ASKED)) -> dict[str, float]:
     """Path -> score for the query report."""
-    return scores(make(context(FILES, bugs, COMMITS, cutoff)), ASKED.id)
-
-
-def sees_the_fix_between(make: Maker, cutoff: Cutoff = "fix_before_open") -> bool:
-    """Whether a fix after the opening, but before the report's own, changes the answer."""
-    return answer(make, cutoff=cutoff) != answer(make, (*OLD, ASKED, BETWEEN), cutoff)
-
-
-def sees_what_comes_later(make: Maker, cutoff: Cutoff = "fix_before_open") -> bool:
-    """Whether a report that is opened after the query one's fix changes the answer."""
-    return answer(make, cutoff=cutoff) != answer(make, (*OLD, ASKED, LATER), cutoff)
-
-
-def sees_the_order(make: Maker) -> bool:
-    """Whether the order of the data changes the answer."""
-    return answer(make) != answer(make, (ASKED, *reversed(OLD)))
-
-
-def sees_the_labels(make: Maker) -> bool:
-    """Whether the answer changes when the report is said to have been fixed elsewhere."""
-    other = Bug(ASKED.id, ASKED.summary, ASKED.opened, ASKED.fixed_at, [SOCKET], ASKED.description)
-    return answer(make) != answer(make, (*OLD, other))
+    return scores(make(context(FILES, bugs, COMMITS)), ASKED.id)

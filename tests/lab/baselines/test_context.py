@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 
 from tests.lab.baselines.by_hand import Bug, Commit, ask, case, context
-from tosloc.lab.baselines.context import BaselineContext, Cutoff
+from tosloc.lab.baselines.context import BaselineContext
 
 A, B, C = "src/a/A.java", "src/b/B.java", "src/c/C.java"
 FILES = {
@@ -16,6 +15,13 @@ FILES = {
     B: "package b;\nclass B { int berry; }\n",
     C: "package c;\nclass C { int cherry; }\n",
 }
+BUGS: Sequence[Bug] = (
+    Bug("early", "x", opened=1, fixed_at=2, paths=[A]),
+    Bug("at the opening", "x", opened=1, fixed_at=10, paths=[A]),
+    Bug("between", "x", opened=3, fixed_at=12, paths=[A, B]),
+    Bug("asked", "x", opened=10, fixed_at=14, paths=[B]),
+    Bug("later", "x", opened=5, fixed_at=20, paths=[C]),
+)
 
 
 def known(made: BaselineContext, bug: str, version: str | None = None) -> set[str]:
@@ -24,70 +30,35 @@ def known(made: BaselineContext, bug: str, version: str | None = None) -> set[st
     return {made.fix_history.cases[row].report.id for row in past.reports.tolist()}
 
 
-EITHER = pytest.mark.parametrize("cutoff", ["fix_before_open", "fix_order"])
+def test_fixes_and_commits_before_the_opening_are_known() -> None:
+    made = context(FILES, BUGS, [Commit("at it", 10), Commit("before it", 9.9)])
+    assert known(made, "asked") == {"early"}
+    commits = np.flatnonzero(ask(made, "asked").history.commits)
+    assert [made.fix_history.history.ids[number] for number in commits] == ["root", "fix-early", "before it"]
 
 
-class TestBefore:
-    """``FixHistory.before`` cuts the past."""
-
-    BUGS: Sequence[Bug] = (
-        Bug("early", "x", opened=1, fixed_at=2, paths=[A]),
-        Bug("at the opening", "x", opened=1, fixed_at=10, paths=[A]),
-        Bug("between", "x", opened=3, fixed_at=12, paths=[A, B]),
-        Bug("asked", "x", opened=10, fixed_at=14, paths=[B]),
-        Bug("later", "x", opened=5, fixed_at=20, paths=[C]),
-    )
-
-    @EITHER
-    def test_fixes_before_the_opening_or_before_the_own_fix_and_commits_before_the_opening(
-        self, cutoff: Cutoff
-    ) -> None:
-        made = context(FILES, self.BUGS, [Commit("at it", 10), Commit("before it", 9.9)], cutoff)
-        assert known(made, "asked") == {"early"} | ({"at the opening", "between"} if cutoff == "fix_order" else set())
-        commits = np.flatnonzero(ask(made, "asked").history.commits)
-        assert [made.fix_history.history.ids[number] for number in commits] == ["root", "fix-early", "before it"]
-
-    @EITHER
-    def test_never_the_own_fix(self, cutoff: Cutoff) -> None:
-        # dates of the data can be wrong: fixed before it was opened
-        bugs = [Bug("asked", "x", opened=10, fixed_at=4, paths=[A]), Bug("early", "x", opened=1, fixed_at=2, paths=[A])]
-        made = context(FILES, bugs, [Commit("last", 11)], cutoff)
-        assert known(made, "asked", "last") == {"early"}
-        # nor that of a twin with the same commit
-        twins = [Bug("1", "x", opened=1, fix="both"), Bug("2", "x", opened=2, fix="both")]
-        made = context(FILES, twins, [Commit("both", 3, {A: "class A { }"})], cutoff)
-        assert known(made, "1") == known(made, "2") == set()
-
-    @EITHER
-    def test_a_fix_that_the_version_does_not_contain_is_not_known(self, cutoff: Cutoff) -> None:
-        bugs = [Bug("elsewhere", "x", opened=1, fix="branch"), Bug("asked", "x", opened=10, fix="fix", paths=[B])]
-        commits = [Commit("branch", 2, {A: "class A { }"}), Commit("fix", 12, {B: "class B { }"}, parents=("root",))]
-        made = context(FILES, bugs, commits, cutoff)
-        assert known(made, "asked") == set()
-        assert not ask(made, "asked").history.commits[made.fix_history.history.index["branch"]]
-        assert known(made, "asked", "branch") == {"elsewhere"}
-
-    def test_a_report_without_a_label_knows_what_an_equal_one_with_a_label_does(self) -> None:
-        made = context(FILES, self.BUGS)
-        labelled = context(FILES, [*self.BUGS, Bug("new", "x", opened=13, fixed_at=30, paths=[C])])
-        query = made.query(case(labelled, "new").report, "fix-asked")
-        assert "new" not in made.fix_history.row_of_report
-        ids = [made.fix_history.cases[row].report.id for row in query.history.reports.tolist()]
-        assert ids == ["early", "at the opening", "between"]
-        assert set(ids) == known(labelled, "new", "fix-asked")
+def test_the_own_fix_is_never_known() -> None:
+    # dates of the data can be wrong: fixed before it was opened
+    bugs = [Bug("asked", "x", opened=10, fixed_at=4, paths=[A]), Bug("early", "x", opened=1, fixed_at=2, paths=[A])]
+    assert known(context(FILES, bugs, [Commit("last", 11)]), "asked", "last") == {"early"}
+    # nor that of a twin with the same commit
+    twins = [Bug("1", "x", opened=1, fix="both"), Bug("2", "x", opened=2, fix="both")]
+    made = context(FILES, twins, [Commit("both", 3, {A: "class A { }"})])
+    assert known(made, "1") == known(made, "2") == set()
 
 
-class TestParsedVersion:
-    """One version of the files."""
+def test_a_fix_that_the_version_does_not_contain_is_not_known() -> None:
+    bugs = [Bug("elsewhere", "x", opened=1, fix="branch"), Bug("asked", "x", opened=10, fix="fix", paths=[B])]
+    commits = [Commit("branch", 2, {A: "class A { }"}), Commit("fix", 12, {B: "class B { }"}, parents=("root",))]
+    made = context(FILES, bugs, commits)
+    assert known(made, "asked") == set()
+    assert not ask(made, "asked").history.commits[made.fix_history.history.index["branch"]]
+    assert known(made, "asked", "branch") == {"elsewhere"}
 
-    def test_files_of_a_class(self) -> None:
-        moved = {"test/a/A.java": "package a; class A { }", "other/z/a/A.java": "package z.a; class A { }"}
-        version = context({**FILES, **moved}).version("root")
 
-        def paths(files: list[int]) -> list[str]:
-            return sorted(version.snapshot.paths[file] for file in files)
-
-        assert paths(version.files_of_class("a.A")) == ["other/z/a/A.java", A, "test/a/A.java"]
-        assert paths(version.files_of_class("z.a.A")) == ["other/z/a/A.java"]
-        assert paths(version.files_of_class("a.A$Inner")) == paths(version.files_of_class("a.A"))
-        assert version.files_of_class("a.Missing") == []
+def test_a_report_without_a_label_knows_what_an_equal_one_with_a_label_does() -> None:
+    made = context(FILES, BUGS)
+    labelled = context(FILES, [*BUGS, Bug("new", "x", opened=13, fixed_at=30, paths=[C])])
+    query = made.query(case(labelled, "new").report, "fix-asked")
+    ids = {made.fix_history.cases[row].report.id for row in query.history.reports.tolist()}
+    assert ids == known(labelled, "new", "fix-asked") == {"early", "at the opening", "between"}

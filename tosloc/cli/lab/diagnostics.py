@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,8 +15,7 @@ from tosloc.cli.printing import Form, Table, form_of, show
 from tosloc.errors import RunError, ToslocError
 
 if TYPE_CHECKING:
-    from tosloc.evaluate.reliability import Reliability
-    from tosloc.lab.agreement.levels import AgainstPublished, Pair, Reproduction
+    from tosloc.lab.agreement import Pair
 
 RunArgument = Annotated[
     Path, typer.Argument(metavar="RUN", help="Folder that train or rank wrote, a split's folder, or a run file.")
@@ -50,10 +49,7 @@ def truncation(
         from tosloc.plots.figures import truncation_figure
 
         save_figure(truncation_figure(result), figure)
-    rows = [
-        dataclasses.asdict(row) | {"cut": row.cut.name, "over": row.over, "over_dropped": row.over_dropped}
-        for row in result.rows
-    ]
+    rows = [dataclasses.asdict(row) for row in result.rows]
     values = {"run": scored.name, "summary": evaluation.summary(), "baseline": result.baseline, "rows": rows}
     show(
         form,
@@ -89,65 +85,46 @@ def calibration(
     """
     from tosloc.calibration import HIGHEST, LOWEST, TEMPERATURE
     from tosloc.evaluate import read_scored
-    from tosloc.evaluate.reliability import Reliability, judged_answers
+    from tosloc.evaluate.curves import Reliability, judged_answers
 
     form = form_of(as_json, as_markdown)
     check_drawing(figure)
     if temperature is not None and not LOWEST <= temperature <= HIGHEST:
         raise RunError(f"--temperature: a number from {LOWEST:g} to {HIGHEST:g}, not {temperature:g}")
-    found: dict[str, tuple[Reliability, float]] = {}
+    found: dict[str, Reliability] = {}
+    values = []
     for path in runs:
         scored = read_scored(path, split.value, qrels)
         own = scored.run.header.get(TEMPERATURE) if temperature is None else temperature
         if not isinstance(own, int | float) or not LOWEST <= own <= HIGHEST:
             raise RunError(f"{path}: the run says no temperature of its shares; name one with --temperature")
         name = scored.name if scored.name not in found else str(path)
-        found[name] = Reliability.of(judged_answers(scored.run, scored.qrels), float(own)), float(own)
+        one = found[name] = Reliability.of(judged_answers(scored.run, scored.qrels), float(own))
+        bins = [{key: value for key, value in row._asdict().items() if value == value} for row in one.bins]  # no NaN
+        values.append({"run": name, "temperature": float(own), **dataclasses.asdict(one), "bins": bins})
     if figure is not None:
         from tosloc.plots.drawing import save_figure
         from tosloc.plots.figures import reliability_figure
 
-        save_figure(reliability_figure({name: one for name, (one, _) in found.items()}), figure)
-    show(form, [_values(name, *one) for name, one in found.items()], _tables(found))
+        save_figure(reliability_figure(found), figure)
+    show(form, values, _tables(values))
 
 
-def _tables(found: Mapping[str, tuple[Reliability, float]]) -> list[Table]:
+def _tables(values: Sequence[Mapping[str, Any]]) -> list[Table]:
     from tosloc.cli.tables import UNKNOWN, share
 
+    names = ("right", "share", "error", "error_by_chance")
     rows = [
-        [
-            name,
-            f"{len(one.shares):,}",
-            f"{temperature:.4g}",
-            *(share(value) for value in (one.right_share, one.mean_share, one.error, one.error_by_chance())),
-        ]
-        for name, (one, temperature) in found.items()
+        [one["run"], f"{one['answers']:,}", f"{one['temperature']:.4g}", *(share(one[name]) for name in names)]
+        for one in values
     ]
-    heads = ("first share", *(f"{name}: answers, share, right" for name in found))
+    heads = ("first share", *(f"{one['run']}: answers, share, right" for one in values))
     bins = [
-        [f"{row[0].low:.1f} to {row[0].high:.1f}"]
-        + [f"{one.answers} {share(one.share)} {share(one.right)}" if one.answers else UNKNOWN for one in row]
-        for row in zip(*(one.bins for one, _ in found.values()), strict=True)
+        [f"{of[0]['low']:.1f} to {of[0]['high']:.1f}"]
+        + [f"{one['answers']} {share(one['share'])} {share(one['right'])}" if one["answers"] else UNKNOWN for one in of]
+        for of in zip(*(one["bins"] for one in values), strict=True)
     ]
     return [Table(HEADS, rows, note=MEANING), Table(heads, bins)]
-
-
-def _values(name: str, one: Reliability, temperature: float) -> dict[str, Any]:
-    bins = [
-        {"low": row.low, "high": row.high, "answers": row.answers}
-        | ({"share": row.share, "right": row.right} if row.answers else {})
-        for row in one.bins
-    ]
-    return {
-        "run": name,
-        "answers": len(one.shares),
-        "temperature": temperature,
-        "right": one.right_share,
-        "share": one.mean_share,
-        "error": one.error,
-        "error by chance": one.error_by_chance(),
-        "bins": bins,
-    }
 
 
 _DEFAULT = "AP,RR,nDCG@10"
@@ -185,39 +162,50 @@ def reproduce_check(
     ours, on the same reports or on another project's.
     """
     from tosloc.evaluate.measures import Measure
-    from tosloc.lab.agreement.levels import against_published, levels_table, published_table, reproduction
+    from tosloc.lab.agreement import against_published, reproduction
 
     form = form_of(as_json, markdown)
     wanted = list(dict.fromkeys(Measure.parse(name) for name in measures.split(",")))
-    given = [one is not None for one in (baseline, advanced, published_baseline, published_advanced)]
-    if given not in ([True, True, False, False], [False, False, True, True]):
+    ours = _pair(our_baseline, our_advanced, split)
+    values: dict[str, Any] = {"reports": len(ours.keys)}
+    if baseline and advanced and published_baseline is published_advanced is None:
+        original = _pair(baseline, advanced, split)
+        rows, remarks = reproduction(original, ours, wanted, depth)
+        title = f"{len(original.keys)} reports of the original, {len(ours.keys)} of ours"
+        heads = ["level", "measure", "baseline", "advanced", "effect"]
+    elif published_baseline is not None and published_advanced is not None and not (baseline or advanced):
+        if measures == _DEFAULT or len(wanted) != 1:
+            raise ToslocError("published means are of one measure; name it, such as --measure AP")
+        rows, remarks = against_published(published_baseline, published_advanced, ours, wanted[0])
+        title = f"our {len(ours.keys)} reports against published means of {wanted[0]}"
+        heads = list(rows[0])
+    else:
         raise ToslocError(
             "name the original pair by --baseline and --advanced, or by --published-baseline and --published-advanced"
         )
-    result: Reproduction | AgainstPublished
-    if baseline is not None and advanced is not None:
-        original = _pair(baseline, advanced, split)
-        result = reproduction(original, _pair(our_baseline, our_advanced, split), wanted, depth)
-        table = levels_table(result)
-    else:
-        if measures == _DEFAULT or len(wanted) != 1:
-            raise ToslocError("published means are of one measure; name it, such as --measure AP")
-        assert published_baseline is not None
-        assert published_advanced is not None
-        ours = _pair(our_baseline, our_advanced, split)
-        result = against_published(published_baseline, published_advanced, ours, wanted[0])
-        table = published_table(result)
-    words = {place for place, head in enumerate(table.heads) if head in ("level", "measure", "mean of")}
-    show(form, result.as_dict(), [Table(table.heads, table.rows, table.title, left=words)])
-    if form is Form.markdown:
-        print("", *(f"- {remark}" for remark in table.remarks), sep="\n")
-    elif form is Form.terminal:
-        print(*table.remarks, sep="\n")
+    cells = [[_level_cell(row, head) for head in heads] for row in rows]
+    left = {place for place, head in enumerate(heads) if head in ("level", "measure", "mean")}
+    show(form, values | {"rows": rows, "remarks": remarks}, [Table(heads, cells, title, left=left)])
+    if form is not Form.json:
+        print("", *(f"- {remark}" for remark in remarks), sep="\n")
+
+
+def _level_cell(row: Mapping[str, Any], head: str) -> str:
+    from tosloc.cli.tables import p_value_cell, share, within
+
+    value, measure = row.get(head, ""), row.get("measure", row.get("mean", ""))
+    if isinstance(value, str | int):
+        return str(value)
+    if head == "interval":
+        return within(value, sign=True)
+    if measure.startswith("p of"):
+        return p_value_cell(value)
+    return share(value, sign=head == "difference" or "delta" in measure.lower())
 
 
 def _pair(baseline: Path, advanced: Path, split: Split) -> Pair:
     from tosloc.evaluate.run_paths import read_scored
-    from tosloc.lab.agreement.levels import Pair, ScoredReports
+    from tosloc.lab.agreement import Pair
 
     runs = (read_scored(path, split.value) for path in (baseline, advanced))
-    return Pair(*(ScoredReports(one.run, one.evaluation()) for one in runs))
+    return Pair(*((one.run, one.evaluation()) for one in runs))

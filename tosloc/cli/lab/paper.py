@@ -2,60 +2,60 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from tosloc.cli.judging import MarkdownOption
-from tosloc.cli.lab.projects import PROJECTS
+from tosloc.cli.lab.pool import ProjectsOption
 from tosloc.cli.options import JsonOption, OutOption
 from tosloc.cli.printing import Form, Table, form_of, print_notes, show
-from tosloc.cli.tables import UNKNOWN, p_value_cell, share, within
+from tosloc.errors import ToslocError
 
 if TYPE_CHECKING:
-    from tosloc.lab.paper.reproduction import Reproduced
-    from tosloc.lab.paper.workspace import Cell
+    from tosloc.lab.paper.workspace import Cell, Published, Result
 
-RunsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--runs",
-        metavar="DIR",
-        exists=True,
-        file_okay=False,
-        help="Finished runs: DIR/PROJECT, PROJECT-two, baselines/PROJECT/SYSTEM.",
-    ),
-]
-EncoderOption = Annotated[
-    str,
-    typer.Option(
-        "--encoder",
-        metavar="NAME",
-        help="Encoder (folder or name on the hub) whose tokens table 2 counts; that table 6 and figure 6 train on.",
-        show_default="words; the configuration's",
-    ),
-]
+TABLES: Final = {
+    "table-2": ("data", "lengths"),
+    "table-3": ("data", "contents"),
+    "table-4": ("accuracy", "accuracy"),
+    "table-5": ("speed", "speed"),
+    "table-6": ("reranking", "ablation"),
+    "figure-5": ("reranking", "coverage"),
+    "figure-6": ("reranking", "sweep"),
+}
+"""What is made again -> module and function of ``tosloc.lab.paper`` that measures it, and makes what lacks."""
+DATA: Final = "https://figshare.com/articles/dataset/The_dataset_of_six_open_source_Java_projects/951967"
 
 
 def reproduce(
-    table: Annotated[
-        str, typer.Argument(metavar="TABLE", help="table-2, table-3, table-4, table-5, table-6, figure-5 or figure-6.")
-    ],
+    table: Annotated[str, typer.Argument(metavar="TABLE", help=f"{', '.join(TABLES)}.")],
     out: OutOption,
-    projects: Annotated[Path, PROJECTS],
-    only: Annotated[str, typer.Option("--only", metavar="NAMES", help="Projects, with commas between.")] = "",
-    systems: Annotated[
-        str, typer.Option("--systems", metavar="NAMES", help="Systems of tables 4 and 5, with commas between.")
-    ] = "",
-    runs: RunsOption = None,
+    projects: ProjectsOption,
+    runs: Annotated[
+        Path | None,
+        typer.Option(
+            "--runs",
+            metavar="DIR",
+            exists=True,
+            file_okay=False,
+            help="Finished runs: DIR/PROJECT, DIR/baselines/PROJECT/SYSTEM.",
+        ),
+    ] = None,
     finished: Annotated[
         bool, typer.Option("--finished", help="Make no run: read those that are finished, say which are missing.")
     ] = False,
-    encoder: EncoderOption = "",
-    versions: Annotated[
-        int, typer.Option("--versions", min=0, help="Versions of tables 2 and 5.", show_default="all; 6")
-    ] = 0,
+    encoder: Annotated[
+        str,
+        typer.Option(
+            "--encoder",
+            metavar="NAME",
+            help="Encoder (folder or name on the hub) whose tokens table 2 counts; that table 6 and figure 6 train on.",
+            show_default="words; the configuration's",
+        ),
+    ] = "",
     figures: Annotated[
         Path | None,
         typer.Option("--figures", metavar="DIR", file_okay=False, help="Folder to write figures to, as SVG and PNG."),
@@ -68,79 +68,55 @@ def reproduce(
     Downloads nothing and goes on where it was interrupted. The paper's numbers stand in brackets.
     """
     from tosloc.cli.progress import shown
-    from tosloc.lab.paper.reproduction import reproduce as make
-    from tosloc.lab.paper.workspace import Workspace
+    from tosloc.lab.paper.workspace import Workspace, read_published
+    from tosloc.lab.projects import read_projects
 
     form = form_of(as_json, as_markdown)
-    work = Workspace((), out, runs, not finished, _names(systems), encoder, versions)
+    if table not in TABLES:
+        raise ToslocError(f"no table of the paper is called {table!r} here; there are {', '.join(TABLES)}")
+    about, known = read_published(table), {project.name: project for project in read_projects(projects)}
+    names = [name for name in about.projects or known if name in known]
+    if not names:
+        raise ToslocError(f"{projects}: none of {', '.join(about.projects)} (published at {DATA})")
+    measure = getattr(import_module(f"tosloc.lab.paper.{TABLES[table][0]}"), TABLES[table][1])
     with shown() as callback:
-        made = make(table, projects, _names(only), work, callback)
-    if figures is not None:
-        made.draw(figures)
-    tables = [
-        Table(one.heads, [[cell_text(cell) for cell in row] for row in one.rows], one.title)
-        for one in made.outcome.tables
-    ]
-    about = made.published
+        made = measure(Workspace(about, [known[name] for name in names], out, callback, runs, not finished, encoder))
+    if figures is not None and made.curves is not None:
+        from tosloc.lab.paper.reranking import candidates_figure
+        from tosloc.plots.drawing import save_figure
+
+        save_figure(candidates_figure(made.curves, made.label), figures / table)
+    _show(form, table, about, made)
+    print_notes(f"{name} is not in {projects}" for name in about.projects if name not in known)
+
+
+def _show(form: Form, table: str, about: Published, made: Result) -> None:
     if form is Form.markdown:
         print(f"## {table.replace('-', ' ').capitalize()}: {about.title}\n")
         told = {"Reports": about.split, "Files searched": about.space, "In brackets": about.source}
         print("\n".join(f"- {name}: {text}" for name, text in told.items() if text) + "\n")
-    show(form, plain_values(made), tables)
-    print_notes([*made.outcome.notes, *(f"left out: {one}" for one in about.left_out)])
+    tables = [Table(one.heads, [list(map(cell_text, row)) for row in one.rows]) for one in made.tables]
+    plain = [{"heads": list(one.heads), "rows": [list(map(_plain, row)) for row in one.rows]} for one in made.tables]
+    show(form, {"table": table, "tables": plain, "notes": list(made.notes)}, tables)
+    print_notes([*made.notes, *(f"left out: {one}" for one in about.left_out)])
 
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+def _plain(cell: str | Cell) -> Any:
+    return cell if isinstance(cell, str) else {"ours": cell.value, "published": cell.paper}
 
 
 def cell_text(cell: str | Cell) -> str:
-    """A cell as people read it, with the paper's number in brackets."""
+    """A cell as people read it, with the paper's number in brackets, its shares to two places."""
+    from tosloc.cli.tables import UNKNOWN, p_value_cell
+
     if isinstance(cell, str):
         return cell
-    text = _number(cell.value, cell.form) + cell.mark
-    if cell.interval is not None:
-        text += f" {within(cell.interval, sign=cell.form == 'change')}"
-    return text if cell.paper is None else f"{text} ({_published(cell.paper, cell.form)})"
+    text = UNKNOWN
+    if cell.value is not None:
+        text = p_value_cell(cell.value) if cell.form == "p" else _number(cell.value, cell.form)
+    return text if cell.paper is None else f"{text} ({_number(cell.paper, cell.form.replace('3', '2'))})"
 
 
-def _number(value: float | None, form: str) -> str:
-    if value is None:
-        return UNKNOWN
-    if form == "p":
-        return p_value_cell(value)
-    if form in ("share", "change"):
-        return share(value, sign=form == "change")
-    digits = {"count": 0, "one": 1, "ratio": 2}[form]
-    return f"{value:,.{digits}f}"
-
-
-def _published(value: float, form: str) -> str:
-    """A number as the paper prints it: shares to two places.
-
-    >>> _published(0.4, "share"), _published(-0.052, "change"), _published(1536, "count")
-    ('.40', '-.05', '1,536')
-    """
-    if form in ("share", "change"):
-        return f"{value:{'+' if form == 'change' else ''}.2f}".replace("0.", ".", 1)
-    return _number(value, form)
-
-
-def plain_values(made: Reproduced) -> dict[str, Any]:
-    """For machines."""
-
-    def plain(cell: str | Cell) -> Any:
-        return cell if isinstance(cell, str) else {"ours": cell.value, "published": cell.paper}
-
-    return {
-        "table": made.table,
-        "title": made.published.title,
-        "split": made.published.split,
-        "space": made.published.space,
-        "tables": [
-            {"title": one.title, "heads": list(one.heads), "rows": [[plain(cell) for cell in row] for row in one.rows]}
-            for one in made.outcome.tables
-        ],
-        "notes": list(made.outcome.notes),
-        **made.outcome.details,
-    }
+def _number(value: float, form: str) -> str:
+    text = f"{value:{form}}"
+    return text if form.startswith(",") else text.replace("0.", ".", 1).replace("1.000", "1.00")

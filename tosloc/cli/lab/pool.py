@@ -8,23 +8,21 @@ accelerate launch --multi_gpu -m tosloc lab train-encoder tomcat.pack two.toml -
 from __future__ import annotations
 
 import json
-import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 
 from tosloc.cli.judging import MarkdownOption
-from tosloc.cli.lab.projects import PROJECTS, ReposOption, show_outcomes
 from tosloc.cli.lab.results import means_table
 from tosloc.cli.options import ClusterOption, JsonOption, ReportsOption, RepositoryOption
-from tosloc.cli.printing import Form, Table, form_of, show
+from tosloc.cli.printing import Form, Table, form_of, print_notes, show
 
-if TYPE_CHECKING:
-    from tosloc.lab.pool_ablation import Ablation
-
-FEW_OF_A_LANGUAGE: Final = 50
-"""Reports of a language below which it has no column."""
+ProjectsOption = Annotated[Path, typer.Option("--projects", help="TOML file of projects.")]
+WorkOption = Annotated[
+    Path, typer.Option("--work", help="Folder of feature tables and of runs; tables that are in it are not made again.")
+]
 PoolConfigOption = Annotated[
     Path | None, typer.Option("--config", help="TOML file of settings.", show_default="the defaults")
 ]
@@ -35,17 +33,10 @@ FoldsOption = Annotated[
 
 def pool(
     projects: Annotated[
-        Path | None,
-        typer.Option(
-            "--projects",
-            help="TOML file of projects, or a folder of JSON lines (with --repos). By default the tables in WORK.",
-        ),
+        Path | None, typer.Option("--projects", help="TOML file of projects.", show_default="the tables in WORK")
     ] = None,
-    repos: ReposOption = None,
     config: PoolConfigOption = None,
-    work: Annotated[
-        Path, typer.Option("--work", help="Folder of feature tables and of the runs; what is in it is not made again.")
-    ] = Path("pool"),
+    work: WorkOption = Path("pool"),
     out: Annotated[
         Path | None, typer.Option("--out", file_okay=False, help="Folder to write weights.json and ranker.npz to.")
     ] = None,
@@ -63,31 +54,34 @@ def pool(
     from tosloc.config import Config, load_config
     from tosloc.experiment import results_folder
     from tosloc.lab.pool import LEFT_OUT, Pool, make_pool
-    from tosloc.lab.project_means import ProjectMeans
+    from tosloc.lab.project_means import project_means
     from tosloc.lab.projects import read_projects
 
     form = form_of(as_json, as_markdown)
-    found = None if projects is None else read_projects(projects, repos)
+    listed = None if projects is None else read_projects(projects)
     settings = Config() if config is None else load_config(config)
-    reached = {project.repo: "" for project in (found.projects if found else ())}
+    reached = {project.repo: "" for project in listed or ()}
     with results_folder(work), on_cluster(cluster, reached), shown() as callback:
-        made = make_pool(Pool(work, settings), None if found is None else found.projects, folds, out, callback)
-    means = ProjectMeans.of(made.evaluations)
-    show(form, means.values() | {"temperature": made.temperature}, [means_table(means)])
-    print(f"tosloc: the runs are in {work / LEFT_OUT}; see: tosloc lab evaluate {work / LEFT_OUT}", file=sys.stderr)
+        made = make_pool(Pool(work, settings), listed, folds, out, callback)
+    means = project_means(made.evaluations)
+    show(form, means | {"temperature": made.temperature}, [means_table(means)])
+    print_notes([f"the runs are in {work / LEFT_OUT}; see: tosloc lab evaluate {work / LEFT_OUT}"])
     if out is not None:
-        print(f"tosloc: wrote {out / 'weights.json'}, temperature {made.temperature:g}", file=sys.stderr)
-    if found is not None:
-        show_outcomes(found, made.outcomes)
+        print_notes([f"wrote {out / 'weights.json'}, temperature {made.temperature:g}"])
+    _tell(made.failed)
+
+
+def _tell(failed: Mapping[str, str]) -> None:
+    """Say which projects have no tables. Exits with 1 if there are any."""
+    print_notes(f"{project} failed: {why}" for project, why in failed.items())
+    if failed:
+        raise typer.Exit(1)
 
 
 def feature_ablation(
-    projects: Annotated[Path, PROJECTS],
-    repos: ReposOption = None,
+    projects: ProjectsOption,
     config: PoolConfigOption = None,
-    work: Annotated[
-        Path, typer.Option("--work", help="Folder of feature tables, as tosloc lab pool makes them.")
-    ] = Path("pool"),
+    work: WorkOption = Path("pool"),
     folds: FoldsOption = 5,
     features: Annotated[
         str, typer.Option("--features", metavar="NAMES", help="Leave out only these, each alone.")
@@ -101,45 +95,32 @@ def feature_ablation(
     from tosloc.cli.progress import shown
     from tosloc.config import Config, load_config
     from tosloc.experiment import results_folder
+    from tosloc.lab.feature_ablation import feature_ablation as measure
     from tosloc.lab.pool import Pool
-    from tosloc.lab.pool_ablation import ablation
-    from tosloc.lab.project_means import NO_LANGUAGE
     from tosloc.lab.projects import read_projects
 
-    found = read_projects(projects, repos)
-    pool = Pool(work, Config() if config is None else load_config(config))
+    listed = read_projects(projects)
+    settings = Config() if config is None else load_config(config)
     asked = [name.strip() for name in features.split(",") if name.strip()]
     with results_folder(work), shown() as callback:
-        measured = ablation(pool, found.projects, folds, asked, callback)
-    reports = {one: measured.reports_of(one) for of_project in measured.languages.values() for one in of_project}
-    languages = [one for one, number in reports.items() if number >= FEW_OF_A_LANGUAGE and one != NO_LANGUAGE]
-    languages.sort(key=lambda one: (-reports[one], one))
-    heads = ["left out", "MRR", "95 %", "MAP", "95 %", *(f"{one} MRR, MAP" for one in languages)]
-    values, rows = zip(*(_values_and_row(measured, name, languages) for name in measured.values), strict=True)
-    show(Form.json if as_json else Form.markdown, values, [Table(heads, rows)])
-    show_outcomes(found, measured.outcomes)
+        rows, failed = measure(Pool(work, settings), listed, folds, asked, callback)
+    heads = ["left out", "MRR", "95 %", "MAP", "95 %", *(f"{one} MRR, MAP" for one in rows[0]["languages"])]
+    cells = [[row["left out"], *_cells(row, {} if row is rows[0] else rows[0])] for row in rows]
+    show(Form.json if as_json else Form.markdown, rows, [Table(heads, cells)])
+    _tell(failed)
 
 
-def _values_and_row(measured: Ablation, name: str, languages: list[str]) -> tuple[dict[str, Any], list[str]]:
-    """What leaving a feature out does, as plain values and as cells."""
-    from tosloc.cli.tables import UNKNOWN
-    from tosloc.lab.pool_ablation import WHOLE
-
-    (mrr, map_), *of_languages = (measured.means(name, one).mean(axis=0).tolist() for one in ("", *languages))
-    values: dict[str, Any] = {"left out": name, "mrr": mrr, "map": map_}
-    values["languages"] = {
-        one: {"mrr": pair[0], "map": pair[1]} for one, pair in zip(languages, of_languages, strict=True)
-    }
-    if name == WHOLE:
-        cells = [f"{mrr:.4f}", "", f"{map_:.4f}", "", *(f"{one:.3f} {two:.3f}" for one, two in of_languages)]
-        return values, [name, *cells]
-    whole, *changes = (measured.change(name, one) for one in ("", *languages))
-    cells = []
-    for measure, change in zip(("mrr", "map"), whole, strict=True):
-        ends = None if change.interval is None else [change.interval.low, change.interval.high]
-        values[f"{measure} change"] = {"mean": change.mean, "interval": ends, "p": change.bootstrap_p}
-        cells += [f"{change.mean:+.4f}", UNKNOWN if ends is None else f"[{ends[0]:+.4f}, {ends[1]:+.4f}]"]
-    return values, [name, *cells, *(f"{mrr.mean:+.3f} {map_.mean:+.3f}" for mrr, map_ in changes)]
+def _cells(row: Mapping[str, Any], whole: Mapping[str, Any]) -> Iterator[str]:
+    """Means with all features; without one what that changes."""
+    for measure in ("mrr", "map"):
+        ends = whole and row[f"{measure} change"]["interval"]
+        yield f"{row[measure] - whole[measure]:+.4f}" if whole else f"{row[measure]:.4f}"
+        yield f"[{ends[0]:+.4f}, {ends[1]:+.4f}]" if ends else ""
+    for name, one in row["languages"].items():
+        yield " ".join(
+            f"{value - whole['languages'][name][measure]:+.3f}" if whole else f"{value:.3f}"
+            for measure, value in one.items()
+        )
 
 
 def pack(
@@ -154,7 +135,6 @@ def pack(
     scored_reports: Annotated[
         int, typer.Option("--judged-reports", min=0, help="The same for validation and for test.")
     ] = 0,
-    letters: Annotated[int, typer.Option("--letters", min=1, help="Letters kept of each file.")] = 40_000,
 ) -> None:
     """Write a run's candidates and their texts.
 
@@ -163,7 +143,7 @@ def pack(
     from tosloc.cli.progress import shown
     from tosloc.lab.bundle import BundleSettings, bundle_training
 
-    settings = BundleSettings(candidates, train_reports, scored_reports, letters)
+    settings = BundleSettings(candidates, train_reports, scored_reports)
     with shown() as callback:
         numbers = bundle_training(run, repo, reports, out, settings, callback)
     megabytes = out.stat().st_size / 2**20

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,15 +26,12 @@ from tosloc.cli.judging import (
     scored_runs,
     write_reports,
 )
-from tosloc.cli.lab.projects import named
 from tosloc.cli.options import JsonOption, Level, Split
 from tosloc.cli.printing import Table, form_of, print_notes, show
-from tosloc.errors import RunError
+from tosloc.errors import RunError, counted
 
 if TYPE_CHECKING:
     from tosloc.evaluate.compare import Comparison, Difference
-    from tosloc.evaluate.evaluate import Evaluation
-    from tosloc.lab.project_means import Gain, ProjectMeans
 
 RunsOfProjects = Annotated[
     list[Path],
@@ -64,12 +61,18 @@ def evaluate(
 
     A row for each project, and their macro mean, with an interval over projects, and their micro mean.
     """
-    from tosloc.evaluate.function_level import BM25_NAME, FUNCTION_MEASURES, unjudged_note
-    from tosloc.evaluate.tables import taught_note
-    from tosloc.lab.project_means import ProjectMeans
+    from tosloc.evaluate.run_paths import BM25_NAME
+    from tosloc.evaluate.tables import FUNCTION_MEASURES, taught_notes, unjudged_note
+    from tosloc.lab.project_means import project_means, runs_of_projects
 
     form, asked = form_of(as_json, as_markdown), parsed_measures(measures)
-    paths, lacking = _paths(runs, split.value)
+    lacking: list[str] = []
+    if len(runs) == 1:
+        paths, lacking = runs_of_projects(runs[0], split.value)
+    else:
+        check_distinct(runs)
+        names = Counter(path.name for path in runs)
+        paths = {path.name if names[path.name] == 1 else str(path): path for path in runs}
     if level is Level.function:
         check_level(no_tests=no_tests)
         pairs = function_runs(list(paths.values()), split.value)
@@ -79,41 +82,29 @@ def evaluate(
     else:
         scored = scored_runs(list(paths.values()), split.value, None, no_tests)
         sides = {"": dict(zip(paths, scored, strict=True))}
-        notes = [note for name, one in sides[""].items() if (note := taught_note(one, name)) is not None]
+        notes = taught_notes(sides[""].values())
     evaluations = {side: {name: one.evaluation() for name, one in runs.items()} for side, runs in sides.items()}
     judged = {side: {name: one for name, one in found.items() if one.per_report} for side, found in evaluations.items()}
-    means = {side: ProjectMeans.of(found, asked) for side, found in judged.items()}
+    values = {side: project_means(found, asked) for side, found in judged.items()}
     if per_report is not None:
         first = next(iter(judged.values()))
         write_reports(per_report, ((name, one.per_report) for name, one in first.items()), asked)
-    values = {side: one.values() for side, one in means.items()}
-    show(form, values.get("", values), [means_table(one, side) for side, one in means.items()])
-    print_notes([*notes, *([named(lacking, "has no finished run", "have no finished run")] if lacking else [])])
+    show(form, values.get("", values), [means_table(one, side) for side, one in values.items()])
+    lacking_note = f"{counted(len(lacking), 'project')} without a finished run: {', '.join(lacking)}"
+    print_notes([*notes, *([lacking_note] if lacking else [])])
 
 
-def _paths(runs: Sequence[Path], split: str) -> tuple[dict[str, Path], list[str]]:
-    """Project -> its run: those of one folder, and the projects without any; or runs that are named."""
-    from tosloc.lab.project_means import runs_of_projects
-
-    if len(runs) == 1:
-        return runs_of_projects(runs[0], split)
-    check_distinct(runs)
-    names = Counter(path.name for path in runs)
-    return {path.name if names[path.name] == 1 else str(path): path for path in runs}, []
-
-
-def means_table(means: ProjectMeans, title: str = "") -> Table:
+def means_table(values: Mapping[str, Any], title: str = "") -> Table:
     """The means of each project, and of all of them: each counting the same, and each report."""
     from tosloc.cli.tables import count_cell, share, with_interval
 
-    rows = [
-        [name, count_cell(reports), *map(share, row)]
-        for name, reports, row in zip(means.projects, means.reports, means.means.tolist(), strict=True)
-    ]
-    macro = [with_interval(mean, one) for mean, one in zip(means.macro.tolist(), means.intervals, strict=True)]
-    rows.append([f"macro mean of {len(means.projects)} projects", "", *macro])
-    rows.append(["micro mean of all reports", count_cell(sum(means.reports)), *map(share, means.micro.tolist())])
-    return Table(["project", "reports", *means.names], rows, title)
+    def row(name: str, one: Mapping[str, Any]) -> list[str]:
+        return [name, count_cell(one["reports"]), *(share(one[measure]) for measure in values["macro"])]
+
+    rows = [row(one["project"], one) for one in values["projects"]]
+    macro = [with_interval(one["mean"], one["interval"]) for one in values["macro"].values()]
+    rows += [[f"macro mean of {len(rows)} projects", "", *macro], row("micro mean of all reports", values["micro"])]
+    return Table(["project", "reports", *values["macro"]], rows, title)
 
 
 def compare(
@@ -123,9 +114,6 @@ def compare(
     measures: MeasuresOption = None,
     no_tests: NoTestsOption = False,
     common: CommonOption = False,
-    only_reachable: Annotated[
-        bool, typer.Option("--reachable", help="Only the reports of which some fixed file is searched.")
-    ] = False,
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
 ) -> None:
@@ -136,45 +124,50 @@ def compare(
     over projects that count alike, projects resampled; of pairs also the mean gain, reports resampled.
     """
     from tosloc.cli.tables import differences_table
-    from tosloc.errors import counted
-    from tosloc.evaluate.compare import COMPARED
+    from tosloc.evaluate.compare import COMPARED, difference_values
     from tosloc.evaluate.compare import compare as compare_pair
-    from tosloc.lab.project_means import (
-        by_fixed_files,
-        by_language,
-        comparison_values,
-        gains,
-        over_projects,
-        reachable,
-        together,
-    )
+    from tosloc.lab.project_means import gains, grouped, over_projects
 
     form, asked = form_of(as_json, as_markdown), tuple(dict.fromkeys((*COMPARED, *parsed_measures(measures))))
     names, pairs, apart = _pairs(runs, split.value)
     projects: dict[str, Comparison] = {}
     for name, pair in pairs.items():
-        sides: list[tuple[str, Evaluation]] = [
-            (called, one.evaluation())
-            for called, path in zip(names, pair, strict=True)
-            for one in scored_runs([path], split.value, None, no_tests)
-        ]
-        projects[name] = compare_pair(sides[0], sides[1], common, asked)
-    if only_reachable:
-        projects = reachable(projects)
-    whole = together(projects)
-    rows = {Rows.project: lambda of: of, Rows.language: by_language, Rows.fixed: by_fixed_files}[by](projects)
-    found = {} if _are_folders(runs, split.value) else gains(projects)
+        scored = (scored_runs([path], split.value, None, no_tests)[0].evaluation() for path in pair)
+        a, b = zip(names, scored, strict=True)
+        projects[name] = compare_pair(a, b, common, asked)
+    whole, rows = grouped(projects)["all"], grouped(projects, by.value)
+    found = gains(projects) if names == _PAIR else {}
     number, means = counted(len(projects), "project"), over_projects(projects)
     tables = [
-        _rows_table(by.value, rows, whole),
+        _rows_table(by.value, rows | {"all": whole}),
         differences_table(whole.differences, whole.a, whole.b, counted(len(whole.moves), "report")),
         differences_table(means, whole.a, whole.b, number),
-        *([_gains_table(found, number)] if found else []),
     ]
-    show(form, comparison_values(rows, whole, len(projects), means, found), tables)
+    if found:
+        cells = [
+            [name, f"{one['mean']:+.4f}", "[{:+.4f}, {:+.4f}]".format(*one["interval"]), f"{one['p']:.4f}"]
+            for name, one in found.items()
+        ]
+        heads = [f"mean of {number}", "gain", "95 % interval", "p"]
+        tables.append(Table(heads, cells, " reports resampled within each project"))
+
+    def plain(of: Sequence[Difference]) -> dict[str, Any]:
+        return {repr(one.measure): difference_values(one) for one in of}
+
+    told = {name: {"reports": len(one.moves), "measures": plain(one.differences)} for name, one in rows.items()}
+    values = {
+        "a": whole.a,
+        "b": whole.b,
+        "rows": told,
+        "all": {"reports": len(whole.moves), "measures": plain(whole.differences)},
+        "projects": {"number": len(projects), "measures": plain(means), "gains": found},
+    }
+    show(form, values, tables)
     if apart:
-        left = "1 project is left out" if len(apart) == 1 else f"{len(apart)} projects are left out"
-        print_notes([f"{left}, which only one of the folders holds, first {apart[0]}"])
+        print_notes([f"{counted(len(apart), 'project')} only in one of the folders, left out: first {apart[0]}"])
+
+
+_PAIR = ("earlier", "later")
 
 
 def _pairs(runs: Sequence[Path], split: str) -> tuple[tuple[str, str], dict[str, tuple[Path, Path]], list[str]]:
@@ -183,34 +176,28 @@ def _pairs(runs: Sequence[Path], split: str) -> tuple[tuple[str, str], dict[str,
 
     if len(runs) % 2:
         raise RunError(f"{len(runs)} folders are not pairs; name two folders of runs, or two runs of each project")
-    if not _are_folders(runs, split):
-        of_each = zip(runs[::2], runs[1::2], strict=True)
-        return ("earlier", "later"), {str(later): (earlier, later) for earlier, later in of_each}, []
+    folders = False
+    with suppress(RunError):
+        folders = len(runs) == 2 and bool(runs_of_projects(runs[0], split)[0])
+    if not folders:
+        return _PAIR, {str(later): (one, later) for one, later in zip(runs[::2], runs[1::2], strict=True)}, []
     a, b = (runs_of_projects(folder, split)[0] for folder in runs)
     both = {name: (a[name], b[name]) for name in a if name in b}
     if not both:
         raise RunError(f"{runs[0]} and {runs[1]}: no project has a finished run of the split {split!r} in both")
-    named = (runs[0].name, runs[1].name)
-    return named if named[0] != named[1] else (str(runs[0]), str(runs[1])), both, sorted(a.keys() ^ b.keys())
+    first, second = runs
+    named = (first.name, second.name) if first.name != second.name else (str(first), str(second))
+    return named, both, sorted(a.keys() ^ b.keys())
 
 
-def _are_folders(runs: Sequence[Path], split: str) -> bool:
-    """Whether these are two folders of runs of projects; else they are runs."""
-    from tosloc.lab.project_means import runs_of_projects
-
-    with suppress(RunError):
-        return len(runs) == 2 and bool(runs_of_projects(runs[0], split)[0])
-    return False
-
-
-def _rows_table(by: str, rows: Mapping[str, Comparison], whole: Comparison) -> Table:
-    from tosloc.cli.tables import UNKNOWN, count_cell, share, within
+def _rows_table(by: str, rows: Mapping[str, Comparison]) -> Table:
+    from tosloc.cli.tables import count_cell, share, within
     from tosloc.evaluate.compare import COMPARED
 
     def gain(one: Difference) -> str:
-        interval = one.paired.interval
-        return f"{share(one.paired.mean, sign=True)} {UNKNOWN if interval is None else within(interval, sign=True)}"
+        return f"{share(one.difference, sign=True)} {within(one.interval, sign=True)}"
 
+    whole = rows["all"]
     heads = [by, "reports", *(repr(one.measure) for one in whole.differences)]
     heads += [f"{measure!r}: difference [95 %]" for measure in COMPARED]
     cells = [
@@ -220,14 +207,6 @@ def _rows_table(by: str, rows: Mapping[str, Comparison], whole: Comparison) -> T
             *(f"{share(of.b)} / {share(of.a)}" for of in one.differences),
             *(gain(of) for of in one.differences if of.measure in COMPARED),
         ]
-        for name, one in (*rows.items(), ("all", whole))
+        for name, one in rows.items()
     ]
     return Table(heads, cells, f" {whole.b} / {whole.a}")
-
-
-def _gains_table(gains: Mapping[str, Gain], number: str) -> Table:
-    rows = [
-        [name, f"{one.mean:+.4f}", f"[{one.interval.low:+.4f}, {one.interval.high:+.4f}]", f"{one.p:.4f}"]
-        for name, one in gains.items()
-    ]
-    return Table([f"mean of {number}", "gain", "95 % interval", "p"], rows, " reports resampled within each project")

@@ -1,9 +1,8 @@
 """AmaLgam: structured text, similar bugs and version history, Wang and Lo, ICPC 2014 (docs/method.md, section B.6).
 
 S is BugLocator's SimiScore, R BLUiR's score, H the commit score of the last k days. Whether the paper brings S and R to
-one scale is not established; here they are, by min-max over the files, as sums of BLUiR would drown the rest. The
-upstream profile imitates the version that Bench4BL ships (B.6.4), but for dates moved by a day, files told apart by
-five folders only, and commits that add files left out. Shapes: F files of a version.
+one scale is not established; here they are, by min-max over the files, as sums of BLUiR would drown the rest. Shapes:
+F files of a version, X fixing commits.
 
 H(f) = sum over the bug-fix commits c of the last k days that changed f of 1 / (1 + exp(12 (1 - (k - d_c) / k))), where
 d_c is the age of the commit in days when the report was opened. BLIA uses it, too.
@@ -12,139 +11,67 @@ d_c is the age of the commit in days when the report was opened. BLIA uses it, t
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, ClassVar, Final, Literal, TypeAlias
+from typing import ClassVar, Final
 
 import numpy as np
-from pydantic import NonNegativeFloat, PositiveFloat
 from scipy import sparse
 
-from tosloc.config import Share
 from tosloc.index.bm25 import min_max
-from tosloc.lab.baselines.bluir import BLUiR, BLUiRSettings
-from tosloc.lab.baselines.buglocator import SimilarReports, report_stems
-from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, Cutoff, FixHistory, Settings
-from tosloc.records import BoolArray, FloatArray
+from tosloc.lab.baselines.bluir import BLUiR
+from tosloc.lab.baselines.buglocator import SimilarReports
+from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, FixHistory
+from tosloc.records import FloatArray
 
-FixWords: TypeAlias = Literal["contains", "subject"]
-"""How a message says that it fixes a bug. ``contains``: "bug" or "fix" anywhere, in "prefix" too; ``subject``: anywhere
-in the first line, in lower case only, as public code has it."""
-
+A: Final = 0.2  # share of similar bugs: paper, section B.6.3
+B: Final = 0.3  # share of history: paper, section B.6.3
+DAYS: Final = 15.0  # k, days of history that count: paper and public code, section B.6.2; in BLIA Bench4BL's, B.7.5
+_FIX = re.compile(r"bug|fix", re.I)  # anywhere in a message, in "prefix" too: paper
 _DAY: Final = 86_400.0
-_PATTERNS: Final = {"contains": re.compile(r"bug|fix", re.I), "subject": re.compile(r"\A[^\n]*(?:bug|fix)")}
 
 
-def commit_recency(age: FloatArray, days: float) -> FloatArray:
-    """What a commit of this age in days counts in a window of so many days.
+def commit_recency(age: FloatArray) -> FloatArray:
+    """What a commit of this age in days counts.
 
-    >>> commit_recency(np.array([0.0, 1.0, 3.0, 7.5, 15.0]), 15).round(6).tolist()
+    >>> commit_recency(np.array([0.0, 1.0, 3.0, 7.5, 15.0])).round(6).tolist()
     [0.5, 0.310026, 0.083173, 0.002473, 6e-06]
     """
-    return 1.0 / (1.0 + np.exp(12.0 * (1.0 - (days - age) / days)))
+    return 1.0 / (1.0 + np.exp(12.0 * (1.0 - (DAYS - age) / DAYS)))
 
 
 class FixCommits:
     """The commits of a history whose messages say that they fix a bug, and what they changed."""
 
-    def __init__(self, fix_history: FixHistory, words: FixWords = "contains") -> None:
-        history, pattern = fix_history.history, _PATTERNS[words]
-        changing = np.diff(history.touched_starts) > 0
-        self.history = history
-        self.numbers = np.array(
-            [number for number in np.flatnonzero(changing).tolist() if pattern.search(history.messages[number])],
-            dtype=np.int64,
-        )
-        """(X,) numbers of commits; merges change nothing themselves."""
-        self.times: FloatArray = history.times[self.numbers].astype(np.float64)
-        """(X,) seconds since 1970."""
+    def __init__(self, fix_history: FixHistory) -> None:
+        history = fix_history.history
+        changing = np.flatnonzero(np.diff(history.touched_starts) > 0)  # merges change nothing themselves
+        fixing = [number for number in changing.tolist() if _FIX.search(history.messages[number])]
+        self.numbers = np.array(fixing, dtype=np.int64)  # (X,) numbers of commits
+        self.times: FloatArray = history.times[self.numbers].astype(np.float64)  # (X,) seconds since 1970
         shape = (len(history), fix_history.touched.shape[1])
         touched = sparse.csr_array((np.ones(len(history.touched)), history.touched, history.touched_starts), shape)
-        self.touched = touched[self.numbers]
-        """(X, N) 1 where a commit changed a path."""
+        self.touched = touched[self.numbers]  # (X, N) 1 where a commit changed a path
 
-    def scores(self, query: BaselineQuery, days: float) -> FloatArray:
+    def scores(self, query: BaselineQuery) -> FloatArray:
         """(F,) H of the version's files at the opening; a commit exactly at the opening does not count."""
-        age, usable = self._ages(query.history.commits, query.history.time)
-        chosen = np.flatnonzero(usable & (age <= days))
-        return query.version.from_paths(
-            np.asarray(self.touched[chosen].T @ commit_recency(age[chosen], days), dtype=np.float64)
-        )
-
-    def scores_at_fix(self, query: BaselineQuery, days: float) -> FloatArray:
-        """(F,) H as AmaLgam's public code has it, a leak: ages from the fix; of a file its first fix ever."""
-        fix_history = query.history.fix_history
-        row = fix_history.row_of_report.get(query.report.id)
-        time = query.history.time if row is None else float(fix_history.fixed_at[row])
-        known = self.history.ancestors(query.version.snapshot.commit) & (self.history.times < time)
-        age, usable = self._ages(known, time)
-        fixed_before: FloatArray = self.touched.T @ (usable & (age > days)).astype(np.float64)
-        score = np.zeros(self.touched.shape[1])
-        chosen = np.flatnonzero(usable & (age <= days))
-        for commit in chosen[np.argsort(age[chosen], kind="stable")].tolist():  # the oldest is written last
-            paths = self.touched.indices[self.touched.indptr[commit] : self.touched.indptr[commit + 1]]
-            score[paths] = commit_recency(age[commit], days)
-        return query.version.from_paths(np.where(fixed_before > 0, 0.0, score))
-
-    def _ages(self, known: BoolArray, time: float) -> tuple[FloatArray, BoolArray]:
-        """(X,) ages in days, and which commits are ``known`` (C,) and were made before ``time``."""
-        age: FloatArray = (time - self.times) / _DAY
-        return age, known[self.numbers] & (age > 0)
-
-
-class AmaLgamSettings(Settings):
-    """Settings of AmaLgam; its BLUiR has that technique's defaults of the same profile."""
-
-    UPSTREAM: ClassVar[Mapping[str, Any]] = {
-        "fusion": "weighted",
-        "fix_words": "subject",
-        "ages": "fix",
-        "only_positive": True,
-    }
-
-    fusion: Literal["published", "weighted"] = "published"
-    """``weighted``: text_weight x R / words of the query + history_weight x H, without similar bugs."""
-    a: Share = 0.2
-    b: Share = 0.3
-    days: PositiveFloat = 15.0
-    fix_words: FixWords = "contains"
-    ages: Literal["opening", "fix"] = "opening"
-    """Whence ages of commits are counted; ``fix`` also keeps one commit a file only."""
-    text_weight: NonNegativeFloat = 0.5
-    history_weight: NonNegativeFloat = 0.2
-    only_positive: bool = False
+        age: FloatArray = (query.history.time - self.times) / _DAY
+        chosen = np.flatnonzero(query.history.commits[self.numbers] & (age > 0) & (age <= DAYS))
+        recent = np.asarray(self.touched[chosen].T @ commit_recency(age[chosen]), dtype=np.float64)
+        return query.version.from_paths(recent)
 
 
 class AmaLgam(Baseline):
     """AmaLgam (ICPC 2014)."""
 
     name: ClassVar[str] = "amalgam"
-    Settings: ClassVar = AmaLgamSettings
-    # the public code has no similar bugs; its commits come from the fix, not from this cutoff
-    upstream_cutoff: ClassVar[Cutoff] = "fix_before_open"
 
-    def __init__(self, settings: AmaLgamSettings, context: BaselineContext, seed: int = 7) -> None:
-        super().__init__(settings, context, seed)
-        self.bluir = BLUiR(BLUiRSettings.model_validate({"profile": settings.profile}), context, seed)
-        self.similar_reports = SimilarReports(context.fix_history, report_stems)
-        self.commits = FixCommits(context.fix_history, settings.fix_words)
+    def __init__(self, context: BaselineContext, seed: int = 7) -> None:
+        super().__init__(context, seed)
+        self.bluir = BLUiR(context, seed)
+        self.similar_reports = SimilarReports(context.fix_history)
+        self.commits = FixCommits(context.fix_history)
 
     def scores(self, query: BaselineQuery) -> FloatArray:
-        """(F,) scores, 0 or more."""
-        settings = self.settings
-        structured, history = self.bluir.scores(query), self.history(query)
-        if settings.fusion == "weighted":
-            words = self.bluir.query_length(query.report)
-            weighted: FloatArray = settings.text_weight * structured / max(words, 1) + settings.history_weight * history
-            return weighted
-        similar = self.similar_reports.simi_scores(query)
-        text = settings.a * min_max(similar) + (1 - settings.a) * min_max(structured)
-        return np.where(text > 0, (1 - settings.b) * text + settings.b * history, 0.0)
-
-    def left_out(self, scores: FloatArray) -> int:
-        """Files with a score of 0, which the public code does not write."""
-        return int((scores <= 0).sum()) if self.settings.only_positive else 0
-
-    def history(self, query: BaselineQuery) -> FloatArray:
-        """(F,) H."""
-        scores = self.commits.scores_at_fix if self.settings.ages == "fix" else self.commits.scores
-        return scores(query, self.settings.days)
+        """(F,) (1 - b) (a mm(S) + (1 - a) mm(R)) + b H; 0 where neither S nor R is above it."""
+        similar, structured = self.similar_reports.simi_scores(query), self.bluir.scores(query)
+        text = A * min_max(similar) + (1 - A) * min_max(structured)
+        return np.where(text > 0, (1 - B) * text + B * self.commits.scores(query), 0.0)

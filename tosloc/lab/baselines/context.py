@@ -1,4 +1,4 @@
-"""What a published technique is set to and may look at: a version's files, and the fixes known at a report's opening.
+"""What a published technique may look at: a version's files, and the fixes known at a report's opening.
 
 A technique is given a ``BaselineQuery`` and answers with a score for every file. It cannot see a fix that came later,
 nor the report's own: ``FixHistory.before`` has left them out (docs/method.md, section B.1.1).
@@ -12,21 +12,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, TypeAlias
+from typing import Any, ClassVar, Final
 
 import joblib
 import numpy as np
-from pydantic import model_validator
 from scipy import sparse
 
 from tosloc.code.languages import language_of
-from tosloc.config import Section
-from tosloc.errors import ConfigError, ToslocError
+from tosloc.errors import ToslocError
 from tosloc.git.history import History
 from tosloc.git.repository import Repository, decode
 from tosloc.index.paths import PathTable, PathView
-from tosloc.lab.baselines.parsed_source import ParsedSource, parse_source
+from tosloc.lab.baselines.texts import ParsedSource, parse_source
 from tosloc.lab.baselines.vsm import Counts, count
 from tosloc.processes import parallel
 from tosloc.records import (
@@ -43,33 +40,6 @@ from tosloc.records import (
     silent,
 )
 
-Profile = Literal["clean", "upstream"]
-"""``clean``: the published formulas, nothing later than the opening; ``upstream``: what the public code does."""
-
-
-class Settings(Section):
-    """What every technique has."""
-
-    UPSTREAM: ClassVar[Mapping[str, Any]] = {}
-    """Defaults that are others under ``profile = "upstream"``; a value that is given counts in either profile."""
-
-    NO_UPSTREAM: ClassVar[str] = ""
-    """Why there is no upstream profile, for a technique without one."""
-
-    profile: Profile = "clean"
-
-    @model_validator(mode="before")
-    @classmethod
-    def _defaults_of_profile(cls, values: Any) -> Any:
-        if not isinstance(values, dict) or values.get("profile") != "upstream":
-            return values
-        if cls.NO_UPSTREAM:
-            raise ConfigError(cls.NO_UPSTREAM)
-        return {**cls.UPSTREAM, **values}
-
-
-Cutoff: TypeAlias = Literal["fix_before_open", "fix_order"]
-"""Which earlier fixes count: those before the report was opened, or (as public code has it) before its own fix."""
 _BATCH: Final = 256
 
 
@@ -78,26 +48,33 @@ class ParsedFiles:
 
     def __init__(self, sources: Sequence[ParsedSource], row_of_blob: Mapping[str, int]) -> None:
         self.sources, self.row_of_blob = sources, row_of_blob
-        self._counts: dict[str, Counts] = {}
+        self._counts: dict[Callable[[ParsedSource], Sequence[str]], Counts] = {}
 
     def __len__(self) -> int:
         return len(self.sources)
 
     @classmethod
     def of(
-        cls, repo: Repository, snapshots: Iterable[Snapshot], jobs: int = 1, progress: Progress = silent
+        cls,
+        repo: Repository,
+        snapshots: Iterable[Snapshot],
+        jobs: int = 1,
+        progress: Progress = silent,
+        *,
+        complexity: bool = False,
     ) -> ParsedFiles:
         """Read every blob of the versions once; one that the repository lacks is left out."""
-        suffixes = {
-            blob: "." + path.rpartition("/")[2].rpartition(".")[2].lower()
-            for blob, path in first_paths(snapshots).items()
-        }
-        blobs = list(suffixes)
+        paths = first_paths(snapshots)
+        blobs = list(paths)
 
-        def texts(batch: Sequence[str]) -> list[tuple[str, str, str]]:
-            return [(blob, suffixes[blob], decode(data)) for blob, data in repo.texts(batch) if data is not None]
+        def texts(start: int) -> list[tuple[str, str, str]]:
+            found = repo.texts(blobs[start : start + _BATCH])
+            return [(blob, language(paths[blob]), decode(data)) for blob, data in found if data is not None]
 
-        calls = (joblib.delayed(_parse)(texts(blobs[start : start + _BATCH])) for start in range(0, len(blobs), _BATCH))
+        def language(path: str) -> str:
+            return language_of("." + path.rpartition("/")[2].rpartition(".")[2].lower())
+
+        calls = (joblib.delayed(_parse)(texts(start), complexity) for start in range(0, len(blobs), _BATCH))
         sources: list[ParsedSource] = []
         row_of_blob: dict[str, int] = {}
         with parallel(calls, jobs, return_as="generator", pre_dispatch="2*n_jobs") as results:
@@ -112,15 +89,15 @@ class ParsedFiles:
         """The rows that are ``chosen`` (B,), sorted by blob id: an order that does not depend on that of reading."""
         return [row for _, row in sorted(self.row_of_blob.items()) if chosen[row]]
 
-    def counts(self, name: str, terms: Callable[[ParsedSource], Sequence[str]]) -> Counts:
-        """Term counts of all blobs, made once for each ``name``, which tells apart ways of tokenising."""
-        if name not in self._counts:
-            self._counts[name] = count(terms(source) for source in self.sources)
-        return self._counts[name]
+    def counts(self, terms: Callable[[ParsedSource], Sequence[str]]) -> Counts:
+        """Term counts of all blobs, made once for each function that cuts a file into terms."""
+        if terms not in self._counts:
+            self._counts[terms] = count(map(terms, self.sources))
+        return self._counts[terms]
 
 
-def _parse(batch: Sequence[tuple[str, str, str]]) -> list[tuple[str, ParsedSource]]:
-    return [(blob, parse_source(text, language_of(suffix))) for blob, suffix, text in batch]
+def _parse(batch: Sequence[tuple[str, str, str]], complexity: bool) -> list[tuple[str, ParsedSource]]:
+    return [(blob, parse_source(text, language, complexity)) for blob, language, text in batch]
 
 
 class ParsedVersion:
@@ -165,15 +142,13 @@ class ParsedVersion:
 class FixHistory:
     """Every labelled report and every commit of a project, with what they changed."""
 
-    def __init__(self, cases: Sequence[Case], history: History, path_ids: Mapping[str, int], paths: int) -> None:
-        """``path_ids`` numbers the repository's ``paths`` paths; cases stand in the order of their fixes."""
-        self.cases = tuple(cases)
-        unknown = next((case.report.id for case in self.cases if not case.fix_commit), None)
-        if unknown is not None:
-            raise ToslocError(
-                f"report {unknown}: names a version and no fix_commit; the published techniques learn from fixes"
-            )
-        self.history = history
+    def __init__(self, cases: Sequence[Case], history: History, path_ids: Mapping[str, int]) -> None:
+        """``path_ids`` numbers the repository's paths; cases stand in the order of their fixes."""
+        self.cases, self.history = tuple(cases), history
+        for case in self.cases:
+            if not case.fix_commit:
+                why = "names a version and no fix_commit; the published techniques learn from fixes"
+                raise ToslocError(f"report {case.report.id}: {why}")
         self.row_of_report = {case.report.id: row for row, case in enumerate(self.cases)}
         self.opened: FloatArray = np.array([case.report.opened_seconds for case in self.cases])
         self.fixed_at: FloatArray = np.array([case.fixed_at for case in self.cases], dtype=np.float64)
@@ -184,19 +159,14 @@ class FixHistory:
             (row, path_ids[path]) for row, case in enumerate(self.cases) for path in case.listed if path in path_ids
         ]
         rows, columns = np.array(changes, dtype=np.int64).reshape(-1, 2).T
-        self.touched = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(self.cases), paths))
+        self.touched = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(self.cases), len(path_ids)))
         """(R, N) 1 where a report's fix changed a path."""
 
-    def before(self, report: BugReport, version: str, cutoff: Cutoff = "fix_before_open") -> FixHistoryAsOf:
-        """What was known when the report was opened, and is contained in the version that is searched.
-
-        ``fix_order`` counts every fix before the report's own, as public code does: a leak, for the upstream profiles
-        only; the report has to be a labelled one. Commits are cut at the opening in any case.
-        """
+    def before(self, report: BugReport, version: str) -> FixHistoryAsOf:
+        """What was known when the report was opened, and is contained in the version that is searched."""
         contained = self.history.ancestors(version)
         opened = report.opened_seconds
-        limit = float(self.fixed_at[self.row_of_report[report.id]]) if cutoff == "fix_order" else opened
-        known = (self.fixed_at < limit) & contained[self.commits]
+        known = (self.fixed_at < opened) & contained[self.commits]
         own = self.row_of_report.get(report.id)
         if own is not None:
             known[own] = False
@@ -209,22 +179,20 @@ class FixHistoryAsOf:
 
     fix_history: FixHistory
     time: float
-    reports: LongArray
-    """Rows of ``fix_history`` of the reports that were fixed by then, rising."""
-    commits: BoolArray
-    """(C,) which commits of the history were made by then."""
+    reports: LongArray  # Rows of ``fix_history`` of the reports that were fixed by then, rising
+    commits: BoolArray  # (C,) which commits of the history were made by then
 
-    @cached_property
-    def fixes(self) -> FloatArray:
-        """(N,) how often each path was part of a known fix."""
+    @property
+    def known(self) -> FloatArray:
+        """(R,) 1 for a report that was fixed by then."""
         known = np.zeros(len(self.fix_history.cases))
         known[self.reports] = 1.0
-        return np.asarray(self.fix_history.touched.T @ known, dtype=np.float64)
+        return known
 
-    @cached_property
-    def last_fix(self) -> FloatArray:
-        """(N,) time of the last known fix of each path, seconds since 1970; -inf if there is none."""
-        return self.latest(self.fix_history.fixed_at)
+    @property
+    def fixes(self) -> FloatArray:
+        """(N,) how often each path was part of a known fix."""
+        return np.asarray(self.fix_history.touched.T @ self.known, dtype=np.float64)
 
     def latest(self, of_reports: FloatArray) -> FloatArray:
         """(N,) of (R,) values of reports that of the one fixed last in each path; -inf if there is none."""
@@ -254,42 +222,39 @@ class BaselineContext:
     fix_history: FixHistory
     files: ParsedFiles
     table: PathTable
-    cutoff: Cutoff = "fix_before_open"
-    complexities: Mapping[str, int] = field(default_factory=dict)
-    """Blob -> sum of the cyclomatic complexity of its functions; filled for techniques that say they need it."""
-    _versions: dict[str, ParsedVersion] = field(default_factory=dict, init=False, repr=False)
+    _version: ParsedVersion | None = field(default=None, init=False, repr=False)
 
     def version(self, version: str) -> ParsedVersion:
         """A version; the last one that was asked for is kept."""
-        if version not in self._versions:
-            self._versions.clear()
-            self._versions[version] = ParsedVersion(self.files, self.repo.snapshot(version, self.suffixes), self.table)
-        return self._versions[version]
+        if self._version is None or self._version.snapshot.commit != version:
+            self._version = ParsedVersion(self.files, self.repo.snapshot(version, self.suffixes), self.table)
+        return self._version
 
     def query(self, report: BugReport, version: str) -> BaselineQuery:
         """The query that a report is to a version."""
-        return BaselineQuery(report, self.version(version), self.fix_history.before(report, version, self.cutoff))
+        return BaselineQuery(report, self.version(version), self.fix_history.before(report, version))
 
 
 class Baseline(ABC):
     """One published technique on one project. It ranks every file of the version; ties by path."""
 
     name: ClassVar[str]
-    Settings: ClassVar[type[Settings]] = Settings
-    upstream_cutoff: ClassVar[Cutoff] = "fix_before_open"
-    """Which fixes the public code counts as earlier, for the upstream profile."""
     learned: ClassVar[bool] = False
     needs_complexity: ClassVar[bool] = False
+    choice: Mapping[str, Any] | None = None  # What ``fit`` has chosen on validation, where it chooses
 
-    def __init__(self, settings: Any, context: BaselineContext, seed: int = 7) -> None:
-        self.settings, self.context, self.seed = settings, context, seed
-        self.choice: Mapping[str, Any] = {}
-        """What ``fit`` has chosen on validation, where it chooses."""
+    def __init__(self, context: BaselineContext, seed: int = 7) -> None:
+        self.context, self.seed = context, seed
 
     @classmethod
-    def training_cases(cls, settings: Any, train: Sequence[Case]) -> Sequence[Case]:
+    def training_cases(cls, train: Sequence[Case]) -> Sequence[Case]:
         """The training reports that ``fit`` learns from; ``ParsedFiles`` has to hold the files of their versions."""
         return ()
+
+    def fit(  # noqa: B027  most techniques have nothing to learn
+        self, train: Sequence[Case], validation: Sequence[Case], progress: Progress = silent
+    ) -> None:
+        """Learn from train, stop by validation."""
 
     @abstractmethod
     def scores(self, query: BaselineQuery) -> FloatArray:
@@ -299,12 +264,3 @@ class Baseline(ABC):
         """Every file of the version, most suspicious first."""
         query = self.context.query(report, version.commit)
         return Ranking.from_scores(report.id, version.paths, self.scores(query))
-
-    def left_out(self, scores: FloatArray) -> int:
-        """How many files with these scores (F,) the published technique would not have ranked."""
-        return 0
-
-    def fit(  # noqa: B027  most techniques have nothing to learn
-        self, train: Sequence[Case], validation: Sequence[Case], folder: Path, progress: Progress = silent
-    ) -> None:
-        """Learn from train, stop by validation; ``folder`` keeps what an interruption leaves."""

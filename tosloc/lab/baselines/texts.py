@@ -1,19 +1,104 @@
-"""How the published techniques tokenise, each its own way; the names are those of docs/method.md, section B.1.4.
+"""Source text -> what the published techniques take from it: pieces in their order, declared names, imports; and words.
 
-Stop words are tested in lower case before stemming, by one list for all techniques.
+Each technique cuts words its own way; the names are those of docs/method.md, section B.1.4. Stop words are tested in
+lower case before stemming, by one list for all techniques.
 """
 
 from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import Stemmer
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
+from tosloc.code.complexity import lizard_complexity
+from tosloc.code.facts import names_of, outline_of, spans_of
+from tosloc.code.languages import language_named
+from tosloc.code.parse import MAX_PARSED, Span, captures_of
 from tosloc.records import BugReport
+
+PieceKind: TypeAlias = Literal["head", "code", "string", "javadoc", "comment"]
+"""``head`` is a comment before the package or the last import: most often a licence."""
+
+_SPANS: Final = {kind: kind for kind in ("comment", "string", "import", "package")}
+_NAMES: Final = ("type", "outer", "method", "variable")
+_IMPORT = re.compile(rb"import\s{1,1000}+(static\s{1,1000}+)?([\w.\s]{1,1000}+(?:(?<=[.\s])\*\s{0,1000}+)?);")
+_PACKAGE = re.compile(rb"\bpackage\s+([\w.\s]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedSource:
+    """One source file, without its package and import lines."""
+
+    pieces: tuple[tuple[PieceKind, str], ...]  # Texts in order, comments and strings with their marks
+    types: tuple[str, ...]  # Names of the declared types in order, nested ones too
+    outer: tuple[str, ...]
+    methods: tuple[str, ...]  # Names of the declared methods and constructors in order, each time one is declared
+    variables: tuple[str, ...]
+    """Names of the declared fields, local variables and parameters in order, each time one is declared."""
+    package: str
+    imports: tuple[str, ...]  # Imported classes, or packages as ``a.b.*``; a static import counts for its class
+    complexity: int = 0  # Sum of the cyclomatic numbers of its functions, where it was asked for
+
+    def text(self, *kinds: PieceKind) -> str:
+        """The pieces of these kinds (all, if none is named), each beginning a line of its own."""
+        return "\n".join(text for kind, text in self.pieces if not kinds or kind in kinds)
+
+
+def parse_source(text: str, language: str = "java", complexity: bool = False) -> ParsedSource:
+    """What a file holds: Java by its syntax tree, other languages and broken texts by stage one's outline."""
+    source, known = text.encode("utf-8", "replace"), language_named(language)
+    captures = captures_of(source, known, (*_SPANS, *_NAMES)) if language == "java" else None
+    if captures is None:
+        outline = outline_of(source, language, parse=language != "java")
+        spans, header = outline.spans, 0
+        names = [outline.types, outline.types[:1], outline.methods, outline.fields]
+        packages = [source[span.start : span.end] for span in spans if span.kind == "drop"]
+        imports: Iterable[bytes] = (found[0] for found in _IMPORT.finditer(source))
+    else:
+        # a string in an annotation of the package, a comment in an import: the outer one counts
+        spans = spans_of(captures, _SPANS)
+        header = max((span.end for span in spans if span.kind in ("import", "package")), default=0)
+        names = [names_of(source, captures, name) for name in _NAMES]
+        packages = [source[span.start : span.end] for span in spans if span.kind == "package"]
+        imports = [source[span.start : span.end] for span in spans if span.kind == "import"]
+    package = next(filter(None, map(_PACKAGE.search, packages)), None)
+    imported = [(_joined(found[2]), found[1]) for found in filter(None, map(_IMPORT.search, imports))]
+    lizard = known.lizard if complexity else None
+    types, outer, methods, variables = map(tuple, names)
+    return ParsedSource(
+        tuple(_pieces(source, spans, header)),
+        types,
+        outer,
+        methods,
+        variables,
+        _joined(package[1]) if package else "",
+        tuple(name.rpartition(".")[0] if static else name for name, static in imported),
+        0 if lizard is None else lizard_complexity(text, lizard if len(text) <= MAX_PARSED else ""),
+    )
+
+
+def _pieces(source: bytes, spans: Sequence[Span], header: int) -> Iterator[tuple[PieceKind, str]]:
+    """Comments, strings and the code between them; comments that end before ``header`` are heads."""
+    end = 0
+    for span in (*spans, Span(len(source), len(source), "end")):
+        code, own = source[end : span.start], source[span.start : span.end]
+        end = span.end
+        if code.strip():
+            yield "code", code.decode("utf-8", "replace")
+        if own.strip() and span.kind in ("comment", "string"):
+            comment: PieceKind = "head" if end <= header else "javadoc" if own.startswith(b"/**") else "comment"
+            yield "string" if span.kind == "string" else comment, own.decode("utf-8", "replace")
+
+
+def _joined(name: bytes) -> str:
+    return "".join(name.decode("utf-8", "replace").split())
+
 
 KEYWORDS: Final[frozenset[str]] = frozenset(
     """abstract assert boolean break byte case catch char class const continue default do double else enum extends final
@@ -27,15 +112,11 @@ STOP_WORDS: Final[frozenset[str]] = frozenset(ENGLISH_STOP_WORDS) | frozenset(
 """English: scikit-learn's list, and what is left of contractions."""
 
 NL_WORD: Final = re.compile(r"[A-Za-z0-9']+")
-"""Runs of ASCII letters, digits and apostrophes."""
-_LETTERS = re.compile(r"[A-Za-z]+")
 _LETTER_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
 _ALNUM = re.compile(r"[A-Za-z0-9]+")
-_BLUIR_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,200}>")
 _PREFIX = re.compile(r"^\s*Bug\s+\d+\s*[-:]?\s*")
-_DOC_TAG = re.compile(r"\{?@\w+")
-_DOC_LINE = re.compile(r"^[\s*]{0,200}@(?:author|version|since)\b.*$", re.M)
 
 _stemmer = Stemmer.Stemmer("porter", 0)
 
@@ -61,29 +142,21 @@ def summary_and_description(report: BugReport) -> str:
 
 
 def code_words(text: str) -> list[str]:
-    """Parts of runs of letters, split before capitals; of two letters or more.
+    """Runs of letters, split before capitals; of two letters or more.
 
     >>> code_words("getURLFor x HTMLParser_2 aB")
     ['get', 'URL', 'For', 'HTML', 'Parser']
     """
-    return [part for run in _LETTERS.findall(text) for part in _LETTER_PARTS.findall(run) if len(part) > 1]
+    return [part for part in _LETTER_PARTS.findall(text) if len(part) > 1]
 
 
 def letter_parts(word: str) -> list[str]:
-    """Runs of letters of a word, split before capitals, in lower case.
-
-    >>> letter_parts("HTMLParser2_x")
-    ['html', 'parser', 'x']
-    """
+    """Runs of letters of a word, split before capitals, in lower case."""
     return [part.lower() for part in _LETTER_PARTS.findall(word)]
 
 
 def dropped(word: str) -> bool:
-    """Whether a word in lower case says nothing: one letter, a stop word or a keyword.
-
-    >>> [dropped(word) for word in ("x", "the", "null", "parser")]
-    [True, True, True, False]
-    """
+    """Whether a word in lower case says nothing: one letter, a stop word or a keyword."""
     return len(word) < 2 or word in STOP_WORDS or word in KEYWORDS
 
 
@@ -93,15 +166,11 @@ def bluir_split(text: str) -> list[str]:
     >>> bluir_split("getURLFor the HTMLParser2")
     ['get', 'url', 'for', 'the', 'html', 'parser']
     """
-    return [part.lower() for run in _ALNUM.findall(text) for part in _BLUIR_PARTS.findall(run) if len(part) > 2]
+    return [part.lower() for part in _PARTS.findall(text) if len(part) > 2]
 
 
 def bluir_raw(text: str) -> list[str]:
-    """Words before they are split, in lower case, longer than two characters.
-
-    >>> bluir_raw("getURLFor a of x1y")
-    ['geturlfor', 'x1y']
-    """
+    """Words before they are split, in lower case, longer than two characters."""
     return [run.lower() for run in _ALNUM.findall(text) if len(run) > 2]
 
 
@@ -114,26 +183,11 @@ def blia_words(text: str) -> list[str]:
     found: list[str] = []
     for run in NL_WORD.findall(_TAG.sub(" ", html.unescape(text))):
         word = run.removesuffix("'s").strip("'")
-        if not word:
-            continue
-        parts = _BLUIR_PARTS.findall(word)
-        found += [word, *parts] if len(parts) > 1 else [word]
+        parts = _PARTS.findall(word)
+        found += [word, *parts] if len(parts) > 1 else [word] if word else []
     return found
 
 
-def without_doc_tags(comment: str) -> str:
-    """A comment without its @author, @version and @since lines and without the names of its other tags.
-
-    >>> without_doc_tags("/** Runs. @param size of {@link Foo}").split()
-    ['/**', 'Runs.', 'size', 'of', 'Foo}']
-    """
-    return _DOC_TAG.sub(" ", _DOC_LINE.sub(" ", comment))
-
-
 def stems(words: list[str], stops: frozenset[str] = STOP_WORDS) -> list[str]:
-    """Porter stems of the words in lower case without the stop words.
-
-    >>> stems(["The", "Parsers", "running"])
-    ['parser', 'run']
-    """
+    """Porter stems of the words in lower case without the stop words."""
     return [porter(low) for word in words if (low := word.lower()) not in stops]

@@ -1,39 +1,52 @@
-"""What the learned techniques share: which reports they learn from, and trainings that survive an interruption."""
+"""What the learned techniques share: which reports they learn from, and the training of a network by Adam."""
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count, islice
+from typing import Any, ClassVar, Final
 
 import numpy as np
-from pydantic import NonNegativeInt, PositiveFloat
+import torch
+from torch import Tensor, nn
 
-from tosloc.errors import ToslocError
-from tosloc.io import key_of, written_whole
-from tosloc.lab.baselines.context import Baseline, BaselineQuery, Settings
+from tosloc.lab.baselines.context import Baseline, BaselineQuery
 from tosloc.metrics import average_precision, fixed_ranks
-from tosloc.records import Case, FloatArray, LongArray, Progress, silent
+from tosloc.records import Case, FloatArray, LongArray, Progress
 from tosloc.reports.labelled import fix_order
 
-if TYPE_CHECKING:
-    import torch
+LEARNING_RATE: Final = 1e-3  # of DreamLoc its public code's, of DNNLOC ours
+PATIENCE: Final = 3  # epochs without a better MAP after which a training stops: likewise
+DEVICE: Final = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-class LearningSettings(Settings):
-    """Settings that every learned technique has."""
+@dataclass(frozen=True)
+class LearningSettings:
+    """What every learned technique learns from."""
 
-    train_reports: NonNegativeInt = 600
-    """Training reports that are learned from, the newest; 0 for all."""
-    validation_reports: NonNegativeInt = 100
-    """Validation reports, evenly spaced, whose MAP stops the training; 0 for all."""
-    learning_rate: PositiveFloat = 1e-3
-    patience: NonNegativeInt = 3
-    """Epochs without a better MAP after which a training stops; 0: never."""
-    device: Literal["auto", "cpu"] = "auto"
-    threads: NonNegativeInt = 0
+    train_reports: int = 0  # the newest; 0 for all
+    validation_reports: int = 0  # at even distances; 0 for all. Their MAP over all files stops the training
+
+
+class LearnedBaseline(Baseline):
+    """A technique that learns from training reports and stops by validation reports."""
+
+    learned: ClassVar[bool] = True
+    settings: ClassVar[Any]
+
+    @classmethod
+    def training_cases(cls, train: Sequence[Case]) -> Sequence[Case]:
+        """The newest training reports with a fixed file, in the order of their fixes."""
+        return sorted((case for case in train if case.fixed), key=fix_order)[-cls.settings.train_reports :]
+
+    def validation_cases(self, validation: Sequence[Case]) -> Sequence[Case]:
+        """Validation reports with a fixed file at even distances, the last among them."""
+        usable = [case for case in validation if case.fixed]
+        number = min(self.settings.validation_reports or len(usable), len(usable))
+        return [usable[chosen * len(usable) // number - 1] for chosen in range(1, number + 1)]
 
 
 def fixed_positions(query: BaselineQuery, paths: Sequence[str]) -> LongArray:
@@ -45,167 +58,59 @@ def fixed_positions(query: BaselineQuery, paths: Sequence[str]) -> LongArray:
 
 def mean_average_precision(rankings: Iterable[tuple[FloatArray, LongArray, int]]) -> float:
     """MAP over all files; of each report the files' scores, the fixed files' positions and their number."""
-    values = [
-        average_precision(fixed_ranks(scores, fixed).tolist(), relevant, add=np.sum)
-        for scores, fixed, relevant in rankings
-    ]
-    return float(np.mean(values)) if values else 0.0
+    ranked = [(fixed_ranks(scores, fixed).tolist(), relevant) for scores, fixed, relevant in rankings]
+    return float(np.mean([average_precision(ranks, relevant, add=np.sum) for ranks, relevant in ranked]))
 
 
-Epoch: TypeAlias = Callable[["torch.optim.Optimizer", np.random.Generator], float]
-"""One pass over the training data with randomness of its own; its mean loss."""
+def seeded(seed: int, build: Callable[[], nn.Module]) -> Any:
+    """A network whose first weights follow from the seed; torch's own randomness stays as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return build().to(DEVICE)
 
 
-def in_batches(
+def passes(
+    model: nn.Module,
     number: int,
     size: int,
-    loss_of: Callable[[LongArray], torch.Tensor],
-    progress: Callable[[int], None] = lambda done: None,
-) -> Epoch:
-    """One pass over ``number`` examples in a random order, ``size`` at a time; ``loss_of`` gives their mean loss."""
-
-    def epoch(optimizer: torch.optim.Optimizer, rng: np.random.Generator) -> float:
-        total = 0.0
-        order = rng.permutation(number)
+    loss_of: Callable[[LongArray], Tensor],
+    seed: int,
+    weight_decay: float = 0.0,
+) -> Iterator[float]:
+    """Train by Adam without end: the mean loss of each pass over ``number`` examples, ``size`` at a time in a random
+    order. ``loss_of`` gives the mean loss of examples.
+    """
+    optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE, weight_decay=weight_decay)
+    for epoch in count():
+        total, order = 0.0, np.random.default_rng([seed, epoch]).permutation(number)
         for start in range(0, number, size):
             batch = order[start : start + size]
-            optimizer.zero_grad(set_to_none=True)
+            optimizer.zero_grad()
             loss = loss_of(batch)
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             total += float(loss.detach()) * len(batch)
-            progress(start + len(batch))
-        return total / max(number, 1)
-
-    return epoch
+        yield total / number
 
 
-def seeded(seed: int, build: Callable[[], torch.nn.Module]) -> torch.nn.Module:
-    """A network whose first weights follow from the seed; torch's own randomness stays as it was."""
-    import torch
-
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return build()
-
-
-def weights_of(model: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """Copies of a model's weights."""
-    return {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
-
-
-@dataclass(frozen=True, eq=False)
-class Training:
-    """What one technique learns from, and where it keeps what it has learned."""
-
-    settings: LearningSettings
-    seed: int
-    cases: Sequence[Case]
-    """Training reports that are learned from, in the order of their fixes."""
-    validation: Sequence[Case]
-    device: torch.device
-    folder: Path
-    key: str
-    """Of what is kept in the folder, only what was saved with it counts."""
-    progress: Progress
-
-    def learn(
-        self,
-        model: torch.nn.Module,
-        name: str,
-        epoch: Epoch,
-        validate: Callable[[], float] | None,
-        *,
-        epochs: int,
-        weight_decay: float = 0.0,
-    ) -> float:
-        """Train by Adam until validation gains nothing for ``patience`` epochs; the model then has the best weights.
-
-        Returns what ``validate`` gave them. Without ``validate`` all epochs are gone through, and it is minus the loss.
-        Of equally good epochs the later is the best. Everything is kept after every epoch, and an epoch's randomness
-        depends on nothing before it, so that a training that goes on ends as one that was never stopped.
-        """
-        import torch
-
-        from tosloc.rerank.encoder.training import EarlyStopping
-
-        model.to(self.device)
-        settings, file = self.settings, f"{name}.pt"
-        optimizer = torch.optim.Adam(model.parameters(), lr=settings.learning_rate, weight_decay=weight_decay)
-        state, best = EarlyStopping(), None
-        if stored := self.load(file):
-            model.load_state_dict(stored["now"])
-            optimizer.load_state_dict(stored["optimizer"])
-            state, best = EarlyStopping(**stored["state"]), stored["best"]
-        while state.epoch < epochs and not (settings.patience and state.epoch - state.best_epoch >= settings.patience):
-            model.train()
-            loss = epoch(optimizer, np.random.default_rng([self.seed, state.epoch]))
-            if not math.isfinite(loss):
-                raise ToslocError(f"{name}: the loss is no longer a number; lower learning_rate")
-            model.eval()
-            score = -loss if validate is None else validate()
-            state.epoch += 1
-            state.curve.append({"loss": loss} if validate is None else {"loss": loss, "map": score})
-            if validate is None or score >= state.best:
-                state.best, state.best_epoch, best = score, state.epoch, weights_of(model)
-            values = {"state": asdict(state), "best": best, "now": weights_of(model)}
-            self.save(file, values | {"optimizer": optimizer.state_dict()})
-            suffix = "" if validate is None else f", validation MAP {score:.3f}"
-            self.progress(f"{name}, epoch {state.epoch}: loss {loss:.4f}{suffix}", state.epoch, epochs)
-        if best:
-            model.load_state_dict(best)
-        model.eval()
-        return state.best
-
-    def save(self, file: str, values: dict[str, Any]) -> None:
-        """Keep tensors and plain values, whole or not at all."""
-        import torch
-
-        with written_whole(self.folder / file) as temporary:
-            torch.save(values | {"key": self.key}, temporary)
-
-    def load(self, file: str) -> dict[str, Any] | None:
-        """What was kept; None if there is nothing, something else, or half a file."""
-        import torch
-
-        try:
-            values: dict[str, Any] = torch.load(self.folder / file, map_location="cpu", weights_only=True)
-        except Exception:  # half a file raises anything
-            return None
-        return values if values["key"] == self.key else None
-
-
-class LearnedBaseline(Baseline):
-    """A technique that learns from training reports and stops by validation reports."""
-
-    learned: ClassVar[bool] = True
-
-    settings: Any
-
-    @classmethod
-    def training_cases(cls, settings: LearningSettings, train: Sequence[Case]) -> Sequence[Case]:
-        """The newest training reports with a fixed file, in the order of their fixes."""
-        usable = sorted((case for case in train if case.fixed), key=fix_order)
-        return usable[-settings.train_reports :] if settings.train_reports else usable
-
-    def training(
-        self, train: Sequence[Case], validation: Sequence[Case], folder: Path, progress: Progress = silent
-    ) -> Training:
-        """The training that ``fit`` is called for."""
-        import torch
-
-        settings = self.settings
-        if settings.threads:
-            torch.set_num_threads(settings.threads)
-        device = torch.device("cuda" if settings.device == "auto" and torch.cuda.is_available() else "cpu")
-        usable = [case for case in validation if case.fixed]
-        number = min(settings.validation_reports or len(usable), len(usable))
-        stop_by = [usable[chosen * len(usable) // number - 1] for chosen in range(1, number + 1)]  # the last among them
-        known = [
-            [[case.report.id, case.version, case.fixed_at, *case.fixed] for case in sorted(part, key=fix_order)]
-            for part in (train, stop_by)
-        ]
-        counting = settings.model_dump(mode="json", exclude={"device", "threads", "cache_mb"})
-        key = key_of(self.name, counting, self.seed, self.context.cutoff, known)
-        cases = self.training_cases(settings, train)
-        return Training(settings, self.seed, cases, stop_by, device, folder, key, progress)
+def train_until_best(
+    model: nn.Module,
+    losses: Iterator[float],
+    epochs: int,
+    validate: Callable[[], float],
+    name: str,
+    progress: Progress,
+) -> float:
+    """Train until validation gains nothing for ``PATIENCE`` passes, at most so many; its best MAP. The model then has
+    the weights that had it; of equally good ones the later.
+    """
+    best, best_epoch, weights = -math.inf, 0, {}
+    for epoch, loss in enumerate(islice(losses, epochs), start=1):
+        score = validate()
+        progress(f"{name}, epoch {epoch}: loss {loss:.4f}, validation MAP {score:.3f}", epoch, epochs)
+        if score >= best:
+            best, best_epoch, weights = score, epoch, copy.deepcopy(model.state_dict())
+        elif epoch - best_epoch == PATIENCE:
+            break
+    model.load_state_dict(weights)
+    return best

@@ -1,6 +1,6 @@
-"""What several techniques compute alike: term counts of blobs, the vector space, length scores and SimiScore.
+"""What several techniques compute alike: term counts of blobs, the vector space and length scores.
 
-Shapes: B blobs, F files of a version, V terms, T terms of a report, R labelled reports, N paths.
+Shapes: B blobs, F files of a version, V terms, T terms of a report.
 """
 
 from __future__ import annotations
@@ -39,19 +39,9 @@ class Counts:
         return self._with_values(np.ones_like(self.matrix.data))
 
     @cached_property
-    def by_term(self) -> sparse.csr_array:
-        """(V, B) the counts by term."""
-        return sparse.csr_array(self.matrix.T)
-
-    @cached_property
     def log_tf(self) -> sparse.csr_array:
         """(B, V) ln(f) + 1."""
         return self._with_values(np.log(self.matrix.data) + 1.0)
-
-    @cached_property
-    def log_tf_by_term(self) -> sparse.csr_array:
-        """(V, B) the same by term."""
-        return sparse.csr_array(self.log_tf.T)
 
     @cached_property
     def squared_log_tf(self) -> sparse.csr_array:
@@ -81,12 +71,10 @@ def count(texts: Iterable[Sequence[str]], vocabulary: dict[str, int] | None = No
         columns += [vocabulary.setdefault(term, len(vocabulary)) for term in counted]
         values += counted.values()
         starts.append(len(columns))
-    shape = (len(starts) - 1, len(vocabulary))
     # indices of 32 bits where they suffice: half the memory, and faster products
     bounds = np.array(starts, dtype=np.int32 if starts[-1] < 2**31 else np.int64)
-    matrix = sparse.csr_array(
-        (np.array(values, dtype=np.float64), np.array(columns, dtype=bounds.dtype), bounds), shape=shape
-    )
+    arrays = np.array(values, dtype=np.float64), np.array(columns, dtype=bounds.dtype), bounds
+    matrix = sparse.csr_array(arrays, shape=(len(starts) - 1, len(vocabulary)))
     matrix.sort_indices()
     return Counts(matrix, vocabulary)
 
@@ -98,16 +86,16 @@ def textbook_idf(number: float, frequencies: FloatArray | LongArray) -> FloatArr
 
 @dataclass(eq=False)
 class VectorSpace:
-    """The vector space of one version: w = (ln f + 1) ln(N / n_t), cosine (docs/method.md, section B.1.5)."""
+    """Texts as vectors of w = (ln f + 1) idf, compared by their cosine (docs/method.md, section B.1.5)."""
 
     counts: Counts
-    multiplicity: LongArray
-    """(B,) how often each text stands in the version."""
+    idf: FloatArray  # (V,) 0 for a term of no text
 
-    @cached_property
-    def idf(self) -> FloatArray:
-        """(V,) ln(N / n_t); 0 for a term of no text."""
-        return textbook_idf(int(self.multiplicity.sum()), self.counts.presence.T @ self.multiplicity.astype(np.float64))
+    @classmethod
+    def of(cls, counts: Counts, multiplicity: LongArray) -> VectorSpace:
+        """That of one version, in which each text stands ``multiplicity`` (B,) times."""
+        frequencies = counts.presence.T @ multiplicity.astype(np.float64)
+        return cls(counts, textbook_idf(int(multiplicity.sum()), frequencies))
 
     @cached_property
     def norms(self) -> FloatArray:
@@ -122,20 +110,20 @@ class VectorSpace:
 
     def cosine(self, terms: Iterable[str]) -> FloatArray:
         """(B,) cosine of each text with the report; 0/0 is 0."""
-        columns, query = self.query_weights(terms)
-        length = float(np.sqrt((query**2).sum()))
-        if not length:
-            return np.zeros(len(self.multiplicity))
-        # the few terms of a report: a product with all of the matrix takes longer
-        product: FloatArray = (query * self.idf[columns]) @ self.counts.log_tf_by_term[columns]
-        return product / (np.where(self.norms > 0, self.norms, 1.0) * length)
+        columns, weights = self.query_weights(terms)
+        query = np.zeros(len(self.idf))
+        query[columns] = weights
+        return ratio(self.counts.log_tf @ (query * self.idf), self.norms * np.sqrt((weights**2).sum()))
+
+
+def ratio(products: FloatArray, norms: FloatArray) -> FloatArray:
+    """Cosines of scalar products and products of lengths; 0/0 is 0."""
+    return np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
 
 
 def row_cosines(rows: sparse.csr_array, query: FloatArray, length: float) -> FloatArray:
-    """Cosine of each row with a query of this length; 0/0 is 0."""
-    product: FloatArray = rows @ query
-    norms = np.sqrt(np.asarray(rows.power(2).sum(axis=1)).ravel()) * length
-    return np.divide(product, norms, out=np.zeros_like(product), where=norms > 0)
+    """Cosine of each row with a query of this length."""
+    return ratio(rows @ query, np.sqrt(np.asarray(rows.power(2).sum(axis=1)).ravel()) * length)
 
 
 def plain_length_score(lengths: FloatArray) -> FloatArray:
@@ -155,9 +143,3 @@ def step_length_score(lengths: FloatArray) -> FloatArray:
     score = 1.0 / (1.0 + np.exp(-6.0 * (lengths - least) / span)) if span > 0 else np.full(len(lengths), 0.5)
     score = np.where(lengths <= low, 0.5, np.where(lengths >= high, 1.0, score)) if sigma > 0 else score
     return np.where(lengths > 0, np.maximum(score, 0.5), 0.5)
-
-
-def simi_score(similarities: FloatArray, touched: sparse.csr_array, sizes: FloatArray) -> FloatArray:
-    """(N,) SimiScore of paths: the similarity (R,) of each earlier report, shared among all files of its fix."""
-    share = np.divide(similarities, sizes, out=np.zeros_like(similarities), where=sizes > 0)
-    return touched.T @ share

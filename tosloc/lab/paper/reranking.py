@@ -8,232 +8,168 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tosloc.config import Config, load_config
-from tosloc.errors import RunError, ToslocError
+from tosloc.errors import RunError
 from tosloc.evaluate.evaluate import Evaluation
 from tosloc.evaluate.measures import Measure
 from tosloc.io import write_text
 from tosloc.lab.bundle import BundleSettings, bundle_key, bundle_training, origin_of
-from tosloc.lab.paper.accuracy import run_folder
 from tosloc.lab.paper.workspace import (
     Cell,
+    Curves,
     PaperTable,
-    Published,
-    TableResult,
+    Result,
+    Row,
     Workspace,
-    by_project,
-    figure_of,
-    named,
-    rows_of,
+    is_trained,
+    no_training,
 )
 from tosloc.lab.projects import Project
-from tosloc.records import Progress, silent
+from tosloc.rank.feature_tables import keeps_tables
 
 if TYPE_CHECKING:
-    from tosloc.lab.ablation import AblationRunner  # torch, only where something is trained
+    from matplotlib.figure import Figure
 
-Kind: TypeAlias = Literal["ablate", "sweep"]
-_Row: TypeAlias = Mapping[str, Any]
-Curves: TypeAlias = tuple[Sequence[int], Mapping[str, Sequence[float]]]
-"""Numbers of candidates, and what it is called -> a value for each."""
-
+Kind = Literal["ablate", "sweep"]
 MEASURES: Final = {"MRR": "mrr", "MAP": "map"}
 ORDERS: Final = {"deep": "deep order alone", "fused": "both stages"}
+CONFIG: Final = "second"  # of the reranker, for projects whose own settings name no encoder
+TRAIN_REPORTS: Final = 400  # the newest, which it learns from
+CANDIDATES: Final = (10, 20, 50, 100, 200)  # numbers of files that figure 6 has reranked
 DEPTHS: Final = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200, 300)
+TICKS: Final = (1, 5, 10, 20, 50, 100, 200, 300)
+WIDTH: Final = 3.6  # inches of a panel
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """The models of table 6 (ablate) or of figure 6 (sweep) on one project."""
-
-    work: Workspace
-    project: Project
-    kind: Kind
-
-    @cached_property
-    def config(self) -> Config:
-        """The project's own settings, if they name an encoder, else the table's. Raises ConfigError."""
-        config, named_file = self.project.configured(), self.work.reranker.config
-        if named_file and (config.stage_two.reranker != "encoder" or not config.stage_two.code_encoder):
-            config = load_config(named_file)
-        folder = Path(self.work.encoder).expanduser()
-        encoder = str(folder.resolve()) if folder.is_dir() else self.work.encoder  # the same from wherever it is named
-        changes = {"reranker": "encoder"} | ({"code_encoder": encoder} if self.work.encoder else {})
-        return config.model_copy(update={"stage_two": config.stage_two.model_copy(update=changes)})
-
-    @property
-    def is_made(self) -> bool:
-        """Whether the models are trained here; without an encoder finished results are read."""
-        return self.work.make and bool(self.config.stage_two.code_encoder)
-
-    @property
-    def result_path(self) -> Path:
-        """Where the results are kept."""
-        return self.work.out / "second" / f"{self.kind}-{self.project.name}.json"
-
-    @property
-    def bundle_settings(self) -> BundleSettings:
-        """What the experiment's bundle holds."""
-        depths, configured = self.work.reranker.candidates, self.config.stage_two.candidates
-        candidates = max(depths) if self.kind == "sweep" else configured
-        return BundleSettings(candidates=candidates, train_reports=self.work.reranker.train_reports)
-
-    def runner(self, progress: Progress = silent) -> AblationRunner:
-        """What trains the models, from a bundle that may not be there yet."""
-        from tosloc.lab.ablation import AblationRunner
-
-        folder, depth = self.work.out / "second", self.bundle_settings.candidates
-        name = self.project.name if depth == self.config.stage_two.candidates else f"{self.project.name}-{depth}"
-        vectors = folder / f"{self.project.name}.vectors.sqlite"
-        progress = named(progress, self.project)
-        return AblationRunner(folder / f"{name}.pack", self.config, folder / name, vectors, progress)
-
-    def results(self, progress: Progress = silent) -> list[dict[str, Any]]:
-        """The experiment's results, of which what is missing is made now. Raises ToslocError."""
-        if not self.is_made:
-            return self._stored_results()
-        runner, project = self.runner(progress), self.project
-        _ = runner.encoders  # a wrong one is said before hours of work
-        run = self._training(progress)
-        settings = self.bundle_settings
-        if origin_of(runner.path) != bundle_key(run, project.reports, settings):
-            progress = named(progress, project)
-            bundle_training(run, project.repo, project.reports, runner.path, settings, progress)
-        rows = runner.ablation() if self.kind == "ablate" else runner.sweep(sorted(set(self.work.reranker.candidates)))
-        write_text(self.result_path, json.dumps(rows, indent=1) + "\n")
-        return rows
-
-    def made_with(self) -> str:
-        """What the models that are trained here learn with, as a note."""
-        number = self.work.reranker.train_reports
-        learned = f"the {number:,} newest training reports" if number else "all training reports"
-        return f"{self.project.name}: encoder {Path(self.config.stage_two.code_encoder).name}, trained on {learned}"
-
-    def _training(self, progress: Progress) -> Path:
-        """The folder of a training that keeps its features; made now if there is no training. Raises RunError."""
-        folder = self.work.with_features(self.project)
-        if folder is None:
-            trained = self.work.trained(self.project)
-            if trained is not None:
-                elsewhere = f", or leave out --runs to have it trained in {self.work.out / self.project.name}"
-                raise RunError(
-                    f"{trained} keeps no feature tables, from which candidates are taken; train it with --keep-features"
-                    f"{elsewhere if self.work.runs is not None else ''}"
-                )
-            folder = self.work.train(self.project, progress)
-        self.work.scored(self.project, folder)  # of the same reports
-        return folder
-
-    def _stored_results(self) -> list[dict[str, Any]]:
-        path = self.result_path
+def results(work: Workspace, project: Project, kind: Kind) -> tuple[list[dict[str, Any]], list[str]]:
+    """The results of table 6 (ablate) or of figure 6 (sweep) on one project, of which what lacks is made now, unless
+    nothing is to be made or no encoder is named; and how they were made. Raises ToslocError.
+    """
+    path = work.out / "second" / f"{kind}-{project.name}.json"
+    config = _config(work, project)
+    if not work.make or not config.stage_two.code_encoder:
+        why = "name an encoder to train on, a folder or a name on the hub, with --encoder, without --finished"
         try:
-            rows = json.loads(path.read_text(encoding="utf-8"))
-        except OSError:
-            why = f"no results in {path}; leave out --finished to make them"
-            if self.work.make:
-                why = (
-                    "no encoder to train on is named; name a folder, or a name on the hub, with --encoder, or put"
-                    f" finished results to {path}"
-                )
-            raise RunError(f"{self.project.name}: {why}") from None
-        except ValueError:
-            raise RunError(f"{path}: not JSON; delete it and make it again") from None
-        if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) and "test" in row for row in rows):
-            raise RunError(f"{path}: not a list of results on test; delete it and make it again")
-        return rows
+            return json.loads(path.read_text(encoding="utf-8")), []
+        except (OSError, ValueError):
+            raise RunError(f"{project.name}: no results in {path}; {why}") from None
+    from tosloc.lab.ablation import AblationRunner  # torch, only where something is trained
+
+    depth = max(CANDIDATES) if kind == "sweep" else config.stage_two.candidates
+    name = project.name if depth == config.stage_two.candidates else f"{project.name}-{depth}"
+    pack, vectors = path.with_name(f"{name}.pack"), path.with_name(f"{project.name}.vectors.sqlite")
+    runner = AblationRunner(pack, config, path.with_name(name), vectors, work.of(project))
+    _ = runner.encoders  # a wrong one is said before hours of work
+    run = work.find(project.name, ready=lambda folder: is_trained(folder) and keeps_tables(folder))
+    run = run or work.trained(project)
+    if run is None or not keeps_tables(run):
+        raise RunError(
+            f"{run} keeps no feature tables, from which candidates are taken; train it with --keep-features, or leave"
+            " out --runs"
+        )
+    work.evaluation(project, run)  # of the same reports
+    settings = BundleSettings(candidates=depth, train_reports=TRAIN_REPORTS)
+    if origin_of(pack) != bundle_key(run, project.reports, settings):
+        bundle_training(run, project.repo, project.reports, pack, settings, work.of(project))
+    rows = runner.ablation() if kind == "ablate" else runner.sweep(CANDIDATES)
+    write_text(path, json.dumps(rows, indent=1) + "\n")
+    encoder = Path(config.stage_two.code_encoder).name
+    return rows, [f"{project.name}: encoder {encoder}, trained on the {TRAIN_REPORTS} newest training reports"]
 
 
-def measure_ablation(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
+def _config(work: Workspace, project: Project) -> Config:
+    """The project's own settings, if they name an encoder, else the table's. Raises ConfigError."""
+    config = project.config
+    if config.stage_two.reranker != "encoder" or not config.stage_two.code_encoder:
+        config = load_config(CONFIG)
+    changes = {"reranker": "encoder"}
+    if work.encoder:
+        folder = Path(work.encoder).expanduser()  # the same from wherever it is named
+        changes["code_encoder"] = str(folder.resolve()) if folder.is_dir() else work.encoder
+    return config.model_copy(update={"stage_two": config.stage_two.model_copy(update=changes)})
+
+
+def ablation(work: Workspace) -> Result:
     """Table 6."""
-    tables = []
-    made = [Experiment(work, project, "ablate") for project in work.projects]
-    for one in by_project(made, "projects", progress):
-        rows, project = one.results(progress), one.project.name
+    tables, notes = [], ["the deep order alone is comparable with the paper's; both stages are mixed by validation"]
+    paper = work.published.numbers
+    for project in work.each():
+        rows, made = results(work, project, "ablate")
+        notes += made
         for order, title in ORDERS.items():
-            asked = [("stage one", rows[0], "stage one")] if order == "fused" else []
-            asked += [(str(row.get("name")), row, order) for row in rows]
-            lines: list[list[str | Cell]] = []
-            for name, row, of in asked:
-                cells = (
-                    Cell(_number(row, "test", of, short), paper=published.numbers.get((project, name, measure)))
-                    for measure, short in MEASURES.items()
-                )
-                lines.append([name, *cells])
-            tables.append(PaperTable([f"{project}, {title}", *MEASURES], lines))
-    note = "the deep order alone is comparable with the paper's; both stages are mixed by validation"
-    return TableResult(tables, [note, *(one.made_with() for one in made if one.is_made)])
+            found = [(row["name"], row["test"][order]) for row in rows]
+            if order == "fused":
+                found.insert(0, ("stage one", rows[0]["test"]["stage one"]))
+            lines: list[Row] = [
+                [name, *(Cell(of[key], paper=paper.get((project.name, name, one))) for one, key in MEASURES.items())]
+                for name, of in found
+            ]
+            tables.append(PaperTable([f"{project.name}, {title}", *MEASURES], lines))
+    return Result(tables, notes)
 
 
-def measure_sweep(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
+def sweep(work: Workspace) -> Result:
     """Figure 6."""
-    made = [Experiment(work, project, "sweep") for project in work.projects]
-    columns = [(measure, order) for order in ORDERS for measure in MEASURES]
-    tables, curves = [], dict[str, Curves]()
-    for one in by_project(made, "projects", progress):
-        by_depth = {int(str(row.get("candidates"))): row for row in one.results(progress)}
-        found = {
-            column: [_number(row, "test", column[1], MEASURES[column[0]]) for row in by_depth.values()]
-            for column in columns
+    notes, curves = list[str](), dict[str, Curves]()
+    for project in work.each():
+        rows, made = results(work, project, "sweep")
+        notes += made
+        series = {
+            f"{name}, {title}": [row["test"][order][key] for row in rows]
+            for order, title in ORDERS.items()
+            for name, key in MEASURES.items()
         }
-        heads = [
-            f"{one.project.name}: files read again",
-            *(f"{measure}, {ORDERS[order]}" for measure, order in columns),
-        ]
-        lines = zip(*found.values(), strict=True)
-        rows: list[list[str | Cell]] = [
-            [str(depth), *map(Cell, line)] for depth, line in zip(by_depth, lines, strict=True)
-        ]
-        tables.append(PaperTable(heads, rows))
-        series = {f"{name}, {title}": found[name, order] for name in MEASURES for order, title in ORDERS.items()}
-        curves[one.project.name] = list(by_depth), series
-    notes = [one.made_with() for one in made if one.is_made]
-    return TableResult(tables, notes, {"figure-6": figure_of("candidates_figure", curves, "test reports, mean")})
+        curves[project.name] = [row["candidates"] for row in rows], series
+    return _figure("files read again", curves, "test reports, mean", notes)
 
 
-def measure_coverage(work: Workspace, published: Published, progress: Progress = silent) -> TableResult:
+def coverage(work: Workspace) -> Result:
     """Figure 5."""
-    found = {
-        project.name: _stage_one(work, project, progress) for project in by_project(work.projects, "projects", progress)
-    }
     shares: dict[str, Callable[[Evaluation, int], float]] = {
         "fixed files": lambda one, depth: one.coverage(depth),
         "reports with any": lambda one, depth: one.mean(Measure("Hit", depth)),
     }
-
-    def cell(depth: int, column: tuple[str, str]) -> Cell:
-        project, name = column
-        return Cell(shares[name](found[project], depth))
-
-    rows = rows_of(DEPTHS, product(found, shares), cell)
-    heads = [f"{project}: {name}" for project in found for name in shares]
-    curves: dict[str, Curves] = {
-        project: (DEPTHS, {name: [share(one, depth) for depth in DEPTHS] for name, share in shares.items()})
-        for project, one in found.items()
-    }
-    figure = figure_of("candidates_figure", curves, "share, on test")
-    return TableResult([PaperTable(["candidates", *heads], rows)], [], {"figure-5": figure})
+    curves: dict[str, Curves] = {}
+    for project in work.each():
+        folder = work.run(project, "stage-one")
+        if folder is None:
+            raise no_training(project)
+        one = work.evaluation(project, folder)
+        curves[project.name] = DEPTHS, {name: [of(one, depth) for depth in DEPTHS] for name, of in shares.items()}
+    return _figure("candidates", curves, "share, on test")
 
 
-def _stage_one(work: Workspace, project: Project, progress: Progress) -> Evaluation:
-    if work.make:
-        work.train(project, progress)
-    folder = run_folder(work, project, "stage-one")
-    if folder is None:
-        raise ToslocError(f"{project.name}: no finished training; name its folder with --runs, or leave out --finished")
-    return work.scored(project, folder).evaluation()
+def _figure(head: str, curves: Mapping[str, Curves], label: str, notes: Sequence[str] = ()) -> Result:
+    """Curves of the same numbers of candidates, and their table."""
+    columns = [(project, name) for project, (_, series) in curves.items() for name in series]
+    candidates = next(iter(curves.values()))[0]
+    rows: list[Row] = [
+        [str(number), *(Cell(curves[project][1][name][place]) for project, name in columns)]
+        for place, number in enumerate(candidates)
+    ]
+    table = PaperTable([head, *(f"{project}: {name}" for project, name in columns)], rows)
+    return Result([table], notes, curves, label)
 
 
-def _number(row: _Row, *keys: str) -> float:
-    """The number at nested keys of a row. Raises RunError when there is none."""
-    value: Any = row
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    if not isinstance(value, int | float):
-        raise RunError(f"results of {row.get('name', row.get('candidates'))!r} hold no number at {'.'.join(keys)}")
-    return float(value)
+def candidates_figure(projects: Mapping[str, Curves], label: str) -> Figure:
+    """A panel for each project, all of the same series and on one scale, over a logarithmic axis."""
+    from tosloc.plots.drawing import GREYS, STROKES, drawing
+
+    with drawing(WIDTH * len(projects), WIDTH) as (figure, only):
+        only.remove()
+        panels = figure.subplots(1, len(projects), sharey=True, squeeze=False)[0]
+        for axes, (project, (candidates, series)) in zip(panels, projects.items(), strict=True):
+            for (line, marker), color, (name, values) in zip(STROKES, GREYS, series.items(), strict=False):
+                axes.plot(candidates, values, color=color, linestyle=line, marker=marker, markersize=4.5, label=name)
+            axes.set(xscale="log", xlabel="candidates (logarithmic)")
+            axes.set_title(project, fontsize="medium")
+            axes.minorticks_off()
+            ticks = [tick for tick in TICKS if tick in candidates]
+            axes.set_xticks(ticks, [str(tick) for tick in ticks])
+        panels[0].set_ylabel(label)
+        handles, labels = panels[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=8, handlelength=3)
+        return figure

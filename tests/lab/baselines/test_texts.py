@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tosloc.lab.baselines.parsed_source import ParsedSource, parse_source
+from tosloc.lab.baselines.texts import ParsedSource, parse_source
 
 SHOP = """/*
  * Licensed to nobody in particular.
@@ -15,7 +15,8 @@ package org.example.shop; // shop
 
 import java.util.List;
 // between imports
-import static org.example.Limits.MAX;
+import static org . example
+. Limits.MAX ;
 import org.example.pages.*;
 
 /** Sells pages. */
@@ -52,7 +53,11 @@ def test_names_in_order(shop: ParsedSource) -> None:
     assert shop.variables == (
         *("MAX_SIZE", "other", "open", "name", "c", "page", "count", "in", "failure", "visited", "value"),
     )
-    assert shop.parsed
+    assert (shop.package, shop.imports) == (
+        "org.example.shop",
+        ("java.util.List", "org.example.Limits", "org.example.pages.*"),
+    )
+    assert parse_source(SHOP, complexity=True).complexity > 5 > shop.complexity == 0
 
 
 def test_pieces_by_kind(shop: ParsedSource) -> None:
@@ -75,22 +80,8 @@ def test_a_javadoc_after_the_imports_is_no_licence_but_one_before_is() -> None:
     assert [kind for kind, _ in made.pieces] == ["head", "javadoc", "code"]
 
 
-@pytest.mark.parametrize(
-    ("line", "name"),
-    [
-        ("import a.b.C;", "a.b.C"),
-        ("import static a.b.C.*;", "a.b.C"),
-        ("import a . b\n. C ;", "a.b.C"),
-        ("import a.b.*;", "a.b.*"),
-    ],
-)
-def test_imports(line: str, name: str) -> None:
-    assert parse_source(f"package p;\n{line}\nclass A {{ }}").imports == (name,)
-
-
 def test_java_without_any_declaration_is_read_by_regular_expressions() -> None:
     made = parse_source('package a.b;\nimport x.Y;\n/** Doc. */ }}} )( "text" // tail\n class lost in space')
-    assert not made.parsed
     assert (made.package, made.imports) == ("a.b", ("x.Y",))
     assert made.types == made.outer == ("lost",)
     assert made.text("string") == '"text"'
@@ -99,20 +90,16 @@ def test_java_without_any_declaration_is_read_by_regular_expressions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "text", "types", "methods", "comment"),
+    ("language", "text", "note"),
     [
-        ("python", "# note\nclass Shop:\n    def sell(self): return 'page'\n", ("Shop",), ("sell",), "# note"),
-        ("groovy", "// note\nclass Shop { fun sell() { } }\n", ("Shop",), ("sell",), "// note"),
+        ("python", "# note\nclass Shop:\n    def sell(self): return 'page'\n", "# note"),
+        ("groovy", "// note\nclass Shop { fun sell() { } }\n", "// note"),
     ],
 )
-def test_other_languages(
-    language: str, text: str, types: tuple[str, ...], methods: tuple[str, ...], comment: str
-) -> None:
+def test_other_languages(language: str, text: str, note: str) -> None:
     made = parse_source(text, language)
-    assert (made.types, made.outer, made.methods) == (types, types, methods)
-    assert made.text("comment") == comment
+    assert (made.types, made.outer, made.methods, made.text("comment")) == (("Shop",), ("Shop",), ("sell",), note)
     assert "sell" in made.text("code")
-    assert made.parsed == (language != "groovy"), "there is no parser of Groovy"
 
 
 @given(st.text(alphabet="ab{}();\"'/*. \n@", max_size=60))
