@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tosloc.errors import RepositoryError, UnknownCommit
-from tosloc.git import process as git_process
+from tosloc.git import repository as git_repository
 from tosloc.git.history import read_history
 from tosloc.git.repository import Repository, decode
 
@@ -97,7 +97,6 @@ def test_texts_stream_in_order_and_survive_being_left(repository):
         assert [data for _, data in answers[: len(snapshot)]] == [contents[path].encode() for path in snapshot.paths]
         assert answers[-2][1] is None
         assert answers[-1] == answers[0]
-        assert opened.missing == {"0" * 40}
         left = opened.texts(asked)
         assert next(left) == answers[0]
         for (blob, data), (_, expected) in zip(opened.texts(asked[:100]), answers, strict=False):
@@ -106,23 +105,21 @@ def test_texts_stream_in_order_and_survive_being_left(repository):
         assert next(left) == answers[1]
 
 
-def test_missing_and_damaged_objects_are_skipped_and_noted(repository):
+def test_missing_and_damaged_blobs_are_skipped_and_a_missing_folder_is_an_error(repository):
     commit = repository.commit({"a/A.java": "a", "b/B.java": "b", "b/C.java": "c", "d/D.java": "d"})
-    tree, gone, damaged = (repository.git("rev-parse", f"{commit}:{path}") for path in ("a", "b/B.java", "b/C.java"))
-    for identity in (tree, gone, damaged):
-        path = repository.objects / identity[:2] / identity[2:]
-        path.chmod(stat.S_IRUSR | stat.S_IWUSR)
-        if identity == damaged:
-            path.write_bytes(zlib.compress(b"blob 1000\0short")[:-4])
-        else:
-            path.unlink()
+    places = {}
+    for path in ("a", "b/B.java", "b/C.java"):
+        identity = repository.git("rev-parse", f"{commit}:{path}")
+        places[path] = repository.objects / identity[:2] / identity[2:]
+        places[path].chmod(stat.S_IRUSR | stat.S_IWUSR)
+    places["b/B.java"].unlink()
+    places["b/C.java"].write_bytes(zlib.compress(b"blob 1000\0short")[:-4])
     with Repository(repository.path) as opened:
-        snapshot = opened.snapshot("HEAD", JAVA)
-        assert snapshot.paths == ("b/B.java", "b/C.java", "d/D.java")
-        assert opened.missing == {tree}
-        assert [data for _, data in opened.texts(snapshot.blobs)] == [None, None, b"d"]
-        assert opened.missing == {tree, gone, damaged}
-        assert opened.snapshot("HEAD", JAVA).paths == snapshot.paths
+        blobs = opened.snapshot("HEAD", JAVA).blobs
+        assert [data for _, data in opened.texts(blobs)] == [b"a", None, None, b"d"]
+        places["a"].unlink()
+        with pytest.raises(RepositoryError, match=r"git ls-tree failed \(.*\); run 'git fsck' there"):
+            opened.snapshot("HEAD", {".jav", ".java"})
 
 
 @pytest.mark.parametrize("how", ["kill -9 $$", "exit 3"])
@@ -166,7 +163,7 @@ def test_git_is_the_one_that_gitpython_is_told_to_take(repository, tmp_path):
 
 
 def test_snapshots_of_a_growing_history_equal_git_listing(make_repository, monkeypatch):
-    monkeypatch.setattr(git_process, "MEMORY_LIMIT", 100)
+    monkeypatch.setattr(git_repository, "_REMEMBERED", 100)
     rng, repository = np.random.default_rng(3), make_repository("bare.git", bare=True)
     everything = [f"{top}/{middle}/{name}.java" for top in "abc" for middle in ("x", "x.y", "x-y") for name in "pqr"]
     everything += ["a.java", "b/z.java", "c/x.java", "a/deep/er/and/deeper/f.java"]
@@ -191,7 +188,6 @@ def test_snapshots_of_a_growing_history_equal_git_listing(make_repository, monke
         for commit in [*commits, *rng.permutation(commits).tolist()]:
             found = opened.snapshot(commit, JAVA)
             assert list(zip(found.paths, found.blobs, strict=True)) == listed(repository, commit)
-        assert opened.missing == set()
 
 
 @pytest.mark.parametrize("kind", ["work tree", "bare", "no config", "git file", "home", "sha256"])

@@ -72,7 +72,7 @@ class History:
 def commit_order(repository: Repository, tips: Iterable[str]) -> list[str]:
     """Ids of all commits reachable from the commits ``tips``: parents first, else older ones first."""
     command = ["rev-list", "--stdin", "--date-order", "--reverse"]
-    with repository.stream(command, "".join(f"{tip}\n" for tip in tips).encode()) as output:
+    with repository.stream(command, tips) as output:
         return output.read().decode("ascii").split()
 
 

@@ -1,23 +1,21 @@
-"""The git program, kept away from everything of a repository but its objects; the files of versions from its trees."""
+"""The git program, kept away from everything of a repository but its objects; what its commits say."""
 
 from __future__ import annotations
 
 import os
 import re
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import islice
 from subprocess import Popen
 from types import ModuleType
-from typing import IO, Final, TypeAlias
-
-import numpy as np
+from typing import IO, Final
 
 from tosloc.errors import RepositoryError
 from tosloc.io import printable
 from tosloc.processes import start
-from tosloc.records import IntArray, Names
+from tosloc.records import TIMES
 
 SETTINGS: Final = (
     *("-c", "core.fsmonitor=false"),
@@ -27,22 +25,19 @@ SETTINGS: Final = (
 )
 """Options that keep git from running anything of a repository."""
 LARGEST: Final = 100 * 2**20
-"""Bytes of an object that is read: GitHub takes no larger file, and a tree of a million files has 50 MB."""
+"""Bytes of an object that is read: GitHub takes no larger file."""
 LARGEST_SOURCE: Final = 10_000_000
 """Bytes of a source file that is read; a larger one is known by its path alone."""
+LONGEST_MESSAGE: Final = 2**20
+"""Bytes of a message that are kept: the longest known one is a squashed merge of some hundred thousand."""
 _BATCH: Final = 48
 """Requests sent before their answers are read: 48 lines fit the smallest pipe, so neither side can block the other."""
-GAVE_UP: Final = 128
+_GAVE_UP: Final = 128
 """Exit code of a git that ends by itself, as it does at a damaged object or an unknown name."""
-MEMORY_LIMIT: Final = 50_000_000
-"""Numbers in remembered directories, for each set of suffixes: 200 MB."""
-LARGEST_VERSION: Final = 2_000_000
-"""Files and folders of a version: four times what Chromium has. A few trees that hold each other ten times over stand
-for any number."""
-_LONGEST_PATH: Final = 4096
-"""Bytes of a path; those that are longer, which no system could check out, are left out."""
-_Key: TypeAlias = tuple[str, bytes]
-"""Id of a tree, and the path at which it stands, with a slash at its end; the root's is empty."""
+_STATED = re.compile(rb"tree ([0-9a-f]{40,64})\n((?:parent [0-9a-f]{40,64}\n)*+)author ")
+_COMMITTED = re.compile(rb"(?m)^committer .*> ?(-?\d{1,15})(?: [-+]?\d+)?$")
+_ENCODING = re.compile(rb"(?mi)^encoding (?!idna|puny|un|raw|mbcs|oem)([\w.:-]{1,40})$")
+"""Of what Python calls encodings those of characters."""
 
 
 class ObjectReader:
@@ -62,7 +57,7 @@ class ObjectReader:
         return process.wait()
 
     def read(self, names: Iterable[str], kind: bytes) -> Iterator[tuple[str, bytes | None]]:
-        """Full id and content of the object of each name: commits, trees or blobs, as ``kind`` says.
+        """Full id and content of the object of each name: commits or blobs, as ``kind`` says.
 
         The content is None, and the id the name, where there is no such object, or several, a damaged one, or one of
         more than LARGEST bytes. Nothing is left pending between batches. Raises RepositoryError when git is killed.
@@ -74,7 +69,7 @@ class ObjectReader:
                 try:
                     self._ask(batch[len(found) :], kind, found)
                 except (OSError, ValueError) as error:  # git ended, maybe in the middle of a line
-                    if self.close() != GAVE_UP:
+                    if self.close() != _GAVE_UP:
                         raise failure(self._name, b"") from error
                     found.append((batch[len(found)], None))
                 except BaseException:  # an interruption: the next question would get this one's answers
@@ -107,71 +102,33 @@ class ObjectReader:
             found.append((identity.decode("ascii"), content) if right else (name, None))
 
 
-class Trees:
-    """Kept files of trees: ``read`` gives the objects of ids, ``keep`` says whether a path is kept.
+@dataclass(frozen=True, slots=True)
+class CommitInfo:
+    """What a commit object says."""
 
-    Ids of trees that lack or are damaged are put into ``missing``.
-    """
+    id: str
+    tree: str
+    parents: tuple[str, ...]
+    """Full ids, first parent first; none where a shallow clone was cut off."""
+    committed_at: int
+    """Committer time, seconds since 1970, UTC; 0 when the commit has none, or one that no date has."""
+    message: str
 
-    def __init__(
-        self,
-        read: Callable[[Iterable[str], bytes], Iterator[tuple[str, bytes | None]]],
-        keep: Callable[[bytes], bool],
-        names: tuple[Names, Names],
-        missing: set[str],
-    ) -> None:
-        self._read, self._keep, self._missing = read, keep, missing
-        self._paths, self._blobs = names
-        self._known: dict[_Key, array[int]] = {}
-        self._size = 0
-
-    def files(self, tree: str) -> IntArray:
-        """(F, 2) path and blob numbers of the kept files of a root tree, in path order.
-
-        Raises RepositoryError when there are more files and folders in it than LARGEST_VERSION.
-        """
-        if self._size > MEMORY_LIMIT:
-            self._known.clear()
-            self._size = 0
-        read: dict[_Key, dict[bytes, tuple[bool, str]]] = {}
-        wanted: list[_Key] = [(tree, b"")]
-        number = 0
-        while wanted:  # one level of the tree at a time, so that its reads go in batches
-            absent = [key for key in dict.fromkeys(wanted) if key not in self._known]
-            wanted = []
-            for key, (_, content) in zip(absent, self._read([tree for tree, _ in absent], b"tree"), strict=True):
-                read[key] = self._entries(key, content)
-                wanted += [(identity, path + b"/") for path, (is_folder, identity) in read[key].items() if is_folder]
-                number += len(read[key])
-                if number > LARGEST_VERSION:
-                    raise RepositoryError(f"tree {tree[:12]} has more than {LARGEST_VERSION:,} files")
-        for key, entries in reversed(read.items()):  # children were read after their parents
-            rows = self._known[key] = array("i")
-            for path, (is_folder, identity) in entries.items():
-                if is_folder:
-                    rows.extend(self._known[identity, path + b"/"])
-                else:
-                    rows.append(self._paths.id(path.decode("utf-8", "surrogateescape")))
-                    rows.append(self._blobs.id(identity))
-            self._size += len(rows)
-        return np.array(self._known[tree, b""], dtype=np.int32).reshape(-1, 2)
-
-    def _entries(self, key: _Key, content: bytes | None) -> dict[bytes, tuple[bool, str]]:
-        """Path -> whether it is a directory, and its id, of what is kept of a tree up to where it is damaged."""
-        tree, folder = key
-        content = b"-" if content is None else content
-        pattern = re.compile(rb"0*+([0-7]+) ([^\0/]+)\0(.{%d})" % (len(tree) // 2), re.DOTALL)
-        found: dict[bytes, tuple[bool, str]] = {}
-        place = 0
-        while entry := pattern.match(content, place):
-            place = entry.end()
-            mode, name, identity = entry.groups()
-            path, is_folder = folder + name, mode == b"40000"
-            if len(path) < _LONGEST_PATH and (is_folder or (mode.startswith(b"100") and self._keep(path))):
-                found.setdefault(path, (is_folder, identity.hex()))
-        if place < len(content):
-            self._missing.add(tree)
-        return found
+    @classmethod
+    def of(cls, commit_id: str, content: bytes, cut: Collection[str] = ()) -> CommitInfo | None:
+        """Of the object's content; None where it is damaged. The parents of those that are ``cut`` off are not told."""
+        head, _, body = content.partition(b"\n\n")
+        stated, committed, encoding = _STATED.match(head), _COMMITTED.search(head), _ENCODING.search(head)
+        if stated is None:
+            return None
+        parents = () if commit_id in cut else tuple(stated[2].decode("ascii").split()[1::2])
+        seconds = int(committed[1]) if committed else 0
+        said = body.partition(b"\0")[0][:LONGEST_MESSAGE]  # git shows nothing after it either
+        try:
+            message = said.decode(encoding[1].decode("ascii") if encoding else "utf-8", "replace")
+        except (LookupError, ValueError):  # no character set, or none that can be read
+            message = said.decode("utf-8", "replace")
+        return cls(commit_id, stated[1].decode("ascii"), parents, seconds if seconds in TIMES else 0, message)
 
 
 def parts(stream: IO[bytes]) -> Iterator[bytes]:

@@ -17,7 +17,7 @@ from tosloc.answer import Routine
 from tosloc.arrays import checked, checked_starts, pack_words, prefixed, under, unpack_words
 from tosloc.code.languages import FIELDS, has_grammar, language_of
 from tosloc.errors import counted
-from tosloc.git.work_tree import Change
+from tosloc.git.repository import Change
 from tosloc.index.context import VersionIndex
 from tosloc.index.corpus import Corpus, FactTable, VersionView
 from tosloc.index.documents import Documents

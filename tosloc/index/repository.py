@@ -14,8 +14,7 @@ from tosloc.arrays import read_mapped, write_mapped
 from tosloc.code.languages import OTHER_SUFFIXES, SOURCE_SUFFIXES, analyser_of, language_of
 from tosloc.errors import CheckpointError, StoreError, ToslocError
 from tosloc.git.history import History, commit_order, read_commits, read_history
-from tosloc.git.repository import Repository, ends_with
-from tosloc.git.work_tree import Change, uncommitted
+from tosloc.git.repository import Change, Repository, ends_with
 from tosloc.index.cache import default_store, keep_to_size, note_use
 from tosloc.index.corpus import Corpus, FactTable, blobs_of, suffix_of
 from tosloc.index.documents import Documents
@@ -83,16 +82,15 @@ class IndexedRepository:
         snapshot = self.snapshot(revision)
         if not len(snapshot):
             shown = ", ".join(sorted(self.suffixes)[:6]) + (" ..." if len(self.suffixes) > 6 else "")
-            why = "its folders are missing or damaged: run 'git fsck' there" if self.repo.missing else shown
             raise ToslocError(
-                f"{self.repo.path}: version {snapshot.commit[:12]} holds no source file ({why});"
+                f"{self.repo.path}: version {snapshot.commit[:12]} holds no source file ({shown});"
                 " name another with --commit, or other suffixes in the configuration"
             )
         return snapshot
 
     def uncommitted(self, commit: str) -> frozenset[Change]:
         """What the work tree has otherwise than a commit, of the files whose words are searched."""
-        return uncommitted(self.repo, commit, self.suffixes | OTHER_SUFFIXES)
+        return self.repo.uncommitted(commit, self.suffixes | OTHER_SUFFIXES)
 
     def index(self, snapshots: Sequence[Snapshot], progress: Progress = silent) -> BuildReport:
         """Make the facts that the versions' files lack."""
@@ -163,7 +161,7 @@ class IndexedRepository:
                 os.utime(path)
             return kept
         made = make()
-        if not made.missing and not self.repo.missing:
+        if not made.missing:
             with suppress(OSError):  # a full disk or a folder that cannot be written costs time, not the answer
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 write_mapped(path, made.to_arrays())
