@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import tosloc
-from tosloc.records import BugReport, Hit
+from tosloc.records import Background, BugReport, Hit
 
 SCHEMA: Final = "tosloc.answer/1"
 """Name and version of what ``Answer.as_dict`` gives; ``tosloc/answer.schema.json`` is its JSON Schema."""
@@ -29,6 +29,23 @@ def percent(share: float) -> str:
     ('71%', '<1%', '0%')
     """
     return "<1%" if 0 < share <= 0.005 else f"{share:.0%}"
+
+
+def background_lines(answer: Answer) -> list[str]:
+    """An answer's background in words, a line each: earlier changes, then people and tests of the first file."""
+    about = answer.background or Background()
+    lines = []
+    for one in about.earlier:
+        number = f" of {one.issue}" if one.issue and one.issue not in one.title else ""
+        more = f" and {len(one.files) - 3} more" if len(one.files) > 3 else ""
+        changed = f" ({', '.join(one.files[:3])}{more})" if one.files else ""
+        lines.append(f"like this: {one.commit[:10]}{number}, {one.date}: {one.title}{changed}")
+    people = " and ".join(f"{one.name} ({one.date})" for one in about.people)
+    owners = f"owned by {' '.join(about.owners)}" if about.owners else ""
+    who = "; ".join(filter(None, (f"last changed by {people}" if people else "", owners)))
+    if who:
+        lines.append(f"{answer.hits[0].path}: {who}")
+    return [*lines, f"its tests: {', '.join(about.tests)}"] if about.tests else lines
 
 
 class Routine(str):
@@ -68,6 +85,8 @@ class Answer:
     """How long it took."""
     others: tuple[Hit, ...] = ()
     """Files that are no sources: those that the report names, then templates, styles and configuration by words."""
+    background: Background | None = None
+    """What the project's past says beside it; None where that was not wanted."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -90,6 +109,7 @@ class Answer:
             "searched": asdict(self.searched),
             "hits": [asdict(hit, dict_factory=_plain) for hit in self.hits],
             "others": [{"path": hit.path, "why": asdict(hit, dict_factory=_plain)["why"]} for hit in self.others],
+            **({} if self.background is None else {"background": asdict(self.background, dict_factory=_plain)}),
             "notes": list(self.notes),
             "seconds": round(self.seconds, 3),
         }

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import count, tee
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from tosloc.index.postings import leaders
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
+from tosloc.rank.background import background as background_of
+from tosloc.rank.background import owners_of
 from tosloc.rank.feature_tables import FeatureTable
 from tosloc.rank.lambdamart import raised
 from tosloc.rank.reasons import Sources
@@ -39,6 +41,10 @@ from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext,
 if TYPE_CHECKING:
     from tosloc.code.function_rows import FunctionFacts
     from tosloc.index.function_facts import Remembered
+
+
+CODE_OWNERS: Final = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
+"""Where GitHub and GitLab look for owners, in this order."""
 
 
 @dataclass(eq=False)
@@ -94,8 +100,21 @@ class OpenVersion:
         """What reasons may read of the repository."""
         if self.repository is None:
             return Sources()
-        pages = WebPages.of(self.repository.repo.remote_url())
-        return Sources(self.repository.repo.subjects, lambda commit: None if pages is None else pages.commit(commit))
+        repo = self.repository.repo
+        pages, rules = WebPages.of(repo.remote_url()), self._code_owners(repo)
+        return Sources(
+            repo.subjects,
+            lambda commit: None if pages is None else pages.commit(commit),
+            lambda commits: repo.authors(commits, self.snapshot.commit),
+            lambda path: owners_of(rules, path),
+        )
+
+    def _code_owners(self, repo: Repository) -> str:
+        """The version's CODEOWNERS; empty where it has none."""
+        others = None if self.others is None else self.others.snapshot
+        files = {} if others is None else dict(zip(others.paths, others.blobs, strict=True))
+        blobs = [files[path] for path in CODE_OWNERS if path in files][:1]
+        return "".join(decode(content or b"") for _, content in repo.texts(blobs))
 
     def functions_of(self, files: Sequence[int]) -> dict[int, FunctionFacts]:
         """The functions of each of some files; of none where there is no repository."""
@@ -174,10 +193,18 @@ class Localization:
         return list(self.answer(number, self.version.choose(PathFilter(tests=True))).hits)
 
     def answer(
-        self, number: int, chosen: Chosen, *, functions: int = 0, min_share: float = 0.0, only: int | None = None
+        self,
+        number: int,
+        chosen: Chosen,
+        *,
+        functions: int = 0,
+        min_share: float = 0.0,
+        only: int | None = None,
+        background: bool = False,
     ) -> Answer:
         """The answer with the first ``number`` of the ``chosen`` files that have ``min_share``, with reasons and so
-        many functions. With a file in ``only`` that file alone is in it, at its place among the chosen ones.
+        many functions. With a file in ``only`` that file alone is in it, at its place among the chosen ones. With
+        ``background`` it has that, too.
         """
         version, place, context = self.version, self.version.repository, self.stage_one.context
         named = np.where(chosen.kept, self.scores, -np.inf)
@@ -217,6 +244,9 @@ class Localization:
             tuple(hits),
             tuple(notes),
             others=tuple(self._others()),
+            background=background_of(self.stage_one.reasons, next(iter(files), None), version.sources)
+            if background
+            else None,
         )
 
     def _others(self) -> list[Hit]:

@@ -153,6 +153,7 @@ class Localizer:
         min_share: float | None = None,
         top: int = 10,
         functions: int = 3,
+        background: bool = True,
         progress: Progress = silent,
     ) -> Answer:
         """The first files for a report, or for the text of one (see ``read_report``), with functions and reasons.
@@ -163,13 +164,15 @@ class Localizer:
 
         ``include`` and ``exclude`` are globs as ``.gitignore`` has them; test files are left out unless ``tests``, and
         files with less than ``min_share``. What is None here is as the repository's own settings have it (see
-        ``tosloc.settings``). At most ``top`` files, each with at most that many ``functions``.
+        ``tosloc.settings``). At most ``top`` files, each with at most that many ``functions``. With ``background`` the
+        answer has earlier changes like the report, too, and people and tests of its first file.
 
         Raises UnknownCommit, ReportError for a text that is no report, ConfigError for settings, ToslocError for a glob
         that matches nothing, for a version without source files, and after ``close``.
         """
         options: dict[str, Any] = {"commit": commit, "include": include, "exclude": exclude, "tests": tests}
-        options |= {"min_share": min_share, "top": top, "functions": functions, "progress": progress}
+        options |= {"min_share": min_share, "top": top, "functions": functions}
+        options |= {"background": background, "progress": progress}
         return next(self.localize_many([report], **options))
 
     def localize_many(
@@ -183,6 +186,7 @@ class Localizer:
         min_share: float | None = None,
         top: int = 10,
         functions: int = 3,
+        background: bool = True,
         progress: Progress = silent,
     ) -> Iterator[Answer]:
         """``localize`` for each of many reports, in their order, all of the files as they are at the start.
@@ -200,7 +204,9 @@ class Localizer:
                 chosen = version.choose(PathFilter(*globs, shown.tests, may_miss=tuple(given.keys() - told.keys())))
             with self._lock:
                 localization = self.localization(asked, version)
-                answer = localization.answer(top, chosen, functions=functions, min_share=shown.min_share)
+                answer = localization.answer(
+                    top, chosen, functions=functions, min_share=shown.min_share, background=background
+                )
             yield replace(answer, seconds=time.perf_counter() - started)
             started = time.perf_counter()
 

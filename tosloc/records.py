@@ -199,6 +199,44 @@ class Hit:
     why: tuple[Reason, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class EarlierChange:
+    """A fixed report or a commit of the project that speaks like the report."""
+
+    commit: str
+    date: str
+    """Of the commit, in UTC: 2021-05-21."""
+    issue: str | None
+    """The report that it fixed or names, where one is known."""
+    title: str
+    """First line of the commit's message; empty where that cannot be read."""
+    files: tuple[str, ...]
+    """Source files that it changed."""
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Who changed a file, and when last."""
+
+    name: str
+    date: str
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """What a project's past says beside an answer; of people, owners and tests that of its first file."""
+
+    earlier: tuple[EarlierChange, ...] = ()
+    """Those nearest to the report first."""
+    people: tuple[Person, ...] = ()
+    """Who changed the first file last."""
+    owners: tuple[str, ...] = ()
+    """Whom CODEOWNERS names for it."""
+    tests: tuple[str, ...] = ()
+    """Tests that are named like it, then those that changed with it."""
+
+
 @dataclass(frozen=True, eq=False)
 class Ranking:
     """Every file of one version once, most suspicious first; ties by path."""

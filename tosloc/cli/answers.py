@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from tosloc.answer import Answer, percent
+from tosloc.answer import Answer, background_lines, percent
 from tosloc.errors import ToslocError, counted
 from tosloc.git.discovery import WebPages
 from tosloc.io import cut, printable
@@ -67,8 +67,9 @@ def print_answer(answer: Answer, repository: Repository | None = None, *, again:
                 part.rstrip()
                 console.print(Text(" " * (widest + 3)).append_text(part), soft_wrap=True)
     others = ", ".join(f"{printable(hit.path)} ({printable(hit.why[0].text)})" for hit in answer.others)
-    if others:
-        console.print(Text(f"other files: {others}", style="dim"), soft_wrap=not console.is_terminal)
+    below = [f"other files: {others}"] if others else []
+    for line in (*below, *map(printable, background_lines(answer))):
+        console.print(Text(cut(line, LONGEST), style="dim"), soft_wrap=not console.is_terminal)
 
 
 def print_places(answer: Answer, repository: Repository | None = None) -> None:

@@ -75,6 +75,13 @@ FormatOption = Annotated[
 OpenOption = Annotated[
     bool, typer.Option("--open", help="Open the first file in $VISUAL or $EDITOR, at its first function.")
 ]
+BackgroundOption = Annotated[
+    bool,
+    typer.Option(
+        "--background/--no-background",
+        help="Tell earlier changes like the report, and people and tests of the first file.",
+    ),
+]
 VerboseOption = Annotated[
     bool, typer.Option("--verbose", "-v", help="Print notes that ask nothing of you, too, such as a missing date.")
 ]
@@ -105,6 +112,7 @@ def localize(
     html: PageOption = None,
     checkpoint: FoundCheckpointOption = None,
     opened: OpenedOption = None,
+    background: BackgroundOption = True,
     store: StoreOption = None,
     verbose: VerboseOption = False,
     progress: ProgressOption = None,
@@ -137,6 +145,7 @@ def localize(
             min_share=min_share,
             top=top,
             functions=functions,
+            background=background,
             progress=callback,
         )
         for number, answer in enumerate(answers):

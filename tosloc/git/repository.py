@@ -187,6 +187,12 @@ class Repository:
         said = {info.id: info.message.strip().splitlines() for info in infos if info}
         return {commit_id: lines[0].strip() for commit_id, lines in said.items() if lines}
 
+    def authors(self, commit_ids: Sequence[str], version: str) -> dict[str, str]:
+        """Name of the author of each commit that is there, as the ``.mailmap`` of a version has it."""
+        command = ["-c", f"mailmap.blob={version}:.mailmap", "log", "--no-walk=unsorted", "--ignore-missing", "--stdin"]
+        with self.stream([*command, "--format=%H %aN"], "".join(f"{one}\n" for one in commit_ids).encode()) as output:
+            return dict(line.split(" ", 1) for line in output.read().decode("utf-8", "replace").splitlines())
+
     def changes(self, commits: Iterable[str]) -> Iterator[tuple[str, tuple[bytes, bytes], bytes]]:
         """What commits change, in their order and that of paths: commit, kinds of a file before and after, its path.
 

@@ -18,12 +18,12 @@ from tosloc.code.function_rows import FunctionFacts
 from tosloc.git.fixes import issue_named, says_fix
 from tosloc.index import bm25
 from tosloc.index.context import QueryContext
-from tosloc.index.documents import DocumentsView
+from tosloc.index.documents import Documents, DocumentsView
 from tosloc.index.paths import stem_of
 from tosloc.index.query import frame_name
 from tosloc.rank.functions import holder_of
 from tosloc.rank.text_features import DefinedName, defined
-from tosloc.records import Function, LongArray, Reason
+from tosloc.records import Function, IntArray, LongArray, Reason
 
 WORDS_SHOWN: Final = 5
 """Words a reason, at most."""
@@ -46,6 +46,8 @@ FIX_BEFORE_COMMIT: Final = 1.25
 """A fix is told before a commit that is at most so many times nearer to the report."""
 NEAREST: Final = 3
 """Fixes and commits of a file that are looked at: those nearest to the report."""
+NEAREST_OF_ALL: Final = 10
+"""The same of the whole project."""
 SUBJECT: Final = 100
 """Letters of a commit's subject that are shown."""
 _PATH: Final = re.compile(
@@ -64,6 +66,10 @@ class Sources:
     """Commit ids -> the first lines of their messages, of those that are there."""
     commit_url: Callable[[str], str | None] = field(default=lambda commit: None)
     """Where a commit can be read."""
+    authors: Callable[[Sequence[str]], Mapping[str, str]] = field(default=lambda commits: {})
+    """Commit ids -> the names of their authors."""
+    owners: Callable[[str], Sequence[str]] = field(default=lambda path: ())
+    """Whom the version's CODEOWNERS names for a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,8 @@ class PastChange:
     similarity: float
     words: tuple[str, ...]
     """Terms that it shares with the report, rarest first."""
+    rows: tuple[int, ...]
+    """Path rows of the files that it touched."""
 
 
 class ReasonsOf:
@@ -191,14 +199,22 @@ class ReasonsOf:
 
     def past(self, file: int) -> list[PastChange]:
         """Earlier fixes and commits of the file that speak like the report, the one to tell first first."""
-        context, row = self.context, self._path(file)
+        row = self._path(file)
+        return self._past(NEAREST, lambda documents: documents.of_file(row))
+
+    def similar(self) -> list[PastChange]:
+        """The same of the whole project."""
+        return self._past(NEAREST_OF_ALL, lambda documents: np.arange(len(documents), dtype=np.int32))
+
+    def _past(self, most: int, of: Callable[[Documents], IntArray]) -> list[PastChange]:
+        context = self.context
         found: dict[str, PastChange] = {}
         for view, similarities, fix in (
             (context.history.reports, context.report_similarities, True),
             (context.history.commits, context.commit_similarities, False),
         ):
-            holders = view.documents.of_file(row)
-            near = holders[np.argsort(-similarities[holders], kind="stable")][:NEAREST]
+            holders = of(view.documents)
+            near = holders[np.argsort(-similarities[holders], kind="stable")][:most]
             for number in near[similarities[near] >= LEAST_SIMILARITY].tolist():
                 change = self._change(view, number, float(similarities[number]), fix)
                 if change is not None:
@@ -220,7 +236,9 @@ class ReasonsOf:
         commit, identity = documents.commit_ids[number], documents.ids[number]
         # mined from commits alone, a report is called by the beginning of its commit's id: no bug of that name is known
         bug = None if (len(identity) > 6 and commit.startswith(identity)) or not fix else identity.partition("#")[0]
-        return PastChange(commit, bug, int(documents.times[number]), fix, similarity, tuple(told))
+        rows = documents.files[int(documents.file_starts[number]) : int(documents.file_starts[number + 1])]
+        at = int(documents.times[number])
+        return PastChange(commit, bug, at, fix, similarity, tuple(told), tuple(rows.tolist()))
 
     def told(self, change: PastChange, subject: str | None, url: str | None = None) -> Reason:
         """An earlier change in words: which, when, and what it says of itself or shares with the report. It is called a
