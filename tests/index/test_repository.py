@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import HOUR, GitRepository, git_environment
 from tosloc.arrays import read_mapped, write_mapped
-from tosloc.git.process import ObjectReader
+from tosloc.git.process import Git
 from tosloc.git.repository import Repository
 from tosloc.index import repository as module
 from tosloc.index.context import QueryContext
@@ -96,7 +96,7 @@ def test_a_version_is_made_once(project, grown, monkeypatch):
     assert len(kept(project)) == 1
     for name in ("history", "index", "corpus", "snapshot", "facts"):
         monkeypatch.setattr(IndexedRepository, name, not_again)
-    monkeypatch.setattr(ObjectReader, "read", not_again)
+    monkeypatch.setattr(Git, "objects", not_again)
     again = project.prepared("HEAD")
     assert same(first, again)
     assert again.snapshot.paths == first.snapshot.paths

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from subprocess import Popen
 from types import ModuleType
-from typing import IO, Final
+from typing import IO, Final, Self
 
 from tosloc.errors import RepositoryError
 from tosloc.io import printable
 from tosloc.processes import start
 from tosloc.records import TIMES
 
-SETTINGS: Final = (
+_SETTINGS: Final = (
     *("-c", "core.fsmonitor=false"),
     *("-c", "core.hooksPath=/dev/null"),
     *("-c", "core.commitGraph=false"),  # it repeats what commits say, and a damaged one says it wrongly
@@ -40,23 +42,60 @@ _ENCODING = re.compile(rb"(?mi)^encoding (?!idna|puny|un|raw|mbcs|oem)([\w.:-]{1
 """Of what Python calls encodings those of characters."""
 
 
-class ObjectReader:
-    """``git cat-file --batch``, kept open from the first question on."""
+class Git:
+    """The git program, which sees the objects of a repository and nothing else of it: no names, no configuration.
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], name: str) -> None:
-        self._command, self._environment, self._name = (*command, "cat-file", "--batch"), environment, name
-        self._process: Popen[bytes] | None = None
+    One process that reads objects is kept from the first question until ``close``, or the end of a ``with`` block; the
+    next question starts another.
+    """
+
+    _reader: Popen[bytes] | None = None
+
+    def __init__(self, path: Path, common: Path, hash_name: str) -> None:
+        self.path: Final = path
+        self._command = [gitpython().Git.GIT_PYTHON_GIT_EXECUTABLE, *_SETTINGS]
+        self._environment = clean_environment() | {
+            "GIT_DIR": str(Path(__file__).parent / f"empty_{hash_name}"),
+            "GIT_OBJECT_DIRECTORY": str(common / "objects"),
+            "GIT_SHALLOW_FILE": str(common / "shallow"),
+        }
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
 
     def close(self) -> int:
-        """End the process, whose exit code is returned; the next question starts another."""
-        process, self._process = self._process, None
+        """End the process that reads objects; its exit code."""
+        process, self._reader = self._reader, None
         if process is None:
             return 0
         with suppress(OSError), process:  # what was not yet sent is not waited for
             process.kill()
         return process.wait()
 
-    def read(self, names: Iterable[str], kind: bytes) -> Iterator[tuple[str, bytes | None]]:
+    @contextmanager
+    def stream(self, arguments: Sequence[str], lines: Iterable[str] = (), **environment: str) -> Iterator[IO[bytes]]:
+        """Output of a git command, which is given some lines, while it runs.
+
+        Raises RepositoryError, with git's own last words, when the command fails and all its output was read.
+        """
+        with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as errors:
+            source.writelines(f"{line}\n".encode("utf-8", "surrogateescape") for line in lines)
+            source.seek(0)
+            with start([*self._command, *arguments], self._environment | environment, source, errors) as process:
+                assert process.stdout is not None
+                yield process.stdout
+                finished = not process.stdout.read(1)
+            if finished and process.returncode:
+                errors.seek(0)
+                raise self._failure(arguments[0], errors.read())
+
+    def objects(self, names: Iterable[str], kind: bytes) -> Iterator[tuple[str, bytes | None]]:
         """Full id and content of the object of each name: commits or blobs, as ``kind`` says.
 
         The content is None, and the id the name, where there is no such object, or several, a damaged one, or one of
@@ -70,7 +109,7 @@ class ObjectReader:
                     self._ask(batch[len(found) :], kind, found)
                 except (OSError, ValueError) as error:  # git ended, maybe in the middle of a line
                     if self.close() != _GAVE_UP:
-                        raise failure(self._name, b"") from error
+                        raise self._failure("cat-file") from error
                     found.append((batch[len(found)], None))
                 except BaseException:  # an interruption: the next question would get this one's answers
                     self.close()
@@ -79,9 +118,9 @@ class ObjectReader:
 
     def _ask(self, names: Sequence[str], kind: bytes, found: list[tuple[str, bytes | None]]) -> None:
         """Append the answers to ``found``; OSError or ValueError at the one where git ends."""
-        if self._process is None:
-            self._process = start(self._command, self._environment)
-        requests, answers = self._process.stdin, self._process.stdout
+        if self._reader is None:
+            self._reader = start([*self._command, "cat-file", "--batch"], self._environment)
+        requests, answers = self._reader.stdin, self._reader.stdout
         assert requests is not None
         assert answers is not None
         requests.write("".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape"))
@@ -100,6 +139,12 @@ class ObjectReader:
                 raise ValueError("the answer ends in the middle")
             right = content is not None and of_kind == kind
             found.append((identity.decode("ascii"), content) if right else (name, None))
+
+    def _failure(self, command: str, errors: bytes = b"") -> RepositoryError:
+        """What is to be said of a git command that failed: git's last words."""
+        lines = errors[-1000:].decode("utf-8", "backslashreplace").strip().splitlines()
+        words = printable(lines[-1])[:400] if lines else "it was killed, or said nothing"
+        return RepositoryError(f"{self.path}: git {command} failed ({words}); run 'git fsck' there, or clone it again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +198,6 @@ def gitpython() -> ModuleType:
             "git is not installed, not on the search path, or not what $GIT_PYTHON_GIT_EXECUTABLE names"
         ) from error
     return git
-
-
-def failure(name: str, errors: bytes) -> RepositoryError:
-    """What is to be said of a git command that failed: git's last words."""
-    lines = errors[-1000:].decode("utf-8", "backslashreplace").strip().splitlines()
-    words = printable(lines[-1])[:400] if lines else "it was killed, or said nothing"
-    return RepositoryError(f"{name} failed ({words}); run 'git fsck' there, or clone it again")
 
 
 def clean_environment() -> dict[str, str]:

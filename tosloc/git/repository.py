@@ -10,13 +10,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import tempfile
-import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -25,7 +23,6 @@ from tosloc.errors import RepositoryError, UnknownCommit, counted
 from tosloc.git import process
 from tosloc.git.discovery import find, read_small
 from tosloc.io import read_inside
-from tosloc.processes import start
 from tosloc.records import IntArray, Names, Snapshot
 
 LARGEST_VERSION: Final = 2_000_000
@@ -77,32 +74,23 @@ def ends_with(suffixes: Iterable[str]) -> Callable[[bytes], bool]:
     return lambda path: path[path.rfind(b".") :].lower() in plain or path.lower().endswith(others)
 
 
-class Repository:
+class Repository(process.Git):
     """A git repository: work tree, bare repository or bare git directory, on whatever account it belongs to.
 
     Its snapshots share ``path_names`` and ``blob_names``; ``on_disk`` is the path of each blob of the work tree that is
-    not committed. It keeps one git process until ``close`` or the end of a ``with`` block, and starts a new one when
-    needed. A copy sent to another process has one of its own. Not for several threads, nor for forked processes.
+    not committed. A copy sent to another process has all its own. Not for several threads, nor for forked processes.
 
     Raises RepositoryError when ``path`` is not a repository.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path: Final = Path(path).expanduser().absolute()
-        self._directory, self._common = find(self.path)
-        self._git = [process.gitpython().Git.GIT_PYTHON_GIT_EXECUTABLE, *process.SETTINGS]
+        place = Path(path).expanduser().absolute()
+        self._directory, self._common = find(place)
         config = BytesIO(read_small(self._common / "config"))  # a named pipe would be waited for
         config.name = "config"
         self._config = process.gitpython().GitConfigParser(config, merge_includes=False)
         self._hash = "sha256" if self._config.get_value("extensions", "objectformat", "sha1") == "sha256" else "sha1"
-        # in which git has the repository's objects and nothing else of it
-        self._environment = process.clean_environment() | {
-            "GIT_DIR": str(Path(__file__).parent / f"empty_{self._hash}"),
-            "GIT_OBJECT_DIRECTORY": str(self._common / "objects"),
-            "GIT_SHALLOW_FILE": str(self._common / "shallow"),
-        }
-        self._reader = process.ObjectReader(self._git, self._environment, f"{self.path}: git cat-file")
-        weakref.finalize(self, self._reader.close)
+        super().__init__(place, self._common, self._hash)
         self.path_names: Final = Names()
         self.blob_names: Final = Names()
         self.on_disk: Final[dict[str, str]] = {}
@@ -127,16 +115,6 @@ class Repository:
 
     def __reduce__(self) -> tuple[type[Repository], tuple[Path]]:
         return type(self), (self.path,)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End the git process. The repository stays usable: the next question starts another."""
-        self._reader.close()
 
     # ---- revisions and commits
 
@@ -166,12 +144,12 @@ class Repository:
             return []
         with self.stream(["rev-parse", f"--disambiguate={abbreviation}"]) as output:
             ids = sorted(output.read().decode("ascii").split())
-        return [commit for commit, content in self._reader.read(ids, b"commit") if content is not None]
+        return [commit for commit, content in self.objects(ids, b"commit") if content is not None]
 
     def commits(self, commit_ids: Iterable[str]) -> list[process.CommitInfo]:
         """The commits of full ids, in the order asked. Raises UnknownCommit for the first that is not there."""
         cut, found = self.shallow, []
-        for commit_id, content in self._reader.read(commit_ids, b"commit"):
+        for commit_id, content in self.objects(commit_ids, b"commit"):
             if content is None:
                 raise UnknownCommit(self._unknown(commit_id.removesuffix(_COMMIT)))
             if (info := process.CommitInfo.of(commit_id, content, cut)) is None:
@@ -182,15 +160,15 @@ class Repository:
 
     def subjects(self, commit_ids: Iterable[str]) -> dict[str, str]:
         """First line of the message of each commit that is there and says something."""
-        read = self._reader.read(commit_ids, b"commit")
+        read = self.objects(commit_ids, b"commit")
         infos = [process.CommitInfo.of(commit_id, content) for commit_id, content in read if content is not None]
         said = {info.id: info.message.strip().splitlines() for info in infos if info}
         return {commit_id: lines[0].strip() for commit_id, lines in said.items() if lines}
 
-    def authors(self, commit_ids: Sequence[str], version: str) -> dict[str, str]:
+    def authors(self, commit_ids: Iterable[str], version: str) -> dict[str, str]:
         """Name of the author of each commit that is there, as the ``.mailmap`` of a version has it."""
         command = ["-c", f"mailmap.blob={version}:.mailmap", "log", "--no-walk=unsorted", "--ignore-missing", "--stdin"]
-        with self.stream([*command, "--format=%H %aN"], "".join(f"{one}\n" for one in commit_ids).encode()) as output:
+        with self.stream([*command, "--format=%H %aN"], commit_ids) as output:
             return dict(line.split(" ", 1) for line in output.read().decode("utf-8", "replace").splitlines())
 
     def changes(self, commits: Iterable[str]) -> Iterator[tuple[str, tuple[bytes, bytes], bytes]]:
@@ -315,7 +293,7 @@ class Repository:
 
         Other questions may be asked while the stream is read, and it may be left half read.
         """
-        for blob_id, content in self._reader.read(blob_ids, b"blob"):
+        for blob_id, content in self.objects(blob_ids, b"blob"):
             if content is None and self.work_tree is not None and blob_id in self.on_disk:
                 with suppress(OSError):
                     content = read_inside(self.work_tree, self.on_disk[blob_id], process.LARGEST_SOURCE)
@@ -330,25 +308,6 @@ class Repository:
 
     def _blob_id(self, content: bytes) -> str:
         return hashlib.new(self._hash, b"blob %d\0%b" % (len(content), content), usedforsecurity=False).hexdigest()
-
-    # ---- git itself
-
-    @contextmanager
-    def stream(self, arguments: Sequence[str], lines: Iterable[str] = (), **environment: str) -> Iterator[IO[bytes]]:
-        """Output of a git command that sees the objects only (no names, no configuration), and is given some lines.
-
-        Raises RepositoryError, with git's own last words, when the command fails and all its output was read.
-        """
-        with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as errors:
-            source.writelines(f"{line}\n".encode("utf-8", "surrogateescape") for line in lines)
-            source.seek(0)
-            with start([*self._git, *arguments], self._environment | environment, source, errors) as running:
-                assert running.stdout is not None
-                yield running.stdout
-                finished = not running.stdout.read(1)
-            if finished and running.returncode:
-                errors.seek(0)
-                raise process.failure(f"{self.path}: git {arguments[0]}", errors.read())
 
     def _unknown(self, revision: str) -> str:
         if len(several := self.candidates(revision)) > 1:
