@@ -109,7 +109,7 @@ def _versions(
         }
         made = functions_of_files(indexed.repo, indexed.store_path, list(suffixes.items()))
         facts = dict(zip(suffixes, made, strict=True))
-        corpus, table = indexed.corpus(snapshots), PathTable(indexed.repo.path_names.names)
+        corpus, table = indexed.corpus(snapshots), PathTable.of(indexed.repo.path_names.names)
         for case, snapshot, chosen in zip(block, snapshots, rows, strict=True):
             version = VersionIndex(VersionView(corpus, snapshot), PathView(table, snapshot.path_ids))
             yield case, version, {row: facts[snapshot.blob(row)] for row in chosen}

@@ -124,13 +124,13 @@ class Bench:
         import bm25s
 
         say(f"indexing {len(self.snapshot):,} files with bm25s")
-        table, rows = self.whole.index.text.corpus.table, self.whole.index.text.rows
-        lengths = table.counts[:, :3].sum(axis=1, dtype=np.int64)
+        corpus, rows = self.whole.index.text.corpus, self.whole.index.text.rows
+        lists, vocabulary = corpus.by_blob, dict(corpus.terms)
+        lengths = lists.values[:, :3].sum(axis=1, dtype=np.int64)
         ids = []
         for row in rows.tolist():
-            part = slice(int(table.starts[row]), int(table.starts[row + 1])) if row >= 0 else slice(0)
-            ids.append(np.repeat(table.terms[part], lengths[part]).tolist())
-        vocabulary = {term: number for number, term in enumerate(table.vocabulary)}
+            part = slice(int(lists.starts[row]), int(lists.starts[row + 1])) if row >= 0 else slice(0)
+            ids.append(np.repeat(lists.rows[part], lengths[part]).tolist())
         retriever = bm25s.BM25()
         retriever.index((ids, vocabulary), show_progress=False)
         queries = [[term for term in Query(report).weights if term in vocabulary] for report in reports]

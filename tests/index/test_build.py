@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from tests.conftest import GitRepository, git_environment
+from tosloc.arrays import to_arrays
 from tosloc.code.facts import analyse
 from tosloc.code.languages import analyser_of
 from tosloc.git.repository import Repository
 from tosloc.index import build as module
 from tosloc.index.build import BuildReport, build
-from tosloc.index.corpus import FactTable, pack_facts
+from tosloc.index.corpus import Corpus, pack_facts
 from tosloc.index.facts import read_facts
 from tosloc.index.store import FactStore
 
@@ -62,9 +63,10 @@ def built_by_program(repository, folder, customized):
     )
 
 
-def assert_same(one: FactTable, two: FactTable) -> None:
-    for name in vars(one):
-        np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
+def assert_same(one: Corpus, two: Corpus) -> None:
+    left, right = to_arrays({"corpus": one}), to_arrays({"corpus": two})
+    for name in left | right:
+        np.testing.assert_array_equal(left[name], right[name], err_msg=name)
 
 
 @pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
@@ -79,7 +81,7 @@ def test_build(repository, tmp_path, jobs, monkeypatch):
         assert (seen[0], seen[-1]) == ((0, 41), (41, 41))
         table = read_facts(path, store, wanted)
         made = [pack_facts(analyse(text, ".java")) for text in texts.values()]
-        assert_same(table, FactTable.from_rows(list(wanted), [*made, None]))
+        assert_same(table, Corpus.from_rows(list(wanted), [*made, None]))
         del wanted["f" * 40]
         assert build(path, store, wanted, jobs) == BuildReport(added=0, known=40, missing=0, fallback=0)
 
@@ -161,4 +163,4 @@ def test_a_file_that_is_too_large_is_known_by_its_path_alone(repository, tmp_pat
         assert report == BuildReport(added=40, known=0, missing=0, fallback=0, large=len(larger))
         assert set(read) == texts.keys() - set(larger)
         table = read_facts(path, store, dict.fromkeys(larger, ".java"))
-    assert_same(table, FactTable.from_rows(larger, [None] * len(larger)))
+    assert_same(table, Corpus.from_rows(larger, [None] * len(larger)))

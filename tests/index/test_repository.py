@@ -125,16 +125,16 @@ def test_another_query_has_another_version(project, monkeypatch, what) -> None:
     assert all("text.terms" in read_mapped(path) for path in kept(project))
 
 
-@pytest.mark.parametrize("damage", ["cut", "no arrays", "head", "pipe", "none", "paths.paths", "commits.files"])
+@pytest.mark.parametrize("damage", ["cut", "no arrays", "head", "pipe", "none"])
 def test_a_damaged_file_is_made_again(project, damage):
     first = project.prepared("HEAD")
     [path] = kept(project)
-    whole, arrays = path.read_bytes(), dict(read_mapped(path))
+    whole = path.read_bytes()
     path.unlink()  # what is mapped is not written to
     if damage == "pipe":
         os.mkfifo(path)
-    elif damage in ("none", *arrays):
-        write_mapped(path, {} if damage == "none" else arrays | {damage: arrays[damage][:-1]})
+    elif damage == "none":
+        write_mapped(path, {})
     else:
         head = whole.replace(b"data_offsets", b"data_offsetz")
         path.write_bytes({"cut": whole[: len(whole) // 2], "no arrays": b"no archive", "head": head}[damage])
@@ -200,7 +200,7 @@ def test_a_version_made_where_another_is_known_read_and_made_from_nothing(grown,
         assert (one.snapshot.paths, one.snapshot.blobs) == (whole.snapshot.paths, whole.snapshot.blobs)
         assert list(one.commit_ids) == list(whole.commit_ids)
         assert list(one.index.paths.table.paths) == list(whole.index.paths.table.paths)
-        assert sorted(one.index.text.corpus.term_ids) == sorted(whole.index.text.corpus.term_ids)
+        assert sorted(one.index.text.corpus.terms) == sorted(whole.index.text.corpus.terms)
     assert answers(made) == answers(read) == answers(whole)
     assert gone in made.index.paths.table.paths
     assert (gone in made.snapshot.paths) == (after != grown.made[-1])

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from tosloc.index.bm25 import RevisedVectors, StructuredText
-from tosloc.index.corpus import ALL_TEXT, CODE, Corpus, VersionView
+from tosloc.index.corpus import ALL_TEXT, CODE, VersionView
 from tosloc.index.paths import PathTable
 from tosloc.index.query import Query
 from tosloc.records import BugReport, Snapshot
@@ -31,8 +31,8 @@ def test_similarity_golden():
 def structured(make_table, files, gone=()):
     """The paper's vectors of a version whose blobs are called as their paths."""
     snapshot = Snapshot.of("v", 0, {path: path for path in files})
-    corpus = Corpus(make_table({path: fields for path, fields in files.items() if fields is not None}))
-    return StructuredText(corpus, PathTable([*snapshot.paths, *gone])).version(VersionView(corpus, snapshot))
+    corpus = make_table({path: fields for path, fields in files.items() if fields is not None})
+    return StructuredText(corpus, PathTable.of([*snapshot.paths, *gone])).version(VersionView(corpus, snapshot))
 
 
 def test_text_is_file_name_declared_names_and_comments(make_table):
@@ -78,7 +78,7 @@ BLOBS = {
 
 @pytest.fixture(scope="module")
 def corpus(make_table):
-    return Corpus(make_table(BLOBS))
+    return make_table(BLOBS)
 
 
 def test_the_same_blob_under_two_paths_counts_twice(corpus):

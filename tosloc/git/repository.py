@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
@@ -165,8 +165,10 @@ class Repository(process.Git):
         said = {info.id: info.message.strip().splitlines() for info in infos if info}
         return {commit_id: lines[0].strip() for commit_id, lines in said.items() if lines}
 
-    def authors(self, commit_ids: Iterable[str], version: str) -> dict[str, str]:
+    def authors(self, commit_ids: Sequence[str], version: str) -> dict[str, str]:
         """Name of the author of each commit that is there, as the ``.mailmap`` of a version has it."""
+        if not commit_ids:  # git would take HEAD
+            return {}
         command = ["-c", f"mailmap.blob={version}:.mailmap", "log", "--no-walk=unsorted", "--ignore-missing", "--stdin"]
         with self.stream([*command, "--format=%H %aN"], commit_ids) as output:
             return dict(line.split(" ", 1) for line in output.read().decode("utf-8", "replace").splitlines())

@@ -168,7 +168,7 @@ class RevisedVectors:
         norm = np.sqrt(np.maximum(row_sums(weight**2, starts), 0.0))
         weight = weight / np.repeat(np.where(norm > 0, norm, 1.0), np.diff(starts))
         lengths = 1.0 / (1.0 + np.exp(-10.0 * min_max(np.asarray(counts.sum(axis=1), dtype=np.float64).ravel())))
-        return cls(Postings.invert(starts, terms, counts.shape[1], weight), idf, lengths, numbers)
+        return cls(Postings(starts, terms, weight).inverted(counts.shape[1]), idf, lengths, numbers)
 
     def similarity(self, weights: Mapping[str, float]) -> FloatArray:
         """(F,) TextSimilarity of every file to a report given as term -> 1 + ln tf."""
@@ -186,7 +186,7 @@ class StructuredText:
     def __init__(self, corpus: Corpus, table: PathTable) -> None:
         from scipy import sparse  # here: the default features need none of it
 
-        self.numbers = dict(corpus.term_ids)
+        self.numbers = dict(corpus.terms)
         """Term -> number: those of the corpus, then those that only paths hold."""
         columns = np.array([self.numbers.setdefault(term, len(self.numbers)) for term in table.term_ids], np.int64)
 
@@ -197,7 +197,7 @@ class StructuredText:
             return sparse.csr_array((counts[counts > 0], places), shape=(rows, len(self.numbers)))
 
         of_blobs = corpus.postings.values[:, [COMMENT, METHOD, TYPE, FIELD]].sum(axis=1, dtype=np.float64)
-        self.blobs = by_row(corpus.postings, of_blobs, np.arange(len(corpus.term_ids)), len(corpus))
+        self.blobs = by_row(corpus.postings, of_blobs, np.arange(len(corpus.terms)), len(corpus))
         """(B, V) counts of the terms of each blob's names and comments."""
         self.names = by_row(table.postings, table.postings.values[:, 1], columns, len(table))
         """(N, V) counts of the terms of file names."""

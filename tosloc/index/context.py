@@ -76,18 +76,18 @@ class QueryContext:
     @cached_property
     def text_terms(self) -> tuple[LongArray, FloatArray]:
         """The report's terms that occur in files, and their weights."""
-        return known_terms(self.version.text.corpus.term_ids, self.query.weights)
+        return known_terms(self.version.text.corpus.terms, self.query.weights)
 
     @cached_property
     def known_words(self) -> tuple[str, ...]:
         """(T,) ``text_terms`` as words."""
-        known = self.version.text.corpus.term_ids
+        known = self.version.text.corpus.terms
         return tuple(term for term in self.query.weights if term in known)
 
     @property
     def shares_words(self) -> bool:
         """Whether any term of the report occurs in a file or a path."""
-        in_files, in_paths = self.version.text.corpus.term_ids, self.version.paths.table.term_ids
+        in_files, in_paths = self.version.text.corpus.terms, self.version.paths.table.term_ids
         return any(term in in_files or term in in_paths for term in self.query.weights)
 
     @cached_property

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Final
 
 from tosloc.code.languages import analyser_of, language_of
-from tosloc.index.corpus import FactTable
+from tosloc.index.corpus import Corpus
 from tosloc.index.store import FactStore
 
 _ROWS_AT_ONCE: Final = 4096
@@ -32,19 +32,19 @@ def read_facts(
     *,
     lizard: bool = False,
     on_disk: Mapping[str, str] | None = None,
-) -> FactTable:
+) -> Corpus:
     """Facts of blobs (id -> suffix), in their order; where a row is damaged all are made again.
 
     One that has none, since it could not be read, has one empty chunk.
     """
     try:
-        return FactTable.from_rows(list(blobs), _payloads(store, blobs, lizard))
+        return Corpus.from_rows(list(blobs), _payloads(store, blobs, lizard))
     except ValueError:
         from tosloc.index.build import build
 
         store.remove_analysers(_by_analyser(blobs, lizard))
         build(repo_path, store, blobs, lizard=lizard, on_disk=on_disk)
-        return FactTable.from_rows(list(blobs), _payloads(store, blobs, lizard))
+        return Corpus.from_rows(list(blobs), _payloads(store, blobs, lizard))
 
 
 def _by_analyser(blobs: Mapping[str, str], lizard: bool) -> Mapping[str, list[str]]:

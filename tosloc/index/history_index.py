@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from tosloc.arrays import Array, Arrays, pack_words, prefixed, under, unpack_words
+from tosloc.arrays import Array, Arrays, from_arrays, to_arrays, unpack_words
 from tosloc.code import text
 from tosloc.git.fixes import references, says_fix
 from tosloc.git.history import History
@@ -121,14 +121,13 @@ class HistoryIndex:
 
     def to_arrays(self, paths: Sequence[str]) -> Arrays:
         """Plain arrays, for ``from_arrays``, with the paths that the numbers of files mean."""
-        commits, reports = self.commits.to_arrays(), self.reports.to_arrays()
-        return {"paths": pack_words(paths), **prefixed("commits", commits), **prefixed("reports", reports)}
+        return to_arrays({"paths": paths, "commits": self.commits, "reports": self.reports})
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Array]) -> tuple[HistoryIndex, tuple[str, ...]]:
+    def from_arrays(cls, arrays: Mapping[str, Array]) -> tuple[HistoryIndex, list[str]]:
         """History and its paths from ``to_arrays``. Raises KeyError or ValueError when the arrays are no history."""
-        paths = tuple(unpack_words(arrays["paths"]))
-        return cls(*(Documents.from_arrays(under(name, arrays), len(paths)) for name in ("commits", "reports"))), paths
+        commits, reports = (from_arrays(Documents, arrays, name) for name in ("commits", "reports"))
+        return cls(commits, reports), unpack_words(arrays["paths"])
 
     def joined(self, view: DocumentsView, paths: PathView, *, by_name: bool = False) -> AggregatedDocuments:
         """The known documents as one text a file, or one a term of file names."""

@@ -16,7 +16,7 @@ from tosloc.errors import CheckpointError, StoreError, ToslocError
 from tosloc.git.history import History, commit_order, read_commits, read_history
 from tosloc.git.repository import Change, Repository, ends_with
 from tosloc.index.cache import default_store, keep_to_size, note_use
-from tosloc.index.corpus import Corpus, FactTable, blobs_of, suffix_of
+from tosloc.index.corpus import Corpus, blobs_of, suffix_of
 from tosloc.index.documents import Documents
 from tosloc.index.facts import missing_facts, read_facts
 from tosloc.index.history_index import COMMITS, HISTORY_VERSION, HistoryIndex, commit_payloads, history_of_commits
@@ -107,9 +107,9 @@ class IndexedRepository:
 
     def corpus(self, snapshots: Sequence[Snapshot]) -> Corpus:
         """Inverted lists of the versions' files, whose facts must be known."""
-        return Corpus(self.facts(blobs_of(snapshots, self.suffixes)))
+        return self.facts(blobs_of(snapshots, self.suffixes))
 
-    def facts(self, blobs: Mapping[str, str]) -> FactTable:
+    def facts(self, blobs: Mapping[str, str]) -> Corpus:
         """Facts of blobs (id -> suffix), in their order, by a connection of their own: whoever asks, and whenever."""
         with FactStore(self.store_path) as store:
             return read_facts(self.repo.path, store, blobs, lizard=self.lizard, on_disk=self.repo.on_disk)
@@ -184,7 +184,7 @@ class IndexedRepository:
             files = {path: blob for path, blob in pairs if not is_source(os.fsencode(path))}
             snapshot, none = Snapshot.of(commit, everything.committed_at, files), Documents.collect([])
             read = self._read_words(files.items(), progress)
-            return PreparedVersion.of(snapshot, Corpus(self.facts(read)), HistoryIndex(none, none), ())
+            return PreparedVersion.of(snapshot, self.facts(read), HistoryIndex(none, none), ())
 
         is_source = ends_with(self.suffixes)
         made = self._kept(commit, ("other files", sorted(self.suffixes), sorted(OTHER_SUFFIXES)), make)

@@ -150,14 +150,14 @@ def contexts_for(
     if any(one.kind.needs_complexity for one in chosen):  # by lizard, whatever stage one counts
         with closing(IndexedRepository(ours.repo, ours.store_path, ours.suffixes, ours.jobs, lizard=True)) as indexed:
             indexed.index(snapshots, progress)
-            table = indexed.corpus(snapshots).table
+            corpus = indexed.corpus(snapshots)
         blobs = blobs_of(snapshots, ours.suffixes)
-        counted = zip(table.blobs, table.complexity.tolist(), strict=True)
+        counted = zip(corpus.blobs, corpus.complexity.tolist(), strict=True)
         complexities = {blob: int(number) for blob, number in counted if blob in blobs}
     files = ParsedFiles.of(ours.repo, snapshots, experiment.config.run.jobs, progress)
     names = ours.repo.path_names
     fix_history = FixHistory(experiment.dataset.cases, experiment.history, names.ids, len(names))
-    paths = PathTable(names.names)
+    paths = PathTable.of(names.names)
     return lambda one: BaselineContext(ours.repo, ours.suffixes, fix_history, files, paths, one.cutoff, complexities)
 
 

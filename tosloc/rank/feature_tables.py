@@ -185,7 +185,7 @@ class StoredFeatureTables:
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ToslocError(f"{folder} keeps no feature tables; train it with --keep-features") from error
 
-    def history(self) -> tuple[HistoryIndex, tuple[str, ...]]:
+    def history(self) -> tuple[HistoryIndex, list[str]]:
         """The history that the tables were made with, and the paths that numbers in both mean. Raises CheckpointError
         when it is damaged.
         """

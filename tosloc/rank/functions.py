@@ -140,7 +140,7 @@ def _text_scores(
     query: Query, version: VersionIndex, facts: Sequence[FunctionFacts]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """(N,) BM25 of the functions' texts, and what their own names share with the report, over the highest; lengths."""
-    numbers = version.text.corpus.term_ids
+    numbers = version.text.corpus.terms
     known = [term for term in query.weights if term in numbers]
     rarities = version.text.idf(np.array([numbers[term] for term in known], dtype=np.int64)).tolist()
     weight = {term: query.weights[term] * rarity for term, rarity in zip(known, rarities, strict=True)}

@@ -148,7 +148,7 @@ def context(
     }
     files = ParsedFiles(list(sources.values()), {blob: row for row, blob in enumerate(sources)})
     fix_history = FixHistory(cases, history, repo.path_names.ids, len(repo.path_names))
-    table = PathTable(repo.path_names.names)
+    table = PathTable.of(repo.path_names.names)
     return BaselineContext(cast(Repository, repo), frozenset({".java"}), fix_history, files, table, cutoff)
 
 
