@@ -6,7 +6,7 @@ import os
 import sqlite3
 
 from tosloc.git.repository import Repository
-from tosloc.index.function_facts import functions_of_files
+from tosloc.index.facts import functions_of_files
 from tosloc.index.store import FactStore
 
 SHAPES, STORE = "def area(): pass\n", "class Store {\n  void open() {}\n}\n"
@@ -19,7 +19,7 @@ def test_functions_are_made_once_and_kept(repository, tmp_path, monkeypatch):
         files = [(blobs["b.java"], ".java"), (blobs["a.py"], ".py"), (blobs["b.java"], ".java"), ("0" * 40, ".py")]
         first = functions_of_files(repo, tmp_path / "facts.sqlite", files)
         assert [one.names for one in first] == [("Store", "Store.open"), ("area",), ("Store", "Store.open"), ()]
-        monkeypatch.setattr("tosloc.code.functions.functions_of", None)  # nothing is left to be made
+        monkeypatch.setattr("tosloc.index.facts.functions_of", None)  # nothing is left to be made
         again = functions_of_files(repo, tmp_path / "facts.sqlite", files[:3])
         assert [one.names for one in again] == [one.names for one in first[:3]]
 

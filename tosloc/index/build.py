@@ -12,7 +12,6 @@ from functools import lru_cache, partial
 from typing import Final, TypeAlias
 
 from joblib import delayed, effective_n_jobs
-from joblib.externals.loky.process_executor import BrokenProcessPool as BrokenLoky
 
 from tosloc.code.facts import analyse, analyse_all
 from tosloc.errors import StoreWarning, ToslocError
@@ -103,7 +102,7 @@ def _batches(suffixes: _Batch, sizes: Mapping[str, int]) -> list[_Batch]:
 
 
 def _run(call: partial[_Result], batches: Sequence[_Batch], jobs: int) -> Generator[_Result, None, None]:
-    """Results of all batches, in any order. After the death of a worker one process does the rest, batch by batch."""
+    """Results of all batches, in any order. After the death of a worker one process does the rest, blob by blob."""
     away = executor() is not None
     if len(batches) < 2 or (jobs == 1 and not away):
         yield from map(call, batches)
@@ -119,10 +118,10 @@ def _run(call: partial[_Result], batches: Sequence[_Batch], jobs: int) -> Genera
                 if away and any(payload is None for _, payload, _ in result):  # there; see in our own repository
                     result = call(batch)
                 yield result
-    except (BrokenLoky, BrokenProcessPool):
+    except BrokenProcessPool:
         with closing(Worker()) as worker:
             for batch in left.values():
-                yield _carefully(worker, call, batch)
+                yield [row for blob in batch for row in _carefully(worker, call, {blob: batch[blob]})]
 
 
 @lru_cache(maxsize=1)
@@ -146,13 +145,11 @@ def _analyse_batch(path: str, batch: _Batch, lizard: bool, on_disk: Mapping[str,
 
 
 def _carefully(worker: Worker, call: partial[_Result], batch: _Batch) -> _Result:
-    """The batch, in a process that may die: then blob by blob. One at which it dies twice is not parsed."""
-    for _ in range(2 if len(batch) == 1 else 1):
+    """A batch of one blob, in a process that may die; one at which it dies twice is not parsed."""
+    for _ in range(2):
         with suppress(BrokenProcessPool):
             return worker.call(call, batch)  # type: ignore[no-any-return]
-    if len(batch) > 1:
-        return [done for blob in batch for done in _carefully(worker, call, {blob: batch[blob]})]
-    [path] = call.args
+    [path], [(blob, suffix)] = call.args, batch.items()
     try:
         worker.call(call, {})
     except BrokenProcessPool:
@@ -160,7 +157,6 @@ def _carefully(worker: Worker, call: partial[_Result], batch: _Batch) -> _Result
             f"{path}: the processes that read files are killed whatever they read, so no facts are made;"
             " see what kills them (most likely too little memory) and run the same command again to go on"
         ) from None
-    [(blob, suffix)] = batch.items()
     why = f"{path}: file content {blob} brings down what parses it; it is read word by word"
     warnings.warn(why, StoreWarning, stacklevel=2)
     text = _texts(path, [blob], call.keywords["on_disk"]).get(blob, "")

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from tosloc.code.function_rows import KINDS, FunctionFacts
+from tosloc.code.functions import KINDS, FunctionFacts
 from tosloc.code.text import terms, words
 from tosloc.index.bm25 import length_norm, saturated
 from tosloc.index.context import VersionIndex
