@@ -62,7 +62,7 @@ def test_a_worker_that_cannot_read_a_batch(project: toy.Toy, tmp_path: Path, mon
     monkeypatch.setattr(building, "BATCH_BLOBS", 2)
     with Repository(project.git.path) as repo, FactStore(tmp_path / "store") as store, processes.executed_by(away):
         blobs = dict.fromkeys(repo.snapshot("HEAD", frozenset({".java"})).blobs, ".java")
-        assert build(project.git.path, store, blobs).added == len(blobs)
+        assert build(repo, store, blobs).added == len(blobs)
 
 
 @pytest.fixture

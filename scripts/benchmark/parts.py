@@ -48,7 +48,7 @@ def first_index(bench: Bench) -> list[Row]:
 
     def analyse() -> None:
         with tempfile.TemporaryDirectory(dir=bench.work) as folder, FactStore(Path(folder, "facts.sqlite")) as store:
-            build(bench.repo.path, store, suffixes, jobs=1)
+            build(bench.repo, store, suffixes, jobs=1)
 
     return [Row("first index / tree-sitter", *in_turns([analyse, parse]))]
 

@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -78,7 +79,8 @@ class Repository(process.Git):
     """A git repository: work tree, bare repository or bare git directory, on whatever account it belongs to.
 
     Its snapshots share ``path_names`` and ``blob_names``; ``on_disk`` is the path of each blob of the work tree that is
-    not committed. A copy sent to another process has all its own. Not for several threads, nor for forked processes.
+    not committed. Another process that is sent it again and again has one of its own. Not for several threads, nor for
+    forked processes.
 
     Raises RepositoryError when ``path`` is not a repository.
     """
@@ -113,8 +115,8 @@ class Repository(process.Git):
         common = self._common.resolve()
         return common.parent if common.name == ".git" else common
 
-    def __reduce__(self) -> tuple[type[Repository], tuple[Path]]:
-        return type(self), (self.path,)
+    def __reduce__(self) -> tuple[Callable[[Path, dict[str, str]], Repository], tuple[Path, dict[str, str]]]:
+        return _copy, (self.path, self.on_disk)
 
     # ---- revisions and commits
 
@@ -319,3 +321,14 @@ class Repository(process.Git):
         if revision == "HEAD":
             return f"{self.path}: no commit 'HEAD': its branch is empty; commit something, or name another branch"
         return f"{self.path}: no commit {revision!r}; check its spelling, or run: git fetch --all --tags"
+
+
+@lru_cache(maxsize=1)
+def _opened(path: Path) -> Repository:
+    return Repository(path)
+
+
+def _copy(path: Path, on_disk: dict[str, str]) -> Repository:
+    found = _opened(path)
+    found.on_disk.update(on_disk)
+    return found

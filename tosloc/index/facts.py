@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -38,14 +37,7 @@ def missing_facts(store: FactStore, blobs: Mapping[str, str], *, lizard: bool = 
     }
 
 
-def read_facts(
-    repo_path: str | os.PathLike[str],
-    store: FactStore,
-    blobs: Mapping[str, str],
-    *,
-    lizard: bool = False,
-    on_disk: Mapping[str, str] | None = None,
-) -> Corpus:
+def read_facts(repo: Repository, store: FactStore, blobs: Mapping[str, str], *, lizard: bool = False) -> Corpus:
     """Facts of blobs (id -> suffix), in their order; where a row is damaged all are made again.
 
     One that has none, since it could not be read, has one empty chunk.
@@ -56,7 +48,7 @@ def read_facts(
         from tosloc.index.build import build
 
         store.remove_analysers(_by_analyser(blobs, lizard))
-        build(repo_path, store, blobs, lizard=lizard, on_disk=on_disk)
+        build(repo, store, blobs, lizard=lizard)
         return Corpus.from_rows(list(blobs), _payloads(store, blobs, lizard))
 
 

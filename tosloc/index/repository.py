@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tosloc.arrays import read_mapped, write_mapped
 from tosloc.code.languages import OTHER_SUFFIXES, SOURCE_SUFFIXES, analyser_of, language_of
@@ -99,8 +99,7 @@ class IndexedRepository:
     def _index(self, blobs: Mapping[str, str], progress: Progress) -> BuildReport:
         from tosloc.index.build import build  # here: parsers and workers are not loaded in vain
 
-        options: dict[str, Any] = {"lizard": self.lizard, "on_disk": self.repo.on_disk}
-        built = build(self.repo.path, self.store, blobs, self.jobs, progress, **options)
+        built = build(self.repo, self.store, blobs, self.jobs, progress, lizard=self.lizard)
         if built.added:
             keep_to_size(self.repo, self.store_path)
         return built
@@ -112,7 +111,7 @@ class IndexedRepository:
     def facts(self, blobs: Mapping[str, str]) -> Corpus:
         """Facts of blobs (id -> suffix), in their order, by a connection of their own: whoever asks, and whenever."""
         with FactStore(self.store_path) as store:
-            return read_facts(self.repo.path, store, blobs, lizard=self.lizard, on_disk=self.repo.on_disk)
+            return read_facts(self.repo, store, blobs, lizard=self.lizard)
 
     def history(self, tips: Sequence[str], progress: Progress = silent) -> History:
         """All commits that the tips contain."""

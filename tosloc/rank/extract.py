@@ -144,7 +144,7 @@ def _extract(made: Extraction, tasks: Sequence[Task], path: Path) -> tuple[Path,
     kept = made.folder / HISTORY_FILE
     repo, store, history, paths = _opened(made.repo_path, made.store_path, made.shared, kept, made.history_digest)
     snapshots = [repo.snapshot(task.case.version, made.suffixes) for task in tasks]
-    corpus = read_facts(made.repo_path, store, blobs_of(snapshots, made.suffixes), lizard=made.lizard)
+    corpus = read_facts(repo, store, blobs_of(snapshots, made.suffixes), lizard=made.lizard)
     structured = StructuredText(corpus, paths) if "text" in made.names else None
     tables = []
     for task, snapshot in zip(tasks, snapshots, strict=True):
