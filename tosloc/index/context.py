@@ -11,7 +11,7 @@ import numpy as np
 
 from tosloc.code import text
 from tosloc.index import bm25
-from tosloc.index.bm25 import Hits, RevisedVectors, StructuredText
+from tosloc.index.bm25 import Hits, RevisedVectors
 from tosloc.index.corpus import VersionView
 from tosloc.index.documents import DocumentsView
 from tosloc.index.history_index import HistoryAsOf
@@ -41,13 +41,11 @@ class VersionIndex:
 
     text: VersionView
     paths: PathView
-    structured: StructuredText | None = None
 
     @cached_property
     def revised(self) -> RevisedVectors:
         """rVSM vectors of the version."""
-        structured = self.structured or StructuredText(self.text.corpus, self.paths.table)
-        return structured.version(self.text)
+        return RevisedVectors.of(self.text, self.paths.table)
 
 
 @dataclass(eq=False)

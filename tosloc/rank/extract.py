@@ -23,7 +23,6 @@ from tosloc.arrays import load_arrays
 from tosloc.code.languages import analyser
 from tosloc.git.history import History
 from tosloc.git.repository import Repository
-from tosloc.index.bm25 import StructuredText
 from tosloc.index.context import QueryContext, VersionIndex
 from tosloc.index.corpus import VersionView, blobs_of
 from tosloc.index.facts import read_facts
@@ -145,10 +144,9 @@ def _extract(made: Extraction, tasks: Sequence[Task], path: Path) -> tuple[Path,
     repo, store, history, paths = _opened(made.repo_path, made.store_path, made.shared, kept, made.history_digest)
     snapshots = [repo.snapshot(task.case.version, made.suffixes) for task in tasks]
     corpus = read_facts(repo, store, blobs_of(snapshots, made.suffixes), lizard=made.lizard)
-    structured = StructuredText(corpus, paths) if "text" in made.names else None
     tables = []
     for task, snapshot in zip(tasks, snapshots, strict=True):
-        version = VersionIndex(VersionView(corpus, snapshot), PathView(paths, snapshot.path_ids), structured)
+        version = VersionIndex(VersionView(corpus, snapshot), PathView(paths, snapshot.path_ids))
         tables.append(_table(made, task, version, history, repo.path_names))
     return path, block_bytes(tables), len(tasks)
 
