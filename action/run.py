@@ -275,7 +275,7 @@ def answer() -> None:
     wanted = os.environ.get("INPUT_COMMENT", "").strip().lower()
     if wanted not in ("true", "false"):
         raise ActionError(f"the input comment is {wanted!r}; give true or false")
-    tosloc = [str(temporary / "tosloc/bin/tosloc"), "localize", str(temporary / ISSUE_FILE), "--json", "--no-progress"]
+    tosloc = [str(temporary / "tosloc/bin/tosloc"), "localize", str(temporary / ISSUE_FILE), "--json"]
     given = ["--repo", os.environ["GITHUB_WORKSPACE"], "--commit", "HEAD"]
     given += ["--top", f"{top:.0f}", "--functions", f"{functions:.0f}"]
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}

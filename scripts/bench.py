@@ -48,6 +48,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -105,7 +106,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--commit", default="HEAD", help="version to search")
     made.add_argument("--reports", type=Path, help="labelled reports, for the memory of evaluating them")
     made.add_argument("--config", type=Path, help="TOML file of settings")
-    made.add_argument("--store", type=Path, help="facts made before; default: made anew, in a temporary folder")
+    made.add_argument("--cache", type=Path, help="folder of facts made before; default: made anew, in a temporary one")
     made.add_argument("--encoder", type=Path, help="folder of an encoder, for the rows of stage two")
     made.add_argument("--checkpoint", type=Path, help="one with term vectors, for their row of stage two")
     made.add_argument("--only", action="append", choices=PARTS, help="parts to measure; may be repeated")
@@ -130,12 +131,13 @@ def measure(arguments: argparse.Namespace, only: Sequence[str] | None = None) ->
         raise ToslocError(f"name a git repository with --repo; only the part {EVALUATION} needs none")
     with ExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tosloc-bench-")))
+        os.environ["TOSLOC_CACHE"] = str((arguments.cache or work / "cache").absolute())
         measures: dict[str, Callable[[], list[Row]]] = {
             EVALUATION: lambda: evaluation.evaluation(work, arguments.rankings, arguments.files)
         }
         if wanted != [EVALUATION]:
             repo = stack.enter_context(Repository(arguments.repo))
-            bench = Bench(repo, arguments.commit, config, arguments.store, work)
+            bench = Bench(repo, arguments.commit, config, work)
             stack.callback(bench.project.close)
             measures |= {
                 "first index": partial(parts.first_index, bench),

@@ -99,13 +99,13 @@ def _until(seen: Any, otherwise: str) -> None:
         time.sleep(0.05)
 
 
-def tosloc(*words: object, cluster: LocalCluster | None = None, grown: Path | None = None) -> float:
-    """Run a command, and kill a worker once a file has ``grown``; the seconds that it took."""
+def tosloc(*words: object, cluster: LocalCluster | None = None, kill: bool = False) -> float:
+    """Run a command, and if wanted ``kill`` a worker once facts are written; the seconds that it took."""
     begun = time.monotonic()
     more = ["--cluster", cluster.address] if cluster else []
     process = subprocess.Popen([*TOSLOC, *map(str, words), *more], stdout=subprocess.DEVNULL)
-    if cluster and grown:
-        while process.poll() is None and not (grown.exists() and grown.stat().st_size > GROWN_BYTES):
+    if cluster and kill:
+        while process.poll() is None and not any(one.stat().st_size > GROWN_BYTES for one in cache().glob("*/*-wal")):
             time.sleep(0.01)
         if process.poll() is not None:
             raise SystemExit("it had ended before a worker was killed; name a larger repository")
@@ -116,15 +116,21 @@ def tosloc(*words: object, cluster: LocalCluster | None = None, grown: Path | No
     return time.monotonic() - begun
 
 
-def facts(store: Path) -> list[tuple[Any, ...]]:
-    """What a store holds, whatever the order in which it was written."""
+def cache() -> Path:
+    """The folder of facts, of this process and those that it starts."""
+    return Path(os.environ["TOSLOC_CACHE"])
+
+
+def facts() -> list[tuple[Any, ...]]:
+    """What is in the cache, whatever the order in which it was written."""
+    [store] = cache().glob("*/facts.sqlite")
     with closing(sqlite3.connect(store)) as database:
         return sorted(database.execute("SELECT id, analyser, payload FROM facts"))
 
 
-def answer(repo: Path, store: Path) -> dict[str, Any]:
-    """What ``tosloc localize --json`` says by the facts of a store, but for the seconds that it took."""
-    command = [*TOSLOC, "localize", "-", "--repo", str(repo), "--store", str(store), "--json"]
+def answer(repo: Path) -> dict[str, Any]:
+    """What ``tosloc localize --json`` says by these facts, but for the seconds that it took."""
+    command = [*TOSLOC, "localize", "-", "--repo", str(repo), "--json"]
     said = subprocess.run(command, input=REPORT, capture_output=True, check=True, text=True)
     found: dict[str, Any] = json.loads(said.stdout)
     del found["seconds"]
@@ -151,23 +157,26 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        indexed = ("index", "--repo", asked.repo, "--json", "--store")
-        print(f"index alone: {tosloc(*indexed, folder / 'alone'):.1f} s", flush=True)
-        wanted = answer(asked.repo, folder / "alone"), facts(folder / "alone")
+        indexed = ("index", "--repo", asked.repo, "--json")
+        os.environ["TOSLOC_CACHE"] = str(folder / "alone")
+        print(f"index alone: {tosloc(*indexed):.1f} s", flush=True)
+        wanted = answer(asked.repo), facts()
         for workers, kill in ((1, False), (2, False), (2, True)):
-            store = folder / f"{workers}-{kill}"
-            with LocalCluster(folder / f"cluster-{store.name}") as cluster:
+            os.environ["TOSLOC_CACHE"] = str(folder / f"{workers}-{kill}")
+            with LocalCluster(folder / f"cluster-{workers}-{kill}") as cluster:
                 cluster.start(workers)
-                seconds = tosloc(*indexed, store, cluster=cluster, grown=folder / f"{store.name}-wal" if kill else None)
+                seconds = tosloc(*indexed, cluster=cluster, kill=kill)
             what = f"{workers} workers{', one killed on the way' if kill else ''}"
-            same = "the same" if (answer(asked.repo, store), facts(store)) == wanted else "DIFFERENT"
+            same = "the same" if (answer(asked.repo), facts()) == wanted else "DIFFERENT"
             print(f"index, {what}: {seconds:.1f} s; facts and answer {same}", flush=True)
         if asked.reports:
             trained = ("train", asked.config, "--repo", asked.repo, "--reports", asked.reports)
-            alone = tosloc(*trained, "--store", folder / "first", "--out", folder / "one")
+            os.environ["TOSLOC_CACHE"] = str(folder / "first")
+            alone = tosloc(*trained, "--out", folder / "one")
+            os.environ["TOSLOC_CACHE"] = str(folder / "other")
             with LocalCluster(folder / "cluster") as cluster:
                 cluster.start(2)
-                seconds = tosloc(*trained, "--store", folder / "other", "--out", folder / "two", cluster=cluster)
+                seconds = tosloc(*trained, "--out", folder / "two", cluster=cluster)
             same = ", ".join(differing(folder / "one", folder / "two")) or "none"
             print(f"train alone: {alone:.1f} s; 2 workers: {seconds:.1f} s; differ: {same}")
 

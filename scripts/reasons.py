@@ -48,12 +48,12 @@ class Told(NamedTuple):
     reason: Reason
 
 
-def answered(git: Path, reports: Path, number: int, store: Path | None) -> Iterator[Told]:
+def answered(git: Path, reports: Path, number: int) -> Iterator[Told]:
     """The reasons of a project's answers: to ``number`` of its reports, every third of the latest ones."""
     with Repository(git) as repo:
         cases = load_dataset(repo, reports, zone="UTC", suffixes=SOURCE_SUFFIXES).cases
     step = max(1, min(3, len(cases) // number))
-    with Localizer.open(git, ready=False, store=store) as localizer:
+    with Localizer.open(git, ready=False) as localizer:
         for case in cases[-step * number :: step]:
             for hit in localizer.localize(case.report, commit=case.version, top=TOP).hits:
                 for reason in hit.why:
@@ -144,15 +144,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--number", type=int, default=10, help="reports of each project")
     parser.add_argument("--sample", type=int, default=0, help="reasons to print, chosen at random")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--stores", type=Path, help="folder of facts, kept between runs")
     options = parser.parse_args(argv)
     warnings.simplefilter("ignore")
     told: list[tuple[Told, Path]] = []
     for pair in options.projects:
         git, reports = map(Path, pair.split("="))
         name = reports.stem
-        store = None if options.stores is None else options.stores / f"{name}.sqlite"
-        told += [(one, git) for one in answered(git, reports, options.number, store)]
+        told += [(one, git) for one in answered(git, reports, options.number)]
         print(f"{name}: {len(told)} reasons so far", file=sys.stderr)
     problems = Counter(what for one, git in told if (what := problem(one, git)))
     filler = [one for one, _ in told if is_filler(one)]

@@ -5,7 +5,7 @@ its memory, that of all its processes together, looked at every 20 ms. ``own`` i
 files`` counts the pages of files that are mapped too, which the system takes back when it needs room.
 
 facts
-    ``tosloc index`` of the parent of HEAD, as far as the store in FOLDER lacks its facts: none there, the first index.
+    ``tosloc index`` of the parent of HEAD, as far as the cache in FOLDER lacks its facts: none there, the first index.
 version
     The parent of HEAD made ready for queries from its facts and its commits, and kept.
 commit
@@ -18,7 +18,7 @@ question
 questions
     The same for 21 such reports of 21 files, one after the other: what one more costs is a twentieth of the difference.
 
-A row of sizes follows: bytes of packs, of the store and of the kept HEAD. FOLDER keeps the stores, so that facts are
+A row of sizes follows: bytes of packs, of the store and of the kept HEAD. FOLDER is the cache, so that facts are
 made once; kept versions are made anew.
 """
 
@@ -42,6 +42,7 @@ from tosloc.cli.guard import guarded
 from tosloc.code.text import words
 from tosloc.errors import ToslocError
 from tosloc.git.repository import Repository, decode
+from tosloc.index.cache import cache_folder, default_store
 from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer
 
@@ -51,23 +52,23 @@ WORDS: Final = 56
 PAUSE: Final = 0.02
 
 
-def work(part: str, path: Path, store: Path) -> None:
+def work(part: str, path: Path) -> None:
     """One part, in this process."""
     if part.startswith("question"):
-        ask(path, store, REPORTS if part == "questions" else 1)
+        ask(path, REPORTS if part == "questions" else 1)
         return
     with Repository(path) as repo:
-        with closing(IndexedRepository(repo, store, jobs=1)) as indexed:
+        with closing(IndexedRepository(repo, jobs=1)) as indexed:
             if part == "facts":
                 indexed.index([indexed.sources("HEAD~1")])
             else:
                 indexed.prepared("HEAD~1" if part == "version" else "HEAD")
 
 
-def ask(path: Path, store: Path, number: int) -> None:
+def ask(path: Path, number: int) -> None:
     """Answer so many reports, which are drawn from files of HEAD."""
     rng = random.Random(7)
-    with Localizer.open(path, store=store) as localizer:
+    with Localizer.open(path) as localizer:
         assert localizer.version_ is not None
         assert localizer.repository is not None
         snapshot = localizer.version_.snapshot
@@ -92,12 +93,12 @@ def _memory(root: int) -> tuple[int, int]:
     return own, whole
 
 
-def measured(part: str, path: Path, store: Path) -> dict[str, Any]:
+def measured(part: str, path: Path, folder: Path) -> dict[str, Any]:
     """Seconds and bytes of one part, in a process of its own. Raises ToslocError when it fails."""
-    command = [sys.executable, "-m", "scripts.scale", "--only", part, "--work", str(store.parent), str(path)]
+    command = [sys.executable, "-m", "scripts.scale", "--only", part, "--work", str(folder), str(path)]
     begun, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     own = whole = 0
-    with subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"}) as process:
+    with subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1", "TOSLOC_CACHE": str(folder)}) as process:
         try:
             while process.poll() is None:
                 now = _memory(process.pid)
@@ -120,16 +121,16 @@ def measured(part: str, path: Path, store: Path) -> dict[str, Any]:
 
 def measure(path: Path, folder: Path, parts: Sequence[str], shown: bool = True) -> dict[str, Any]:
     """All parts of one repository, and sizes."""
-    store = folder / f"{path.name}.sqlite"
-    versions = folder / f"{path.name}.versions"
     with Repository(path) as repo:
-        files = len(IndexedRepository(repo, store).sources("HEAD"))
+        store = folder / default_store(repo).relative_to(cache_folder())
+        files = len(IndexedRepository(repo).sources("HEAD"))
         head = repo.resolve("HEAD")
+    versions = store.with_name("facts.versions")
     found: dict[str, Any] = {"repository": path.name, "files": files, "parts": []}
     if "version" in parts:
         shutil.rmtree(versions, ignore_errors=True)
     for part in parts:
-        row = measured(part, path, store)
+        row = measured(part, path, folder)
         found["parts"].append(row)
         if shown:
             times = f"{row['processor_s']:9.2f} s processor {row['wall_s']:9.2f} s wall"
@@ -148,7 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("repositories", type=Path, nargs="+", metavar="GIT_DIR")
-    parser.add_argument("--work", type=Path, required=True, metavar="FOLDER", help="where stores are kept")
+    parser.add_argument("--work", type=Path, required=True, metavar="FOLDER", help="cache of the facts")
     parser.add_argument("--parts", default=",".join(PARTS), help="some of them alone, with commas between them")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--only", choices=PARTS, help=argparse.SUPPRESS)
@@ -160,7 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise ToslocError(f"{options.work}: no such folder; make it first")
     if options.only:
         [path] = options.repositories
-        work(options.only, path, options.work / f"{path.name}.sqlite")
+        work(options.only, path)
         return 0
     found = [
         measure(path.absolute(), options.work.absolute(), parts, not options.json) for path in options.repositories

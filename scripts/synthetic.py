@@ -31,7 +31,6 @@ from __future__ import annotations
 import argparse
 import re
 import subprocess
-import sys
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -328,7 +327,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--lines", type=int, default=MEDIAN_LINES, help="median length of a file")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
-    with shown(True, sys.stderr) as progress:
+    with shown() as progress:
         plan = Plan(options.files, options.seed, options.lines)
         print(write_repository(options.out, plan, options.commits, progress))
     return 0

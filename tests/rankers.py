@@ -106,7 +106,7 @@ def world_of(
         for path in known:
             repo.path_names.id(path)
         reports = project.reports(f"{name}.jsonl", records)
-        with ExperimentContext.set_up(config_of(learned), repo, reports, project.store) as experiment:
+        with ExperimentContext.set_up(config_of(learned), repo, reports) as experiment:
             yield World(project, experiment, learned)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from tosloc.mcp.repositories import answer
 from tosloc.records import Progress
-from tosloc.web.questions import page_of
+from tosloc.web.render import page_of
 
 BEGUN: Final = "TOSLOC_TEST_BEGUN"
 """Environment variable: the file that is made when a question begins that does not end."""

@@ -41,7 +41,7 @@ def made(project: toy.Toy, tmp_path_factory: pytest.TempPathFactory) -> Path:
     document = Document("1", 5, 0, "c" * 40, Counter({"cooki": 2}), (0, 2), ("a.B",))
     localizer.reports_ = Documents.collect([document]), ("a.java", "b.java", "c.java")
     with Repository(project.git.path) as repo:
-        opened = IndexedRepository(repo, project.store, (".java",), 1)
+        opened = IndexedRepository(repo, None, (".java",), 1)
         localizer.open_version(opened)
         opened.close()
     folder = tmp_path_factory.mktemp("made")
@@ -70,7 +70,7 @@ def test_one_that_is_shipped_carries_a_version_and_answers_from_it() -> None:
     assert localizer.version_ is not None
     answer = localizer.localization(REPORT)
     assert len(answer.ranking) == len(localizer.version_.snapshot)
-    assert len(answer.top(3)) == 3
+    assert len(toy.top(answer, 3)) == 3
 
 
 # Hostile content
@@ -81,17 +81,12 @@ def test_one_that_is_shipped_carries_a_version_and_answers_from_it() -> None:
     [
         ("version.npz", "text.postings.rows", lambda a: a + 10**6, "rows are out of bounds"),
         ("version.npz", "commit", lambda a: a[:0], "not enough values"),
-        ("version.npz", "commit", lambda a: a // 2, "no name that git gives"),
         ("version.npz", "text.postings.starts", lambda a: a[::-1].copy(), "starts do not go from 0"),
-        ("version.npz", "text.chunk_starts", lambda a: a * 0, "counted wrongly"),
         ("version.npz", "text.postings.values", lambda a: a.astype(np.float64), "values is of another type"),
         ("version.npz", "text.terms", lambda a: a[:-9], "frequency is of another type or length"),
-        ("version.npz", "text.lengths", lambda a: a * np.nan, "lengths are out of bounds"),
         ("version.npz", "commits.files", lambda a: a + 999, "files are out of bounds"),
-        ("version.npz", "commits.times", lambda a: a[::-1].copy(), "not in order of time"),
         ("version.npz", "committed_at", lambda a: a - 10**15, "committed_at are out of bounds"),
         ("reports.npz", "reports.times", lambda a: a - 10**15, "times are out of bounds"),
-        ("reports.npz", "reports.class_starts", lambda a: a - 1, "class_starts do not go"),
     ],
 )
 def test_hostile_arrays_are_one_sentence(copy: Path, file: str, name: str, change: Any, words: str) -> None:
@@ -112,6 +107,14 @@ NUMBERS = ["1e308", "1e999", "NaN", "-Infinity", "1" * 4_000, "1" * 5_000, "[[1]
         ("weights.json", "{}", "no weights"),
         ("weights.json", '{"weights": {"magic": 1.0}}', "does not know"),
         *(("weights.json", f'{{"weights": {{"bm25f": {number}}}}}', "") for number in NUMBERS),
+        *(
+            (
+                "weights.json",
+                f'{{"weights": {{"bm25f": 1}}, "temperature": {value}}}',
+                "a temperature that is no number",
+            )
+            for value in ("0", "-1.0", "1e9", '"1"', "true", "[1.0]")
+        ),
         ("version.npz", "PK", "damaged"),
         ("reports.npz", "", "damaged"),
         ("provenance.json", "[]", "not a JSON object"),
@@ -163,6 +166,6 @@ def test_no_damage_of_any_file_is_more_than_a_sentence(
     (made / name).write_bytes(data[:start] + middle + (b"" if cut else rest))
     try:
         with suppress(ToslocError):
-            Localizer.load(made).localization(REPORT).top(5)
+            toy.top(Localizer.load(made).localization(REPORT), 5)
     finally:
         (made / name).write_bytes(data)

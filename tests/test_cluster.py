@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,7 @@ from tests import toy
 from tosloc import cluster, errors, processes
 from tosloc.cli.app import main
 from tosloc.cluster import on_cluster
-from tosloc.errors import ClusterError, MissingExtra, ToslocError
-from tosloc.git.repository import Repository
-from tosloc.index import build as building
-from tosloc.index.build import build
-from tosloc.index.store import FactStore
+from tosloc.errors import MissingExtra, ToslocError
 
 
 def test_a_wrong_address_is_a_sentence(
@@ -30,7 +26,7 @@ def test_a_wrong_address_is_a_sentence(
 ) -> None:
     many = ("here", "host", ":8786", "host:port", "http://host:1", "tcp://", "tcp://host:-1", f"{'x' * 2000}:1")
     for address in many:
-        with pytest.raises(ClusterError, match="is no address of a Dask scheduler, such as"), on_cluster(address, {}):
+        with pytest.raises(ToslocError, match="is no address of a Dask scheduler, such as"), on_cluster(address, {}):
             pass
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
     one = ("--repo", project.git.path, "--reports", project.reports())
@@ -41,8 +37,6 @@ def test_a_wrong_address_is_a_sentence(
         ["index", *one[:2]],
         ["train", *one, "--out", out],
         ["rank", *one, "--out", out],
-        ["lab", "rank", "--projects", projects, "--out", out],
-        ["lab", "baselines", "buglocator", *one, "--out", out],
         ["lab", "pool", "--projects", projects, "--work", out],
     ):
         assert main([*map(str, words), "--cluster", "nothing"]) == 2
@@ -51,18 +45,6 @@ def test_a_wrong_address_is_a_sentence(
     monkeypatch.setattr(errors, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"run: pip install 'tosloc\[dask\]'"), on_cluster("127.0.0.1:9", {}):
         pass
-
-
-def test_a_worker_that_cannot_read_a_batch(project: toy.Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def away(calls: Iterable[Any], ordered: bool) -> Generator[Any, None, None]:
-        for number, (function, arguments, named) in enumerate(calls):
-            result = function(*arguments, **named)
-            yield [(blob, None, False) for blob, *_ in result] if number == 2 else result
-
-    monkeypatch.setattr(building, "BATCH_BLOBS", 2)
-    with Repository(project.git.path) as repo, FactStore(tmp_path / "store") as store, processes.executed_by(away):
-        blobs = dict.fromkeys(repo.snapshot("HEAD", frozenset({".java"})).blobs, ".java")
-        assert build(repo, store, blobs).added == len(blobs)
 
 
 @pytest.fixture
@@ -103,24 +85,24 @@ def test_calls(two: LocalCluster, project: toy.Toy, capfd: pytest.CaptureFixture
         assert two.scheduler is not None
         with processes.parallel([delayed(time.sleep)(60)], 1, return_as="generator") as results:
             two.scheduler.kill()
-            with pytest.raises(ClusterError, match="has gone; what was finished is kept"):
+            with pytest.raises(ToslocError, match="has gone; what was finished is kept"):
                 next(results)
     assert capfd.readouterr() == ("", "")
-    with pytest.raises(ClusterError, match="no Dask scheduler of these versions answers"), on_cluster(two.address, {}):
+    with pytest.raises(ToslocError, match="no Dask scheduler of these versions answers"), on_cluster(two.address, {}):
         pass
 
 
 @pytest.mark.slow
 def test_what_does_not_fit(two: LocalCluster, project: toy.Toy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster.tosloc, "__version__", "0.0.1")
-    with pytest.raises(ClusterError, match=r"has other packages .*tosloc 0\.0\.1"), on_cluster(two.address, {}):
+    with pytest.raises(ToslocError, match=r"has other packages .*tosloc 0\.0\.1"), on_cluster(two.address, {}):
         pass
     monkeypatch.undo()
     two.start_worker("--no-nanny", "--nthreads", "2")
     until = time.monotonic() + 30
     while two.said().count("Registered to") < 3 and time.monotonic() < until:
         time.sleep(0.1)
-    with pytest.raises(ClusterError, match="has many threads"), on_cluster(two.address, {}):
+    with pytest.raises(ToslocError, match="has many threads"), on_cluster(two.address, {}):
         pass
 
 

@@ -104,14 +104,3 @@ def test_a_name_is_a_file_that_is_here_else_a_shipped_one(
     assert (load_config("own").data.zone, load_config("own").run.seed) == ("America/New_York", 8)
     (tmp_path / "swt.toml").write_text("[data]\nzone = 'Europe/Oslo'")
     assert load_config(written).data.zone == load_config("own").data.zone == "Europe/Oslo"
-
-
-@pytest.mark.parametrize("name", ["tomact", "configs/tomcat.toml"])
-def test_a_name_that_there_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError) as caught:
-        load_config(name)
-    assert str(caught.value) == (
-        f"{name}: cannot read the configuration: No such file or directory; the configurations that TosLoc ships"
-        f" are {NAMES}"
-    )

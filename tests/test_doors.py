@@ -20,15 +20,12 @@ from conftest import repository as shop_at
 from tests.web.test_page import check_harmless
 from tosloc.answer import Answer, Searched
 from tosloc.errors import ReportError, RepositoryError
-from tosloc.mcp.messages import refusal
 from tosloc.mcp.repositories import repository_in
 from tosloc.records import BugReport, Function, Hit, Reason
 from tosloc.reports.formats import read_reports
 from tosloc.reports.issues import read_new_reports
-from tosloc.web.questions import Questions
-from tosloc.web.render import page
-from tosloc.web.server import application
-from tosloc.web.view import View
+from tosloc.web.render import View, page
+from tosloc.web.server import Questions, application
 
 WHEN = datetime(2024, 5, 6, tzinfo=UTC)
 ANY = st.text(st.characters(), max_size=40)  # halves of surrogate pairs, too
@@ -101,16 +98,6 @@ def test_what_the_page_says(one: str, two: str, three: str) -> None:
     text = page([View.of(answer)])
     check_harmless(text)
     text.encode()
-
-
-@given(
-    TEXT
-    | VALUE.map(json.dumps)
-    | st.fixed_dictionaries({"jsonrpc": VALUE, "id": VALUE, "method": VALUE}).map(json.dumps)
-)
-def test_a_line_of_an_agent(line: str) -> None:
-    if error := refusal(line):
-        assert json.loads(error.model_dump_json(by_alias=True))["error"]["message"].startswith("this line")
 
 
 @pytest.fixture(scope="module")

@@ -40,7 +40,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
 def test_without_torch_stage_one_is_learned_alone(without, project, tmp_path, capsys):
     settings = tmp_path / "terms.toml"
     settings.write_text(toy.SETTINGS + '[stage_two]\nreranker = "terms"\n', encoding="utf-8")
-    given = ["--repo", str(project.git.path), "--reports", str(project.reports()), "--store", str(project.store)]
+    given = ["--repo", str(project.git.path), "--reports", str(project.reports())]
     without("torch", "transformers", "accelerate", "matplotlib", "jinja2")
     encoder = tmp_path / "encoder.toml"
     encoder.write_text(toy.SETTINGS + '[stage_two]\ncode_encoder = "some/encoder"\n', encoding="utf-8")
@@ -53,9 +53,6 @@ def test_without_torch_stage_one_is_learned_alone(without, project, tmp_path, ca
         assert said.count("run: pip install 'tosloc[encoder]'; without it stage one is learned alone\n") == 1
         assert Localizer.load(one).reranker_ is None
         assert not (one / "stage_one").exists()
-    # but who asks for the second stage alone gets it or an error
-    assert main(["train", str(settings), *given, "--stage-one", str(one), "--out", str(tmp_path / "two")]) == 2
-    assert "learning term vectors needs torch; run: pip install 'tosloc[encoder]'\n" in capsys.readouterr().err
     assert main(["evaluate", str(one), "--html", str(tmp_path / "page.html")]) == 2
     assert "a figure or page needs matplotlib, jinja2; run: pip install 'tosloc[report]'" in capsys.readouterr().err
     assert not (tmp_path / "page.html").exists()
@@ -133,10 +130,10 @@ def test_a_second_question_loads_no_more_than_it_needs(repository: GitRepository
         {"src/Door.java": "class Door { void open() { } }", "src/Key.java": "class Key { }"}, "Fix #3: key"
     )
     (tmp_path / "bug.md").write_text("Door does not open")
-    with Localizer.open(repository.path, store=tmp_path / "facts.sqlite") as localizer:
+    with Localizer.open(repository.path) as localizer:
         assert localizer.localize("Door does not open").hits[0].functions
     arguments = ["localize", str(tmp_path / "bug.md"), "--repo", str(repository.path)]
-    command = [sys.executable, "-c", SECOND, *arguments, "--store", str(tmp_path / "facts.sqlite")]
+    command = [sys.executable, "-c", SECOND, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "Door.open:1-1" in done.stdout
     loaded = set(done.stderr.split()) - {"git"}  # which finds the repository

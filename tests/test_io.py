@@ -127,10 +127,7 @@ def npy(array: np.ndarray, shape: Any = None, dtype: Any = None) -> bytes:
     "content",
     [
         npy(np.arange(4), shape=(2**40,)),
-        npy(np.arange(4), shape=(-4,)),
         npy(np.arange(4), dtype="|O"),
-        npy(np.arange(4), dtype=[("a", "<i8")]),
-        b"\x93NUMPY\x01\x00\xff\xff{",
         pickle.dumps([1]),
         b"",
     ],

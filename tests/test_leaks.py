@@ -47,7 +47,7 @@ def extracted(made: toy.Toy, records: Sequence[dict[str, Any]], name: str) -> di
     """Path -> every feature of the asked report in its version, as training sees them."""
     with Repository(made.git.path) as repo:
         reports = made.reports(f"{name}.jsonl", records)
-        with ExperimentContext.set_up(CONFIG, repo, reports, made.store) as experiment:
+        with ExperimentContext.set_up(CONFIG, repo, reports) as experiment:
             extraction = experiment.extraction(made.folder / f"work {name}", features.ALL)
             cases = [case for case in experiment.dataset.cases if case.report.id == ASKED]
             [table] = extraction.tables(extraction.run(tasks_of(cases, experiment.history, 0), jobs=1))
@@ -126,7 +126,7 @@ def test_its_own_label_changes_no_feature(project, fixed):
 def trained(made: toy.Toy, records: Sequence[dict[str, Any]], name: str, config: Config) -> Path:
     out = made.folder / name
     reports = made.reports(f"{name}.jsonl", records)
-    training.train(config, made.git.path, reports, out, made.store, carry=False)
+    training.train(config, made.git.path, reports, out, carry=False)
     return out
 
 

@@ -15,8 +15,6 @@ from scipy.special import softmax
 import tosloc
 from tosloc import metrics
 from tosloc.calibration import HIGHEST, LISTED, LOWEST, UNFITTED, JudgedAnswer, fit_temperature, shares
-from tosloc.checkpoint import read_temperature
-from tosloc.errors import CheckpointError
 from tosloc.evaluate.reliability import Reliability
 from tosloc.metrics import average_precision, fixed_ranks, rr_and_ap
 from tosloc.records import Ranking
@@ -110,9 +108,3 @@ def test_few_answers_do_not_make_it_as_sure_as_can_be() -> None:
     assert 0.3 < fit_temperature([JudgedAnswer(gap, True)] * 3) < UNFITTED
     assert UNFITTED < fit_temperature([JudgedAnswer(gap, False)] * 3) < 3
     assert UNFITTED <= fit_temperature([JudgedAnswer(gap[:1], False), JudgedAnswer(gap[:0], False)]) < HIGHEST
-
-
-@pytest.mark.parametrize("value", [0, -1.0, 1e9, "1", True, [1.0], float("nan")])
-def test_a_temperature_that_is_none(value: object) -> None:
-    with pytest.raises(CheckpointError, match=r"weights\.json has a temperature that is no number"):
-        read_temperature({"temperature": value}, Path("here"))

@@ -20,7 +20,7 @@ from tosloc import processes
 from tosloc.errors import Interrupted
 
 PROGRAM = """
-import os, re, sys, time
+import os, sys, time
 from joblib import delayed
 from tosloc import processes
 
@@ -30,16 +30,8 @@ def with_git(number):
         print(child.pid, os.getpid(), flush=True)
         time.sleep(600)
 
-def seized():
-    processes._LONGEST = 1
-    time.sleep(1.5)  # until the next look
-    print(os.getpid(), flush=True)
-    re.match("(a+)+$", "a" * 60 + "b")
-
 if __name__ == "__main__":
-    if sys.argv[1] == "seized":
-        processes.Worker().call(seized)
-    elif sys.argv[1] == "worker":
+    if sys.argv[1] == "worker":
         processes.Worker().call(with_git, 1)
     else:
         with processes.parallel(map(delayed(with_git), range(3)), 2, return_as="generator") as results:
@@ -63,7 +55,7 @@ def gone(process: int, seconds: float = 15.0) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
-@pytest.mark.parametrize(("what", "lines"), [("worker", 1), ("parallel", 2), ("seized", 1)])
+@pytest.mark.parametrize(("what", "lines"), [("worker", 1), ("parallel", 2)])
 def test_they_end_when_this_one_is_killed(what: str, lines: int, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     with subprocess.Popen(
@@ -157,7 +149,7 @@ def processes_of(folder: Path) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_same_bytes_after_kills(seed: int, project: toy.Toy, whole: tuple[Path, float], tmp_path: Path) -> None:
     instants = random.Random(seed)
     for _ in range(KILLS):

@@ -101,7 +101,7 @@ def test_what_is_untrue_is_seen(project: GitRepository) -> None:
 def test_the_counts_of_a_project(project: GitRepository, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record = {"id": "1", "summary": REPORT.summary, "description": REPORT.description, "opened": "2030-01-01T00:00:00Z"}
     (tmp_path / "r.jsonl").write_text(json.dumps({**record, "version": project.made[-1], "fixed": ["src/parser.py"]}))
-    given = [f"{project.path}={tmp_path / 'r.jsonl'}", "--stores", str(tmp_path / "stores"), "--sample", "2"]
+    given = [f"{project.path}={tmp_path / 'r.jsonl'}", "--sample", "2"]
     assert reasons.main(given) == 0
     printed = capsys.readouterr().out
     counts = json.loads(printed[: printed.rindex("}") + 1])

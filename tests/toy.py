@@ -17,6 +17,7 @@ from tosloc.git.repository import Repository
 from tosloc.localization import Localization
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport, Hit
+from tosloc.reports.test_paths import PathFilter
 
 # trees on tables this small gain nothing from a second thread, and wait for it where others use the processor
 os.environ.setdefault("OMP_THREAD_LIMIT", "1")
@@ -56,15 +57,18 @@ def config(train: float = 0.8, validation: float = 0.1, **stage_one: Any) -> Con
     return Config.of(values, "toy")
 
 
-def ask(
-    localizer: Localizer, report: BugReport, repo: Repository, revision: str = "HEAD", store: Path | None = None
-) -> Localization:
+def ask(localizer: Localizer, report: BugReport, repo: Repository, revision: str = "HEAD") -> Localization:
     """Every file of a version of a repository, ranked for a report."""
-    indexed = localizer.indexed(repo, store)
+    indexed = localizer.indexed(repo)
     try:
         return localizer.open_version(indexed, revision).localization(report)
     finally:
         indexed.close()
+
+
+def top(answer: Localization, number: int) -> list[Hit]:
+    """The first files of an answer with their reasons, tests among them."""
+    return list(answer.answer(number, answer.version.choose(PathFilter(tests=True))).hits)
 
 
 def path_of(theme: str) -> str:
@@ -91,11 +95,6 @@ class Toy:
     folder: Path
     git: GitRepository
     records: list[dict[str, Any]] = field(default_factory=list)
-
-    @property
-    def store(self) -> Path:
-        """One facts store for all tests of the project."""
-        return self.folder / "facts.sqlite"
 
     def reports(self, name: str = "reports.jsonl", records: Sequence[Mapping[str, Any]] | None = None) -> Path:
         """A file of labelled reports: these, or the project's own."""

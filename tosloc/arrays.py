@@ -7,7 +7,8 @@ import json
 import os
 import struct
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import IO, Any, Final, TypeAlias, TypeVar, get_origin, get_type_hints
@@ -141,6 +142,18 @@ def load_arrays(path: Path) -> Arrays:
         raise CheckpointError(f"{path} is missing; train again, or copy the whole folder") from error
     except Exception as error:  # an archive that is damaged raises anything
         raise CheckpointError(f"{path} is damaged ({error}); train again, or copy it anew") from error
+
+
+@contextmanager
+def arrays_of(path: Path, again: str = "train again") -> Iterator[Arrays]:
+    """The arrays of a file, for a block that puts them together. Raises CheckpointError, which says what to do
+    ``again``, where they do not fit together.
+    """
+    arrays = load_arrays(path)
+    try:
+        yield arrays
+    except (KeyError, IndexError, ValueError, TypeError) as error:
+        raise CheckpointError(f"{path} is damaged or of another version ({error}); {again}") from error
 
 
 def write_mapped(path: Path, arrays: Mapping[str, Array]) -> None:

@@ -19,10 +19,8 @@ from tosloc.records import FloatArray
 LISTED: Final = 10
 """First files that the softmax is over. Of 3, 5, 10, 20, 50, 150 and all files 10 has the least mean loss on 18
 validation parts (docs/measures.md); a few files do not depend on how many the version has."""
-UNFITTED: Final = 1.0
-"""The temperature where none was fitted."""
-TEMPERATURE: Final = "temperature"
-"""Key of a run's header under which the temperature of its shares stands."""
+UNFITTED: Final = 1.0  # the temperature where none was fitted
+TEMPERATURE: Final = "temperature"  # key of a run's header under which the temperature of its shares stands
 LOWEST, HIGHEST = 0.01, 100.0
 """Between these a fitted temperature lies."""
 _STEPS: Final = 24
@@ -34,10 +32,8 @@ wrong, do not make a list as sure as can be."""
 class JudgedAnswer(NamedTuple):
     """What is compared of one answer to a labelled report."""
 
-    scores: FloatArray
-    """(F,) best first; more than the first ``LISTED`` are not looked at."""
-    right: bool
-    """Whether the fix changed the first file; no, where it changed none that the version has."""
+    scores: FloatArray  # (F,) best first; more than the first LISTED are not looked at
+    right: bool  # whether the fix changed the first file; no, where it changed none that the version has
 
 
 def shares(scores: FloatArray, temperature: float) -> FloatArray:

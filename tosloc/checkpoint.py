@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 import tosloc
-from tosloc.arrays import Arrays, from_arrays, load_arrays, save_arrays, to_arrays, unpack_words
+from tosloc.arrays import arrays_of, from_arrays, save_arrays, to_arrays, unpack_words
 from tosloc.calibration import HIGHEST, LOWEST
 from tosloc.code.languages import analyser
 from tosloc.errors import CheckpointError
@@ -31,11 +30,9 @@ if TYPE_CHECKING:
 _SHIPPED: Final = Path(__file__).parent / "defaults"
 WEIGHTS_FILE: Final = "weights.json"
 _LARGEST_WEIGHT: Final = 1e9
-_LARGEST: Final = 1 << 26
-"""Bytes of a record."""
+_LARGEST: Final = 1 << 26  # bytes of a record
 _RANKER_FILE: Final = "ranker.npz"
-LEARNED_ON: Final = "learned on"
-"""Key of shipped weights under which stands what taught them."""
+LEARNED_ON: Final = "learned on"  # key of shipped weights under which stands what taught them
 _REPORTS_FILE: Final = "reports.npz"
 VERSION_FILE: Final = "version.npz"
 FILES: Final = (WEIGHTS_FILE, _RANKER_FILE, _REPORTS_FILE, VERSION_FILE)
@@ -74,34 +71,28 @@ def write_stage_one(
     write_text(folder / WEIGHTS_FILE, json.dumps({**record, **(more or {})}, indent=1) + "\n")
 
 
-def read_stage_one(record: Mapping[str, Any], folder: Path) -> StageOne:
-    """Stage one from weights.json and, where it names a learned ranker, ranker.npz beside it."""
+def read_stage_one(folder: Path) -> tuple[StageOne, float | None, dict[str, Any]]:
+    """Stage one of weights.json and, where that names a learned ranker, of ranker.npz beside it; the temperature of its
+    shares, None where none was fitted; and all of the record. Raises CheckpointError.
+    """
     where = folder / WEIGHTS_FILE
-    weights, ranker = record.get("weights"), record.get("ranker")
+    record = read_record(where)
+    weights, ranker, temperature = (record.get(name) for name in ("weights", "ranker", "temperature"))
     if not isinstance(weights, dict) or not weights or not all(map(_is_number, weights.values())):
         raise CheckpointError(f"{where} holds no weights of features, a number each; train again")
-    unknown = [name for name in weights if name not in features.ALL]
-    if unknown:
+    if unknown := [name for name in weights if name not in features.ALL]:
         raise CheckpointError(f"{where} weighs a feature that this version does not know, {unknown[0]!r}; train again")
+    if temperature is not None and not (_is_number(temperature) and LOWEST <= temperature <= HIGHEST):
+        raise CheckpointError(f"{where} has a temperature that is no number of {LOWEST:g} to {HIGHEST:g}; train again")
     stage = StageOne(tuple(weights), np.array(list(weights.values()), dtype=np.float64))
-    if ranker is None:
-        return stage
-    with _arrays_of(folder / _RANKER_FILE) as arrays:
-        names, weight = tuple(ranker["features"]), ranker["weight"]
-        if not _is_number(weight) or weight < 0 or not set(names) <= weights.keys():
-            raise ValueError("its weight or features are none")
-        trees = Trees.from_arrays(arrays, len(names) + 2)
-        return replace(stage, ranker=HeadRanker(names, trees, float(weight)))
-
-
-def read_temperature(record: Mapping[str, Any], folder: Path) -> float | None:
-    """The temperature of shares in weights.json; None where none was fitted."""
-    value = record.get("temperature")
-    if value is not None and not (_is_number(value) and LOWEST <= value <= HIGHEST):
-        raise CheckpointError(
-            f"{folder / WEIGHTS_FILE} has a temperature that is no number from {LOWEST:g} to {HIGHEST:g}; train again"
-        )
-    return value
+    if ranker is not None:
+        with arrays_of(folder / _RANKER_FILE) as arrays:
+            names, weight = tuple(ranker["features"]), ranker["weight"]
+            if not _is_number(weight) or weight < 0 or not set(names) <= weights.keys():
+                raise ValueError("its weight or features are none")
+            trees = Trees.from_arrays(arrays, len(names) + 2)
+            stage = replace(stage, ranker=HeadRanker(names, trees, float(weight)))
+    return stage, temperature, record
 
 
 def _is_number(value: Any) -> bool:
@@ -110,8 +101,7 @@ def _is_number(value: Any) -> bool:
 
 def shipped() -> tuple[StageOne, float | None]:
     """The shipped stage one, which ``tosloc lab pool`` learns, and its shares' temperature."""
-    record = read_record(_SHIPPED / WEIGHTS_FILE)
-    return read_stage_one(record, _SHIPPED), read_temperature(record, _SHIPPED)
+    return read_stage_one(_SHIPPED)[:2]
 
 
 def shipped_projects() -> frozenset[str]:
@@ -142,7 +132,7 @@ def read_known_reports(folder: Path) -> tuple[Documents, Sequence[str]] | None:
     """What ``write_known_reports`` wrote, if it did. Raises CheckpointError for a damaged file."""
     if not (folder / _REPORTS_FILE).exists():
         return None
-    with _arrays_of(folder / _REPORTS_FILE) as arrays:
+    with arrays_of(folder / _REPORTS_FILE) as arrays:
         paths = unpack_words(arrays["paths"])
         check_documents(arrays, "reports", len(paths))
         return from_arrays(Documents, arrays, "reports"), paths
@@ -152,19 +142,9 @@ def read_version(folder: Path) -> PreparedVersion | None:
     """The version that a checkpoint carries, to localize in without a repository. Raises CheckpointError."""
     if not (folder / VERSION_FILE).exists():
         return None
-    with _arrays_of(folder / VERSION_FILE) as arrays:
+    with arrays_of(folder / VERSION_FILE) as arrays:
         check_version(arrays)
         return PreparedVersion.from_arrays(arrays)
-
-
-@contextmanager
-def _arrays_of(path: Path) -> Iterator[Arrays]:
-    """The arrays of a file, for a block that puts them together. Raises CheckpointError where they do not fit."""
-    arrays = load_arrays(path)
-    try:
-        yield arrays
-    except (KeyError, IndexError, ValueError, TypeError) as error:
-        raise CheckpointError(f"{path} is damaged or of another version ({error}); train again") from error
 
 
 def write_record(path: Path, record: Mapping[str, Any]) -> None:

@@ -1,7 +1,4 @@
-"""Work on many machines: the calls of a command go to the workers of a Dask cluster that the user has started.
-
-What a worker had in hand when it died is done by another, up to some deaths.
-"""
+"""Work on many machines: the calls of a command go to the workers of a Dask cluster that the user has started."""
 
 from __future__ import annotations
 
@@ -21,25 +18,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import tosloc
-from tosloc.errors import ClusterError, RepositoryError, ToslocError, require
+from tosloc.errors import RepositoryError, ToslocError, require
 from tosloc.git.repository import Repository
 from tosloc.processes import executed_by
 
 if TYPE_CHECKING:
     from distributed import Client
 
-ANSWER_SECONDS: Final = 10
-"""How long a scheduler, and its first worker, may take to answer."""
+ANSWER_SECONDS: Final = 10  # how long a scheduler, and its first worker, may take to answer
 _ADDRESS: Final = re.compile(r"((tcp|tls)://)?([\w.-]{1,253}|\[[0-9a-fA-F:]{2,39}\]):[0-9]{1,5}")
-_SETTLED: Final = re.compile("numpy|scipy|lightgbm|pystemmer|lizard|tree-sitter.*")
-"""Packages that results depend on."""
+_SETTLED: Final = re.compile("numpy|scipy|lightgbm|pystemmer|lizard|tree-sitter.*")  # packages that results depend on
 
 
 @contextmanager
 def on_cluster(address: str | None, repositories: Mapping[Path, str]) -> Iterator[None]:
     """Within, ``tosloc.processes.parallel`` has its calls done by the Dask cluster at an address, if one is named. Each
     worker has to have one thread, the same packages, and the ``repositories`` at the same paths, with the revision that
-    is named for each (empty: HEAD, where there is one). Raises ClusterError when there is no such cluster or worker,
+    is named for each (empty: HEAD, where there is one). Raises ToslocError when there is no such cluster or worker,
     MissingExtra without Dask, and RepositoryError for a revision that is not here.
     """
     if not address:
@@ -47,8 +42,11 @@ def on_cluster(address: str | None, repositories: Mapping[Path, str]) -> Iterato
         return
     require("--cluster", "dask", "distributed")
     if not _ADDRESS.fullmatch(address):
-        raise ClusterError(f"--cluster: {address!r} is no address of a Dask scheduler, such as tcp://127.0.0.1:8786")
-    wanted = {str(path.absolute()): _commit(path, revision) for path, revision in repositories.items()}
+        raise ToslocError(f"--cluster: {address!r} is no address of a Dask scheduler, such as tcp://127.0.0.1:8786")
+    wanted = {}
+    for path, revision in repositories.items():
+        with nullcontext() if revision else suppress(RepositoryError), Repository(path) as repository:
+            wanted[str(path.absolute())] = repository.resolve(revision or "HEAD")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sending large graph")
         warnings.filterwarnings("ignore", module="distributed")
@@ -58,58 +56,50 @@ def on_cluster(address: str | None, repositories: Mapping[Path, str]) -> Iterato
             logging.getLogger(name).handlers[:] = [logging.NullHandler()]
             logging.getLogger(name).propagate = False
         try:
-            opened = Client(address, timeout=ANSWER_SECONDS, set_as_default=False, name="tosloc")
+            client = Client(address, timeout=ANSWER_SECONDS, set_as_default=False, name="tosloc")
         except (OSError, ValueError, ImportError) as error:
             why = f"no Dask scheduler of these versions answers at {address} ({error}); start one with: dask scheduler"
-            raise ClusterError(f"--cluster: {why}") from None
-        with closing(opened) as client:
+            raise ToslocError(f"--cluster: {why}") from None
+        with closing(client):
             _check_workers(client, address, wanted)
             with executed_by(partial(_results, client, address)):
                 yield
 
 
-def _commit(path: Path, revision: str) -> str:
-    """The commit of a revision; empty where none was asked for and there is none."""
-    with nullcontext() if revision else suppress(RepositoryError), Repository(path) as repository:
-        return repository.resolve(revision or "HEAD")
-    return ""
-
-
 def _check_workers(client: Client, address: str, repositories: dict[str, str]) -> None:
-    """Raise ClusterError unless there are workers, and each fits."""
+    """Raise ToslocError unless there are workers, and each fits."""
     start = f"start some with: dask worker {address} --nworkers auto --nthreads 1"
     try:
         client.wait_for_workers(1, timeout=ANSWER_SECONDS)
         found = client.run(_look, repositories, on_error="return")
     except Exception:  # TimeoutError, OSError, or whatever a closed connection makes of it
-        raise ClusterError(f"--cluster: {address} has no worker; {start}") from None
+        raise ToslocError(f"--cluster: {address} has no worker; {start}") from None
     ours = _look(repositories)
     for name, theirs in found.items():
         where = f"--cluster: {address}: the worker {name}"
         if isinstance(theirs, ToslocError):
-            raise ClusterError(f"{where} cannot read a repository ({theirs}); let it stand at the same path there")
+            raise ToslocError(f"{where} cannot read a repository ({theirs}); let it stand at the same path there")
         if isinstance(theirs, BaseException):
-            raise ClusterError(f"{where} has no TosLoc, or another one ({theirs}); install the same there as here")
+            raise ToslocError(f"{where} has no TosLoc, or another one ({theirs}); install the same there as here")
         if theirs != ours:
             alone = ", ".join(sorted(theirs ^ ours))
-            raise ClusterError(f"{where} has other packages ({alone} on one side alone); install the same on both")
+            raise ToslocError(f"{where} has other packages ({alone} on one side alone); install the same on both")
     if any(threads != 1 for threads in client.nthreads().values()):
-        raise ClusterError(f"--cluster: {address}: a worker has many threads, which parsers do not bear; {start}")
+        raise ToslocError(f"--cluster: {address}: a worker has many threads, which parsers do not bear; {start}")
 
 
 def _look(repositories: dict[str, str]) -> set[str]:
     """In a worker: versions of what results depend on. Raises RepositoryError for a commit that cannot be read."""
     for path, commit in repositories.items():
-        if commit:
-            with Repository(path) as repository:
-                repository.resolve(commit)
+        with Repository(path) as repository:
+            repository.resolve(commit)
     found = (package for package in metadata.distributions() if _SETTLED.fullmatch(str(package.name).lower()))
     packages = {f"{package.name} {package.version}" for package in found}
     return {f"Python {sys.version_info.major}.{sys.version_info.minor}", f"tosloc {tosloc.__version__}", *packages}
 
 
 def _results(client: Client, address: str, calls: Iterable[Any], ordered: bool) -> Generator[Any, None, None]:
-    """Results of calls, in their order or as they come. Raises what a call raises, ClusterError, BrokenProcessPool."""
+    """Results of calls, in their order or as they come. Raises what a call raises, ToslocError, BrokenProcessPool."""
     from distributed import KilledWorker, as_completed
 
     packed = [pickle.dumps(call) for call in calls]
@@ -121,7 +111,7 @@ def _results(client: Client, address: str, calls: Iterable[Any], ordered: bool) 
     except KilledWorker:
         raise BrokenProcessPool("several workers of the cluster were killed at the same work") from None
     except CancelledError:
-        raise ClusterError(
+        raise ToslocError(
             f"--cluster: the Dask scheduler at {address} has gone; what was finished is kept: start it again, with its"
             " workers, and run the same command again to go on"
         ) from None

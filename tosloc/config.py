@@ -16,11 +16,9 @@ from tosloc.errors import ConfigError
 from tosloc.io import read_plain
 
 Share = Annotated[float, Field(ge=0, le=1)]
-Words = Annotated[tuple[str, ...], Strict(False)]
-"""A TOML array of strings."""
+Words = Annotated[tuple[str, ...], Strict(False)]  # A TOML array of strings
 
-_LARGEST: Final = 1_000_000
-"""Bytes of a TOML file."""
+_LARGEST: Final = 1_000_000  # bytes of a TOML file
 
 
 class Section(BaseModel):

@@ -36,10 +36,6 @@ class StoreError(ToslocError):
     """A facts store of another schema, a damaged one, or no room to write it."""
 
 
-class ClusterError(ToslocError):
-    """A cluster that does not answer, has gone, or cannot do the work."""
-
-
 class StoreWarning(UserWarning):
     """What was mended in a store by itself, in one sentence."""
 

@@ -53,13 +53,10 @@ class ExperimentContext:
     splits: Splits
     history: History
     history_index: HistoryIndex
-    reports: Path
-    """The file of the reports."""
+    reports: Path  # the file of the reports
     config: Config
-    started: float
-    """When its set-up began, by ``time.monotonic``."""
-    seconds: dict[str, float] = field(default_factory=dict)
-    """What was done -> how long it took."""
+    started: float  # when its set-up began, by time.monotonic
+    seconds: dict[str, float] = field(default_factory=dict)  # what was done -> how long it took
 
     @classmethod
     def set_up(
@@ -67,7 +64,6 @@ class ExperimentContext:
         config: Config,
         repo: Repository,
         reports: Path,
-        store_path: Path | None,
         progress: Progress = silent,
         *,
         facts: bool = True,
@@ -76,7 +72,7 @@ class ExperimentContext:
         ``facts`` none are made, for techniques that read the files in ways of their own.
         """
         started, config = time.monotonic(), settled(config, reports)
-        indexed = Localizer(config).indexed(repo, store_path)
+        indexed = Localizer(config).indexed(repo)
         dataset = load_dataset(repo, reports, zone=config.data.zone, suffixes=indexed.suffixes, progress=progress)
         dataset = dataset.oldest(config.data.oldest)
         splits = chronological(dataset.cases, config.data.train, config.data.validation)
@@ -195,7 +191,6 @@ def rank_reports(
     reports_path: str | Path,
     out: str | Path,
     split: str = "test",
-    store_path: Path | None = None,
     progress: Progress = silent,
     *,
     config: Config | None = None,
@@ -210,7 +205,7 @@ def rank_reports(
     with (
         results_folder(folder, own=True) as work,
         Repository(repo_path) as repo,
-        ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress) as experiment,
+        ExperimentContext.set_up(config, repo, Path(reports_path), progress) as experiment,
     ):
         cases, dataset = experiment.part(split), experiment.dataset
         if not cases:
@@ -243,11 +238,10 @@ def index(
     repo_path: str | Path,
     revision: str = "HEAD",
     config: Config | None = None,
-    store_path: Path | None = None,
     progress: Progress = silent,
 ) -> BuildReport:
     """Make the facts of one version's files."""
-    with Repository(repo_path) as repo, closing(Localizer(config).indexed(repo, store_path)) as indexed:
+    with Repository(repo_path) as repo, closing(Localizer(config).indexed(repo)) as indexed:
         return indexed.index([indexed.sources(revision)], progress)
 
 

@@ -17,15 +17,13 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, Final
 
-MOST_BYTES: Final = 1 << 30
-"""What ``read_plain`` reads at most."""
+MOST_BYTES: Final = 1 << 30  # what read_plain reads at most
 _HALVES: Final = re.compile("[\\ud800-\\udc7f\\udd00-\\udfff]")
 """Halves of characters, but for those that stand for bytes."""
 _STREAMS: Final = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
 _KINDS: Final = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe"}
 _UNFINISHED: Final = ".tosloc-unfinished."
-_SECONDS_TO_WRITE: Final = 3600
-"""No file is written for so long."""
+_SECONDS_TO_WRITE: Final = 3600  # no file is written for so long
 
 
 def open_plain(path: Path) -> BufferedReader:

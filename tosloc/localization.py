@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import count, tee
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -30,9 +30,11 @@ from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.rank.background import background as background_of
-from tosloc.rank.background import owners_of
+from tosloc.rank.background import code_owners, owners_of
 from tosloc.rank.feature_tables import FeatureTable
+from tosloc.rank.functions import score_functions
 from tosloc.rank.lambdamart import raised
+from tosloc.rank.other_files import other_files
 from tosloc.rank.reasons import Sources
 from tosloc.rank.stage_one import StageOne, StageOneAnswer
 from tosloc.records import BugReport, Case, FloatArray, Function, Hit, Progress, Ranking, Reason, Snapshot, silent
@@ -41,10 +43,6 @@ from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext,
 
 if TYPE_CHECKING:
     from tosloc.code.functions import FunctionFacts
-
-
-CODE_OWNERS: Final = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
-"""Where GitHub and GitLab look for owners, in this order."""
 
 
 @dataclass(eq=False)
@@ -57,10 +55,8 @@ class OpenVersion:
     notes: tuple[str, ...] = ()
     repository: IndexedRepository | None = None
     """What functions, texts and messages are read from; None of a version that a checkpoint carries."""
-    reranking: RerankingContext | None = None
-    """What a reranker reads; None where stage one is alone."""
-    uncommitted: int = 0
-    """Files that are not as the commit has them: changed, new or gone."""
+    reranking: RerankingContext | None = None  # what a reranker reads; None where stage one is alone
+    uncommitted: int = 0  # files that are not as the commit has them: changed, new or gone
     others: PreparedVersion | None = None
     """Its files that are no sources; None of a version that a checkpoint carries, and in experiments."""
     _functions: Remembered = field(default_factory=dict)
@@ -101,20 +97,14 @@ class OpenVersion:
         if self.repository is None:
             return Sources()
         repo = self.repository.repo
-        pages, rules = WebPages.of(repo.remote_url()), self._code_owners(repo)
+        pages = WebPages.of(repo.remote_url())
+        rules = code_owners(repo, None if self.others is None else self.others.snapshot)
         return Sources(
             repo.subjects,
             lambda commit: None if pages is None else pages.commit(commit),
             lambda commits: repo.authors(commits, self.snapshot.commit),
             lambda path: owners_of(rules, path),
         )
-
-    def _code_owners(self, repo: Repository) -> str:
-        """The version's CODEOWNERS; empty where it has none."""
-        others = None if self.others is None else self.others.snapshot
-        files = {} if others is None else dict(zip(others.paths, others.blobs, strict=True))
-        blobs = [files[path] for path in CODE_OWNERS if path in files][:1]
-        return "".join(decode(content or b"") for _, content in repo.texts(blobs))
 
     def functions_of(self, files: Sequence[int]) -> dict[int, FunctionFacts]:
         """The functions of each of some files; of none where there is no repository."""
@@ -148,14 +138,11 @@ class Localization:
 
     version: OpenVersion
     stage_one: StageOneAnswer
-    scores: FloatArray
-    """(F,) final scores, in path order."""
+    scores: FloatArray  # (F,) final scores, in path order
     notes: tuple[str, ...]
-    temperature: float
-    """Of the softmax that makes shares of scores."""
+    temperature: float  # of the softmax that makes shares of scores
     reranker: Reranker | None
-    reranked: Reranked | None
-    """The reranker's answer, where it had one."""
+    reranked: Reranked | None  # the reranker's answer, where it had one
 
     @classmethod
     def of(
@@ -186,10 +173,6 @@ class Localization:
         """Every file of the version, most suspicious first."""
         return Ranking.from_scores(self.stage_one.context.query.report.id, self.version.snapshot.paths, self.scores)
 
-    def top(self, number: int) -> list[Hit]:
-        """The first files with their reasons, tests among them."""
-        return list(self.answer(number, self.version.choose(PathFilter(tests=True))).hits)
-
     def answer(
         self,
         number: int,
@@ -219,8 +202,6 @@ class Localization:
         facts = version.functions_of(files) if functions else {}
         scored: Sequence[tuple[Function, ...]] = [()] * len(files)
         if facts:
-            from tosloc.rank.functions import score_functions  # for answers that name functions
-
             of_files = [facts[file] for file in files]
             scored = score_functions(context.query, context.version, files, self.scores, of_files, most=functions)
         known = {file: (facts[file], listed) for file, listed in zip(files, scored, strict=True) if facts}
@@ -252,8 +233,6 @@ class Localization:
         version = self.version.others
         if version is None:
             return []
-        from tosloc.rank.other_files import other_files
-
         context = self.stage_one.context
         asked = QueryContext(context.query, version.index, version.history.as_of(context.history.opened))
         return other_files(asked, context.common_words)
@@ -308,11 +287,9 @@ class LabelledCandidates:
 
     repo: Repository
     suffixes: frozenset[str]
-    cases: Mapping[str, Case]
-    """Report id -> its case."""
+    cases: Mapping[str, Case]  # by the id of the report
     stage: StageOne
-    tables: Callable[[str], Iterable[FeatureTable]]
-    """Part (train, validation, test) -> its feature tables, read anew at each call."""
+    tables: Callable[[str], Iterable[FeatureTable]]  # of a part (train, validation, test), read anew at each call
 
     def candidates(
         self, part: str, depth: int, *, for_training: bool = False, by_linear_score: bool = False

@@ -37,10 +37,8 @@ if TYPE_CHECKING:
     from tosloc.config import Config
     from tosloc.rank.fitting import Choice
 
-NO_CHECKPOINT: Final = "none"
-"""In place of a checkpoint's folder: the shipped weights, whatever was trained."""
-OPEN_VERSIONS: Final = 2
-"""Versions that stay in memory: the one that is asked, and the one before a branch moved."""
+NO_CHECKPOINT: Final = "none"  # in place of a checkpoint's folder: the shipped weights, whatever was trained
+OPEN_VERSIONS: Final = 2  # versions that stay in memory: the one that is asked, and the one before a branch moved
 
 
 class Localizer:
@@ -52,25 +50,20 @@ class Localizer:
         if config is not None:
             self.config = config
         self.stage_one_: StageOne | None = None
-        self.choice_: Choice | None = None
-        """What training tried and took for stage one."""
-        self.temperature_: float | None = None
-        """Of shares, fitted on validation."""
+        self.choice_: Choice | None = None  # what training tried and took for stage one
+        self.temperature_: float | None = None  # of shares, fitted on validation
         self.reranker_: Reranker | None = None
+        # fixed reports that training knew, with the paths that their numbers mean
         self.reports_: tuple[Documents, Sequence[str]] | None = None
-        """Fixed reports that training knew, with the paths that their numbers mean."""
-        self.version_: OpenVersion | None = None
-        """The version that was opened last, or that a checkpoint carries along."""
+        self.version_: OpenVersion | None = None  # that was opened last, or that a checkpoint carries along
         self.provenance_: dict[str, Any] = {}
         self._repository: IndexedRepository | None = None
-        self._versions: dict[tuple[str, frozenset[Change]], OpenVersion] = {}
-        """By commit, and what is not committed."""
-        self._lock = RLock()
-        """Of all that reads the repository, and what was computed of a version."""
+        self._versions: dict[tuple[str, frozenset[Change]], OpenVersion] = {}  # by commit, and what is not committed
+        self._lock = RLock()  # of all that reads the repository, and what was computed of a version
 
     @cached_property
     def config(self) -> Config:
-        """The settings; those of every key's default, which take long to load, when they are asked for."""
+        """The settings; the defaults take long to load, and are when they are asked for."""
         from tosloc.config import Config
 
         return Config()
@@ -87,8 +80,6 @@ class Localizer:
         """Of the softmax that makes shares of scores: the fitted one, where one was."""
         return UNFITTED if self.temperature_ is None else self.temperature_
 
-    # Localizing
-
     @classmethod
     def open(
         cls,
@@ -97,7 +88,6 @@ class Localizer:
         *,
         commit: str | None = None,
         ready: bool = True,
-        store: Path | None = None,
         progress: Progress = silent,
     ) -> Self:
         """A localizer that keeps a repository ready: its version, the history of its files, and the weights.
@@ -105,7 +95,7 @@ class Localizer:
         ``path`` is a folder of the repository, or a bare one; the weights are those of a ``checkpoint``, by default the
         one that ``tosloc train`` has left for the repository, else the shipped ones (which "none" asks for). ``commit``
         (None: the files as they are on disk) is made ready now, unless ``ready`` is False, others when they are asked
-        for. Facts are kept in the file ``store``, by default in the user's cache. Several threads may ask at the same
+        for. Several threads may ask at the same
         time. Raises RepositoryError, UnknownCommit, CheckpointError, StoreError, and ToslocError when the version holds
         no source file.
 
@@ -123,7 +113,7 @@ class Localizer:
         if checkpoint is None and (trained_folder(repo) / "checkpoint" / stored.WEIGHTS_FILE).exists():
             checkpoint = trained_folder(repo)
         localizer = cls.default() if checkpoint is None else cls.load(Path(checkpoint))
-        localizer._repository = localizer.indexed(repo, store)
+        localizer._repository = localizer.indexed(repo)
         localizer.version_ = localizer.version(commit, progress) if ready else None
         return localizer
 
@@ -234,8 +224,7 @@ class Localizer:
             hint = f"did you mean {near}?" if near else "paths begin at the root of the repository"
             raise ToslocError(f"{path} is no source file of version {version.snapshot.commit[:10]}; {hint}")
         file, chosen = paths.index(path), version.choose(PathFilter())
-        if not chosen.kept[file]:
-            chosen = version.choose(PathFilter(tests=True))
+        chosen = chosen if chosen.kept[file] else version.choose(PathFilter(tests=True))
         with self._lock:
             answer = self.localization(asked, version).answer(1, chosen, functions=functions, only=file)
         return replace(answer, seconds=time.perf_counter() - started)
@@ -281,12 +270,12 @@ class Localizer:
         with self._lock:
             return Localization.of(report, version, stage, self.reranker_, self.temperature)
 
-    def indexed(self, repo: Repository, store: Path | None = None) -> IndexedRepository:
-        """A repository with the files that these weights are for, and where its facts are kept."""
+    def indexed(self, repo: Repository) -> IndexedRepository:
+        """A repository with the files that these weights are for."""
         if "config" not in vars(self):  # not loaded in vain: all languages, all cores
-            return IndexedRepository(repo, store)
+            return IndexedRepository(repo)
         data, run, stage = self.config.data, self.config.run, self.config.stage_one
-        return IndexedRepository(repo, store, data.named_suffixes, run.jobs, lizard=stage.lizard)
+        return IndexedRepository(repo, None, data.named_suffixes, run.jobs, lizard=stage.lizard)
 
     def open_version(self, indexed: IndexedRepository, revision: str = "HEAD", progress: Progress = silent) -> Self:
         """Get ready to rank one version of a repository that others have open: for training, and for experiments."""
@@ -298,8 +287,6 @@ class Localizer:
         """What ``open`` opened; None without."""
         return None if self._repository is None else self._repository.repo
 
-    # Keeping
-
     def save(self, folder: Path) -> None:
         """Write the checkpoint: configuration, weights, fixed reports and, if opened, the version carried along."""
         folder.mkdir(parents=True, exist_ok=True)
@@ -308,15 +295,15 @@ class Localizer:
         stored.write_record(folder / "config.json", self.config.as_dict())
         if self.reports_ is not None:
             stored.write_known_reports(folder, *self.reports_)
-        version, more = self.version_, {}
+        version, reranker, more = self.version_, self.reranker_, {}
         if version is not None:
             carried = PreparedVersion(version.snapshot, version.index, version.history)
             save_arrays(folder / stored.VERSION_FILE, carried.to_arrays())
-        if self.reranker_ is not None:
+        if reranker is not None:
             if version is not None and version.reranking is not None:
-                self.reranker_.carry(version.reranking, sorted(set(version.snapshot.blobs)))
-            self.reranker_.save(folder / self.reranker_.name)
-            more = {"stage_two": self.reranker_.name}
+                reranker.carry(version.reranking, sorted(set(version.snapshot.blobs)))
+            reranker.save(folder / reranker.name)
+            more = {"stage_two": reranker.name}
         stored.write_record(folder / "provenance.json", self.provenance_)
         lizard = self.config.stage_one.lizard
         # last, because a folder without weights is no checkpoint
@@ -335,9 +322,8 @@ class Localizer:
         config = Config.of(stored.read_record(path / "config.json"), str(path / "config.json"))
         if config.run.jobs > (os.cpu_count() or 1):  # those of a machine with more cores
             config = config.model_copy(update={"run": config.run.model_copy(update={"jobs": -1})})
-        localizer, record = cls(config), stored.read_record(path / stored.WEIGHTS_FILE)
-        localizer.stage_one_ = stored.read_stage_one(record, path)
-        localizer.temperature_ = stored.read_temperature(record, path)
+        localizer = cls(config)
+        localizer.stage_one_, localizer.temperature_, record = stored.read_stage_one(path)
         localizer.provenance_ = stored.read_record(path / "provenance.json")
         localizer.reports_ = stored.read_known_reports(path)
         localizer.reranker_ = stored.read_reranker(record, path)

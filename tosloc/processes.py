@@ -1,7 +1,4 @@
-"""Processes that this one starts: they leave Ctrl-C to it, and end when it is gone.
-
-A git command ends with its input or its output, a worker by a look at its parent once a second.
-"""
+"""Processes that this one starts: they leave Ctrl-C to it, and end when it is gone."""
 
 from __future__ import annotations
 
@@ -28,18 +25,12 @@ if TYPE_CHECKING:
 Executor: TypeAlias = Callable[[Iterable[Any], bool], Generator[Any, None, None]]
 """What has calls that ``joblib.delayed`` made done by other machines: in their order, or as they come."""
 _EXECUTOR: Final[ContextVar[Executor | None]] = ContextVar("executor", default=None)
-_LOOK: Final = 0.1
-"""Seconds between two looks at whether a call is still wanted."""
-_LONGEST: Final = 600
-"""Processor seconds for which a worker may hold its interpreter, as in a parser: no source takes a tenth of that."""
+_LOOK: Final = 0.1  # seconds between two looks at whether a call is still wanted
 _SILENT: Final = "ignore:resource_tracker"
-_telling: Connection | None = None
-"""Where a ``Worker``'s process tells how far it is."""
+_telling: Connection | None = None  # where a Worker's process tells how far it is
 
 
-def executor() -> Executor | None:
-    """What ``parallel`` hands its calls to; None: processes of this machine do them."""
-    return _EXECUTOR.get()
+executor: Final = _EXECUTOR.get  # what parallel hands its calls to; None: processes of this machine do them
 
 
 @contextmanager
@@ -138,7 +129,7 @@ class Worker:
 
 
 def _parent() -> tuple[int]:
-    """This process, which starts workers, for ``_begin``."""
+    """This process, for ``_begin``."""
     # Python would look for modules in the current folder first, which may be a stranger's repository
     os.environ["PYTHONSAFEPATH"] = "1"
     if _SILENT not in sys.warnoptions:
@@ -147,22 +138,19 @@ def _parent() -> tuple[int]:
 
 
 def _begin(parent: int, telling: Connection | None = None) -> None:
-    """In a worker: leave Ctrl-C to the parent, and end when it is gone."""
+    """In a worker: leave Ctrl-C to the parent, and end when a look once a second finds it gone."""
+
+    def end_after() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
     global _telling
     _telling = telling
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
-
-
-def _end_after(parent: int) -> None:
-    while os.getppid() == parent:
-        if sys.platform != "win32":  # its signal ends a process that holds the interpreter, and cannot look any more
-            signal.setitimer(signal.ITIMER_PROF, _LONGEST)
-        time.sleep(1)
-    os._exit(1)
+    threading.Thread(target=end_after, daemon=True).start()
 
 
 def _tell(what: str, done: int, total: int) -> None:
-    """In a worker: the progress of a call."""
     assert _telling is not None
     _telling.send((what, done, total))

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tosloc.errors import Interrupted
 from tosloc.processes import Worker
-from tosloc.records import Progress
+from tosloc.records import Hit, Progress
 
 if TYPE_CHECKING:
+    from tosloc.answer import Answer
+    from tosloc.index.context import VersionIndex
+    from tosloc.index.query import Query
     from tosloc.localizer import Localizer
 
 
@@ -46,8 +49,41 @@ class Session:
 
 
 @lru_cache(4)
-def opened(repository: Path, checkpoint: Path | None, store: Path | None = None) -> Localizer:
+def opened(repository: Path, checkpoint: Path | None) -> Localizer:
     """In that process: a repository, and the last others, stay open. Raises as ``Localizer.open`` does."""
     from tosloc.localizer import Localizer
 
-    return Localizer.open(repository, checkpoint, ready=False, store=store)
+    return Localizer.open(repository, checkpoint, ready=False)
+
+
+class Told(NamedTuple):
+    """What is shown beside an answer: the report's words and its files' lines."""
+
+    query: Query
+    version: VersionIndex
+    terms: dict[str, float]
+    """The report's that tell files from another, with what they count."""
+    files: Sequence[int]
+    """The answer's files, those that are still there."""
+    lines: Sequence[tuple[Hit, Sequence[int], list[str]]]
+    """Of the first of them: the lines that frames of the report name, and all lines."""
+
+
+def told(localizer: Localizer, answer: Answer, number: int) -> Told:
+    """What is shown beside an answer of an open repository, with lines of the first ``number`` files."""
+    from tosloc.git.repository import decode
+    from tosloc.index.query import Query
+    from tosloc.rank.lines import framed_lines, telling_terms
+
+    version, query = localizer.version(None if answer.searched.uncommitted else answer.commit), Query(answer.report)
+    snapshot, repository = version.snapshot, localizer.repository
+    assert repository is not None
+    known = [(hit, snapshot.paths.index(hit.path)) for hit in answer.hits if hit.path in snapshot.paths]
+    files = [file for _, file in known]
+    framed = framed_lines(query, version.index, files)
+    texts = dict(repository.texts(dict.fromkeys(map(snapshot.blob, files[:number]))))
+    lines = []
+    for hit, file in known[:number]:
+        text = decode(texts[snapshot.blob(file)] or b"").replace("\r\n", "\n").expandtabs(4)
+        lines.append((hit, framed.get(file, ()), text.removesuffix("\n").split("\n")))
+    return Told(query, version.index, telling_terms(query, version.index), files, lines)

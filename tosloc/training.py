@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -20,13 +19,12 @@ from tosloc.index.history_index import report_documents
 from tosloc.localizer import Localizer
 from tosloc.rank import features
 from tosloc.rank.extract import SAMPLED, tasks_of
-from tosloc.rank.feature_tables import PARTS, WORK, FeatureTable, StoredFeatureTables, ranking_lists, write_listing
+from tosloc.rank.feature_tables import PARTS, WORK, FeatureTable, ranking_lists, write_listing
 from tosloc.rank.fitting import fit_stage_one
 from tosloc.records import Case, Progress, Ranking, silent
 from tosloc.rerank.base import Reranker, reranker_class
 
-STAGE_ONE: Final = "stage_one"
-"""Folder of the runs of stage one alone, where there is a reranker."""
+STAGE_ONE: Final = "stage_one"  # folder of the runs of stage one alone, where there is a reranker
 EVOLUTION_REPORTS: Final = 600
 """The newest training reports, with all their files, that differential evolution looks at: of more it takes hours."""
 
@@ -36,7 +34,6 @@ def train(
     repo_path: str | Path,
     reports_path: str | Path,
     out: str | Path,
-    store_path: Path | None = None,
     progress: Progress = silent,
     *,
     carry: bool = True,
@@ -52,7 +49,7 @@ def train(
     with (
         results_folder(folder, own=True) as work,
         Repository(repo_path) as repo,
-        ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress) as experiment,
+        ExperimentContext.set_up(config, repo, Path(reports_path), progress) as experiment,
     ):
         if not experiment.splits.train:
             raise ToslocError(
@@ -89,37 +86,6 @@ def train(
         write_listing(work, names, blocks)
     else:
         shutil.rmtree(work)
-    return localizer
-
-
-def train_reranker(
-    config: Config,
-    run: str | Path,
-    repo_path: str | Path,
-    reports_path: str | Path,
-    out: str | Path,
-    store_path: Path | None = None,
-    progress: Progress = silent,
-) -> Localizer:
-    """Learn the configured reranker on top of a training folder that keeps its feature tables; ``out`` gets what
-    ``train`` leaves. Raises ToslocError where there are none, or they are of other reports or another history.
-    """
-    folder = Path(out).expanduser()
-    stored, localizer = StoredFeatureTables.read(Path(run).expanduser()), Localizer.load(run)
-    config = localizer.config.model_copy(update={"stage_two": config.stage_two, "run": config.run})
-    localizer.config, localizer.reranker_ = config, configured_reranker(config)
-    history_index, names = stored.history()
-    with results_folder(folder, own=True) as work, Repository(repo_path) as repo:
-        for name in names:  # the tables' numbers of paths
-            repo.path_names.id(name)
-        with ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress) as experiment:
-            now = experiment.history_index
-            for before, after in ((history_index.commits, now.commits), (history_index.reports, now.reports)):
-                if before.ids != after.ids or before.commit_ids != after.commit_ids:
-                    raise ToslocError(f"{run} was trained on other reports or another history; train it again")
-            _finish(experiment, localizer, partial(stored.tables, paths=len(names)), folder, None, progress)
-    with suppress(OSError):  # not empty where ``out`` is the run itself, which keeps its tables there
-        work.rmdir()
     return localizer
 
 

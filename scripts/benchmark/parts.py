@@ -75,7 +75,7 @@ def questions(bench: Bench) -> list[Row]:
 
 def from_the_shell(bench: Bench) -> Row:
     """The second ``tosloc localize``, against the start of what it cannot do without."""
-    where = ["--repo", str(bench.repo.path), "--store", str(bench.store), "--commit", bench.commit]
+    where = ["--repo", str(bench.repo.path), "--commit", bench.commit]
     command = [sys.executable, "-P", "-m", "tosloc", "localize", bench.report_file, *where, "--json"]
     git = ["git", "--git-dir", str(bench.repo.path), "rev-parse", "--verify", "HEAD"]
     quiet = partial(subprocess.run, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -100,7 +100,7 @@ def of_a_work_tree(bench: Bench) -> Row:
     for path in bench.snapshot.paths[:: max(1, len(bench.snapshot) // 20)][:20]:
         with (tree / path).open("a", encoding="utf-8") as file:
             file.write("\n")
-    where = ["--repo", str(tree), "--store", str(bench.store), "--json"]
+    where = ["--repo", str(tree), "--json"]
     command = [sys.executable, "-P", "-m", "tosloc", "localize", bench.report_file, *where]
     sides = [partial(quiet, [*command, "--commit", "HEAD"]), partial(quiet, command)]
     for side in sides:  # what is new is analysed
@@ -112,7 +112,7 @@ def of_a_work_tree(bench: Bench) -> Row:
 def in_one_process(bench: Bench) -> Row:
     """Questions to an open repository, against bm25s."""
     retrieve, queries = bench.bm25s_retrieval(bench.reports)
-    with Localizer.open(bench.repo.path, commit=bench.commit, store=bench.store) as opened:
+    with Localizer.open(bench.repo.path, commit=bench.commit) as opened:
         for report in bench.reports:  # their functions are found
             opened.localize(report, commit=bench.commit)
         sides: list[list[Callable[[], object]]] = [
@@ -152,7 +152,7 @@ def throughput(bench: Bench) -> list[Row]:
     assert bench.indexed
     reports, version = bench.made_reports(MANY), bench.whole
     retrieve, queries = bench.bm25s_retrieval(reports)
-    with Localizer.open(bench.repo.path, commit=bench.commit, store=bench.store) as opened:
+    with Localizer.open(bench.repo.path, commit=bench.commit) as opened:
 
         def answers() -> None:
             deque(opened.localize_many(reports, commit=bench.commit), maxlen=0)
@@ -199,7 +199,7 @@ def memory(bench: Bench, labelled: Path | None, config: Path | None) -> list[Row
     ranker.stage_one_ = bench.default.stage_one
     ranker.provenance_ = {} if config else {"shipped": True}
     ranker.save(checkpoint)
-    places = ["--repo", str(bench.repo.path), "--checkpoint", str(checkpoint), "--store", str(bench.store)]
+    places = ["--repo", str(bench.repo.path), "--checkpoint", str(checkpoint)]
     say("localizing in a fresh process")
     peak = peak_memory(["localize", *places, "--commit", bench.commit, bench.report_file, "--json"])
     rows = [Row("memory: localize", peak, GIB)]

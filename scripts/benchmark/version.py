@@ -40,12 +40,11 @@ SAMPLE = 1000
 class Bench:
     """One repository's version, and what several parts measure on it, each made when first wanted."""
 
-    def __init__(self, repo: Repository, revision: str, config: Config | None, store: Path | None, work: Path) -> None:
+    def __init__(self, repo: Repository, revision: str, config: Config | None, work: Path) -> None:
         self.repo, self.config, self.work = repo, config or Config(), work
         self.commit = repo.resolve(revision)
-        self.store = store or work / "facts.sqlite"
         suffixes = self.config.data.named_suffixes if config else ()
-        self.project = IndexedRepository(repo, self.store, suffixes, self.config.run.jobs)
+        self.project = IndexedRepository(repo, None, suffixes, self.config.run.jobs)
         self.snapshot: Snapshot = self.project.snapshot(self.commit)
         if not len(self.snapshot):
             raise ToslocError(f"{repo.path}: version {self.commit[:12]} holds no source file")
@@ -55,7 +54,7 @@ class Bench:
     def indexed(self) -> bool:
         """Whether the version's facts are known: from now on."""
         config = self.config.model_copy(update={"run": self.config.run.model_copy(update={"jobs": 1})})
-        experiment.index(self.repo.path, self.commit, config, self.store)
+        experiment.index(self.repo.path, self.commit, config)
         return True
 
     @cached_property

@@ -10,13 +10,11 @@ from tosloc.cli import main
 
 @pytest.fixture
 def fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Function (*arguments) -> the one sentence of a command that must end with 2 and change no file but a store's."""
+    """Function (*arguments) -> the one sentence of a command that must end with 2 and change the cache alone."""
 
     def files() -> dict[Path, bytes | None]:
-        return {
-            path: path.read_bytes() if path.is_file() and "sqlite" not in path.name else None
-            for path in tmp_path.rglob("*")
-        }
+        found = (path for path in tmp_path.rglob("*") if not path.is_relative_to(tmp_path / "cache"))
+        return {path: path.read_bytes() if path.is_file() else None for path in found}
 
     def run(*arguments: object) -> str:
         before = files()

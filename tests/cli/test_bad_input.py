@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import shutil
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,7 +29,7 @@ def checkpoint(project: toy.Toy) -> Path:
     localizer = Localizer(toy.config())
     localizer.stage_one_ = StageOne(features.NAMES, np.ones(len(features.NAMES)))
     with Repository(project.git.path) as repo:
-        opened = IndexedRepository(repo, project.store, (".java",), 1)
+        opened = IndexedRepository(repo, None, (".java",), 1)
         localizer.open_version(opened)
         opened.close()
     localizer.save(project.folder / "checkpoint")
@@ -47,7 +46,7 @@ def place(plain_folder: Path) -> Path:
 def localizing(project: toy.Toy, checkpoint: Path) -> list[str]:
     """A localizing command that lacks its report."""
     common = ["localize", "--repo", str(project.git.path), "--checkpoint", str(checkpoint)]
-    return [*common, "--store", str(project.store)]
+    return common
 
 
 @pytest.fixture
@@ -142,25 +141,14 @@ def test_settings(fails: Fails, place: Path, text: str | None) -> None:
 # The facts store
 
 
-def test_stores(fails: Fails, project: toy.Toy, checkpoint: Path, bug: Path, place: Path) -> None:
-    def said(path: Path) -> str:
-        sentence = fails("index", "--repo", project.git.path, "--store", path)
-        assert str(path.parent) in sentence
-        command = ["localize", "--repo", project.git.path, "--checkpoint", checkpoint, bug]
-        assert fails(*command, "--store", path) == sentence
-        return sentence
-
-    (place / "text").write_text("no database at all, but long enough to be looked at" * 20)
-    assert "name another file with --store, or delete it" in said(place / "text")
-    (place / "folder").mkdir()
-    assert "is a folder; name a file" in said(place / "folder")
-    assert "name another file with --store, or another folder for the whole cache with $TOSLOC_CACHE" in said(
-        place / "text" / "facts.sqlite"
-    )
-    with sqlite3.connect(place / "other") as other:
-        other.execute("CREATE TABLE mine (x)")
-    other.close()
-    assert "no facts store" in said(place / "other")
+def test_a_place_that_can_hold_no_facts(
+    fails: Fails, localizing: list[str], project: toy.Toy, bug: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place / "file").write_text("no folder")
+    monkeypatch.setenv("TOSLOC_CACHE", str(place / "file"))
+    sentence = fails("index", "--repo", project.git.path)
+    assert "name another folder for the cache with $TOSLOC_CACHE" in sentence
+    assert fails(*localizing, bug) == sentence
 
 
 # A full disk
@@ -175,7 +163,7 @@ def training(project: toy.Toy, place: Path, *more: str) -> list[str]:
         "[data]\ntrain = 0.6\nvalidation = 0.2\n[run]\njobs = 1\n"
         "[stage_one]\nfit = 'listwise'\nfeatures = ['bm25f', 'path', 'recency']\nranker = false\n"
     )
-    common = ["--repo", str(project.git.path), "--reports", str(project.reports()), "--store", str(project.store)]
+    common = ["--repo", str(project.git.path), "--reports", str(project.reports())]
     return ["train", str(place.parent / "small.toml"), *common, "--out", str(place / "out"), *more]
 
 
@@ -215,7 +203,7 @@ def test_a_full_disk_at_any_write(
 def test_a_full_disk_under_the_facts(
     fails: Fails, project: toy.Toy, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command = ["index", "--repo", project.git.path, "--store", place / "facts"]
+    command = ["index", "--repo", project.git.path]
     assert main([str(part) for part in [*command, "--commit", project.git.made[3]]]) == 0
     opened = store_module.FactStore._open
 
@@ -265,7 +253,7 @@ def few(project: toy.Toy, number: int) -> Path:
 
 
 def test_one_report_cannot_be_split(fails: Fails, project: toy.Toy, checkpoint: Path, place: Path) -> None:
-    common = ["--repo", project.git.path, "--reports", few(project, 1), "--store", project.store]
+    common = ["--repo", project.git.path, "--reports", few(project, 1)]
     common += ["--out", place / "out"]
     said = fails("train", *common)
     assert "1 report" in said

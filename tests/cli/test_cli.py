@@ -194,10 +194,9 @@ def test_index_and_data_print_counts(
     table = rows(printed(*data))
     assert table[1] == ["part", "all", "train", "validation", "test"]
     assert ["listed", "2"] in [row[:2] for row in table]
-    index = ["index", "--store", str(tmp_path / "facts")]
-    assert json.loads(printed(*index, "--commit", "HEAD~1", "--json"))["added"] == 1
-    assert ["added", "2"] in [row[:2] for row in rows(printed(*index))]
-    assert ["known", "2", "were", "analysed", "before"] in rows(printed(*index))
+    assert json.loads(printed("index", "--commit", "HEAD~1", "--json"))["added"] == 1
+    assert ["added", "2"] in [row[:2] for row in rows(printed("index"))]
+    assert ["known", "2", "were", "analysed", "before"] in rows(printed("index"))
 
 
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -235,32 +234,13 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_silent_when_not_on_a_terminal() -> None:
-    with shown(None, io.StringIO()) as callback:
+def test_progress_is_bars_on_a_terminal_and_else_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with shown() as callback:
         assert callback is silent
-    with shown(False, Terminal()) as callback:
-        assert callback is silent
-
-
-def test_plain_lines_for_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    times = iter([100.0, 100.0, 102.0, 150.0, 150.0, 151.0, 151.0])
-    monkeypatch.setattr("tosloc.cli.progress.time.monotonic", lambda: next(times))
-    log = io.StringIO()
-    with shown(True, log) as callback:
-        callback("facts", 0, 3600)
-        callback("facts", 10, 3600)  # too soon for another line
-        callback("facts", 100, 3600)
-        callback("facts", 3600, 3600)
-    assert log.getvalue().splitlines() == [
-        "facts: 0/3600",
-        "facts: 100/3600",
-        "facts: 3600/3600",
-    ]
-
-
-def test_bars_on_a_terminal_show_what_and_how_many() -> None:
     screen = Terminal()
-    with shown(None, screen) as callback:
+    monkeypatch.setattr(sys, "stderr", screen)
+    with shown() as callback:
         callback("facts", 0, 7)
         callback("facts", 7, 7)
         callback("unknown size", 3, 0)

@@ -34,7 +34,7 @@ from tosloc.cli import progress
 from contextlib import contextmanager
 
 @contextmanager
-def shown(wanted, stream=None):
+def shown():
     def show(what, done, total):
         if what == sys.argv[1]:
             print("now", flush=True)
@@ -66,18 +66,20 @@ def project(tmp_path: Path) -> toy.Toy:
 
 
 @pytest.mark.slow
-def test_train(project: toy.Toy, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_train(project: toy.Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     common = ["train", str(tmp_path / "my.toml"), "--repo", str(project.git.path), "--reports", str(project.reports())]
-    cut = [*common, "--store", str(tmp_path / "cut.sqlite"), "--out", str(tmp_path / "cut")]
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "one"))
+    cut = [*common, "--out", str(tmp_path / "cut")]
     for work in ("reading versions", "features of validation"):
         interrupted(work, *cut)
         assert not (tmp_path / "cut/checkpoint").exists()
     blocks = sorted((tmp_path / "cut/.tosloc-work").glob("block-*"))
     assert len(blocks) == 1  # of train, kept for the next run
     assert main(cut) == 0
-    whole = [*common, "--store", str(tmp_path / "whole.sqlite"), "--out", str(tmp_path / "whole")]
-    assert main(whole) == 0
-    assert facts(tmp_path / "cut.sqlite") == facts(tmp_path / "whole.sqlite") != []
+    made = facts()
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "other"))
+    assert main([*common, "--out", str(tmp_path / "whole")]) == 0
+    assert made == facts() != []
     names = sorted(path.relative_to(tmp_path / "whole") for path in (tmp_path / "whole").rglob("*") if path.is_file())
     assert names == sorted(
         path.relative_to(tmp_path / "cut") for path in (tmp_path / "cut").rglob("*") if path.is_file()
@@ -121,9 +123,12 @@ def test_nothing_is_left(project: toy.Toy, tmp_path: Path, stop: signal.Signals,
     (tmp_path / "two.toml").write_text(SETTINGS.replace("jobs = 1", "jobs = 2"))
     (tmp_path / "temporary").mkdir()
     mark = f"MARK={tmp_path}"
-    environment = os.environ | {"MARK": str(tmp_path), "TMPDIR": str(tmp_path / "temporary")}
+    environment = os.environ | {
+        "MARK": str(tmp_path),
+        "TMPDIR": str(tmp_path / "temporary"),
+        "TOSLOC_CACHE": str(tmp_path / "c"),
+    }
     arguments = ["index", "--repo", str(project.git.path), "--config", str(tmp_path / "two.toml")]
-    arguments += ["--store", str(tmp_path / "store/facts.sqlite")]
     with (tmp_path / "said").open("wb") as said:
         process = subprocess.Popen(
             [sys.executable, "-c", BUSY, "analysing", *arguments],
@@ -145,4 +150,4 @@ def test_nothing_is_left(project: toy.Toy, tmp_path: Path, stop: signal.Signals,
     assert list((tmp_path / "temporary").iterdir()) == []
     if stop != signal.SIGKILL:  # the store's journal is put away by the next one
         assert (tmp_path / "said").read_text() == "tosloc: interrupted; run the same command again to go on\n"
-        assert [path.name for path in (tmp_path / "store").iterdir()] == ["facts.sqlite"]
+        assert sorted(path.name for path in tmp_path.glob("c/*/*")) == ["facts.sqlite", "place.json"]

@@ -321,7 +321,7 @@ def test_why_files_stand_above_is_told_of_a_run_that_keeps_its_features(tmp_path
     run = tmp_path / "run"
     config = toy.config(0.6, 0.2, features=["complexity", "length"])  # of the files alone, so that others come first
     training.train(
-        config, project.git.path, project.reports(), run, project.store,
+        config, project.git.path, project.reports(), run,
         carry=False, keep_features=True,
     )  # fmt: skip
     page = tmp_path / "page.html"

@@ -126,4 +126,4 @@ def test_train_learns_from_what_was_mined(tmp_path, monkeypatch, capsys):
     assert "the reports are those of tosloc mine" in err
     assert "tosloc: validation took " in err
     assert re.search("; of few reports .[12]., so that chance decides, too\n", err)
-    assert "; the shipped weights: " in err or "; the best of the others (" in err
+    assert "; not " in err

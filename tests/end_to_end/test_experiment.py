@@ -40,7 +40,7 @@ def out(project) -> Path:
 
 
 def train(project: toy.Toy, name: str, config=CONFIG, **options) -> Localizer:
-    return training.train(config, project.git.path, project.reports(), project.folder / name, project.store, **options)
+    return training.train(config, project.git.path, project.reports(), project.folder / name, **options)
 
 
 def test_training_learns(out):
@@ -99,7 +99,7 @@ def test_stage_one_learns_from_the_newest_reports_without_the_shipped_weights(pr
 
 @pytest.mark.slow
 def test_a_run_of_all_reports_says_how_many_taught_the_checkpoint(out, project, tmp_path, capsys):
-    ranked = partial(experiment.rank_reports, repo_path=project.git.path, store_path=project.store)
+    ranked = partial(experiment.rank_reports, repo_path=project.git.path)
     ranked(out / "checkpoint", reports_path=project.reports(), out=tmp_path / "all", split="all")
     splits = json.loads((out / "provenance.json").read_text())["splits"]
     assert read_run(tmp_path / "all/all/run.jsonl.gz").header[TAUGHT] == splits["train"]
@@ -116,7 +116,7 @@ def test_weights_alone_serve_any_repository(project):
     localizer = Localizer(CONFIG)
     localizer.stage_one_ = StageOne(features.NAMES, np.ones(len(features.NAMES)))
     with Repository(project.git.path) as repo:
-        answer = toy.ask(localizer, REPORT, repo, store=project.store)
+        answer = toy.ask(localizer, REPORT, repo)
     assert answer.ranking.paths[0] == toy.path_of("Violin")
     assert len(answer.stage_one.context.history.reports.documents) == 40
     assert answer.notes == ()
@@ -129,7 +129,7 @@ def test_a_folder_with_other_things_is_refused(project, tmp_path, monkeypatch, c
     (tmp_path / "linked").mkdir()
     (tmp_path / "linked/.tosloc-work").symlink_to(tmp_path / "thesis")
     monkeypatch.chdir(tmp_path / "thesis")
-    given = ["--repo", str(project.git.path), "--reports", str(project.reports()), "--store", str(project.store)]
+    given = ["--repo", str(project.git.path), "--reports", str(project.reports())]
     for command in ("train", "rank"):
         for out, first in ((".", "work"), ("../linked", ".tosloc-work")):
             assert main([command, *given, "--out", out]) == 2
@@ -159,7 +159,7 @@ def test_the_same_command_again_finds_its_own_folder(out, project, tmp_path):
     (out / "work").mkdir()
     (out / "work/chapter.tex").write_text("mine")  # it is the user's folder, too
     train(project, "out")
-    experiment.rank_reports(out, project.git.path, project.reports(), out, store_path=project.store)
+    experiment.rank_reports(out, project.git.path, project.reports(), out)
     assert (out / "work/chapter.tex").read_text() == "mine"
     shutil.rmtree(out / "work")
 
@@ -182,7 +182,7 @@ def test_no_training_report_has_a_fixed_file(project, tmp_path):
     records = [record | {"fixed": ["gone.java"]} for record in project.records]
     reports = project.reports("gone.jsonl", records)
     with pytest.raises(ToslocError, match="no training report has a fixed file"):
-        training.train(CONFIG, project.git.path, reports, tmp_path / "out", project.store)
+        training.train(CONFIG, project.git.path, reports, tmp_path / "out")
 
 
 # Clones that lack something
@@ -200,7 +200,7 @@ def command(project: toy.Toy, tmp_path: Path) -> list[str]:
     localizer.save(tmp_path / "checkpoint")
     (tmp_path / "bug.md").write_text("Cookie lost\n\nopenCookie loses a click, see CookieService\n")
     named = ["localize", "--checkpoint", str(tmp_path / "checkpoint"), str(tmp_path / "bug.md")]
-    return [*named, "--opened", "2030-01-01", "--store", str(tmp_path / "facts"), "--top", "99", "--json", "--repo"]
+    return [*named, "--opened", "2030-01-01", "--top", "99", "--json", "--repo"]
 
 
 def answered(command: list[str], repo: Path, capsys: Capture) -> tuple[list[str], str]:
@@ -220,7 +220,6 @@ def test_missing_blobs(project: toy.Toy, command: list[str], tmp_path: Path, cap
     for theme in ("Cookie", "Parser"):
         blob = project.git.git("rev-parse", f"main:{toy.path_of(theme)}")
         (clone / "objects" / blob[:2] / blob[2:]).unlink()
-    command[command.index(str(tmp_path / "facts"))] = str(tmp_path / "other")
     paths, said = answered(command, clone, capsys)
     assert said == "tosloc: 2 files could not be read from the repository; they are ranked by their paths alone\n"
     assert (paths[0], sorted(paths)) == (toy.path_of("Cookie"), sorted(whole))

@@ -32,7 +32,7 @@ def trained(made: toy.Toy, settings: Path, threads: int) -> dict[str, bytes]:
         name: str(threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     }
     environment.pop("OMP_THREAD_LIMIT", None)
-    arguments = ["train", settings, "--repo", made.git.path, "--reports", made.reports(), "--store", made.store]
+    arguments = ["train", settings, "--repo", made.git.path, "--reports", made.reports()]
     command = [sys.executable, "-m", "tosloc", *map(str, arguments), "--out", str(out), "--keep-features"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -21,7 +21,6 @@ import torch
 from tests import toy
 from tests.rerank.encoder.tiny import Epochs, write_encoder
 from tosloc import experiment, training
-from tosloc.cli import main
 from tosloc.config import Config
 from tosloc.evaluate import evaluate_folder, read_run
 from tosloc.git.repository import Repository
@@ -78,7 +77,7 @@ def train(
 ) -> Path:
     out = project.folder / name
     reports = project.reports(f"{name}.jsonl" if records else "reports.jsonl", records)
-    training.train(settings, project.git.path, reports, out, project.store, progress, **options)
+    training.train(settings, project.git.path, reports, out, progress, **options)
     return out
 
 
@@ -174,16 +173,16 @@ def test_localizing_with_and_without_the_repository_and_what_is_said(
     checkpoint = changed(tmp_path, out, kind, weight=9.0)
     carried, before = Localizer.load(checkpoint).localization(REPORT), alone(checkpoint).localization(REPORT)
     with Repository(project.git.path) as repo:
-        asked = toy.ask(Localizer.load(checkpoint), REPORT, repo, project.git.made[-2], project.store)
+        asked = toy.ask(Localizer.load(checkpoint), REPORT, repo, project.git.made[-2])
     assert asked.ranking == carried.ranking
     assert carried.ranking.paths[HEAD:] == before.ranking.paths[HEAD:]
     assert carried.ranking.paths[:HEAD] != before.ranking.paths[:HEAD]
-    moved, places = {hit.path: hit for hit in carried.top(HEAD)}, {hit.path: hit.rank for hit in before.top(HEAD)}
+    moved, places = ({hit.path: hit for hit in toy.top(answer, HEAD)} for answer in (carried, before))
     assert places.keys() == moved.keys()
     told = {path: [r.text for r in hit.why if r.kind == "terms"] for path, hit in moved.items()}
     said = {path: texts[0] for path, texts in told.items() if texts}
     assert bool(said) == (kind == "terms")  # an encoder says nothing that nobody can check
-    assert all(moved[path].rank < places[path] for path in said)
+    assert all(moved[path].rank < places[path].rank for path in said)
     assert all(text.startswith("read again by its words: up from place ") and "(" in text for text in said.values())
     assert kind == "encoder" or any("iolin" in text for text in said.values())
 
@@ -198,7 +197,7 @@ def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(
     late = changed(tmp_path / "late", out, kind, weight=9.0, trained_until=middle)
     runs = []
     for checkpoint, name in ((whole, "both"), (late, "ranked")):
-        experiment.rank_reports(checkpoint, project.git.path, project.reports(), tmp_path / name, "test", project.store)
+        experiment.rank_reports(checkpoint, project.git.path, project.reports(), tmp_path / name, "test")
         runs.append(read_run(tmp_path / name / "test/run.jsonl.gz"))
     both, again, first, moved = *runs, read_run(out / "stage_one/test/run.jsonl.gz"), 0
     for report in again.orders:
@@ -209,50 +208,24 @@ def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(
     early = replace(REPORT, opened=datetime.fromtimestamp(middle - 1, UTC))
     answer = Localizer.load(late).localization(early)
     assert answer.reranked is None
-    assert not any(reason.kind == "terms" for hit in answer.top(99) for reason in hit.why)
+    assert not any(reason.kind == "terms" for hit in toy.top(answer, 99) for reason in hit.why)
     assert answer.ranking == alone(late).localization(early).ranking
 
 
 def test_ranking_with_the_checkpoint_repeats_the_run(out: Path, project: toy.Toy, tmp_path: Path) -> None:
-    experiment.rank_reports(out / "checkpoint", project.git.path, project.reports(), tmp_path, "test", project.store)
+    experiment.rank_reports(out / "checkpoint", project.git.path, project.reports(), tmp_path, "test")
     again, run = (read_run(folder / "test/run.jsonl.gz") for folder in (tmp_path, out))
     assert list(again.rankings()) == list(run.rankings())
-
-
-@pytest.mark.slow
-def test_learning_on_a_kept_run_is_what_training_does(
-    trained: Callable[[str], Path], project: toy.Toy, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out, kept = trained("terms"), train(project, "kept", config({}), keep_features=True)
-    assert not (kept / "stage_one").exists()
-    settings, added = tmp_path / "terms.toml", tmp_path / "added"
-    settings.write_text('[run]\njobs = 1\n[stage_two]\nreranker = "terms"\n')
-    where = ["--repo", str(project.git.path), "--store", str(project.store)]
-    command = ["train", str(settings), *where, "--stage-one", str(kept), "--out", str(added), "--reports"]
-    assert main([*command, str(project.reports())]) == 0
-    assert "validation" in capsys.readouterr().out
-    for name in ("validation", "test", "stage_one/test"):
-        one, other = (read_run(folder / name / "run.jsonl.gz") for folder in (added, out))
-        assert list(one.rankings()) == list(other.rankings()), name
-    assert record_of(added, "terms") == record_of(out, "terms")
-    assert Localizer.load(added).config == config({"reranker": "terms"})
-    # what is kept of stage one is left as it was
-    assert not (kept / "work" / "reranker").exists()
-    assert Localizer.load(kept).reranker_ is None
-    fewer = project.reports("fewer.jsonl", project.records[:-1])
-    assert main([*command, str(fewer)]) == 2
-    assert "was trained on other reports" in capsys.readouterr().err
-    settings.write_text("[run]\njobs = 1\n")
-    assert main([*command, str(project.reports())]) == 2
-    assert "--stage-one: no second stage is configured" in capsys.readouterr().err
 
 
 @pytest.mark.slow
 def test_answering_by_terms_loads_no_torch(trained: Callable[[str], Path]) -> None:
     code = (
         "import sys; from datetime import UTC, datetime; from tosloc.localizer import Localizer;"
-        "from tosloc.records import BugReport; report = BugReport('n', 'Violin', 'openViolin', datetime.now(UTC));"
-        f"answer = Localizer.load({str(trained('terms'))!r}).localization(report); answer.top(5);"
+        "from tosloc.records import BugReport; from tosloc.reports.test_paths import PathFilter;"
+        "report = BugReport('n', 'Violin', 'openViolin', datetime.now(UTC));"
+        f"answer = Localizer.load({str(trained('terms'))!r}).localization(report);"
+        "answer.answer(5, answer.version.choose(PathFilter()));"
         "assert answer.reranked is not None; assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -303,7 +276,7 @@ def test_a_perfect_encoder_is_believed(project: toy.Toy, encoder: Path, monkeypa
 
 
 def test_without_weight_or_vectors_stage_one_alone_answers(
-    trained: Callable[[str], Path], project: toy.Toy, tmp_path: Path
+    trained: Callable[[str], Path], project: toy.Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where validation wants nothing of it, or nothing was carried along: no file is encoded."""
     expected = alone(trained("encoder")).localization(REPORT).ranking
@@ -311,9 +284,9 @@ def test_without_weight_or_vectors_stage_one_alone_answers(
         checkpoint = changed(tmp_path / f"{weight}", trained("encoder"), "encoder", weight=weight)
         (checkpoint / "encoder/vectors.safetensors").unlink()
         assert Localizer.load(checkpoint).localization(REPORT).ranking == expected
-    store = tmp_path / "facts.sqlite"
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path))
     with Repository(project.git.path) as repo:
         localizer = Localizer.load(tmp_path / "0.0/checkpoint")
-        answer = toy.ask(localizer, REPORT, repo, project.git.made[-2], store)
+        answer = toy.ask(localizer, REPORT, repo, project.git.made[-2])
     assert (answer.reranked, answer.ranking) == (None, expected)
-    assert not store.with_name(f"{store.stem}.vectors.sqlite").exists()
+    assert not [*tmp_path.glob("*/*vectors*")]

@@ -34,7 +34,7 @@ torch.set_num_threads(1)
 def project(tmp_path_factory) -> toy.Toy:
     project = toy.grow(tmp_path_factory.mktemp("toy"), bugs=40)
     training.train(
-        toy.config(0.6, 0.2), project.git.path, project.reports(), project.folder / "out", project.store,
+        toy.config(0.6, 0.2), project.git.path, project.reports(), project.folder / "out",
         keep_features=True, carry=False,
     )  # fmt: skip
     return project

@@ -140,7 +140,7 @@ def test_data_of_many(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_rank_many_again_and_again(
     world: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    places = ["--projects", world / "projects.toml", "--stores", world / "stores", "--out", world / "ranked"]
+    places = ["--projects", world / "projects.toml", "--out", world / "ranked"]
     command = ["lab", "rank", *places, "--config", world / "small.toml"]
     out, err = said(capsys, *command, code=1)
     assert (out, err.splitlines()[0]) == ("", "tosloc: 2 of 3 projects made")
@@ -161,7 +161,7 @@ def test_rank_many_again_and_again(
 
 @pytest.mark.slow
 def test_train_many(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    places = ["--projects", world / "projects.toml", "--stores", world / "stores", "--out", world / "trained"]
+    places = ["--projects", world / "projects.toml", "--out", world / "trained"]
     command = ["lab", "train", world / "small.toml", *places, "--no-carry"]
     assert "2 of 3 projects made" in said(capsys, *command, code=1)[1]
     assert (world / "trained/two/checkpoint/weights.json").is_file()

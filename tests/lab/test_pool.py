@@ -95,7 +95,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def pool(world: Path, *more: str) -> list[str]:
-    places = ["--projects", str(world / "projects.toml"), "--work", str(world / "work"), "--stores", str(world / "s")]
+    places = ["--projects", str(world / "projects.toml"), "--work", str(world / "work")]
     return ["lab", "pool", *places, "--config", str(world / "small.toml"), "--leave-projects-out", "2", *more]
 
 
@@ -126,7 +126,7 @@ def test_the_command(world: Path, capsys: pytest.CaptureFixture[str], monkeypatc
     assert record["temperature"] == found["temperature"] != fit_temperature([])
     assert record["ranker"] == {"weight": 8.0, "features": ["bm25f", "path", "test"]}
     assert list(record["weights"]) == ["bm25f", "path", "test"]
-    assert read_stage_one(record, world / "defaults").ranker is not None
+    assert read_stage_one(world / "defaults")[0].ranker is not None
 
     runs = {name: read_scored(world / "work/left-out" / name) for name in ("one", "bob+two", "cid+three")}
     for name, run in runs.items():
@@ -170,7 +170,7 @@ def test_what_features_are_worth(
     from tosloc.rank.stage_one import StageOne
 
     monkeypatch.setattr(import_module("tosloc.cli.lab.pool"), "FEW_OF_A_LANGUAGE", 10)
-    places = ["--projects", str(world / "projects.toml"), "--work", str(world / "work"), "--stores", str(world / "s")]
+    places = ["--projects", str(world / "projects.toml"), "--work", str(world / "work")]
     words = ["lab", "feature-ablation", *places, "--config", str(world / "small.toml"), "--leave-projects-out", "2"]
     assert main([*words, "--json"]) == 1  # dan+four failed
     whole, *others = json.loads(capsys.readouterr().out)
@@ -178,7 +178,7 @@ def test_what_features_are_worth(
     assert whole["languages"].keys() == {"java"}
     for one in others:
         assert one["mrr change"]["mean"] == pytest.approx(one["mrr"] - whole["mrr"])
-    pool = Pool(world / "work", load_config(world / "small.toml"), world / "s")
+    pool = Pool(world / "work", load_config(world / "small.toml"))
     projects = read_projects(world / "projects.toml").projects
     measured = ablation(pool, projects, 2)
     one, *rest = (outcome.value for outcome in measured.outcomes if outcome.state != "failed")

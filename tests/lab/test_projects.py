@@ -71,7 +71,6 @@ def test_a_list_holds_projects_and_folders(tmp_path: Path) -> None:
             judged = "test"
             at_most = 1000
             alone = true
-            store = "facts/one"
             [others]
             reports = "many"
             repos = "repos"
@@ -82,9 +81,6 @@ def test_a_list_holds_projects_and_folders(tmp_path: Path) -> None:
     )
     one, old, other = found.projects
     assert (one.name, one.part, one.judged, one.at_most, one.alone) == ("one", "train", "test", 1000, True)
-    assert one.store_in(tmp_path / "stores") == tmp_path / "facts/one"
-    assert other.store_in(tmp_path / "stores") == tmp_path / "stores/a+y"
-    assert other.store_in(None) is None
     data = one.configured(Config()).data
     assert (data.zone, data.suffixes, data.train) == ("Europe/Oslo", (".py",), 0.8)
     assert (old.name, old.repo) == ("a+old", tmp_path / "repos/b+new")

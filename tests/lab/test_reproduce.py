@@ -92,7 +92,6 @@ def place(toys: dict[str, toy.Toy]) -> Iterator[Path]:
     (folder / "projects.toml").write_text(
         "".join(
             f'[{name}]\nrepo = "{name}/repo"\nreports = "{name}/reports.jsonl"\nconfig = "small.toml"\n'
-            f'store = "{name}/facts.sqlite"\n'
             for name in toys
         )
     )

@@ -56,7 +56,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> toy.Toy:
     for table in ("table-6", "figure-6"):
         (folder / "published" / f"{table}.toml").write_text(PUBLISHED)
     (folder / "projects.toml").write_text(
-        '[elm]\nrepo = "elm/repo"\nreports = "elm/reports.jsonl"\nconfig = "terms.toml"\nstore = "elm/facts.sqlite"\n'
+        '[elm]\nrepo = "elm/repo"\nreports = "elm/reports.jsonl"\nconfig = "terms.toml"\n'
     )
     write_encoder(folder / "encoder", words=WORDS)
     return grown

@@ -143,12 +143,12 @@ def test_a_file_is_explained_at_its_place(shop: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({}, "localize_bug: report: field required"),
-        ({"report": "x", "top": 0}, "localize_bug: top: input should be greater than or equal to 1"),
+        ({}, "localize_bug: report: Field required"),
+        ({"report": "x", "top": 0}, "localize_bug: top: Input should be greater than or equal to 1"),
         ({"report": "x", "repo": "/"}, "localize_bug has no argument 'repo'; it takes report, repository, commit"),
         ({"report": REPORT, "commit": "--output=x"}, "--output=x"),
         ({"report": REPORT, "paths": ["*.rs"]}, "`paths` '*.rs' matches none of the 3 source files"),
-        ({"report": "x" * 2_000_001}, "report: string should have at most 2000000 characters"),
+        ({"report": "x" * 2_000_001}, "report: String should have at most 2000000 characters"),
     ],
 )
 def test_wrong_arguments_are_one_sentence(shop: Path, arguments: dict[str, Any], said: str) -> None:

@@ -47,7 +47,7 @@ def test_listing_calls_and_two_questions_at_once(shop: Path) -> None:
     outside, found, wrong, large = sorted(texts[:2], key=lambda text: "not a folder in" not in text) + texts[2:]
     assert "not a folder in" in outside
     assert "1. shop/cart.py" in found
-    assert "top: input should be greater than or equal to 1" in wrong
+    assert "top: Input should be greater than or equal to 1" in wrong
     assert "1. shop/cart.py" in large
 
 
@@ -134,21 +134,15 @@ def test_a_question_that_never_ends_does_not_keep_it(noisy: Running, way: str | 
     assert said == ("" if way == "closed" else "tosloc: interrupted; run the same command again to go on\n")
 
 
-def test_what_is_printed_never_reaches_the_client_and_a_line_that_is_no_message_is_answered(noisy: Running) -> None:
+def test_what_is_printed_never_reaches_the_client_and_lines_that_are_no_messages_are_passed_over(
+    noisy: Running,
+) -> None:
     answer = noisy.asked("tools/call", {"name": "localize_bug", "arguments": {"report": REPORT}})
     assert "1. shop/cart.py" in answer["result"]["content"][0]["text"]
     process = noisy.process
     assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write("hello\n[1]\n\n" + '{"jsonrpc":"2.0","id":2.5,"method":"tools/list"}\n')
-    noisy.send({"jsonrpc": "2.0", "id": 99, "method": "tools/list"})
-    lines = [json.loads(process.stdout.readline()) for _ in range(4)]
-    assert [(line["id"], line.get("error", {}).get("code")) for line in lines] == [
-        (None, -32700),
-        (None, -32600),
-        (None, -32600),
-        (99, None),
-    ]
+    process.stdin.write("hello\n[1]\n\n" + "[" * 100_000 + '\n{"jsonrpc":"2.0","id":2.5,"method":"tools/list"}\n')
+    assert noisy.asked("tools/list", {})["result"]["tools"]
     out, error = process.communicate(timeout=120)  # a client that goes ends it
     assert (out, process.returncode) == ("", 0)
     assert "noise\nmore noise\ngit version" in error

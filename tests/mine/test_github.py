@@ -170,22 +170,20 @@ def test_nobody_answers_or_can_be_asked(stub: GitHub, tmp_path: Path, monkeypatc
 
 
 def test_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "token"
-    file.write_text("abc\n")
-    assert read_token(file, {}) == "abc"
-    assert read_token(None, {"GITHUB_TOKEN": " ", "GH_TOKEN": "def"}) == "def"
+    monkeypatch.setenv("GITHUB_TOKEN", " ")
+    monkeypatch.setenv("GH_TOKEN", "def")
+    assert read_token() == "def"
+    monkeypatch.delenv("GH_TOKEN")
     (tmp_path / "gh").write_text('#!/bin/sh\n[ "$*" = "auth token --hostname github.com" ] && echo ghi\n')
     (tmp_path / "gh").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.delenv("GITHUB_API_URL", raising=False)
-    assert read_token(None, {}) == "ghi"
+    assert read_token() == "ghi"
     monkeypatch.setenv("GITHUB_API_URL", "https://github.example.org/api/v3")  # gh knows no token of it
-    assert read_token(None, {}) == ""
-    with pytest.raises(ToslocError, match="cannot be read"):
-        read_token(tmp_path / "nowhere", {})
-    file.write_text("a b\nc")
+    assert read_token() == ""
+    monkeypatch.setenv("GH_TOKEN", "a b\nc")
     with pytest.raises(ToslocError, match="holds no token; a token is one word"):
-        read_token(file, {})
+        read_token()
 
 
 def test_the_command(stub: GitHub, repository: GitRepository, tmp_path, monkeypatch, capsys) -> None:

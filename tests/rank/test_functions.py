@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import bm25s
@@ -11,10 +10,10 @@ import pytest
 
 from tosloc.code.functions import FunctionFacts, functions_of
 from tosloc.code.text import terms
-from tosloc.rank.functions import FunctionWeights, function_bm25, score_functions
+from tosloc.rank.functions import WEIGHTS, function_bm25, score_functions
 from tosloc.records import BugReport
 
-NOTHING = FunctionWeights(**dict.fromkeys(FunctionWeights.__slots__, 0.0))
+NOTHING = dict.fromkeys(WEIGHTS, 0.0)
 SHAPES = '''\
 class Shape:
     """Anything with an area."""
@@ -100,7 +99,7 @@ BOTH = {"Shape.area", "compute_area"}
     ],
 )
 def test_what_each_sign_adds(ask, sign, summary, description, met):
-    got = ask(summary, description, replace(NOTHING, **{sign: 1.0}))
+    got = ask(summary, description, NOTHING | {sign: 1.0})
     assert {name for name, score in got.items() if score} == met
     assert max(got.values()) == (1.0 if met else 0.0)
 
@@ -108,7 +107,7 @@ def test_what_each_sign_adds(ask, sign, summary, description, met):
 def test_a_name_that_many_functions_have_counts_less(make_context):
     facts = [functions_of("def get(): pass\n", ".py"), functions_of("def get(): pass\ndef put(): pass\n", ".py")]
     context = make_context({"a.py": {}, "b.py": {}}, "get() and put() fail")
-    got = scored(context, (0, 1), np.array([2.0, 1.0]), facts, replace(NOTHING, named=1.0))
+    got = scored(context, (0, 1), np.array([2.0, 1.0]), facts, NOTHING | {"named": 1.0})
     scores = {function.name: function.score for function in got[1]}
     assert scores["put"] == 1.0
     assert scores["get"] == pytest.approx(1 / (1 + np.log(2)), abs=1e-6)
@@ -117,17 +116,17 @@ def test_a_name_that_many_functions_have_counts_less(make_context):
 def test_lines_of_a_frame_without_a_name(make_context):
     text = "class Door {\n  void open() {\n    run(() -> turn());\n  }\n  Door() {}\n}\n"
     said = "at a.Door.lambda$open$0(Door.java:3) at a.Door.<init>(Door.java:9)"
-    facts, weights = [functions_of(text, ".java")], replace(NOTHING, frame=1.0)
+    facts, weights = [functions_of(text, ".java")], NOTHING | {"frame": 1.0}
     [functions] = scored(make_context({"a/Door.java": {}}, "s", said), (0,), np.array([1.0]), facts, weights)
     assert {function.name for function in functions if function.score} == {"Door.open", "Door.Door"}
 
 
 def test_the_file_counts_by_place_and_by_what_its_score_lacks(ask):
-    got = ask("s", weights=replace(NOTHING, place=1.0))
+    got = ask("s", weights=NOTHING | {"place": 1.0})
     assert (got["Shape.draw"], got["Store.open"]) == (0.0, pytest.approx(-np.log(2), abs=1e-6))
-    got = ask("s", weights=replace(NOTHING, gap=1.0))
+    got = ask("s", weights=NOTHING | {"gap": 1.0})
     assert (got["Shape.draw"], got["Store.open"]) == (0.0, -2.0)  # a standard deviation of 2 and 1 is .5
-    got = ask("s", weights=replace(NOTHING, size=1.0))
+    got = ask("s", weights=NOTHING | {"size": 1.0})
     assert got["compute_area"] > got["load_shape"]
 
 

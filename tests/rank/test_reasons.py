@@ -107,13 +107,6 @@ def test_a_definition_that_the_report_names_is_told(make_context):
     assert why(twice, EVERYTHING, 2)[0] == Reason("name", told)
 
 
-def test_a_frame_that_fits_several_files_says_so(make_context):
-    context = make_context({"a/Pool.java": {}, "b/Pool.java": {}}, "x", "at Pool.get(Pool.java:7)")
-    assert why(context, EVERYTHING, 1)[0].text == (
-        "stack frame Pool.get, line 7 in the report's version (one of 2 files so called)"
-    )
-
-
 def test_a_commit_is_told_by_what_it_says_of_itself(make):
     subjects = {"c0": "Fix bug 52974: the tree must grow\x1b[31m", "c1": "Other"}
     asked = []
@@ -174,16 +167,6 @@ def test_what_a_reranker_says_comes_after_what_can_be_checked(make):
     context = make("Growing Tree", **PAST)
     assert [reason.kind for reason in why(context, EVERYTHING, 1, terms={1: said})] == ["name", "fix", "words"]
     assert why(context, {"recency": 1.0}, 5, terms={5: said}) == (said,)
-
-
-def test_age_size_folder_and_company_never_speak():
-    silent = {name for name, feature in features.FEATURES.items() if feature.reason is None}
-    assert silent == {
-        *("popularity", "test", "history", "complexity", "length", "recency", "activity", "year"),
-        *("near_package", "folder_reports", "folder_share", "name_documents", "co_change"),
-        *("example", "vendored", "setup", "namesake"),
-        *("files", "known_reports", "known_commits", "report_terms", "language_share"),
-    }
 
 
 @pytest.mark.parametrize(

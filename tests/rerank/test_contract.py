@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,6 @@ from tests.rankers import HEAD, World
 from tests.rerank.made import candidates, report
 from tosloc.errors import ToslocError
 from tosloc.localization import LabelledCandidates
-from tosloc.records import Float16Array
 from tosloc.rerank.base import RERANKERS, Candidates, Reranked, Reranker, RerankingContext, reranker_class, values_of
 
 LATER = 4_000_000_000
@@ -134,21 +132,6 @@ def test_whatever_is_asked(reranker: Reranker, asked: list[Candidates], context:
     assert straight[::-1] == pytest.approx(back, abs=1e-5)
 
 
-def test_what_is_carried_along_scores_without_the_repository(
-    world: World, asked: list[Candidates], context: RerankingContext, tmp_path: Path
-) -> None:
-    alone = replace(context, texts=None, vectors=None)
-    for name in RERANKERS:
-        reranker = reranker_class(name).load(world.learned / name)
-        assert reranker.can_score(context)
-        assert reranker.can_score(alone) == (name == "terms")  # its words are those of the facts
-        reranker.carry(context, sorted({blob for one in asked for blob in one.blobs}))
-        reranker.save(tmp_path / name)
-        carried = reranker_class(name).load(tmp_path / name)
-        assert carried.can_score(alone)
-        assert scores(carried, asked, alone) == scores(reranker, asked, context)
-
-
 def test_nothing_to_learn_from_is_one_sentence(world: World, context: RerankingContext, tmp_path: Path) -> None:
     class Nothing:
         def candidates(
@@ -161,16 +144,6 @@ def test_nothing_to_learn_from_is_one_sentence(world: World, context: RerankingC
         with pytest.raises(ToslocError) as caught:
             reranker.fit(Nothing(), context, tmp_path / name, seed=1)
         assert "\n" not in str(caught.value)
-
-
-def test_a_weight_that_is_infinite_leaves_the_order_to_the_encoder(
-    world: World, asked: list[Candidates], context: RerankingContext
-) -> None:
-    reranker = reranker_class("encoder").load(world.learned / "encoder")
-    reranker.weight = math.inf
-    own: list[Float16Array] = list(reranker.encoder_scores(asked, context))
-    for one, found in zip(own, scores(reranker, asked, context), strict=True):
-        assert np.argsort(one).tolist() == np.argsort(found).tolist()
 
 
 def test_a_reordered_head_is_measured_with_the_rest_in_its_places() -> None:

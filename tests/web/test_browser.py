@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import GitRepository
 from tests.web.test_serve import SECRET, serving
-from tosloc.web.questions import Questions
+from tosloc.web.server import Questions
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")]
@@ -31,7 +31,7 @@ REPORT = 'Parser drops the header\n\nparse_header loses it:\n\n  File "src/parse
 def address(repository: GitRepository, tmp_path: Path) -> Iterator[str]:
     """Where a real server answers."""
     repository.commit({"src/parser.py": CODE, "src/other.py": "header = 1\n", "src/x.py": "y = 1\n"}, "Begin")
-    questions = Questions(repository.path, store=tmp_path / "f.sqlite", editor="vscode://file{path}:{line}")
+    questions = Questions(repository.path, editor="vscode://file{path}:{line}")
     with serving(questions) as port:
         yield f"http://127.0.0.1:{port}/{SECRET}/"
     questions.session.close()

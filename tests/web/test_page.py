@@ -18,8 +18,7 @@ from tosloc.answer import Answer, Searched
 from tosloc.cli import main
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport, Function, Hit, Reason
-from tosloc.web.render import answered, page
-from tosloc.web.view import View
+from tosloc.web.render import View, answered, page
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' {{ 7*7 }} {% raise %} <!-- ]]> \u202e\x07"
 ALLOWED = {"http-equiv", "content", "name", "charset", "class", "id", "href", "rel", "tabindex", "open", "role", "lang"}

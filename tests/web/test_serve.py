@@ -8,7 +8,7 @@ import re
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -20,8 +20,7 @@ from starlette.types import Message
 
 from tests import stuck
 from tests.conftest import GitRepository, git_environment
-from tosloc.web.questions import KEPT, Questions
-from tosloc.web.server import MOST_BYTES, application, listening, settings
+from tosloc.web.server import KEPT, MOST_BYTES, Questions, application, listening, settings
 
 HERE = "http://127.0.0.1:8765"
 OWN = {"Origin": HERE}
@@ -40,14 +39,9 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("store") / "facts.sqlite"
-
-
 @pytest.fixture
-def questions(toy: Path, store: Path) -> Iterator[Questions]:
-    opened = Questions(toy, store=store)
+def questions(toy: Path) -> Iterator[Questions]:
+    opened = Questions(toy)
     yield opened
     opened.session.close()
 
@@ -198,18 +192,10 @@ def test_too_much_is_not_read(client: TestClient, content: Any) -> None:
     assert "more than 2 MB were sent" in refused.text
 
 
-@pytest.mark.parametrize("kind", ["application/json", "multipart/form-data; boundary=x", ""])
-def test_only_a_form_is_read(client: TestClient, kind: str) -> None:
-    refused = client.post("/questions", content=b"text=x", headers=OWN | {"Content-Type": kind})
-    assert refused.status_code == 415
-
-
 def test_no_path_leads_to_a_file(client: TestClient) -> None:
     for path in ("/etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/questions/x", "/page.css"):
         assert client.get(path).status_code in (403, 404)  # 403 where the client resolves the dots
-    for path in ("/questions/{}", "/questions/{}/forget", "/{}"):
-        assert client.get(path.format("9" * 5_000)).status_code == 400
-        assert client.post(path.format("9" * 5_000), headers=OWN).status_code == 400
+    assert client.get(f"/questions/{'9' * 5_000}").status_code == 404
 
 
 def test_every_reply_has_the_headers(client: TestClient) -> None:
@@ -235,7 +221,7 @@ def test_what_a_report_says_is_text(client: TestClient) -> None:
 @pytest.fixture
 def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file that tells that a question of ``tests.stuck`` has begun."""
-    monkeypatch.setattr("tosloc.web.questions.page_of", stuck.page_answer)
+    monkeypatch.setattr("tosloc.web.server.page_of", stuck.page_answer)
     monkeypatch.setenv(stuck.BEGUN, str(tmp_path / "begun"))
     return tmp_path / "begun"
 
@@ -287,44 +273,10 @@ def serving(questions: Questions) -> Iterator[int]:
         thread.join()
 
 
-@pytest.fixture
-def port(questions: Questions, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    """Of a real server that waits for nobody."""
-    monkeypatch.setattr("tosloc.web.server.PATIENCE", 0.5)
-    with serving(questions) as number:
-        yield number
-
-
-FORM = f"POST /{SECRET}/questions HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\n" + (
-    "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 9\r\n\r\ntext"
-)
-
-
-@pytest.mark.parametrize(
-    ("sent", "after"), [("", True), ("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n", False), (FORM, True)]
-)
-def test_connections_that_send_nothing_more_end(
-    port: int, sent: str, after: bool, capfd: pytest.CaptureFixture[str]
-) -> None:
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as idle:
-        if after:  # another request was answered
-            idle.sendall(f"GET /{SECRET}/x HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
-            got = b""
-            while not got.endswith(b"Not Found"):
-                got += idle.recv(10_000)
-        idle.sendall(sent.encode())
-        with suppress(ConnectionResetError):
-            assert idle.recv(10_000) == b""
-    assert capfd.readouterr() == ("", "")
-
-
-def test_a_form_that_breaks_off_is_refused_without_a_traceback(port: int, capfd: pytest.CaptureFixture[str]) -> None:
-    for half_closed in (True, False):
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as broken:
-            broken.sendall(FORM.encode())
-            if half_closed:
-                time.sleep(0.1)
-                broken.shutdown(socket.SHUT_WR)
-                assert broken.recv(10_000).startswith(b"HTTP/1.1 400 ")
-    time.sleep(0.2)
+def test_a_form_that_breaks_off_leaves_no_traceback(questions: Questions, capfd: pytest.CaptureFixture[str]) -> None:
+    headers = "Host: localhost\r\nOrigin: http://localhost\r\nContent-Length: 9\r\n\r\n"
+    with serving(questions) as port, socket.create_connection(("127.0.0.1", port), timeout=10) as broken:
+        broken.sendall(f"POST /{SECRET}/questions HTTP/1.1\r\n{headers}text".encode())
+        broken.close()
+        time.sleep(0.2)
     assert capfd.readouterr() == ("", "")

@@ -7,9 +7,9 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rich.console import Console
 from rich.style import Style
@@ -33,9 +33,11 @@ LONGEST: Final = 240
 VS_CODE: Final = frozenset({"code", "code-insiders", "codium", "vscodium", "cursor", "windsurf"})
 """Editors that take a line as -g FILE:LINE, and not as +LINE FILE."""
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
+Link: TypeAlias = Callable[[str, tuple[int, int] | None], str | None]
+"""Where a file can be opened, with lines where its page can show them."""
 
 
-def print_answer(answer: Answer, repository: Repository | None = None, *, again: bool = False) -> None:
+def print_answer(answer: Answer, repository: Repository | None = None) -> None:
     """Print what was searched, and each hit with its functions and reasons; its notes are left to the caller.
 
     Paths are whole and can be copied; on a terminal reasons go on in further lines, a pipe gets them in one each.
@@ -43,9 +45,20 @@ def print_answer(answer: Answer, repository: Repository | None = None, *, again:
     console = Console(highlight=False, markup=False, emoji=False)
     # the console of Linux prints what it should hide of a link
     links = console.is_terminal and not console.is_dumb_terminal and os.environ.get("TERM") != "linux"
-    places = Links(answer, repository) if links else None
-    if again:
-        console.print()
+    pages = WebPages.of(repository.remote_url()) if links and repository is not None else None
+
+    def link(path: str, lines: tuple[int, int] | None) -> str | None:
+        here = _in_work_tree(path, repository) if links else None
+        if pages is None or (here is not None and lines is None):
+            return None if here is None else here.as_uri()
+        return pages.file(answer.commit, path, lines)
+
+    def wrapped(line: Text, indent: int) -> None:
+        room = max(console.width - indent, 20)
+        for part in line.wrap(console, room) if console.is_terminal else [line]:
+            part.rstrip()
+            console.print(Text(" " * indent).append_text(part), soft_wrap=True)
+
     report, searched = answer.report, answer.searched
     heading = printable(cut(f"{report.id}: {report.summary}" if report.summary else report.id, LONGEST))
     console.print(Text(heading, style="bold"), soft_wrap=True)
@@ -57,19 +70,17 @@ def print_answer(answer: Answer, repository: Repository | None = None, *, again:
     for hit in answer.hits:
         place = Text(f"{hit.rank:>{widest}}  ")
         if console.is_terminal and console.width >= NARROW:
-            place.append(f"{_bar(hit.share, console):<{BAR}} ", style="green")
+            eighths = round(max(0.0, min(hit.share, 1.0)) * BAR * 8)
+            bar = (_EIGHTHS[-1] * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
+            place.append(f"{bar:<{BAR}} ", style="green")
         place.append(f"{percent(hit.share):>4}  ")
-        link = None if places is None else places.file(hit.path)
-        console.print(place.append(printable(hit.path), style=Style(color="cyan", link=link)), soft_wrap=True)
-        for line in _below(hit, places):
-            room = console.width - widest - 3
-            for part in line.wrap(console, max(room, 20)) if console.is_terminal else [line]:
-                part.rstrip()
-                console.print(Text(" " * (widest + 3)).append_text(part), soft_wrap=True)
+        place.append(printable(hit.path), style=Style(color="cyan", link=link(hit.path, None)))
+        console.print(place, soft_wrap=True)
+        for below in _below(hit, link):
+            wrapped(below, widest + 3)
     others = ", ".join(f"{printable(hit.path)} ({printable(hit.why[0].text)})" for hit in answer.others)
-    below = [f"other files: {others}"] if others else []
-    for line in (*below, *map(printable, background_lines(answer))):
-        console.print(Text(cut(line, LONGEST), style="dim"), soft_wrap=not console.is_terminal)
+    for text in (*([f"other files: {others}"] if others else []), *map(printable, background_lines(answer))):
+        wrapped(Text(cut(text, LONGEST), style="dim"), 0)
 
 
 def print_places(answer: Answer, repository: Repository | None = None) -> None:
@@ -101,14 +112,14 @@ def editor_for(repository: Repository | None) -> list[str]:
 
 def open_first(editor: Sequence[str], answer: Answer, repository: Repository | None) -> None:
     """Open the first hit in an editor, and wait for it. Raises ToslocError."""
-    [hit] = answer.top(1)
+    if not answer.hits:
+        raise ToslocError("--open: no file can be named")
+    hit = answer.hits[0]
     file = _in_work_tree(hit.path, repository)
     if file is None:
         raise ToslocError(f"--open: {hit.path} is not in the work tree; check out {answer.commit[:10]}")
-    if Path(editor[0]).stem in VS_CODE:
-        place = ["-g", f"{file}:{_line(hit)}"]
-    else:
-        place = [f"+{_line(hit)}", str(file)]
+    code = Path(editor[0]).stem in VS_CODE
+    place = ["-g", f"{file}:{_line(hit)}"] if code else [f"+{_line(hit)}", str(file)]
     sys.stdout.flush()
     signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is the editor's
     try:
@@ -129,29 +140,12 @@ def _in_work_tree(path: str, repository: Repository | None) -> Path | None:
     return root / path if root is not None and (root / path).is_file() else None
 
 
-class Links:
-    """Where files and commits can be opened: the work tree's files, else pages on the web; None where there is none."""
-
-    def __init__(self, answer: Answer, repository: Repository | None) -> None:
-        self.commit = answer.commit
-        self.pages = None if repository is None else WebPages.of(repository.remote_url())
-        self.repository = repository
-
-    def file(self, path: str, lines: tuple[int, int] | None = None) -> str | None:
-        """Address of a file, with lines where its page can show them."""
-        here = _in_work_tree(path, self.repository)
-        local = None if here is None else here.as_uri()
-        if self.pages is None or (local is not None and lines is None):
-            return local
-        return self.pages.file(self.commit, path, lines)
-
-
-def _below(hit: Hit, links: Links | None) -> Iterator[Text]:
+def _below(hit: Hit, link: Link) -> Iterator[Text]:
     """Functions and reasons of a hit, a line each."""
     named = []
     for function in hit.functions:
-        link = None if links is None else links.file(hit.path, (function.start, function.end))
-        name = Text(printable(function.name), style=Style(color="yellow", link=link))
+        address = link(hit.path, (function.start, function.end))
+        name = Text(printable(function.name), style=Style(color="yellow", link=address))
         named.append(name.append(f":{function.start}-{function.end}", style=Style(dim=True, color="default")))
     if named:
         yield Text("  ").join(named)
@@ -161,11 +155,3 @@ def _below(hit: Hit, links: Links | None) -> Iterator[Text]:
         if reason.url is not None and reason.commit is not None and (start := shown.find(reason.commit[:10])) >= 0:
             text.stylize(Style(link=reason.url), start, start + 10)
         yield text
-
-
-def _bar(share: float, console: Console) -> str:
-    """A bar of eighths of a cell, where the terminal can show them."""
-    eighths = round(max(0.0, min(share, 1.0)) * BAR * 8)
-    if console.options.ascii_only:
-        return "#" * round(eighths / 8)
-    return (_EIGHTHS[-1] * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from tosloc.cli.options import JsonOption
 from tosloc.errors import ToslocError
 
-if TYPE_CHECKING:
-    from tosloc.index.cache import CacheEntry
-
 RepositoriesOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--repo",
-        metavar="PATH|NAME",
-        help="Only this repository, by its path or name; may be given again.",
-        show_default="all",
-    ),
+    typer.Option("--repo", metavar="PATH|NAME", help="Only this repository, by its path or name; may be given again."),
+]
+SizeOption = Annotated[
+    str | None,
+    typer.Option("--max-size", metavar="SIZE", help="What can be made again of the least used, until 20G are left."),
 ]
 
 app = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
@@ -43,9 +39,9 @@ def list_command(repo: RepositoriesOption = None, as_json: JsonOption = False) -
     from rich.filesize import decimal
 
     from tosloc.cli.printing import Table, print_json, print_table
-    from tosloc.index.cache import KINDS, cache_folder
+    from tosloc.index.cache import cache_folder, entries, entries_of
 
-    found = _chosen(repo or [])
+    found = [entry for text in repo for entry in entries_of(text)] if repo else entries()
     if as_json:
         values = [
             {
@@ -60,82 +56,39 @@ def list_command(repo: RepositoriesOption = None, as_json: JsonOption = False) -
             for entry in found
         ]
         print_json(values)
-        return
-    if not found:
+    elif not found:
         print(f"tosloc: nothing is kept in {cache_folder()}", file=sys.stderr)
-        return
-    kinds = [kind for kind in KINDS if any(entry.bytes[kind] for entry in found)]
-    rows = [
-        [
-            entry.folder.name,
-            *(decimal(entry.bytes[kind]) for kind in kinds),
-            decimal(entry.total),
-            f"{entry.last_used:%Y-%m-%d %H:%M}",
-            "unknown" if entry.repository is None else f"{entry.repository}{' (gone)' if entry.gone else ''}",
-        ]
-        for entry in found
-    ]
-    sums = [decimal(sum(entry.bytes[kind] for entry in found)) for kind in kinds]
-    rows.append([f"all {len(found):,}", *sums, decimal(sum(entry.total for entry in found)), "", str(cache_folder())])
-    print_table(Table(["kept of", *kinds, "all", "last used", "repository"], rows, left=(0, len(kinds) + 3)))
+    else:
+        rows = []
+        for entry in found:
+            place = f"{entry.repository or 'unknown'}{' (gone)' if entry.gone else ''}"
+            rows.append([entry.folder.name, decimal(entry.total), f"{entry.last_used:%Y-%m-%d %H:%M}", place])
+        rows.append([f"all {len(found):,}", decimal(sum(entry.total for entry in found)), "", str(cache_folder())])
+        print_table(Table(["kept of", "size", "last used", "repository"], rows, left=(0, 3)))
 
 
 @app.command()
-def prune(
-    repo: RepositoriesOption = None,
-    gone: Annotated[
-        bool, typer.Option("--gone", help="Only of repositories that are no longer where they lay.")
-    ] = False,
-    everything: Annotated[bool, typer.Option("--all", help="All that is kept of all repositories.")] = False,
-    max_size: Annotated[
-        str | None,
-        typer.Option(
-            "--max-size", metavar="SIZE", help="What can be made again of the least used, until 20G are left."
-        ),
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Remove what is kept of the repositories that the options choose together.
+def prune(repo: RepositoriesOption = None, max_size: SizeOption = None) -> None:
+    """Remove what is kept of repositories that are named, or used least; else of those that are gone.
 
-    Without options what nobody misses: facts that another version of TosLoc made, and leftovers of killed processes.
+    Leftovers of killed processes go, too.
     """
     from rich.filesize import decimal
 
-    from tosloc.cli.printing import print_json
     from tosloc.index import cache as kept
     from tosloc.io import printable
 
-    chooses = bool(repo) or gone or max_size is not None
-    if everything and chooses:
-        raise ToslocError("--all: takes everything, and goes with no other choice")
-    most = None if max_size is None else kept.bytes_of_size(max_size, "--max-size")
-    found = [entry for entry in _chosen(repo or []) if entry.gone or not gone]
+    found = [entry for text in repo or () for entry in kept.entries_of(text)]
+    if repo and not found:
+        raise ToslocError(f"{repo[0]}: nothing is kept of such a repository; see: tosloc cache list")
     kept.remove_leftovers()
-    removed: dict[CacheEntry, int] = {}
-    for entry in found if most is None else kept.least_used(found, most):
-        if chooses or everything:
-            removed[entry] = entry.remove(tuple(kept.KINDS) if most is None else kept.MADE_AGAIN)
-        else:
-            removed[entry] = entry.remove_former()
-    if as_json:
-        print_json([{"folder": str(entry.folder), "freed": size} for entry, size in removed.items()])
-        return
-    for entry, size in removed.items():
-        if size:
-            print(printable(f"{entry.folder.name}: {decimal(size)} removed"))
-    print(f"{decimal(sum(removed.values()))} freed in all" if removed else "nothing to remove")
-
-
-def _chosen(repositories: list[str]) -> list[CacheEntry]:
-    """All entries, or those of the repositories. Raises ToslocError for one of which nothing is kept."""
-    from tosloc.index.cache import entries, entries_of
-
-    if not repositories:
-        return entries()
-    found: dict[str, CacheEntry] = {}
-    for text in repositories:
-        some = entries_of(text)
-        if not some:
-            raise ToslocError(f"{text}: nothing is kept of such a repository; see: tosloc cache list")
-        found |= {entry.folder.name: entry for entry in some}
-    return list(found.values())
+    kinds = tuple(kept.KINDS)
+    if max_size is not None:
+        most, kinds = kept.bytes_of_size(max_size, "--max-size"), kept.MADE_AGAIN
+        found = kept.least_used(found or kept.entries(), most)
+    elif not repo:
+        found = [entry for entry in kept.entries() if entry.gone]
+    for entry in found:
+        print(printable(f"{entry.folder.name}: {decimal(entry.remove(kinds))} removed"))
+    if not found:
+        print("nothing to remove")

@@ -19,9 +19,7 @@ from tosloc.cli.options import (
     JsonOption,
     NamedReportsOption,
     OutOption,
-    ProgressOption,
     Split,
-    StoreOption,
 )
 from tosloc.cli.printing import print_json, print_notes, print_rows
 from tosloc.errors import MissingExtra, ToslocError
@@ -78,19 +76,10 @@ CarryOption = Annotated[
 ]
 KeepFeaturesOption = Annotated[
     bool,
-    typer.Option("--keep-features", help="Leave the feature tables, in DIR/.tosloc-work, for --stage-one and lab."),
+    typer.Option("--keep-features", help="Leave the feature tables, in DIR/.tosloc-work, for evaluate --html and lab."),
 ]
 StageTwoOption = Annotated[
     bool, typer.Option("--stage-two/--no-stage-two", help="Learn the second stage too, if one is configured.")
-]
-StageOneOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--stage-one",
-        metavar="RUN",
-        help="Training folder that keeps its features: learn the second stage alone, on top of it.",
-        show_default="learn both",
-    ),
 ]
 
 
@@ -107,14 +96,11 @@ def train(
     repo: AroundRepositoryOption = None,
     reports: NamedReportsOption = None,
     config: ConfigArgument = None,
-    store: StoreOption = None,
     carry: CarryOption = True,
     keep_features: KeepFeaturesOption = False,
     suffix: SuffixOption = None,
     stage_two: StageTwoOption = True,
-    stage_one: StageOneOption = None,
     cluster: ClusterOption = None,
-    progress: ProgressOption = None,
 ) -> None:
     """Learn from fixed reports.
 
@@ -127,20 +113,15 @@ def train(
     from tosloc.git.repository import Repository
     from tosloc.index.cache import trained_folder
 
-    settings = _settings(config, suffix, stage_two, stage_one)
+    settings = _settings(config, suffix, stage_two)
     repo, reports = repository_and_reports(repo, reports)
     found_later = out is None
     with Repository(repo) as repository:
         out = out or trained_folder(repository)
-    with on_cluster(cluster, {repo: ""}), shown(progress) as callback:
-        if stage_one is not None:
-            learned = training.train_reranker(settings, stage_one, repo, reports, out, store, callback)
-        else:
-            learned = training.train(
-                settings, repo, reports, out, store, callback, carry=carry, keep_features=keep_features
-            )
+    with on_cluster(cluster, {repo: ""}), shown() as callback:
+        learned = training.train(settings, repo, reports, out, callback, carry=carry, keep_features=keep_features)
     judged = learned.provenance_["splits"]["validation"]
-    if learned.choice_ is not None and judged and stage_one is None and learned.choice_.sentence:
+    if learned.choice_ is not None and judged and learned.choice_.sentence:
         few = f"; of few reports ({judged}), so that chance decides, too" if judged < FEW_REPORTS else ""
         print(f"tosloc: {learned.choice_.sentence}{few}", file=sys.stderr)
     if judged:
@@ -154,13 +135,13 @@ def train(
     print(f"tosloc: for the test reports, run: tosloc evaluate{'' if found_later else f' {out}'}", file=sys.stderr)
 
 
-def _settings(config: Path | None, suffix: list[str] | None, stage_two: bool, stage_one: Path | None) -> Config:
+def _settings(config: Path | None, suffix: list[str] | None, stage_two: bool) -> Config:
     """Settings of a training by its options; without a second stage where its extra is missing."""
     from tosloc import training
     from tosloc.config import Config, StageTwoSettings, load_config
 
     settings = Config() if config is None else load_config(config)
-    if stage_two and stage_one is None:
+    if stage_two:
         try:
             training.configured_reranker(settings)
         except MissingExtra as error:
@@ -172,10 +153,6 @@ def _settings(config: Path | None, suffix: list[str] | None, stage_two: bool, st
         )
     if not stage_two:
         settings = settings.model_copy(update={"stage_two": StageTwoSettings()})
-    if stage_one is not None and not settings.stage_two.enabled:
-        raise ToslocError('--stage-one: no second stage is configured; set [stage_two] reranker = "terms", say')
-    if stage_one is not None and suffix:
-        raise ToslocError("--suffix: the second stage learns on the files that the run of --stage-one has searched")
     return settings
 
 
@@ -196,9 +173,7 @@ def rank(
         bool, typer.Option("--functions", help="Rank functions, too, for: tosloc evaluate --level function.")
     ] = False,
     config: ConfigOption = None,
-    store: StoreOption = None,
     cluster: ClusterOption = None,
-    progress: ProgressOption = None,
 ) -> None:
     """Rank labelled reports without training."""
     from tosloc import experiment
@@ -211,14 +186,13 @@ def rank(
     parts = (Split.validation, Split.test) if split is None else (split,)
     with on_cluster(cluster, {repo: ""}):
         for part in parts:
-            with shown(progress) as callback:
+            with shown() as callback:
                 experiment.rank_reports(
                     checkpoint=checkpoint,
                     repo_path=repo,
                     reports_path=reports,
                     out=out,
                     split=part.value,
-                    store_path=store,
                     progress=callback,
                     config=settings,
                     functions=functions,
@@ -231,9 +205,7 @@ def index(
     commit: CommitOption = "HEAD",
     config: ConfigOption = None,
     as_json: JsonOption = False,
-    store: StoreOption = None,
     cluster: ClusterOption = None,
-    progress: ProgressOption = None,
 ) -> None:
     """Analyse a version ahead of time."""
     from tosloc import experiment
@@ -244,8 +216,8 @@ def index(
 
     settings = None if config is None else load_config(config)
     repo = repo or discovery.around(Path.cwd())
-    with on_cluster(cluster, {repo: commit}), shown(progress) as callback:
-        built = experiment.index(repo_path=repo, revision=commit, config=settings, store_path=store, progress=callback)
+    with on_cluster(cluster, {repo: commit}), shown() as callback:
+        built = experiment.index(repo_path=repo, revision=commit, config=settings, progress=callback)
     counts = dataclasses.asdict(built)
     if as_json:
         print_json(counts)
@@ -259,29 +231,20 @@ def data(
     zone: ZoneOption = "UTC",
     suffix: SuffixOption = None,
     as_json: JsonOption = False,
-    ever_fixed: Annotated[
-        Path | None,
-        typer.Option("--ever-fixed", help="File to write: every path that some report fixed, for tosloc lab restrict."),
-    ] = None,
-    progress: ProgressOption = None,
 ) -> None:
     """Count what labelled reports hold."""
     from tosloc.cli.progress import shown
     from tosloc.config import Config
     from tosloc.git.repository import Repository
-    from tosloc.io import write_text
     from tosloc.reports.labelled import describe, load_dataset, settled
 
     asked = Config.of({"data": {"zone": zone, **suffix_setting(suffix)}}, "the options")
     repo, reports = repository_and_reports(repo, reports)
-    with Repository(repo) as repository, shown(progress) as callback:
+    with Repository(repo) as repository, shown() as callback:
         settings = settled(asked, reports).data
         dataset = load_dataset(
             repository, reports, zone=zone, suffixes=frozenset(settings.named_suffixes), progress=callback
         )
-    if ever_fixed is not None:
-        paths = sorted({path for case in dataset.cases for path in case.fixed})
-        write_text(ever_fixed, "".join(f"{path}\n" for path in paths))
     rows = describe(dataset)
     if as_json:
         print_json(rows)

@@ -9,7 +9,7 @@ import typer
 
 from tosloc.cli.commands import ZoneOption
 from tosloc.cli.judging import QrelsOption, SplitOption
-from tosloc.cli.options import OutOption, ProgressOption, Split
+from tosloc.cli.options import OutOption, Split
 from tosloc.errors import ReportError, RunError, counted
 
 METHOD = "learning to rank, published ranks"
@@ -29,7 +29,6 @@ def import_run(
     repo: Annotated[Path | None, typer.Option("--repo", help="Git repository of published ranks.")] = None,
     zone: ZoneOption = "UTC",
     split: Annotated[Split, typer.Option("--split", help="Which published ranks.")] = Split.test,
-    progress: ProgressOption = None,
 ) -> None:
     """Make a run of another tool's results.
 
@@ -54,7 +53,7 @@ def import_run(
     elif qrels is not None:
         raise RunError(f"{file}: labelled reports say themselves what is true; leave out --qrels")
     else:
-        _import_published(file, repo, zone, split.value, out, progress)
+        _import_published(file, repo, zone, split.value, out)
 
 
 def export_run(
@@ -117,7 +116,7 @@ def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
     )
 
 
-def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path, progress: bool | None) -> None:
+def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) -> None:
     from tosloc import __version__
     from tosloc.cli.printing import print_notes
     from tosloc.cli.progress import shown
@@ -127,7 +126,7 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path, 
     from tosloc.git.repository import Repository
     from tosloc.reports.labelled import load_dataset, parts_of, published_ranks
 
-    with Repository(repo) as repository, shown(progress) as callback:
+    with Repository(repo) as repository, shown() as callback:
         dataset = load_dataset(repository, file, zone=zone, suffixes=SUFFIXES, progress=callback)
         part = parts_of(dataset.cases)[split]
         try:

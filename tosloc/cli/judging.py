@@ -288,8 +288,8 @@ def _write_figures(folder: Path, results: Sequence[Results]) -> None:
 def _why_above(run: Path, results: Results) -> WhyAbove | None:
     """What set files above the fixed ones, where the folder of the run, or one around it, keeps its features."""
     from tosloc.localizer import Localizer
-    from tosloc.plots.page import WhyAbove, named_above
-    from tosloc.rank.error_analysis import meaning, telling, why_above
+    from tosloc.plots.page import named_above
+    from tosloc.rank.error_analysis import why_above
     from tosloc.rank.feature_tables import StoredFeatureTables, keeps_tables
 
     place = next((one for one in (run, *run.absolute().parents[:2]) if keeps_tables(one)), None)
@@ -298,6 +298,4 @@ def _why_above(run: Path, results: Results) -> WhyAbove | None:
     stored = StoredFeatureTables.read(place)
     paths = stored.history()[1]
     tables = (table for part in ("validation", "test") for table in stored.tables(part, len(paths)))
-    parts = why_above(Localizer.load(place).stage_one, tables, paths, named_above(results))
-    told = {place: telling(one) for place, one in parts.items()}
-    return WhyAbove(told, {name: meaning(name) for name in sorted({name for one in told.values() for name, _ in one})})
+    return why_above(Localizer.load(place).stage_one, tables, paths, named_above(results))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC
@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tosloc.cli.options import FoundCheckpointOption, JsonOption, ProgressOption, StoreOption, VersionOption
+from tosloc.cli.options import FoundCheckpointOption, JsonOption, VersionOption
 from tosloc.errors import ReportError, RepositoryError, ToslocError
 
 if TYPE_CHECKING:
     from tosloc.answer import Answer
-    from tosloc.git.repository import Repository
     from tosloc.localizer import Localizer
     from tosloc.records import BugReport
 
@@ -29,8 +28,6 @@ class Format(StrEnum):
     """How answers are printed."""
 
     text = "text"
-    json = "json"
-    jsonl = "jsonl"
     path = "path"
 
 
@@ -113,30 +110,24 @@ def localize(
     checkpoint: FoundCheckpointOption = None,
     opened: OpenedOption = None,
     background: BackgroundOption = True,
-    store: StoreOption = None,
     verbose: VerboseOption = False,
-    progress: ProgressOption = None,
 ) -> None:
     """Here are bug reports: which files, and which functions?"""
-    from tosloc.cli.answers import editor_for, open_first
-    from tosloc.cli.printing import print_notes
+    from tosloc.cli.answers import editor_for, open_first, print_answer, print_places
+    from tosloc.cli.printing import print_json, print_notes
     from tosloc.cli.progress import shown
-    from tosloc.reports.test_paths import PathFilter, which_are_tests
 
     reports = _reports(report or (), repo, opened)
-    form = Format.json if as_json else Format.jsonl if as_lines else form
-    if len(reports) > 1 and (form is Format.json or open_file):
+    if len(reports) > 1 and (as_json or open_file):
         many = f"{len(reports)} reports"
         raise ToslocError(f"--json and --open are for one answer, and there are {many}; name one, or use --jsonl")
-    add_to_page = None if html is None else _page(html, len(reports))
-    with shown(progress) as callback, _opened(repo, checkpoint, store, commit) as localizer:
-        editor = editor_for(localizer.repository) if open_file else None
-        if include or exclude:  # before anything is made
-            files = localizer.files(commit)
-            wanted = PathFilter(tuple(include or ()), tuple(exclude or ()), tests)
-            wanted.choose(which_are_tests(files), lambda: files)
+    if html is not None:
+        _check_page(html, len(reports))
+    with shown() as callback, _opened(repo, checkpoint, commit) as localizer:
+        repository = localizer.repository
+        editor = editor_for(repository) if open_file else None
         said: set[str] = set()
-        answers = localizer.localize_many(
+        answers: Iterable[Answer] = localizer.localize_many(
             reports,
             commit=commit,
             include=include or None,
@@ -148,52 +139,41 @@ def localize(
             background=background,
             progress=callback,
         )
+        if html is not None:  # before anything is printed: who reads may close the pipe
+            answers = list(answers)
+            _write_page(html, answers, localizer)
         for number, answer in enumerate(answers):
-            if add_to_page is not None:  # before the last is printed: who reads may close the pipe
-                add_to_page(answer, localizer)
             notes = answer.notes if verbose else answer.warnings
             print_notes(note for note in notes if note not in said)
             said.update(notes)
-            _print(answer, localizer.repository, form, again=number > 0)
+            if as_lines:
+                print(json.dumps(answer.as_dict(), allow_nan=False), flush=True)
+            elif as_json:
+                print_json(answer.as_dict())
+            elif form is Format.path:
+                print_places(answer, repository)
+            else:
+                print("\n" if number else "", end="")
+                print_answer(answer, repository)
     if editor is not None:
-        open_first(editor, answer, localizer.repository)
+        open_first(editor, answer, repository)
 
 
-def _page(path: Path, reports: int) -> Callable[[Answer, Localizer], None]:
-    """What takes the answers for a page, and writes it when the last of so many ``reports`` is there.
-
-    Raises MissingExtra, and ToslocError for what cannot become a page.
-    """
-    from tosloc.io import write_text
-    from tosloc.web.render import MOST_ANSWERS, page
-    from tosloc.web.view import View
+def _check_page(path: Path, reports: int) -> None:
+    """Raises MissingExtra, and ToslocError for what cannot become a page."""
+    from tosloc.web.render import MOST_ANSWERS
 
     if path.is_dir():
         raise ToslocError(f"--html {path}: is a folder; name a file")
     if reports > MOST_ANSWERS:
         raise ToslocError(f"a page holds {MOST_ANSWERS} answers, and there are {reports:,} reports; use --jsonl")
-    views: list[View] = []
-
-    def add(answer: Answer, localizer: Localizer) -> None:
-        views.append(View.of(answer, localizer))
-        if len(views) == reports:
-            write_text(path, page(views))
-
-    return add
 
 
-def _print(answer: Answer, repository: Repository | None, form: Format, *, again: bool) -> None:
-    from tosloc.cli.answers import print_answer, print_places
-    from tosloc.cli.printing import print_json
+def _write_page(path: Path, answers: Sequence[Answer], localizer: Localizer) -> None:
+    from tosloc.io import write_text
+    from tosloc.web.render import View, page
 
-    if form is Format.jsonl:
-        print(json.dumps(answer.as_dict(), allow_nan=False), flush=True)
-    elif form is Format.json:
-        print_json(answer.as_dict())
-    elif form is Format.path:
-        print_places(answer, repository)
-    else:
-        print_answer(answer, repository, again=again)
+    write_text(path, page([View.of(answer, localizer) for answer in answers]))
 
 
 def _reports(sources: Sequence[str], repo: Path | None, opened: str | None) -> list[BugReport]:
@@ -238,7 +218,7 @@ def _read(source: str, repo: Path | None) -> list[BugReport]:
     )
 
 
-def _opened(repo: Path | None, checkpoint: Path | None, store: Path | None, commit: str | None) -> Localizer:
+def _opened(repo: Path | None, checkpoint: Path | None, commit: str | None) -> Localizer:
     """The named repository, else the one around this folder. Else, or where that is another project than the one that
     a checkpoint has learned of, the version that the checkpoint carries: unless a commit is asked for.
     """
@@ -253,4 +233,4 @@ def _opened(repo: Path | None, checkpoint: Path | None, store: Path | None, comm
                 found = around.resolve_many([carried.snapshot.commit])[carried.snapshot.commit]
             if found is None:
                 return localizer
-    return Localizer.open(repo or discovery.around(Path.cwd()), checkpoint, ready=False, store=store)
+    return Localizer.open(repo or discovery.around(Path.cwd()), checkpoint, ready=False)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tosloc.cli.options import AroundRepositoryOption, CommitOption, JsonOption, ProgressOption
+from tosloc.cli.options import AroundRepositoryOption, CommitOption, JsonOption
 from tosloc.errors import ReportError, ToslocError, counted
 
 if TYPE_CHECKING:
@@ -35,10 +35,6 @@ GitHubOption = Annotated[
         metavar="OWNER/NAME",
         help="Read the closed issues from GitHub, with the token in GITHUB_TOKEN or GH_TOKEN, or that of gh.",
     ),
-]
-TokenOption = Annotated[
-    Path | None,
-    typer.Option("--token-file", metavar="FILE", help="File that holds the token."),
 ]
 PatternOption = Annotated[
     list[str] | None,
@@ -69,14 +65,12 @@ def mine(
     exports: ExportsArgument = None,
     repo: AroundRepositoryOption = None,
     github: GitHubOption = None,
-    token_file: TokenOption = None,
     commit: CommitOption = "HEAD",
     pattern: PatternOption = None,
     all_labels: AllLabelsOption = False,
     max_files: MaxFilesOption = 30,
     out: MinedOption = None,
     as_json: JsonOption = False,
-    progress: ProgressOption = None,
 ) -> None:
     """Make labelled reports of a project's own issues.
 
@@ -92,18 +86,16 @@ def mine(
     patterns = [mentions.compiled(one) for one in pattern or ()]
     if patterns and not exports and github is None:
         raise ToslocError("--pattern: says which issues commits name, and none are given; name an export of issues")
-    if token_file is not None and github is None:
-        raise ToslocError("--token-file: goes with --github OWNER/NAME")
-    with Repository(repo or discovery.around(Path.cwd())) as repository, shown(progress) as callback:
-        read = _issues(repository, exports or (), github, token_file, callback)
-        if read is None:
+    with Repository(repo or discovery.around(Path.cwd())) as repository, shown() as callback:
+        file = out or mined_reports(repository)
+        if not exports and github is None:
             mined = weak.mine_messages(repository, tip=commit, most_files=max_files, progress=callback)
         else:
             pages = discovery.WebPages.of(repository.remote_url())
             own = None if pages is None else pages.project.partition("://")[2].partition("/")[2]
             mined = links.mine(
                 repository,
-                read,
+                _issues(repository, exports or (), github, callback),
                 tip=commit,
                 patterns=patterns,
                 all_labels=all_labels,
@@ -111,7 +103,6 @@ def mine(
                 projects=[name.lower() for name in (own, github) if name is not None],
                 progress=callback,
             )
-        file = out or mined_reports(repository)
         if mined.reports and out is None:
             note_use(repository, default_store(repository))
     if mined.reports:
@@ -131,17 +122,13 @@ def mined_reports(repository: Repository) -> Path:
     return default_store(repository).with_name("reports.jsonl")
 
 
-def _issues(
-    repository: Repository, exports: Sequence[Path], github: str | None, token_file: Path | None, progress: Progress
-) -> Exports | None:
-    """What the exports and GitHub hold together; None where neither is given. Raises ReportError."""
+def _issues(repository: Repository, exports: Sequence[Path], github: str | None, progress: Progress) -> Exports:
+    """What the exports and GitHub hold together. Raises ReportError."""
     from tosloc.mine.github import fetch, read_token
     from tosloc.mine.issues import Exports
     from tosloc.reports.source import read_text
 
-    if not exports and github is None:
-        return None
-    token = "" if github is None else read_token(token_file)
+    token = "" if github is None else read_token()
     read = Exports()
     for export in exports:
         read.add(*read_text("-" if str(export) == "-" else export))
@@ -159,23 +146,27 @@ def _show(mined: Mined, file: Path, as_json: bool) -> None:
     """Print how many reports were linked how, and how many were left out why."""
     from tosloc.cli.printing import Table, print_json, print_table
 
+    left_out = dict(mined.left_out.most_common())
     if as_json:
         values = {
             "tracker": mined.tracker or None,
             "weak": not mined.tracker,
             "read": mined.read,
             "linked": mined.kinds,
-            "left_out": dict(mined.left_out.most_common()),
+            "left_out": left_out,
             "reports": len(mined.reports),
             "file": str(file) if mined.reports else None,
         }
-        return print_json(values)
-    rows = [[kind, f"{number:,}"] for kind, number in mined.kinds.items()]
-    weak = "weak reports: what commits say of their own fixes, which is easier than what users write"
+        print_json(values)
+        return
+    weak = (
+        "" if mined.tracker else "weak reports: what commits say of their own fixes, which is easier than users' words"
+    )
     tracker = {"": "git alone", "lines": "reports"}.get(mined.tracker, mined.tracker)
-    rows.append(["all", f"{len(mined.reports):,}"])
-    print_table(Table([f"linked by ({tracker})", "reports"], rows, note="" if mined.tracker else weak))
-    left = [[why, f"{number:,}"] for why, number in mined.left_out.most_common()]
-    if left:
-        left.append(["all", f"{mined.left_out.total():,}"])
-        print_table(Table(["left out", _what(mined).split()[0]], left))
+    for heads, counts, note in (
+        ([f"linked by ({tracker})", "reports"], mined.kinds, weak),
+        (["left out", _what(mined).split()[0]], left_out, ""),
+    ):
+        rows = [[name, f"{number:,}"] for name, number in {**counts, "all": sum(counts.values())}.items()]
+        if counts or note:
+            print_table(Table(heads, rows, note=note))

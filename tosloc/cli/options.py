@@ -32,14 +32,6 @@ ReportsOption = Annotated[
     Path, typer.Option("--reports", help="Labelled reports: xlsx, XML or JSON lines; recognised by content.")
 ]
 OutOption = Annotated[Path, typer.Option("--out", file_okay=False, help="Folder to write.")]
-StoreOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--store",
-        help="File that keeps what was found in each source file, for later commands.",
-        show_default="in the user's cache",
-    ),
-]
 CheckpointOption = Annotated[
     Path | None, typer.Option("--checkpoint", help="Folder of a trained checkpoint.", show_default="shipped weights")
 ]
@@ -72,12 +64,6 @@ CommitOption = Annotated[str, typer.Option("--commit", help="Version to search."
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 FigureOption = Annotated[
     Path | None, typer.Option("--figure", metavar="PATH", help="Draw it, as PATH.svg and PATH.png.")
-]
-ProgressOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--progress/--no-progress", help="Show progress on standard error.", show_default="on a terminal only"
-    ),
 ]
 
 

@@ -1,4 +1,4 @@
-"""``tosloc serve``: the page of answers, to ask and read in a browser on this machine."""
+"""``tosloc serve`` and ``tosloc mcp``: answers for a browser on this machine, and for coding agents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
-from tosloc.cli.options import AroundRepositoryOption, FoundCheckpointOption, StoreOption, VersionOption
+from tosloc.cli.guard import end_at_signals
+from tosloc.cli.options import AroundRepositoryOption, FoundCheckpointOption, VersionOption
+from tosloc.errors import RepositoryError, ToslocError, require
 
 
 def serve(
@@ -16,36 +18,61 @@ def serve(
     repo: AroundRepositoryOption = None,
     commit: VersionOption = None,
     checkpoint: FoundCheckpointOption = None,
-    store: StoreOption = None,
     editor: Annotated[
         str,
         typer.Option("--editor", metavar="ADDRESS", help="What opens {path} at {line} in your editor; '' for nothing."),
     ] = "vscode://file{path}:{line}",
 ) -> None:
     """A page on this machine alone: paste or drop a bug report, see its files."""
-    from tosloc.errors import ToslocError, require
-
     require("tosloc serve", "serve", "jinja2", "starlette", "uvicorn")
     from tosloc.git import discovery
-    from tosloc.git.discovery import WebPages
     from tosloc.localizer import Localizer
-    from tosloc.web.questions import Questions
-    from tosloc.web.server import listening
-    from tosloc.web.server import serve as serve_at
-    from tosloc.web.view import project_of
+    from tosloc.web import server
+    from tosloc.web.render import project_of
 
     if editor and not re.match(r"[a-z][a-z0-9+.-]*:.*\{path\}", editor):
         raise ToslocError(
             f"--editor {editor}: is no address with {{path}} in it; give one as vscode://file{{path}}:{{line}}"
         )
-    with listening(port) as place:
-        with Localizer.open(repo or discovery.around(Path.cwd()), checkpoint, ready=False, store=store) as localizer:
+    with server.listening(port) as place:
+        with Localizer.open(repo or discovery.around(Path.cwd()), checkpoint, ready=False) as localizer:
             repository = localizer.repository
             assert repository is not None
             discovery.check_roots(repository.path, (repository.path, discovery.find(repository.path)[0]))
             localizer.files(commit)  # what is wrong with it is said at once
-            project = project_of(str(repository.path), WebPages.of(repository.remote_url()))
-        questions = Questions(repository.path, checkpoint, store, editor)
-        serve_at(
-            questions, place, commit or "", project, lambda address: print(f"{address} (Ctrl-C ends it)", flush=True)
-        )
+            project = project_of(str(repository.path), discovery.WebPages.of(repository.remote_url()))
+        questions = server.Questions(repository.path, checkpoint, editor)
+        server.serve(questions, place, commit or "", project)
+
+
+def mcp(
+    root: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--root",
+            help="Folder whose repositories may be asked; may be given again.",
+            show_default="the folders that the client names, else the repository around the current folder",
+        ),
+    ] = None,
+    checkpoint: FoundCheckpointOption = None,
+    text_only: Annotated[
+        bool,
+        typer.Option(
+            "--text-only",
+            help="Leave out structured content: for clients that show it to their model in place of the short text.",
+        ),
+    ] = False,
+) -> None:
+    """Answer coding agents (Model Context Protocol, standard input and output)."""
+    require("tosloc mcp", "mcp", "mcp")
+    from tosloc.localizer import Localizer
+    from tosloc.mcp.server import Settings, server
+
+    folders = [folder.expanduser().resolve() for folder in root or ()]
+    for folder in folders:
+        if not folder.is_dir():
+            raise RepositoryError(f"{folder}: no such folder; give one that holds repositories to --root")
+    if checkpoint is not None:
+        Localizer.load(checkpoint)  # what is wrong with it is said now, not when a first question is asked
+    end_at_signals()  # what waits for standard input cannot be woken
+    server(Settings(folders, checkpoint, structured=not text_only)).run()

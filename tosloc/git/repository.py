@@ -169,7 +169,7 @@ class Repository(process.Git):
 
     def authors(self, commit_ids: Sequence[str], version: str) -> dict[str, str]:
         """Name of the author of each commit that is there, as the ``.mailmap`` of a version has it."""
-        if not commit_ids:  # git would take HEAD
+        if not commit_ids:  # git would tell of HEAD
             return {}
         command = ["-c", f"mailmap.blob={version}:.mailmap", "log", "--no-walk=unsorted", "--ignore-missing", "--stdin"]
         with self.stream([*command, "--format=%H %aN"], commit_ids) as output:

@@ -31,10 +31,10 @@ BUSY_SECONDS: Final = 120.0
 _APPLICATION: Final = 0x546F734C  # "TosL", so that no other program's file is taken for a store
 _FORMAT: Final = 3
 """Of the file, as ``user_version``: another one is begun anew."""
-_ELSEWHERE: Final = "name another file with --store, or another folder for the whole cache with $TOSLOC_CACHE"
+_ELSEWHERE: Final = "name another folder for the cache with $TOSLOC_CACHE"
 _AGAIN: Final = (
-    "see that the disk is not full and no other process keeps it, and run it again; or name another file with --store,"
-    " or delete it: what a store holds is made again"
+    "see that the disk is not full and no other process keeps it, and run it again; or delete it: what it holds is"
+    " made again"
 )
 
 

@@ -92,7 +92,6 @@ def rank_with(
     repo_path: str | Path,
     reports_path: str | Path,
     out: str | Path,
-    store_path: Path | None = None,
     splits: Sequence[str] = SPLITS,
     progress: Progress = silent,
 ) -> list[Path]:
@@ -112,7 +111,7 @@ def rank_with(
     with (
         results_folder(folder),
         Repository(repo_path) as repo,
-        ExperimentContext.set_up(config, repo, Path(reports_path), store_path, progress, facts=False) as experiment,
+        ExperimentContext.set_up(config, repo, Path(reports_path), progress, facts=False) as experiment,
     ):
         context_of = contexts_for(experiment, missing, splits, progress)
         for one in missing:
@@ -148,7 +147,7 @@ def contexts_for(
     snapshots = [ours.snapshot(version) for version in dict.fromkeys(case.version for case in cases)]
     complexities: dict[str, int] = {}
     if any(one.kind.needs_complexity for one in chosen):  # by lizard, whatever stage one counts
-        with closing(IndexedRepository(ours.repo, ours.store_path, ours.suffixes, ours.jobs, lizard=True)) as indexed:
+        with closing(IndexedRepository(ours.repo, None, ours.suffixes, ours.jobs, lizard=True)) as indexed:
             indexed.index(snapshots, progress)
             corpus = indexed.corpus(snapshots)
         blobs = blobs_of(snapshots, ours.suffixes)

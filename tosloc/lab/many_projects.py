@@ -118,7 +118,6 @@ def rank_project(
     split: str,
     config: Config | None,
     functions: bool,
-    stores: Path | None,
 ) -> tuple[bool, None]:
     """Rank the reports of a project into a folder of its name; those that its entry says, unless ``split`` does."""
     localizer = Localizer.load(checkpoint) if checkpoint is not None else Localizer.default()
@@ -126,7 +125,7 @@ def rank_project(
     part, folder = split or project.judged, out / project.name
     learned = [localizer.stage_one.weights.tolist(), localizer.provenance_]
     key = _key("rank", project, settings, [part, functions, learned, localizer.temperature])
-    place = project.repo, project.reports, folder, part, project.store_in(stores)
+    place = project.repo, project.reports, folder, part
     return _once(
         folder, folder / part, key, lambda: rank_reports(checkpoint, *place, config=settings, functions=functions)
     )
@@ -138,7 +137,6 @@ def train_project(
     out: Path,
     config: Config,
     suffixes: Sequence[str],
-    stores: Path | None,
     carry: bool,
     keep_features: bool,
     stage_two: bool,
@@ -148,7 +146,7 @@ def train_project(
     if not stage_two:
         settings = settings.model_copy(update={"stage_two": StageTwoSettings()})
     key = _key("train", project, settings, [carry, keep_features])
-    place = project.repo, project.reports, folder, project.store_in(stores)
+    place = project.repo, project.reports, folder
     return _once(folder, folder, key, lambda: train(settings, *place, carry=carry, keep_features=keep_features))
 
 

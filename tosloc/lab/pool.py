@@ -18,7 +18,7 @@ import numpy as np
 
 from tosloc.arrays import load_arrays, save_arrays
 from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
-from tosloc.checkpoint import LEARNED_ON, WEIGHTS_FILE, read_record, read_stage_one, write_stage_one
+from tosloc.checkpoint import LEARNED_ON, read_stage_one, write_stage_one
 from tosloc.code.languages import analyser
 from tosloc.config import Config
 from tosloc.errors import ToslocError, counted
@@ -85,8 +85,6 @@ class Pool:
 
     folder: Path
     config: Config
-    stores: Path | None = None
-    """Folder of the facts stores, one file a project; None: in the user's cache."""
 
     def tables(self, project: Project) -> tuple[bool, Tables]:
         """The feature tables of a project, and whether they had to be made. Raises ToslocError."""
@@ -122,8 +120,7 @@ class Pool:
 
     def _make(self, project: Project, config: Config, repo: Repository, folder: Path, names: tuple[str, ...]) -> None:
         unfinish(folder)
-        store = project.store_in(self.stores)
-        with ExperimentContext.set_up(config, repo, project.reports, store, facts=False) as experiment:
+        with ExperimentContext.set_up(config, repo, project.reports, facts=False) as experiment:
             learned, judged = (
                 spread(experiment.part(part), project.at_most) for part in (project.part, project.judged)
             )
@@ -161,7 +158,7 @@ class Pool:
         key = key_of(names, _settings(self.config), [(one.project.name, one.key) for one in projects])
         folder = self.folder / "learned" / key[:24]
         if is_finished(folder, key):
-            return read_stage_one(read_record(folder / WEIGHTS_FILE), folder)
+            return read_stage_one(folder)[0]
         stage = fit_pool(self.config, names, (one.lists() for one in projects))
         unfinish(folder)
         write_stage_one(folder, stage)

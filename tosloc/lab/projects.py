@@ -38,7 +38,6 @@ class ProjectEntry(_Entry):
 
     repo: str
     reports: str
-    store: str = ""
 
 
 class FolderEntry(_Entry):
@@ -69,17 +68,11 @@ class Project:
     """Reports of a part that are looked at, spread evenly over it; 0: all."""
     alone: bool = False
     """Whether it is left out by itself where others are left out several at a time."""
-    store: Path | None = None
-    """File of its facts, where its entry names one."""
 
     def configured(self, base: Config | None = None) -> Config:
         """The settings for this project. Raises ConfigError."""
         values = (self.settings or base or Config()).as_dict()
         return Config.of(values | {"data": values["data"] | dict(self.data)}, f"project {self.name}")
-
-    def store_in(self, folder: Path | None) -> Path | None:
-        """Its own file of facts, else one of its name in a folder of them; None: in the user's cache."""
-        return self.store or (None if folder is None else folder / self.name)
 
     def record(self) -> dict[str, Any]:
         """What results depend on, as plain values; not where the files lie."""
@@ -189,8 +182,7 @@ def _of_entry(name: str, entry: ProjectEntry, base: Path, where: str) -> Project
         raise ConfigError(f"{where}: {error}") from None
     if not reports.is_file():
         raise ConfigError(f"{where}: {reports}: no such file of reports")
-    store = base / Path(entry.store).expanduser() if entry.store else None
-    return _project(name, repo, reports, entry, base, where, store)
+    return _project(name, repo, reports, entry, base, where)
 
 
 def _of_folder(entry: FolderEntry, base: Path, where: str) -> ProjectList:
@@ -219,14 +211,12 @@ def _of_folder(entry: FolderEntry, base: Path, where: str) -> ProjectList:
     return ProjectList(tuple(projects), tuple(missing))
 
 
-def _project(
-    name: str, repo: Path, reports: Path, entry: _Entry, base: Path, where: str, store: Path | None = None
-) -> Project:
+def _project(name: str, repo: Path, reports: Path, entry: _Entry, base: Path, where: str) -> Project:
     try:
         settings = load_config(find_config(entry.config, base)) if entry.config else None
         judged = entry.judged or entry.part
         data = entry.model_dump(mode="json", include={"zone", "suffixes"}, exclude_defaults=True)
-        project = Project(name, repo, reports, settings, data, entry.part, judged, entry.at_most, entry.alone, store)
+        project = Project(name, repo, reports, settings, data, entry.part, judged, entry.at_most, entry.alone)
         project.configured()
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from None

@@ -30,7 +30,7 @@ def read_paths(path: Path) -> frozenset[str]:
     except OSError as error:
         raise RunError(f"{path}: cannot read it: {error.strerror or error}") from None
     if not found:
-        raise RunError(f"{path}: names no file; write one with: tosloc data --ever-fixed")
+        raise RunError(f"{path}: names no file")
     return found
 
 

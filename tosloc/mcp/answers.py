@@ -10,11 +10,10 @@ from pydantic import BaseModel, ConfigDict
 
 from tosloc.answer import Answer, percent
 from tosloc.errors import counted
-from tosloc.git.repository import decode
-from tosloc.index.query import Query
 from tosloc.io import printable
 from tosloc.localizer import Localizer
-from tosloc.rank.lines import framed_lines, telling_lines, telling_terms
+from tosloc.rank.lines import telling_lines
+from tosloc.session import told
 
 DETAILED: Final = 3
 """Files that have more than a path."""
@@ -69,16 +68,11 @@ class Found(_Described):
     @classmethod
     def of(cls, answer: Answer, sources: Mapping[str, str], reasons: int) -> Found:
         """All that an answer may tell: its first files with ``sources`` and so many reasons, of the rest the paths."""
-        files = []
-        for number, hit in enumerate(answer.hits):
-            file = File(rank=hit.rank, path=printable(hit.path), share=round(hit.share, 3))
-            if number < DETAILED:
-                file.functions = [
-                    Function(name=printable(one.name), start=one.start, end=one.end) for one in hit.functions
-                ]
-                file.why = [printable(reason.text) for reason in hit.why[:reasons]]
-                file.source = sources.get(hit.path, "")
-            files.append(file)
+        files = [File(rank=hit.rank, path=printable(hit.path), share=round(hit.share, 3)) for hit in answer.hits]
+        for file, hit in zip(files[:DETAILED], answer.hits, strict=False):
+            file.functions = [Function(name=printable(one.name), start=one.start, end=one.end) for one in hit.functions]
+            file.why = [printable(reason.text) for reason in hit.why[:reasons]]
+            file.source = sources.get(hit.path, "")
         return cls(
             commit=answer.commit,
             uncommitted=answer.searched.uncommitted,
@@ -133,23 +127,14 @@ class Found(_Described):
 
 def sources(localizer: Localizer, answer: Answer) -> dict[str, str]:
     """Path -> the lines of the likeliest function that say most of the report, numbered, of the first files."""
-    version = localizer.version(None if answer.searched.uncommitted else answer.commit)
-    query, repository, paths = Query(answer.report), localizer.repository, version.snapshot.paths
-    assert repository is not None  # it was opened
-    hits = [hit for hit in answer.hits[:DETAILED] if hit.path in paths]  # still on disk
-    files = [paths.index(hit.path) for hit in hits]
-    terms, framed = telling_terms(query, version.index), framed_lines(query, version.index, files)
-    texts = dict(repository.texts(dict.fromkeys(map(version.snapshot.blob, files))))
-    found = {}
-    for hit, file in zip(hits, files, strict=True):
-        text = decode(texts[version.snapshot.blob(file)] or b"").replace("\r\n", "\n").expandtabs(4)
-        lines = text.removesuffix("\n").split("\n")
+    beside, found = told(localizer, answer, DETAILED), {}
+    for hit, framed, lines in beside.lines:
         likeliest = hit.functions[:1]
         for one in likeliest:  # nothing else of the file is shown
             lines = [line if one.start <= number <= one.end else "" for number, line in enumerate(lines, start=1)]
         # a frame's line is that of the report's version, where the function may have stood elsewhere
-        near = [line for line in framed.get(file, ()) if all(one.start <= line <= one.end for one in likeliest)]
-        for places in telling_lines(lines, terms, likeliest, near, (), 1, LINES):
+        near = [line for line in framed if all(one.start <= line <= one.end for one in likeliest)]
+        for places in telling_lines(lines, beside.terms, likeliest, near, (), 1, LINES):
             numbered = (f"{place + 1}: {printable(lines[place])}".rstrip() for place in places)
             found[hit.path] = "\n".join(numbered)
     return found

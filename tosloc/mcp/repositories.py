@@ -31,33 +31,32 @@ def repository_in(roots: Sequence[Path], named: str | None = None) -> Path:
     directory there, and where there are several repositories, which it lists, or none.
     """
     roots = [root.resolve() for root in roots]
-    listed = ", ".join(map(str, roots))
-    found: set[Path] = set()
+    listed, found = ", ".join(map(str, roots)), set[Path]()
     for root in roots:
         if named is None:
             try:
                 found.add(discovery.containing(root).resolve())
             except RepositoryError:
                 found.update(_below(root))
-        # what does not exist; a loop of links, no such user; a NUL byte
         elif not found:
+            # what does not exist; a loop of links, no such user; a NUL byte
             with suppress(OSError, RuntimeError, ValueError):
                 place = (root / Path(named).expanduser()).resolve(strict=True)
                 if _is_under(roots, place):
                     found.add(discovery.containing(place if place.is_dir() else place.parent))
+    inside = [place for place in sorted(found) if _is_under(roots, place)]
     if named is not None and not found:  # in the same words for what is outside and for what does not exist
         raise RepositoryError(f"{named}: not a folder in {listed}, {_MAY_ASK}")
     if not found:
         raise RepositoryError(f"no git repository at {listed}, nor {_LEVELS} folders below; name one in `repository`")
-    inside = [place for place in sorted(found) if _is_under(roots, place)]
+    if not inside:
+        raise RepositoryError(f"the repository {min(found)} lies outside {listed}, {_MAY_ASK}")
     if len(inside) > 1:
         names = [str(place.relative_to(roots[0]) if len(roots) == 1 else place) for place in inside]
         more = f" and {len(names) - _MOST:,} more" if len(names) > _MOST else ""
         raise RepositoryError(
             f"there are several repositories; name one in `repository`: {', '.join(names[:_MOST])}{more}"
         )
-    if not inside:
-        raise RepositoryError(f"the repository {min(found)} lies outside {listed}, {_MAY_ASK}")
     discovery.check_roots(inside[0], roots)
     return inside[0]
 

@@ -5,33 +5,31 @@ at: it cancels, says how far a first index is, and notices that the client has g
 """
 
 import asyncio
-import os
+import re
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from inspect import getdoc
+from itertools import count
 from pathlib import Path
 from threading import Event
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-import anyio
 from mcp.server.mcpserver import Context, ListRoots, MCPServer, Resolve
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
-from mcp.server.stdio import stdio_server
-from mcp.shared.message import SessionMessage
 from mcp_types import CallToolResult, ListRootsResult, TextContent, ToolAnnotations
 from pydantic import Field, ValidationError
 
 import tosloc
 from tosloc.errors import RepositoryError, ToslocError
+from tosloc.git import discovery
 from tosloc.io import printable
 from tosloc.mcp import repositories
 from tosloc.mcp.answers import Found
-from tosloc.mcp.messages import refusal
 from tosloc.session import Session
 
 LONGEST_REPORT: Final = 2_000_000
@@ -44,46 +42,33 @@ _INSTRUCTIONS: Final = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass
 class Settings:
-    """What the person who sets the server up decides."""
+    """What the person who sets the server up decides, and the session that answers."""
 
-    roots: tuple[Path, ...] = ()
+    roots: Sequence[Path] = ()
     """Folders whose repositories may be asked; without any, those that the client names."""
     checkpoint: Path | None = None
     structured: bool = True
     """Whether answers carry the same as structured content beside the text."""
-
-
-@dataclass
-class State:
-    """What lasts as long as a connection."""
-
-    settings: Settings
     session: Session = field(default_factory=Session)
 
 
-def _client_roots(context: Context[State]) -> ListRootsResult | ListRoots:
+Asking: TypeAlias = Context[Settings]
+
+
+def _client_roots(context: Asking) -> ListRootsResult | ListRoots:
     """The folders that the client names; it is not asked where the server was given some, or where it names none."""
-    settings = context.request_context.lifespan_context.settings
-    capabilities = context.client_capabilities
-    if settings.roots or capabilities is None or capabilities.roots is None:
-        return ListRootsResult(roots=[])
-    return ListRoots()
+    roots, capabilities = context.request_context.lifespan_context.roots, context.client_capabilities
+    unknown = roots or capabilities is None or capabilities.roots is None
+    return ListRootsResult(roots=[]) if unknown else ListRoots()
 
 
-def _folders(settings: Settings, named: ListRootsResult) -> Sequence[Path]:
-    """Where repositories may lie: the server's own folders, else the client's, else the repository around this folder.
-
-    Raises RepositoryError when there are none.
-    """
-    if settings.roots:
-        return settings.roots
+def _folders(named: ListRootsResult) -> Sequence[Path]:
+    """The folders that the client names, else the repository around this folder. Raises RepositoryError without it."""
     parts = (urlsplit(str(root.uri)) for root in named.roots)
     if folders := [Path(url2pathname(part.path)) for part in parts if part.scheme == "file"]:
         return folders
-    from tosloc.git import discovery
-
     try:
         return [discovery.containing(Path.cwd())]
     except RepositoryError:
@@ -108,7 +93,7 @@ Result = Annotated[CallToolResult, Found]
 
 
 async def localize_bug(
-    context: Context[State],
+    context: Asking,
     roots: Roots,
     report: Report,
     repository: RepositoryPath = None,
@@ -129,7 +114,7 @@ async def localize_bug(
 
 
 async def explain_file(
-    context: Context[State],
+    context: Asking,
     roots: Roots,
     report: Report,
     path: Annotated[str, Field(max_length=4096, description="The file, from the root of the repository.")],
@@ -141,29 +126,25 @@ async def explain_file(
     return await _answered(context, roots, budget, repository, report, path, {"commit": commit})
 
 
-async def _answered(context: Context[State], roots: ListRootsResult, budget: int, *question: Any) -> CallToolResult:
+async def _answered(context: Asking, roots: ListRootsResult, budget: int, *question: Any) -> CallToolResult:
     """The result. Raises ToolError, which is a sentence to the client, for input that is at fault."""
-    state = context.request_context.lifespan_context
-    settings, stop = state.settings, Event()
-    loop, steps, told = asyncio.get_running_loop(), iter(range(1, 1 << 62)), time.monotonic()
+    settings, stop = context.request_context.lifespan_context, Event()
+    loop, steps, last = asyncio.get_running_loop(), count(1), time.monotonic()
 
     def progress(what: str, done: int, total: int) -> None:
-        nonlocal told
-        if time.monotonic() - told > _TOLD_EVERY:
-            told = time.monotonic()
+        nonlocal last
+        if time.monotonic() - last > _TOLD_EVERY:
+            last = time.monotonic()
             share = f"{done:,} of {total:,}" if total else f"{done:,}"
             asyncio.run_coroutine_threadsafe(context.report_progress(next(steps), None, f"{what}: {share}"), loop)
 
     try:
-        asked = settings.checkpoint, tuple(_folders(state.settings, roots)), *question
-        found: Found = await asyncio.wrap_future(
-            state.session.ask(repositories.answer, *asked, progress=progress, stopped=stop.is_set)
-        )
+        asked = settings.checkpoint, settings.roots or _folders(roots), *question
+        answer = settings.session.ask(repositories.answer, *asked, progress=progress, stopped=stop.is_set)
+        found: Found = await asyncio.wrap_future(answer)
     except (ToslocError, OSError, MemoryError, BrokenProcessPool) as error:
         sentence = " ".join(printable(str(error) or type(error).__name__).split())
-        for option, name in (("--include and --exclude", "`paths`"), ("--include", "`paths`")):
-            sentence = sentence.replace(option, name)
-        raise ToolError(sentence[:2_000]) from error
+        raise ToolError(re.sub("--include( and --exclude)?", "`paths`", sentence)[:2_000]) from error
     finally:
         stop.set()
     shown = TextContent(type="text", text=found.within(budget, lambda one: len(one.text())).text())
@@ -171,7 +152,7 @@ async def _answered(context: Context[State], roots: ListRootsResult, budget: int
     return CallToolResult(content=[shown], structured_content=whole)
 
 
-class _Server(MCPServer[State]):
+class _Server(MCPServer[Settings]):
     """Its errors are sentences, without the name of the tool before them and a library's address behind them."""
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
@@ -183,53 +164,26 @@ class _Server(MCPServer[State]):
         except UnexpectedToolError:
             raise
         except ToolError as error:
-            cause = error.__cause__
-            if isinstance(cause, ValidationError):
-                raise ToolError(f"{name}: {'; '.join(map(_about, cause.errors()))}") from error
+            if isinstance(cause := error.__cause__, ValidationError):
+                about = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in cause.errors())
+                raise ToolError(f"{name}: {'; '.join(about)}") from None
             raise (cause if isinstance(cause, ToolError) else error) from None
 
-    async def run_stdio_async(self) -> None:
-        """As the SDK has it, but for lines that are no messages: it drops them, so they are answered here."""
-        wire = os.dup(0)
-        with open(os.devnull) as nothing:
-            os.dup2(nothing.fileno(), 0)  # which processes that are started here would read, too
-        given = anyio.wrap_file(open(wire, encoding="utf-8", errors="replace", closefd=False))
 
-        async def messages() -> AsyncIterator[str]:
-            async for line in given:
-                if error := refusal(line):
-                    await writing.send(SessionMessage(error))
-                else:
-                    yield line
-
-        async with stdio_server(stdin=messages()) as (reading, writing):  # type: ignore[arg-type]
-            below = self._lowlevel_server
-            await below.run(reading, writing, below.create_initialization_options())
-
-
-def _about(problem: Any) -> str:
-    place = ".".join(map(str, problem["loc"]))
-    return f"{place}: {problem['msg'][:1].lower()}{problem['msg'][1:]}"
-
-
-def server(settings: Settings | None = None) -> MCPServer[State]:
+def server(settings: Settings | None = None) -> MCPServer[Settings]:
     """A server with both tools, for any transport of the SDK."""
     settings = settings or Settings()
 
     @asynccontextmanager
-    async def lifespan(_: MCPServer[State]) -> AsyncIterator[State]:
-        state = State(settings)
-        try:
-            yield state
-        finally:
-            state.session.close()
+    async def lifespan(_: MCPServer[Settings]) -> AsyncIterator[Settings]:
+        with closing(settings.session):
+            yield settings
 
-    opened: Callable[[MCPServer[State]], AbstractAsyncContextManager[State]] = lifespan
     made = _Server(
         "tosloc",
         version=tosloc.__version__,
         instructions=_INSTRUCTIONS,
-        lifespan=opened,
+        lifespan=lifespan,
         log_level="ERROR",
         subscriptions=False,
     )
@@ -237,8 +191,3 @@ def server(settings: Settings | None = None) -> MCPServer[State]:
     for tool in (localize_bug, explain_file):
         made.add_tool(tool, description=getdoc(tool), annotations=hints, structured_output=settings.structured)
     return made
-
-
-def serve(settings: Settings) -> None:
-    """Answer on standard input and output until the client closes it."""
-    anyio.run(server(settings).run_stdio_async)

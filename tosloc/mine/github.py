@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from tosloc.errors import ReportError, ToslocError, require
-from tosloc.io import parse_json, read_plain, write_text
+from tosloc.io import parse_json, write_text
 from tosloc.records import Progress, silent
 
 if TYPE_CHECKING:
@@ -58,25 +58,19 @@ query($owner: String!, $name: String!, $first: Int!, $after: String) {
 """
 
 
-def read_token(file: Path | None = None, environment: Mapping[str, str] = os.environ) -> str:
-    """The token in a file, else in GITHUB_TOKEN or GH_TOKEN, else that of ``gh``, where it is installed; else empty.
-
-    Raises ToslocError for what is none.
+def read_token() -> str:
+    """The token in GITHUB_TOKEN or GH_TOKEN, else that of ``gh``, where it is installed; else empty. Raises ToslocError
+    for what is none.
     """
-    token = environment.get("GITHUB_TOKEN", "").strip() or environment.get("GH_TOKEN", "").strip()
-    if file is not None:
-        try:
-            token = read_plain(file, 10_000).decode("ascii", "replace").strip()
-        except OSError as error:
-            raise ToslocError(f"--token-file {file}: cannot be read ({error.strerror or error})") from error
-    elif not token:
+    token = os.environ.get("GITHUB_TOKEN", "").strip() or os.environ.get("GH_TOKEN", "").strip()
+    if not token:
         host = (urlsplit(_api()).hostname or "").removeprefix("api.")
         with suppress(OSError, subprocess.TimeoutExpired):
             asked = ["gh", "auth", "token", "--hostname", host]
             done = subprocess.run(asked, stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=False)
             token = done.stdout.decode("ascii", "replace").strip()
     if token and not re.fullmatch(r"[\x21-\x7e]+", token):
-        raise ToslocError(f"{f'--token-file {file}' if file else 'GITHUB_TOKEN'}: holds no token; a token is one word")
+        raise ToslocError("GITHUB_TOKEN: holds no token; a token is one word")
     return token
 
 

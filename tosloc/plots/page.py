@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -41,23 +40,16 @@ DEFINITIONS: Final = {
 ABOVE: Final = 3
 """Files above the first fixed one that are named."""
 
+WhyAbove: TypeAlias = Mapping[tuple[str, str], Sequence[tuple[str, float]]]
+"""(report, path above) -> features, with how much each raised the score above the fixed file's; none where stage one
+set it below, and the second stage raised it."""
+
 _NARROW: Final = 16.5
 _WIDE: Final = 11.3
 """Points of a figure to a rem of the page, at least and at most: letters of 9 points are 8.7 to 12.7 pixels high."""
 
 _SVG_SIZE: Final = re.compile(r'\s(?:width="(?P<points>[\d.]+)pt"|height="[^"]*")')
 _SVG_ID: Final = re.compile(r'(\bid="|href="#|url\(#)')
-
-
-@dataclass(frozen=True, slots=True)
-class WhyAbove:
-    """What set files above the first fixed one, where that is known."""
-
-    told: Mapping[tuple[str, str], Sequence[tuple[str, float]]]
-    """(report, path above) -> features, with how much each raised the score above the fixed file's; none where stage
-    one set it below, and the second stage raised it."""
-    meanings: Mapping[str, str]
-    """Feature -> what it is."""
 
 
 def named_above(results: Results) -> dict[str, tuple[str, list[str]]]:
@@ -103,7 +95,6 @@ def page(results: Results, other: Results | None = None, why: WhyAbove | None = 
         reports=_reports(results.scored.run, results.evaluation, None if other is None else other.scored.run, why),
         why=why is not None,
         definitions=DEFINITIONS,
-        features={} if why is None else why.meanings,
     )
 
 
@@ -182,7 +173,7 @@ def _reports(run: Run, evaluation: Evaluation, other: Run | None, why: WhyAbove 
                 ),
                 key=lambda file: (file[0] is None, file[0] or 0, file[2]),
             ),
-            "above": [(path, None if why is None else why.told.get((one.report, path))) for path in above],
+            "above": [(path, None if why is None else why.get((one.report, path))) for path in above],
             "more_above": more,
             "missing": [path for path in one.judgement.listed if path not in set(one.judgement.fixed)],
             "traits": one.judgement.attributes,

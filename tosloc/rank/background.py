@@ -13,16 +13,16 @@ from typing import Final
 import numpy as np
 
 from tosloc.git.fixes import issue_named
+from tosloc.git.repository import Repository, decode
 from tosloc.rank.reasons import PastChange, ReasonsOf, Sources
-from tosloc.records import Background, EarlierChange, Person
+from tosloc.records import Background, EarlierChange, Person, Snapshot
 
-MOST: Final = 3
-"""Earlier changes, and tests, that are told."""
+MOST: Final = 3  # earlier changes, and tests, that are told
 PEOPLE: Final = 2
-_CHANGES: Final = 50
-"""Changes of the first file whose authors are looked up, the last ones."""
-_WIDE: Final = 30
-"""Files of a change from which on it says nothing of two of them."""
+_CHANGES: Final = 50  # changes of the first file whose authors are looked up, the last ones
+_CODE_OWNERS: Final = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
+"""Where GitHub and GitLab look for owners, in this order."""
+_WIDE: Final = 30  # files of a change from which on it says nothing of two of them
 
 
 def background(reasons: ReasonsOf, first: int | None, sources: Sources) -> Background:
@@ -49,7 +49,7 @@ def _people(reasons: ReasonsOf, file: int, sources: Sources) -> tuple[Person, ..
     view = reasons.context.history.commits
     touching = view.documents.of_file(int(reasons.paths.path_ids[file]))
     last = touching[view.known[touching]][: -_CHANGES - 1 : -1].tolist()
-    names = sources.authors([view.documents.commit_ids[number] for number in last])
+    names = sources.authors([view.documents.commit_ids[number] for number in last]) if last else {}  # git: HEAD's
     found: dict[str, Person] = {}
     for number in last:
         name = names.get(view.documents.commit_ids[number], "")
@@ -79,6 +79,13 @@ def _tests(reasons: ReasonsOf, file: int) -> tuple[str, ...]:
 
 def _day(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).date().isoformat()
+
+
+def code_owners(repo: Repository, files: Snapshot | None) -> str:
+    """The CODEOWNERS among some files of a repository; empty where there is none."""
+    blobs = {} if files is None else dict(zip(files.paths, files.blobs, strict=True))
+    chosen = [blobs[path] for path in _CODE_OWNERS if path in blobs][:1]
+    return "".join(decode(content or b"") for _, content in repo.texts(chosen))
 
 
 def owners_of(rules: str, path: str) -> Sequence[str]:

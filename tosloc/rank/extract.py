@@ -7,7 +7,6 @@ on after the last one.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -30,14 +29,13 @@ from tosloc.index.history_index import HistoryIndex
 from tosloc.index.paths import PathTable, PathView
 from tosloc.index.query import Query
 from tosloc.index.store import FactStore
-from tosloc.io import written_whole
+from tosloc.io import key_of, written_whole
 from tosloc.processes import executor, parallel
 from tosloc.rank.feature_tables import HISTORY_FILE, FeatureTable, block_bytes, read_block
 from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS, columns, prior
-from tosloc.records import Case, FloatArray, Names, Progress, silent
+from tosloc.records import Case, FloatArray, Progress, silent
 
-BLOCK_REPORTS = 48
-"""Reports a block: enough to share the loading, few enough for memory."""
+BLOCK_REPORTS = 48  # reports a block: enough to share the loading, few enough for memory
 SAMPLED: Final = 400
 """Wrong files kept of each training report of the listwise fit; more gained nothing on four projects."""
 HARD_SHARE: Final = 0.75
@@ -49,10 +47,8 @@ class Task:
     """One report to extract: its case, and which rows to keep."""
 
     case: Case
-    contained: bytes
-    """Which commits of the history the version contains, as packed bits."""
-    sampled: int
-    """How many wrong files to keep; 0 keeps every file."""
+    contained: bytes  # which commits of the history the version contains, as packed bits
+    sampled: int  # how many wrong files to keep; 0 keeps every file
 
 
 @dataclass(eq=False)
@@ -64,22 +60,16 @@ class Extraction:
     store_path: Path
     suffixes: frozenset[str]
     names: Sequence[str]
-    history_digest: str
-    """Of the history that its workers read, ``HISTORY_FILE`` of its folder."""
+    history_digest: str  # of the history that its workers read, HISTORY_FILE of its folder
     lizard: bool = False
-    shared: bool = False
-    """Whether its files are read over a network: of the store a copy, which nobody writes."""
+    shared: bool = False  # whether its files are read over a network: of the store a copy, which nobody writes
 
     def _block_path(self, tasks: Sequence[Task]) -> Path:
-        cases = [(task.case.report, task.case, task) for task in tasks]
-        facts = [(report.id, report.opened_seconds, case.version, case.fixed, t.sampled) for report, case, t in cases]
-        words = [(report.summary, report.description) for report, _, _ in cases]
-        version = f"{FEATURES_VERSION}+{analyser(self.lizard)}+{sorted(PRIOR_WEIGHTS.items())}"
-        made_of = [self.names, facts, words, version, self.history_digest, sorted(self.suffixes)]
-        key = hashlib.sha256(json.dumps(made_of, default=str).encode())
-        for task in tasks:
-            key.update(task.contained)
-        return self.folder / f"block-{key.hexdigest()[:24]}.npz"
+        reports = [(t.case.report.id, t.case.report.summary, t.case.report.description) for t in tasks]
+        cases = [(t.case.report.opened_seconds, t.case.version, t.case.fixed) for t in tasks]
+        rows = [(t.contained.hex(), t.sampled) for t in tasks]
+        maker = [FEATURES_VERSION, analyser(self.lizard), PRIOR_WEIGHTS, self.history_digest, sorted(self.suffixes)]
+        return self.folder / f"block-{key_of(self.names, reports, cases, rows, maker)[:24]}.npz"
 
     def run(
         self, tasks: Sequence[Task], *, jobs: int = -1, what: str = "features", progress: Progress = silent
@@ -107,19 +97,17 @@ class Extraction:
         """The same; for workers of other machines, who only read, with a copy of the facts that nobody writes. SQLite's
         files are not safe over a network while anyone does.
         """
-        folder, repo_path = self.folder.absolute(), self.repo_path.absolute()
-        store_path = folder / "facts.sqlite"
-        store_path.unlink(missing_ok=True)  # of a process that was killed
         if executor() is None:
             yield self
             return
-        made = replace(self, folder=folder, repo_path=repo_path, store_path=store_path, shared=True)
+        folder = self.folder.absolute()
+        copy = folder / "facts.sqlite"
+        with written_whole(copy) as new, FactStore(self.store_path) as store:
+            store.copy_to(new)
         try:
-            with FactStore(self.store_path) as store:
-                store.copy_to(store_path)
-            yield made
+            yield replace(self, folder=folder, repo_path=self.repo_path.absolute(), store_path=copy, shared=True)
         finally:
-            store_path.unlink(missing_ok=True)
+            copy.unlink()
 
     def tables(self, paths: Sequence[Path]) -> Iterator[FeatureTable]:
         """The tables of finished blocks, in order."""
@@ -147,19 +135,15 @@ def _extract(made: Extraction, tasks: Sequence[Task], path: Path) -> tuple[Path,
     tables = []
     for task, snapshot in zip(tasks, snapshots, strict=True):
         version = VersionIndex(VersionView(corpus, snapshot), PathView(paths, snapshot.path_ids))
-        tables.append(_table(made, task, version, history, repo.path_names))
+        report, path_ids = task.case.report, snapshot.path_ids
+        contained = np.unpackbits(np.frombuffer(task.contained, dtype=np.uint8)).astype(bool)
+        known = history.as_of(report.opened_seconds, contained)
+        values = columns(QueryContext(Query(report), version, known), made.names)
+        rows = np.column_stack([values[name] for name in made.names]).astype(np.float32)
+        fixed = np.isin(path_ids, np.array([repo.path_names.ids[path] for path in task.case.fixed], dtype=np.int32))
+        table = FeatureTable(report.id, rows, fixed, np.ones(len(rows), dtype=np.float32), path_ids)
+        tables.append(sampled_table(table, values, task.sampled, task.case.version))
     return path, block_bytes(tables), len(tasks)
-
-
-def _table(made: Extraction, task: Task, version: VersionIndex, history: HistoryIndex, names: Names) -> FeatureTable:
-    report, path_ids = task.case.report, version.text.snapshot.path_ids
-    contained = np.unpackbits(np.frombuffer(task.contained, dtype=np.uint8)).astype(bool)
-    query = Query(report)
-    values = columns(QueryContext(query, version, history.as_of(report.opened_seconds, contained)), made.names)
-    rows = np.column_stack([values[name] for name in made.names]).astype(np.float32)
-    fixed = np.isin(path_ids, np.array([names.ids[path] for path in task.case.fixed], dtype=np.int32))
-    table = FeatureTable(report.id, rows, fixed, np.ones(len(rows), dtype=np.float32), path_ids)
-    return sampled_table(table, values, task.sampled, task.case.version)
 
 
 def sampled_table(table: FeatureTable, values: Mapping[str, FloatArray], number: int, version: str) -> FeatureTable:

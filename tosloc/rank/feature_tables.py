@@ -8,14 +8,14 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Self
 
 import numpy as np
 
-from tosloc.arrays import Arrays, checked, load_arrays, write_arrays
+from tosloc.arrays import Arrays, arrays_of, checked, write_arrays
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.postings import starts_of
@@ -24,8 +24,7 @@ from tosloc.records import BoolArray, Float32Array, FloatArray, IntArray, LongAr
 
 WORK: Final = ".tosloc-work"
 """Folder, in one of results, of what a command keeps while it works: a name that no folder of a user's has."""
-_LISTING: Final = "blocks.json"
-"""In a work folder that is kept: which of its blocks are train, validation and test."""
+_LISTING: Final = "blocks.json"  # in a work folder that is kept: which of its blocks are train, validation and test
 HISTORY_FILE: Final = "evidence.npz"
 PARTS: Final = ("train", "validation", "test")
 
@@ -35,14 +34,10 @@ class FeatureTable:
     """Features of one report's files."""
 
     report: str
-    rows: Float32Array
-    """(n, K)"""
-    fixed: BoolArray
-    """(n,)"""
-    weights: Float32Array
-    """(n,) files that each row stands for."""
-    path_ids: IntArray
-    """(n,) numbers into the paths of the extraction, in path order."""
+    rows: Float32Array  # (n, K)
+    fixed: BoolArray  # (n,)
+    weights: Float32Array  # (n,) files that each row stands for
+    path_ids: IntArray  # (n,) numbers into the paths of the extraction, in path order
 
     def ranking(self, scores: FloatArray, paths: Sequence[str]) -> Ranking:
         """Ranking of the files by (n,) scores; ``paths`` are what the numbers mean."""
@@ -60,15 +55,12 @@ _COLUMNS: Final[Mapping[str, tuple[Any, ...]]] = {
 
 def read_block(path: Path) -> Iterator[FeatureTable]:
     """The tables of one block's file. Raises CheckpointError when it is damaged."""
-    arrays = load_arrays(path)
-    try:
+    with arrays_of(path, "delete it and run the same command again") as arrays:
         reports = parse_json(arrays["reports"].tobytes())
         columns = {name: checked(arrays, name, *kind) for name, kind in _COLUMNS.items()}
         bounds = list(zip(reports, pairwise(arrays["starts"].tolist()), strict=True))
         if {len(column) for column in columns.values()} != {int(arrays["starts"][-1])}:
             raise ValueError("its columns have other lengths")
-    except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"{path} is damaged ({error}); delete it and run the same command again") from error
     for report, (start, end) in bounds:
         yield FeatureTable(str(report), *(column[start:end] for column in columns.values()))
 
@@ -93,20 +85,11 @@ def block_bytes(tables: Sequence[FeatureTable]) -> bytes:
 class RankingLists:
     """Feature rows of reports, one report after the other, each with at least one fixed file."""
 
-    rows: Float32Array
-    """(n, K)"""
-    fixed: BoolArray
-    """(n,) whether the row is a fixed file."""
-    starts: LongArray
-    """(R+1,) rows of report r: starts[r] to starts[r+1]."""
-    weights: Float32Array
-    """(n,) how many files a row stands for: 1, or more for sampled files."""
-    report_weights: FloatArray = field(default_factory=lambda: np.zeros(0))
-    """(R,) how much each report counts; all alike, 1, where none are given."""
-
-    def __post_init__(self) -> None:
-        if not len(self.report_weights):
-            object.__setattr__(self, "report_weights", np.ones(len(self)))
+    rows: Float32Array  # (n, K)
+    fixed: BoolArray  # (n,) whether the row is a fixed file
+    starts: LongArray  # (R+1,) rows of report r: starts[r] to starts[r+1]
+    weights: Float32Array  # (n,) how many files a row stands for: 1, or more for sampled files
+    report_weights: FloatArray  # (R,) how much each report counts
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -118,12 +101,13 @@ class RankingLists:
 
     @classmethod
     def of(cls, lists: Sequence[tuple[Float32Array, BoolArray]], weights: Sequence[Float32Array] = ()) -> Self:
-        """Lists of (rows, fixed); every row weighs 1 unless weights are given."""
+        """Lists of (rows, fixed), which count alike; every row weighs 1 unless weights are given."""
         rows, fixed = np.zeros((0, 0), dtype=np.float32), np.zeros(0, dtype=bool)
         if lists:
             rows, fixed = (np.concatenate(column) for column in zip(*lists, strict=True))
         starts = starts_of([len(fixed) for _, fixed in lists])
-        return cls(rows, fixed, starts, np.concatenate(weights) if weights else np.ones(len(rows), dtype=np.float32))
+        of_rows = np.concatenate(weights) if weights else np.ones(len(rows), dtype=np.float32)
+        return cls(rows, fixed, starts, of_rows, np.ones(len(lists)))
 
     @classmethod
     def join(cls, parts: Sequence[RankingLists]) -> Self:
@@ -154,10 +138,8 @@ def ranking_lists(tables: Iterable[FeatureTable]) -> RankingLists:
 
 def write_listing(work: Path, names: Sequence[str], blocks: Mapping[str, Sequence[Path]]) -> None:
     """Note which blocks of a kept work folder are train, validation and test."""
-    record = {
-        "features": list(names),
-        "blocks": {part: [path.name for path in paths] for part, paths in blocks.items()},
-    }
+    of_parts = {part: [path.name for path in paths] for part, paths in blocks.items()}
+    record = {"features": list(names), "blocks": of_parts}
     write_text(work / _LISTING, json.dumps(record, indent=1) + "\n")
 
 
@@ -189,11 +171,8 @@ class StoredFeatureTables:
         """The history that the tables were made with, and the paths that numbers in both mean. Raises CheckpointError
         when it is damaged.
         """
-        path = self.work / HISTORY_FILE
-        try:
-            return HistoryIndex.from_arrays(load_arrays(path))
-        except (KeyError, ValueError) as error:
-            raise CheckpointError(f"{path} is damaged ({error}); train again with --keep-features") from error
+        with arrays_of(self.work / HISTORY_FILE) as arrays:
+            return HistoryIndex.from_arrays(arrays)
 
     def tables(self, part: str, paths: int | None = None) -> Iterator[FeatureTable]:
         """The tables of train, validation or test, in order; ``paths`` is how many there are, if that is known. Raises

@@ -1,8 +1,8 @@
-"""The features of stage one: each a small function from a query context to one value a file, and a line in the table.
+"""The features of stage one: a table of formulas from a query context to one value a file, longer ones as functions.
 
 The paper's four are ``text``, ``trace``, ``history`` and ``complexity``. The others were chosen on training and
-validation reports of four projects; docs/features.md lists what each is worth. Those of words and of the history stand
-in ``text_features.py``, here are those of the files that a report locates, and of what files and repository are like.
+validation reports of four projects; docs/features.md says what each is, and what it is worth. Functions of words and of
+the history stand in ``text_features.py``, here are those of the files that a report locates, and of their kinds.
 
 A value that is the same for every file moves no weighted sum. Trees ask it before they ask a feature whose worth
 depends on it: in a repository of 30 files its size and folders say little, without fixed reports the history says less.
@@ -14,15 +14,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
+from tosloc.index import bm25
 from tosloc.index.context import QueryContext
 from tosloc.index.postings import leaders, summed
+from tosloc.index.query import Query
 from tosloc.rank import text_features
-from tosloc.records import FloatArray, IntArray
+from tosloc.rank.text_features import rare
+from tosloc.records import FloatArray
+from tosloc.reports.traces import Frame
 
+Formula: TypeAlias = Callable[[QueryContext], FloatArray]
 FEATURES_VERSION = "features2"
 """Of the formulas, in the names of stored feature tables: raise it when one gives other values."""
 LEADING_NAMES: Final = 100
@@ -44,19 +49,11 @@ def trace(context: QueryContext) -> FloatArray:
     return context.to_files(scores)
 
 
-def mention(context: QueryContext) -> FloatArray:
-    """1 if the report writes the file's name as it is (outside stack frames), .5 if it is a plain capitalised word."""
-    weights, scores = np.where(context.version.paths.table.compound_stem, 1.0, 0.5), np.zeros(context.all_paths)
-    for rows in context.mentioned:
-        scores[rows] = weights[rows]
-    return context.to_files(scores)
-
-
-def mention_order(context: QueryContext) -> FloatArray:
-    """``mention`` divided by the root of the rank among the files' names that the report mentions."""
+def _mentions(context: QueryContext, *, ordered: bool) -> FloatArray:
+    """(F,) 1 for a name that the report writes, .5 for a plain capitalised word; or that by the root of its rank."""
     weights, scores = np.where(context.version.paths.table.compound_stem, 1.0, 0.5), np.zeros(context.all_paths)
     for rank, rows in enumerate(context.mentioned, start=1):
-        scores[rows] = weights[rows] / math.sqrt(rank)
+        scores[rows] = weights[rows] / (math.sqrt(rank) if ordered else 1)
     return context.to_files(scores)
 
 
@@ -70,11 +67,6 @@ def _frames(context: QueryContext, frames: Sequence[tuple[str, int, tuple[int, .
             for row in rows:
                 scores[row] = max(scores[row], value)
     return context.to_files(scores)
-
-
-def rare_frame(context: QueryContext) -> FloatArray:
-    """1/sqrt(rank of the frame's class) x how rare the class is in the traces of earlier reports."""
-    return _frames(context, context.frame_files)
 
 
 def cause_frame(context: QueryContext) -> FloatArray:
@@ -92,23 +84,11 @@ def own_frame(context: QueryContext) -> FloatArray:
     return context.to_files(scores)
 
 
-def linked(context: QueryContext) -> FloatArray:
-    """1/sqrt(rank) among the files to whose lines on the web the report links, or that it shows from there."""
-    links = (place.path for place in context.query.locations.links)
-    return _in_order(context, map(context.version.paths.rows_of_location, links), 0.5)
-
-
-def written_path(context: QueryContext) -> FloatArray:
-    """1/rank among the files that the report names by path or name, but for those that it only runs."""
-    paths = (place.path for place in context.query.locations.paths)
-    return _in_order(context, map(context.version.paths.rows_of_location, paths), 1.0)
-
-
-def _in_order(context: QueryContext, located: Iterable[Sequence[int]], power: float) -> FloatArray:
-    """(F,) 1/rank^power among the locations that are the project's own, divided among the files that each can mean."""
+def _in_order(context: QueryContext, places: Iterable[Frame], power: float) -> FloatArray:
+    """(F,) 1/rank^power among the places that are the project's own, divided among the files that each can mean."""
     scores = np.zeros(context.all_paths)
-    own = dict.fromkeys(tuple(rows) for rows in located if rows)
-    for rank, rows in enumerate(own, start=1):
+    located = (tuple(context.version.paths.rows_of_location(place.path)) for place in places)
+    for rank, rows in enumerate(dict.fromkeys(filter(None, located)), start=1):
         _raise(scores, rows, 1 / rank**power)
     return context.to_files(scores)
 
@@ -119,35 +99,7 @@ def _raise(scores: FloatArray, rows: Sequence[int], value: float) -> None:
         scores[row] = max(scores[row], value / len(rows))
 
 
-# What kind of file it is
-
-
-def test(context: QueryContext) -> FloatArray:
-    """1 for a test, by folder or name."""
-    return context.version.paths.table.test[context.version.paths.path_ids].astype(np.float64)
-
-
-def example(context: QueryContext) -> FloatArray:
-    """1 for a file among examples, documentation or benchmarks."""
-    return context.version.paths.table.examples[context.version.paths.path_ids].astype(np.float64)
-
-
-def vendored(context: QueryContext) -> FloatArray:
-    """1 for a file that was taken over from another project, by its folder."""
-    return context.version.paths.table.vendored[context.version.paths.path_ids].astype(np.float64)
-
-
-def setup(context: QueryContext) -> FloatArray:
-    """1 for a file that installs, builds or configures: ``setup.py``, ``conftest.py``, ``webpack.config.js``."""
-    return context.version.paths.table.setup[context.version.paths.path_ids].astype(np.float64)
-
-
 # Related files: what the first guess puts in front passes on a part of it
-
-
-def test_counterpart(context: QueryContext, shares: FloatArray) -> FloatArray:
-    """p of the likeliest test counterpart: Foo for FooTest, and the other way round."""
-    return _best_of_group(context, context.version.paths.table.counterpart_group, shares)
 
 
 def folder_share(context: QueryContext, shares: FloatArray) -> FloatArray:
@@ -158,48 +110,22 @@ def folder_share(context: QueryContext, shares: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(total[folder] - shares, 0.0) / np.sqrt(number))
 
 
-def namesake(context: QueryContext, shares: FloatArray) -> FloatArray:
-    """p of the likeliest other file of the same name in another folder; weighs negatively: only one is meant."""
-    return _best_of_group(context, context.version.paths.table.name_group, shares)
-
-
-def _best_of_group(context: QueryContext, of_paths: IntArray, shares: FloatArray) -> FloatArray:
+def _best_of_group(name: str) -> Callable[[QueryContext, FloatArray], FloatArray]:
     """(F,) for each file the largest share among the other files of its group that are of the leading ones."""
-    groups, leading = of_paths[context.version.paths.path_ids], leaders(shares, LEADING_NAMES)
-    best: dict[int, list[tuple[float, int]]] = {}
-    for group, share, file in zip(groups[leading].tolist(), shares[leading].tolist(), leading.tolist(), strict=True):
-        best.setdefault(group, []).append((share, file))
-    scores = np.zeros(len(shares))
-    for file in np.flatnonzero(np.isin(groups, groups[leading])).tolist():
-        scores[file] = max((share for share, other in best[int(groups[file])] if other != file), default=0.0)
-    return scores
 
+    def best(context: QueryContext, shares: FloatArray) -> FloatArray:
+        groups = getattr(context.version.paths.table, name)[context.version.paths.path_ids]
+        leading, scores = leaders(shares, LEADING_NAMES), np.zeros(len(shares))
+        found: dict[int, list[tuple[float, int]]] = {}
+        for group, share, file in zip(
+            groups[leading].tolist(), shares[leading].tolist(), leading.tolist(), strict=True
+        ):
+            found.setdefault(group, []).append((share, file))
+        for file in np.flatnonzero(np.isin(groups, groups[leading])).tolist():
+            scores[file] = max((share for share, other in found[int(groups[file])] if other != file), default=0.0)
+        return scores
 
-# The same for every file, or nearly
-
-
-def _alike(context: QueryContext, number: float) -> FloatArray:
-    return np.full(context.files, math.log1p(number))
-
-
-def files(context: QueryContext) -> FloatArray:
-    """ln(1 + files of the version), for every file."""
-    return _alike(context, context.files)
-
-
-def known_reports(context: QueryContext) -> FloatArray:
-    """ln(1 + fixed reports that are known), for every file."""
-    return _alike(context, context.history.reports.number)
-
-
-def known_commits(context: QueryContext) -> FloatArray:
-    """ln(1 + commits that are known), for every file."""
-    return _alike(context, context.history.commits.number)
-
-
-def report_terms(context: QueryContext) -> FloatArray:
-    """ln(1 + distinct terms of the report), for every file."""
-    return _alike(context, len(context.query.weights))
+    return best
 
 
 def language_share(context: QueryContext) -> FloatArray:
@@ -215,84 +141,110 @@ def language_share(context: QueryContext) -> FloatArray:
 class Feature:
     """A feature: its name, its formula, what it says to people, and how its values are made comparable."""
 
-    name: str
-    """Also its key in weights.json and in printed reasons."""
+    name: str  # also its key in weights.json and in printed reasons
     values: Callable[..., FloatArray]
     """From a query context, and for a related feature from the prior (F,) too, to (F,) values."""
     reason: str | None = None
     """Of what kind the reasons are that can be given for a file that it lifts; None where people could check none."""
-    prior: float = 0.0
-    """Fixed weight in the first guess, never fitted."""
-    scaled: bool = True
-    """Whether values are divided by the largest one among the version's files."""
+    prior: float = 0.0  # fixed weight in the first guess, never fitted
+    scaled: bool = True  # whether values are divided by the largest one among the version's files
+
+
+def _words(formula: bm25.Formula, weights: Callable[[Query], Mapping[str, float]]) -> Formula:
+    """BM25 of the text by other weights of the report's terms."""
+    return lambda c: c.in_files(formula, c.weights_of_hits(weights(c.query)))
+
+
+def _field(formula: bm25.Formula) -> Formula:
+    """BM25 of one field of the text."""
+    return lambda c: c.in_files(formula, c.text_terms[1])
+
+
+def _kind(name: str) -> Formula:
+    """1 for files of a kind that their path tells."""
+    return lambda c: getattr(c.version.paths.table, name)[c.version.paths.path_ids].astype(np.float64)
+
+
+def _same(number: Callable[[QueryContext], int]) -> Formula:
+    """ln(1 + a number), for every file."""
+    return lambda c: np.full(c.files, math.log1p(number(c)))
 
 
 PAPER: tuple[Feature, ...] = (
-    Feature("text", text_features.text, "words", scaled=False),
+    Feature("text", lambda c: c.version.revised.similarity(c.query.plain_weights), "words", scaled=False),
     Feature("trace", trace, "frame", scaled=False),
     Feature("history", text_features.history, scaled=False),
     Feature("complexity", text_features.complexity, scaled=False),
 )
+"""Those of the paper (docs/method.md, section 2)."""
 DIRECT: tuple[Feature, ...] = (
-    Feature("bm25f", text_features.bm25f, "words", prior=0.5),
-    Feature("code", text_features.code, "words", prior=1.0),
-    Feature("methods", text_features.methods, "words", prior=0.4),
-    Feature("chunk", text_features.chunk, "words", prior=2.3),
-    Feature("summary", text_features.summary, "words", prior=1.0),
-    Feature("lead", text_features.lead, "words"),
-    Feature("coverage", text_features.coverage, "words"),
-    Feature("identifiers", text_features.identifiers, "words", prior=1.0),
-    Feature("path", text_features.path, "path", prior=0.6),
-    Feature("folders", text_features.folders, "path", prior=0.8),
-    Feature("name_coverage", text_features.name_coverage, "path", prior=0.6),
-    Feature("mention", mention, "name", prior=1.0, scaled=False),
-    Feature("mention_order", mention_order, "name", scaled=False),
-    Feature("rare_frame", rare_frame, "frame", prior=1.5, scaled=False),
+    Feature("bm25f", _words(bm25.fielded, lambda q: q.fielded_weights), "words", prior=0.5),
+    Feature("code", _field(bm25.CODE_FIELD), "words", prior=1.0),
+    Feature("methods", _field(bm25.METHOD_FIELD), "words", prior=0.4),
+    Feature("chunk", lambda c: c.best_chunk(c.text_terms[1]), "words", prior=2.3),
+    Feature("summary", _words(bm25.WHOLE, lambda q: q.summary_weights), "words", prior=1.0),
+    Feature("lead", _words(bm25.WHOLE, lambda q: q.lead_weights), "words"),
+    Feature("coverage", _words(bm25.held, lambda q: dict.fromkeys(q.summary_weights, 1.0)), "words"),
+    Feature(
+        "identifiers",
+        _words(bm25.WHOLE, lambda q: {t: q.weights[t] for t in q.weights.keys() & q.compounds}),
+        "words",
+        prior=1.0,
+    ),
+    Feature("path", lambda c: c.version.paths.bm25(c.query.weights), "path", prior=0.6),
+    Feature("folders", lambda c: c.version.paths.bm25(c.query.weights, names=False), "path", prior=0.8),
+    Feature(
+        "name_coverage", lambda c: c.version.paths.name_coverage(frozenset(c.query.summary_counts)), "path", prior=0.6
+    ),
+    Feature("mention", lambda c: _mentions(c, ordered=False), "name", prior=1.0, scaled=False),
+    Feature("mention_order", lambda c: _mentions(c, ordered=True), "name", scaled=False),
+    Feature("rare_frame", lambda c: _frames(c, c.frame_files), "frame", prior=1.5, scaled=False),
     Feature("cause_frame", cause_frame, "frame", prior=1.5),
-    Feature("file_documents", text_features.file_documents, "past", prior=1.0),
-    Feature("commit_summary", text_features.commit_summary, "past", prior=0.4),
+    Feature("file_documents", lambda c: c.to_files(c.reports_bm25 + c.commits_bm25[0]), "past", prior=1.0),
+    Feature("commit_summary", lambda c: c.to_files(c.commits_bm25[1]), "past", prior=0.4),
     Feature("near_commits", text_features.near_commits, "past", prior=0.4),
     Feature("near_reports", text_features.near_reports, "past", prior=1.0),
     Feature("near_package", text_features.near_package, prior=0.8),
     Feature("folder_reports", text_features.folder_reports),
     Feature("name_documents", text_features.name_documents, prior=0.7),
     Feature("recency", text_features.recency, prior=1.0),
-    Feature("activity", text_features.activity, prior=1.0),
-    Feature("year", text_features.year),
-    Feature("popularity", text_features.popularity, prior=-1.8),
+    Feature("activity", text_features.activity(60.0), prior=1.0),
+    Feature("year", text_features.activity(365.0)),
+    Feature("popularity", text_features.activity(math.inf), prior=-1.8),
     Feature("length", text_features.length),
-    Feature("test", test, prior=-0.6, scaled=False),
-    Feature("types", text_features.types, "words"),
+    Feature("test", _kind("test"), prior=-0.6, scaled=False),
+    Feature("types", _field(bm25.TYPE_FIELD), "words"),
     Feature("referenced", text_features.referenced, "past"),
     Feature("own_frame", own_frame, "frame", scaled=False),
-    Feature("linked", linked, "name", scaled=False),
-    Feature("written_path", written_path, "name", scaled=False),
-    Feature("example", example, scaled=False),
-    Feature("vendored", vendored, scaled=False),
-    Feature("setup", setup, scaled=False),
-    Feature("rare_bm25f", text_features.rare_bm25f, "words"),
-    Feature("rare_chunk", text_features.rare_chunk, "words"),
+    Feature("linked", lambda c: _in_order(c, c.query.locations.links, 0.5), "name", scaled=False),
+    Feature("written_path", lambda c: _in_order(c, c.query.locations.paths, 1.0), "name", scaled=False),
+    Feature("example", _kind("examples"), scaled=False),
+    Feature("vendored", _kind("vendored"), scaled=False),
+    Feature("setup", _kind("setup"), scaled=False),
+    Feature(
+        "rare_bm25f", lambda c: c.in_files(bm25.fielded, c.weights_of_hits(rare(c, c.query.fielded_weights))), "words"
+    ),
+    Feature("rare_chunk", lambda c: c.best_chunk(c.weights_of_hits(rare(c, c.query.weights))), "words"),
     Feature("summary_strings", text_features.summary_strings, "words"),
     Feature("defined_names", text_features.defined_names, "name", scaled=False),
     Feature("message_strings", text_features.message_strings, "words"),
 )
 RELATED: tuple[Feature, ...] = (
     Feature("co_change", text_features.co_change),
-    Feature("twin", test_counterpart, "test"),
+    Feature("twin", _best_of_group("counterpart_group"), "test"),
     Feature("folder_share", folder_share),
-    Feature("namesake", namesake),
+    Feature("namesake", _best_of_group("name_group")),
 )
 CONTEXT: tuple[Feature, ...] = (
-    Feature("files", files, scaled=False),
-    Feature("known_reports", known_reports, scaled=False),
-    Feature("known_commits", known_commits, scaled=False),
-    Feature("report_terms", report_terms, scaled=False),
+    Feature("files", _same(lambda c: c.files), scaled=False),
+    Feature("known_reports", _same(lambda c: c.history.reports.number), scaled=False),
+    Feature("known_commits", _same(lambda c: c.history.commits.number), scaled=False),
+    Feature("report_terms", _same(lambda c: len(c.query.weights)), scaled=False),
     Feature("language_share", language_share, scaled=False),
 )
 """The same for every file, or nearly: for the learned ranker."""
 
 PAPER_NAMES: tuple[str, ...] = tuple(feature.name for feature in PAPER)
-RELATED_NAMES: tuple[str, ...] = tuple(feature.name for feature in RELATED)
 NAMES: tuple[str, ...] = tuple(feature.name for feature in (*DIRECT, *RELATED, *CONTEXT))
 """What stage one uses unless a configuration says otherwise, in the order of its weights."""
 FEATURES: Mapping[str, Feature] = {feature.name: feature for feature in (*DIRECT, *RELATED, *CONTEXT, *PAPER)}

@@ -22,19 +22,16 @@ from tosloc.records import FloatArray, Progress, silent
 
 L2: Final = 1e-3
 """Pull of the weights toward zero in the listwise fit; chosen on the validation reports of four projects."""
-_BLOCK: Final = 4096
-"""Rows that are added in single precision before their sum is added in double."""
+_BLOCK: Final = 4096  # rows that are added in single precision before their sum is added in double
 SHRINK: Final = 0.03
 """Pull of the weights toward the shipped ones where 50 reports or fewer are learned from; of more, by so much less.
 
 Chosen on the validation reports of four projects."""
-WEIGHTS: Final = (0.5, 2.0, 8.0, 32.0)
-"""Of the learned ranker's score against the linear one, tried on validation."""
-MARGIN: Final = 0.002
-"""MRR + MAP on validation by which a candidate must lead a simpler one before it."""
-AS_SHIPPED: Final = "default weights and ranker as they are"
+WEIGHTS: Final = (0.5, 2.0, 8.0, 32.0)  # of the learned ranker's score against the linear one, tried on validation
+MARGIN: Final = 0.002  # MRR + MAP on validation by which a candidate must lead a simpler one before it
+AS_SHIPPED: Final = "shipped weights and ranker as they are"
 """What whatever was learned has to beat on validation, or it is not taken."""
-_SHIPPED_WEIGHTS: Final = "default weights"
+_SHIPPED_WEIGHTS: Final = "shipped weights"
 
 
 # The weighted sum
@@ -145,22 +142,18 @@ class Choice:
     """What was tried on validation, in the order of preference, and what was taken."""
 
     taken: str
-    tried: Mapping[str, tuple[float, float]]
-    """name -> (MRR, MAP) on validation."""
+    tried: Mapping[str, tuple[float, float]]  # name -> (MRR, MAP) on validation
 
     @property
     def sentence(self) -> str:
-        """What validation decided between what was learned and the default weights; "" where these were not tried."""
+        """What validation decided between what was learned and the shipped weights; "" where these were not tried."""
         shipped = AS_SHIPPED if AS_SHIPPED in self.tried else _SHIPPED_WEIGHTS
         if shipped not in self.tried:
             return ""
         best = max((name for name in self.tried if name != shipped), key=lambda name: sum(self.tried[name]))
-        whole = "the shipped weights and ranker as they are" if shipped == AS_SHIPPED else "the shipped weights"
-        was, other = (best, f"the best of the others ({best})") if self.taken == shipped else (shipped, whole)
-        taken = whole if self.taken == shipped else self.taken
-        (mrr, map_), (other_mrr, other_map) = self.tried[self.taken], self.tried[was]
-        said = f"took {taken}: MRR {mrr:.3f}, MAP {map_:.3f}; {other}: {other_mrr:.3f}, {other_map:.3f}"
-        return f"validation {said.replace('default', 'shipped')}"
+        pair = self.taken, best if self.taken == shipped else shipped
+        said = ("{}: MRR {:.3f}, MAP {:.3f}".format(name, *self.tried[name]) for name in pair)
+        return f"validation took {'; not '.join(said)}"
 
 
 def judge(candidates: Mapping[str, StageOne], tables: Iterable[FeatureTable]) -> dict[str, tuple[float, float]]:
@@ -229,7 +222,7 @@ def fit_stage_one(
         stage, heads = stages[taken], head_lists(stages[taken], train)
         rankers = {"own ranker": HeadRanker(names, fit_trees(heads, seed), 1.0)} if len(heads) else {}
         if default is not None and default.ranker is not None:
-            rankers["default ranker"] = default.ranker
+            rankers["shipped ranker"] = default.ranker
         ranked = {
             f"{taken}, {name} x {weight:g}": replace(stage, ranker=replace(ranker, weight=weight))
             for name, ranker in rankers.items()

@@ -9,7 +9,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
@@ -27,8 +26,7 @@ from tosloc.records import BugReport, FloatArray, Function
 FUNCTION_DEPTH: Final = 50
 """Files whose functions are scored when a ranking of functions is measured, and whose scores tell how far one leads."""
 
-_COMMENTS: Final = 0.5
-"""What a word of a comment counts."""
+_COMMENTS: Final = 0.5  # what a word of a comment counts
 CLASS: Final = KINDS.index("class")
 
 _CALLED = re.compile(r"(?<!\w)([^\W\d]\w{0,200})\s?\(")
@@ -39,33 +37,19 @@ _CONSTRUCTORS: Final = frozenset({"<init>", "__init__", "constructor", "init"})
 _NO_NAMES: Final = frozenset({"<module>", "<anonymous>", "<lambda>"})
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionWeights:
-    """What each sign adds to a function's score. All lie within 0 and 1, but place and gap, which are below."""
-
-    text: float = 1.0
-    """BM25 of its text, over the highest."""
-    own: float = 0.4
-    """Words of the report in its own name, by rarity, over the highest."""
-    named: float = 0.6
-    """The report writes its name as code; less for a name that many functions have."""
-    qualified: float = 0.6
-    """The report writes it after the name of its class: ``Class.method``."""
-    of_class: float = 0.2
-    """The report writes the name of its class."""
-    frame: float = 0.4
-    """It stands in a stack frame, or the report links to a line of it."""
-    size: float = 0.3
-    """Its length: ln(1 + terms) / 10."""
-    is_class: float = -0.4
-    """It is a class."""
-    place: float = 0.2
-    """-ln of its file's rank."""
-    gap: float = 0.2
-    """How far its file's score is below the first one's, in standard deviations of the first 50 scores."""
-
-
-WEIGHTS: Final = FunctionWeights()
+WEIGHTS: Final = {
+    "text": 1.0,  # BM25 of its text, over the highest
+    "own": 0.4,  # words of the report in its own name, by rarity, over the highest
+    "named": 0.6,  # the report writes its name as code; less for a name that many functions have
+    "qualified": 0.6,  # the report writes it after the name of its class: Class.method
+    "of_class": 0.2,  # the report writes the name of its class
+    "frame": 0.4,  # it stands in a stack frame, or the report links to a line of it
+    "size": 0.3,  # its length: ln(1 + terms) / 10
+    "is_class": -0.4,  # it is a class
+    "place": 0.2,  # -ln of its file's rank
+    "gap": 0.2,  # how far its file's score is below the first one's, in standard deviations of the first 50 scores
+}
+"""What each sign adds to a function's score. All lie within 0 and 1, but place and gap, which are below."""
 
 
 def _written(query: Query) -> tuple[frozenset[str], set[str], set[tuple[str, str]]]:
@@ -88,7 +72,7 @@ def score_functions(
     files: Sequence[int],
     scores: FloatArray,
     facts: Sequence[FunctionFacts],
-    weights: FunctionWeights = WEIGHTS,
+    weights: Mapping[str, float] = WEIGHTS,
     most: int | None = None,
 ) -> list[tuple[Function, ...]]:
     """The functions and classes of some of the first files, for each file the ``most`` with the highest scores first.
@@ -117,16 +101,16 @@ def score_functions(
     gaps = scores[list(files)] - scores[list(files)].max()
     gaps = gaps / spread if (spread := float(highest.std())) > 0 else np.zeros(len(gaps))
     values = (
-        weights.text * text
-        + weights.own * own
-        + weights.named * named
-        + weights.qualified * qualified
-        + weights.of_class * of_class
-        + weights.frame * _in_frames(query, version, files, facts)
-        + weights.size * np.log1p(lengths) / 10
-        + weights.is_class * is_class
-        - weights.place * np.log(rank)
-        + weights.gap * np.repeat(gaps, counts)
+        weights["text"] * text
+        + weights["own"] * own
+        + weights["named"] * named
+        + weights["qualified"] * qualified
+        + weights["of_class"] * of_class
+        + weights["frame"] * _in_frames(query, version, files, facts)
+        + weights["size"] * np.log1p(lengths) / 10
+        + weights["is_class"] * is_class
+        - weights["place"] * np.log(rank)
+        + weights["gap"] * np.repeat(gaps, counts)
     )
     found = []
     for one, of_file in zip(facts, np.split(values, np.cumsum(counts)[:-1]), strict=True):

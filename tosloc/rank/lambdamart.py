@@ -20,10 +20,8 @@ from tosloc.arrays import Array, Arrays, checked
 from tosloc.rank.feature_tables import RankingLists
 from tosloc.records import Float32Array, FloatArray, IntArray
 
-DEPTH: Final = 150
-"""Files of the head that it orders; the rest keeps its order."""
-ROUNDS: Final = 600
-"""Trees."""
+DEPTH: Final = 150  # files of the head that it orders; the rest keeps its order
+ROUNDS: Final = 600  # trees
 PARAMETERS: Final = {
     "objective": "lambdarank",
     "num_leaves": 15,
@@ -38,12 +36,9 @@ PARAMETERS: Final = {
     "verbosity": -1,
 }
 """Of LightGBM; like the two above chosen on the training and validation reports of four projects (docs/features.md)."""
-_MOST_LEAVES: Final = 16
-"""Of a tree: one bit each."""
-_LARGEST: Final = 1e9
-"""Of a leaf; LightGBM learns none beyond 100."""
-_AT_ONCE: Final = 256
-"""Rows that are looked at together."""
+_MOST_LEAVES: Final = 16  # of a tree: one bit each
+_LARGEST: Final = 1e9  # of a leaf; LightGBM learns none beyond 100
+_AT_ONCE: Final = 256  # rows that are looked at together
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,14 +47,11 @@ class Trees:
     Values of rows are finite numbers.
     """
 
-    feature: IntArray
-    """(T, 15) feature that each split asks for."""
+    feature: IntArray  # (T, 15) feature that each split asks for
     threshold: Float32Array
     """(T, 15) values up to it go left; rounded down to single precision, which for such values means the same."""
-    left: npt.NDArray[np.uint16]
-    """(T, 15) the leaves on its left, as bits; leaves are numbered from left to right."""
-    leaves: FloatArray
-    """(T, 16) what each leaf adds."""
+    left: npt.NDArray[np.uint16]  # (T, 15) the leaves on its left, as bits; leaves are numbered from left to right
+    leaves: FloatArray  # (T, 16) what each leaf adds
 
     @classmethod
     def of_model(cls, model: Mapping[str, Any]) -> Self:
@@ -127,11 +119,9 @@ def _collect(node: Mapping[str, Any], splits: list[tuple[int, float, int]], valu
 class HeadRanker:
     """What orders the first ``DEPTH`` files; learned from heads, without knowledge of paths."""
 
-    features: tuple[str, ...]
-    """Names of what it reads of a feature table, before the two columns of ``head_rows``."""
+    features: tuple[str, ...]  # names of what it reads of a feature table, before the two columns of head_rows
     trees: Trees
-    weight: float
-    """What the trees' score is multiplied by before it is added to the linear score; chosen on validation."""
+    weight: float  # what the trees' score is multiplied by before it is added to the linear score; chosen on validation
 
 
 def head_rows(rows: Float32Array, scores: FloatArray) -> Float32Array:

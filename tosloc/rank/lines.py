@@ -14,28 +14,18 @@ from tosloc.index.query import Query
 from tosloc.records import FloatArray, Function
 from tosloc.reports.text import without_addresses
 
-STRETCHES: Final = 3
-"""Of a file, at most."""
-LINES: Final = 9
-"""Of a stretch; where two meet they become one."""
-BEFORE: Final = 3
-"""Lines before one that a frame names."""
-FRAMES: Final = 2
-"""Lines that frames name and that are shown of a file, at most."""
-LEAST_GAIN: Final = 0.35
-"""A stretch that says less than this part of what the best one says is left out."""
-AGAIN: Final = 0.3
-"""What a word counts that another stretch has shown already."""
-IN_FUNCTION: Final = 1.5
-"""How much more a line counts within one of the functions that the answer names."""
-TERMS: Final = 16
-"""Words of a report that are marked, at most."""
+STRETCHES: Final = 3  # of a file, at most
+LINES: Final = 9  # of a stretch; where two meet they become one
+BEFORE: Final = 3  # lines before one that a frame names
+FRAMES: Final = 2  # lines that frames name and that are shown of a file, at most
+LEAST_GAIN: Final = 0.35  # a stretch that says less than this part of what the best one says is left out
+AGAIN: Final = 0.3  # what a word counts that another stretch has shown already
+IN_FUNCTION: Final = 1.5  # how much more a line counts within one of the functions that the answer names
+TERMS: Final = 16  # words of a report that are marked, at most
 COMMON, EVERYWHERE = 0.25, 0.5
 """Words are marked where at most so large a part of the files has them; those of the summary by the second bound."""
-IN_REASON: Final = 3.0
-"""The same within the function that a reason names: what it says should be seen."""
-MOST_LINES: Final = 50_000
-"""Lines of a file that are looked at; what is longer was made by a program."""
+IN_REASON: Final = 3.0  # the same within the function that a reason names: what it says should be seen
+MOST_LINES: Final = 50_000  # lines of a file that are looked at; what is longer was made by a program
 
 
 def telling_terms(query: Query, version: VersionIndex) -> dict[str, float]:

@@ -13,12 +13,9 @@ from tosloc.rank.reasons import ReasonsOf
 from tosloc.records import Hit, Reason
 from tosloc.reports.text import without_addresses
 
-MOST: Final = 3
-"""How many are told."""
-_LOOKED_AT: Final = 10
-"""So many are asked for words that tell anything."""
-_SEVERAL: Final = 3
-"""A name that more files have means none of them."""
+MOST: Final = 3  # how many are told
+_LOOKED_AT: Final = 10  # so many are asked for words that tell anything
+_SEVERAL: Final = 3  # a name that more files have means none of them
 _WRITTEN: Final = re.compile(r"[\w@+.-]+(?:/[\w@+.-]+)*")
 
 

@@ -25,31 +25,21 @@ from tosloc.rank.functions import holder_of
 from tosloc.rank.text_features import DefinedName, defined
 from tosloc.records import Function, IntArray, LongArray, Reason
 
-WORDS_SHOWN: Final = 5
-"""Words a reason, at most."""
-COMMON: Final = 0.25
-"""Words that stand in a larger part of the files tell none from another, unless two of them met."""
-EVERYWHERE: Final = 0.5
-"""Words that stand in a larger part of the files are not named."""
+WORDS_SHOWN: Final = 5  # words a reason, at most
+COMMON: Final = 0.25  # words that stand in a larger part of the files tell none from another, unless two of them met
+EVERYWHERE: Final = 0.5  # words that stand in a larger part of the files are not named
 RARE: Final = 0.1
 """Words of the description alone are named where they stand in no larger part of the files, and THREE of them do."""
 THREE: Final = 3
-NAMESAKES: Final = 5
-"""A name that more files have says nothing of one of them."""
-LEAST_SIMILARITY: Final = 0.15
-"""Cosine between the report and a commit message below which they share words by chance."""
-NEAR: Final = 0.3
-"""Cosine from which on one shared word is enough."""
+NAMESAKES: Final = 5  # a name that more files have says nothing of one of them
+LEAST_SIMILARITY: Final = 0.15  # cosine between the report and a commit message below which they share words by chance
+NEAR: Final = 0.3  # cosine from which on one shared word is enough
 LEAST_SHARED: Final = 8.0
 """Sum of the IDF of the words that a report shares with a commit, doubled for words of its summary and identifiers."""
-FIX_BEFORE_COMMIT: Final = 1.25
-"""A fix is told before a commit that is at most so many times nearer to the report."""
-NEAREST: Final = 3
-"""Fixes and commits of a file that are looked at: those nearest to the report."""
-NEAREST_OF_ALL: Final = 10
-"""The same of the whole project."""
-SUBJECT: Final = 100
-"""Letters of a commit's subject that are shown."""
+FIX_BEFORE_COMMIT: Final = 1.25  # a fix is told before a commit that is at most so many times nearer to the report
+NEAREST: Final = 3  # fixes and commits of a file that are looked at: those nearest to the report
+NEAREST_OF_ALL: Final = 10  # the same of the whole project
+SUBJECT: Final = 100  # letters of a commit's subject that are shown
 _PATH: Final = re.compile(
     r"(?<![\w$.\-/\\])[/\\]{0,3}+((?:[\w.\-$]+[/\\])*[\w.\-$]*[\w\-$]\.[A-Za-z][A-Za-z+]{0,7})(?![\w(])"
 )
@@ -64,8 +54,7 @@ class Sources:
 
     subjects: Callable[[Sequence[str]], Mapping[str, str]] = field(default=lambda commits: {})
     """Commit ids -> the first lines of their messages, of those that are there."""
-    commit_url: Callable[[str], str | None] = field(default=lambda commit: None)
-    """Where a commit can be read."""
+    commit_url: Callable[[str], str | None] = field(default=lambda commit: None)  # where a commit can be read
     authors: Callable[[Sequence[str]], Mapping[str, str]] = field(default=lambda commits: {})
     """Commit ids -> the names of their authors."""
     owners: Callable[[str], Sequence[str]] = field(default=lambda path: ())
@@ -77,16 +66,12 @@ class PastChange:
     """An earlier commit, or fixed report, that touched a file and speaks like the report."""
 
     commit: str
-    bug: str | None
-    """The fixed report, where it is known by a number of its own."""
-    at: int
-    """Seconds since 1970."""
+    bug: str | None  # the fixed report, where it is known by a number of its own
+    at: int  # seconds since 1970
     fix: bool
     similarity: float
-    words: tuple[str, ...]
-    """Terms that it shares with the report, rarest first."""
-    rows: tuple[int, ...]
-    """Path rows of the files that it touched."""
+    words: tuple[str, ...]  # terms that it shares with the report, rarest first
+    rows: tuple[int, ...]  # path rows of the files that it touched
 
 
 class ReasonsOf:

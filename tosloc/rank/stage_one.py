@@ -23,10 +23,8 @@ from tosloc.rank.lambdamart import HeadRanker, head_rows, raised
 from tosloc.rank.reasons import NEAR, ReasonsOf, Sources
 from tosloc.records import Float32Array, FloatArray, Function, LongArray, Reason
 
-SHOWN: Final = 3
-"""Reasons a file, at most."""
-LEADING: Final = 5
-"""A test, or what one tests, speaks for a file where it is among so many first ones."""
+SHOWN: Final = 3  # reasons a file, at most
+LEADING: Final = 5  # a test, or what one tests, speaks for a file where it is among so many first ones
 
 
 def weighted_sums(rows: Float32Array, weights: FloatArray) -> FloatArray:
@@ -42,10 +40,8 @@ class StageOne:
     """A weighted sum of features, and where one was learned a ranker for the first files."""
 
     features: tuple[str, ...]
-    weights: FloatArray
-    """(K,)"""
-    ranker: HeadRanker | None = None
-    """Its features are among these."""
+    weights: FloatArray  # (K,)
+    ranker: HeadRanker | None = None  # its features are among these
 
     def __post_init__(self) -> None:
         if len(self.features) != len(self.weights):
@@ -90,12 +86,9 @@ class StageOneAnswer:
 
     context: QueryContext
     stage: StageOne
-    columns: Mapping[str, FloatArray]
-    """Feature -> (F,) values."""
-    table: Float32Array
-    """(F, K) the same side by side, in single precision."""
-    scores: FloatArray
-    """(F,)"""
+    columns: Mapping[str, FloatArray]  # feature -> (F,) values
+    table: Float32Array  # (F, K) the same side by side, in single precision
+    scores: FloatArray  # (F,)
 
     @classmethod
     def of(cls, context: QueryContext, stage: StageOne) -> Self:

@@ -5,8 +5,7 @@ Shapes: F files of the version, B blobs of its corpus, T terms, N paths, D docum
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -19,23 +18,11 @@ from tosloc.index.postings import idf, known_terms, leaders
 from tosloc.records import FloatArray, IntArray, LongArray
 from tosloc.reports.text import Name
 
-MOST_MESSAGES: Final = 40
-"""Messages of a report that are looked for, the first ones."""
-SINGLE_WORD: Final = 0.5
-"""What a name of one word counts: its term may also be a part of longer names."""
-ENOUGH: Final = 3.0
-"""More than so much that speaks for a file adds nothing."""
+MOST_MESSAGES: Final = 40  # messages of a report that are looked for, the first ones
+SINGLE_WORD: Final = 0.5  # what a name of one word counts: its term may also be a part of longer names
+ENOUGH: Final = 3.0  # more than so much that speaks for a file adds nothing
 MONTH_DAYS: Final = 30.0
-LEADING_FILES: Final = 20
-"""How many files of the first guess lend their score to files that change with them."""
-
-
-# Words of the report in the files
-
-
-def text(context: QueryContext) -> FloatArray:
-    """TextSimilarity: rVSM cosine x length score (docs/method.md, section 2, feature 1)."""
-    return context.version.revised.similarity(context.query.plain_weights)
+LEADING_FILES: Final = 20  # how many files of the first guess lend their score to files that change with them
 
 
 def complexity(context: QueryContext) -> FloatArray:
@@ -50,72 +37,6 @@ def length(context: QueryContext) -> FloatArray:
     return np.log1p(view.to_files(view.corpus.lines.astype(np.float64)))
 
 
-def bm25f(context: QueryContext) -> FloatArray:
-    """BM25F over fields: code 1, comments .5, strings .5, method names 4, type names 40; summary x5."""
-    return context.in_files(bm25.fielded, context.weights_of_hits(context.query.fielded_weights))
-
-
-def code(context: QueryContext) -> FloatArray:
-    """BM25 of identifiers in code."""
-    return context.in_files(bm25.CODE_FIELD, context.text_terms[1])
-
-
-def methods(context: QueryContext) -> FloatArray:
-    """BM25 of declared method names."""
-    return context.in_files(bm25.METHOD_FIELD, context.text_terms[1])
-
-
-def types(context: QueryContext) -> FloatArray:
-    """BM25 of declared type names."""
-    return context.in_files(bm25.TYPE_FIELD, context.text_terms[1])
-
-
-def chunk(context: QueryContext) -> FloatArray:
-    """BM25 of the best 50 lines of the file."""
-    return context.best_chunk(context.text_terms[1])
-
-
-def summary(context: QueryContext) -> FloatArray:
-    """BM25 of the whole text for the summary alone."""
-    return context.in_files(bm25.WHOLE, context.weights_of_hits(context.query.summary_weights))
-
-
-def lead(context: QueryContext) -> FloatArray:
-    """BM25 of the whole text for the summary, counted twice, and the first 40 words of the description."""
-    return context.in_files(bm25.WHOLE, context.weights_of_hits(context.query.lead_weights))
-
-
-def coverage(context: QueryContext) -> FloatArray:
-    """Sum of the IDF of the summary's words that the file holds at all."""
-    words = dict.fromkeys(context.query.summary_weights, 1.0)
-    return context.in_files(bm25.held, context.weights_of_hits(words))
-
-
-def identifiers(context: QueryContext) -> FloatArray:
-    """BM25 of the whole identifiers that the report writes in camel case."""
-    compounds = context.query.compounds
-    weights = {term: weight for term, weight in context.query.weights.items() if term in compounds}
-    return context.in_files(bm25.WHOLE, context.weights_of_hits(weights))
-
-
-# Words of the report in the paths
-
-
-def path(context: QueryContext) -> FloatArray:
-    """BM25 of the path's words, k1 1.2, b .5."""
-    return context.version.paths.bm25(context.query.weights)
-
-
-def folders(context: QueryContext) -> FloatArray:
-    """BM25 of the words of the folders alone."""
-    return context.version.paths.bm25(context.query.weights, names=False)
-
-
-def name_coverage(context: QueryContext) -> FloatArray:
-    """Share of the IDF of the file name's words that the summary contains."""
-    return context.version.paths.name_coverage(frozenset(context.query.summary_counts))
-
-
 def _holders(view: VersionView, terms: Sequence[int], fields: tuple[int, ...]) -> tuple[list[IntArray], LongArray]:
     """For each of T terms the numbers of the version's blobs that hold it in some fields; (T,) in how many files."""
     lists, rows = view.corpus.postings, []
@@ -125,28 +46,15 @@ def _holders(view: VersionView, terms: Sequence[int], fields: tuple[int, ...]) -
     return rows, np.array([int(view.multiplicity[held].sum()) for held in rows], dtype=np.int64)
 
 
-# Words by how rare they are in reports
-
-
-def _rare(context: QueryContext, weights: Mapping[str, float]) -> dict[str, float]:
+def rare(context: QueryContext, weights: Mapping[str, float]) -> dict[str, float]:
     """The weights of terms times how rare each is among earlier reports, and among commit messages."""
     reports, commits = context.history.reports, context.history.commits
     return {term: weight * reports.rarity(term) * commits.rarity(term) for term, weight in weights.items()}
 
 
-def rare_bm25f(context: QueryContext) -> FloatArray:
-    """``bm25f`` with each word weighed by how rare it is in earlier reports and in commit messages."""
-    return context.in_files(bm25.fielded, context.weights_of_hits(_rare(context, context.query.fielded_weights)))
-
-
-def rare_chunk(context: QueryContext) -> FloatArray:
-    """``chunk`` with each word weighed in the same way."""
-    return context.best_chunk(context.weights_of_hits(_rare(context, context.query.weights)))
-
-
 def summary_strings(context: QueryContext) -> FloatArray:
     """BM25 of string literals for the summary alone, words weighed in the same way."""
-    weights = _rare(context, context.query.weights_of("", 1.0))
+    weights = rare(context, context.query.weights_of("", 1.0))
     terms, values = known_terms(context.version.text.corpus.terms, weights)
     view = context.version.text
     return view.to_files(Hits.of_text(view, terms).scores(bm25.STRING_FIELD, values))
@@ -159,12 +67,9 @@ class DefinedName(NamedTuple):
     """A name that a report writes as code, and who defines it."""
 
     name: Name
-    weight: float
-    """3 in the summary, 1 in prose, .5 in code; half of it for a name of one word."""
-    rows: IntArray
-    """The blobs that define it, as a function or a type."""
-    files: int
-    """How many files of the version those are."""
+    weight: float  # 3 in the summary, 1 in prose, .5 in code; half of it for a name of one word
+    rows: IntArray  # the blobs that define it, as a function or a type
+    files: int  # how many files of the version those are
 
 
 def defined(context: QueryContext) -> list[DefinedName]:
@@ -232,16 +137,6 @@ def history(context: QueryContext) -> FloatArray:
     return np.where(fixes > 0, min_max(fixes) + 1.0 / (months + 1.0), 0.0)
 
 
-def file_documents(context: QueryContext) -> FloatArray:
-    """BM25 of the file's fixed reports as one text + of its commit messages; k1 1.2, b .5, tf weighted 1/sqrt(k)."""
-    return context.to_files(context.reports_bm25 + context.commits_bm25[0])
-
-
-def commit_summary(context: QueryContext) -> FloatArray:
-    """BM25 of the file's commit messages as one text for the summary alone."""
-    return context.to_files(context.commits_bm25[1])
-
-
 def near_commits(context: QueryContext) -> FloatArray:
     """Sum of s/sqrt(k) over the 10 nearest commit messages."""
     view, nearest = context.history.commits, context.near_commits[:10]
@@ -292,19 +187,9 @@ def recency(context: QueryContext) -> FloatArray:
     return context.to_files(1.0 / (months + 1.0))
 
 
-def activity(context: QueryContext) -> FloatArray:
-    """ln(1 + sum over the file's commits of exp(-age/60 d)/sqrt(k))."""
-    return context.to_files(context.history.activity(60.0, context.all_paths))
-
-
-def year(context: QueryContext) -> FloatArray:
-    """ln(1 + sum over the file's commits of exp(-age/365 d)/sqrt(k))."""
-    return context.to_files(context.history.activity(365.0, context.all_paths))
-
-
-def popularity(context: QueryContext) -> FloatArray:
-    """ln(1 + sum over all of the file's commits of 1/sqrt(k)); weighs negatively: old files have long documents."""
-    return context.to_files(context.history.activity(math.inf, context.all_paths))
+def activity(days: float) -> Callable[[QueryContext], FloatArray]:
+    """ln(1 + sum over the file's commits of exp(-age/days)/sqrt(k))."""
+    return lambda context: context.to_files(context.history.activity(days, context.all_paths))
 
 
 def co_change(context: QueryContext, shares: FloatArray) -> FloatArray:

@@ -9,14 +9,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from itertools import compress, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeAlias
 
 import numpy as np
 
-from tosloc.errors import require
+from tosloc.errors import CheckpointError, require
 from tosloc.index.corpus import Corpus, suffix_of
 from tosloc.index.history_index import HistoryAsOf, HistoryIndex
+from tosloc.io import parse_json, read_plain
 from tosloc.metrics import fixed_ranks, rr_and_ap
 from tosloc.records import BoolArray, BugReport, FloatArray, IntArray, LongArray, Progress, silent
 
@@ -32,6 +34,9 @@ Matches: TypeAlias = Callable[[int], Sequence[tuple[str, str]]]
 """Position -> terms of the report that bring the candidate most, each with the file's term that answers it best."""
 
 
+_BLOCK: Final = 48  # reports whose candidates are in memory together when many are ranked
+
+
 @dataclass(frozen=True, eq=False)
 class Candidates:
     """The first files of stage one's ranking for one report, in its order: what a reranker scores anew. What is known
@@ -43,17 +48,12 @@ class Candidates:
     version: str
     paths: tuple[str, ...]
     blobs: tuple[str, ...]
-    path_ids: IntArray
-    """Numbers of the paths in the history index."""
-    scores: FloatArray
-    """Stage one's, never increasing."""
+    path_ids: IntArray  # numbers of the paths in the history index
+    scores: FloatArray  # stage one's, never increasing
     fixed: BoolArray
-    missed_ranks: tuple[int, ...] = ()
-    """Ranks of the fixed files beyond the candidates, which keep their places."""
-    relevant: int = 0
-    """All fixed files of the report."""
-    fixed_at: int = 0
-    """When the fix was committed, seconds since 1970; 0 for a report that nobody has fixed."""
+    missed_ranks: tuple[int, ...] = ()  # ranks of the fixed files beyond the candidates, which keep their places
+    relevant: int = 0  # all fixed files of the report
+    fixed_at: int = 0  # when the fix was committed, seconds since 1970; 0 for a report that nobody has fixed
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -96,14 +96,11 @@ class RerankingContext:
 
     facts: FactSource | None = None
     history: HistoryIndex | None = None
-    path_count: int = 0
-    """Paths that the history can speak of."""
+    path_count: int = 0  # paths that the history can speak of
     contained: Callable[[str], BoolArray] | None = None
     """Version -> commits of the history that it contains; None: all of them."""
-    texts: TextSource | None = None
-    """None where no repository is at hand."""
-    vectors: Path | None = None
-    """File where vectors of blobs are kept."""
+    texts: TextSource | None = None  # none where no repository is at hand
+    vectors: Path | None = None  # file where vectors of blobs are kept
 
     def history_of(self, candidates: Candidates) -> HistoryAsOf:
         """The history that was known when the report was opened, as far as the searched version contains it."""
@@ -144,8 +141,7 @@ class TrainingSet(Protocol):
 class Reranked:
     """New scores of a report's candidates, and why."""
 
-    scores: FloatArray
-    """(C,)"""
+    scores: FloatArray  # (C,)
     matches: Matches = field(default=lambda position: ())
 
 
@@ -154,18 +150,13 @@ class Reranker(ABC):
     line in ``RERANKERS``.
     """
 
-    name: ClassVar[str]
-    """In ``[stage_two] reranker``; also of its folder in a checkpoint."""
-    says: ClassVar[str]
-    """What a reason says that it did."""
-    depth: int
-    """How many of the first files it scores."""
-    weight: float = 0.0
-    """Its score's weight beside stage one's, chosen on validation; 0 leaves all to stage one."""
-    trained_until: int = 0
-    """When the last of the reports that it learned from was fixed, seconds since 1970."""
-    validation_: Mapping[str, tuple[float, float]] | None = None
-    """What was tried on validation: name -> MRR and MAP."""
+    name: ClassVar[str]  # in [stage_two] reranker; also of its folder in a checkpoint
+    says: ClassVar[str]  # what a reason says that it did
+    record_file: ClassVar[str]  # JSON in its folder
+    depth: int  # how many of the first files it scores
+    weight: float = 0.0  # its score's weight beside stage one's, chosen on validation; 0 leaves all to stage one
+    trained_until: int = 0  # when the last of the reports that it learned from was fixed, seconds since 1970
+    validation_: Mapping[str, tuple[float, float]] | None = None  # what was tried on validation: name -> MRR and MAP
 
     @classmethod
     @abstractmethod
@@ -178,20 +169,56 @@ class Reranker(ABC):
     ) -> Self:
         """Learn from train, choose by validation; ``folder`` is for an interrupted training. Raises ToslocError."""
 
-    @abstractmethod
     def rerank(
         self, candidates: Iterable[Candidates], context: RerankingContext, progress: Progress = silent
     ) -> Iterator[Reranked | None]:
-        """New scores for the candidates of each report; None where ``may_score`` says no: stage one's order stands."""
+        """New scores for the candidates of each report; None where there are none, or ``may_score`` says no: stage
+        one's order stands.
+        """
+        rest = iter(candidates)
+        while block := list(islice(rest, _BLOCK)):
+            asked = [bool(len(listed)) and self.may_score(listed.opened) for listed in block]
+            found = self.answers(list(compress(block, asked)), context, progress) if any(asked) else iter(())
+            yield from (next(found) if one else None for one in asked)
+
+    @abstractmethod
+    def answers(
+        self, candidates: Sequence[Candidates], context: RerankingContext, progress: Progress = silent
+    ) -> Iterator[Reranked]:
+        """New scores for the candidates of each of some reports that it may score."""
 
     @abstractmethod
     def save(self, folder: Path) -> None:
         """Write it, for ``load``."""
 
     @classmethod
-    @abstractmethod
     def load(cls, folder: Path) -> Self:
         """What ``save`` wrote. Raises CheckpointError when it is incomplete or damaged."""
+        try:
+            record = parse_json(read_plain(folder / cls.record_file))
+            made = cls.read(record, folder)
+            made.weight, made.trained_until = float(record["weight"]), int(record["trained_until"])
+            if not made.weight >= 0:
+                raise ValueError("a weight is out of bounds")
+            if (tried := record["validation"]) is not None:
+                made.validation_ = {name: (float(mrr), float(map_)) for name, (mrr, map_) in tried.items()}
+        except CheckpointError:
+            raise
+        except Exception as error:  # files that are no reranker's raise anything
+            raise CheckpointError(
+                f"{folder}: this second stage is incomplete or damaged ({' '.join(str(error).split())[:100]}); train it"
+                " again, or copy the whole folder"
+            ) from error
+        return made
+
+    @classmethod
+    @abstractmethod
+    def read(cls, record: Mapping[str, Any], folder: Path) -> Self:
+        """What ``save`` wrote, but for what ``learned`` says. Raises anything when that is damaged."""
+
+    def learned(self) -> dict[str, Any]:
+        """Of a record, what every reranker has learned."""
+        return {"weight": self.weight, "validation": self.validation_, "trained_until": self.trained_until}
 
     def trained_before(self, opened: float) -> bool:
         """Whether all that it learned from was fixed when a report was opened; if not, stage one alone may rank it."""

@@ -1,25 +1,47 @@
-"""What of a file a reader of an answer should see: a few stretches of lines, the report's words and frames marked."""
+"""What of a file a reader of an answer should see: a few stretches of lines, the report's words and frames marked, the
+rest in the colours of its syntax.
+"""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import Final, NamedTuple
+from pathlib import PurePosixPath
+from typing import Any, Final, NamedTuple
 
+from tosloc.code.facts import apart
+from tosloc.code.languages import language_named, language_of
+from tosloc.code.parse import syntax_tree
 from tosloc.code.text import identifier_terms
-from tosloc.index.context import VersionIndex
-from tosloc.index.query import Query
 from tosloc.rank.lines import telling_lines
 from tosloc.records import Function
-from tosloc.web.syntax import syntax
+from tosloc.session import Told
 
 LONGEST_LINE: Final = 240
 LONGEST_REPORT: Final = 20_000
 """Letters of a report's description that are shown."""
 _WORD: Final = re.compile(r"[\w$]+")
+_KIND: Final = re.compile(
+    r"(?P<plain>(?:\w+_)?interpolation|template_substitution|interpolated_expression)"  # code within a string
+    r"|(?P<comment>\w*comment)"
+    r"|(?P<string>(?:\w+_)?(?:string|char|character|rune|regex)(?:_literal)?|interpolated_string_expression"
+    r"|heredoc_body|nowdoc_string)"
+    r"|(?P<number>number|integer|float|(?:\w+_)?(?:number|integer|int|float|real|point)_literal)"
+    r"|(?P<keyword>true|false|none|null|nil|this|super|self|(?:null|nil|boolean)_literal|boolean|modifier"
+    r"|(?:predefined|primitive|void|boolean)_type)"
+    r"|(?P<name>type_identifier)"
+)
+"""Kinds of named nodes, as the grammars call them."""
+_DEFINITION: Final = re.compile(
+    r"(?:singleton_)?method|class|module|function_declarator"
+    r"|\w*(?:function|method|constructor|class|interface|enum|record|struct|object|trait|type)\w*_"
+    r"(?:definition|declaration|item|signature|spec)"
+)
+"""Kinds of nodes that name a function or a type."""
 
 
 class Piece(NamedTuple):
@@ -51,35 +73,28 @@ class Stretch:
 
 
 def stretches(
-    text: str,
+    lines: Sequence[str],
     terms: Mapping[str, float],
     functions: Sequence[Function] = (),
     framed: Sequence[int] = (),
-    told: Sequence[tuple[int, int]] = (),
+    named: Sequence[tuple[int, int]] = (),
     path: str = "",
 ) -> tuple[Stretch, ...]:
-    """The stretches of a file's text that say most of a report, in the order of the file.
+    """The stretches of a file's lines that say most of a report, see ``telling_lines``; ``path`` tells the language.
 
-    ``terms`` are the report's with what they count, ``functions`` those of the file that the answer names, ``framed``
-    the lines that frames name, ``told`` the first and last lines that reasons speak of; ``path`` tells the language.
-
-    >>> [one] = stretches("a\\nb\\ndef f():\\n    return cookie\\n", {"cooki": 1.0}, [Function("f", 3, 4, 1.0)])
+    >>> [one] = stretches(["a", "b", "def f():", "  return cookie"], {"cooki": 1.0}, [Function("f", 3, 4, 1.0)])
     >>> one.function, [line.number for line in one.lines], one.lines[-1].pieces[-1]
     ('f', [3, 4], Piece(text='cookie', mark='word'))
     """
-    text = text.replace("\r\n", "\n").expandtabs(4)
-    lines = text.removesuffix("\n").split("\n")
-    found = []
-    runs = list(telling_lines(lines, terms, functions, framed, told))
-    kinds = syntax(text, path, [place for run in runs for place in run])
+    found, runs = [], list(telling_lines(lines, terms, functions, framed, named))
+    kinds = syntax(lines, path, [place for run in runs for place in run])
     for run in runs:
         holding = [function for function in functions if function.start <= run[0] + 1 <= function.end]
-        innermost = min(holding, key=lambda one: one.end - one.start).name if holding else ""
         made = []
         for place in run:
-            line = lines[place]
-            cut = line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
-            made.append(Line(place + 1, marked(cut, terms, kinds.get(place, ())), place + 1 in framed))
+            text = lines[place] if len(lines[place]) <= LONGEST_LINE else f"{lines[place][:LONGEST_LINE]}…"
+            made.append(Line(place + 1, marked(text, terms, kinds.get(place, ())), place + 1 in framed))
+        innermost = min(holding, key=lambda one: one.end - one.start).name if holding else ""
         found.append(Stretch(tuple(made), innermost))
     return tuple(found)
 
@@ -96,23 +111,57 @@ def marked(text: str, terms: Container[str], kinds: Sequence[str] = ()) -> tuple
     return tuple(Piece("".join(letter for _, letter in run), mark) for mark, run in runs)
 
 
-def marked_report(
-    query: Query, terms: Container[str], version: VersionIndex, files: Sequence[int]
-) -> tuple[Piece, ...]:
+def marked_report(text: str, told: Told) -> tuple[Piece, ...]:
     """The description of a report, its words marked, and what in it names one of the files."""
-    text = query.report.description[:LONGEST_REPORT]
-    rows = {int(version.paths.path_ids[file]) for file in files}
-    before = len(query.report.summary) + 1  # offsets are those of both
-    named = query.locations
+    paths = told.version.paths
+    rows = {int(paths.path_ids[file]) for file in told.files}
+    before = len(told.query.report.summary) + 1  # offsets are those of both
+    named = told.query.locations
     found = sorted(
         (place.offset - before, place.end - before)
         for place in (*(one for trace in named.traces for one in trace), *named.links, *named.paths)
-        if not rows.isdisjoint(version.paths.rows_of_location(place.path, place.qualified))
+        if not rows.isdisjoint(paths.rows_of_location(place.path, place.qualified))
     )
     pieces: list[Piece] = []
     end = 0
     for start, stop in found:
         if end <= start < stop <= len(text):
-            pieces += [*marked(text[end:start], terms), Piece(text[start:stop], "frame")]
+            pieces += [*marked(text[end:start], told.terms), Piece(text[start:stop], "frame")]
             end = stop
-    return (*pieces, *marked(text[end:], terms))
+    return (*pieces, *marked(text[end:], told.terms))
+
+
+def syntax(lines: Sequence[str], path: str, rows: Sequence[int]) -> dict[int, list[str]]:
+    """Row of a file -> what each of its characters is, by the tree of its grammar: ``keyword``, ``string``,
+    ``comment``, ``number``, ``name`` of a function or type, or "". Of ``rows``, from 0, ascending; of none where there
+    is no grammar, or the parser gives up.
+
+    >>> syntax(["def f(): 1"], "a.py", [0])[0][:5], syntax(["def f(): 1"], "a.txt", [0])
+    (['keyword', 'keyword', 'keyword', '', 'name'], {})
+    """
+    language = language_named(language_of(PurePosixPath(path).suffix))
+    source = re.sub(r"[^\x00-\x7f]", "a", "\n".join(lines)).encode("ascii")  # so that a byte is a character
+    root = syntax_tree(apart(source)[0] if language.has_scripts else source, language) if language.grammar else None
+    kinds = {row: [""] * len(lines[row]) for row in rows} if root is not None else {}
+    nodes: list[tuple[Any, str | None]] = [(root, None)] if root is not None else []
+    while nodes:
+        node, kind = nodes.pop()
+        first, last = node.start_point, node.end_point
+        held = rows[bisect_left(rows, first.row) : bisect_left(rows, last.row + 1)]
+        for row in held if kind is not None else ():
+            start = first.column if row == first.row else 0
+            end = last.column if row == last.row else len(kinds[row])
+            kinds[row][start:end] = [kind] * (end - start)
+        if held:
+            name = None
+            if node.is_named and _DEFINITION.fullmatch(node.type):
+                name = node.child_by_field_name("declarator" if node.type == "function_declarator" else "name")
+            nodes += [(child, "name" if child == name else _kind_of(child)) for child in node.children]
+    return kinds
+
+
+def _kind_of(node: Any) -> str | None:
+    if not node.is_named:
+        return "keyword" if node.type.isalpha() else None
+    found = _KIND.fullmatch(node.type)
+    return None if found is None else "" if found["plain"] else found.lastgroup

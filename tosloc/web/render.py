@@ -5,23 +5,96 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, TypeAlias
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 import tosloc
-from tosloc.answer import percent
-from tosloc.io import printable
-from tosloc.web.view import View
+from tosloc.answer import Answer, percent
+from tosloc.git.discovery import WebPages
+from tosloc.io import cut, printable
+from tosloc.localizer import Localizer
+from tosloc.records import BugReport, Progress
+from tosloc.session import opened, told
+from tosloc.web.excerpts import LONGEST_LINE, LONGEST_REPORT, Piece, Stretch, marked, marked_report, stretches
 
 MOST_ANSWERS: Final = 100
 """Of one page."""
+FILES: Final = 5
+"""Files of which lines are shown."""
+Opening: TypeAlias = tuple[Path, Path | None]
+"""What a session's process opens: a repository and a checkpoint."""
 _COMMAND: Final = re.compile(r"[;,] [^;,]*? --[^;]*")
+
+
+@dataclass(frozen=True)
+class View:
+    """An answer, ready for its page."""
+
+    answer: Answer
+    title: tuple[Piece, ...]
+    description: tuple[Piece, ...]
+    sources: Mapping[str, tuple[Stretch, ...]] = field(default_factory=dict)
+    """Path -> lines of that file, of the first files that have any."""
+    pages: WebPages | None = None
+    """Where the project is seen on the web."""
+    editor: str = ""
+    """Address that opens a file in the reader's editor, with ``{path}`` and ``{line}``; else empty."""
+
+    @classmethod
+    def of(cls, answer: Answer, localizer: Localizer | None = None, editor: str = "") -> View:
+        """An answer with lines of its first files from the localizer's repository; without one there are none.
+
+        With ``editor`` the page tells where the files of a work tree lie: it is for this machine.
+        """
+        title, text = cut(answer.report.summary, LONGEST_LINE), cut(answer.report.description, LONGEST_REPORT)
+        if localizer is None or localizer.repository is None:
+            return cls(answer, (Piece(title),), (Piece(text),))
+        beside, sources = told(localizer, answer, FILES), {}
+        for hit, framed, lines in beside.lines:
+            # those of frames are of the report's version
+            named = [reason.lines for reason in hit.why if reason.lines is not None and reason.kind != "frame"]
+            sources[hit.path] = stretches(lines, beside.terms, hit.functions, framed, named, hit.path)
+        pages = WebPages.of(localizer.repository.remote_url())
+        return cls(answer, marked(title, beside.terms), marked_report(text, beside), sources, pages, editor)
+
+    @property
+    def name(self) -> str:
+        """What the answer is called in lists."""
+        report = self.answer.report
+        return cut(f"{report.id}: {report.summary}" if report.summary else report.id, LONGEST_LINE)
+
+    @property
+    def project(self) -> str:
+        """The project's name on the web, else its folder's."""
+        return project_of(self.answer.repository or "", self.pages)
+
+    def editor_link(self, path: str, line: int) -> str | None:
+        """What opens a line of a file in the editor; None where there is no such file, as in a bare repository."""
+        file = Path(self.answer.repository or "", path)
+        if not self.editor or not file.is_file():
+            return None
+        return self.editor.replace("{path}", file.as_uri().removeprefix("file://")).replace("{line}", str(line))
+
+
+def project_of(repository: str, pages: WebPages | None) -> str:
+    """A repository's name on the web, else its folder's: where it lies is nobody's business who is sent the page.
+
+    >>> project_of("/home/ada/toy/.git", None), project_of("/srv/toy.git", None), project_of("", None)
+    ('toy', 'toy', '')
+    >>> project_of("/home/ada/x", WebPages.of("git@github.com:ada/toy.git"))
+    'ada/toy'
+    """
+    if pages is not None:
+        return pages.project.split("/", 3)[-1]
+    path = Path(repository)
+    return (path.parent.name if path.name == ".git" else path.name).removesuffix(".git")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +115,7 @@ class Article:
     number: int
     name: str
     """Of the report."""
-    html: Markup | None
+    html: Markup | None = None
     """The answer; None where there is none."""
     said: str = ""
     """How far it is, or why there is none."""
@@ -70,37 +143,41 @@ def answered(view: View) -> Markup:
     return Markup(_environment().get_template("answer.html").render(view=view))
 
 
+def page_of(opening: Opening, report: BugReport, commit: str, tests: bool, editor: str, progress: Progress) -> Markup:
+    """What the page shows of an answer, in a session's process. Raises as ``Localizer.localize`` does."""
+    localizer = opened(*opening)
+    answer = localizer.localize(report, commit=commit or None, tests=tests or None, progress=progress)
+    return answered(View.of(answer, localizer, editor))
+
+
+def warm(opening: Opening, commit: str, progress: Progress) -> None:
+    """There, too: make a version, or with "" the files on disk, ready. Raises as ``Localizer.open`` does."""
+    opened(*opening).version(commit or None, progress)
+
+
 def served_policy() -> str:
     """Content-Security-Policy of the served page: its own style and script, and questions to where it came from."""
     to_self = "connect-src 'self'; form-action 'self'"
     return f"default-src 'none'; {_own()}; {to_self}; base-uri 'none'; frame-ancestors 'none'"
 
 
-def _page(
-    articles: Sequence[Article],
-    known: Sequence[Article],
-    project: str,
-    *,
-    ask: Ask | None = None,
-    policy: str = "",
-    number: int = 0,
-) -> str:
+def _page(articles: Sequence[Article], known: Sequence[Article], project: str, *, number: int, **more: Any) -> str:
     heading = f"Which files of {project}?" if project else "Which files?"
-    template = _environment().get_template("page.html")
-    return template.render(
-        title=next((f"{one.name[:120]} – which files?" for one in known if one.number == number), heading),
-        heading=heading,
-        articles=articles,
-        known=known,
-        # what could not be asked stays in the form, and is not reloaded away
-        waiting=any(not one.html and not one.failed for one in articles) and not (ask and ask.error),
-        ask=ask,
-        number=number,
-        root="../" if number else "./",
-        policy=policy,
-        style=Markup(_part("page.css")),
-        script=Markup(_part("page.js")),
-        version=tosloc.__version__,
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            title=next((f"{one.name[:120]} – which files?" for one in known if one.number == number), heading),
+            heading=heading,
+            articles=articles,
+            known=known,
+            number=number,
+            root="../" if number else "./",
+            style=Markup(_part("page.css")),
+            script=Markup(_part("page.js")),
+            version=tosloc.__version__,
+            **{"ask": None, "policy": "", **more},
+        )
     )
 
 
@@ -118,16 +195,9 @@ def _part(name: str) -> str:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("tosloc.web"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    filters: dict[str, Any] = {"shown": shown, "plain": plain, "percent": percent, "number": lambda value: f"{value:,}"}
-    environment.filters |= filters
+    options = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
+    environment = Environment(loader=PackageLoader("tosloc.web"), undefined=StrictUndefined, **options)
+    environment.filters |= {"shown": shown, "plain": plain, "percent": percent, "number": "{:,}".format}
     return environment
 
 

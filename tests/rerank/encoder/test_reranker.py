@@ -11,7 +11,6 @@ import torch
 
 from tosloc.config import Config
 from tosloc.errors import CheckpointError
-from tosloc.rerank.encoder.encoders import Encoder
 from tosloc.rerank.encoder.reranker import HEAD, RECORD, EncoderReranker
 
 
@@ -73,20 +72,3 @@ def test_what_was_saved_comes_back(
     assert all(torch.equal(value, again[name]) for name, value in made.model.state_dict().items())
     loaded.save(tmp_path / "again")
     assert (tmp_path / "again" / RECORD).read_text() == (tmp_path / "saved" / RECORD).read_text()
-
-
-def test_an_interrupted_save_keeps_the_last_good_one(
-    encoder_folder: Path, saved: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = {path.name: path.read_bytes() for path in saved.iterdir()}
-    with monkeypatch.context() as patched:
-
-        def killed(*_: object) -> None:
-            raise KeyboardInterrupt
-
-        patched.setattr(Encoder, "save", killed)
-        with pytest.raises(KeyboardInterrupt):
-            reranker(encoder_folder, "both").save(saved)
-    assert {path.name: path.read_bytes() for path in saved.iterdir()} == before
-    reranker(encoder_folder, "both").save(saved)
-    assert sorted(path.name for path in saved.iterdir()) == ["code", RECORD, HEAD]

@@ -12,12 +12,11 @@ import pytest
 import torch
 from torch.nn import functional
 
-from tests.rerank.encoder.tiny import Epochs
 from tests.rerank.made import candidates, report
 from tosloc.config import StageTwoSettings
 from tosloc.records import Float16Array, Progress, silent
 from tosloc.rerank.encoder.encoders import Encoder
-from tosloc.rerank.encoder.scoring import Adapter, ChunkPooling, Question, RerankingModel, ScoringHead, contrastive
+from tosloc.rerank.encoder.scoring import ChunkPooling, Question, RerankingModel, ScoringHead, contrastive
 from tosloc.rerank.encoder.training import PATIENCE, STATE, Trainer
 
 WIDTH, FILES = 16, 12
@@ -91,30 +90,6 @@ def test_without_gain_the_first_parameters_stay(make: Any) -> None:
         assert all(np.array_equal(value, first[name]) for name, value in learned(trainer).items())
 
 
-@pytest.mark.slow
-def test_encoders_that_learn_end_the_same_after_an_interruption(encoder_folder: Path, tmp_path: Path) -> None:
-    chunks = {name: [[2, 5 + place, 3], [2, 9, 3]] for place, name in enumerate("abcd")}
-    asked = [
-        Question(candidates("a b c d", "0" * (place % 4) + "1", of=report(str(place))), [[2, 8 - place % 4, 3]])
-        for place in range(4)
-    ]
-    ends = []
-    for folder, cut in (("whole", None), ("cut", Epochs(interrupted=1)), ("cut", None)):
-        training = {"learns": "both", "learning_rate": 0.01, "epochs": 3, "pairs": 8}
-        training |= {"chunks_at_once": 3, "precision": "bfloat16"}
-        settings = StageTwoSettings.model_validate({"training": training})
-        encoder = Encoder.load(str(encoder_folder), "mean")
-        before = encoder.fingerprint
-        trainer = Trainer(RerankingModel(settings, encoder, encoder, seed=5), chunks, tmp_path / folder, 3)
-        if cut is not None:
-            with pytest.raises(KeyboardInterrupt):
-                trainer.fit(asked, asked, cut)
-            continue
-        ends.append((trainer.fit(asked, asked).best, encoder.fingerprint_now()))
-        assert encoder.fingerprint_now() != before
-    assert ends[0] == ends[1]
-
-
 def test_a_state_of_another_training_or_half_a_state_is_not_gone_on_with(make: Any, tmp_path: Path) -> None:
     first = fit(make(key="one", epochs=1))
     assert fit(make(key="two", epochs=1)) == first  # begun anew: one epoch, the same numbers
@@ -160,14 +135,6 @@ def test_the_papers_score_is_a_dot_product() -> None:
     assert torch.allclose(head(REPORT, CHUNKS, REAL), head.pooling(CHUNKS, REAL) @ REPORT)
 
 
-def test_the_cosine_score_begins_as_the_files_and_the_nearest_chunks_cosine() -> None:
-    assert torch.equal(Adapter(5)(CHUNKS), CHUNKS)
-    head = ScoringHead(5, cosine=True)
-    near = functional.cosine_similarity(REPORT, CHUNKS[1], dim=-1).max()
-    file = functional.cosine_similarity(REPORT, head.pooling(CHUNKS, REAL)[1], dim=-1)
-    assert torch.allclose(head(REPORT, CHUNKS, REAL)[1], 5 * (near + file))
-
-
 @pytest.mark.parametrize(("fixed", "right", "wrong"), [([0, 1, 0], [2.0], [1.0, 0.5]), ([1, 1, 0], [2.0, 1.0], [0.5])])
 def test_the_loss_is_a_softmax_in_which_another_fixed_file_is_no_negative(
     fixed: list[int], right: list[float], wrong: list[float]
@@ -194,17 +161,3 @@ def test_encoding_in_parts_changes_neither_scores_nor_gradients(encoder_folder: 
     assert torch.allclose(found[0][0], found[1][0], atol=1e-6)
     assert torch.allclose(found[0][1], found[1][1], atol=1e-6)
     assert found[0][0][1] == 0  # a blob that nobody knows
-
-
-def test_scores_from_vectors_and_from_tokens_are_the_same(encoder_folder: Path) -> None:
-    encoder = Encoder.load(str(encoder_folder), "mean")
-    model = RerankingModel(StageTwoSettings(), encoder, encoder, seed=1)
-    chunks = {"a": [[2, 7, 3], [2, 8, 9, 3]], "b": [[2, 5, 3]]}
-    vectors = {blob: encoder.vectors(pieces) for blob, pieces in chunks.items()}
-    asked = [question("a b", opened=9), question("", opened=9), question("b a", opened=8)]
-    known = [Question(one.candidates, encoder.vectors(one.report)) for one in asked]
-    by_tokens, by_vectors = list(model.scores(asked, chunks, 9)), list(model.scores(known, vectors, 9))
-    assert np.allclose(by_tokens[0], by_vectors[0], atol=1e-2)
-    assert [row.tolist() for row in by_tokens[1:]] == [[], [0, 0]]  # no candidates; opened before what was learned
-    assert not model.learning
-    assert {name.partition(".")[0] for name in model.learned} == {"head"}

@@ -15,7 +15,7 @@ from tosloc.rerank.base import Candidates, RerankingContext
 from tosloc.rerank.terms import training
 from tosloc.rerank.terms.reranker import TermReranker
 from tosloc.rerank.terms.sparse_vectors import FILE_SIDES, SIDES, DualEncoder, VectorCache, Vocabulary
-from tosloc.rerank.terms.training import Lessons, even_mass_loss, fit_dual_encoder, principal
+from tosloc.rerank.terms.training import Lessons, fit_dual_encoder, principal
 
 
 @pytest.fixture
@@ -157,12 +157,6 @@ def test_learning_brings_the_fixed_file_first_whatever_stage_one_said():
     assert matches
     assert {asked for asked, _ in matches} <= {0, 1}
     assert {found for _, found in matches} <= {3, 4, 5}
-
-
-def test_the_fixed_files_share_the_mass():
-    score = torch.zeros(3)
-    assert float(even_mass_loss(score, torch.tensor([True, True, False]))) == pytest.approx(np.log(3))
-    assert float(even_mass_loss(score, torch.tensor([True, False, False]))) == pytest.approx(np.log(3))
 
 
 def test_principal_vectors_span_the_rows():

@@ -17,11 +17,9 @@ from tosloc.cli.options import (
     ClusterOption,
     JsonOption,
     OutOption,
-    ProgressOption,
     ReportsOption,
     RepositoryOption,
     Split,
-    StoreOption,
 )
 from tosloc.cli.printing import Table, form_of, print_notes, show
 from tosloc.errors import RunError, ToslocError
@@ -61,9 +59,7 @@ def baselines(
     split: Annotated[
         Split | None, typer.Option("--split", help="Reports to rank.", show_default="validation, then test")
     ] = None,
-    store: StoreOption = None,
     cluster: ClusterOption = None,
-    progress: ProgressOption = None,
 ) -> None:
     """Rank labelled reports with published techniques.
 
@@ -81,8 +77,8 @@ def baselines(
     )
     splits = baseline_runs.SPLITS if split is None else (split.value,)
     loaded = Config() if config is None else load_config(config)
-    with on_cluster(cluster, {repo: ""}), shown(progress) as callback:
-        folders = baseline_runs.rank_with(chosen, loaded, repo, reports, out, store, splits, callback)
+    with on_cluster(cluster, {repo: ""}), shown() as callback:
+        folders = baseline_runs.rank_with(chosen, loaded, repo, reports, out, splits, callback)
     for folder in folders:
         print(folder)
     print(f"tosloc: ranked; now run: tosloc evaluate {out}/* --split {splits[-1]}", file=sys.stderr)
@@ -92,7 +88,7 @@ def restrict(
     runs: Annotated[
         list[Path], typer.Argument(metavar="RUN", help="Folder that train, rank or baselines wrote, or a split's.")
     ],
-    to: Annotated[Path, typer.Option("--to", help="File with a path a line: tosloc data --ever-fixed writes one.")],
+    to: Annotated[Path, typer.Option("--to", help="File with a path a line.")],
     out: OutOption,
     split: Annotated[Split, typer.Option("--split", help="Which run of a folder.")] = Split.test,
 ) -> None:
@@ -130,7 +126,6 @@ def bm25(
         typer.Option("--config", help="TOML file of settings, for zone, suffixes, split.", show_default="the defaults"),
     ] = None,
     split: Annotated[Split, typer.Option("--split", help="Reports to rank.")] = Split.all,
-    progress: ProgressOption = None,
 ) -> None:
     """Rank labelled reports by BM25 over whole files.
 
@@ -148,11 +143,11 @@ def bm25(
         if repo is not None or reports is not None:
             raise ToslocError("--projects: each project has its repository and reports; leave out --repo and --reports")
         work = partial(rank_project_with_bm25s, out=out, split=split.value, config=settings)
-        show_outcomes(*for_each_project(projects, repos, work, settings.run.jobs, None, progress, out))
+        show_outcomes(*for_each_project(projects, repos, work, settings.run.jobs, None, out))
         return
     if repo is None or reports is None:
         raise ToslocError("name --repo and --reports, or --projects")
-    with shown(progress) as callback:
+    with shown() as callback:
         rank_with_bm25s(repo, reports, out, split.value, settings, callback)
     print(f"tosloc: ranked; now run: tosloc evaluate {out} --split {split.value}", file=sys.stderr)
 

@@ -9,7 +9,7 @@ import typer
 
 from tosloc.cli.judging import MarkdownOption
 from tosloc.cli.lab.projects import PROJECTS
-from tosloc.cli.options import JsonOption, OutOption, ProgressOption
+from tosloc.cli.options import JsonOption, OutOption
 from tosloc.cli.printing import Form, Table, form_of, print_notes, show
 from tosloc.cli.tables import UNKNOWN, p_value_cell, share, within
 
@@ -62,7 +62,6 @@ def reproduce(
     ] = None,
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
-    progress: ProgressOption = None,
 ) -> None:
     """Make a table or figure of the paper again.
 
@@ -74,7 +73,7 @@ def reproduce(
 
     form = form_of(as_json, as_markdown)
     work = Workspace((), out, runs, not finished, _names(systems), encoder, versions)
-    with shown(progress) as callback:
+    with shown() as callback:
         made = make(table, projects, _names(only), work, callback)
     if figures is not None:
         made.draw(figures)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from tosloc.cli.judging import MarkdownOption
-from tosloc.cli.lab.projects import PROJECTS, ReposOption, StoresOption, show_outcomes
+from tosloc.cli.lab.projects import PROJECTS, ReposOption, show_outcomes
 from tosloc.cli.lab.results import means_table
-from tosloc.cli.options import ClusterOption, JsonOption, ProgressOption, ReportsOption, RepositoryOption
+from tosloc.cli.options import ClusterOption, JsonOption, ReportsOption, RepositoryOption
 from tosloc.cli.printing import Form, Table, form_of, show
 
 if TYPE_CHECKING:
@@ -50,11 +50,9 @@ def pool(
         Path | None, typer.Option("--out", file_okay=False, help="Folder to write weights.json and ranker.npz to.")
     ] = None,
     folds: FoldsOption = 5,
-    stores: StoresOption = None,
     cluster: ClusterOption = None,
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
-    progress: ProgressOption = None,
 ) -> None:
     """Learn the shipped weights from many projects.
 
@@ -72,8 +70,8 @@ def pool(
     found = None if projects is None else read_projects(projects, repos)
     settings = Config() if config is None else load_config(config)
     reached = {project.repo: "" for project in (found.projects if found else ())}
-    with results_folder(work), on_cluster(cluster, reached), shown(progress) as callback:
-        made = make_pool(Pool(work, settings, stores), None if found is None else found.projects, folds, out, callback)
+    with results_folder(work), on_cluster(cluster, reached), shown() as callback:
+        made = make_pool(Pool(work, settings), None if found is None else found.projects, folds, out, callback)
     means = ProjectMeans.of(made.evaluations)
     show(form, means.values() | {"temperature": made.temperature}, [means_table(means)])
     print(f"tosloc: the runs are in {work / LEFT_OUT}; see: tosloc lab evaluate {work / LEFT_OUT}", file=sys.stderr)
@@ -94,9 +92,7 @@ def feature_ablation(
     features: Annotated[
         str, typer.Option("--features", metavar="NAMES", help="Leave out only these, each alone.")
     ] = "",
-    stores: StoresOption = None,
     as_json: JsonOption = False,
-    progress: ProgressOption = None,
 ) -> None:
     """Show what each feature is worth: the change when it alone is left out.
 
@@ -111,9 +107,9 @@ def feature_ablation(
     from tosloc.lab.projects import read_projects
 
     found = read_projects(projects, repos)
-    pool = Pool(work, Config() if config is None else load_config(config), stores)
+    pool = Pool(work, Config() if config is None else load_config(config))
     asked = [name.strip() for name in features.split(",") if name.strip()]
-    with results_folder(work), shown(progress) as callback:
+    with results_folder(work), shown() as callback:
         measured = ablation(pool, found.projects, folds, asked, callback)
     reports = {one: measured.reports_of(one) for of_project in measured.languages.values() for one in of_project}
     languages = [one for one, number in reports.items() if number >= FEW_OF_A_LANGUAGE and one != NO_LANGUAGE]
@@ -159,7 +155,6 @@ def pack(
         int, typer.Option("--judged-reports", min=0, help="The same for validation and for test.")
     ] = 0,
     letters: Annotated[int, typer.Option("--letters", min=1, help="Letters kept of each file.")] = 40_000,
-    progress: ProgressOption = None,
 ) -> None:
     """Write a run's candidates and their texts.
 
@@ -169,7 +164,7 @@ def pack(
     from tosloc.lab.bundle import BundleSettings, bundle_training
 
     settings = BundleSettings(candidates, train_reports, scored_reports, letters)
-    with shown(progress) as callback:
+    with shown() as callback:
         numbers = bundle_training(run, repo, reports, out, settings, callback)
     megabytes = out.stat().st_size / 2**20
     print(", ".join(f"{number:,} {part}" for part, number in numbers.items()) + f" reports, {megabytes:.1f} MiB")
@@ -179,7 +174,6 @@ def train_encoder(
     bundle: Annotated[Path, typer.Argument(metavar="PACK", help="File that tosloc lab pack wrote.")],
     config: Annotated[Path, typer.Argument(metavar="CONFIG", help="TOML file of settings, with [stage_two].")],
     out: Annotated[Path, typer.Option("--out", help="Folder to write.")],
-    progress: ProgressOption = None,
 ) -> None:
     """Train an encoder reranker on a pack.
 
@@ -193,7 +187,7 @@ def train_encoder(
     require("training an encoder", "encoder", "torch", "transformers", "accelerate")
     from tosloc.lab.ablation import train_on_bundle as train
 
-    with shown(progress) as callback:
+    with shown() as callback:
         result = train(bundle, load_config(config), out, callback)
     if result is not None:
         print(json.dumps({key: value for key, value in result.items() if key != "curve"}, indent=1))

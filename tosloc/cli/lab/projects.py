@@ -21,7 +21,7 @@ from tosloc.cli.commands import (
     ZoneOption,
     suffix_setting,
 )
-from tosloc.cli.options import CheckpointOption, ClusterOption, JsonOption, OutOption, ProgressOption, Split
+from tosloc.cli.options import CheckpointOption, ClusterOption, JsonOption, OutOption, Split
 from tosloc.cli.printing import Table, print_json, print_notes, print_table
 
 if TYPE_CHECKING:
@@ -35,10 +35,6 @@ ReposOption = Annotated[
     Path | None,
     typer.Option("--repos", help="Folder of repositories, for a folder of JSON lines: OWNER+NAME and the like."),
 ]
-StoresOption = Annotated[
-    Path | None,
-    typer.Option("--stores", help="Folder of files of facts, one a project.", show_default="in the user's cache"),
-]
 
 
 def train(
@@ -46,13 +42,11 @@ def train(
     projects: Annotated[Path, PROJECTS],
     config: ConfigArgument = None,
     repos: ReposOption = None,
-    stores: StoresOption = None,
     carry: CarryOption = True,
     keep_features: KeepFeaturesOption = False,
     suffix: SuffixOption = None,
     stage_two: StageTwoOption = True,
     cluster: ClusterOption = None,
-    progress: ProgressOption = None,
 ) -> None:
     """Learn from the fixed reports of each project, as tosloc train does.
 
@@ -67,12 +61,11 @@ def train(
         out=out,
         config=settings,
         suffixes=suffix_setting(suffix).get("suffixes", ()),
-        stores=stores,
         carry=carry,
         keep_features=keep_features,
         stage_two=stage_two,
     )
-    found, outcomes = for_each_project(projects, repos, work, settings.run.jobs, cluster, progress, out)
+    found, outcomes = for_each_project(projects, repos, work, settings.run.jobs, cluster, out)
     show_outcomes(found, outcomes, f"now run: tosloc lab evaluate {out}")
 
 
@@ -87,9 +80,7 @@ def rank(
     ] = None,
     functions: Annotated[bool, typer.Option("--functions", help="Rank functions, too.")] = False,
     config: ConfigOption = None,
-    stores: StoresOption = None,
     cluster: ClusterOption = None,
-    progress: ProgressOption = None,
 ) -> None:
     """Rank the labelled reports of each project without training, as tosloc rank does.
 
@@ -107,10 +98,9 @@ def rank(
         split="" if split is None else split.value,
         config=settings,
         functions=functions,
-        stores=stores,
     )
     jobs = -1 if settings is None else settings.run.jobs
-    found, outcomes = for_each_project(projects, repos, work, jobs, cluster, progress, out)
+    found, outcomes = for_each_project(projects, repos, work, jobs, cluster, out)
     taught = sorted({outcome.project for outcome in outcomes} & shipped_projects()) if checkpoint is None else []
     if taught:
         says = "taught the shipped weights, so these numbers flatter them (tosloc lab pool leaves projects out)"
@@ -124,7 +114,6 @@ def data(
     zone: ZoneOption = "UTC",
     suffix: SuffixOption = None,
     as_json: JsonOption = False,
-    progress: ProgressOption = None,
 ) -> None:
     """Count what the labelled reports of each project hold."""
     from tosloc.config import Config
@@ -132,7 +121,7 @@ def data(
 
     asked = Config.of({"data": {"zone": zone, **suffix_setting(suffix)}}, "the options")
     work = partial(describe_project, config=asked, suffixes=suffix_setting(suffix).get("suffixes", ()))
-    found, outcomes = for_each_project(projects, repos, work, -1, None, progress)
+    found, outcomes = for_each_project(projects, repos, work, -1, None)
     rows = [outcome.value for outcome in outcomes if outcome.state != "failed"]
     if as_json:
         print_json(rows)
@@ -153,7 +142,6 @@ def for_each_project(
     work: Callable[[Any], tuple[bool, Any]],
     jobs: int,
     cluster: str | None,
-    progress: bool | None,
     out: Path | None = None,
 ) -> tuple[ProjectList, list[Outcome]]:
     """The projects of a list, and what became of the work for each."""
@@ -165,7 +153,7 @@ def for_each_project(
 
     with nullcontext() if out is None else results_folder(out):
         found = read_projects(projects, repos)
-        with on_cluster(cluster, {project.repo: "" for project in found.projects}), shown(progress) as callback:
+        with on_cluster(cluster, {project.repo: "" for project in found.projects}), shown() as callback:
             return found, for_each(found.projects, work, jobs=jobs, progress=callback)
 
 

@@ -187,10 +187,9 @@ def time_project(
     if len(timed) == stored["versions"]:
         return timed
     progress, localizer = named(progress, project), Localizer.load(checkpoint)
-    place = project.repo, project.reports, project.store
     with (
-        Repository(place[0]) as repo,
-        ExperimentContext.set_up(project.configured(), repo, *place[1:], progress, facts=False) as context,
+        Repository(project.repo) as repo,
+        ExperimentContext.set_up(project.configured(), repo, project.reports, progress, facts=False) as context,
     ):
         by_version = {case.version: case for case in context.dataset.cases}
         cases = [by_version[version] for version in spread(list(by_version), work.versions or VERSIONS)]

@@ -185,9 +185,7 @@ class Workspace:
         folder = self.trained(project)
         if folder is None:
             folder, tell = self.out / project.name, named(progress, project)
-            training.train(
-                project.configured(), project.repo, project.reports, folder, project.store, tell, keep_features=True
-            )
+            training.train(project.configured(), project.repo, project.reports, folder, tell, keep_features=True)
         return folder
 
     def rank(self, project: Project, names: Sequence[str], progress: Progress = silent) -> None:
@@ -195,7 +193,7 @@ class Workspace:
         missing = [name for name in names if self.ranked(project, name) is None]
         if missing:
             chosen, out = baseline_runs.choose_techniques(missing), self.out / BASELINES / project.name
-            where = project.repo, project.reports, out, project.store
+            where = project.repo, project.reports, out
             baseline_runs.rank_with(chosen, project.configured(), *where, (SPLIT,), named(progress, project))
 
     def scored(self, project: Project, folder: Path) -> ScoredRun:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeAlias
 
@@ -20,7 +19,8 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging
 
-from tosloc.errors import CheckpointError, StoreError, ToslocError
+from tosloc.errors import CheckpointError, ToslocError
+from tosloc.index.store import FactStore
 from tosloc.records import BugReport, Float16Array, Progress, silent
 from tosloc.reports.traces import without_frames
 from tosloc.rerank.base import TextSource
@@ -31,13 +31,10 @@ logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # they would st
 
 TokenPooling: TypeAlias = Literal["mean", "first"]
 """A piece's vector: mean of its tokens' vectors, or the first token's (CodeBERT, RoBERTa)."""
-Piece: TypeAlias = list[int]
-"""Tokens that are read at once, with the marks that the tokenizer sets around them."""
+Piece: TypeAlias = list[int]  # tokens that are read at once, with the marks that the tokenizer sets around them
 
-BATCH_TOKENS: Final = 16_384
-"""Tokens, padding included, that go through the encoder at once."""
-LETTERS: Final = 12
-"""Most letters of a token on average: what lies beyond a text's last token is not tokenised."""
+BATCH_TOKENS: Final = 16_384  # tokens, padding included, that go through the encoder at once
+LETTERS: Final = 12  # most letters of a token on average: what lies beyond a text's last token is not tokenised
 _COMMENT: Final = re.compile(r"\s*(?:/\*.*?\*/|(?:(?://|#|--)[^\n]*(?:\n|\Z)\s*)+)", re.DOTALL)
 _LICENCE: Final = re.compile(
     r"copyright|all rights reserved|licen[sc]ed? |SPDX-License|\(c\) *\d{4}|program and the accompanying materials",
@@ -46,11 +43,7 @@ _LICENCE: Final = re.compile(
 
 TEXT_VERSION: Final = "text2"
 """Changes when what is read of a text does, so that old vectors are not taken for new ones."""
-FILES: Final = 256
-"""Files encoded together; what a crash can lose."""
-_BUSY_SECONDS: Final = 120.0
-_TABLE: Final = """CREATE TABLE IF NOT EXISTS chunk_vectors
-(maker TEXT NOT NULL, blob TEXT NOT NULL, width INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (maker, blob))"""
+FILES: Final = 256  # files encoded together; what a crash can lose
 
 
 class Encoder(nn.Module):
@@ -81,12 +74,8 @@ class Encoder(nn.Module):
                 raise ValueError("its auto_map asks for custom code, which is never run")
             if not tokenizer.is_fast:
                 raise ValueError("its tokenizer has no tokenizer.json")
-            known = model.get_input_embeddings().weight.shape[0]
-            if len(tokenizer) > known:
-                raise CheckpointError(
-                    f"{name}: the tokenizer has {len(tokenizer)} tokens but the encoder knows {known}; they do not"
-                    " belong together, take both from one folder"
-                )
+            if len(tokenizer) > model.get_input_embeddings().weight.shape[0]:
+                raise CheckpointError(f"{name}: tokenizer and encoder do not belong together; take both of one folder")
             return cls(model, tokenizer, pooling, name)
         except (ToslocError, MemoryError):
             raise
@@ -106,7 +95,6 @@ class Encoder(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where its weights are."""
         return next(self.parameters()).device
 
     @property
@@ -128,7 +116,7 @@ class Encoder(nn.Module):
         return digest.hexdigest()[:16]
 
     def _forget_lengths(self) -> None:
-        """A tokenizer keeps, and writes, how long the last texts were allowed to be."""
+        # a tokenizer keeps, and writes, how long the last texts were allowed to be
         self.tokenizer.backend_tokenizer.no_truncation()
         self.tokenizer.backend_tokenizer.no_padding()
 
@@ -190,7 +178,7 @@ def alike(pieces: Sequence[Piece]) -> Iterator[list[int]]:
 
 
 def processes() -> PartialState:
-    """The processes that learn together, and this one's device: its GPU, or the CPU where there is none."""
+    """The processes that learn together, and this one's device: its GPU, else the CPU."""
     return PartialState(cpu=not torch.cuda.is_available())
 
 
@@ -203,9 +191,6 @@ def memory_explained(*settings: str) -> Iterator[None]:
         raise ToslocError(f"the GPU's memory is too small; lower [stage_two] {' or '.join(settings)}") from error
 
 
-# What encoders read: code without its licence comment, reports without their stack traces (the paper, 3.3)
-
-
 def encodable(text: str) -> str:
     """Text with "?" for half a character, which a report may hold and no tokenizer takes."""
     return text.encode("utf-8", "replace").decode("utf-8")
@@ -214,10 +199,8 @@ def encodable(text: str) -> str:
 def without_licence(code: str) -> str:
     r"""Code without the comments at its head that speak of copyright or a licence; what follows stays as it is.
 
-    >>> without_licence("/* Copyright 2020 */\n\npackage a;")
-    '\n\npackage a;'
-    >>> without_licence("// What this does\npackage a;")
-    '// What this does\npackage a;'
+    >>> without_licence("/* Copyright 2020 */\n\npackage a;"), without_licence("// What this does\npackage a;")
+    ('\n\npackage a;', '// What this does\npackage a;')
     """
     start = 0
     while (found := _COMMENT.match(code, start)) and _LICENCE.search(found[0]):
@@ -226,23 +209,8 @@ def without_licence(code: str) -> str:
 
 
 def report_text(report: BugReport) -> str:
-    """Summary and description without stack frames, which stage one reads."""
+    """Summary and description without stack frames, which stage one reads (the paper, 3.3)."""
     return f"{report.summary}\n{without_frames(report.description).strip()}".strip()
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """The table of chunk vectors for one transaction. Raises StoreError where it cannot be read or written."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with closing(sqlite3.connect(path, timeout=_BUSY_SECONDS)) as connection, connection:
-            connection.execute(_TABLE)
-            yield connection
-    except (OSError, sqlite3.Error) as error:
-        raise StoreError(
-            f"{path}: the vectors of files cannot be kept there ({error}); make room, or delete the file to have them"
-            " made again"
-        ) from error
 
 
 class ChunkReader:
@@ -263,36 +231,23 @@ class ChunkReader:
         return {blob: [] for blob in blobs} | dict(zip(whole, made, strict=True))
 
     def vectors(self, blobs: Iterable[str], path: Path, progress: Progress = silent) -> dict[str, Float16Array]:
-        """Blob -> (n, d) chunk vectors, in half precision; those that the SQLite file lacks are made now, and kept.
-        Several processes may use the file at once. One that is damaged, or something else, is made again; StoreError
-        where that cannot be.
+        """Blob -> (n, d) chunk vectors, in half precision; those that the store in a file lacks are made now, and kept.
+        Several processes may use the file at once. Raises StoreError.
         """
-        wanted, found = set(blobs), dict[str, Float16Array]()
+        wanted, width = sorted(set(blobs)), self.encoder.width
         precision = "bfloat16" if self.encoder.in_bfloat16 else "float32"
         maker = f"{self.encoder.fingerprint} {TEXT_VERSION} {self.most}x{self.length} {precision}"
-        try:
-            with _opened(path):
-                pass
-        except StoreError as error:
-            code = getattr(error.__cause__, "sqlite_errorcode", None)
-            if code not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-                raise
-            path.unlink()
-        query = "SELECT width, data FROM chunk_vectors WHERE maker = ? AND blob = ?"
-        with _opened(path) as connection:
-            for blob in wanted:
-                for width, data in connection.execute(query, (maker, blob)):
-                    found[blob] = np.frombuffer(data, dtype="<f2").reshape(-1, width)
-        missing = sorted(wanted - found.keys())
-        progress("encoding files", 0, len(missing))
-        for start in range(0, len(missing), FILES):
-            chunks = self.chunks(missing[start : start + FILES])
-            vectors = self.encoder.vectors([piece for pieces in chunks.values() for piece in pieces])
-            ends = np.cumsum([len(pieces) for pieces in chunks.values()])
-            made = dict(zip(chunks, np.split(vectors, ends[:-1]), strict=True))
-            rows = [(maker, blob, one.shape[1], one.astype("<f2").tobytes()) for blob, one in made.items()]
-            with _opened(path) as connection:
-                connection.executemany("INSERT OR REPLACE INTO chunk_vectors VALUES (?, ?, ?, ?)", rows)
-            found |= made
-            progress("encoding files", start + len(chunks), len(missing))
+        with FactStore(path) as store:
+            kept = store.read(wanted, maker)
+            found = {blob: np.frombuffer(data, dtype="<f2").reshape(-1, width) for blob, data in kept.items()}
+            missing = [blob for blob in wanted if blob not in found]
+            progress("encoding files", 0, len(missing))
+            for start in range(0, len(missing), FILES):
+                chunks = self.chunks(missing[start : start + FILES])
+                vectors = self.encoder.vectors([piece for pieces in chunks.values() for piece in pieces])
+                ends = np.cumsum([len(pieces) for pieces in chunks.values()])
+                made = dict(zip(chunks, np.split(vectors, ends[:-1]), strict=True))
+                store.write((blob, maker, one.astype("<f2").tobytes()) for blob, one in made.items())
+                found |= made
+                progress("encoding files", start + len(chunks), len(missing))
         return found

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
-from typing import ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 import safetensors.numpy
@@ -15,7 +14,7 @@ import safetensors.torch
 
 from tosloc.config import Config, StageTwoSettings
 from tosloc.errors import CheckpointError
-from tosloc.io import key_of, read_plain, written_whole
+from tosloc.io import key_of, read_plain, write_text, written_whole
 from tosloc.records import Float16Array, FloatArray, Progress, silent
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TrainingSet
 from tosloc.rerank.encoder.encoders import ChunkReader, Encoder, processes, report_text
@@ -25,12 +24,9 @@ from tosloc.rerank.encoder.training import EarlyStopping, Loss, Trainer, mean_va
 SCHEMA: Final = 3
 RECORD: Final = "encoder.json"
 HEAD: Final = "head.safetensors"
-VECTORS: Final = "vectors.safetensors"
-"""Chunk vectors that a checkpoint carries along, by blob."""
+VECTORS: Final = "vectors.safetensors"  # chunk vectors that a checkpoint carries along, by blob
 _WEIGHTS: Final = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
 """Weights beside stage one's score that validation chooses from; 0 is stage one alone."""
-_BLOCK: Final = 48
-"""Reports whose candidates are in memory together when many are ranked."""
 
 
 class EncoderReranker(Reranker):
@@ -38,6 +34,7 @@ class EncoderReranker(Reranker):
 
     name: ClassVar = "encoder"
     says: ClassVar = "read again by the deep model"
+    record_file: ClassVar = RECORD
 
     def __init__(self, model: RerankingModel) -> None:
         self.model, self.settings = model.to(processes().device), model.settings
@@ -122,20 +119,12 @@ class EncoderReranker(Reranker):
         assert context.vectors is not None
         return self._reader(context).vectors(blobs, context.vectors, progress)
 
-    def rerank(
-        self, candidates: Iterable[Candidates], context: RerankingContext, progress: Progress = silent
-    ) -> Iterator[Reranked | None]:
-        """New scores: stage one's and the encoders', a block of reports at a time."""
-        rest = iter(candidates)
-        while block := list(islice(rest, _BLOCK)):
-            asked = [listed for listed in block if self.may_score(listed.opened)]
-            found = self.encoder_scores(asked, context, progress) if asked else iter(())
-            for listed in block:
-                if not self.may_score(listed.opened):
-                    yield None
-                    continue
-                best = listed.scores.max(initial=0.0)
-                yield Reranked(best + combined(listed.scores, next(found), self.weight))
+    def answers(
+        self, candidates: Sequence[Candidates], context: RerankingContext, progress: Progress = silent
+    ) -> Iterator[Reranked]:
+        """New scores: stage one's and the encoders'."""
+        for listed, row in zip(candidates, self.encoder_scores(candidates, context, progress), strict=True):
+            yield Reranked(listed.scores.max(initial=0.0) + combined(listed.scores, row, self.weight))
 
     def encoder_scores(
         self, candidates: Sequence[Candidates], context: RerankingContext, progress: Progress = silent
@@ -168,9 +157,7 @@ class EncoderReranker(Reranker):
                 name: {"place": None if name in learning else encoder.name, "fingerprint": encoder.fingerprint}
                 for name, encoder in self.model.encoders.items()
             },
-            "weight": self.weight,
-            "validation": self.validation_,
-            "trained_until": self.trained_until,
+            **self.learned(),
         }
         with written_whole(folder) as new:
             new.mkdir()
@@ -179,46 +166,32 @@ class EncoderReranker(Reranker):
             safetensors.torch.save_file(self.model.head.state_dict(), new / HEAD)
             if self._carried is not None:
                 safetensors.numpy.save_file(self._carried, new / VECTORS)
-            (new / RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+            write_text(new / RECORD, json.dumps(record, indent=1) + "\n")
 
     @classmethod
-    def load(cls, folder: Path) -> Self:
-        """What ``save`` wrote. Raises CheckpointError when it is incomplete or damaged, of another version, or an
-        encoder is gone or another.
-        """
-        try:
-            record = json.loads(read_plain(folder / RECORD))
-            if record["schema"] != SCHEMA:
-                raise CheckpointError(f"{folder / RECORD}: written by another version of TosLoc; train again")
-            settings = StageTwoSettings.model_validate(record["settings"])
-            encoders = {}
-            for name, known in record["encoders"].items():
-                own = folder / {"code": "code", "report": "report"}[name]
-                place = str(own if known["place"] is None else known["place"])
-                encoders[name] = Encoder.load(place, settings.token_pooling)
-                if encoders[name].fingerprint != known["fingerprint"]:
-                    raise CheckpointError(
-                        f"{place}: not the encoder that {folder} was trained with; its vectors would mean nothing to it"
-                    )
-            made = cls(RerankingModel(settings, encoders["code"], encoders.get("report", encoders["code"]), seed=0))
-            made.weight, made.trained_until = float(record["weight"]), int(record["trained_until"])
-            if record["validation"] is not None:
-                made.validation_ = {name: (mrr, map_) for name, (mrr, map_) in record["validation"].items()}
-            head = safetensors.torch.load(read_plain(folder / HEAD))
-            made.model.head.load_state_dict(head)
-            if not made.weight >= 0 or not all(bool(value.isfinite().all()) for value in head.values()):
-                raise ValueError("a weight is out of bounds")
-            if (folder / VECTORS).exists():
-                made._carried = safetensors.numpy.load(read_plain(folder / VECTORS))
-                if any(carried.shape[1:] != (made.model.code.width,) for carried in made._carried.values()):
-                    raise ValueError(f"{VECTORS} is of another width")
-        except CheckpointError:
-            raise
-        except Exception as error:  # files that are no reranker's raise anything
-            raise CheckpointError(
-                f"{folder}: this second stage is incomplete or damaged ({' '.join(str(error).split())[:100]}); train it"
-                " again, or copy the whole folder"
-            ) from error
+    def read(cls, record: Mapping[str, Any], folder: Path) -> Self:
+        """What ``save`` wrote. Raises CheckpointError for another version, or where an encoder is gone or another."""
+        if record["schema"] != SCHEMA:
+            raise CheckpointError(f"{folder / RECORD}: written by another version of TosLoc; train again")
+        settings = StageTwoSettings.model_validate(record["settings"])
+        encoders = {}
+        for name, known in record["encoders"].items():
+            own = folder / {"code": "code", "report": "report"}[name]
+            place = str(own if known["place"] is None else known["place"])
+            encoders[name] = Encoder.load(place, settings.token_pooling)
+            if encoders[name].fingerprint != known["fingerprint"]:
+                raise CheckpointError(
+                    f"{place}: not the encoder that {folder} was trained with; its vectors would mean nothing to it"
+                )
+        made = cls(RerankingModel(settings, encoders["code"], encoders.get("report", encoders["code"]), seed=0))
+        head = safetensors.torch.load(read_plain(folder / HEAD))
+        made.model.head.load_state_dict(head)
+        if not all(bool(value.isfinite().all()) for value in head.values()):
+            raise ValueError("a weight is out of bounds")
+        if (folder / VECTORS).exists():
+            made._carried = safetensors.numpy.load(read_plain(folder / VECTORS))
+            if any(carried.shape[1:] != (made.model.code.width,) for carried in made._carried.values()):
+                raise ValueError(f"{VECTORS} is of another width")
         return made
 
 

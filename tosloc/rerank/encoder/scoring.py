@@ -24,8 +24,7 @@ from tosloc.rerank.encoder.encoders import Encoder, Piece
 Chunks: TypeAlias = Float16Array | list[Piece]
 """(n, d) vectors of a file's or a report's chunks, or their tokens where the encoder learns."""
 
-ADAPTER_RANK: Final = 64
-"""Of the layers learned over the encoders' vectors (docs/results.md, the encoder)."""
+ADAPTER_RANK: Final = 64  # of the layers learned over the encoders' vectors (docs/results.md, the encoder)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +32,7 @@ class Question:
     """A report as the model reads it, and its candidates."""
 
     candidates: Candidates
-    report: Chunks
-    """(1, d) what a report encoder that does not learn made of it, or its one piece."""
+    report: Chunks  # (1, d) what a report encoder that does not learn made of it, or its one piece
 
 
 class ChunkPooling(nn.Module):
@@ -54,7 +52,7 @@ class ChunkPooling(nn.Module):
 
 
 class Adapter(nn.Module):
-    """A residual low-rank layer over an encoder's vectors; it begins as the identity."""
+    """A residual low-rank layer over an encoder's vectors (..., d); it begins as the identity."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -63,9 +61,7 @@ class Adapter(nn.Module):
         nn.init.zeros_(self.up.weight)
 
     def forward(self, vectors_xd: Tensor) -> Tensor:
-        """(..., d) vectors."""
-        changed: Tensor = vectors_xd + self.up(self.down(vectors_xd))
-        return changed
+        return vectors_xd + self.up(self.down(vectors_xd))  # type: ignore[no-any-return]
 
 
 class ScoringHead(nn.Module):
@@ -135,8 +131,7 @@ class RerankingModel(nn.Module):
         real_CN = torch.arange(longest, device=chunks_Ud.device) < sizes_C.unsqueeze(-1)
         chunks_CNd = chunks_Ud.new_zeros((*real_CN.shape, self.code.width))
         chunks_CNd[real_CN] = chunks_Ud
-        scores_C: Tensor = self.head(report_d, chunks_CNd, real_CN)
-        return scores_C
+        return self.head(report_d, chunks_CNd, real_CN)  # type: ignore[no-any-return]
 
     def _read(self, encoder: Encoder, texts: Sequence[Chunks]) -> Tensor:
         """(U, d) vectors of the chunks of all texts, one after the other."""
@@ -158,10 +153,9 @@ class RerankingModel(nn.Module):
         """(C,) scores of each report's candidates; all 0 for a report opened before ``trained_until``."""
         self.eval()
         for question in questions:
-            if not len(question.candidates) or question.candidates.opened < trained_until:
-                yield np.zeros(len(question.candidates))
-            else:
-                yield self(question, chunks).cpu().numpy().astype(np.float64)
+            listed = question.candidates
+            known = len(listed) and listed.opened >= trained_until
+            yield self(question, chunks).cpu().numpy().astype(np.float64) if known else np.zeros(len(listed))
 
 
 def contrastive(scores_C: Tensor, fixed_C: Tensor) -> Tensor:

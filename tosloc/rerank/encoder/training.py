@@ -22,12 +22,9 @@ from tosloc.rerank.base import Candidates, values_of
 from tosloc.rerank.encoder.encoders import memory_explained, processes
 from tosloc.rerank.encoder.scoring import Chunks, Question, RerankingModel, contrastive
 
-STATE: Final = "state.pt"
-"""Everything that training needs to go on; read with ``weights_only``, so it runs no code."""
-PATIENCE: Final = 5
-"""Epochs without gain on validation before training stops, as in every training of docs/results.md."""
-LONGEST_GRADIENT: Final = 1.0
-"""The default of transformers."""
+STATE: Final = "state.pt"  # everything that training needs to go on; read with weights_only, so it runs no code
+PATIENCE: Final = 5  # epochs without gain on validation before training stops, as in every training of docs/results.md
+LONGEST_GRADIENT: Final = 1.0  # the default of transformers
 
 Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 """(C,) scores of a report's candidates, and which of them are fixed, to a loss."""
@@ -38,8 +35,7 @@ Parameters: TypeAlias = Mapping[str, Tensor]
 class EarlyStopping:
     """How far a training has come: kept after every epoch, so that a killed one goes on."""
 
-    epoch: int = 0
-    """Epochs that are finished."""
+    epoch: int = 0  # epochs that are finished
     best: float = -math.inf
     """Best value of what stops it: a measure on validation, or the loss below 0 where there is no validation."""
     best_epoch: int = 0
@@ -56,12 +52,10 @@ class Trainer:
     """
 
     model: RerankingModel
-    chunks: Mapping[str, Chunks]
-    """Blob -> its chunks."""
+    chunks: Mapping[str, Chunks]  # blob -> its chunks
     folder: Path
     seed: int
-    key: str = ""
-    """What the training is of: a state of another key is not gone on with."""
+    key: str = ""  # what the training is of: a state of another key is not gone on with
     trained_until: float = 0
     loss: Loss = contrastive
 
@@ -135,11 +129,10 @@ class Trainer:
         return mean_values([question.candidates for question in questions], scores)
 
     def _save(self, state: EarlyStopping, learned: Parameters, best: Parameters, optimizer: Optimizer) -> None:
-        if not self.processes.is_main_process:
-            return
         values = {"key": self.key, "state": asdict(state), "parameters": _copied(learned), "best": best}
-        with written_whole(self.folder / STATE) as temporary:
-            torch.save(values | {"optimizer": optimizer.state_dict()}, temporary)
+        if self.processes.is_main_process:
+            with written_whole(self.folder / STATE) as temporary:
+                torch.save(values | {"optimizer": optimizer.state_dict()}, temporary)
 
     def _resume(self, learned: Parameters, optimizer: Optimizer) -> tuple[EarlyStopping, Parameters]:
         try:

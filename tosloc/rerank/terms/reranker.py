@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
-import safetensors
 import safetensors.numpy
 
 from tosloc.config import Config
-from tosloc.errors import CheckpointError, ToslocError, require
-from tosloc.io import parse_json, read_plain, write_text, written_whole
+from tosloc.errors import ToslocError, require
+from tosloc.io import read_plain, write_text, written_whole
 from tosloc.records import FloatArray, Progress, silent
 from tosloc.rerank.base import Candidates, Matches, Reranked, Reranker, RerankingContext, TrainingSet, values_of
 from tosloc.rerank.terms.sparse_vectors import FILE_SIDES, SIDES, DualEncoder, SparseVectors, Vocabulary, report_counts
 
-_TRAINING_DEPTH: Final = 150
-"""Training draws wrong files from so many first ones."""
+_TRAINING_DEPTH: Final = 150  # training draws wrong files from so many first ones
 WEIGHTS: Final = (0.2, 0.4, 0.6, 0.8, 1.0)
 """Weights of its score beside stage one's, of which validation takes one, or none."""
-_MARGIN: Final = 0.002
-"""MRR + MAP on validation by which both stages must lead stage one: less is chance."""
-_MATCHES: Final = 3
-"""Words of the report that a reason names."""
-_RECORD, _VECTORS = "terms.json", "vectors.safetensors"
+_MARGIN: Final = 0.002  # MRR + MAP on validation by which both stages must lead stage one: less is chance
+_MATCHES: Final = 3  # words of the report that a reason names
+_VECTORS: Final = "vectors.safetensors"
 _IDFS: Final = ("in_files", "in_reports", "in_commits", "in_fixes")
 
 
@@ -35,6 +31,7 @@ class TermReranker(Reranker):
 
     name: ClassVar = "terms"
     says: ClassVar = "read again by its words"
+    record_file: ClassVar = "terms.json"
     depth = 100
 
     def __init__(self) -> None:
@@ -87,14 +84,11 @@ class TermReranker(Reranker):
         total = np.where(gains.min(axis=1) >= 0, gains.sum(axis=1), 0.0)
         self.weight = WEIGHTS[int(total.argmax())] if total.max() > _MARGIN else 0.0
 
-    def rerank(
-        self, candidates: Iterable[Candidates], context: RerankingContext, progress: Progress = silent
-    ) -> Iterator[Reranked | None]:
+    def answers(
+        self, candidates: Sequence[Candidates], context: RerankingContext, progress: Progress = silent
+    ) -> Iterator[Reranked]:
         """New scores: stage one's, and what term vectors add."""
         for listed in candidates:
-            if not len(listed) or not self.may_score(listed.opened):
-                yield None
-                continue
             added, matches = self._reranked(listed, context)
             yield Reranked(listed.scores + self.weight * added, matches)
 
@@ -123,33 +117,18 @@ class TermReranker(Reranker):
         arrays |= {side: np.ascontiguousarray(encoder.tables[side]) for side in SIDES}
         with written_whole(folder / _VECTORS) as temporary:
             temporary.write_bytes(safetensors.numpy.save(arrays))
-        record = {
-            "weight": self.weight,
-            "gains": dict(encoder.gains),
-            "validation": self.validation_,
-            "trained_until": self.trained_until,
-            "terms": vocabulary.terms,
-        }
-        write_text(folder / _RECORD, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+        record = self.learned() | {"gains": dict(encoder.gains), "terms": vocabulary.terms}
+        write_text(folder / self.record_file, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
     @classmethod
-    def load(cls, folder: Path) -> Self:
-        """What ``save`` wrote. Raises CheckpointError when it is incomplete or damaged."""
-        try:
-            record = parse_json(read_plain(folder / _RECORD).decode("utf-8"))
-            arrays = safetensors.numpy.load(read_plain(folder / _VECTORS))
-            vocabulary = Vocabulary(tuple(map(str, record["terms"])), *(arrays[name] for name in _IDFS))
-            tables, gains = {side: arrays[side] for side in SIDES}, record["gains"]
-            shapes = {array.shape[:1] for array in arrays.values()} | {(len(vocabulary.ids),)}
-            if len(shapes) > 1 or len({table.shape[1:] for table in tables.values()}) > 1:
-                raise ValueError("terms and vectors do not fit together")
-            made = cls()
-            made._model = vocabulary, DualEncoder(tables, {side: float(gains[side]) for side in FILE_SIDES})
-            made.weight, made.trained_until = float(record["weight"]), int(record["trained_until"])
-            made.validation_ = {name: (float(mrr), float(map_)) for name, (mrr, map_) in record["validation"].items()}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, safetensors.SafetensorError) as error:
-            raise CheckpointError(
-                f"{folder}: this second stage is incomplete or damaged ({' '.join(str(error).split())[:100]}); train it"
-                " again, or copy the whole folder"
-            ) from error
+    def read(cls, record: Mapping[str, Any], folder: Path) -> Self:
+        """What ``save`` wrote."""
+        arrays = safetensors.numpy.load(read_plain(folder / _VECTORS))
+        vocabulary = Vocabulary(tuple(map(str, record["terms"])), *(arrays[name] for name in _IDFS))
+        tables, gains = {side: arrays[side] for side in SIDES}, record["gains"]
+        shapes = {array.shape[:1] for array in arrays.values()} | {(len(vocabulary.ids),)}
+        if len(shapes) > 1 or len({table.shape[1:] for table in tables.values()}) > 1:
+            raise ValueError("terms and vectors do not fit together")
+        made = cls()
+        made._model = vocabulary, DualEncoder(tables, {side: float(gains[side]) for side in FILE_SIDES})
         return made

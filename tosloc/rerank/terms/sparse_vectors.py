@@ -28,33 +28,27 @@ SIDES: Final = ("report", "content", "history")
 FILE_SIDES: Final = SIDES[1:]
 # As all numbers of this folder, chosen on the validation parts of the four Java projects of docs/results.md.
 _MIN_FILES: Final = 3
-_MIN_REPORTS: Final = 2
-"""A term counts that stands in so many files, or in so many training reports, or in a path."""
+_MIN_REPORTS: Final = 2  # a term counts that stands in so many files, or in so many training reports, or in a path
 _BLOCK: Final = 4000
-_SUMMARY_WEIGHT: Final = 3.0
-"""How many times a term of a report's summary counts."""
+_SUMMARY_WEIGHT: Final = 3.0  # how many times a term of a report's summary counts
 _NAME_WEIGHT, _FOLDER_WEIGHT = 6.0, 2.0
 """The same of the words of a file's path."""
 _REPORT_TERMS: Final = 64
 _CONTENT_TERMS: Final = 160
-_HISTORY_TERMS: Final = 64
-"""Heaviest terms kept of a report, of a file, and of what touched it."""
+_HISTORY_TERMS: Final = 64  # heaviest terms kept of a report, of a file, and of what touched it
 _OF_FIELD: Final = {"code": 1.0, "comment": 0.5, "string": 0.5, "method": 2.0, "type": 6.0, "field": 1.0}
 _FIELD_WEIGHTS: Final = np.array([_OF_FIELD[name] for name in FIELDS])
 """How many times a term of a file counts, by where it stands."""
 _LEAST_IDF: Final = 0.1
-_DECAY: Final = 2 * 365 * DAY
-"""Seconds after which what touched a file counts 1/e."""
-FIX_WEIGHT: Final = 1.5
-"""How much more a fixed report says of a file than a commit message does."""
+_DECAY: Final = 2 * 365 * DAY  # seconds after which what touched a file counts 1/e
+FIX_WEIGHT: Final = 1.5  # how much more a fixed report says of a file than a commit message does
 
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
     """The terms that count, and how rare each is in the training part."""
 
-    terms: tuple[str, ...]
-    """(V,) sorted."""
+    terms: tuple[str, ...]  # (V,) sorted
     in_files: FloatArray
     in_reports: FloatArray
     in_commits: FloatArray
@@ -280,10 +274,8 @@ def _of_documents(documents: Documents, vocabulary: Vocabulary, rare: FloatArray
 class DualEncoder:
     """Vectors of the terms on each side, in half precision, and how much content and history count."""
 
-    tables: Mapping[str, Float16Array]
-    """Side -> (V, d)"""
-    gains: Mapping[str, float]
-    """Side of files -> what its cosine is multiplied by."""
+    tables: Mapping[str, Float16Array]  # side -> (V, d)
+    gains: Mapping[str, float]  # side of files -> what its cosine is multiplied by
 
     @cached_property
     def _tables(self) -> dict[str, Float32Array]:

@@ -21,20 +21,15 @@ from tosloc.records import Float32Array, LongArray, Progress, silent
 from tosloc.rerank.base import Candidates
 from tosloc.rerank.terms.sparse_vectors import FILE_SIDES, SIDES, DualEncoder, VectorCache
 
-WIDTH: Final = 64
-"""Numbers of a term's vector."""
+WIDTH: Final = 64  # numbers of a term's vector
 _EPOCHS: Final = 3
-_REPORTS: Final = 64
-"""Reports of a step."""
+_REPORTS: Final = 64  # reports of a step
 _LEARNING_RATE: Final = 3e-3
-_DROPOUT: Final = 0.5
-"""Share of the terms that a step does not see."""
+_DROPOUT: Final = 0.5  # share of the terms that a step does not see
 _POSITIVES, _NEGATIVES = 12, 20
 """Fixed files of a report, at most, and wrong ones, drawn anew each epoch."""
-_NEGATIVE_OFFSET: Final = 3.0
-"""A wrong file at position r (from 0) is drawn with odds 1 / (r + 3)."""
-_JOINED: Final = 10
-"""Fixed files of a report whose contents join it when term vectors begin."""
+_NEGATIVE_OFFSET: Final = 3.0  # a wrong file at position r (from 0) is drawn with odds 1 / (r + 3)
+_JOINED: Final = 10  # fixed files of a report whose contents join it when term vectors begin
 _OVERSAMPLED, _ROUNDS = 20, 5
 """Further directions of the randomised decomposition, and its rounds."""
 
@@ -47,8 +42,7 @@ class Lessons:
     candidates: Sequence[Candidates]
     numbers: Sequence[Mapping[str, LongArray]]
     """Of each report: side of files -> (C,) numbers of the candidates' sparse vectors."""
-    texts: Mapping[str, VectorCache]
-    """Side of files -> these vectors."""
+    texts: Mapping[str, VectorCache]  # side of files -> these vectors
 
 
 def start_vectors(lessons: Lessons, files: LongArray, seed: int) -> Float32Array:
