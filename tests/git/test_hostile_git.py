@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import random
-import subprocess
 import zlib
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from tests.conftest import FIRST_TIME, HOUR, GitRepository, git_environment
 from tosloc.errors import RepositoryError
@@ -185,7 +181,7 @@ def test_a_tree_bomb_is_refused_and_a_deep_path_left_out(sound, monkeypatch):
     assert look_at(sound.path) == ()
 
 
-# ---- what is too large, and what is borrowed
+# ---- what is too large
 
 
 def test_objects_that_are_too_large(sound, monkeypatch):
@@ -199,15 +195,6 @@ def test_objects_that_are_too_large(sound, monkeypatch):
         with pytest.raises(RepositoryError, match=f"no commit '{commit}'"):
             opened.commits([commit])
         assert opened.commits([sound.made[-1]])[0].message.startswith("Fix bug 12")
-
-
-def test_borrowed_objects(sound, tmp_path):
-    clone = tmp_path / "borrower.git"
-    subprocess.run(["git", "clone", "-q", "--bare", "--shared", str(sound.path), str(clone)], check=True)
-    assert len(look_at(clone)) == 2
-    (sound.objects / "info").mkdir(exist_ok=True)
-    (sound.objects / "info/alternates").write_text(f"{clone}/objects\n.\n")
-    assert len(look_at(clone)) == 2  # in a circle
 
 
 # ---- damaged files
@@ -237,33 +224,3 @@ def test_a_damaged_file_is_an_answer_or_an_error_of_the_input(sound, place):
             with pytest.raises(RepositoryError, match=r"fatal: bad config line 2 in file .*/config"):
                 opened.resolve("HEAD")
             assert len(opened.snapshot(sound.made[-1], JAVA)) == 2  # a full id needs no configuration
-
-
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory):
-    """A repository that is spoiled again and again: half of it packed, with an index of its commits."""
-    made = sound_in(tmp_path_factory.mktemp("kept") / "kept.git")
-    made.git("repack", "-q", "-a", "-d", "--write-bitmap-index")
-    made.git("commit-graph", "write", "--reachable")
-    made.commit({"src/app/Cookie.java": TEXT * 2}, "Fix more")
-    return made
-
-
-@pytest.mark.slow
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(seed=st.integers(0, 2**32))
-def test_files_of_a_git_directory_damaged_at_random(kept, seed):
-    chosen = random.Random(seed)
-    files = sorted(file for file in kept.path.rglob("*") if file.is_file() and "hooks" not in file.parts)
-    file = chosen.choice(files)
-    before = file.read_bytes()
-    mode = file.stat().st_mode
-    data = bytearray(before or b"\0")
-    for _ in range(chosen.choice([1, 1, 8])):
-        data[chosen.randrange(len(data))] ^= chosen.randrange(1, 256)
-    file.chmod(0o600)
-    file.write_bytes(data[: chosen.choice([len(data), len(data), len(data) // 2])])
-    found = outcome(kept.path)
-    file.write_bytes(before)
-    file.chmod(mode)
-    assert isinstance(found, tuple) or "\n" not in found

@@ -1,6 +1,5 @@
 """The facts store: what goes in comes out, whoever else writes and whatever happens to the file."""
 
-import multiprocessing
 import os
 import sqlite3
 
@@ -130,22 +129,3 @@ def test_a_store_that_may_only_be_read_is_read(tmp_path, monkeypatch):
         assert len(store.read(list(TEXTS), "java1")) == len(ROWS)
         with pytest.raises(StoreError, match=r"cannot be used .*readonly"):
             store.write(ROWS)
-
-
-def _write_all(path, turn):
-    with FactStore(path) as store:
-        for start in range(len(ROWS)):
-            store.write([ROWS[(start * turn) % len(ROWS)]])
-
-
-@pytest.mark.slow
-def test_several_processes_write_at_once(tmp_path):
-    context = multiprocessing.get_context("spawn")
-    writers = [context.Process(target=_write_all, args=(tmp_path / "facts.db", turn)) for turn in (1, 5, 7)]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join(60)
-    assert [writer.exitcode for writer in writers] == [0, 0, 0]
-    with FactStore(tmp_path / "facts.db") as store:
-        assert store.read(list(TEXTS), "java1") == {blob: payload for blob, _, payload in ROWS}
