@@ -84,7 +84,6 @@ def test_functions_inside_each_other_take_time_by_their_number() -> None:
         ('\\"""' * 10_000, ".py"),
         ("<? " + "/* " * 20_000 + " ?> */", ".php"),
         ("{" * 20_000, ".ts"),
-        ("#" * 20_000, ".swift"),
     ],
 )
 def test_what_lizard_would_never_finish_is_counted_by_keywords(text: str, suffix: str) -> None:

@@ -181,9 +181,14 @@ def _definitions(source: bytes, captures: Captures, comments: Sequence[tuple[int
     definitions: list[_Definition] = []
     scopes: list[tuple[int, str, int, bool]] = []
     """Of what is open: end, qualified name, number of the innermost definition, whether functions are methods in it."""
+    roles: dict[tuple[int, int], tuple[str, tree_sitter.Node]] = {}
+    for role in ("class", "function", "scope", "around"):
+        for node in captures.get(role, ()):
+            roles.setdefault((node.start_byte, -node.end_byte), (role, node))
     wrapped: tuple[int, int] | None = None
     last_end = 0
-    for start, end, role, node in _nodes(captures):
+    for start, minus_end in sorted(roles):  # outer ones first
+        (role, node), end = roles[start, minus_end], -minus_end
         if role == "around":
             if wrapped is None or wrapped[1] <= start:
                 wrapped = (start, end)
@@ -212,17 +217,6 @@ def _definitions(source: bytes, captures: Captures, comments: Sequence[tuple[int
         if len(definitions) == MAX_FUNCTIONS:
             break
     return definitions
-
-
-def _nodes(captures: Captures) -> Iterator[tuple[int, int, str, tree_sitter.Node]]:
-    """Beginning, end and role of each node that defines something or is around what does; outer ones first."""
-    found: dict[tuple[int, int], tuple[str, tree_sitter.Node]] = {}
-    for role in ("class", "function", "scope", "around"):
-        for node in captures.get(role, ()):
-            found.setdefault((node.start_byte, -node.end_byte), (role, node))
-    for start, minus_end in sorted(found):
-        role, node = found[start, minus_end]
-        yield start, -minus_end, role, node
 
 
 def _attached(source: bytes, start: int, by_end: Mapping[int, int]) -> int:
