@@ -93,7 +93,7 @@ class Bench:
         blobs = dict(zip(self.snapshot.path_ids.tolist(), self.snapshot.blobs, strict=True))
         history = self.history
         # merges have no files
-        files_of = [[file for file in history.files(place).tolist() if file in blobs] for place in range(len(history))]
+        files_of = [[file for file in files if file in blobs] for files in history.touched]
         fixes = [place for place, said in enumerate(history.messages) if files_of[place] and says_fix(said)]
         opened = datetime.fromtimestamp(max(0, int(history.times.max(initial=0))), UTC) + timedelta(seconds=1)
         made = []

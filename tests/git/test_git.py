@@ -259,7 +259,7 @@ def test_shallow_and_partial_clones_are_read_without_fetching(repository, tmp_pa
         history = read_history(opened, "HEAD", JAVA)
         assert history.ids == tuple(commits[2:])
         # what the first one touches is not known
-        assert [[history.path_names.names[file] for file in history.files(number)] for number in (0, 1)] == [
+        assert [[history.path_names.names[file] for file in files] for files in history.touched] == [
             [],
             ["A.java"],
         ]

@@ -251,17 +251,16 @@ def commit_payloads(history: History) -> Iterator[tuple[str, bytes]]:
 
     Those that touched none, or more, have an empty payload.
     """
-    starts, names = history.touched_starts, history.path_names.names
-    for number, commit in enumerate(history.ids):
-        files = history.touched[starts[number] : starts[number + 1]].tolist()
+    names = history.path_names.names
+    for commit, at, whole, files in zip(history.ids, history.times, history.messages, history.touched, strict=True):
         if not 0 < len(files) <= MAX_FILES:
             yield commit, b""
             continue
-        message = without_trailers(history.messages[number])
+        message = without_trailers(whole)
         terms = Counter(text.terms(message))
         paths = [names[file] for file in files]
         counts = np.minimum(np.fromiter(terms.values(), np.int64, len(terms)), 65_535).astype(np.uint16)
-        told = np.array([history.times[number], says_fix(history.messages[number])], dtype=np.int64)
+        told = np.array([at, says_fix(whole)], dtype=np.int64)
         yield commit, pack([list(terms), references(message), paths], [counts, told])
 
 

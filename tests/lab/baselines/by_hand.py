@@ -166,10 +166,8 @@ def _history(
         tuple(commit.id for commit in line),
         np.array([seconds(commit.at) for commit in line], dtype=np.int64),
         tuple(commit.message for commit in line),
-        np.cumsum([0, *map(len, above)], dtype=np.int64),
-        np.array([parent for each in above for parent in each], dtype=np.int32),
-        np.cumsum([0, *map(len, files)], dtype=np.int64),
-        np.array([path for each in files for path in each], dtype=np.int32),
+        above,
+        files,
         paths,
     )
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
@@ -48,18 +49,16 @@ class FixCommits:
 
     def __init__(self, fix_history: FixHistory, words: FixWords = "contains") -> None:
         history, pattern = fix_history.history, _PATTERNS[words]
-        changing = np.diff(history.touched_starts) > 0
         self.history = history
-        self.numbers = np.array(
-            [number for number in np.flatnonzero(changing).tolist() if pattern.search(history.messages[number])],
-            dtype=np.int64,
-        )
+        fixes = [n for n, files in enumerate(history.touched) if files and pattern.search(history.messages[n])]
+        self.numbers = np.array(fixes, dtype=np.int64)
         """(X,) numbers of commits; merges change nothing themselves."""
         self.times: FloatArray = history.times[self.numbers].astype(np.float64)
         """(X,) seconds since 1970."""
-        shape = (len(history), fix_history.touched.shape[1])
-        touched = sparse.csr_array((np.ones(len(history.touched)), history.touched, history.touched_starts), shape)
-        self.touched = touched[self.numbers]
+        files = [history.touched[number] for number in fixes]
+        columns, starts = [*chain.from_iterable(files)], np.cumsum([0, *map(len, files)])
+        shape = (len(files), fix_history.touched.shape[1])
+        self.touched = sparse.csr_array((np.ones(len(columns)), columns, starts), shape)
         """(X, N) 1 where a commit changed a path."""
 
     def scores(self, query: BaselineQuery, days: float) -> FloatArray:
