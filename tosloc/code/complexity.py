@@ -15,12 +15,10 @@ MAX_WASTE: Final = 20_000_000
 """Characters that lizard may read in search of the ends of strings and comments that have none."""
 MAX_DEPTH: Final = 200
 """Brackets inside each other. Some of lizard's readers call themselves for each: time by the square of the depth."""
-MAX_SECONDS: Final = 60.0
-"""A text that lizard has not finished in this much processor time is counted by keywords."""
+MAX_SECONDS: Final = 60.0  # a text that lizard has not finished in this much processor time is counted by keywords
 _TOKENS_BETWEEN_CHECKS: Final = 4096
 
-_PAIRS: Final = (("/*", "*/"), ('R"(', ')"'))
-"""What begins and what ends a comment or string that may go over lines."""
+_PAIRS: Final = (("/*", "*/"), ('R"(', ')"'))  # what begins and what ends a comment or string that may go over lines
 _BRACKETS: Final = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 _WITH_REGEX: Final = frozenset({".js", ".jsx", ".ts", ".tsx", ".vue", ".rb"})
 """Languages with literal regular expressions, where an open bracket is looked for to the end of its line."""

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 KINDS: Final = ("function", "method", "class")
 MAX_FUNCTIONS: Final = 10_000
 """Of one text; what follows is left out. The longest file of twenty projects has 1,400."""
-MAX_DEPTH: Final = 8
-"""Definitions that stand deeper are part of what is around them."""
+MAX_DEPTH: Final = 8  # definitions that stand deeper are part of what is around them
 
 _WANTED: Final = ("class", "function", "scope", "around", "above", "comment")
 """Captures of a query: definitions, what is only a scope of names, nodes around a definition, what stands above one."""
@@ -55,24 +54,18 @@ _DROPPED: Final = frozenset({"prototype", "exports", "module", "this", "self", "
 _BRACKETS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
 _RECEIVER = re.compile(r"(?<!\w)(\w+)\s*+(?:\[[^\]]*+\]\s*+)?,?\s*+\)$")
 _MAX_NAME: Final = 200
-_MAX_ABOVE: Final = 500
-"""Comments and attributes above one definition."""
+_MAX_ABOVE: Final = 500  # comments and attributes above one definition
 
 
 @dataclass
 class FunctionFacts:
     """The functions and classes of one text, in the order of their beginnings. N functions, T terms, Q pairs."""
 
-    names: tuple[str, ...] = ()
-    """(N,) qualified names, ``Class.method``; overloads have the same."""
-    kinds: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
-    """(N,) places in ``KINDS``."""
-    starts: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
-    """(N,) first lines, from 1."""
-    ends: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
-    """(N,) last lines."""
-    terms: tuple[str, ...] = ()
-    """(T,) distinct terms, sorted."""
+    names: tuple[str, ...] = ()  # (N,) qualified names, Class.method; overloads have the same
+    kinds: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))  # (N,) places in KINDS
+    starts: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))  # (N,) first lines, from 1
+    ends: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))  # (N,) last lines
+    terms: tuple[str, ...] = ()  # (T,) distinct terms, sorted
     offsets: LongArray = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
     """(N + 1,) function n holds pairs ``offsets[n]:offsets[n + 1]``."""
     places: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
@@ -129,16 +122,12 @@ class FunctionFacts:
 class _Definition(NamedTuple):
     """A function or class, in bytes of the source."""
 
-    begin: int
-    """Where its text begins: that of the comment above it."""
-    start: int
-    """Where it begins itself, with decorators, annotations or attributes."""
+    begin: int  # where its text begins: that of the comment above it
+    start: int  # where it begins itself, with decorators, annotations or attributes
     end: int
     name: str
-    kind: int
-    """Place in ``KINDS``."""
-    parent: int
-    """Number of the definition around it; -1 if there is none."""
+    kind: int  # place in KINDS
+    parent: int  # number of the definition around it; -1 if there is none
 
 
 def functions_of(text: str, suffix: str) -> FunctionFacts:

@@ -35,10 +35,8 @@ _STOP_WORDS: Final[frozenset[str]] = frozenset(
 _WORD = re.compile(r"[\w$]+")
 _PART = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F_]*[lL]?|0[bB][01_]+[lL]?|[0-9][0-9_]*(?:[eE][0-9]*)?[lLfFdDuU]*")
-_MAX_IDENTIFIER: Final = 200
-"""Longer words are data (base64, hashes) and give no terms."""
-_MAX_CACHED: Final = 400_000
-"""Identifiers kept per process, about 100 MB at most."""
+_MAX_IDENTIFIER: Final = 200  # longer words are data (base64, hashes) and give no terms
+_MAX_CACHED: Final = 400_000  # identifiers kept per process, about 100 MB at most
 
 _stemmer = Stemmer.Stemmer("porter", 0)
 

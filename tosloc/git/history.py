@@ -21,18 +21,14 @@ if TYPE_CHECKING:
 class History:
     """C commits numbered so that every parent comes before its children; where that leaves a choice, older first."""
 
-    ids: tuple[str, ...]
-    """(C,) full commit ids."""
+    ids: tuple[str, ...]  # (C,) full commit ids
     times: LongArray
     """(C,) committer times, seconds since 1970, UTC. A child's can be earlier than its parent's."""
-    messages: tuple[str, ...]
-    """(C,) whole messages."""
-    parents: Sequence[Sequence[int]]
-    """(C,) numbers of each one's parents, first one first."""
+    messages: tuple[str, ...]  # (C,) whole messages
+    parents: Sequence[Sequence[int]]  # (C,) numbers of each one's parents, first one first
     touched: Sequence[Sequence[int]]
     """(C,) numbers into ``path_names`` of the files of each, in path order; none of a merge."""
-    path_names: Names
-    """The repository's table of paths."""
+    path_names: Names  # the repository's table of paths
 
     def __len__(self) -> int:
         return len(self.ids)

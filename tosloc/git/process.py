@@ -26,16 +26,13 @@ _SETTINGS: Final = (
     *("-c", "core.multiPackIndex=false"),  # it repeats what the indexes of packs say, and may name packs anywhere
 )
 """Options that keep git from running anything of a repository."""
-LARGEST: Final = 100 * 2**20
-"""Bytes of an object that is read: GitHub takes no larger file."""
-LARGEST_SOURCE: Final = 10_000_000
-"""Bytes of a source file that is read; a larger one is known by its path alone."""
+LARGEST: Final = 100 * 2**20  # bytes of an object that is read: GitHub takes no larger file
+LARGEST_SOURCE: Final = 10_000_000  # bytes of a source file that is read; a larger one is known by its path alone
 LONGEST_MESSAGE: Final = 2**20
 """Bytes of a message that are kept: the longest known one is a squashed merge of some hundred thousand."""
 _BATCH: Final = 48
 """Requests sent before their answers are read: 48 lines fit the smallest pipe, so neither side can block the other."""
-_GAVE_UP: Final = 128
-"""Exit code of a git that ends by itself, as it does at a damaged object or an unknown name."""
+_GAVE_UP: Final = 128  # exit code of a git that ends by itself, as it does at a damaged object or an unknown name
 _STATED = re.compile(rb"tree ([0-9a-f]{40,64})\n((?:parent [0-9a-f]{40,64}\n)*+)author ")
 _COMMITTED = re.compile(rb"(?m)^committer .*> ?(-?\d{1,15})(?: [-+]?\d+)?$")
 _ENCODING = re.compile(rb"(?mi)^encoding (?!idna|puny|un|raw|mbcs|oem)([\w.:-]{1,40})$")
@@ -153,10 +150,8 @@ class CommitInfo:
 
     id: str
     tree: str
-    parents: tuple[str, ...]
-    """Full ids, first parent first; none where a shallow clone was cut off."""
-    committed_at: int
-    """Committer time, seconds since 1970, UTC; 0 when the commit has none, or one that no date has."""
+    parents: tuple[str, ...]  # full ids, first parent first; none where a shallow clone was cut off
+    committed_at: int  # committer time, seconds since 1970, UTC; 0 when the commit has none, or one that no date has
     message: str
 
     @classmethod

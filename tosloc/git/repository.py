@@ -29,14 +29,11 @@ from tosloc.records import IntArray, Names, Snapshot
 LARGEST_VERSION: Final = 2_000_000
 """Files of a version: four times what Chromium has. A few trees that hold each other ten times over stand for any
 number."""
-_LONGEST_PATH: Final = 4096
-"""Bytes of a path; those that are longer, which no system could check out, are left out."""
-_REMEMBERED: Final = 50_000_000
-"""Files of remembered versions together: 400 MB."""
+_LONGEST_PATH: Final = 4096  # bytes of a path; those that are longer, which no system could check out, are left out
+_REMEMBERED: Final = 50_000_000  # files of remembered versions together: 400 MB
 _HEX = re.compile(r"[0-9a-fA-F]{4,64}")
 _FULL_ID = re.compile(r"[0-9a-fA-F]{40}|[0-9a-fA-F]{64}")
-_COMMIT: Final = "^{commit}"
-"""Makes a name that of a commit: tags are followed, and what is none is missing."""
+_COMMIT: Final = "^{commit}"  # makes a name that of a commit: tags are followed, and what is none is missing
 _NO_NAME = re.compile(r"-|:(?!/)|\s*\Z|.*[\0\n]", re.DOTALL)
 """Begins or is what names no commit: an option, what git would look for in the index, nothing, two lines."""
 
@@ -45,8 +42,7 @@ class Change(NamedTuple):
     """One file that is not as the commit has it."""
 
     path: str
-    blob: str | None
-    """The id that its content would have as a blob; None where it is gone."""
+    blob: str | None  # the id that its content would have as a blob; None where it is gone
 
 
 def decode(data: bytes) -> str:

@@ -46,8 +46,7 @@ class Field:
     """BM25 of one or more columns of a file's counts."""
 
     columns: tuple[int, ...]
-    length: int
-    """Column of its length."""
+    length: int  # column of its length
     b: float = 0.4
     k1: float = 1.2
 
@@ -148,14 +147,10 @@ def min_max(values: FloatArray) -> FloatArray:
 class RevisedVectors:
     """rVSM of one version: length-1 vectors of F files over V terms (of names, comments, file names), by term."""
 
-    postings: Postings
-    """Files of each term, with (P,) components."""
-    idf: FloatArray
-    """(V,) ln(N / df); 0 for terms of no file."""
-    length_scores: FloatArray
-    """(F,) 1 / (1 + exp(-10 norm(#terms))): long files hold more bugs."""
-    numbers: Mapping[str, int]
-    """Term -> number."""
+    postings: Postings  # files of each term, with (P,) components
+    idf: FloatArray  # (V,) ln(N / df); 0 for terms of no file
+    length_scores: FloatArray  # (F,) 1 / (1 + exp(-10 norm(#terms))): long files hold more bugs
+    numbers: Mapping[str, int]  # term -> number
 
     @classmethod
     def of(cls, view: VersionView, table: PathTable) -> RevisedVectors:

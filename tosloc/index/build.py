@@ -27,8 +27,7 @@ BATCH_BYTES: Final = 1_000_000
 """A batch ends at either: small enough that no worker is left alone with a long one at the end."""
 
 
-_Batch: TypeAlias = dict[str, str]
-"""Blobs to analyse -> their suffixes."""
+_Batch: TypeAlias = dict[str, str]  # blobs to analyse -> their suffixes
 _Result: TypeAlias = list[tuple[str, bytes | None, bool]]
 """Each blob with its payload, None for one that is missing, and whether it was read without a parser."""
 
@@ -38,14 +37,10 @@ class BuildReport:
     """What ``build`` did, in blobs."""
 
     added: int
-    known: int
-    """Were in the store already."""
-    missing: int
-    """Are not in the repository, or damaged there."""
-    fallback: int
-    """Of the added ones, those that no parser could read, or has no grammar for."""
-    large: int = 0
-    """Of the added ones, those of more than ``LARGEST_SOURCE`` bytes, which were not read."""
+    known: int  # were in the store already
+    missing: int  # are not in the repository, or damaged there
+    fallback: int  # of the added ones, those that no parser could read, or has no grammar for
+    large: int = 0  # of the added ones, those of more than LARGEST_SOURCE bytes, which were not read
 
 
 def build(

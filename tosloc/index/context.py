@@ -31,8 +31,7 @@ _EVERYDAY: Final = frozenset(
     )
 )
 """Words that say no more than that something is wrong, or are polite; chosen by reading, not by any result."""
-_RARE: Final = 0.25
-"""A word in more of the files than this part, and in more than three, does not tell them apart."""
+_RARE: Final = 0.25  # a word in more of the files than this part, and in more than three, does not tell them apart
 
 
 @dataclass(eq=False)

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from tosloc.code.terms import Facts  # not loaded: what only reads rows needs no parser
 
 CODE, COMMENT, STRING, METHOD, TYPE, FIELD = (FIELDS.index(name) for name in FIELDS)
-ALL_TEXT = len(FIELDS)
-"""Column of lengths and averages that stands for code + comment + string."""
+ALL_TEXT = len(FIELDS)  # column of lengths and averages that stands for code + comment + string
 NO_FACTS: Final = pack(
     [[]], [np.zeros(size, kind) for size, kind in ((3, "i4"), (0, "u2"), (1, "u4"), (0, "u1"), (0, "u1"))]
 )
@@ -50,23 +49,16 @@ def pack_facts(facts: Facts) -> bytes:
 class Corpus:
     """Facts of B blobs as inverted lists; made once, shared by all versions of them."""
 
-    blobs: Sequence[str]
-    """(B,) blob ids, in the order asked."""
-    terms: Mapping[str, int]
-    """Number of each of the V distinct terms; sorted, but for those that followed later."""
-    postings: Postings
-    """Blobs of each term, with (P, 6) counts by ``FIELDS``, at most 65,535."""
+    blobs: Sequence[str]  # (B,) blob ids, in the order asked
+    terms: Mapping[str, int]  # number of each of the V distinct terms; sorted, but for those that followed later
+    postings: Postings  # blobs of each term, with (P, 6) counts by FIELDS, at most 65,535
     chunk_postings: Postings
     """Chunks of each term, with (Q,) counts of code, comments and strings together, at most 255."""
-    chunk_starts: LongArray
-    """(B + 1,) blob b has chunks ``chunk_starts[b]:chunk_starts[b + 1]``."""
-    complexity: IntArray
-    """(B,) by lizard; 0 where it was not asked for."""
+    chunk_starts: LongArray  # (B + 1,) blob b has chunks chunk_starts[b]:chunk_starts[b + 1]
+    complexity: IntArray  # (B,) by lizard; 0 where it was not asked for
     lines: IntArray
-    parsed: BoolArray
-    """(B,) False where the lexer read the blob."""
-    lengths: FloatArray
-    """(B, 7) terms of each blob by field, then in all of its text."""
+    parsed: BoolArray  # (B,) False where the lexer read the blob
+    lengths: FloatArray  # (B, 7) terms of each blob by field, then in all of its text
 
     @classmethod
     def from_rows(cls, blobs: Sequence[str], payloads: Iterable[bytes | None]) -> Corpus:

@@ -30,10 +30,8 @@ class Document:
     """One text with what it touched."""
 
     id: str
-    at: int
-    """When it became known, seconds since 1970: the committer time of the commit or fix."""
-    commit: int
-    """Number of its commit in the history, which tells whether a version contains it."""
+    at: int  # when it became known, seconds since 1970: the committer time of the commit or fix
+    commit: int  # number of its commit in the history, which tells whether a version contains it
     commit_id: str
     terms: Counter[str]
     paths: tuple[int, ...]
@@ -47,8 +45,7 @@ class Documents:
 
     ids: Sequence[str]
     times: LongArray
-    commits: LongArray
-    """(D,) number of each one's commit in the history that they were collected from."""
+    commits: LongArray  # (D,) number of each one's commit in the history that they were collected from
     commit_ids: Sequence[str]
     vocabulary: Sequence[str]
     starts: LongArray
@@ -56,8 +53,7 @@ class Documents:
     counts: npt.NDArray[np.uint16]
     file_starts: LongArray
     files: IntArray
-    sizes: FloatArray
-    """(D,) k, the number of files that each document touched, whether or not they still exist."""
+    sizes: FloatArray  # (D,) k, the number of files that each document touched, whether or not they still exist
     classes: Sequence[str]
     class_starts: LongArray
 

@@ -19,13 +19,10 @@ from tosloc.index.corpus import Corpus
 from tosloc.index.postings import starts_of
 from tosloc.index.store import FactStore, pack, places_of, steps_of, unpack
 
-_ROWS_AT_ONCE: Final = 4096
-"""Rows that are read from the store together."""
-REMEMBERED: Final = 1_000
-"""Files whose functions are remembered: about 50 MB."""
+_ROWS_AT_ONCE: Final = 4096  # rows that are read from the store together
+REMEMBERED: Final = 1_000  # files whose functions are remembered: about 50 MB
 
-Remembered: TypeAlias = dict[tuple[str, str], FunctionFacts]
-"""(blob, analyser) -> the functions that were found there."""
+Remembered: TypeAlias = dict[tuple[str, str], FunctionFacts]  # (blob, analyser) -> the functions that were found there
 
 
 def missing_facts(store: FactStore, blobs: Mapping[str, str], *, lizard: bool = False) -> dict[str, str]:

@@ -28,8 +28,7 @@ from tosloc.index.store import pack, unpack
 from tosloc.records import BoolArray, BugReport, Case, FloatArray, IntArray, LongArray, Names
 from tosloc.reports import traces
 
-COMMITS: Final = "commits"
-"""How the analyser of commit facts begins."""
+COMMITS: Final = "commits"  # how the analyser of commit facts begins
 HISTORY_VERSION: Final = 3
 """Of what is kept of commits. Raise it with whatever changes that: ``commit_payloads``, or those that read commits and
 take texts apart (``git.history``, ``git.fixes``, ``code.text``)."""
@@ -40,8 +39,7 @@ _TRAILER: Final = re.compile(
     r"^(git-svn-id|change-id|signed-off-by|reviewed-(on|by)|tested-by|also-by|co-authored-by|acked-by)\b.*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_REMEMBERED = 2_000
-"""Terms of which it is remembered who holds them."""
+_REMEMBERED = 2_000  # terms of which it is remembered who holds them
 
 
 def in_files(documents: Documents) -> Postings:
@@ -165,8 +163,7 @@ class HistoryAsOf:
     """The history that was known when a report was opened."""
 
     index: HistoryIndex
-    opened: float
-    """Seconds since 1970."""
+    opened: float  # seconds since 1970
     commits: DocumentsView
     reports: DocumentsView
     _activity: dict[tuple[float, int], FloatArray] = field(default_factory=dict)

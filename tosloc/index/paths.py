@@ -62,26 +62,17 @@ class PathTable:
     """Terms and folders of N paths; rows are the numbers that snapshots give their paths. All arrays are (N,)."""
 
     paths: Sequence[str]
-    directory: IntArray
-    """Number of each path's folder."""
-    counterpart_group: IntArray
-    """Number that a file, its tests and what it tests share: Foo, FooTest and TestFoo."""
-    name_group: IntArray
-    """Number that files of the same name share."""
-    language: IntArray
-    """Number that files of the same language share."""
+    directory: IntArray  # number of each path's folder
+    counterpart_group: IntArray  # number that a file, its tests and what it tests share: Foo, FooTest and TestFoo
+    name_group: IntArray  # number that files of the same name share
+    language: IntArray  # number that files of the same language share
     test: BoolArray
-    compound_stem: BoolArray
-    """Whether the file name is made of two or more words (``StandardContext``, not ``Display``)."""
-    examples: BoolArray
-    """Whether a path stands among examples, documentation or benchmarks."""
-    vendored: BoolArray
-    """Whether a path stands below a folder of what was taken over from other projects."""
-    setup: BoolArray
-    """Whether it is the name of a file that installs, builds or configures."""
+    compound_stem: BoolArray  # whether the file name is made of two or more words (StandardContext, not Display)
+    examples: BoolArray  # whether a path stands among examples, documentation or benchmarks
+    vendored: BoolArray  # whether a path stands below a folder of what was taken over from other projects
+    setup: BoolArray  # whether it is the name of a file that installs, builds or configures
     term_ids: Mapping[str, int]
-    postings: Postings
-    """Paths of each term, with (P, 2) how many times it stands in the folder and in the file name."""
+    postings: Postings  # paths of each term, with (P, 2) how many times it stands in the folder and in the file name
 
     @classmethod
     def of(cls, paths: Sequence[str]) -> PathTable:

@@ -14,8 +14,7 @@ from tosloc.records import FloatArray, IntArray, LongArray
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
-K1, B = 1.2, 0.5
-"""Of BM25, saturation and length normalisation, where a formula names no others."""
+K1, B = 1.2, 0.5  # of BM25, saturation and length normalisation, where a formula names no others
 _LISTS_AT_ONCE = 1 << 12
 """Lists that are inverted together: all at once would take several times the memory of what is made."""
 
@@ -24,10 +23,8 @@ _LISTS_AT_ONCE = 1 << 12
 class Selection:
     """Parts of flat arrays, one after the other: T of them, with P elements, such as the postings of T terms."""
 
-    starts: LongArray
-    """(T,) where each part starts."""
-    sizes: LongArray
-    """(T,)"""
+    starts: LongArray  # (T,) where each part starts
+    sizes: LongArray  # (T,)
 
     @cached_property
     def positions(self) -> LongArray:
@@ -55,12 +52,9 @@ class Selection:
 class Postings:
     """Lists of V terms over some rows: the rows that hold each. P postings."""
 
-    starts: LongArray
-    """(V+1,) postings of term v: starts[v] to starts[v+1]."""
-    rows: IntArray
-    """(P,) row of each posting, ascending within a term."""
-    values: npt.NDArray[Any]
-    """(P, ...) such as how often the row holds the term."""
+    starts: LongArray  # (V+1,) postings of term v: starts[v] to starts[v+1]
+    rows: IntArray  # (P,) row of each posting, ascending within a term
+    values: npt.NDArray[Any]  # (P, ...) such as how often the row holds the term
 
     def inverted(self, size: int) -> Postings:
         """The lists the other way round: the terms of each of ``size`` rows, ascending, with their values."""

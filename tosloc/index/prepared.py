@@ -26,8 +26,7 @@ from tosloc.index.paths import PathTable, PathView
 from tosloc.index.postings import numbered
 from tosloc.records import TIMES, Names, Snapshot
 
-_MOST_CHUNKS: Final = 1 << 24
-"""Of a version that a stranger may have made."""
+_MOST_CHUNKS: Final = 1 << 24  # of a version that a stranger may have made
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +36,8 @@ class PreparedVersion:
     snapshot: Snapshot
     index: VersionIndex
     history: HistoryIndex
-    commit_ids: Sequence[str] = ()
-    """Ids of all commits that the version contains, by their number in the history."""
-    missing: int = 0
-    """Blobs that could not be read: their files have no words but those of their paths."""
+    commit_ids: Sequence[str] = ()  # ids of all commits that the version contains, by their number in the history
+    missing: int = 0  # blobs that could not be read: their files have no words but those of their paths
 
     @classmethod
     def of(

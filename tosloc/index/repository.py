@@ -29,12 +29,9 @@ from tosloc.reports.test_paths import which_are_tests
 if TYPE_CHECKING:
     from tosloc.index.build import BuildReport
 
-KEPT_VERSIONS: Final = 6
-"""Versions that are kept ready beside the facts, each with its other files: those used last."""
-PREPARED_VERSION: Final = 6
-"""Of the arrays below: raise it with whatever changes them."""
-LARGEST_OTHER: Final = 200_000
-"""Bytes of a file that is no source and whose words are searched: larger ones are data."""
+KEPT_VERSIONS: Final = 6  # versions that are kept ready beside the facts, each with its other files: those used last
+PREPARED_VERSION: Final = 6  # of the arrays below: raise it with whatever changes them
+LARGEST_OTHER: Final = 200_000  # bytes of a file that is no source and whose words are searched: larger ones are data
 
 
 class IndexedRepository:
@@ -53,8 +50,7 @@ class IndexedRepository:
         self.store_path = store_path or default_store(repo)
         self.suffixes = frozenset(suffixes) or SOURCE_SUFFIXES
         self.jobs = jobs
-        self.lizard = lizard
-        """Whether complexity is lizard's number, and not 0."""
+        self.lizard = lizard  # whether complexity is lizard's number, and not 0
 
     @cached_property
     def store(self) -> FactStore:
