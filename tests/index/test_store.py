@@ -9,8 +9,10 @@ import pytest
 from tosloc.code.facts import analyse
 from tosloc.code.terms import Facts
 from tosloc.errors import StoreError
+from tosloc.git.repository import Repository
 from tosloc.index import store as module
 from tosloc.index.corpus import Corpus, pack_facts
+from tosloc.index.facts import functions_of_files
 from tosloc.index.store import FactStore, pack, unpack
 
 
@@ -129,3 +131,20 @@ def test_a_store_that_may_only_be_read_is_read(tmp_path, monkeypatch):
         assert len(store.read(list(TEXTS), "java1")) == len(ROWS)
         with pytest.raises(StoreError, match=r"cannot be used .*readonly"):
             store.write(ROWS)
+
+
+# ---- functions of files
+
+SHAPES, STORE = "def area(): pass\n", "class Store {\n  void open() {}\n}\n"
+
+
+def test_functions_are_made_once_and_kept(repository, tmp_path, monkeypatch):
+    repository.commit({"a.py": SHAPES, "b.java": STORE, "c.txt": "none"})
+    with Repository(repository.path) as repo:
+        blobs = dict(zip(("a.py", "b.java"), repo.snapshot("HEAD", frozenset({".py", ".java"})).blobs, strict=True))
+        files = [(blobs["b.java"], ".java"), (blobs["a.py"], ".py"), (blobs["b.java"], ".java"), ("0" * 40, ".py")]
+        first = functions_of_files(repo, tmp_path / "facts.sqlite", files)
+        assert [one.names for one in first] == [("Store", "Store.open"), ("area",), ("Store", "Store.open"), ()]
+        monkeypatch.setattr("tosloc.index.facts.functions_of", None)  # nothing is left to be made
+        again = functions_of_files(repo, tmp_path / "facts.sqlite", files[:3])
+        assert [one.names for one in again] == [one.names for one in first[:3]]
