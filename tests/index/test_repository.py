@@ -184,9 +184,7 @@ def answers(version):
     return found
 
 
-@pytest.mark.parametrize(
-    ("before", "after"), [("HEAD~3", "HEAD"), ("HEAD", "HEAD~2"), ("HEAD~1", "HEAD~1"), ("HEAD", "moved")]
-)
+@pytest.mark.parametrize(("before", "after"), [("HEAD~3", "HEAD"), ("HEAD", "HEAD~2"), ("HEAD", "moved")])
 def test_a_version_made_where_another_is_known_read_and_made_from_nothing(grown, tmp_path, before, after):
     gone = "src/org/app/p0/ParserService.java"
     if after == "moved":

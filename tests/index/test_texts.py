@@ -28,42 +28,17 @@ def test_similarity_golden(make_table):
     cos = (1.098612 x 1.860113 + .686512 x .405465) / (1.295465 x 1.903791) = .941447. Lengths 3, 2, 4.
     """
     vectors = structured(
-        make_table, {"1.c": {"comment": "a a b"}, "2.c": {"comment": "b c"}, "3.c": {"comment": "c c c d"}}
-    )
-    assert vectors.idf == pytest.approx([1.098612, 0.405465, 0.405465, 1.098612], abs=1e-6)
-    got = vectors.similarity({"a": 1.0, "b": 1.0 + math.log(2), "x": 1.0})
-    assert got == pytest.approx([0.941447 / (1 + math.exp(-5)), 0.374719 / 2, 0.0], abs=1e-6)
-
-
-def test_text_is_file_name_declared_names_and_comments(make_table):
-    """Code and strings do not count; the file name does. a/Tree.java: tree, node x2 | b/Node.java: node, size, tree."""
-    revised = structured(
         make_table,
         {
-            "a/Tree.java": {"code": "hidden tree", "comment": "node", "type": "node", "string": "hidden"},
-            "b/Node.java": {"method": "size", "field": "tree", "code": "hidden"},
-            "c/Leaf.java": {},
+            "1.c": {"comment": "a", "method": "a", "type": "b", "code": "hidden"},
+            "2.c": {"comment": "b c"},
+            "3.c": {"comment": "c c c d"},
         },
-        gone=("d/Tree.java",),
     )
-    files = [{"tree": 1, "node": 2}, {"node": 1, "size": 1, "tree": 1}, {"leaf": 1}]
-    idf = {"tree": math.log(1.5), "node": math.log(1.5), "size": math.log(3), "leaf": math.log(3)}
-    report = {"tree": 1.0, "size": 1.0, "hidden": 5.0}
-    query = {term: report[term] * idf[term] for term in ("tree", "size")}
-    # sizes 3, 3, 1: norm 1, 1, 0
-    lengths = [1 / (1 + math.exp(-10)), 1 / (1 + math.exp(-10)), 0.5]
-    expected = []
-    for counts, factor in zip(files, lengths, strict=True):
-        vector = {term: (1 + math.log(count)) * idf[term] for term, count in counts.items()}
-        dot = sum(query.get(term, 0.0) * value for term, value in vector.items())
-        expected.append(factor * dot / math.hypot(*vector.values()) / math.hypot(*query.values()))
-    assert revised.length_scores == pytest.approx(lengths)
-    assert revised.similarity(report) == pytest.approx(expected)
-
-
-def test_a_file_that_could_not_be_read_keeps_its_name(make_table):
-    revised = structured(make_table, {"a/Tree.java": {"comment": "node"}, "b/Leaf.java": None})
-    assert revised.similarity({"leaf": 1.0}) == pytest.approx([0.0, 0.5])
+    assert vectors.idf == pytest.approx([1.098612, 0.405465, 0.405465, 1.098612], abs=1e-6)
+    assert vectors.numbers.keys() == set("abcd")  # code counts for nothing
+    got = vectors.similarity({"a": 1.0, "b": 1.0 + math.log(2), "x": 1.0})
+    assert got == pytest.approx([0.941447 / (1 + math.exp(-5)), 0.374719 / 2, 0.0], abs=1e-6)
 
 
 # ---- a version as a selection of blobs

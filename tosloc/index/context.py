@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -54,7 +54,6 @@ class QueryContext:
     query: Query
     version: VersionIndex
     history: HistoryAsOf
-    _rows_of_frames: dict[tuple[str, bool], tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def files(self) -> int:
@@ -210,10 +209,7 @@ class QueryContext:
 
     def rows_of_frame(self, frame: Frame) -> tuple[int, ...]:
         """Path rows of the project's own files that a frame can mean."""
-        key = (frame.place, frame.qualified)
-        if key not in self._rows_of_frames:
-            self._rows_of_frames[key] = tuple(self.version.paths.rows_of_location(*key))
-        return self._rows_of_frames[key]
+        return tuple(self.version.paths.rows_of_location(frame.place, frame.qualified))
 
     @cached_property
     def own_frames(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
