@@ -14,29 +14,17 @@ from tosloc.index.query import Query
 from tosloc.records import BugReport, Snapshot
 
 
-def structured(make_table, files, gone=()):
-    """The paper's vectors of a version whose blobs are called as their paths."""
-    snapshot = Snapshot.of("v", 0, {path: path for path in files})
-    corpus = make_table({path: fields for path, fields in files.items() if fields is not None})
-    return RevisedVectors.of(VersionView(corpus, snapshot), PathTable.of([*snapshot.paths, *gone]))
-
-
 def test_similarity_golden(make_table):
     """Files aab, bc, cccd; report abb and an unknown word. df: a 1, b 2, c 2, d 1; N = 3.
 
     Report: a 1 ln 3 = 1.098612, b (1 + ln 2) ln 1.5 = .686512. File 1: a (1 + ln 2) ln 3 = 1.860113, b .405465:
     cos = (1.098612 x 1.860113 + .686512 x .405465) / (1.295465 x 1.903791) = .941447. Lengths 3, 2, 4.
     """
-    vectors = structured(
-        make_table,
-        {
-            "1.c": {"comment": "a", "method": "a", "type": "b", "code": "hidden"},
-            "2.c": {"comment": "b c"},
-            "3.c": {"comment": "c c c d"},
-        },
-    )
-    assert vectors.idf == pytest.approx([1.098612, 0.405465, 0.405465, 1.098612], abs=1e-6)
-    assert vectors.numbers.keys() == set("abcd")  # code counts for nothing
+    first = {"comment": "a", "method": "a", "type": "b", "code": "hidden"}  # of which code is no part
+    files = {"1.c": first, "2.c": {"comment": "b c"}, "3.c": {"comment": "c c", "field": "c d"}}
+    version = VersionView(make_table(files), Snapshot.of("v", 0, {path: path for path in files}))
+    vectors = RevisedVectors.of(version, PathTable.of(list(files)))
+    assert vectors.idf == pytest.approx([1.098612, 0.405465, 0.405465, 1.098612, 0.0], abs=1e-6)
     got = vectors.similarity({"a": 1.0, "b": 1.0 + math.log(2), "x": 1.0})
     assert got == pytest.approx([0.941447 / (1 + math.exp(-5)), 0.374719 / 2, 0.0], abs=1e-6)
 
