@@ -12,9 +12,9 @@ import os
 import re
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.error import HTTPError, URLError
@@ -22,19 +22,21 @@ from urllib.parse import quote
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 MARKER = "<!-- tosloc:answer -->"
-"""How our comment begins, which no reader sees."""
-PAGES = 1000
-"""Pages of a hundred comments that are looked through, at most."""
-ATTEMPTS = 3
-LONGEST_WAIT = 60.0
-"""Seconds between two attempts."""
+"""How our comment begins, which no reader sees: it is found again by it."""
+HEADING = f"{MARKER}\nFiles that this may be about, from their words and their history:"
 LONGEST_TEXT = 300
 """Letters of a reason or name."""
 ISSUE_FILE = "tosloc-issue.json"
 ANSWER_FILE = "tosloc-answer.json"
 KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TOSLOC_CACHE", "TOSLOC_CACHE_SIZE")
 """What ``tosloc`` gets of the environment: no token, and no secret of the workflow."""
-_NEVER_FOLLOWED = "moved; the issue was transferred, or the repository renamed"
+_MEANINGS = {
+    401: "the token is not valid",
+    403: "the token may not do this; give the workflow `permissions: issues: write`, and see whether it is locked",
+    404: "not there, or the token may not see it",
+    410: "it was deleted, or issues are turned off",
+    429: "the rate limit is reached; run it again later",
+}
 
 
 class ActionError(Exception):
@@ -69,34 +71,15 @@ class Api:
                 "Content-Type": "application/json",
             },
         )
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                with self._opener.open(request, timeout=60) as answer:
-                    return json.load(answer)
-            except HTTPError as error:
-                # a second POST after an answer that got lost would be a second comment
-                again = error.code == 429 or (error.code >= 500 and method != "POST")
-                if not again or attempt == ATTEMPTS:
-                    raise ActionError(f"{method} {path}: {_about(error.code)}") from None
-                time.sleep(_wait(error.headers.get("Retry-After"), attempt))
-            except (URLError, OSError, ValueError) as error:
-                raise ActionError(f"{method} {path}: {error}") from None
-        raise AssertionError
-
-
-def _about(code: int) -> str:
-    meaning = {
-        401: "the token is not valid",
-        403: "the token may not do this; give the workflow `permissions: issues: write`, and see whether it is locked",
-        404: "not there, or the token may not see it",
-        410: "it was deleted, or issues are turned off",
-        429: "the rate limit is reached; run it again later",
-    }
-    return f"{code}, {_NEVER_FOLLOWED if 300 <= code < 400 else meaning.get(code, 'the server did not answer as told')}"
-
-
-def _wait(told: str | None, attempt: int) -> float:
-    return min(float(told) if told is not None and told.isdigit() else 2.0**attempt, LONGEST_WAIT)
+        try:
+            with self._opener.open(request, timeout=60) as answer:
+                return json.load(answer)
+        except HTTPError as error:
+            moved = "moved; the issue was transferred, or the repository renamed"
+            about = moved if 300 <= error.code < 400 else _MEANINGS.get(error.code, "the server did not answer as told")
+            raise ActionError(f"{method} {path}: {error.code}, {about}") from None
+        except (URLError, OSError, ValueError) as error:
+            raise ActionError(f"{method} {path}: {error}") from None
 
 
 # ---- is an answer asked?
@@ -110,27 +93,19 @@ def asked_issue(name: str, event: Mapping[str, Any], label: str, number: str, fe
         issue = fetch(number)
     elif name == "issues":
         issue = event.get("issue") or {}
-        if event.get("action") == "labeled":
-            labels = [event.get("label")]
-        else:
-            labels = issue.get("labels") or []
+        labels = [event.get("label")] if event.get("action") == "labeled" else issue.get("labels") or []
         if label not in [(one or {}).get("name") for one in labels]:
             return f"the label is not {label}"
     else:
         return f"events of {name} ask for nothing"
+    author = issue.get("user") or {}
     if "pull_request" in issue:
         return "it is a pull request"
-    author = issue.get("user") or {}
     if author.get("type") == "Bot" or str(author.get("login", "")).endswith("[bot]"):
         return "a bot has opened it"
     if not isinstance(issue.get("number"), int) or not isinstance(issue.get("title"), str):
         return "the event has no issue"
     return issue
-
-
-def report_of(issue: Mapping[str, Any]) -> dict[str, Any]:
-    """What ``tosloc localize`` reads of an issue."""
-    return {key: issue.get(key) for key in ("number", "title", "body", "created_at")}
 
 
 # ---- what is written
@@ -181,14 +156,9 @@ def body_of(answer: Mapping[str, Any], repository: str, least: float) -> str:
     return "\n".join(lines) + "\n"
 
 
-def comment_of(body: str) -> str:
-    """The comment, with the mark by which it is found again."""
-    return f"{MARKER}\nFiles that this may be about, from their words and their history:\n\n{body}"
-
-
 def write_comment(api: Api, issues: str, number: int, text: str, author: str) -> None:
-    """Write the comment, or edit the one that is there. Raises ActionError, also where too many have to be read."""
-    for page in range(1, PAGES + 1):
+    """Write the comment, or edit the one that is there. Raises ActionError."""
+    for page in count(1):
         comments = api.call("GET", f"{issues}/{number}/comments?per_page=100&page={page}")
         for comment in comments:
             # anybody may write the marker: what others have written is never touched
@@ -200,7 +170,6 @@ def write_comment(api: Api, issues: str, number: int, text: str, author: str) ->
         if len(comments) < 100:
             api.call("POST", f"{issues}/{number}/comments", {"body": text})
             return
-    raise ActionError(f"no comment is written: issue {number} has {PAGES * 100:,} comments, and one may be ours")
 
 
 # ---- the runner
@@ -218,12 +187,6 @@ def set_outputs(values: Mapping[str, str]) -> None:
         for name, value in values.items():
             end = uuid.uuid4().hex
             file.write(f"{name}<<{end}\n{value}\n{end}\n")
-
-
-def summarize(text: str) -> None:
-    """A part of the job's summary."""
-    with open(os.environ["GITHUB_STEP_SUMMARY"], "a", encoding="utf-8", errors="replace") as file:
-        file.write(text + "\n")
 
 
 def setting(name: str, low: float, high: float) -> float:
@@ -264,7 +227,8 @@ def issue() -> None:
         set_outputs({"asked": "false"})
         return
     report = Path(os.environ["RUNNER_TEMP"]) / ISSUE_FILE
-    report.write_text(json.dumps(report_of(found)), encoding="utf-8")
+    kept = {key: found.get(key) for key in ("number", "title", "body", "created_at")}
+    report.write_text(json.dumps(kept), encoding="utf-8")
     set_outputs({"asked": "true"})
 
 
@@ -293,13 +257,13 @@ def answer() -> None:
     sure = bool(found["hits"]) and first >= share
     notes = "".join(f"\n> {code(note)}\n" for note in found["notes"])
     unsure = "" if sure else f"\nNot sure enough for a comment: {first:.2f} is less than {share:g}.\n"
-    summarize(
-        f"### TosLoc: [#{number}]({page}/issues/{number}) {code(found['report']['summary'])}\n\n{body}{unsure}{notes}"
-    )
+    heading = f"### TosLoc: [#{number}]({page}/issues/{number}) {code(found['report']['summary'])}"
+    with open(os.environ["GITHUB_STEP_SUMMARY"], "a", encoding="utf-8", errors="replace") as file:
+        file.write(f"{heading}\n\n{body}{unsure}{notes}\n")
     commented = sure and wanted == "true"
     if commented:
         api, issues = repository()
-        write_comment(api, issues, number, comment_of(body), os.environ["INPUT_COMMENT_AUTHOR"])
+        write_comment(api, issues, number, f"{HEADING}\n\n{body}", os.environ["INPUT_COMMENT_AUTHOR"])
     written = {"answer": str(temporary / ANSWER_FILE), "share": f"{first:.6f}"}
     set_outputs(written | {"commented": str(commented).lower()})
 

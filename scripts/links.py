@@ -19,7 +19,7 @@ from tosloc.cli.printing import Table, print_rows, print_table
 from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.git.repository import Repository
 from tosloc.mine.issues import Exports
-from tosloc.mine.links import KINDS, Commits, mine
+from tosloc.mine.links import KINDS, history, mine, pull_of
 from tosloc.reports.formats import LabelledReport, read_reports
 
 
@@ -76,9 +76,9 @@ def _compare(
         counts[linked.link]["same"] += same
         counts[linked.link]["same file"] += same or bool(files[bug] & set(linked.fixed))
     left.update(mined.left_out)
-    commits = Commits(repository)
+    commits = history(repository)
     for bug in lines.keys() - {linked.report.id for linked in mined.reports}:
-        if any(commit in commits.infos and commits.pull_of(commit) for commit in fixes[bug]):
+        if any(commit in commits and pull_of(commits[commit]) for commit in fixes[bug]):
             left["(of all these: the known fix names a pull request)"] += 1
 
 

@@ -2,10 +2,10 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# newest_python: a Python of 3.11 or later, 3.11 first, because the constraints were made with it.
+# newest_python: $PYTHON, else a Python of 3.11 or later, 3.11 first, because the constraints were made with it.
 newest_python() {
     local name
-    for name in python3.11 python3.12 python3.13 python3.14 python3 python; do
+    for name in ${PYTHON:-} python3.11 python3.12 python3.13 python3.14 python3 python; do
         if "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
             echo "$name"
             return

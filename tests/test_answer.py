@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import tosloc
-from tosloc.answer import SCHEMA, Answer, Searched, schema
-from tosloc.records import BugReport, Function, Hit, Reason
+from tosloc.answer import SCHEMA, Answer, Searched, background_told, schema
+from tosloc.records import Background, BugReport, EarlierChange, Function, Hit, Person, Reason
 
 WHEN = datetime(2014, 1, 15, 8, 30, 17, 999, tzinfo=timezone(timedelta(hours=1)))
 FRAME = Reason("frame", "stack frame App.run, line 4", lines=(4, 4))
@@ -18,7 +18,9 @@ FIX = Reason("fix", "earlier fix", "a" * 40, "#7", url="https://github.com/a/b/c
 FIRST = Hit(1, "src/caf\udce9.py", -2.5, 0.75, (Function("App.run", 3, 9, 1.5),), (FRAME, FIX))
 HITS = FIRST, Hit(2, "b.py", -3.0, 0.25)
 REPORT = BugReport("#12", "It fails", "all of it", WHEN)
-FULL = Answer("/srv/flask", "c" * 40, WHEN, REPORT, Searched(40, 2), HITS, ("a note",), 1.23456, HITS[:1])
+EARLIER = EarlierChange("b" * 40, "2013-02-01", "#7", "Mend it", ("a.py", "b.py", "c.py", "d.py"), FIX.url)
+PAST = Background((EARLIER,), (Person("Ada", "2013-01-02"), Person("Grace", "2012-01-02")), ("@all",), ("test_b.py",))
+FULL = Answer("/srv/flask", "c" * 40, WHEN, REPORT, Searched(40, 2), HITS, ("a note",), 1.23456, HITS[:1], PAST)
 BARE = Answer(None, "c" * 64, datetime(33, 1, 1, tzinfo=UTC), BugReport("x", "", "d", None), Searched(0), ())
 
 
@@ -43,12 +45,36 @@ def test_an_answer_in_plain_values() -> None:
         "searched": {"files": 40, "hidden_tests": 2, "uncommitted": 0},
         "hits": [first, second],
         "others": [{"path": first["path"], "why": first["why"]}],
+        "background": {
+            "earlier": [
+                {
+                    "commit": "b" * 40,
+                    "date": "2013-02-01",
+                    "issue": "#7",
+                    "title": "Mend it",
+                    "files": ["a.py", "b.py", "c.py", "d.py"],
+                    "url": FIX.url,
+                }
+            ],
+            "people": [{"name": "Ada", "date": "2013-01-02"}, {"name": "Grace", "date": "2012-01-02"}],
+            "owners": ["@all"],
+            "tests": ["test_b.py"],
+        },
         "notes": ["a note"],
         "seconds": 1.235,
     }
     assert FULL.top(1) == [FULL.hits[0]]
     assert BARE.as_dict()["report"]["opened"] is None
     assert BARE.as_dict()["committed"] == "0033-01-01T00:00:00Z"  # early times have four digits
+
+
+def test_the_background_in_words() -> None:
+    assert [told.text for told in background_told(FULL)] == [
+        "tests of it: test_b.py",
+        "src/caf\udce9.py: last changed by Ada (2013-01-02) and Grace (2012-01-02), owned by @all",
+        f"like this: {'b' * 10} of #7, 2013-02-01: Mend it (a.py, b.py, c.py and 1 more)",
+    ]
+    assert background_told(BARE) == []
 
 
 @pytest.mark.parametrize("answer", [FULL, BARE], ids=["full", "bare"])

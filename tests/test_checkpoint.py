@@ -73,9 +73,6 @@ def test_one_that_is_shipped_carries_a_version_and_answers_from_it() -> None:
     assert len(toy.top(answer, 3)) == 3
 
 
-# Hostile content
-
-
 @pytest.mark.parametrize(
     ("file", "name", "change", "words"),
     [

@@ -94,7 +94,7 @@ def test_what_is_wrong_is_seen(tmp_path: Path) -> None:
     assert unknown_in("lab reproduce table-4 --out runs") == []
     assert unknown_in("lab produce table-4") == ["produce"]
     assert unknown_in("train --repo x --rounds 3") == ["--rounds"]
-    assert unknown_in("data ... --suffix x") == unknown_in("lab ...") == unknown_in("--version") == []
+    assert unknown_in("data ... --zone x") == unknown_in("lab ...") == unknown_in("--version") == []
     page = tmp_path / "page.md"
     page.write_text("# Top\n[a](page.md#top) [b](gone.md) [c](#gone) [d](https://x.org/y)\n```\n[e](gone.md)\n```\n")
     assert missing_links(page) == ["gone.md", "#gone"]

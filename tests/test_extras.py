@@ -74,8 +74,6 @@ FIGURE = "a figure or page", "report", ["matplotlib"]
         ("tosloc serve", "serve", ["starlette", "uvicorn"], ["serve", "--repo", "."]),
         ("a published technique", "lab", ["torch", "sklearn"], ["lab", "baselines", *LABELLED]),
         ("a table of the paper", "lab", ["torch", "sklearn"], ["lab", "reproduce", "table-2", *TABLE]),
-        ("mining GitHub", "github", ["githubkit"], ["mine", "--github", "ann/one", "--repo", "."]),
-        ("reading issues of GitHub", "github", ["githubkit"], ["localize", "ann/one#7"]),
         ("BM25 over whole files", "lab", ["bm25s"], ["lab", "bm25", *LABELLED]),
         ("tosloc mcp", "mcp", ["mcp"], ["mcp"]),
     ],

@@ -65,7 +65,6 @@ ONLY_IMPORTERS = {
     "dask": {"cluster"},
     "distributed": {"cluster"},
     "bm25s": {"lab", "scripts"},
-    "githubkit": {"mine"},
     "typer": {"cli"},
     "rich": {"cli", "scripts"},
 }

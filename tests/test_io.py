@@ -36,9 +36,6 @@ def test_only_plain_files_are_opened_and_as_many_bytes_as_allowed_read(tmp_path:
     assert printable("a\ud800b\udce9\udfff\n") == r"a\ud800b\xe9\udfff\n"
 
 
-# Written whole
-
-
 def interrupted_writing(path: Path) -> None:
     path.parent.mkdir(exist_ok=True)
     path.write_text("new")
@@ -84,8 +81,6 @@ def test_only_our_own_names_are_removed_and_only_old_ones(tmp_path: Path) -> Non
     remove_unfinished(tmp_path / "absent")
 
 
-# Arrays
-
 ODD = ("", "a/b c.java", "ü/ß.java", b"\xff\xe9/x.java".decode("utf-8", "surrogateescape"), "new\nline.java", "")
 ARRAYS = {
     "bools": np.array([True, False]),
@@ -124,13 +119,7 @@ def npy(array: np.ndarray, shape: Any = None, dtype: Any = None) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "content",
-    [
-        npy(np.arange(4), shape=(2**40,)),
-        npy(np.arange(4), dtype="|O"),
-        pickle.dumps([1]),
-        b"",
-    ],
+    "content", [npy(np.arange(4), shape=(2**40,)), npy(np.arange(4), dtype="|O"), pickle.dumps([1]), b""]
 )
 def test_heads_that_lie_are_said_and_nothing_is_unpickled(tmp_path: Path, content: bytes) -> None:
     with zipfile.ZipFile(tmp_path / "x.npz", "w", zipfile.ZIP_DEFLATED) as file:

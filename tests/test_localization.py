@@ -173,8 +173,6 @@ def test_the_order_in_which_facts_came_does_not_matter(project, experiment, tmp_
     assert len(answers) == 1
 
 
-# Candidates
-
 DEPTH = 2
 
 

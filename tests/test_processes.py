@@ -107,8 +107,6 @@ def test_calls_that_are_given_up() -> None:
         assert list(results) == [None, None]
 
 
-# Kill -9 at random instants, then the same command: the same bytes, and nothing beside them
-
 KILLS = 6
 """Kills in a row, before the command may finish."""
 

@@ -43,7 +43,7 @@ def test_settings_choose_what_is_shown(
     [
         ("checkpoint = 'x'", "has no key 'checkpoint'"),
         ("include = 'src'", "include is a list"),
-        ("include = [1]", "include holds globs in quotes"),
+        ("include = [1]", "include is a list of at most 200 globs in quotes"),
         ("tests = 1", "tests is true or false"),
         ("min_share = true", "min_share is a number from 0 to 1"),
         ("min_share = nan", "min_share is a number from 0 to 1"),

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import tosloc
-from tosloc.records import Background, BugReport, Hit
+from tosloc.records import Background, BugReport, Hit, Reason
 
 SCHEMA: Final = "tosloc.answer/1"
 """Name and version of what ``Answer.as_dict`` gives; ``tosloc/answer.schema.json`` is its JSON Schema."""
+SHOWN_FILES: Final = 3
+"""Of an earlier change, in words."""
 
 
 def schema() -> dict[str, Any]:
@@ -31,21 +33,22 @@ def percent(share: float) -> str:
     return "<1%" if 0 < share <= 0.005 else f"{share:.0%}"
 
 
-def background_lines(answer: Answer) -> list[str]:
-    """An answer's background in words, a line each: earlier changes, then people and tests of the first file."""
+def background_told(answer: Answer) -> list[Reason]:
+    """An answer's background in words: the tests of its first file and who knows it, then earlier changes."""
     about = answer.background or Background()
-    lines = []
+    told = [Reason("tests", f"tests of it: {', '.join(about.tests)}")] if about.tests else []
+    people = [f"{one.name} ({one.date})" for one in about.people]
+    who = [f"last changed by {' and '.join(people)}"] if people else []
+    who += [f"owned by {' '.join(about.owners)}"] if about.owners else []
+    if who:
+        told.append(Reason("people", f"{answer.hits[0].path}: {', '.join(who)}"))
     for one in about.earlier:
         number = f" of {one.issue}" if one.issue and one.issue not in one.title else ""
-        more = f" and {len(one.files) - 3} more" if len(one.files) > 3 else ""
-        changed = f" ({', '.join(one.files[:3])}{more})" if one.files else ""
-        lines.append(f"like this: {one.commit[:10]}{number}, {one.date}: {one.title}{changed}")
-    people = " and ".join(f"{one.name} ({one.date})" for one in about.people)
-    owners = f"owned by {' '.join(about.owners)}" if about.owners else ""
-    who = "; ".join(filter(None, (f"last changed by {people}" if people else "", owners)))
-    if who:
-        lines.append(f"{answer.hits[0].path}: {who}")
-    return [*lines, f"its tests: {', '.join(about.tests)}"] if about.tests else lines
+        more = f" and {len(one.files) - SHOWN_FILES} more" if len(one.files) > SHOWN_FILES else ""
+        changed = f" ({', '.join(one.files[:SHOWN_FILES])}{more})" if one.files else ""
+        said = f"like this: {one.commit[:10]}{number}, {one.date}: {one.title}{changed}"
+        told.append(Reason("earlier", said, one.commit, one.issue, url=one.url))
+    return told
 
 
 class Routine(str):

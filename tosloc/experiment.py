@@ -60,13 +60,7 @@ class ExperimentContext:
 
     @classmethod
     def set_up(
-        cls,
-        config: Config,
-        repo: Repository,
-        reports: Path,
-        progress: Progress = silent,
-        *,
-        facts: bool = True,
+        cls, config: Config, repo: Repository, reports: Path, progress: Progress = silent, *, facts: bool = True
     ) -> ExperimentContext:
         """Read the reports, make the facts of all of their versions, read the history that leads to them. Without
         ``facts`` none are made, for techniques that read the files in ways of their own.
@@ -235,10 +229,7 @@ def rank_reports(
 
 
 def index(
-    repo_path: str | Path,
-    revision: str = "HEAD",
-    config: Config | None = None,
-    progress: Progress = silent,
+    repo_path: str | Path, revision: str = "HEAD", config: Config | None = None, progress: Progress = silent
 ) -> BuildReport:
     """Make the facts of one version's files."""
     with Repository(repo_path) as repo, closing(Localizer(config).indexed(repo)) as indexed:

@@ -38,8 +38,7 @@ class BugReport:
     id: str
     summary: str
     description: str
-    opened: datetime | None
-    """None where the report does not say: whoever asks it of a version decides."""
+    opened: datetime | None  # None where the report does not say: whoever asks it of a version decides
 
     def __post_init__(self) -> None:
         if self.opened is not None and self.opened.tzinfo is None:
@@ -58,16 +57,11 @@ class Case:
     """A labelled bug: a report, the commit that fixed it and the files it changed. Only experiments hold it."""
 
     report: BugReport
-    fix_commit: str
-    """Full id of the fixing commit; "" where the data names the version alone."""
-    version: str
-    """Full id of the before-fix version: the fix's first parent, unless the data names it."""
-    fixed_at: int
-    """Committer time of the fix, seconds since 1970, UTC; of the version where the fix is not known."""
-    listed: tuple[str, ...]
-    """Source files that the data lists as fixed, sorted."""
-    fixed: tuple[str, ...]
-    """Those of ``listed`` that exist in ``version``: the ground truth."""
+    fix_commit: str  # full id of the fixing commit; "" where the data names the version alone
+    version: str  # full id of the before-fix version: the fix's first parent, unless the data names it
+    fixed_at: int  # committer time of the fix, seconds since 1970, UTC; of the version where the fix is not known
+    listed: tuple[str, ...]  # source files that the data lists as fixed, sorted
+    fixed: tuple[str, ...]  # those of listed that exist in version: the ground truth
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +70,7 @@ class ReportAttributes:
 
     description: bool
     stack_trace: bool
-    named: int
-    """How many of its fixed files' classes its text names ("already localized" if any; Kochhar et al. 2014)."""
+    named: int  # how many of its fixed files' classes its text names ("already localized" if any; Kochhar et al. 2014)
 
 
 @dataclass(slots=True)
@@ -103,14 +96,11 @@ class Snapshot:
     """One version: its source files as numbers into tables that many versions share. Files are in path order."""
 
     commit: str
-    committed_at: int
-    """Committer time, seconds since 1970, UTC."""
+    committed_at: int  # committer time, seconds since 1970, UTC
     path_names: Names
     blob_names: Names
-    path_ids: IntArray
-    """(F,) number of each file's path in ``path_names``, in path order (git's: by bytes)."""
-    blob_ids: IntArray
-    """(F,) number of each file's blob in ``blob_names``."""
+    path_ids: IntArray  # (F,) number of each file's path in path_names, in path order (git's: by bytes)
+    blob_ids: IntArray  # (F,) number of each file's blob in blob_names
 
     def path(self, file: int) -> str:
         """The path of one file; ``paths`` makes those of all."""
@@ -160,29 +150,22 @@ def first_paths(snapshots: Iterable[Snapshot]) -> dict[str, str]:
 class Reason:
     """One thing that speaks for a file, in words that people can check."""
 
-    kind: str
-    """What sort of thing: see ``docs/answer.md``."""
+    kind: str  # what sort of thing: see docs/answer.md
     text: str
-    commit: str | None = None
-    """Full id of the commit that it speaks of."""
-    issue: str | None = None
-    """The issue that the commit names, as it is written there: ``#123``, ``JDK-8001234``."""
+    commit: str | None = None  # full id of the commit that it speaks of
+    issue: str | None = None  # the issue that the commit names, as it is written there: #123, JDK-8001234
     lines: tuple[int, int] | None = None
     """First and last line of the file that it speaks of, from 1; those of a stack frame are the report's."""
-    url: str | None = None
-    """Where it can be read."""
+    url: str | None = None  # where it can be read
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
     """A function or class of a file, scored for a report."""
 
-    name: str
-    """Qualified within its file: ``Class.method``."""
-    start: int
-    """First line in the searched version, from 1."""
-    end: int
-    """Last line, included."""
+    name: str  # qualified within its file: Class.method
+    start: int  # first line in the searched version, from 1
+    end: int  # last line, included
     score: float
 
 
@@ -193,8 +176,7 @@ class Hit:
     rank: int
     path: str
     score: float
-    share: float
-    """How sure the answer is, from 0 to 1; see ``tosloc.calibration``."""
+    share: float  # how sure the answer is, from 0 to 1; see tosloc.calibration
     functions: tuple[Function, ...] = ()
     why: tuple[Reason, ...] = ()
 
@@ -204,14 +186,10 @@ class EarlierChange:
     """A fixed report or a commit of the project that speaks like the report."""
 
     commit: str
-    date: str
-    """Of the commit, in UTC: 2021-05-21."""
-    issue: str | None
-    """The report that it fixed or names, where one is known."""
-    title: str
-    """First line of the commit's message; empty where that cannot be read."""
-    files: tuple[str, ...]
-    """Source files that it changed."""
+    date: str  # of the commit, in UTC: 2021-05-21
+    issue: str | None  # the report that it fixed or names, where one is known
+    title: str  # first line of the commit's message; empty where that cannot be read
+    files: tuple[str, ...]  # source files that it changed
     url: str | None = None
 
 
@@ -227,14 +205,10 @@ class Person:
 class Background:
     """What a project's past says beside an answer; of people, owners and tests that of its first file."""
 
-    earlier: tuple[EarlierChange, ...] = ()
-    """Those nearest to the report first."""
-    people: tuple[Person, ...] = ()
-    """Who changed the first file last."""
-    owners: tuple[str, ...] = ()
-    """Whom CODEOWNERS names for it."""
-    tests: tuple[str, ...] = ()
-    """Tests that are named like it, then those that changed with it."""
+    earlier: tuple[EarlierChange, ...] = ()  # those nearest to the report first
+    people: tuple[Person, ...] = ()  # who changed the first file last
+    owners: tuple[str, ...] = ()  # whom CODEOWNERS names for it
+    tests: tuple[str, ...] = ()  # tests that are named like it, then those that changed with it
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,8 +217,7 @@ class Ranking:
 
     report: str
     paths: tuple[str, ...]
-    scores: FloatArray
-    """(F,) scores, never increasing."""
+    scores: FloatArray  # (F,) scores, never increasing
 
     def __post_init__(self) -> None:
         if len(self.paths) != len(self.scores):

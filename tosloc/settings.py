@@ -43,19 +43,19 @@ def settings_of(work_tree: Path | None) -> Shown:
 
 
 def _checked(values: object, where: str) -> Shown:
-    if not isinstance(values, dict) or (unknown := values.keys() - {*Shown._fields}):
-        said = f"has no key {min(unknown)!r}" if isinstance(values, dict) else "is no table"
-        raise ConfigError(f"{where} {said}; known are {', '.join(Shown._fields)}")
-    for key in ("include", "exclude"):
-        globs = values.get(key, [])
-        if not isinstance(globs, list) or len(globs) > _LONGEST:
-            raise ConfigError(f"{where}: {key} is a list of at most {_LONGEST} globs")
-        if not all(isinstance(glob, str) and len(glob) <= _LONGEST for glob in globs):
-            raise ConfigError(f"{where}: {key} holds globs in quotes, each of at most {_LONGEST} letters")
-    share = values.get("min_share", 0.0)
-    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
-        raise ConfigError(f"{where}: min_share is a number from 0 to 1")
-    if not isinstance(values.get("tests", False), bool):
-        raise ConfigError(f"{where}: tests is true or false")
-    lists = {key: tuple(values[key]) for key in ("include", "exclude") if key in values}
-    return Shown(**{**values, **lists})
+    if not isinstance(values, dict):
+        raise ConfigError(f"{where} is no table")
+    for key, value in values.items():
+        if key in ("include", "exclude"):
+            wanted = f"a list of at most {_LONGEST} globs in quotes, each of at most {_LONGEST} letters"
+            globs = isinstance(value, list) and all(isinstance(one, str) for one in value)
+            fits = globs and max(map(len, [value, *value])) <= _LONGEST
+        elif key == "tests":
+            wanted, fits = "true or false", isinstance(value, bool)
+        elif key == "min_share":
+            wanted, fits = "a number from 0 to 1", type(value) in (int, float) and 0 <= value <= 1
+        else:
+            raise ConfigError(f"{where} has no key {key!r}; known are {', '.join(Shown._fields)}")
+        if not fits:
+            raise ConfigError(f"{where}: {key} is {wanted}")
+    return Shown(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})

@@ -325,13 +325,12 @@ def test_why_files_stand_above_is_told_of_a_run_that_keeps_its_features(tmp_path
         carry=False, keep_features=True,
     )  # fmt: skip
     page = tmp_path / "page.html"
-    told = r'<span class="why"><abbr title="[^"]+">(?:complexity|length)</abbr> \+\d'
+    told = r'<span class="why">(?:complexity|length) \+\d'
     texts = []
     for place in (run, run / "test"):
         assert main(["evaluate", str(place), "--html", str(page)]) == 0
         texts.append(page.read_text(encoding="utf-8"))
         assert re.search(told, texts[-1])
-        assert 'id="features"' in texts[-1]
     shutil.rmtree(run / ".tosloc-work")
     assert main(["evaluate", str(run), "--html", str(page)]) == 0
     assert "--keep-features" in page.read_text(encoding="utf-8")

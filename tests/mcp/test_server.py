@@ -81,7 +81,9 @@ def test_a_bug_is_localized_in_the_folder_that_the_client_names(shop: Path, mode
     assert "Cart.add:7-9" in text_of(result)
     assert "   8:         if item not in self.items:" in text_of(result)
     assert result.structured_content["files"][0]["path"] == "shop/cart.py"
-    assert not any(path in str(result) for path in ("tests/test_cart.py", str(shop)))
+    assert result.structured_content["background"][0] == "tests of it: tests/test_cart.py"
+    assert "tests/test_cart.py" not in str(result.structured_content["files"])
+    assert str(shop) not in str(result)
     with_tests = call("localize_bug", {"report": REPORT, "tests": True}, roots=[shop], mode=mode)
     assert "tests/test_cart.py" in text_of(with_tests)
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tosloc.errors import ConfigError
-from tosloc.mine.mentions import BODY, CLOSES, NAMES, NUMBER, compiled, mentions, of_pattern
+from tosloc.mine.mentions import BODY, CLOSES, NAMES, NUMBER, compiled, mentions
 
 KNOWN = {"1", "12", "34", "567", "58522", "LANG-9"}
 
@@ -38,12 +38,8 @@ KNOWN = {"1", "12", "34", "567", "58522", "LANG-9"}
         ("See #1, #12 and #34. Fixes #567", {"567": CLOSES}),
         ("Mind the gap\n\nsee the talk in https://github.com/ann/one/issues/12#issuecomment-9", {}),
         ("Update\n\n- Mind it ([#12](https://github.com/bob/two/pull/12))", {}),
-        ("Lock\n\nframe #12: f() at a.c\n  #34  0x00005 in g ()", {}),
+        ("Lock\n\n  #34  0x00005 in g ()", {}),
         ("Add a failing test for #12", {}),
-        ("Fixes pull #12 by Ann", {}),
-        ("Mind it\n\nFixes [the gap](https://github.com/ann/one/issues/12)", {"12": CLOSES}),
-        ("Merge bob/two#34: mind the gap\n\nFixes #12 and ann/one#567", {"567": CLOSES}),
-        ("Squashed 'lib/' changes from 1..2\n\n1 Fixes #12", {}),
         ("", {}),
     ],
 )
@@ -51,12 +47,10 @@ def test_what_a_message_names(message: str, found: dict[str, str]) -> None:
     assert mentions(message, KNOWN, {"ann/one"}) == found
 
 
-def test_what_is_known_of_projects_and_trackers() -> None:
-    assert mentions("Merge bob/two#34: mind the gap\n\nFixes #12", KNOWN, ()) == {"12": CLOSES}
+def test_numbers_alone_are_issues_of_bugzilla() -> None:
     assert mentions("58522: mind the gap", KNOWN, ()) == {}
-    assert mentions("58522: mind the gap", KNOWN, (), bare=True) == {"58522": NAMES}
-    assert mentions("PR 58522: mind the gap", KNOWN, (), bare=True) == {"58522": NAMES}
-    assert mentions("[58522] mind the gap\n58522", KNOWN, (), bare=True) == {"58522": NAMES}
+    for message in ("58522: mind the gap", "PR 58522: mind the gap", "[58522] mind the gap\n58522"):
+        assert mentions(message, KNOWN, (), bare=True) == {"58522": NAMES}
 
 
 @pytest.mark.parametrize(
@@ -68,10 +62,6 @@ def test_long_texts_take_no_long_time(text: str) -> None:
     assert time.process_time() - began < 0.5
 
 
-def test_a_pattern_of_the_projects_own() -> None:
-    own = compiled(r"Bug-Id: (\d+)")
-    texts = ["Change\n\nBug-Id: 12", "Bug-Id: 99", "T34 T34 T1", ""]
-    assert [of_pattern(own, text, KNOWN) for text in texts] == [["12"], [], [], []]
-    assert of_pattern(compiled(r"(T)(?P<id>\d+)"), texts[2], KNOWN) == ["34", "1"]
+def test_a_pattern_names_the_id_in_a_group() -> None:
     with pytest.raises(ConfigError, match="has no group; put what is the id in one"):
         compiled(r"Bug-Id: \d+")

@@ -33,9 +33,6 @@ def content(table: FeatureTable):
     return table.report, *(array.tolist() for array in arrays)
 
 
-# Which rows are kept
-
-
 def sample(guess, fixed, number):
     whole = table("1", np.zeros((len(guess), 1)), fixed)
     kept = sampled_table(whole, {"code": np.array(guess)}, number, "v")
@@ -60,9 +57,6 @@ def test_kept_rows_stand_for_all_files(number):
     hard = [file for file in np.argsort(-guess) if not fixed[file]][: int(number * module.HARD_SHARE)]
     assert set(hard) <= kept.keys()
     assert sample(guess, fixed, number) == kept
-
-
-# Blocks
 
 
 def test_sampled_tables_are_rows_of_the_full_ones(experiment, tmp_path):
@@ -107,12 +101,7 @@ def test_a_folder_that_keeps_nothing(tmp_path, content):
 
 
 @pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        ("rows", lambda a: a[:-1]),
-        ("starts", lambda a: a[:-1]),
-        ("reports", lambda a: a[:-1]),
-    ],
+    ("name", "change"), [("rows", lambda a: a[:-1]), ("starts", lambda a: a[:-1]), ("reports", lambda a: a[:-1])]
 )
 def test_a_damaged_block_is_one_sentence(tmp_path, name, change):
     whole = table("1", np.ones((3, 2)), [True] * 3)

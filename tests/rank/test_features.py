@@ -13,14 +13,7 @@ FOUR_THIRDS = math.log(4 / 3)
 """IDF of a word that stands in the one known document: ln(1 + .5 / 1.5)."""
 
 
-FILES = (
-    "docs/conf.py",
-    "shop/__init__.py",
-    "shop/door.py",
-    "shop/key.py",
-    "shop/old/door.py",
-    "third_party/x/door.c",
-)
+FILES = ("docs/conf.py", "shop/__init__.py", "shop/door.py", "shop/key.py", "shop/old/door.py", "third_party/x/door.c")
 
 
 def of(name, context, *shares):
@@ -29,9 +22,6 @@ def of(name, context, *shares):
 
 def bm(frequency, length, average, k1, b):
     return frequency * (k1 + 1) / (frequency + k1 * (1 - b + b * length / average))
-
-
-# The paper's four
 
 
 def test_text(make_context):
@@ -84,15 +74,10 @@ def test_history(make_context):
     )
 
 
-# Words of the report in the files: a file a of 2 words, b of 1; every IDF ln(1 + 1.5/1.5) = ln 2
-
-
 @pytest.fixture
 def words(make_context):
-    files = {
-        "a": {"code": "tree node", "method": "node"},
-        "b": {"code": "leaf"},
-    }
+    """A file a of 2 words, b of 1; every IDF ln(1 + 1.5/1.5) = ln 2."""
+    files = {"a": {"code": "tree node", "method": "node"}, "b": {"code": "leaf"}}
     return make_context(files, "tree", "node tree")
 
 
@@ -136,9 +121,6 @@ def test_identifiers(make_context):
     assert of("identifiers", context) == pytest.approx([expected, 0])
 
 
-# Words of the report in the paths
-
-
 def test_words_in_paths(make_context):
     # words of the paths: tree leaf | node; of the folders alone: tree | node. Both IDF ln 2
     context = make_context(("node/x.c", "tree/leaf.c"), "tree", "leaf tree")
@@ -162,8 +144,6 @@ def test_mentions_and_their_order(make_context):
     assert of("mention_order", context) == pytest.approx([0.5, 1 / math.sqrt(2), 0, 1 / math.sqrt(2), 0])
 
 
-# Stack frames
-
 TRACE = (
     "Failed at java.lang.Thread.run(Thread.java:1) at x.A.go(A.java:1) at x.A$In.go(A.java:2) at x.B.go(B.java:1) "
     "Caused by: y.Bad at x.C.go(C.java:1) at x.B.go(B.java:9) ... 3 more"
@@ -181,9 +161,6 @@ def test_rare_frames_and_those_of_the_cause(make_context):
     assert of("cause_frame", make_context(paths[:3], "w", TRACE)) == pytest.approx([0, 1 / math.sqrt(2), 1])
     single = make_context(paths[:2], "w", TRACE.split("Caused")[0])
     assert of("cause_frame", single) == pytest.approx([1, 1 / math.sqrt(2)])
-
-
-# What earlier reports and commit messages say
 
 
 def test_documents_of_files(make_context):
@@ -236,9 +213,6 @@ def test_name_documents(make_context):
     assert of("name_documents", context) == pytest.approx(expected)
 
 
-# Activity and structure
-
-
 def test_activity(make_context):
     commits = [(60, "x", ["a"]), (30, "x", ["a", "b"]), (-1, "x", ["c"])]
     context = make_context(("a", "b", "c"), commits=commits)
@@ -259,9 +233,6 @@ def test_what_a_file_is_like(make_context):
         of("example", make_context(FILES)).tolist() == of("setup", make_context(FILES)).tolist() == [1, 0, 0, 0, 0, 0]
     )
     assert of("vendored", make_context(FILES)).tolist() == [0, 0, 0, 0, 0, 1]
-
-
-# Related files
 
 
 def test_the_first_guess_and_what_it_passes_on(make_context):

@@ -132,9 +132,6 @@ def test_a_ranker_is_taken_only_when_it_helps(small_trees, monkeypatch):
     assert "; not shipped weights and ranker as they are: " in choice.sentence
 
 
-# The fits
-
-
 def lists_of(tables, weights=None):
     """Lists of (rows, fixed) for each report."""
     lists = [(np.array(rows, dtype=np.float32), np.array(fixed, dtype=bool)) for rows, fixed in tables]

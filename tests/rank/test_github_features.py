@@ -19,9 +19,6 @@ TRACEBACK = """Traceback (most recent call last):
 """
 
 
-# Places that reports on GitHub name
-
-
 def test_frames_of_the_projects_own_files_count_from_the_innermost(make_context):
     assert of("own_frame", make_context(FILES, "x", TRACEBACK)).tolist() == [0, 0, 1, 1 / 2, 0, 0]
     second = f'{TRACEBACK}\nTraceback (most recent call last):\n  File "docs/conf.py", line 3\n'
@@ -37,9 +34,6 @@ def test_links_and_written_paths_in_their_order(make_context):
     context = make_context(FILES, "x", f"{said} In old/door.py and key.py, as run by `python docs/conf.py`.")
     assert of("linked", context) == pytest.approx([1 / math.sqrt(2), 0, 0, 1, 0, 0])
     assert of("written_path", context).tolist() == [0, 0, 0, 1 / 2, 1, 0]
-
-
-# Words, names of code, messages
 
 
 def test_words_of_earlier_reports_and_commits_count_less(make_context):
@@ -87,9 +81,6 @@ def test_messages_in_strings(make_context):
     assert of("message_strings", context) == pytest.approx(expected)
 
 
-# Tables
-
-
 TEXTS = {
     "src/Leaf.java": {"code": "leaf tree tree", "comment": "node"},
     "src/Tree.java": {"code": "tree node", "method": "grow", "type": "tree"},
@@ -124,10 +115,6 @@ def test_all_columns_are_finite_and_comparable(rich):
         if features.FEATURES[name].scaled:
             assert values.max() in (0.0, 1.0)
         assert features.columns(rich, [name])[name].tolist() == values.tolist()  # whatever else is wanted
-    silent = {name for name in features.ALL if not made[name].any()}
-    on_github = {"referenced", "linked", "written_path", "example", "vendored", "setup", "namesake"}
-    more = {"identifiers", "folders", "length", "defined_names", "summary_strings", "message_strings"}
-    assert silent <= on_github | more
 
 
 def test_nothing_said_and_nothing_there(make_context):
@@ -138,17 +125,6 @@ def test_nothing_said_and_nothing_there(make_context):
             assert np.isfinite(values).all(), name
     for name in ("rare_bm25f", "rare_chunk", "summary_strings", "defined_names", "message_strings", "linked"):
         assert not features.columns(make_context(("a", "b"), *said), [name])[name].any(), name
-
-
-def test_what_needs_a_history_says_nothing_without_one(make_context, rich):
-    without = features.columns(make_context(TEXTS, *SAID, complexity={"src/Tree.java": 5}), features.ALL)
-    with_history = features.columns(rich, features.ALL)
-    of_history = set()
-    for name in set(features.FEATURES) - {"rare_frame", "cause_frame", "rare_bm25f", "rare_chunk"}:
-        if without[name].tolist() != with_history[name].tolist():
-            of_history.add(name)
-            assert not without[name].any() or features.FEATURES[name] in features.RELATED, name
-    assert {"near_reports", "near_commits", "recency", "known_reports", "history"} <= of_history
 
 
 def test_changes_that_a_report_mentions_by_number_or_name(make_context):

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from tosloc.checkpoint import shipped
 from tosloc.rank import lambdamart
-from tosloc.rank.error_analysis import WEIGHTED_SUM, differences, telling, why_above
 from tosloc.rank.feature_tables import FeatureTable, RankingLists
 from tosloc.rank.lambdamart import HeadRanker, Trees, fit_trees, head_rows, raised
-from tosloc.rank.stage_one import StageOne
+from tosloc.rank.stage_one import WEIGHTED_SUM, StageOne, differences, telling, why_above
 from tosloc.records import Ranking
 
 pytestmark = pytest.mark.usefixtures("small_trees")
@@ -133,9 +132,6 @@ def test_a_feature_that_the_weights_do_not_know_changes_no_bit(where: int, monke
     assert other.scores(wider).tolist() == stage.scores(table).tolist()
     assert stage.aligned(names[::-1]) is not None
     assert stage.aligned(stage.features[1:]) is None  # what it knows has to be there
-
-
-# What set one file above another
 
 
 TABLE = np.array([[1.0, 0.0], [0.2, 0.5], [0.9, 0.4], [0.0, 0.1], [0.3, 0.3]], dtype=np.float32)

@@ -58,17 +58,6 @@ def test_the_report_itself_comes_first_then_the_past_then_words(make):
     assert len(reasons) <= SHOWN
 
 
-def test_what_was_learned_from_a_commit_is_called_a_commit(make):
-    """Mined from git alone, a report has no number: it is called by the beginning of its commit's id."""
-    context = make("Growing Tree", **PAST)
-    documents = context.history.reports.documents
-    object.__setattr__(documents, "ids", ("75f5122996ea",) * 2)
-    object.__setattr__(documents, "commit_ids", ("75f5122996ea" + "0" * 28,) * 2)
-    reason = next(reason for reason in why(context, EVERYTHING, 1) if reason.kind == "fix")
-    assert reason.text.startswith("earlier fix 75f5122996, 1972-08-18; it says")
-    assert reason.issue is None
-
-
 @pytest.mark.parametrize(
     ("summary", "text"),
     [

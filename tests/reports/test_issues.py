@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.trackers import BUGZILLA, GH, GITLAB, JIRA, JIRA_FIELDS, REST
 from tosloc.errors import ConfigError, ReportError
 from tosloc.records import BugReport
 from tosloc.reports.issues import LARGEST_REPORT, is_unfilled, read_new_reports, read_report
@@ -56,7 +57,6 @@ def test_front_matter(tmp_path):
         read(tmp_path, "a", zone="Mars/Base")
 
 
-OPENED = "2024-02-03T04:05:06Z"
 ADF = {
     "type": "doc",
     "version": 1,
@@ -67,51 +67,27 @@ ADF = {
         {"type": {"a": 1}, "content": [{"type": ["text"]}, {"type": "text", "text": [[]]}]},
     ],
 }
-TRACKERS: dict[str, tuple[dict[str, object], str, str]] = {
-    "github, as gh prints it": (
-        {"number": 12, "title": "S", "body": "one\r\ntwo", "createdAt": OPENED, "closedAt": None, "state": "OPEN"}
-        | {"labels": [{"id": "x", "name": "bug"}], "url": "https://github.com/a/b/issues/12"}
-        | {"comments": [{"body": "fixed in X"}]},
-        "12",
-        "one\ntwo",
-    ),
-    "github, as the REST interface answers": (
-        {"url": "https://api.github.com/repos/a/b/issues/13", "html_url": "https://github.com/a/b/issues/13"}
-        | {"id": 9001, "title": "S", "body": None, "created_at": OPENED, "state": "open", "labels": []},
-        "13",
-        "",
-    ),
-    "gitlab": (
-        {"id": 9001, "iid": 7, "project_id": 3, "title": "S", "description": "one", "created_at": OPENED}
-        | {"state": "opened", "labels": ["type::bug"], "web_url": "https://gitlab.example.org/g/b/-/issues/7"},
-        "7",
-        "one",
-    ),
-    "jira": (
-        {"expand": "", "id": "10001", "key": "CAMEL-9", "fields": {"summary": "S", "description": "one"}}
-        | {"fields": {"summary": "S", "description": "one", "created": "2024-02-03T06:05:06.000+0200"}},
-        "CAMEL-9",
-        "one",
-    ),
-    "jira, in the cloud": (
-        {"key": "CAMEL-9", "fields": {"summary": "S", "description": ADF, "created": OPENED}},
-        "CAMEL-9",
-        "one line\nat a.B.c(B.java:1)\nat d\n@ann",
-    ),
-    "bugzilla, with its comments": (
-        {"id": 55937, "summary": "S", "creation_time": OPENED, "product": "P", "status": "NEW"}
-        | {"comments": [{"text": "the description"}, {"text": "fixed by changing Foo.java"}]},
-        "55937",
-        "the description",
-    ),
-    "our own lines": ({"id": "x1", "summary": "S", "description": "D", "opened": 1_706_933_106}, "x1", "D"),
-}
 
 
-@pytest.mark.parametrize("tracker", TRACKERS)
-def test_one_issue_of_each_tracker(tmp_path, tracker: str):
-    record, number, description = TRACKERS[tracker]
-    expected = BugReport(number, "S", description, datetime(2024, 2, 3, 4, 5, 6, tzinfo=UTC))
+@pytest.mark.parametrize(
+    ("record", "number", "title", "description"),
+    [
+        (GH, "12", "Crash", "On\nsave"),
+        (REST, "13", "Hang", ""),
+        (GITLAB, "7", "Crash", "On save"),
+        (JIRA, "LANG-9", "Crash", "On save"),
+        (
+            JIRA | {"fields": JIRA_FIELDS | {"description": ADF}},
+            "LANG-9",
+            "Crash",
+            "one line\nat a.B.c(B.java:1)\nat d\n@ann",
+        ),
+        (BUGZILLA, "58522", "Crash", "On save"),
+        ({"id": "x1", "summary": "S", "description": "D", "opened": 1_577_836_800}, "x1", "S", "D"),
+    ],
+)
+def test_one_issue_of_each_tracker(tmp_path, record, number: str, title: str, description: str):
+    expected = BugReport(number, title, description, datetime(2020, 1, 1, tzinfo=UTC))
     assert read(tmp_path, record, "bug.txt") == expected
     assert read(tmp_path, [record]) == read(tmp_path, {"bugs": [record]}) == expected
     path = tmp_path / "many.json"
@@ -174,10 +150,8 @@ def test_what_a_shell_hands_over_is_read():
     reading, writing = os.pipe()
     os.write(writing, b"Cookie lost\n\nafter a click")
     os.close(writing)
-    try:
+    with os.fdopen(reading):
         assert read_report(Path(f"/dev/fd/{reading}")).summary == "Cookie lost"
-    finally:
-        os.close(reading)
 
 
 FORM = "<!-- tell us -->\n### Steps to reproduce\n1. Go to '...'\n2. See error\n- [ ] I looked\n**OS**: [e.g. iOS]\nN/A"

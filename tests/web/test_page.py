@@ -17,7 +17,7 @@ from tests.pages import Elements
 from tosloc.answer import Answer, Searched
 from tosloc.cli import main
 from tosloc.localizer import Localizer
-from tosloc.records import BugReport, Function, Hit, Reason
+from tosloc.records import Background, BugReport, EarlierChange, Function, Hit, Person, Reason
 from tosloc.web.render import View, answered, page
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' {{ 7*7 }} {% raise %} <!-- ]]> \u202e\x07"
@@ -124,10 +124,13 @@ def test_every_field_of_an_answer_is_escaped() -> None:
     why = (Reason(HOSTILE, f"{HOSTILE} {'a' * 10}", "a" * 40, HOSTILE, (1, 2), "https://github.com/a"),)
     hit = Hit(1, HOSTILE, 1.0, 0.5, (Function(HOSTILE, 1, 2, 1.0),), why)
     report = BugReport(HOSTILE, HOSTILE, HOSTILE, when)
-    answer = Answer(f"/srv/{HOSTILE}", "c" * 40, when, report, Searched(1, 2, 3), (hit,), (HOSTILE,), others=(hit,))
+    earlier = EarlierChange("a" * 40, HOSTILE, HOSTILE, HOSTILE, (HOSTILE,), "https://github.com/a")
+    past = Background((earlier,), (Person(HOSTILE, HOSTILE),), (HOSTILE,), (HOSTILE,))
+    searched = Searched(1, 2, 3)
+    answer = Answer(f"/srv/{HOSTILE}", "c" * 40, when, report, searched, (hit,), (HOSTILE,), 0.0, (hit,), past)
     text = page([View.of(answer), View.of(answer)])
     found = check_harmless(text)
-    assert found.text.count("alert(1)") > 10
+    assert found.text.count("alert(1)") > 20
     assert text.count("<script>") == 1
 
 

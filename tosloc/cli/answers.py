@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from tosloc.answer import Answer, background_lines, percent
+from tosloc.answer import Answer, background_told, percent
 from tosloc.errors import ToslocError, counted
 from tosloc.git.discovery import WebPages
 from tosloc.io import cut, printable
@@ -37,8 +37,9 @@ Link: TypeAlias = Callable[[str, tuple[int, int] | None], str | None]
 """Where a file can be opened, with lines where its page can show them."""
 
 
-def print_answer(answer: Answer, repository: Repository | None = None) -> None:
-    """Print what was searched, and each hit with its functions and reasons; its notes are left to the caller.
+def print_answer(answer: Answer, repository: Repository | None = None, before: int = 0) -> None:
+    """Print what was searched, and each hit with its functions and reasons; its notes are left to the caller. An empty
+    line parts it from others ``before``.
 
     Paths are whole and can be copied; on a terminal reasons go on in further lines, a pipe gets them in one each.
     """
@@ -60,6 +61,8 @@ def print_answer(answer: Answer, repository: Repository | None = None) -> None:
             console.print(Text(" " * indent).append_text(part), soft_wrap=True)
 
     report, searched = answer.report, answer.searched
+    if before:
+        console.print()
     heading = printable(cut(f"{report.id}: {report.summary}" if report.summary else report.id, LONGEST))
     console.print(Text(heading, style="bold"), soft_wrap=True)
     tests = f"; {counted(searched.hidden_tests, 'test file')} hidden (--tests)" if searched.hidden_tests else ""
@@ -78,9 +81,10 @@ def print_answer(answer: Answer, repository: Repository | None = None) -> None:
         console.print(place, soft_wrap=True)
         for below in _below(hit, link):
             wrapped(below, widest + 3)
-    others = ", ".join(f"{printable(hit.path)} ({printable(hit.why[0].text)})" for hit in answer.others)
-    for text in (*([f"other files: {others}"] if others else []), *map(printable, background_lines(answer))):
-        wrapped(Text(cut(text, LONGEST), style="dim"), 0)
+    others = ", ".join(f"{hit.path} ({hit.why[0].text})" for hit in answer.others)
+    below = [f"other files: {others}"] if others else []
+    for said in (*below, *(told.text for told in background_told(answer))):
+        wrapped(Text(cut(printable(said), LONGEST), style="dim"), 0)
 
 
 def print_places(answer: Answer, repository: Repository | None = None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -40,37 +40,6 @@ ConfigOption = Annotated[
     typer.Option("--config", help="TOML file of settings.", show_default="the checkpoint's, or the defaults"),
 ]
 ZoneOption = Annotated[str, typer.Option("--zone", help="Time zone of opening times that carry none.")]
-SuffixOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--suffix",
-        help="Suffix of source files, such as .py; may be given several times.",
-        show_default="the configuration's, or of the languages of the fixed files",
-    ),
-]
-
-_INDEXED: Final = {
-    "added": "contents of files that were analysed now",
-    "known": "were analysed before",
-    "missing": "are not in the repository, or damaged there",
-    "fallback": "of those added: no grammar could parse them; read word by word",
-    "large": "of those added: more than 10 MB; known by their paths alone",
-}
-"""What ``index`` counts."""
-_COUNTED: Final = {
-    "reports": "with a fix, or a version to search, in the repository",
-    "listed": "source files that they list as fixed",
-    "existing": "... that the version before the fix has",
-    "empty": "reports left without any",
-    "no description": "reports without one",
-    "opened after fix": "reports dated after the fix",
-    "before train ended": "reports opened before the last fix of train",
-    "files a version": "source files, on average",
-    "unresolved": "reports without such a fix or version, left out",
-}
-"""What ``data`` counts."""
-
-
 CarryOption = Annotated[
     bool, typer.Option(help="Put the newest version into the checkpoint, to localize without a repository.")
 ]
@@ -98,7 +67,6 @@ def train(
     config: ConfigArgument = None,
     carry: CarryOption = True,
     keep_features: KeepFeaturesOption = False,
-    suffix: SuffixOption = None,
     stage_two: StageTwoOption = True,
     cluster: ClusterOption = None,
 ) -> None:
@@ -113,7 +81,7 @@ def train(
     from tosloc.git.repository import Repository
     from tosloc.index.cache import trained_folder
 
-    settings = _settings(config, suffix, stage_two)
+    settings = _settings(config, stage_two)
     repo, reports = repository_and_reports(repo, reports)
     found_later = out is None
     with Repository(repo) as repository:
@@ -135,7 +103,7 @@ def train(
     print(f"tosloc: for the test reports, run: tosloc evaluate{'' if found_later else f' {out}'}", file=sys.stderr)
 
 
-def _settings(config: Path | None, suffix: list[str] | None, stage_two: bool) -> Config:
+def _settings(config: Path | None, stage_two: bool) -> Config:
     """Settings of a training by its options; without a second stage where its extra is missing."""
     from tosloc import training
     from tosloc.config import Config, StageTwoSettings, load_config
@@ -147,13 +115,7 @@ def _settings(config: Path | None, suffix: list[str] | None, stage_two: bool) ->
         except MissingExtra as error:
             stage_two = False
             print(f"tosloc: {error}; without it stage one is learned alone", file=sys.stderr)
-    if suffix:
-        settings = Config.of(
-            settings.as_dict() | {"data": settings.data.model_dump() | suffix_setting(suffix)}, "--suffix"
-        )
-    if not stage_two:
-        settings = settings.model_copy(update={"stage_two": StageTwoSettings()})
-    return settings
+    return settings if stage_two else settings.model_copy(update={"stage_two": StageTwoSettings()})
 
 
 def rank(
@@ -187,16 +149,8 @@ def rank(
     with on_cluster(cluster, {repo: ""}):
         for part in parts:
             with shown() as callback:
-                experiment.rank_reports(
-                    checkpoint=checkpoint,
-                    repo_path=repo,
-                    reports_path=reports,
-                    out=out,
-                    split=part.value,
-                    progress=callback,
-                    config=settings,
-                    functions=functions,
-                )
+                place = repo, reports, out, part.value, callback
+                experiment.rank_reports(checkpoint, *place, config=settings, functions=functions)
     print(f"tosloc: ranked; now run: tosloc evaluate {out} --split {parts[-1].value}", file=sys.stderr)
 
 
@@ -222,14 +176,13 @@ def index(
     if as_json:
         print_json(counts)
     else:
-        print_rows([{"": "files", **counts}], _INDEXED)
+        print_rows([{"": "files", **counts}])
 
 
 def data(
     repo: AroundRepositoryOption = None,
     reports: NamedReportsOption = None,
     zone: ZoneOption = "UTC",
-    suffix: SuffixOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Count what labelled reports hold."""
@@ -238,18 +191,15 @@ def data(
     from tosloc.git.repository import Repository
     from tosloc.reports.labelled import describe, load_dataset, settled
 
-    asked = Config.of({"data": {"zone": zone, **suffix_setting(suffix)}}, "the options")
     repo, reports = repository_and_reports(repo, reports)
     with Repository(repo) as repository, shown() as callback:
-        settings = settled(asked, reports).data
-        dataset = load_dataset(
-            repository, reports, zone=zone, suffixes=frozenset(settings.named_suffixes), progress=callback
-        )
-    rows = describe(dataset)
+        settings = settled(Config.of({"data": {"zone": zone}}, "--zone"), reports).data
+        suffixes = frozenset(settings.named_suffixes)
+        rows = describe(load_dataset(repository, reports, zone=zone, suffixes=suffixes, progress=callback))
     if as_json:
         print_json(rows)
     else:
-        print_rows(rows, _COUNTED)
+        print_rows(rows)
 
 
 def repository_and_reports(repo: Path | None, reports: Path | None) -> tuple[Path, Path]:
@@ -268,8 +218,3 @@ def repository_and_reports(repo: Path | None, reports: Path | None) -> tuple[Pat
             raise ToslocError("Missing option '--reports'; or run tosloc mine first")
         print_notes([f"the reports are those of tosloc mine, {reports}"])
     return repo, reports
-
-
-def suffix_setting(named: list[str] | None) -> dict[str, list[str]]:
-    """The setting that the option makes; with the dot, where it was left out."""
-    return {"suffixes": [name if name.startswith(".") else f".{name}" for name in named]} if named else {}

@@ -289,13 +289,12 @@ def _why_above(run: Path, results: Results) -> WhyAbove | None:
     """What set files above the fixed ones, where the folder of the run, or one around it, keeps its features."""
     from tosloc.localizer import Localizer
     from tosloc.plots.page import named_above
-    from tosloc.rank.error_analysis import why_above
     from tosloc.rank.feature_tables import StoredFeatureTables, keeps_tables
+    from tosloc.rank.stage_one import why_above
 
     place = next((one for one in (run, *run.absolute().parents[:2]) if keeps_tables(one)), None)
     if place is None:
         return None
     stored = StoredFeatureTables.read(place)
-    paths = stored.history()[1]
-    tables = (table for part in ("validation", "test") for table in stored.tables(part, len(paths)))
-    return why_above(Localizer.load(place).stage_one, tables, paths, named_above(results))
+    tables = (table for part in ("validation", "test") for table in stored.tables(part))
+    return why_above(Localizer.load(place).stage_one, tables, stored.paths, named_above(results))

@@ -11,11 +11,11 @@ from datetime import UTC
 from enum import StrEnum
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tosloc.cli.options import FoundCheckpointOption, JsonOption, VersionOption
+from tosloc.cli.options import AroundRepositoryOption, FoundCheckpointOption, JsonOption, VersionOption
 from tosloc.errors import ReportError, RepositoryError, ToslocError
 
 if TYPE_CHECKING:
@@ -37,14 +37,6 @@ ReportArgument = Annotated[
         metavar="REPORT",
         help="File of a bug report (text, Markdown, JSON) or of many (JSON lines); - is standard input. Else an issue"
         " at GitHub ('#12', OWNER/REPO#12, its address), or the text itself.",
-    ),
-]
-RepositoryOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--repo",
-        help="Git repository: a work tree, a bare repository or a git directory.",
-        show_default="the one around the current folder; outside, the version that the checkpoint carries",
     ),
 ]
 IncludeOption = Annotated[
@@ -94,7 +86,7 @@ OpenedOption = Annotated[
 
 def localize(
     report: ReportArgument = None,
-    repo: RepositoryOption = None,
+    repo: AroundRepositoryOption = None,
     commit: VersionOption = None,
     include: IncludeOption = None,
     exclude: ExcludeOption = None,
@@ -127,18 +119,9 @@ def localize(
         repository = localizer.repository
         editor = editor_for(repository) if open_file else None
         said: set[str] = set()
-        answers: Iterable[Answer] = localizer.localize_many(
-            reports,
-            commit=commit,
-            include=include or None,
-            exclude=exclude or None,
-            tests=tests or None,
-            min_share=min_share,
-            top=top,
-            functions=functions,
-            background=background,
-            progress=callback,
-        )
+        asked: dict[str, Any] = {"commit": commit, "include": include, "exclude": exclude, "tests": tests or None}
+        asked |= {"min_share": min_share, "top": top, "functions": functions, "background": background}
+        answers: Iterable[Answer] = localizer.localize_many(reports, **asked, progress=callback)
         if html is not None:  # before anything is printed: who reads may close the pipe
             answers = list(answers)
             _write_page(html, answers, localizer)
@@ -150,11 +133,8 @@ def localize(
                 print(json.dumps(answer.as_dict(), allow_nan=False), flush=True)
             elif as_json:
                 print_json(answer.as_dict())
-            elif form is Format.path:
-                print_places(answer, repository)
             else:
-                print("\n" if number else "", end="")
-                print_answer(answer, repository)
+                print_places(answer, repository) if form is Format.path else print_answer(answer, repository, number)
     if editor is not None:
         open_first(editor, answer, repository)
 

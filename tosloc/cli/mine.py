@@ -47,9 +47,6 @@ PatternOption = Annotated[
 AllLabelsOption = Annotated[
     bool, typer.Option("--all-labels", help="Keep issues that are labelled as something else than a bug.")
 ]
-MaxFilesOption = Annotated[
-    int, typer.Option("--max-files", min=1, help="Leave out fixes that changed more source files.")
-]
 MinedOption = Annotated[
     Path | None,
     typer.Option(
@@ -68,7 +65,6 @@ def mine(
     commit: CommitOption = "HEAD",
     pattern: PatternOption = None,
     all_labels: AllLabelsOption = False,
-    max_files: MaxFilesOption = 30,
     out: MinedOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -89,17 +85,16 @@ def mine(
     with Repository(repo or discovery.around(Path.cwd())) as repository, shown() as callback:
         file = out or mined_reports(repository)
         if not exports and github is None:
-            mined = weak.mine_messages(repository, tip=commit, most_files=max_files, progress=callback)
+            mined = weak.mine_messages(repository, tip=commit, progress=callback)
         else:
             pages = discovery.WebPages.of(repository.remote_url())
             own = None if pages is None else pages.project.partition("://")[2].partition("/")[2]
             mined = links.mine(
                 repository,
-                _issues(repository, exports or (), github, callback),
+                _issues(exports or (), github, callback),
                 tip=commit,
                 patterns=patterns,
                 all_labels=all_labels,
-                most_files=max_files,
                 projects=[name.lower() for name in (own, github) if name is not None],
                 progress=callback,
             )
@@ -122,19 +117,17 @@ def mined_reports(repository: Repository) -> Path:
     return default_store(repository).with_name("reports.jsonl")
 
 
-def _issues(repository: Repository, exports: Sequence[Path], github: str | None, progress: Progress) -> Exports:
+def _issues(exports: Sequence[Path], github: str | None, progress: Progress) -> Exports:
     """What the exports and GitHub hold together. Raises ReportError."""
     from tosloc.mine.github import fetch, read_token
     from tosloc.mine.issues import Exports
     from tosloc.reports.source import read_text
 
-    token = "" if github is None else read_token()
     read = Exports()
     for export in exports:
         read.add(*read_text("-" if str(export) == "-" else export))
     if github is not None:
-        kept = mined_reports(repository).with_name("github") / github.replace("/", "+").lower()
-        read.add(json.dumps(fetch(github, kept, token, progress=progress)), f"GitHub's {github}")
+        read.add(json.dumps(fetch(github, read_token(), progress=progress)), f"GitHub's {github}")
     return read
 
 

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from tosloc.errors import RunError
@@ -137,9 +136,7 @@ def _parts(console: Console, table: Table) -> Iterable[Table]:
         first = last
 
 
-def print_rows(
-    rows: Sequence[Mapping[str, str | int | float]], meanings: Mapping[str, str] = MappingProxyType({})
-) -> None:
+def print_rows(rows: Sequence[Mapping[str, str | int | float]]) -> None:
     """Print rows of the same columns as a table, a row below the other's head; nothing for no row."""
     if rows:
         first, *others = rows[0]
@@ -150,8 +147,7 @@ def print_rows(
             )
 
         cells = [[name, *(cell(row[name]) for row in rows)] for name in others]
-        said = [meanings.get(name, "") for name in others] if meanings else []
-        print_table(Table([first, *(str(row[first]) for row in rows)], cells, meanings=said))
+        print_table(Table([first, *(str(row[first]) for row in rows)], cells))
 
 
 def _rich(table: Table) -> rich_table.Table:

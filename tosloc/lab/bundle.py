@@ -76,7 +76,7 @@ def bundle_training(
         dataset = load_dataset(repo, reports, zone=localizer.config.data.zone, suffixes=suffixes, progress=progress)
         # the tables' numbers of paths are those of the history, whatever has been read since
         named = Repository(repository)
-        for name in tables.history()[1]:
+        for name in tables.paths:
             named.path_names.id(name)
         cases = {case.report.id: case for case in dataset.cases}
         training_set = LabelledCandidates(named, suffixes, cases, localizer.stage_one, tables.tables)

@@ -136,13 +136,12 @@ def train_project(
     *,
     out: Path,
     config: Config,
-    suffixes: Sequence[str],
     carry: bool,
     keep_features: bool,
     stage_two: bool,
 ) -> tuple[bool, None]:
     """Learn from the reports of a project into a folder of its name; whether that was still to be done."""
-    settings, folder = _alone(_searching(project.configured(config), suffixes)), out / project.name
+    settings, folder = _alone(project.configured(config)), out / project.name
     if not stage_two:
         settings = settings.model_copy(update={"stage_two": StageTwoSettings()})
     key = _key("train", project, settings, [carry, keep_features])
@@ -161,22 +160,13 @@ def _once(folder: Path, results: Path, key: str, make: Callable[[], object]) -> 
     return True, None
 
 
-def describe_project(
-    project: Project, *, config: Config, suffixes: Sequence[str]
-) -> tuple[bool, dict[str, str | int | float]]:
+def describe_project(project: Project, *, config: Config) -> tuple[bool, dict[str, str | int | float]]:
     """What the labelled reports of a project hold, all of them together. Raises ToslocError."""
-    data = settled(_searching(project.configured(config), suffixes), project.reports).data
+    data = settled(project.configured(config), project.reports).data
     with Repository(project.repo) as repo:
         dataset = load_dataset(repo, project.reports, zone=data.zone, suffixes=frozenset(data.named_suffixes))
     row = describe(dataset)[0]
     return True, {"project": project.name} | {name: value for name, value in row.items() if name not in _OF_PARTS}
-
-
-def _searching(config: Config, suffixes: Sequence[str]) -> Config:
-    """The settings with these suffixes, where any are named."""
-    values = config.as_dict()
-    asked = {"data": values["data"] | {"suffixes": list(suffixes)}} if suffixes else {}
-    return Config.of(values | asked, "--suffix")
 
 
 def _alone(config: Config) -> Config:

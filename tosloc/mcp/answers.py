@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
-from tosloc.answer import Answer, percent
+from tosloc.answer import Answer, background_told, percent
 from tosloc.errors import counted
 from tosloc.io import printable
 from tosloc.localizer import Localizer
@@ -63,6 +63,8 @@ class Found(_Described):
     """Files that the budget had no room for."""
     others: list[str] = []
     """Files that are no sources, and may matter, too."""
+    background: list[str] = []
+    """Tests of the first file, who knows it, and earlier changes like the report."""
     notes: list[str] = []
 
     @classmethod
@@ -80,14 +82,17 @@ class Found(_Described):
             hidden_tests=answer.searched.hidden_tests,
             files=files,
             others=[printable(hit.path) for hit in answer.others],
+            background=[printable(told.text) for told in background_told(answer)],
             notes=list(map(printable, answer.warnings)),
         )
 
     def within(self, budget: int, size: Callable[[Found], int]) -> Found:
-        """What of it has at most that ``size``: lines go first, then reasons, functions, other files, notes and files,
-        and of each kind the last ones. Nothing is cut in two.
+        """What of it has at most that ``size``: the background goes first, then lines, reasons, functions, other files,
+        notes and files, and of each kind the last ones. Nothing is cut in two.
         """
         kept = self.model_copy(deep=True)
+        while kept.background and size(kept) > budget:
+            kept.background.pop()
         for part in ("source", "why", "functions"):
             for file in reversed(kept.files):
                 while getattr(file, part) and size(kept) > budget:
@@ -114,7 +119,7 @@ class Found(_Described):
         if self.left_out:
             lines.append(f"({self.left_out} more left out for room; give a larger budget)")
         others = [f"other files: {', '.join(self.others)}"] if self.others else []
-        return "\n".join([*lines, *others, *(f"note: {note}" for note in self.notes)])
+        return "\n".join([*lines, *others, *self.background, *(f"note: {note}" for note in self.notes)])
 
     def plain(self) -> dict[str, Any]:
         """Values of JSON; what is empty is left out."""

@@ -1,4 +1,4 @@
-"""Issues of GitHub: all closed ones of a repository, kept page by page so that an interruption resumes, or one."""
+"""Issues of GitHub: all closed ones of a repository with who closed them, or one with what its reporter said."""
 
 from __future__ import annotations
 
@@ -9,25 +9,16 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from http.client import HTTPException
+from typing import Any, Final
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
-from tosloc.errors import ReportError, ToslocError, require
-from tosloc.io import parse_json, write_text
+from tosloc.errors import ReportError, ToslocError
 from tosloc.records import Progress, silent
 
-if TYPE_CHECKING:
-    from githubkit import GitHub
-    from githubkit.exception import GitHubException
-    from githubkit.typing import RetryOption
-
-API: Final = "https://api.github.com"
-KEPT_HOURS: Final = 24
-"""How old kept pages may be: issues change, so older ones are asked for again."""
-RETRIES: Final = 4
-_PAGE: Final = 50
+TRIES: Final = 5  # how often a page of issues is asked for while the server fails or is silent, each time later
 REFERENCE: Final = re.compile(
     r"(?:(?P<named>[\w.-]+/[\w.-]+)?#|(?:https?://)?(?:www\.)?github\.com/(?P<project>[\w.-]+/[\w.-]+)/(?:issues|pull)/)"
     r"(?P<number>\d{1,9})(?:[/?#]\S*)?",
@@ -36,9 +27,9 @@ REFERENCE: Final = re.compile(
 """#12, OWNER/NAME#12, or the address of an issue or a pull request."""
 _NAME: Final = re.compile(r"(?!\.)[\w.-]{1,100}/(?!\.\.?\Z)[\w.-]{1,100}", re.ASCII)
 _QUERY: Final = """
-query($owner: String!, $name: String!, $first: Int!, $after: String) {
+query($owner: String!, $name: String!, $after: String) {
   repository(owner: $owner, name: $name) {
-    issues(first: $first, after: $after, states: CLOSED, orderBy: {field: CREATED_AT, direction: ASC}) {
+    issues(first: 50, after: $after, states: CLOSED, orderBy: {field: CREATED_AT, direction: ASC}) {
       totalCount
       pageInfo { hasNextPage endCursor }
       nodes {
@@ -59,8 +50,9 @@ query($owner: String!, $name: String!, $first: Int!, $after: String) {
 
 
 def read_token() -> str:
-    """The token in GITHUB_TOKEN or GH_TOKEN, else that of ``gh``, where it is installed; else empty. Raises ToslocError
-    for what is none.
+    """The token in GITHUB_TOKEN or GH_TOKEN, else that of ``gh``, where it is installed; else empty.
+
+    Raises ToslocError for what is none.
     """
     token = os.environ.get("GITHUB_TOKEN", "").strip() or os.environ.get("GH_TOKEN", "").strip()
     if not token:
@@ -74,42 +66,25 @@ def read_token() -> str:
     return token
 
 
-def _api() -> str:
-    return os.environ.get("GITHUB_API_URL") or API
+def fetch(project: str, token: str, *, progress: Progress = silent) -> list[dict[str, Any]]:
+    """Closed issues of OWNER/NAME, as GraphQL gives them, which ``Exports`` reads.
 
-
-def fetch(project: str, folder: Path, token: str, *, progress: Progress = silent) -> list[dict[str, Any]]:
-    """Closed issues of OWNER/NAME, as GraphQL gives them, which ``Exports`` reads; pages are kept in ``folder``.
-
-    GITHUB_API_URL may name another interface than the public one. Raises MissingExtra without githubkit, ReportError
-    for a repository that the token does not reach, ToslocError without a token, for one that is refused, a rate limit
-    (which says until when) and a server that does not answer; what was read is kept.
+    GITHUB_API_URL may name another interface than the public one. Raises ReportError for what GitHub refuses or does
+    not answer, ToslocError without a token.
     """
-    require("mining GitHub", "github", "githubkit")
     if not token:
         raise ToslocError("--github: needs a token that may read the repository; put it into GITHUB_TOKEN")
-    asked = f"--github {project}"
-    _check(project, asked)
-    owner, name = project.split("/")
-    pages = _kept(folder)
-    issues = [issue for page in pages for issue in page["nodes"]]
-    with _client(token, auto_retry=_retry) as github:
-        while not pages or pages[-1]["next"] is not None:
-            after = pages[-1]["next"] if pages else None
-            variables = {"owner": owner, "name": name, "first": _PAGE, "after": after}
-            with _sentences(asked, "repository", token, len(issues)):
-                answer = github.graphql(_QUERY, variables)
-            if not (answer or {}).get("repository"):
-                raise ReportError(f"{asked}: no such repository, or one that the token may not read")
-            try:
-                found = answer["repository"]["issues"]
-                more, nodes = found["pageInfo"], list(found["nodes"])
-                pages.append({"nodes": nodes, "next": more["endCursor"] if more["hasNextPage"] else None})
-            except (KeyError, TypeError, AttributeError) as error:
-                raise ToslocError(f"GitHub's answer cannot be read ({type(error).__name__}); try again later") from None
-            write_text(folder / f"{len(pages):05}.json", json.dumps(pages[-1]) + "\n")
-            issues += nodes
-            progress("reading issues", len(issues), found.get("totalCount", 0))
+    issues: list[dict[str, Any]] = []
+    asked, more = f"--github {project}", {"hasNextPage": True, "endCursor": None}
+    with _asking(project, asked):
+        while more["hasNextPage"]:
+            owner, name = project.split("/")
+            variables = {"owner": owner, "name": name, "after": more["endCursor"]}
+            answer = _ask(asked, "/graphql", token, {"query": _QUERY, "variables": variables})
+            found = answer["data"]["repository"]["issues"]
+            issues += found["nodes"]
+            more = found["pageInfo"]
+            progress("reading issues", len(issues), found["totalCount"])
     return issues
 
 
@@ -119,19 +94,14 @@ def fetch_issue(project: str, number: str, token: str) -> dict[str, Any]:
     What its reporter said of it later stands at the end of the body; others are left out: they may know the fix. Of a
     public project it needs no ``token``. Raises as ``fetch`` does.
     """
-    require("reading issues of GitHub", "github", "githubkit")
-    asked = f"{project}#{number}"
-    _check(project, asked)
-    page = f"/repos/{project}/issues/{number}"
-    # a repository that was renamed is found; another host would not get the token
-    with _client(token, auto_retry=False, follow_redirects=True) as github, _sentences(asked, "issue", token):
-        issue = github.request("GET", page).json()
+    asked, page = f"{project}#{number}", f"/repos/{project}/issues/{number}"
+    with _asking(project, asked):
+        issue = _ask(asked, page, token)
         reporter, said = _login(issue), [issue["body"] or ""]
         for place in range(1, -(-issue["comments"] // 100) + 1):
-            comments = github.request("GET", f"{page}/comments", params={"per_page": 100, "page": place}).json()
+            comments = _ask(asked, f"{page}/comments?per_page=100&page={place}", token)
             said += [one["body"] or "" for one in comments if reporter and _login(one) == reporter]
-        kept = {key: issue[key] for key in ("number", "title", "created_at")}
-        return kept | {"body": "\n\n".join(said)}
+        return {key: issue[key] for key in ("number", "title", "created_at")} | {"body": "\n\n".join(said)}
 
 
 def _login(written: dict[str, Any]) -> str:
@@ -139,73 +109,46 @@ def _login(written: dict[str, Any]) -> str:
     return str((written["user"] or {}).get("login", ""))
 
 
-def _check(project: str, asked: str) -> None:
-    """Raise ReportError for what cannot be a project's name."""
-    if not _NAME.fullmatch(project):
-        raise ReportError(f"{asked}: is no OWNER/NAME, such as pallets/flask")
-
-
-def _kept(folder: Path) -> list[dict[str, Any]]:
-    """Pages that an earlier call has read, up to the first that is missing, damaged or old."""
-    pages: list[dict[str, Any]] = []
-    with suppress(OSError, ValueError):
-        while not pages or pages[-1]["next"] is not None:
-            file = folder / f"{len(pages) + 1:05}.json"
-            if time.time() - file.stat().st_mtime > KEPT_HOURS * 3600:
-                break
-            pages.append(parse_json(file.read_bytes()))
-    return pages
-
-
-def _client(token: str, **more: Any) -> GitHub[Any]:
-    from githubkit import GitHub
-
-    api = _api()
-    parts = urlsplit(api)
-    local = parts.hostname in ("localhost", "127.0.0.1", "::1")
-    if parts.scheme != "https" and not (parts.scheme == "http" and local):
-        raise ToslocError(f"{api}: the token would be sent for all to read; give an address that begins with https://")
-    given: dict[str, Any] = {"http_cache": False, "follow_redirects": False} | more
-    return GitHub(token or None, base_url=api, timeout=60.0, user_agent="tosloc", **given)
-
-
-def _retry(error: GitHubException, tried: int) -> RetryOption:
-    """Once more where the server fails or is silent, each time later; a rate limit is told instead of waited for."""
-    from githubkit.exception import RequestError, RequestFailed
-    from githubkit.typing import RetryOption
-
-    fails = error.response.status_code >= 500 if isinstance(error, RequestFailed) else isinstance(error, RequestError)
-    return RetryOption(fails and tried < RETRIES, timedelta(seconds=(tried + 1) ** 2))
+def _api() -> str:
+    return os.environ.get("GITHUB_API_URL") or "https://api.github.com"
 
 
 @contextmanager
-def _sentences(asked: str, kind: str, token: str, kept: int = 0) -> Iterator[None]:
-    """What goes wrong within becomes a sentence."""
-    from githubkit.exception import GitHubException, GraphQLFailed, RateLimitExceeded, RequestError, RequestFailed
-
-    hidden = f"{asked}: no such {kind}, or one that "
-    hidden += "the token may not read" if token else "only a token may read; put it into GITHUB_TOKEN"
+def _asking(project: str, asked: str) -> Iterator[None]:
+    """Raise ReportError for what cannot be a project's name, and for an answer that lacks what is read."""
+    if not _NAME.fullmatch(project):
+        raise ReportError(f"{asked}: is no OWNER/NAME, such as pallets/flask")
     try:
         yield
-        return
-    except RateLimitExceeded as error:
-        why = f"GitHub's rate limit is reached until {datetime.now(UTC) + error.retry_after:%Y-%m-%d %H:%M:%S} UTC"
-        why += "" if token else " (with a token in GITHUB_TOKEN it is higher)"
-    except GraphQLFailed as error:
-        first = next(iter(error.response.errors or ()), None)
-        if first is not None and first.type in ("NOT_FOUND", "FORBIDDEN"):
-            raise ReportError(hidden) from None
-        why = f"{asked}: GitHub refuses the question ({'' if first is None else first.message})"
-    except RequestFailed as error:
-        code = error.response.status_code
-        if code == 401:
-            raise ToslocError("GitHub refuses the token (401); is it whole, and not expired?") from None
-        if code in (403, 404, 410):
-            raise ReportError(f"{hidden} ({code})") from None
-        why = f"GitHub answers {code}"
-    except RequestError as error:
-        why = f"GitHub does not answer ({error.exc or type(error.exc).__name__})"
-    except (GitHubException, AttributeError, LookupError, TypeError, ValueError) as error:
-        why = f"GitHub's answer cannot be read ({type(error).__name__})"
-    so_far = f"{kept:,} issues are kept: " if kept else ""
-    raise ToslocError(f"{why}; {so_far}run the same command again later")
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ReportError(
+            f"{asked}: GitHub's answer cannot be read ({type(error).__name__}); try again later"
+        ) from None
+
+
+def _ask(asked: str, place: str, token: str, query: dict[str, Any] | None = None) -> Any:
+    """GitHub's answer, to a query if there is one; what goes wrong becomes a sentence, with what GitHub says of it."""
+    api = urlsplit(_api())
+    if api.scheme != "https" and not (api.scheme == "http" and api.hostname in ("localhost", "127.0.0.1", "::1")):
+        raise ToslocError(f"{_api()}: the token would be sent for all to read; give an address that begins with https")
+    base = _api().removesuffix("/v3") if query else _api()
+    request = Request(base + place, json.dumps(query).encode() if query else None, {"User-Agent": "tosloc"})
+    if token:  # a repository that was renamed is found; but another host must not get the token
+        request.add_unredirected_header("Authorization", f"token {token}")
+    for tried in range(1, TRIES + 1):
+        try:
+            with urlopen(request, timeout=60) as response:
+                answer = json.load(response)
+            if not query or "errors" not in answer:
+                return answer
+            why, again = f"refuses it ({answer['errors'][0]['message']})", False
+        except HTTPError as error:
+            why, again = f"answers {error.code}", error.code >= 500
+            with suppress(AttributeError, ValueError):
+                why += f" ({json.load(error).get('message')})"
+        except (OSError, HTTPException) as error:
+            why, again = f"does not answer ({getattr(error, 'reason', error)})", True
+        if not (query and again and tried < TRIES):
+            break
+        time.sleep(tried**2)
+    raise ReportError(f"{asked}: GitHub {why}" + ("" if token else "; a token in GITHUB_TOKEN may read more"))

@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tosloc.errors import ReportError
 from tosloc.records import BugReport
-from tosloc.reports.issues import Tracker, records_of, report_of, text_at, tracker_of, value_at
-from tosloc.reports.source import Json, clean, time_of
+from tosloc.reports.issues import Tracker, is_unfilled, records_of, report_of, text_at, tracker_of, value_at
+from tosloc.reports.source import Json, time_of
 
 GITHUB_ISSUES: Final = (
     "gh issue list --state closed --limit 10000 --json number,title,body,createdAt,closedAt,labels,stateReason,url"
@@ -24,6 +24,7 @@ GITHUB_ISSUES: Final = (
 _PROJECT: Final = re.compile(
     r"https?://[^/\s]+/(?:repos/)?((?:[\w.-]+/)+?[\w.-]+)/(?:-/)?(?:issues|pull|pulls|merge_requests)/\d+"
 )
+_OF_A_PULL: Final = frozenset("mergeCommit closingIssuesReferences mergedAt merge_commit_sha".split())
 _NOT_PLANNED: Final = frozenset(
     """not_planned duplicate wontfix invalid worksforme incomplete inactive moved won't_fix won't_do cannot_reproduce
     not_a_problem not_a_bug not_an_issue not_applicable as_designed works_as_designed works_for_me by_design rejected
@@ -43,140 +44,108 @@ _NO_BUG: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Issue:
+class Issue(NamedTuple):
     """An issue with what its tracker says beside the report."""
 
     report: BugReport
-    closed: datetime | None = None
-    is_open: bool = False
-    not_planned: bool = False
-    """Whether it was closed without a fix: not planned, a duplicate, not reproduced."""
-    labels: tuple[str, ...] = ()
-    """Labels, or the kind that the tracker gives: Bug, Improvement, enhancement."""
-    is_pull: bool = False
-    """Whether it is a pull request, which GitHub lists as an issue."""
-    url: str = ""
+    closed: datetime | None
+    labels: tuple[str, ...]  # labels, or the kind that the tracker gives: Bug, Improvement, enhancement
+    left_out: str  # why nothing can be learned from it; "" where something can
+    url: str
 
 
-@dataclass(frozen=True, slots=True)
-class PullRequest:
-    """A pull or merge request that was merged."""
+class Closing(NamedTuple):
+    """What closed issues: a merged pull request, or a commit."""
 
-    number: str
-    commit: str
-    """What its merging left on the branch; "" where the export does not say."""
-    closes: tuple[str, ...]
-    """Ids of the issues that the tracker says it closes."""
-    text: str
-    """Title and description."""
+    pull: str  # number of the pull or merge request; "" of a commit
+    commit: str  # it, or what merging left on the branch; "" where the export does not say
+    issues: tuple[str, ...]  # ids of those that the tracker says it closed
+    text: str = ""  # title and description of the pull request
 
 
 @dataclass(slots=True)
 class Exports:
     """All that exports hold, each issue once."""
 
-    tracker: str = ""
-    """A name in the table of trackers; "" without issues."""
+    tracker: str = ""  # a name in the table of trackers; "" without issues
     issues: dict[str, Issue] = field(default_factory=dict)
-    pulls: dict[str, PullRequest] = field(default_factory=dict)
-    closings: list[tuple[str, str]] = field(default_factory=list)
-    """(issue, commit that closed it), as the tracker recorded it."""
-    projects: set[str] = field(default_factory=set)
-    """OWNER/NAME in lower case, as addresses of the issues have it."""
+    closings: list[Closing] = field(default_factory=list)
+    projects: set[str] = field(default_factory=set)  # OWNER/NAME in lower case, as addresses of the issues have it
 
     def add(self, text: str, name: str) -> None:
         """Add what an export holds. Raises ReportError when it is none that is known, or of another tracker."""
-        empty = True
+        where = ""
         for where, record in records_of(text, name):
-            self._add(record, where)
-            empty = False
-        if empty:
+            if "event" in record and "commit_id" in record:
+                commit, number = text_at(record, "commit_id", where), text_at(record, "issue.number issue_url", where)
+                if record["event"] == "closed" and commit and number:
+                    self.closings.append(Closing("", commit, (number.rpartition("/")[2],)))
+            elif "pull_request" not in record and _OF_A_PULL & record.keys():
+                self._add_pull(record, where)
+            else:
+                self._add_issue(record, where)
+        if not where:
             raise ReportError(f"{name}: holds no issue; export closed ones, as: {GITHUB_ISSUES} > issues.json")
 
-    def _add(self, record: Json, where: str) -> None:
-        if "event" in record and "commit_id" in record:
-            commit, number = text_at(record, "commit_id", where), text_at(record, "issue.number issue_url", where)
-            if record["event"] == "closed" and commit and number:
-                self.closings.append((number.rpartition("/")[2], commit))
-        elif "pull_request" not in record and any(key in record for key in _OF_A_PULL):
-            self.projects |= _project(_text(record, "html_url web_url url"))
-            pull = _pull(record)
-            if pull is not None:
-                self.pulls[pull.number] = pull
-        else:
-            tracker = tracker_of(record, where)
-            issue = _issue(record, tracker, where)
-            number = issue.report.id
-            if self.tracker and tracker.name != self.tracker:
-                raise ReportError(
-                    f"{where}: is of {tracker.name}, and others are of {self.tracker}; mine one tracker at a time"
-                )
-            self.tracker = tracker.name
-            self.issues[number] = issue
-            self.projects |= _project(issue.url)
-            # who closed it, as GraphQL says
-            closers = [value_at(event, "closer") for event in _listed(record, "timelineItems")]
-            for one in (*closers, *_listed(record, "closedByPullRequestsReferences")):
-                if commit := _text(one, "oid"):
-                    self.closings.append((number, commit))
-                elif commit := _text(one, "mergeCommit.oid"):
-                    pull = PullRequest(_text(one, "number"), commit, (number,), "")
-                    self.pulls.setdefault(f"{pull.number} of {number}", pull)
+    def _add_pull(self, record: Json, where: str) -> None:
+        """Add a pull or merge request, if it was merged."""
+        project = _project(text_at(record, "html_url web_url url", where))
+        self.projects |= project
+        commit = text_at(record, "mergeCommit.oid merge_commit_sha squash_commit_sha", where)
+        if value_at(record, "mergedAt merged_at") or (commit and not {"mergedAt", "merged_at"} & record.keys()):
+            closed = _listed(record, "closingIssuesReferences")
+            own = [one for one in closed if not project or _project(text_at(one, "url", where)) in (set(), project)]
+            text = f"{text_at(record, 'title', where)}\n\n{text_at(record, 'body description', where)}"
+            number, issues = text_at(record, "iid number", where), tuple(text_at(one, "number", where) for one in own)
+            self.closings.append(Closing(number, commit, issues, text))
 
-
-_OF_A_PULL: Final = ("mergeCommit", "closingIssuesReferences", "mergedAt", "merge_commit_sha")
+    def _add_issue(self, record: Json, where: str) -> None:
+        tracker = tracker_of(record, where)
+        if self.tracker and tracker.name != self.tracker:
+            raise ReportError(
+                f"{where}: is of {tracker.name}, and others are of {self.tracker}; mine one tracker at a time"
+            )
+        self.tracker = tracker.name
+        issue = _issue(record, tracker, where)
+        number = issue.report.id
+        self.issues[number] = issue
+        self.projects |= _project(issue.url)
+        closers = [value_at(event, "closer") for event in _listed(record, "timelineItems")]  # as GraphQL says
+        for one in (*closers, *_listed(record, "closedByPullRequestsReferences")):
+            pull = text_at(one, "number", where)
+            if commit := text_at(one, "oid mergeCommit.oid", where):
+                self.closings.append(Closing(pull, commit, (number,)))
 
 
 def _issue(record: Json, tracker: Tracker, where: str) -> Issue:
-    report = report_of(record, where)
+    report, closed, url = (
+        report_of(record, where),
+        value_at(record, tracker.closed),
+        text_at(record, tracker.url, where),
+    )
     for missing, what in ((not report.id, "has no number"), (report.opened is None, "does not say when it was opened")):
         if missing:
             raise ReportError(f"{where}: {what}; export that, too, as: {GITHUB_ISSUES}")
-    url, closed = _text(record, tracker.url), value_at(record, tracker.closed)
-    resolution = "_".join(_text(record, tracker.resolution).lower().replace("\u2019", "'").split())
-    labels = [one for keys in tracker.labels.split() for one in _listed(record, keys)]
+    resolution = "_".join(text_at(record, tracker.resolution, where).lower().replace("\u2019", "'").split())
+    reasons = (
+        ("pull_request" in record or "/pull/" in url, "a pull request, listed as an issue"),
+        (_is_open(record, tracker.state), "still open"),
+        (resolution in _NOT_PLANNED, "closed without a fix (not planned, duplicate, not reproduced)"),
+        (not report.summary or is_unfilled(report), "says nothing beside the form"),
+    )
     return Issue(
         report,
         None if closed is None else time_of(closed, UTC, where),
-        _is_open(record, tracker.state),
-        resolution in _NOT_PLANNED,
-        tuple(filter(None, map(_name, labels))),
-        "pull_request" in record or "/pull/" in url,
+        tuple(str(value_at(one, "name") or one) for keys in tracker.labels.split() for one in _listed(record, keys)),
+        next((why for holds, why in reasons if holds), ""),
         url,
     )
 
 
-def _pull(record: Json) -> PullRequest | None:
-    """A pull or merge request; None when it was not merged."""
-    commit = _text(record, "mergeCommit.oid merge_commit_sha squash_commit_sha")
-    merged = value_at(record, "mergedAt merged_at")
-    if not merged and ("mergedAt" in record or "merged_at" in record or not commit):
-        return None
-    project = _project(_text(record, "html_url web_url url"))
-    own = [
-        _text(one, "number")
-        for one in _listed(record, "closingIssuesReferences")
-        if not project or not (address := _text(one, "url")) or _project(address) == project
-    ]
-    text = f"{_text(record, 'title')}\n\n{_text(record, 'body description')}"
-    return PullRequest(_text(record, "iid number"), commit, tuple(filter(None, own)), text)
-
-
 def _listed(record: object, keys: str) -> list[Any]:
     """The list at a key, also as GraphQL has it; of one thing a list of it."""
-    value = value_at(record, f"{keys}.nodes") or value_at(record, keys)
+    value = value_at(record, f"{keys}.nodes {keys}")
     return value if isinstance(value, list) else [] if value is None else [value]
-
-
-def _text(record: object, keys: str) -> str:
-    """Text or name at the first of some keys; "" for anything else."""
-    return _name(value_at(record, keys))
-
-
-def _name(value: object) -> str:
-    value = value.get("name") if isinstance(value, dict) else value
-    return clean(str(value)).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
 
 
 def _project(address: str) -> set[str]:
@@ -191,7 +160,7 @@ def _is_open(record: object, keys: str) -> bool:
         folder, _, last = key.rpartition(".")
         inner = value_at(record, folder) if folder else record
         if isinstance(inner, dict) and last in inner:
-            return inner[last] in (True, None, "") or str(inner[last]).lower() in ("open", "opened")
+            return str(inner[last]).lower() in ("open", "opened", "true", "none", "")
     return False
 
 

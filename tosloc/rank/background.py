@@ -49,7 +49,7 @@ def _people(reasons: ReasonsOf, file: int, sources: Sources) -> tuple[Person, ..
     view = reasons.context.history.commits
     touching = view.documents.of_file(int(reasons.paths.path_ids[file]))
     last = touching[view.known[touching]][: -_CHANGES - 1 : -1].tolist()
-    names = sources.authors([view.documents.commit_ids[number] for number in last]) if last else {}  # git: HEAD's
+    names = sources.authors([view.documents.commit_ids[number] for number in last])
     found: dict[str, Person] = {}
     for number in last:
         name = names.get(view.documents.commit_ids[number], "")
@@ -89,7 +89,7 @@ def code_owners(repo: Repository, files: Snapshot | None) -> str:
 
 
 def owners_of(rules: str, path: str) -> Sequence[str]:
-    """Whom a CODEOWNERS file names for a path: by the last of its patterns that matches.
+    r"""Whom a CODEOWNERS file names for a path: by the last of its patterns that matches.
 
     >>> owners_of("* @all\n/docs/ @writers a@b.org  # prose\n*.md", "docs/a.txt")
     ['@writers', 'a@b.org']

@@ -9,6 +9,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Self
@@ -167,23 +168,18 @@ class StoredFeatureTables:
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ToslocError(f"{folder} keeps no feature tables; train it with --keep-features") from error
 
-    def history(self) -> tuple[HistoryIndex, list[str]]:
-        """The history that the tables were made with, and the paths that numbers in both mean. Raises CheckpointError
-        when it is damaged.
-        """
+    @cached_property
+    def paths(self) -> list[str]:
+        """What the tables' numbers of paths mean. Raises CheckpointError when they are damaged, as ``tables`` does."""
         with arrays_of(self.work / HISTORY_FILE) as arrays:
-            return HistoryIndex.from_arrays(arrays)
+            return HistoryIndex.from_arrays(arrays)[1]
 
-    def tables(self, part: str, paths: int | None = None) -> Iterator[FeatureTable]:
-        """The tables of train, validation or test, in order; ``paths`` is how many there are, if that is known. Raises
-        CheckpointError when they are damaged.
-        """
+    def tables(self, part: str) -> Iterator[FeatureTable]:
+        """The tables of train, validation or test, in order."""
         for name in self.blocks[part]:
             for table in read_block(self.work / name):
-                last = table.path_ids.max(initial=-1)
-                if table.rows.shape[1] != len(self.features) or (paths is not None and last >= paths):
+                if table.rows.shape[1] != len(self.features) or table.path_ids.max(initial=-1) >= len(self.paths):
                     raise CheckpointError(
-                        f"{self.work / name} has other features or paths than the rest of the folder; train again with"
-                        " --keep-features"
+                        f"{self.work / name} has other features or paths than the folder; train again"
                     )
                 yield table

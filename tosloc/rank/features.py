@@ -34,9 +34,6 @@ LEADING_NAMES: Final = 100
 """How many files of the first guess lend their score to test counterparts and to files of the same name."""
 
 
-# What the report names
-
-
 def trace(context: QueryContext) -> FloatArray:
     """1 / rank, rank = order of first appearance of the file among the qualified names of the traces; else 0."""
     scores = np.zeros(context.all_paths)
@@ -99,9 +96,6 @@ def _raise(scores: FloatArray, rows: Sequence[int], value: float) -> None:
         scores[row] = max(scores[row], value / len(rows))
 
 
-# Related files: what the first guess puts in front passes on a part of it
-
-
 def folder_share(context: QueryContext, shares: FloatArray) -> FloatArray:
     """Sum of p over the other files of the folder, by the root of their number."""
     folder = context.version.paths.table.directory[context.version.paths.path_ids]
@@ -132,9 +126,6 @@ def language_share(context: QueryContext) -> FloatArray:
     """Share of the version's files that are in the file's language."""
     of_file = context.version.paths.table.language[context.version.paths.path_ids]
     return (np.bincount(of_file)[of_file] if context.files else np.zeros(0)) / max(context.files, 1)
-
-
-# The table
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,9 +34,6 @@ AS_SHIPPED: Final = "shipped weights and ranker as they are"
 _SHIPPED_WEIGHTS: Final = "shipped weights"
 
 
-# The weighted sum
-
-
 def listwise_loss(
     weights: FloatArray, lists: RankingLists, l2: float, centre: FloatArray, pull: float
 ) -> tuple[float, FloatArray]:
@@ -132,9 +129,6 @@ def fit_evolution(
         callback=step,
     )
     return np.asarray(found.x)
-
-
-# Choices on validation
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,9 +60,6 @@ def summary_strings(context: QueryContext) -> FloatArray:
     return view.to_files(Hits.of_text(view, terms).scores(bm25.STRING_FIELD, values))
 
 
-# Names of code
-
-
 class DefinedName(NamedTuple):
     """A name that a report writes as code, and who defines it."""
 
@@ -99,9 +96,6 @@ def defined_names(context: QueryContext) -> FloatArray:
     return np.minimum(view.to_files(values), ENOUGH)
 
 
-# Messages
-
-
 def message_strings(context: QueryContext) -> FloatArray:
     """Messages that the report quotes, in the file's string literals: largest s x (s / all)^2 of any message.
 
@@ -125,9 +119,6 @@ def message_strings(context: QueryContext) -> FloatArray:
         if total > 0:
             np.maximum(best, held * (held / total) ** 2, out=best)
     return view.to_files(best)
-
-
-# What earlier reports and commits say of files
 
 
 def history(context: QueryContext) -> FloatArray:

@@ -1,6 +1,6 @@
 """Files of labelled reports: the published tables of Ye et al. (FSE 2014), BugLocator's XML, our own JSON lines.
 
-A format is a row of ``FORMATS`` and its functions; the content tells the kind, not the name.
+The content tells the kind, not the name; what each reader yields are records as our own lines have them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Final, TypeGuard
+from typing import Final, NamedTuple, TypeGuard
 from xml.etree.ElementTree import Element, ParseError
 
 import defusedxml.ElementTree
@@ -28,19 +28,17 @@ from tosloc.reports.source import Json, clean, decoded, read_bytes, time_of, zon
 
 MOST_TAGS: Final = 2_000_000
 """Tags of XML, or of the XML inside a spreadsheet: five times those of the largest published file."""
-_MOST_LINES: Final = 1 << 31
-"""No file has a line of such a number."""
-_REQUIRED: Final = ("bug_id", "summary", "report_time", "commit", "files")
-_LARGEST: Final = 200_000_000
-"""Bytes that a spreadsheet may unpack to."""
+_LARGEST: Final = 200_000_000  # bytes that a spreadsheet may unpack to
 _ROWS, _COLUMNS = 1_048_576, 64
 """What is read of a sheet: every row that there can be, and more columns than a table of reports has."""
+_REQUIRED: Final = ("bug_id", "summary", "report_time", "commit", "files")
+_LACKS: Final = f"lacks a table with the columns {', '.join(_REQUIRED)}"
+_MOST_LINES: Final = 1 << 31  # no file has a line of such a number
 _MISSING: Final = frozenset({"", "nan", "none", "null"})
 _RANK: Final = re.compile(r"(?s)(?:\A|(?<=\s))([0-9]{1,9}):(.*?)(?=\s[0-9]{1,9}:|\Z)")
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedFunction:
+class ChangedFunction(NamedTuple):
     """A function that a fix changed, as data names it."""
 
     path: str
@@ -55,25 +53,16 @@ class LabelledReport:
 
     report: BugReport
     """Its id is the tracker's number; a number that comes again with another commit becomes ``55937#2``, and so on."""
-    commit: str | None
-    """The fixing commit as listed: full, abbreviated, or None when the format has none."""
+    bug: str  # the tracker's number
+    commit: str | None  # the fixing commit as listed: full, abbreviated, or None when the format has none
     listed: tuple[str, ...]
     """The fixed source files as listed, each once, in order: paths, or dotted class names (``org.x.Y.java``)."""
     published_ranks: Mapping[str, int] = field(default_factory=dict, hash=False)
     """path -> rank that the authors of the data published for it; empty where they gave none."""
     fixed_on: datetime | None = None
     """When the tracker says that the bug was fixed; only formats without commits have it."""
-    number: str = ""
-    """The tracker's, of a report that has it a second time."""
-    version: str | None = None
-    """The commit to search, where the data names that in place of the fix."""
-    functions: tuple[ChangedFunction, ...] = ()
-    """Truth of the function level; each once."""
-
-    @property
-    def bug(self) -> str:
-        """The tracker's number: the report's id without the ``#2`` of a repeated one."""
-        return self.number or self.report.id
+    version: str | None = None  # the commit to search, where the data names that in place of the fix
+    functions: tuple[ChangedFunction, ...] = ()  # truth of the function level; each once
 
 
 def read_reports(path: str | Path, zone: str = "UTC", *, suffixes: Iterable[str] = (".java",)) -> list[LabelledReport]:
@@ -81,29 +70,33 @@ def read_reports(path: str | Path, zone: str = "UTC", *, suffixes: Iterable[str]
 
     A spreadsheet (.xlsx) or phpMyAdmin export of the published data, the XML of BugLocator and Bench4BL, or JSON lines
     ``{id, summary, description, opened, fix_commit, fixed}``. Times without a zone are read in ``zone``. Only listed
-    files that end with one of ``suffixes`` are kept. Raises ReportError when the file cannot be read, or is of no known
+    files that end with one of ``suffixes`` are kept. Raises ReportError when the file cannot be read, is of no known
     kind, is damaged, or lists no source file at all; ConfigError for an unknown zone.
     """
     name, ends = str(path), frozenset(suffixes)
     data, read_in = read_bytes(Path(path), name), zone_of(zone)
     beginning = data[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
-    kind = next((kind for start, kind in FORMATS if beginning.startswith(start)), None)
-    if kind is None:
+    if beginning.startswith(b"PK"):
+        records = _of_rows(_spreadsheet(data, name), ends)
+    elif beginning.startswith((b"<", b"\xff\xfe<", b"\xfe\xff\0<")):
+        records = _of_rows(_xml(data, name), ends)
+    elif beginning.startswith(b"{"):
+        records = records_of(decoded(data, name), name)
+    else:
         raise ReportError(
             f"{name}: no file of reports; expected .xlsx (no .xls), phpMyAdmin or BugLocator XML, or JSON lines"
         )
-    read, made = kind
     commits: defaultdict[str, set[str | None]] = defaultdict(set)
     kept: dict[str, LabelledReport] = {}
-    for where, row in read(data, name):
-        report = made(row, where, read_in, ends)
-        number, seen = report.report.id, commits[report.report.id]
+    for where, record in records:
+        report = _labelled(record, where, read_in, ends)
+        seen = commits[report.bug]
         if report.commit in seen:
             which = f"with commit {report.commit}" if report.commit else "without a commit"
-            raise ReportError(f"{name}: report {number} is listed twice {which}; keep one of them")
+            raise ReportError(f"{name}: report {report.bug} is listed twice {which}; keep one of them")
         seen.add(report.commit)
         if len(seen) > 1:
-            report = replace(report, report=replace(report.report, id=f"{number}#{len(seen)}"), number=number)
+            report = replace(report, report=replace(report.report, id=f"{report.bug}#{len(seen)}"))
         if kept.setdefault(report.report.id, report) is not report:
             raise ReportError(f"{name}: two reports get the same id; do not end ids with # and a number")
     if not kept:
@@ -122,14 +115,13 @@ def _spreadsheet(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
     """Rows of the first sheet that has the columns of bug reports."""
     import openpyxl  # only where there is a spreadsheet
 
-    found: list[str] = []
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:  # a small file may hold any number of cells
             members = archive.infolist()
             if sum(member.file_size for member in members) > _LARGEST:
                 raise ReportError(f"{name}: unpacks to more than {_LARGEST // 1_000_000} MB; split it")
             if sum(archive.read(member).count(b"<") for member in members) > MOST_TAGS:
-                raise ReportError(f"{name}: has more than {MOST_TAGS:,} tags inside; split it")
+                raise ReportError(f"{name}: has more than {MOST_TAGS:,} tags; split it")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about styles and extensions, of no use to who reads the cells
             book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
@@ -137,19 +129,18 @@ def _spreadsheet(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
                 sheet.reset_dimensions()  # the written size may be wrong; count the rows that are there
                 cells = islice(sheet.iter_rows(values_only=True, max_col=_COLUMNS), _ROWS)
                 header = [_text(cell) for cell in next(cells, ())]
-                if "files" in header and not any(header[header.index("files") + 1 :]):
-                    # the published files leave their last column unnamed: it is ``result``
-                    header = [*header[: header.index("files") + 1], "result"]
-                if set(_REQUIRED) <= set(header):
+                if {*_REQUIRED} <= {*header}:
                     rows = [(number, row) for number, row in enumerate(cells, start=2) if any(row)]
                     break
-                found += header
             else:
-                raise ReportError(f"{name}: {_lacks(found)}")
+                raise ReportError(f"{name}: {_LACKS}")
     except ReportError:
         raise
     except Exception as error:  # openpyxl lets errors of every kind out of a damaged file
         raise ReportError(f"{name}: damaged, or no spreadsheet (.xlsx); fetch or save it again") from error
+    last = header.index("files") + 1
+    if not any(header[last:]):  # the published files leave their last column unnamed
+        header = [*header[:last], "result"]
     for number, row in rows:
         yield f"{name}, sheet {sheet.title}, row {number}", dict(zip_longest(header, row[: len(header)]))
 
@@ -157,57 +148,37 @@ def _spreadsheet(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
 def _xml(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
     """Rows of a phpMyAdmin export (``database/table/column``), or of BugLocator and Bench4BL: without commits."""
     if data.count(b"<") > MOST_TAGS:
-        raise ReportError(f"{name}: has more than {MOST_TAGS:,} tags; split it into smaller files")
+        raise ReportError(f"{name}: has more than {MOST_TAGS:,} tags; split it")
     try:
         root: Element = defusedxml.ElementTree.fromstring(data)
     except DefusedXmlException as error:
-        raise ReportError(
-            f"{name}: declares XML entities, which are not expanded; remove its <!DOCTYPE ...>"
-        ) from error
+        raise ReportError(f"{name}: declares XML entities, which are not expanded; remove its <!DOCTYPE>") from error
     except (ParseError, LookupError, ValueError, RecursionError) as error:
         raise ReportError(f"{name}: malformed XML ({error})") from error
     tables = root.findall(".//database/table")
     if root.tag != "bugrepository" and not tables:
-        raise ReportError(
-            f"{name}: XML with root <{root.tag}> and no row; expected a phpMyAdmin export or <bugrepository>"
-        )
+        raise ReportError(f"{name}: XML with root <{root.tag}>; expected a phpMyAdmin export or <bugrepository>")
     for number, table in enumerate(tables, start=1):
         row: Json = {column.get("name", ""): column.text for column in table.iter("column")}
-        if not set(_REQUIRED) <= set(row):
-            raise ReportError(f"{name}, row {number}: {_lacks(row)}")
+        if not {*_REQUIRED} <= row.keys():
+            raise ReportError(f"{name}, row {number}: {_LACKS}")
         yield f"{name}, row {number}", row
     for number, bug in enumerate(root.iter("bug") if root.tag == "bugrepository" else (), start=1):
-        yield (
-            f"{name}, bug {bug.get('id') or f'in place {number}'}",
-            {
-                "bug_id": bug.get("id"),
-                "summary": bug.findtext("buginformation/summary"),
-                "description": bug.findtext("buginformation/description"),
-                "report_time": bug.get("opendate"),
-                "files": "\n".join(_text(element.text) for element in bug.iterfind("fixedFiles/file")),
-                "fixed_on": bug.get("fixdate"),
-            },
-        )
+        said = {column: bug.findtext(f"buginformation/{column}") for column in ("summary", "description")}
+        files = "\n".join(_text(element.text) for element in bug.iterfind("fixedFiles/file"))
+        times = {"report_time": bug.get("opendate"), "fixed_on": bug.get("fixdate")}
+        yield f"{name}, bug {number}", {"bug_id": bug.get("id"), "files": files, **said, **times}
 
 
-def _lacks(found: Iterable[str]) -> str:
-    have = sorted({*found} - {""})
-    missing = ", ".join(column for column in _REQUIRED if column not in have) or "a sheet with all columns"
-    return f"lacks {missing}; its columns are: {', '.join(have[:15]) or 'none'}"
-
-
-def _of_row(row: Json, where: str, zone: tzinfo, suffixes: Iterable[str]) -> LabelledReport:
-    """The report of a row, its summary without a leading ``Bug 123456`` of this very bug."""
-    bug, commit, fixed = (_text(row.get(key)) for key in ("bug_id", "commit", "fixed_on"))
-    if not commit and "fixed_on" not in row:
-        raise ReportError(f"{where}: has no commit; fill in the cell or delete the row")
-    if not bug or not _text(row["report_time"]):
-        raise ReportError(f"{where}: has no {'opening time' if bug else 'bug id'}; fill it in, or take it out")
-    said = re.sub(rf"^Bug {re.escape(bug)}(?:\s*[:-])?(?:\s+|$)", "", _text(row["summary"])).strip()
-    report = BugReport(bug, said, _text(row.get("description")), time_of(row["report_time"], zone, where))
-    listed, ranks = split_paths(_text(row["files"]), suffixes), split_ranks(_text(row.get("result")))
-    fixed_on = time_of(fixed, zone, where) if fixed else None
-    return LabelledReport(report, commit or None, listed, ranks, fixed_on)
+def _of_rows(rows: Iterable[tuple[str, Json]], suffixes: Iterable[str]) -> Iterator[tuple[str, Json]]:
+    """Our records of rows, their summaries without a leading ``Bug 123456`` of this very bug."""
+    for where, row in rows:
+        said = defaultdict(str, {key: _text(value) for key, value in row.items()})
+        bug, listed = said["bug_id"], split_paths(said["files"], suffixes)
+        summary = re.sub(rf"^Bug {re.escape(bug)}(?:\s*[:-])?(?:\s+|$)", "", said["summary"])
+        record = {"id": bug, "summary": summary, "description": said["description"], "opened": row["report_time"]}
+        answer = {"fix_commit": said["commit"], "fixed": list(listed), "fixed_on": said["fixed_on"]}
+        yield where, record | answer | {"published_ranks": said["result"]}
 
 
 def split_paths(text: str, suffixes: Iterable[str]) -> tuple[str, ...]:
@@ -251,24 +222,21 @@ def _text(value: object) -> str:
     return "" if text.lower() in _MISSING else text
 
 
-# ---- JSON lines
-
-
-def _of_line(record: Json, where: str, zone: tzinfo, suffixes: Iterable[str]) -> LabelledReport:
+def _labelled(record: Json, where: str, zone: tzinfo, suffixes: Iterable[str]) -> LabelledReport:
     """The report of a record; keys beyond ours are ignored.
 
     In place of ``fix_commit`` it may name the ``version`` to search. The functions that the fix changed may follow:
     ``functions`` ({path: [qualified name]}) and ``methods`` ([{path, name, start}], lines after the fix).
     """
-    if missing := [key for key in ("id", "summary", "opened", "fixed") if record.get(key) in (None, "")]:
+    if missing := [key for key in ("id", "opened", "fixed") if record.get(key) in (None, "")]:
         raise ReportError(f"{where}: lacks {', '.join(missing)}")
-    fix, version = (text_at(record, key, where) for key in ("fix_commit", "version"))
+    keys = ("fix_commit", "version", "fixed_on", "published_ranks")
+    fix, version, fixed_on, ranks = (text_at(record, key, where) for key in keys)
     if fix and version:
         raise ReportError(f"{where}: names both a fix_commit and the version to search; keep one of them")
     if not _are_texts(fixed := record["fixed"]):
         raise ReportError(f"{where}: 'fixed' must be a list of paths")
     ends = tuple(suffix.lower() for suffix in suffixes)
-    listed = tuple(dict.fromkeys(path for path in fixed if path.lower().endswith(ends)))
     by_path, methods = record.get("functions") or {}, record.get("methods") or []
     if not isinstance(by_path, dict) or not all(map(_are_texts, by_path.values())):
         raise ReportError(f"{where}: 'functions' must be an object of paths with their lists of names")
@@ -279,17 +247,18 @@ def _of_line(record: Json, where: str, zone: tzinfo, suffixes: Iterable[str]) ->
                 functions.append(ChangedFunction(clean(path), clean(name), n))
             case _:
                 raise ReportError(f"{where}: 'methods' must be a list of objects with a path, a name and a first line")
-    report, once = report_of(record, where, zone, OUR_LINES), tuple(dict.fromkeys(functions))
-    return LabelledReport(report, fix or None, listed, version=version or None, functions=once)
+    report = report_of(record, where, zone, OUR_LINES)
+    return LabelledReport(
+        report,
+        report.id,
+        fix or None,
+        tuple(dict.fromkeys(path for path in fixed if path.lower().endswith(ends))),
+        split_ranks(ranks),
+        time_of(fixed_on, zone, where) if fixed_on else None,
+        version or None,
+        tuple(dict.fromkeys(functions)),
+    )
 
 
 def _are_texts(value: object) -> TypeGuard[list[str]]:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
-
-
-FORMATS: Final = (
-    (b"PK", (_spreadsheet, _of_row)),
-    ((b"<", b"\xff\xfe<", b"\xfe\xff\0<"), (_xml, _of_row)),
-    (b"{", (lambda data, name: records_of(decoded(data, name), name), _of_line)),
-)
-"""First bytes, blanks aside -> what reads the file, and what makes a report of a row; both raise ReportError."""

@@ -23,22 +23,17 @@ class Tracker(NamedTuple):
     """How a tracker writes an issue as JSON: dotted keys, separated by blanks; the first that says something counts."""
 
     name: str
-    mark: str
-    """A key that its issues have, and those of the trackers below it lack."""
+    mark: str  # a key that its issues have, and those of the trackers below it lack
     opened: str
     closed: str
     id: str = "id"
     summary: str = "summary"
     description: str = "description"
-    state: str = "state"
-    """True, open or nothing, where the issue is open."""
-    resolution: str = ""
-    """How it was closed."""
-    labels: str = "labels"
-    """Labels and kinds; all keys count."""
+    state: str = "state"  # true, open or nothing, where the issue is open
+    resolution: str = ""  # how it was closed
+    labels: str = "labels"  # labels and kinds; all keys count
     url: str = ""
-    link: str = ""
-    """Pattern of its addresses in a text, where ids are ``\\d{1,9}``."""
+    link: str = ""  # pattern of its addresses in a text, where ids are \d{1,9}
 
 
 _PAGES: Final = r"""https?://[^\s/]+/(?P<project>[\w.-]+(?:/[\w.-]+)+?)/(?:-/)?(?P<page>issues|pull|merge_requests)/
@@ -53,7 +48,7 @@ TRACKERS: Final = (
         summary="fields.summary",
         description="fields.description",
         state="fields.resolution",
-        resolution="fields.resolution fields.status",
+        resolution="fields.resolution.name fields.status.name",
         labels="fields.issuetype fields.labels",
         link=r"https?://\S{1,200}?/browse/(?P<browse>[a-z][a-z0-9_]{0,30}-[1-9]\d{0,8})\b",
     ),
@@ -112,9 +107,14 @@ def report_of(record: Json, where: str, zone: tzinfo = UTC, tracker: Tracker | N
     """The report of an issue; its id is "" where the issue does not say. Raises ReportError."""
     tracker = tracker or tracker_of(record, where)
     number, summary = text_at(record, tracker.id, where), text_at(record, tracker.summary, where)
-    document = value_at(record, tracker.description)
-    description = _document(document) if isinstance(document, dict) else text_at(record, tracker.description, where)
-    opened = value_at(record, tracker.opened)
+    document, opened = value_at(record, tracker.description), value_at(record, tracker.opened)
+    if isinstance(document, dict):
+        try:
+            description = re.sub(r"\n{3,}", "\n\n", clean(_document(document))).strip()
+        except RecursionError:
+            raise ReportError(f"{where}: its description is nested too deeply") from None
+    else:
+        description = text_at(record, tracker.description, where)
     if number.startswith(("http:", "https:")):
         number = number.rstrip("/").rpartition("/")[2]
     return BugReport(number, summary, description, None if opened is None else time_of(opened, zone, where))
@@ -143,37 +143,22 @@ def text_at(record: object, keys: str, where: str) -> str:
 
 
 _BLOCKS: Final = frozenset(
-    "paragraph heading codeBlock blockquote listItem panel rule tableRow taskItem decisionItem expand".split()
+    "paragraph heading codeBlock blockquote listItem panel rule tableRow taskItem decisionItem expand hardBreak".split()
 )
 
 
-def _document(document: Json) -> str:
-    """Text of an Atlassian document (ADF): blocks become lines."""
-    pieces: list[str] = []
-    waiting: list[object] = [document]
-    while waiting:  # a stack, not recursion: the nesting is the file's choice
-        node = waiting.pop()
-        if isinstance(node, str):
-            pieces.append(node)
-        if not isinstance(node, dict):
-            continue
-        kind = str(node.get("type"))
-        if kind == "hardBreak":
-            pieces.append("\n")
-        said = node.get("text") if kind == "text" else value_at(node, "attrs.text attrs.url")
-        if isinstance(said, str | int | float):
-            pieces.append(str(said))
-        if kind in _BLOCKS:
-            waiting.append("\n")
-        if isinstance(content := node.get("content"), list):
-            waiting.extend(reversed(content))
-    return re.sub(r"\n{3,}", "\n\n", clean("".join(pieces))).strip()
+def _document(node: object) -> str:
+    """Text of an Atlassian document (ADF): blocks become lines. Raises RecursionError."""
+    if not isinstance(node, dict):
+        return ""
+    said, content = value_at(node, "text attrs.text attrs.url"), node.get("content")
+    inner = "".join(map(_document, content)) if isinstance(content, list) else ""
+    return f"{said if isinstance(said, str) else ''}{inner}" + "\n" * (str(node.get("type")) in _BLOCKS)
 
 
 def records_of(text: str, name: str) -> Iterator[tuple[str, Json]]:
-    """All objects of a text of JSON, each with where it stands. Raises ReportError.
-
-    They may be in a list, in what a search answered, a line each, or in one answer after the other.
+    """All objects of a text of JSON, each with where it stands: in a list, in what a search answered, a line each, or
+    in one answer after the other. Raises ReportError.
     """
     decoder, begin = json.JSONDecoder(), re.compile(r"[^\s,\ufeff]")
     text, place, number = text.rstrip("\ufeff \t\n,"), 0, 0
@@ -226,36 +211,35 @@ def read_new_reports(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC")
     One of many without an id is called like its file, with its number. Raises ReportError.
     """
     text, name = read_text(source)
-    own, read_in = source.stem if isinstance(source, Path) else "report", zone_of(zone)
-    records = None
+    own, read_in, records = source.stem if isinstance(source, Path) else "report", zone_of(zone), None
     if re.match(r'\s*(?:\{\s*["}]|\[\s*[{\]])', text):
         try:
             records = list(records_of(text, name))
         except ReportError:
             if not text.lstrip().startswith("["):  # "[{0}] is printed ...": a summary
                 raise
-    alone = records is None or len(records) == 1
-    reports = [_written(text, name, read_in)] if records is None else []
-    for where, record in records or ():
-        reports.append(report_of(record, name if alone else where, read_in))
-    if not reports:
+    if records is None:
+        found = [(name, _written(text, name, read_in))]
+    elif len(records) == 1:
+        found = [(name, report_of(records[0][1], name, read_in))]
+    else:
+        found = [(where, report_of(record, where, read_in)) for where, record in records]
+    if not found:
         raise ReportError(f"{name}: holds 0 reports; give one")
-    if alone and len(text) >= LARGEST_REPORT:
+    if len(found) == 1 and len(text) >= LARGEST_REPORT:
         raise ReportError(f"{name}: is 10 MB or larger; keep the description and the stack trace")
-    for number, report in enumerate(reports, start=1):
-        place = name if alone else f"{name}, record {number}"
+    for where, report in found:
         if not report.summary and not report.description:
-            raise ReportError(f"{place}: the report is empty; write a summary line and a description")
+            raise ReportError(f"{where}: the report is empty; write a summary line and a description")
         if is_unfilled(report):
-            raise ReportError(f"{place}: the report is an empty template; fill in what happens and where")
-        if not report.id:
-            reports[number - 1] = replace(report, id=own if alone else f"{own}:{number}")
-    return reports
+            raise ReportError(f"{where}: the report is an empty template; fill in what happens and where")
+    names = [own] if len(found) == 1 else [f"{own}:{number}" for number in range(1, len(found) + 1)]
+    return [replace(one, id=one.id or name) for (_, one), name in zip(found, names, strict=True)]
 
 
 _FRONT_MATTER: Final = re.compile(r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_HEADING: Final = re.compile(r"#{1,6}[ \t]+")
-_UNDERLINE: Final = re.compile(r"(?:=+|-{2,})[ \t]*(?:\n|\Z)")
+_HEADING: Final = re.compile(r"\A\s*\#{1,6}[ \t]+|[ \t]\#+\s*\Z")  # marks may close it after a blank: not those of C#
+_UNDERLINE: Final = re.compile(r"\A(?:=+|-{2,})[ \t]*(?:\n|\Z)")
 _COMMENTS: Final = re.compile(r"\A(?:<!--.*?-->\s*)+", re.DOTALL)
 
 
@@ -264,24 +248,14 @@ def _written(text: str, name: str, zone: tzinfo) -> BugReport:
     facts: dict[str, str] = {}
     if front := _FRONT_MATTER.match(text):
         text = text[front.end() :]
-        for line in front.group(1).splitlines():
-            key, _, value = line.partition(":")
-            facts[key.strip().casefold()] = value.strip().strip("\"'")
+        pairs = (line.partition(":") for line in front[1].splitlines())
+        facts = {key.strip().casefold(): value.strip().strip("\"'") for key, _, value in pairs}
     summary, text = facts.get("summary") or facts.get("title") or "", text.strip("\ufeff \t\n")
     if not summary:
-        text = _COMMENTS.sub("", text)  # what a form tells those who fill it in
-        summary, _, text = text.partition("\n")
-        summary = summary.strip()
-        if heading := _HEADING.match(summary):
-            summary = summary[heading.end() :]
-            bare = summary.rstrip("#")  # marks may close a heading, after a blank: a ##, but not C#
-            summary = bare if bare.endswith((" ", "\t")) else summary
-        elif underline := _UNDERLINE.match(text):
-            text = text[underline.end() :]
-    opened = facts.get("opened")
-    return BugReport(
-        facts.get("id", ""), summary.strip(), text.strip(), time_of(opened, zone, name) if opened else None
-    )
+        summary, _, text = _COMMENTS.sub("", text).partition("\n")  # what a form tells those who fill it in
+        summary, text = _HEADING.sub("", summary), _UNDERLINE.sub("", text)
+    opened = time_of(facts["opened"], zone, name) if facts.get("opened") else None
+    return BugReport(facts.get("id", ""), summary.strip(), text.strip(), opened)
 
 
 # ---- a form that nobody has filled in: what trackers put into a new issue, and nothing beside it

@@ -1,7 +1,7 @@
 """Labelled bugs of a repository: reports from a file; fixes, before-fix versions and fixed files from git; their split.
 
-Older bugs are always learned from, and newer ones measured on. Also which files an experiment searches: those of the
-languages that reports fixed, where its settings name none.
+Older bugs are always learned from, and newer ones measured on. Without settings the languages that reports fixed are
+searched.
 """
 
 from __future__ import annotations
@@ -38,10 +38,8 @@ class Dataset:
     """Ordered by time of the fix (of the version, where that is named), then the fix's id, then the report's."""
     unresolved: tuple[str, ...]
     """Ids of the reports whose fix or version was not found, or whose fix has no parent; in the order of the file."""
-    labelled: Mapping[str, LabelledReport]
-    """Report id -> what the file says of it, published ranks included."""
-    files: Mapping[str, int]
-    """Report id -> number of source files of its before-fix version."""
+    labelled: Mapping[str, LabelledReport]  # report id -> what the file says of it, published ranks included
+    files: Mapping[str, int]  # report id -> number of source files of its before-fix version
 
     def __len__(self) -> int:
         return len(self.cases)
@@ -100,19 +98,8 @@ def _commits(repository: Repository, reports: Sequence[LabelledReport]) -> dict[
     """Report id -> its fix, or the version that it names, where the repository has it."""
     named = {report.report.id: report.version or report.commit for report in reports}
     resolved = repository.resolve_many(name for name in named.values() if name)
-    found = _named_by_messages(repository, [report for report in reports if named[report.report.id] is None])
-    for report in reports:
-        if (name := named[report.report.id]) is None:
-            continue
-        commit = resolved[name]
-        if commit is None and report.commit:
-            # of those that an ambiguous abbreviation can mean, the one whose message names the bug
-            infos = repository.commits(repository.candidates(report.commit))
-            meant = [info.id for info in infos if _number(report.bug) in re.findall(r"\d+", info.message)]
-            commit = meant[0] if len(meant) == 1 else None
-        if commit is not None:
-            found[report.report.id] = commit
-    return found
+    found = {report: commit for report, name in named.items() if name and (commit := resolved[name]) is not None}
+    return found | _named_by_messages(repository, [report for report in reports if named[report.report.id] is None])
 
 
 def _number(bug: str) -> str:
@@ -126,9 +113,10 @@ def _named_by_messages(repository: Repository, reports: Sequence[LabelledReport]
     Where no date is listed it is the newest. A commit that names it as a bug ("PROJ-7", "bug 7") comes before one in
     whose message the number only stands; one of more than a day before the report was opened means something else.
     """
-    by_bug: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
-    by_number: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
-    for info in repository.commits(commit_order(repository, [repository.resolve("HEAD")])) if reports else ():
+    if not reports:
+        return {}
+    by_bug, by_number = defaultdict[str, list[tuple[int, str]]](list), defaultdict[str, list[tuple[int, str]]](list)
+    for info in repository.commits(commit_order(repository, [repository.resolve("HEAD")])):
         bugs = bug_ids(info.message)
         for bug in {*bugs, *map(_number, bugs)}:
             by_bug[bug].append((info.committed_at, info.id))
@@ -152,10 +140,9 @@ def _resolved(listed: Iterable[str], snapshot: Snapshot) -> tuple[tuple[str, ...
     existing, absent = set[str](), set[str]()
     for path in listed:
         class_name, dot, suffix = path.rpartition(".")
-        number = snapshot.path_names.ids.get(path, -1)
-        named = [path] if (snapshot.path_ids == number).any() else []
+        named = [path] if (snapshot.path_ids == snapshot.path_names.ids.get(path, -1)).any() else []
         if not named and "/" not in path and "." in class_name:
-            ending = "/" + class_name.replace(".", "/") + dot + suffix
+            ending = f"/{class_name.replace('.', '/')}{dot}{suffix}"
             named = [known for known in snapshot.paths if f"/{known}".endswith(ending)]
         if len(named) == 1:
             existing.add(named[0])
@@ -181,21 +168,17 @@ def attributes_of(report: BugReport, fixed: Iterable[str]) -> ReportAttributes:
 def published_ranks(dataset: Dataset, cases: Iterable[Case]) -> dict[str, dict[str, int]]:
     """Report id -> fixed file -> the rank that the data publish for it; only of the reports that have any.
 
-    Ranks of files that the before-fix version lacks are dropped, like the files themselves. Raises ReportError when
-    two files have the same, and for one that the version is too small for.
+    Ranks of files that the before-fix version lacks are dropped. Raises ReportError for ranks that cannot be.
     """
     found: dict[str, dict[str, int]] = {}
     for case in cases:
         report = case.report.id
         if published := dataset.labelled[report].published_ranks:
-            found[report] = {path: published[path] for path in case.fixed if path in published}
-            for path, rank in found[report].items():
-                if not 1 <= rank <= dataset.files[report]:
-                    raise ReportError(
-                        f"report {report}: {path} has the published rank {rank}, among {dataset.files[report]} files"
-                    )
-            if len(set(found[report].values())) < len(found[report]):
-                raise ReportError(f"report {report}: two fixed files have the same published rank")
+            ranks = {path: published[path] for path in case.fixed if path in published}
+            possible = range(1, dataset.files[report] + 1)
+            if len({*ranks.values()}) < len(ranks) or not all(rank in possible for rank in ranks.values()):
+                raise ReportError(f"report {report}: published ranks {ranks} of {len(possible)} files cannot be")
+            found[report] = ranks
     return found
 
 

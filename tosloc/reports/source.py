@@ -12,13 +12,11 @@ from typing import BinaryIO, Final, Literal, TextIO, TypeAlias
 from zoneinfo import ZoneInfo
 
 from tosloc.errors import ConfigError, ReportError
-from tosloc.git.discovery import address
 from tosloc.io import read_plain
 
 Json: TypeAlias = dict[str, object]
 
-LARGEST_FILE: Final = 100_000_000
-"""Bytes of a file of reports: some thirty times the largest published one."""
+LARGEST_FILE: Final = 100_000_000  # bytes of a file of reports: some thirty times the largest published one
 _EPOCH: Final = re.compile(r"-?[0-9]{9,13}(?:\.[0-9]{1,20})?")
 
 
@@ -29,11 +27,6 @@ def read_bytes(source: Path | BinaryIO, name: str) -> bytes:
         if len(data) == LARGEST_FILE:
             raise OSError(errno.EFBIG, "")
     except FileNotFoundError as error:
-        if (given := address(name)) is not None:
-            raise ReportError(
-                f"{given}: is an address, and nothing is asked of the web; name a file of what stands there, for an"
-                " issue of GitHub what `gh issue view NUMBER --json number,title,body,createdAt` prints"
-            ) from error
         raise ReportError(f"{name}: no such file; check the path") from error
     except IsADirectoryError as error:
         raise ReportError(f"{name}: is a folder; give a file inside it") from error

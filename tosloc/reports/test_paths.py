@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -93,22 +93,17 @@ def _in_tests(folder: str, suffix: str) -> bool:
         return True
     if suffix in ("rb", "rake") and (shipped := _SHIPPED.search(f"{folder}/")):
         names = folder[: shipped.start()].split("/")
-    inner = _INNER.get(suffix, _INNER_OF_OTHERS)
-    return any(name.lower() in inner for name in names[1:])
+    return any(name.lower() in _INNER.get(suffix, _INNER_OF_OTHERS) for name in names[1:])
 
 
-@dataclass(frozen=True, eq=False)
-class Chosen:
-    """The files of a version that an answer may name."""
+class Chosen(NamedTuple):
+    """The files of a version that an answer may name, and how many beside them are tests, which were not wanted."""
 
-    kept: BoolArray
-    """(F,)"""
+    kept: BoolArray  # (F,)
     sharing: BoolArray
     """(F,) those among which an answer's shares are told, whatever globs keep: all files, without hidden tests."""
     hidden_tests: int
-    """How many beside them are tests, which were not wanted."""
     notes: tuple[str, ...] = ()
-    """What of this a reader should know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +115,7 @@ class PathFilter:
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
-    tests: bool = False
-    """Whether test files are wanted."""
+    tests: bool = False  # whether test files are wanted
     may_miss: tuple[str, ...] = ()
     """Those of "include" and "exclude" whose globs may match nothing: settings are for every version."""
 
@@ -138,12 +132,11 @@ class PathFilter:
             kept &= ~self._matched("exclude", self.exclude, paths())
         if not kept.any() and len(kept):
             raise ToslocError(f"none of the {len(kept):,} source files is left by --include and --exclude; widen them")
-        hidden, everything = int((kept & tests).sum()), np.ones(len(tests), dtype=np.bool_)
-        if self.tests:
-            return Chosen(kept, everything, 0)
-        if hidden and hidden == kept.sum():
-            return Chosen(kept, everything, 0, (Routine("all searched files are test files, so none is hidden"),))
-        return Chosen(kept & ~tests, ~tests, hidden)
+        only_tests = not (kept & ~tests).any() and len(kept) > 0
+        if self.tests or only_tests:
+            note = Routine("all searched files are test files, so none is hidden")
+            return Chosen(kept, np.ones_like(kept), 0, () if self.tests else (note,))
+        return Chosen(kept & ~tests, ~tests, int((kept & tests).sum()))
 
     def _matched(self, option: str, globs: Sequence[str], paths: Sequence[str]) -> BoolArray:
         """(F,) whether any of the globs matches each path; each has to match one."""
@@ -151,12 +144,13 @@ class PathFilter:
 
         matched = np.zeros(len(paths), dtype=np.bool_)
         for glob in globs:
+            wrong = "it is empty, a comment, or taken back by '!'"
             try:
                 spec = GitIgnoreSpec.from_lines([glob.removeprefix("./")])
             except ValueError as error:
-                raise ToslocError(f"--{option} {glob!r} is no glob: {error}") from error
+                spec, wrong = GitIgnoreSpec([]), str(error)
             if [pattern.include for pattern in spec.patterns] != [True]:
-                raise ToslocError(f"--{option} {glob!r} is no glob: it is empty, a comment, or taken back by '!'")
+                raise ToslocError(f"--{option} {glob!r} is no glob: {wrong}")
             found = np.fromiter(map(spec.match_file, paths), dtype=np.bool_, count=len(paths))
             if not found.any() and option not in self.may_miss:
                 raise ToslocError(

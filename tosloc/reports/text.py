@@ -7,8 +7,7 @@ are told by their shape, too. A line that could be two things is prose.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from tosloc.code import text
 
@@ -96,22 +95,17 @@ _CODE: Final = re.compile(
     | [^\n]{0,300}[;{]\s*$
     )"""
 )
-_SETTINGS: Final = frozenset("json yaml yml toml ini xml jsonnet".split())
-"""Languages of blocks of settings."""
+_SETTINGS: Final = frozenset("json yaml yml toml ini xml jsonnet".split())  # languages of blocks of settings
 _QUOTED: Final = re.compile(r"^\s{0,3}>\s?", re.MULTILINE)
 _DASHES: Final = re.compile(r"[\W_]*")
 
 
-@dataclass(frozen=True, slots=True)
-class ReportText:
+class ReportText(NamedTuple):
     """The text of a description by what it is; each part has the lines of its kind, in order."""
 
-    prose: str
-    """What the reporter says."""
-    code: str
-    """Code, commands, and what they print."""
-    data: str
-    """Lines of logs, and blocks of keys with values."""
+    prose: str  # what the reporter says
+    code: str  # code, commands, and what they print
+    data: str  # lines of logs, and blocks of keys with values
 
 
 def parts(description: str) -> ReportText:
@@ -204,16 +198,12 @@ def without_addresses(said: str) -> str:
     return _ADDRESS.sub(kept, said)
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(NamedTuple):
     """A name that a report writes as code is written."""
 
-    key: str
-    """The term that it is in files: its compound, or the stem of a single word."""
-    owner: str
-    """The term of what it is asked of (``Owner.name``), "" for none."""
-    compound: bool
-    """Whether it has two parts or more, so that the term is that of no other name."""
+    key: str  # the term that it is in files: its compound, or the stem of a single word
+    owner: str  # the term of what it is asked of (Owner.name), "" for none
+    compound: bool  # whether it has two parts or more, so that the term is that of no other name
     written: str
 
 

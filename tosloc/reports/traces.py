@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from tosloc.code.languages import SOURCE_SUFFIXES
@@ -16,26 +15,19 @@ TRACE_GAP: Final = 600
 """Characters between two frames of one trace, at most: source lines and messages may stand between them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """One stack frame, or another place in source code that a text names."""
+class Frame(NamedTuple):
+    """One stack frame, or another place in source code that a text names, from ``offset`` to ``end`` of the text."""
 
     offset: int
-    """Where it begins in the text."""
     end: int
-    """Where it ends in the text, exclusive."""
-    line: int = 0
-    """From 1; 0 if it is not known."""
+    line: int = 0  # from 1; 0 if it is not known
     method: str = ""
-    """"" if it names none."""
-    path: str = ""
-    """File as the text spells it, where it gives a path."""
+    path: str = ""  # file as the text spells it, where it gives a path
     type: str = ""
     """Qualified name of the outermost class, "org.example.Outer" for a frame in "Outer$1"; "" if it names none."""
     file: str = ""
     """Simple file name, such as "Outer.java"; guessed from the class if the frame has none; "" if there is neither."""
-    cause: int = 0
-    """Part of the trace: 0 for the first, one more after each "Caused by" or "root cause"."""
+    cause: int = 0  # part of the trace: 0 for the first, one more after each "Caused by" or "root cause"
 
     @property
     def qualified(self) -> bool:
@@ -49,14 +41,13 @@ class Frame:
 
 
 class Locations(NamedTuple):
-    """All places that a text names, in its order; frames by trace."""
+    """All places that a text names, in its order; frames by trace, innermost first."""
 
     traces: tuple[tuple[Frame, ...], ...]
-    """Frames innermost first. A place that stands alone, as in a compiler's error, is a trace of one frame."""
+    """A place that stands alone, as in a compiler's error, is a trace of one frame."""
     links: tuple[Frame, ...]
     """Files in a repository on the web: links to them, and lines of them that GitHub shows in an issue."""
-    paths: tuple[Frame, ...]
-    """Paths and names of files without a line, but for those that a command runs."""
+    paths: tuple[Frame, ...]  # paths and names of files without a line, but for those that a command runs
 
 
 _SOURCE: Final = r"""(?:Native\s+Method|Unknown\s+Source|(?:Inlined\s+)?Compiled\s+Code|<generated>|<eval>
@@ -121,23 +112,23 @@ def frames(text: str) -> list[Frame]:
     found: list[Frame] = []
     causes = [match.start() for match in _CAUSE.finditer(text)]
     for match in _FRAME.finditer(text):
-        part = match.groupdict()
-        path, class_name, file = part["csfile"] or part["jsfile"] or part["pyfile"] or "", "", ""
+        part = match.groupdict("")
+        path, class_name, file = part["csfile"] or part["jsfile"] or part["pyfile"], "", ""
         line = part["line"] or part["stopped"] or part["csline"] or part["jsline"] or part["pyline"] or "0"
-        method = part["called"] or part["pyname"] or ""
-        if part["where"] is not None:
+        method = part["called"] or part["pyname"]
+        if part["where"]:
             class_name, _, method = part["where"].rpartition(".")
             if not class_name:
                 continue
             # module and loader, "java.base/" or "app//", before the class; a hidden class's number, "/0x0012", after it
             class_name = _outer(re.sub(r"/(?:0x)?[0-9a-f]+$", "", class_name).rpartition("/")[2])
-            file = "".join((part["file"] or "").split())
-        elif part["runtime"] is not None:
+            file = "".join(part["file"].split())
+        elif part["runtime"]:
             class_name = _outer(part["declaring"] or part["runtime"])
-        elif part["member"] is not None:
+        elif part["member"]:
             class_name, _, method = part["member"].rpartition(".")
             class_name, path = re.split(r"[`+<\[]", class_name)[0].rstrip("."), path.strip()
-        elif part["jsname"] is not None:
+        elif part["jsname"]:
             method = re.sub(r"^(?:async|new)\s+|\s\[as .*$", "", part["jsname"]).rpartition(".")[2]
         simple = class_name.rpartition(".")[2]
         if path:
@@ -202,13 +193,11 @@ def locations(text: str) -> Locations:
         start = run.start()
         number = bisect(ends, start)
         inside = known[number] if number < len(known) and known[number].offset <= start else None
-        if inside is not None and inside.qualified:
-            continue
         spelled = run.group().rstrip(".").replace("\\", "/")
         end = start + len(spelled)
         link = _BLOB.search(spelled)
         path = spelled[link.end() :] if link else spelled
-        if path[path.rfind(".") :].lower() not in SOURCE_SUFFIXES:
+        if (inside is not None and inside.qualified) or path[path.rfind(".") :].lower() not in SOURCE_SUFFIXES:
             continue
         if (shown := _SHOWN.match(text, end)) or link:
             shown = shown or _LINKED.match(text, end)
@@ -220,22 +209,20 @@ def locations(text: str) -> Locations:
             found.append(Frame(start, end, int(located["line"] or 0), method, path))
         elif not _COMMAND.search(text, max(0, start - 40), start):
             paths.append(Frame(start, end, path=path))
-    found.sort(key=lambda frame: frame.offset)
-    traces: list[tuple[Frame, ...]] = []
-    trace: list[Frame] = []
-    for frame in [*found, None]:
-        if trace and (
-            frame is None
-            or frame.offset - trace[-1].end > TRACE_GAP
-            or _of_python(frame) != _of_python(trace[-1])
-            or _NEW_TRACE.search(text, trace[-1].end, frame.offset)
+    traces: list[list[Frame]] = []
+    for frame in sorted(found, key=lambda frame: frame.offset):
+        last = traces[-1][-1] if traces else None
+        if (
+            last is None
+            or frame.offset - last.end > TRACE_GAP
+            or _of_python(frame) != _of_python(last)
+            or _NEW_TRACE.search(text, last.end, frame.offset)
         ):
-            # Python alone lists the innermost frame last
-            traces.append(tuple(reversed(trace) if _of_python(trace[0]) else trace))
-            trace = []
-        if frame is not None:
-            trace.append(frame)
-    return Locations(tuple(traces), tuple(links), tuple(paths))
+            traces.append([])
+        traces[-1].append(frame)
+    # Python alone lists the innermost frame last
+    ordered = (tuple(trace[::-1] if _of_python(trace[0]) else trace) for trace in traces)
+    return Locations(tuple(ordered), tuple(links), tuple(paths))
 
 
 def _of_python(frame: Frame) -> bool:

@@ -99,7 +99,7 @@ class RerankingContext:
     path_count: int = 0  # paths that the history can speak of
     contained: Callable[[str], BoolArray] | None = None
     """Version -> commits of the history that it contains; None: all of them."""
-    texts: TextSource | None = None  # none where no repository is at hand
+    texts: TextSource | None = None  # None where no repository is at hand
     vectors: Path | None = None  # file where vectors of blobs are kept
 
     def history_of(self, candidates: Candidates) -> HistoryAsOf:

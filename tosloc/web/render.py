@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 import tosloc
-from tosloc.answer import Answer, percent
+from tosloc.answer import Answer, background_told, percent
 from tosloc.git.discovery import WebPages
 from tosloc.io import cut, printable
 from tosloc.localizer import Localizer
@@ -198,6 +198,7 @@ def _environment() -> Environment:
     options = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
     environment = Environment(loader=PackageLoader("tosloc.web"), undefined=StrictUndefined, **options)
     environment.filters |= {"shown": shown, "plain": plain, "percent": percent, "number": "{:,}".format}
+    environment.filters["background"] = background_told
     return environment
 
 

@@ -148,9 +148,6 @@ def test_the_hub_is_asked_where_the_user_allows_it(monkeypatch: pytest.MonkeyPat
     assert module.constants.HF_HUB_OFFLINE == offline
 
 
-# Vectors of blobs
-
-
 TEXTS = {"1": "door opens", "2": "/* Copyright */ window fails lock " * 4, "3": "", "4": "key " * 50}
 
 

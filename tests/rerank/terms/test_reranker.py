@@ -15,7 +15,7 @@ from tosloc.rerank.base import Candidates, RerankingContext
 from tosloc.rerank.terms import training
 from tosloc.rerank.terms.reranker import TermReranker
 from tosloc.rerank.terms.sparse_vectors import FILE_SIDES, SIDES, DualEncoder, VectorCache, Vocabulary
-from tosloc.rerank.terms.training import Lessons, fit_dual_encoder, principal
+from tosloc.rerank.terms.training import Lessons, fit_dual_encoder
 
 
 @pytest.fixture
@@ -82,9 +82,6 @@ def test_what_is_damaged_is_one_sentence(reranker, tmp_path, name, kept, content
     with pytest.raises(CheckpointError, match="incomplete or damaged") as caught:
         TermReranker.load(tmp_path)
     assert "\n" not in str(caught.value)
-
-
-# The dual encoder
 
 
 torch.set_num_threads(1)
@@ -157,14 +154,3 @@ def test_learning_brings_the_fixed_file_first_whatever_stage_one_said():
     assert matches
     assert {asked for asked, _ in matches} <= {0, 1}
     assert {found for _, found in matches} <= {3, 4, 5}
-
-
-def test_principal_vectors_span_the_rows():
-    rng = np.random.default_rng(1)
-    rows = rng.standard_normal((40, 3)) @ rng.standard_normal((3, 30))
-    made = principal(sparse.csr_array(rows), 4, 0)
-    assert made.shape == (30, 4)
-    assert rows @ made[:, :3] @ made[:, :3].T == pytest.approx(rows, abs=1e-4)
-    assert np.array_equal(made, principal(sparse.csr_array(rows), 4, 0))
-    # fewer rows than the width: the rest is 0
-    assert principal(sparse.csr_array(rows[:2]), 4, 0)[:, 2:] == pytest.approx(0)

@@ -17,9 +17,7 @@ from tosloc.cli.commands import (
     ConfigOption,
     KeepFeaturesOption,
     StageTwoOption,
-    SuffixOption,
     ZoneOption,
-    suffix_setting,
 )
 from tosloc.cli.options import CheckpointOption, ClusterOption, JsonOption, OutOption, Split
 from tosloc.cli.printing import Table, print_json, print_notes, print_table
@@ -44,7 +42,6 @@ def train(
     repos: ReposOption = None,
     carry: CarryOption = True,
     keep_features: KeepFeaturesOption = False,
-    suffix: SuffixOption = None,
     stage_two: StageTwoOption = True,
     cluster: ClusterOption = None,
 ) -> None:
@@ -60,7 +57,6 @@ def train(
         train_project,
         out=out,
         config=settings,
-        suffixes=suffix_setting(suffix).get("suffixes", ()),
         carry=carry,
         keep_features=keep_features,
         stage_two=stage_two,
@@ -112,15 +108,14 @@ def data(
     projects: Annotated[Path, PROJECTS],
     repos: ReposOption = None,
     zone: ZoneOption = "UTC",
-    suffix: SuffixOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Count what the labelled reports of each project hold."""
     from tosloc.config import Config
     from tosloc.lab.many_projects import describe_project
 
-    asked = Config.of({"data": {"zone": zone, **suffix_setting(suffix)}}, "the options")
-    work = partial(describe_project, config=asked, suffixes=suffix_setting(suffix).get("suffixes", ()))
+    asked = Config.of({"data": {"zone": zone}}, "--zone")
+    work = partial(describe_project, config=asked)
     found, outcomes = for_each_project(projects, repos, work, -1, None)
     rows = [outcome.value for outcome in outcomes if outcome.state != "failed"]
     if as_json:

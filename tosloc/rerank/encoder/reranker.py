@@ -55,8 +55,6 @@ class EncoderReranker(Reranker):
             report = Encoder.load(named, settings.token_pooling)
         return cls(RerankingModel(settings, code, report, config.run.seed))
 
-    # Learning
-
     def fit(
         self, training_set: TrainingSet, context: RerankingContext, folder: Path, seed: int, progress: Progress = silent
     ) -> Self:
@@ -83,8 +81,6 @@ class EncoderReranker(Reranker):
                 encoder.fingerprint = encoder.fingerprint_now()  # what it made before is another encoder's
         self.weight, self.validation_ = choose_weight(validation, list(self.encoder_scores(validation, context)))
         return self
-
-    # Scoring
 
     def _read(
         self,
@@ -140,8 +136,6 @@ class EncoderReranker(Reranker):
     def can_score(self, context: RerankingContext) -> bool:
         """Whether texts of files, or vectors carried along, are at hand."""
         return context.texts is not None or self._carried is not None
-
-    # On disk: safetensors and JSON, no pickle
 
     def save(self, folder: Path) -> None:
         """Write head, encoders that learned, the vectors that are carried along, and the record that names the rest. An
