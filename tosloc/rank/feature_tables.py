@@ -169,7 +169,7 @@ class StoredFeatureTables:
             raise ToslocError(f"{folder} keeps no feature tables; train it with --keep-features") from error
 
     @cached_property
-    def paths(self) -> tuple[str, ...]:
+    def paths(self) -> list[str]:
         """What the tables' numbers of paths mean. Raises CheckpointError when they are damaged, as ``tables`` does."""
         with arrays_of(self.work / HISTORY_FILE) as arrays:
             return HistoryIndex.from_arrays(arrays)[1]
