@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tosloc.cli.options import JsonOption, Level, Split, check_drawing
-from tosloc.cli.printing import form_of, print_json, print_notes, show
+from tosloc.cli.printing import form_of, print_notes, show
 from tosloc.errors import RunError, counted
 
 if TYPE_CHECKING:
     from tosloc.evaluate.evaluate import ReportScores
     from tosloc.evaluate.measures import Measure
     from tosloc.evaluate.run_paths import ScoredRun
-    from tosloc.evaluate.tables import Results
-    from tosloc.plots.page import WhyAbove
 
 RunsArgument = Annotated[
     list[Path],
@@ -85,8 +83,8 @@ def evaluate(
         asked = list(dict.fromkeys((*FUNCTION_MEASURES, *asked)))
         scored = function_runs(runs, split.value)
     else:
-        if html is not None and len(runs) > 2:
-            raise RunError(f"--html: a page tells of one run, or of two, not of {len(runs)}; name them")
+        if html is not None and len(runs) > 1:
+            raise RunError(f"--html: a page tells of one run, not of {len(runs)}; compare runs with: tosloc compare")
         scored = scored_runs(runs, split.value, qrels, no_tests)
     named = len(scored) > 1
     results = [results_of(one, asked, strata=not of_functions) for one in scored]
@@ -103,7 +101,7 @@ def evaluate(
         from tosloc.io import write_text
         from tosloc.plots.page import page
 
-        write_text(html, page(results, _why_above(runs[0], results[0])))
+        write_text(html, page(results[0]))
     show(form, values if named else values[0], tables)
     print_notes(notes)
 
@@ -129,9 +127,6 @@ def compare(
     no_tests: NoTestsOption = False,
     common: CommonOption = False,
     top: Annotated[int, typer.Option("--top", min=0, help="Reports shown that rose, and that fell, most.")] = 10,
-    same: Annotated[
-        bool, typer.Option("--same", help="Say only whether every ranking is the same; if not, exit with 1.")
-    ] = False,
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
 ) -> None:
@@ -147,11 +142,6 @@ def compare(
     asked = parsed_measures(measures)
     if len(runs) < 2:
         raise RunError(f"{runs[0]}: nothing to compare it with; name two runs or more")
-    if same:
-        if asked or no_tests:
-            raise RunError(f"--same: leave out {'--measures' if asked else '--no-tests'}")
-        _check_same(runs, split.value, as_json)
-        return
     evaluations = {one.name: one.evaluation() for one in scored_runs(runs, split.value, qrels, no_tests)}
     compared = compare_all(evaluations, common, measures=tuple(dict.fromkeys((*COMPARED, *asked))))
     values = {"pairs": [comparison_values(one, top) for one in compared]}
@@ -163,28 +153,6 @@ def compare(
             number = counted(len(reports), "report")
             told = f"{one.a} and {one.b} searched different numbers of files for {number}, first {reports[0]}"
             print_notes([f"{told}; the larger search is the harder one"])
-
-
-def _check_same(paths: Sequence[Path], split: str, as_json: bool) -> None:
-    """Say whether all runs rank as the first does. Exits with 1 if one does not."""
-    from tosloc.evaluate.compare import first_difference
-    from tosloc.evaluate.run_paths import find_run, read_any_run
-    from tosloc.io import printable
-
-    first, *others = (read_any_run(find_run(path, split)[0]) for path in paths)
-    differences = [first_difference(first, other) for other in others]
-    same = differences == [None] * len(others)
-    if as_json:
-        runs = [{"run": str(path), "first_difference": says} for path, says in zip(paths[1:], differences, strict=True)]
-        print_json({"same": same, "reports": len(first.orders), "runs": runs})
-    elif same:
-        print(f"the same ranking for all {len(first.orders):,} reports")
-    else:
-        for path, says in zip(paths[1:], differences, strict=True):
-            if says is not None:
-                print(printable(f"{paths[0]} and {path}: {says}"))
-    if not same:
-        raise typer.Exit(1)
 
 
 def check_level(**unfit: object) -> None:
@@ -253,18 +221,3 @@ def write_reports(
             run = {"run": name} if name else {}
             for report in reports:
                 file.write(json.dumps({**run, **report_values(report, measures)}) + "\n")
-
-
-def _why_above(run: Path, results: Results) -> WhyAbove | None:
-    """What set files above the fixed ones, where the folder of the run, or one around it, keeps its features."""
-    from tosloc.localizer import Localizer
-    from tosloc.plots.page import named_above
-    from tosloc.rank.feature_tables import StoredFeatureTables, keeps_tables
-    from tosloc.rank.stage_one import why_above
-
-    place = next((one for one in (run, *run.absolute().parents[:2]) if keeps_tables(one)), None)
-    if place is None:
-        return None
-    stored = StoredFeatureTables.read(place)
-    tables = (table for part in ("validation", "test") for table in stored.tables(part))
-    return why_above(Localizer.load(place).stage_one, tables, stored.paths, named_above(results))

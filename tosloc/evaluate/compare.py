@@ -12,7 +12,6 @@ import numpy as np
 from tosloc.errors import RunError
 from tosloc.evaluate.evaluate import Evaluation, ReportScores
 from tosloc.evaluate.measures import AP, RR, YES_OR_NO, Measure
-from tosloc.evaluate.runs import Run
 from tosloc.evaluate.statistics import SAME, Interval, exact_mean, holm, mcnemar, paired
 from tosloc.records import FloatArray
 
@@ -191,21 +190,3 @@ def difference(measure: Measure, a: FloatArray, b: FloatArray, *, yes_or_no: boo
         len(a) - wins - losses,
         losses,
     )
-
-
-def first_difference(a: Run, b: Run) -> str | None:
-    """What tells two runs apart, as the end of a sentence that begins with a report; None if every ranking is the same.
-    The same: the same reports, each with the same files in the same order (or at the same known ranks). Scores may
-    differ.
-    """
-    for report in sorted(a.orders.keys() | b.orders.keys()):
-        if report not in a.orders or report not in b.orders:
-            return f"report {report} is ranked only in the {'first' if report in a.orders else 'second'}"
-        sides = [list(zip(run.orders[report].ranks.tolist(), run.paths(report), strict=True)) for run in (a, b)]
-        for mine, other in zip(*sides, strict=False):
-            if mine != other:
-                says = " against ".join(f"{path} at rank {rank}" for rank, path in (mine, other))
-                return f"report {report} differs first: {says}"
-        if len(sides[0]) != len(sides[1]):
-            return f"report {report} has {len(sides[0])} files in the first and {len(sides[1])} in the second"
-    return None

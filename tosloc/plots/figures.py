@@ -1,4 +1,4 @@
-"""Figures of evaluations, one or several by name: they read in grey, and their axes tell the denominator."""
+"""Figures of evaluations: they read in grey, and their axes tell the denominator."""
 
 from __future__ import annotations
 
@@ -11,17 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from tosloc.evaluate.curves import (
-    BIN_NAMES,
-    BINS,
-    RECALL_LEVELS,
-    Reliability,
-    any_curve,
-    coverage_curve,
-    first_hits,
-    interpolated_precision,
-    precision_at_recall,
-)
+from tosloc.evaluate.curves import BIN_NAMES, BINS, Reliability, any_curve, coverage_curve, first_hits
 from tosloc.evaluate.evaluate import COVERED, Evaluation
 from tosloc.evaluate.truncation import FIRST, TENTHS, TRUTHS, Truncation
 from tosloc.plots.drawing import GREYS, STROKES, drawing
@@ -37,49 +27,20 @@ SERIES: Final = (
 FIRST_TEN_PLACE: Final = -0.06  # where the first ten files stand beside the fractions, which they are none of
 
 
-def precision_recall_figure(evaluations: Mapping[str, Evaluation]) -> Figure:
-    """Mean precision over the reports against recall: uninterpolated on the left, interpolated on the right. See
-    ``precision_at_recall`` and ``interpolated_precision`` for how each is averaged.
-    """
-    levels = np.linspace(0, 1, RECALL_LEVELS)
-    with _panels(3) as (figure, left, right):
-        for number, (name, evaluation) in enumerate(evaluations.items()):
-            recall, precision = precision_at_recall(evaluation)
-            style = _style(number)
-            line = {key: style[key] for key in ("color", "linestyle", "linewidth")}
-            left.stairs(precision, recall, baseline=None, **line)
-            at = np.searchsorted(recall, levels[1:] - 1e-9, side="left") - 1
-            left.plot(levels[1:], precision[at], **{**style, "linestyle": "none"})
-            left.plot([], [], label=name, **style)
-            right.plot(levels, interpolated_precision(evaluation), **style)
-        left.set(title="uninterpolated, area = MAP", ylabel="precision, mean over reports")
-        right.set(title="interpolated, 11 points")
-        for axes in (left, right):
-            axes.set(xlabel="recall (share of a report's fixed files)", xlim=(-0.02, 1.02), ylim=(0, 1.02))
-            axes.set_xticks(np.linspace(0, 1, 6))
-    return figure
-
-
-def coverage_figure(evaluations: Mapping[str, Evaluation]) -> Figure:
+def coverage_figure(evaluation: Evaluation) -> Figure:
     """Coverage@k, of fixed files, and any@k, of reports, against k on a logarithmic axis."""
-    ranked = [one.ranks[-1] for evaluation in evaluations.values() for one in evaluation.per_report if one.ranks]
-    end = max([*MARKS, *ranked])
+    end = max([*MARKS, *(one.ranks[-1] for one in evaluation.per_report if one.ranks)])
     cuts = np.unique(np.round(np.geomspace(1, end, 200)).astype(int)).tolist()
-    with _panels(3) as (figure, left, right):
-        for number, (name, evaluation) in enumerate(evaluations.items()):
-            style = _style(number)
-            for axes, curve in ((left, coverage_curve), (right, any_curve)):
-                values = curve(evaluation, MARKS)
-                axes.plot(cuts, curve(evaluation, cuts), drawstyle="steps-post", **{**style, "marker": ""})
-                axes.plot(MARKS, values, **{**style, "linestyle": "none"})
-                if len(evaluations) == 1:
-                    where: Any = {"xytext": (3, -4), "textcoords": "offset points", "ha": "left", "va": "top"}
-                    for place, value in zip(MARKS, values.tolist(), strict=True):
-                        axes.annotate(f"{value:.0%}", (place, value), fontsize=8, **where)
-            left.plot([], [], label=name, **style)
+    with _panels() as (figure, left, right):
         left.set(title="fixed files: coverage@k", ylabel="share within the first k")
         right.set(title="reports: any fixed file, any@k")
-        for axes in (left, right):
+        for axes, curve in ((left, coverage_curve), (right, any_curve)):
+            values = curve(evaluation, MARKS)
+            axes.plot(cuts, curve(evaluation, cuts), drawstyle="steps-post", **{**_style(0), "marker": ""})
+            axes.plot(MARKS, values, **{**_style(0), "linestyle": "none"})
+            where: Any = {"xytext": (3, -4), "textcoords": "offset points", "ha": "left", "va": "top"}
+            for place, value in zip(MARKS, values.tolist(), strict=True):
+                axes.annotate(f"{value:.0%}", (place, value), fontsize=8, **where)
             axes.set(xscale="log", xlabel="k (ranks, logarithmic)", xlim=(0.93, end * 1.08), ylim=(0, 1.03))
             ticks = [1, *MARKS, end] if end > 2 * MARKS[-1] else [1, *MARKS]
             axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
@@ -88,31 +49,19 @@ def coverage_figure(evaluations: Mapping[str, Evaluation]) -> Figure:
     return figure
 
 
-def first_hit_figure(evaluations: Mapping[str, Evaluation]) -> Figure:
+def first_hit_figure(evaluation: Evaluation) -> Figure:
     """Share of the reports whose first fixed file stands in each range of ranks, their number on the bars."""
-    width = 0.84 / len(evaluations)
+    counts = first_hits(evaluation)
     with drawing() as (figure, axes):
-        for number, (name, evaluation) in enumerate(evaluations.items()):
-            counts = first_hits(evaluation)
-            bars = axes.bar(
-                np.arange(len(counts)) + (number - (len(evaluations) - 1) / 2) * width,
-                counts / (len(evaluation.per_report) or 1),
-                width * 0.94,
-                label=name,
-                facecolor="#ffffff" if number else "#8c8c8c",
-                edgecolor=GREYS[number % len(GREYS)],
-                hatch="////" * number,
-                linewidth=0.8,
-            )
-            axes.bar_label(bars, labels=[f"{count}" for count in counts], padding=1.5, fontsize=8)
+        shares = counts / (len(evaluation.per_report) or 1)
+        bars = axes.bar(range(len(counts)), shares, 0.79, facecolor="#8c8c8c", edgecolor=GREYS[0], linewidth=0.8)
+        axes.bar_label(bars, labels=list(map(str, counts)), padding=1.5, fontsize=8)
         axes.set_xticks(range(len(BIN_NAMES)), BIN_NAMES, fontsize=8)
         axes.set_axisbelow(True)
         axes.grid(visible=False, axis="x")
         axes.set(xlabel="rank of the first fixed file", ylabel="reports (their number on the bars)")
         axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         axes.margins(y=0.1)
-        if len(evaluations) > 1:
-            axes.legend()
     return figure
 
 
@@ -142,7 +91,7 @@ def truncation_figure(result: Truncation) -> Figure:
     and Hofer in one (left), and their figure 2 with undefined dropped besides (right).
     """
     places = [tenths / TENTHS for tenths in range(1, TENTHS + 1)]
-    with _panels(2) as (figure, *panels):
+    with _panels() as (figure, *panels):
         for axes, truth in zip(panels, TRUTHS, strict=True):
             *rows, ten = result.of(truth)
             axes.axhline(
@@ -162,10 +111,9 @@ def truncation_figure(result: Truncation) -> Figure:
 
 
 @contextmanager
-def _panels(columns: int) -> Iterator[tuple[Figure, Axes, Axes]]:
-    """A figure of two panels side by side that share their vertical axis; the names of what the left one shows stand
-    below in so many columns, where there is more than one to tell apart. Printed 5.2 inches wide, its letters still
-    have 6.5 points.
+def _panels() -> Iterator[tuple[Figure, Axes, Axes]]:
+    """A figure of two panels side by side that share their vertical axis, with the names of what the left one shows
+    below. Printed 5.2 inches wide, its letters still have 6.5 points.
     """
     with drawing(7.2, 3.1) as (figure, axes):
         axes.remove()
@@ -174,9 +122,8 @@ def _panels(columns: int) -> Iterator[tuple[Figure, Axes, Axes]]:
         for one in (left, right):
             one.title.set_fontsize("medium")
         handles, labels = left.get_legend_handles_labels()
-        if len(labels) > 1:
-            columns = min(columns, len(labels))
-            figure.legend(handles, labels, loc="outside lower center", ncols=columns, handlelength=3.5)
+        if labels:
+            figure.legend(handles, labels, loc="outside lower center", ncols=2, handlelength=3.5)
 
 
 def _style(number: int) -> dict[str, Any]:
