@@ -45,14 +45,14 @@ OPEN_VERSIONS: Final = 2  # versions that stay in memory: the one that is asked,
 class Localizer:
     """Stage one and, where there is one, a reranker; learned by ``tosloc.training``, or shipped."""
 
+    stage_one: StageOne
     _closed = False
 
     def __init__(self, config: Config | None = None) -> None:
         if config is not None:
             self.config = config
-        self.stage_one_: StageOne | None = None
         self.choice_: Choice | None = None  # what training tried and took for stage one
-        self.temperature_: float | None = None  # of shares, fitted on validation
+        self.temperature = UNFITTED  # of the softmax that makes shares of scores; fitted on validation
         self.reranker_: Reranker | None = None
         # fixed reports that training knew, with the paths that their numbers mean
         self.reports_: tuple[Documents, Sequence[str]] | None = None
@@ -68,18 +68,6 @@ class Localizer:
         from tosloc.config import Config
 
         return Config()
-
-    @property
-    def stage_one(self) -> StageOne:
-        """What was learned. Raises ToslocError before training or ``load``."""
-        if self.stage_one_ is None:
-            raise ToslocError("this localizer has learned nothing yet; train it, or load a checkpoint")
-        return self.stage_one_
-
-    @property
-    def temperature(self) -> float:
-        """Of the softmax that makes shares of scores: the fitted one, where one was."""
-        return UNFITTED if self.temperature_ is None else self.temperature_
 
     @classmethod
     def open(
@@ -308,7 +296,7 @@ class Localizer:
         stored.write_record(folder / "provenance.json", self.provenance_)
         lizard = self.config.stage_one.lizard
         # last, because a folder without weights is no checkpoint
-        stored.write_stage_one(folder, self.stage_one, self.choice_, self.temperature_, more, lizard=lizard)
+        stored.write_stage_one(folder, self.stage_one, self.choice_, self.temperature, more, lizard=lizard)
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -324,7 +312,7 @@ class Localizer:
         if config.run.jobs > (os.cpu_count() or 1):  # those of a machine with more cores
             config = config.model_copy(update={"run": config.run.model_copy(update={"jobs": -1})})
         localizer = cls(config)
-        localizer.stage_one_, localizer.temperature_, record = stored.read_stage_one(path)
+        localizer.stage_one, localizer.temperature, record = stored.read_stage_one(path)
         localizer.provenance_ = stored.read_record(path / "provenance.json")
         localizer.reports_ = stored.read_known_reports(path)
         localizer.reranker_ = stored.read_reranker(record, path)
@@ -336,7 +324,7 @@ class Localizer:
     def default(cls) -> Self:
         """Localizer with the shipped weights: learned on 128 projects, for any repository."""
         localizer = cls()
-        localizer.stage_one_, localizer.temperature_ = stored.shipped()
+        localizer.stage_one, localizer.temperature = stored.shipped()
         localizer.provenance_ = {"shipped": True}
         return localizer
 

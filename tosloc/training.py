@@ -13,7 +13,7 @@ from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperatur
 from tosloc.checkpoint import shipped, write_record
 from tosloc.config import Config
 from tosloc.errors import ConfigError, ToslocError, counted
-from tosloc.experiment import ExperimentContext, results_folder
+from tosloc.experiment import ExperimentContext, work_folder
 from tosloc.git.repository import Repository
 from tosloc.index.history_index import report_documents
 from tosloc.localizer import Localizer
@@ -46,8 +46,8 @@ def train(
     if config.data.suffixes == "auto":  # what is learned searches all that the shipped weights search
         config = config.model_copy(update={"data": config.data.model_copy(update={"suffixes": ()})})
     names, reranker = feature_names(config), configured_reranker(config)
+    work = work_folder(folder)
     with (
-        results_folder(folder, own=True) as work,
         Repository(repo_path) as repo,
         ExperimentContext.set_up(config, repo, Path(reports_path), progress) as experiment,
     ):
@@ -68,15 +68,13 @@ def train(
         def tables(part: str) -> Iterable[FeatureTable]:
             return extraction.tables(blocks[part])
 
-        experiment.took("features")
         default = shipped()[0] if config.stage_one.shipped else None
         lists = ranking_lists(tables("train"))
         localizer = Localizer(experiment.config)
         localizer.reranker_ = reranker
-        localizer.stage_one_, localizer.choice_ = fit_stage_one(
+        localizer.stage_one, localizer.choice_ = fit_stage_one(
             config.stage_one, names, lists, partial(tables, "validation"), default, config.run.seed, progress
         )
-        experiment.took("fit and choice")
         documents = report_documents(experiment.dataset.cases, experiment.history, repo.path_names)
         if len(documents):  # else no fix is known, and commits stood in for reports: let them go on
             localizer.reports_ = (documents, tuple(repo.path_names.names))
@@ -142,7 +140,6 @@ def _finish(
     if localizer.reranker_ is not None:
         seed = experiment.config.run.seed
         localizer.reranker_ = localizer.reranker_.fit(candidates, context, work, seed=seed, progress=progress)
-        experiment.took("stage two")
     whole = localizer.reranker_
     localizer.provenance_ = experiment.provenance()
     judged: list[JudgedAnswer] = []
@@ -159,15 +156,12 @@ def _finish(
             experiment.write_part(folder / STAGE_ONE / part, header | {"stage": "one"}, rankings, cases)
             rankings = candidates.rankings(part, whole, context, progress)
         if part == "test":
-            header[TEMPERATURE] = localizer.temperature_
+            header[TEMPERATURE] = localizer.temperature
         experiment.write_part(folder / part, header, judging(rankings, cases), cases)
         if part == "validation" and judged:
-            localizer.temperature_ = fit_temperature(judged)
-    experiment.took("rankings")
+            localizer.temperature = fit_temperature(judged)
     if newest is not None:
         localizer.open_version(experiment.indexed, newest, progress)
     localizer.save(folder / "checkpoint")
-    experiment.took("checkpoint")
     shutil.rmtree(work, ignore_errors=True)
-    write_record(folder / "seconds.json", experiment.seconds)
     write_record(folder / "provenance.json", localizer.provenance_)

@@ -27,7 +27,7 @@ LINE = {"id": "1", "summary": "s", "description": "d", "opened": "2001-01-01T00:
 def checkpoint(project: toy.Toy) -> Path:
     """A checkpoint of hand-written weights with a version."""
     localizer = Localizer(toy.config())
-    localizer.stage_one_ = StageOne(features.NAMES, np.ones(len(features.NAMES)))
+    localizer.stage_one = StageOne(features.NAMES, np.ones(len(features.NAMES)))
     with Repository(project.git.path) as repo:
         opened = localizer.indexed(repo)
         localizer.open_version(opened)

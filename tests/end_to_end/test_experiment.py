@@ -19,10 +19,9 @@ from tosloc import experiment, training
 from tosloc.calibration import fit_temperature, shares
 from tosloc.cli import main
 from tosloc.errors import ToslocError
-from tosloc.evaluate import evaluate_folder, read_run
 from tosloc.evaluate.curves import judged_answers
 from tosloc.evaluate.run_paths import read_scored
-from tosloc.evaluate.runs import TAUGHT
+from tosloc.evaluate.runs import TAUGHT, read_run
 from tosloc.localizer import Localizer
 from tosloc.rank.feature_tables import StoredFeatureTables
 from tosloc.records import BugReport, Case
@@ -43,7 +42,7 @@ def train(project: toy.Toy, name: str, config=CONFIG, **options) -> Localizer:
 
 
 def test_training_learns(out):
-    test, validation = evaluate_folder(out, "test").summary(), evaluate_folder(out, "validation").summary()
+    test, validation = (read_scored(out, split).evaluation().summary() for split in ("test", "validation"))
     assert (test["reports"], validation["reports"]) == (8, 8)
     assert (test["relevant"], test["dropped"], test["empty"], test["length"]) == (8, 0, 0, 1.0)
     assert test["mrr"] > 0.6  # random: .14
@@ -123,19 +122,10 @@ def test_a_folder_with_other_things_is_refused(project, tmp_path, monkeypatch, c
 
 
 def test_what_an_error_leaves_is_gone_on_with(tmp_path):
-    def fails(folder, *parts):
-        with experiment.results_folder(folder, own=True):
-            for part in parts:
-                (folder / part).mkdir()
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        fails(tmp_path / "nothing")
-    assert not (tmp_path / "nothing").exists()
-    with pytest.raises(RuntimeError):
-        fails(tmp_path / "results", "validation")
-    with experiment.results_folder(tmp_path / "results", own=True) as work:
-        assert (work.name, work.is_dir()) == (".tosloc-work", True)
+    work = experiment.work_folder(tmp_path / "results")
+    assert (work.name, work.is_dir()) == (".tosloc-work", True)
+    (tmp_path / "results/validation").mkdir()
+    assert experiment.work_folder(tmp_path / "results") == work
 
 
 @pytest.mark.slow
@@ -144,7 +134,7 @@ def test_the_paper_s_configuration(project):
     localizer = train(project, "paper", config, carry=False, keep_features=True)
     assert localizer.stage_one.features == ("text", "trace", "history", "complexity")
     assert ((localizer.stage_one.weights >= 0) & (localizer.stage_one.weights <= 1)).all()
-    assert evaluate_folder(project.folder / "paper", "test").mrr > 0.4
+    assert read_scored(project.folder / "paper", "test").evaluation().mrr > 0.4
     with pytest.raises(ToslocError, match="carries no version"):
         Localizer.load(project.folder / "paper").localization(REPORT)
     kept = StoredFeatureTables.read(project.folder / "paper")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +15,6 @@ from tosloc.cli.printing import form_of, print_notes, show
 from tosloc.errors import RunError, counted
 
 if TYPE_CHECKING:
-    from tosloc.evaluate.evaluate import ReportScores
     from tosloc.evaluate.measures import Measure
     from tosloc.evaluate.run_paths import ScoredRun
 
@@ -37,9 +35,6 @@ NoTestsOption = Annotated[
 ]
 MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print Markdown.")]
 CommonOption = Annotated[bool, typer.Option("--common", help="Compare only the reports that both runs judge.")]
-PerReportOption = Annotated[
-    Path | None, typer.Option("--per-report", dir_okay=False, help="File to write: a JSON line for every report.")
-]
 LevelOption = Annotated[
     Level, typer.Option("--level", help="Files, or the functions that rank --functions ranked, beside BM25.")
 ]
@@ -61,7 +56,6 @@ def evaluate(
     no_tests: NoTestsOption = False,
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
-    per_report: PerReportOption = None,
     html: Annotated[
         Path | None,
         typer.Option("--html", dir_okay=False, help="File to write: one page with figures and every report."),
@@ -95,8 +89,6 @@ def evaluate(
     else:
         tables = [results_table(results), *(strata_table(one) for one in results)]
         notes = [note for one in results for note in one.notes]
-    if per_report is not None:
-        write_reports(per_report, ((named * one.name, one.evaluation.per_report) for one in results), asked)
     if html is not None:
         from tosloc.io import write_text
         from tosloc.plots.page import page
@@ -207,17 +199,3 @@ def parsed_measures(texts: Sequence[str] | None) -> list[Measure]:
 
     names = [name for text in texts or () for name in text.split(",") if name.strip()]
     return list(dict.fromkeys(Measure.parse(name) for name in names))
-
-
-def write_reports(
-    path: Path, results: Iterable[tuple[str, Sequence[ReportScores]]], measures: Sequence[Measure]
-) -> None:
-    """Write a line for each report, with the name of its run if it has one."""
-    from tosloc.evaluate.tables import report_values
-    from tosloc.io import written_whole
-
-    with written_whole(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        for name, reports in results:
-            run = {"run": name} if name else {}
-            for report in reports:
-                file.write(json.dumps({**run, **report_values(report, measures)}) + "\n")

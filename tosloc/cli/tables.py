@@ -96,8 +96,8 @@ def strata_table(results: Results) -> Table:
     """The strata of a run; a star says that the reports are few."""
     rows = []
     for row in results.strata:
-        means = [UNKNOWN if one is None else with_interval(*one) for one in (row.mrr, row.map)]
-        rows.append([row.name, f"{count_cell(row.reports)}{'*' * row.few}", count_cell(row.relevant), *means])
+        means = [with_interval(mean, row.intervals[name]) for name, mean in (("mrr", row.mrr), ("map", row.map))]
+        rows.append([row.stratum, f"{count_cell(row.reports)}{'*' * row.few}", count_cell(row.relevant), *means])
     heads = ["stratum", "reports", "relevant", "MRR [95 %]", "MAP [95 %]"]
     note = " * fewer than 30 reports: the interval says little" if any(row.few for row in results.strata) else ""
     return Table(heads, rows, f" strata of {results.name}", note)

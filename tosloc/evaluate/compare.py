@@ -158,8 +158,8 @@ def comparison_values(comparison: Comparison, top: int) -> dict[str, Any]:
 
 def difference_values(one: Difference) -> dict[str, Any]:
     """One measure's difference as plain values for JSON."""
-    values = {key: value for key, value in asdict(one).items() if value is not None or "mcnemar" not in key}
-    return {key: value for key, value in values.items() if key != "measure"}
+    left_out = {"measure", *(key for key in ("p_mcnemar", "p_mcnemar_holm") if getattr(one, key) is None)}
+    return {key: value for key, value in asdict(one).items() if key not in left_out}
 
 
 def _move_values(move: Move) -> dict[str, Any]:
@@ -175,18 +175,7 @@ def _move_values(move: Move) -> dict[str, Any]:
 
 def difference(measure: Measure, a: FloatArray, b: FloatArray, *, yes_or_no: bool) -> Difference:
     """How the (N,) values of b stand against those of a; with McNemar's test where they are ``yes_or_no``."""
-    found = paired(a, b)
     wins, losses = int(np.count_nonzero(b - a > SAME)), int(np.count_nonzero(b - a < -SAME))
-    return Difference(
-        measure,
-        exact_mean(a),
-        exact_mean(b),
-        found.mean,
-        found.interval,
-        *found.t_test,
-        found.bootstrap_p,
-        mcnemar(wins, losses) if yes_or_no else None,
-        wins,
-        len(a) - wins - losses,
-        losses,
-    )
+    p_mcnemar = mcnemar(wins, losses) if yes_or_no else None
+    found = exact_mean(a), exact_mean(b), *paired(a, b)
+    return Difference(measure, *found, p_mcnemar, wins, len(a) - wins - losses, losses)

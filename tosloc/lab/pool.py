@@ -10,7 +10,7 @@ import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -196,7 +196,7 @@ def joined(projects: Iterable[RankingLists]) -> RankingLists:
     if not some:
         raise ToslocError("no project is left to learn from; name at least two with fixed files in their versions")
     weights = report_weights([len(lists) for lists in some], LEAST_REPORTS)
-    return RankingLists.join([one.counting(each) for one, each in zip(some, weights, strict=True)])
+    return RankingLists.join([replace(one, report_weights=each) for one, each in zip(some, weights, strict=True)])
 
 
 def fit_pool(config: Config, names: tuple[str, ...], projects: Iterable[RankingLists]) -> StageOne:

@@ -35,7 +35,7 @@ def truncation(
     A diagnostic, never a result: MAP with the textbook's denominator and with the fixed files seen above the cut only,
     undefined values as 0 and dropped, for the listed files that exist and for all of them.
     """
-    from tosloc.evaluate import read_scored
+    from tosloc.evaluate.run_paths import read_scored
     from tosloc.evaluate.truncation import COLUMNS
     from tosloc.evaluate.truncation import truncation as cut
 
@@ -84,8 +84,8 @@ def calibration(
     The share of the first file against how often the fix changed it: ten bins, expected calibration error.
     """
     from tosloc.calibration import HIGHEST, LOWEST, TEMPERATURE
-    from tosloc.evaluate import read_scored
     from tosloc.evaluate.curves import Reliability, judged_answers
+    from tosloc.evaluate.run_paths import read_scored
 
     form = form_of(as_json, as_markdown)
     check_drawing(figure)

@@ -17,14 +17,12 @@ from tosloc.cli.judging import (
     MarkdownOption,
     MeasuresOption,
     NoTestsOption,
-    PerReportOption,
     SplitOption,
     check_distinct,
     check_level,
     function_runs,
     parsed_measures,
     scored_runs,
-    write_reports,
 )
 from tosloc.cli.options import JsonOption, Level, Split
 from tosloc.cli.printing import Table, form_of, print_notes, show
@@ -55,7 +53,6 @@ def evaluate(
     no_tests: NoTestsOption = False,
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
-    per_report: PerReportOption = None,
 ) -> None:
     """Print how good the runs of many projects are.
 
@@ -86,9 +83,6 @@ def evaluate(
     evaluations = {side: {name: one.evaluation() for name, one in runs.items()} for side, runs in sides.items()}
     judged = {side: {name: one for name, one in found.items() if one.per_report} for side, found in evaluations.items()}
     values = {side: project_means(found, asked) for side, found in judged.items()}
-    if per_report is not None:
-        first = next(iter(judged.values()))
-        write_reports(per_report, ((name, one.per_report) for name, one in first.items()), asked)
     show(form, values.get("", values), [means_table(one, side) for side, one in values.items()])
     lacking_note = f"{counted(len(lacking), 'project')} without a finished run: {', '.join(lacking)}"
     print_notes([*notes, *([lacking_note] if lacking else [])])
