@@ -73,7 +73,7 @@ class Bench:
         """Messages of commits that fix, each with words of a file that it touched, and more files where these end."""
         rng, history = np.random.default_rng(SEED), read_history(self.repo, self.commit, SOURCE_SUFFIXES)
         blobs, names = dict(zip(self.snapshot.paths, self.snapshot.blobs, strict=True)), history.path_names.names
-        touched = [[names[file] for file in history.files(place).tolist()] for place in range(len(history))]
+        touched = [[names[file] for file in files] for files in history.touched]
         files_of = [[path for path in paths if path in blobs] for paths in touched]
         fixes = [place for place, said in enumerate(history.messages) if files_of[place] and says_fix(said)]
         opened = datetime.fromtimestamp(max(0, int(history.times.max(initial=0))) + 1, UTC)
@@ -104,12 +104,12 @@ class Bench:
         import bm25s
 
         say(f"indexing {len(self.snapshot):,} files with bm25s")
-        table, rows = self.version.index.text.corpus.table, self.version.index.text.rows
-        lengths, ids = table.counts[:, :3].sum(axis=1, dtype=np.int64), []
+        corpus, rows = self.version.index.text.corpus, self.version.index.text.rows
+        lists, vocabulary, ids = corpus.by_blob, dict(corpus.terms), []
+        lengths = lists.values[:, :3].sum(axis=1, dtype=np.int64)
         for row in rows.tolist():
-            part = slice(int(table.starts[row]), int(table.starts[row + 1])) if row >= 0 else slice(0)
-            ids.append(np.repeat(table.terms[part], lengths[part]).tolist())
-        vocabulary = {term: number for number, term in enumerate(table.vocabulary)}
+            part = slice(int(lists.starts[row]), int(lists.starts[row + 1])) if row >= 0 else slice(0)
+            ids.append(np.repeat(lists.rows[part], lengths[part]).tolist())
         retriever = bm25s.BM25()
         retriever.index((ids, vocabulary), show_progress=False)
         return retriever, vocabulary
@@ -156,7 +156,7 @@ def first_index(bench: Bench) -> list[Row]:
 
     def analyse() -> None:
         with tempfile.TemporaryDirectory(dir=bench.work) as folder, FactStore(Path(folder, "facts.sqlite")) as store:
-            build(bench.path, store, suffixes, jobs=1)
+            build(bench.repo, store, suffixes, jobs=1)
 
     return [Row("first index / tree-sitter", *in_turns([analyse, parse]))]
 

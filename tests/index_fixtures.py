@@ -13,7 +13,7 @@ import pytest
 from tosloc.code.languages import FIELDS
 from tosloc.code.terms import Facts
 from tosloc.index.context import QueryContext, VersionIndex
-from tosloc.index.corpus import Corpus, FactTable, VersionView, pack_facts
+from tosloc.index.corpus import Corpus, VersionView, pack_facts
 from tosloc.index.documents import Document, Documents
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.paths import PathTable, PathView
@@ -45,12 +45,12 @@ def packed(fields: Fields, complexity: int) -> bytes:
 
 
 @pytest.fixture(scope="session")
-def make_table() -> Callable[..., FactTable]:
-    """Function (blob -> field -> words, complexity={}) -> FactTable."""
+def make_table() -> Callable[..., Corpus]:
+    """Function (blob -> field -> words, complexity={}) -> Corpus."""
 
-    def make(blobs: Mapping[str, Fields], complexity: Mapping[str, int] | None = None) -> FactTable:
+    def make(blobs: Mapping[str, Fields], complexity: Mapping[str, int] | None = None) -> Corpus:
         payloads = (packed(fields, (complexity or {}).get(blob, 0)) for blob, fields in blobs.items())
-        return FactTable.from_rows(list(blobs), payloads)
+        return Corpus.from_rows(list(blobs), payloads)
 
     return make
 
@@ -64,7 +64,7 @@ DAY = 86_400
 
 
 @pytest.fixture(scope="session")
-def make_context(make_table: Callable[..., FactTable]) -> Callable[..., QueryContext]:
+def make_context(make_table: Callable[..., Corpus]) -> Callable[..., QueryContext]:
     """Function (files, summary, description, commits, reports, complexity, gone) -> QueryContext on day 1000.
 
     ``files``: path -> field -> words, in path order. ``commits`` and ``reports``: (days before it, words, paths)
@@ -96,7 +96,7 @@ def make_context(make_table: Callable[..., FactTable]) -> Callable[..., QueryCon
                 made.append(Document(f"d{place}", at, place, f"c{place}", Counter(words.split()), ids, frames))
             return Documents.collect(made)
 
-        version = VersionIndex(VersionView(Corpus(table), snapshot), PathView(PathTable(paths), snapshot.path_ids))
+        version = VersionIndex(VersionView(table, snapshot), PathView(PathTable.of(paths), snapshot.path_ids))
         history = HistoryIndex(documents(commits), documents(reports)).as_of(1000.0 * DAY)
         return QueryContext(Query(report_of(summary, description)), version, history)
 

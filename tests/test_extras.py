@@ -118,7 +118,7 @@ from tosloc.cli import main
 assert main(sys.argv[1:]) == 0
 print(*sorted(sys.modules), file=sys.stderr)
 """
-NOT_ASKED = "config experiment training index.build code.facts code.parse code.functions rank.fitting"
+NOT_ASKED = "config experiment training index.build code.facts code.parse rank.fitting"
 
 
 def test_a_second_question_loads_no_more_than_it_needs(repository: GitRepository, tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ def test_the_order_in_which_facts_came_does_not_matter(project, experiment, tmp_
             files = [(blob, ".java") for blob in repo.snapshot(case.version, [".java"]).blobs]
             random.Random(seed).shuffle(files)
             for start in range(0, len(files), 7):
-                build(project.git.path, indexed.store, dict(files[start : start + 7]), jobs=1)
+                build(indexed.repo, indexed.store, dict(files[start : start + 7]), jobs=1)
             localizer = localizer_of(experiment).open_version(indexed, case.version)
             answer = localizer.localization(case.report, localizer.version_)
             answers.add((answer.ranking.paths, answer.scores.tobytes(), str(toy.top(answer, 9))))

@@ -79,7 +79,7 @@ def test_the_same_arguments_give_the_same_commit_and_commits_name_what_they_touc
         history = read_history(repository, "HEAD", SUFFIXES)
     assert (np.diff(history.times) > 0).all()
     for number in range(1, 31):
-        touched = [Path(history.path_names.names[file]).stem for file in history.files(number).tolist()]
+        touched = [Path(history.path_names.names[file]).stem for file in history.touched[number]]
         assert any(stem in history.messages[number] for stem in touched)
     assert 3 <= sum(map(says_fix, history.messages)) <= 20
 

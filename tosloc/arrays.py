@@ -1,4 +1,4 @@
-"""Strings as arrays, names for groups of arrays, and arrays in files that are read without unpickling anything."""
+"""Strings and records as arrays, and arrays in files that are read without unpickling anything."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import struct
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import IO, Any, Final, TypeAlias
+from typing import IO, Any, Final, TypeAlias, TypeVar, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from tosloc.io import open_plain, written_whole
 
 Array: TypeAlias = npt.NDArray[np.generic]
 Arrays: TypeAlias = dict[str, Array]
+Record = TypeVar("Record")
 
 _UNPACKED_FREELY, _UNPACKED_TIMES, _UNPACKED_AT_MOST = 1 << 28, 100, 1 << 32
 """Bytes that any .npz may hold, as many times its size, and however large it is."""
@@ -42,6 +44,37 @@ def pack_words(words: Iterable[str]) -> npt.NDArray[np.uint8]:
 def unpack_words(packed: Array) -> list[str]:
     """The strings of ``pack_words``."""
     return packed.tobytes().decode("utf-8", "surrogateescape").split("\0")[:-1]
+
+
+def to_arrays(parts: Mapping[str, Any]) -> Arrays:
+    """Arrays by their names, strings (or what numbers them) packed, and the fields of dataclasses, name by name.
+
+    >>> sorted(to_arrays({"words": ["a", "b"], "numbers": np.arange(3)}))
+    ['numbers', 'words']
+    """
+    found: Arrays = {}
+    for name, value in parts.items():
+        if is_dataclass(value):
+            inner = to_arrays({field.name: getattr(value, field.name) for field in fields(value)})
+            found |= {f"{name}.{key}": array for key, array in inner.items()}
+        else:
+            found[name] = value if isinstance(value, np.ndarray) else pack_words(value)
+    return found
+
+
+def from_arrays(kind: type[Record], arrays: Mapping[str, Array], name: str) -> Record:
+    """The dataclass of ``to_arrays`` that has the name. Raises KeyError, or ValueError for what are no strings."""
+    made: dict[str, Any] = {}
+    for field, hint in get_type_hints(kind).items():
+        key = f"{name}.{field}"
+        if is_dataclass(hint):
+            made[field] = from_arrays(hint, arrays, key)  # type: ignore[arg-type]
+        elif get_origin(hint) is np.ndarray:
+            made[field] = arrays[key]
+        else:
+            words = unpack_words(arrays[key])
+            made[field] = {word: place for place, word in enumerate(words)} if get_origin(hint) is Mapping else words
+    return kind(**made)
 
 
 def checked(
@@ -71,16 +104,6 @@ def checked_starts(arrays: Mapping[str, Array], name: str, groups: int, end: int
     if starts[0] != 0 or starts[-1] != end or (starts[1:] < starts[:-1]).any():
         raise ValueError(f"{name} do not go from 0 to {end}")
     return starts
-
-
-def prefixed(name: str, arrays: Mapping[str, Array]) -> Arrays:
-    """The arrays under ``name.``."""
-    return {f"{name}.{key}": array for key, array in arrays.items()}
-
-
-def under(name: str, arrays: Mapping[str, Array]) -> Arrays:
-    """The arrays that stand under ``name.``, without it."""
-    return {key[len(name) + 1 :]: array for key, array in arrays.items() if key.startswith(f"{name}.")}
 
 
 def save_arrays(path: Path, arrays: Mapping[str, Array], level: int = 6) -> None:

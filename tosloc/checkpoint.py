@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 import tosloc
-from tosloc.arrays import arrays_of, pack_words, prefixed, save_arrays, under, unpack_words
+from tosloc.arrays import arrays_of, from_arrays, save_arrays, to_arrays, unpack_words
 from tosloc.calibration import HIGHEST, LOWEST, UNFITTED
 from tosloc.code.languages import analyser
 from tosloc.errors import CheckpointError
-from tosloc.index.documents import Documents
+from tosloc.index.documents import Documents, check_documents
 from tosloc.index.prepared import PreparedVersion, check_version
 from tosloc.io import parse_json, read_plain, write_text
 from tosloc.rank import features
@@ -120,9 +120,8 @@ def write_known_reports(folder: Path, documents: Documents, paths: Sequence[str]
     used = np.unique(documents.files)
     numbers = np.full(len(paths), -1, dtype=np.int32)
     numbers[used] = np.arange(len(used), dtype=np.int32)
-    kept = documents.renumbered(numbers).to_arrays()
-    names = pack_words(paths[number] for number in used.tolist())
-    save_arrays(folder / _REPORTS_FILE, {"paths": names, **prefixed("reports", kept)})
+    names = [paths[number] for number in used.tolist()]
+    save_arrays(folder / _REPORTS_FILE, to_arrays({"paths": names, "reports": documents.renumbered(numbers)}))
 
 
 def read_known_reports(folder: Path) -> tuple[Documents, Sequence[str]] | None:
@@ -131,7 +130,8 @@ def read_known_reports(folder: Path) -> tuple[Documents, Sequence[str]] | None:
         return None
     with arrays_of(folder / _REPORTS_FILE) as arrays:
         paths = unpack_words(arrays["paths"])
-        return Documents.from_arrays(under("reports", arrays), len(paths)), paths
+        check_documents(arrays, "reports", len(paths))
+        return from_arrays(Documents, arrays, "reports"), paths
 
 
 def read_version(folder: Path) -> PreparedVersion | None:

@@ -12,14 +12,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from tosloc.code.function_rows import KINDS, FunctionFacts
-from tosloc.code.functions import dotted
+from tosloc.code.functions import KINDS, FunctionFacts, dotted
 from tosloc.evaluate.judgements import Judgement, write_judgements
 from tosloc.evaluate.run_paths import BM25_LEVEL, FUNCTION_LEVEL, JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluate.runs import read_run, write_run
 from tosloc.index.context import VersionIndex
 from tosloc.index.corpus import VersionView, suffix_of
-from tosloc.index.function_facts import functions_of_files
+from tosloc.index.facts import functions_of_files
 from tosloc.index.paths import PathTable, PathView
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
@@ -107,7 +106,7 @@ def _versions(
         }
         made = functions_of_files(indexed.repo, indexed.store_path, list(suffixes.items()))
         facts = dict(zip(suffixes, made, strict=True))
-        corpus, table = indexed.corpus(snapshots), PathTable(indexed.repo.path_names.names)
+        corpus, table = indexed.corpus(snapshots), PathTable.of(indexed.repo.path_names.names)
         for case, snapshot, chosen in zip(block, snapshots, rows, strict=True):
             version = VersionIndex(VersionView(corpus, snapshot), PathView(table, snapshot.path_ids))
             yield case, version, {row: facts[snapshot.blob(row)] for row in chosen}

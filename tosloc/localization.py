@@ -23,6 +23,7 @@ from tosloc.git.repository import Repository, decode
 from tosloc.index.context import QueryContext, VersionIndex
 from tosloc.index.corpus import suffix_of
 from tosloc.index.documents import Documents
+from tosloc.index.facts import Remembered, functions_of_files
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.postings import leaders
 from tosloc.index.prepared import PreparedVersion
@@ -41,8 +42,7 @@ from tosloc.reports.test_paths import Chosen, PathFilter
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TextSource, facts_in_corpus
 
 if TYPE_CHECKING:
-    from tosloc.code.function_rows import FunctionFacts
-    from tosloc.index.function_facts import Remembered
+    from tosloc.code.functions import FunctionFacts
 
 
 @dataclass(eq=False)
@@ -110,8 +110,6 @@ class OpenVersion:
         """The functions of each of some files; of none where there is no repository."""
         if self.repository is None or not files:
             return {}
-        from tosloc.index.function_facts import functions_of_files  # which loads a parser
-
         place, suffixes = self.repository, self.repository.suffixes
         wanted = [(self.snapshot.blob(file), suffix_of(self.snapshot.path(file), suffixes)) for file in files]
         found = functions_of_files(place.repo, place.store_path, wanted, remembered=self._functions)

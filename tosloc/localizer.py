@@ -20,8 +20,7 @@ from tosloc.arrays import save_arrays
 from tosloc.calibration import UNFITTED
 from tosloc.errors import ToslocError
 from tosloc.git import discovery
-from tosloc.git.repository import Repository
-from tosloc.git.work_tree import Change
+from tosloc.git.repository import Change, Repository
 from tosloc.index.cache import trained_folder
 from tosloc.index.documents import Documents
 from tosloc.index.prepared import PreparedVersion

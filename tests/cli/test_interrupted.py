@@ -49,13 +49,12 @@ sys.exit(cli.main(sys.argv[2:]))
 def interrupted(work: str, *arguments: str) -> None:
     """Run a command and interrupt it in the middle of some work: it says so in one sentence."""
     command = [sys.executable, "-c", WAITING, work, *arguments]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "now\n", process.communicate()[1]
-    os.killpg(process.pid, signal.SIGINT)
-    said = process.communicate(timeout=60)[1]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "now\n"
+        os.killpg(process.pid, signal.SIGINT)
+        said = process.communicate(timeout=60)[1]
     assert (process.returncode, said) == (130, "tosloc: interrupted; run the same command again to go on\n")
 
 
@@ -122,15 +121,9 @@ def test_nothing_is_left(project: toy.Toy, tmp_path: Path, stop: signal.Signals,
         "TOSLOC_CACHE": str(tmp_path / "c"),
     }
     arguments = ["index", "--repo", str(project.git.path), "--config", str(tmp_path / "two.toml")]
+    command, pipe = [sys.executable, "-c", BUSY, "analysing", *arguments], subprocess.PIPE
     with (tmp_path / "said").open("wb") as said:
-        process = subprocess.Popen(
-            [sys.executable, "-c", BUSY, "analysing", *arguments],
-            stdout=subprocess.PIPE,
-            stderr=said,
-            env=environment,
-            start_new_session=True,
-        )
-        with process:
+        with subprocess.Popen(command, stdout=pipe, stderr=said, env=environment, start_new_session=True) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"now\n"
             assert len(alive(mark)) > 4  # this one, two workers with their git, trackers of semaphores

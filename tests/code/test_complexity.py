@@ -32,12 +32,9 @@ public class Shop<T extends Comparable<? super T>> {
     ("text", "suffix"),
     [
         (JAVA, ".java"),
-        (JAVA[: len(JAVA) // 2], ".java"),
         (JAVA[::-1], ".java"),
         ("function f(a) { return a && b ? 1 : 2 }\nconst g = () => { if (x) {} }\n", ".js"),
-        ("def f(x: Int) = if (x > 1 && x < 9) 1 else x match { case 2 => 3 case _ => 4 }\n", ".scala"),
         ("class A { int F(int? a) { foreach (var b in c) { } return a ?? 1; } }\n", ".cs"),
-        ("def f(a)\n  return 1 if a && b\n  a.each { |c| c unless d }\nend\n", ".rb"),
         (
             "".join(f"{' ' * depth}def f{depth}(a, b=(1, 2)):\n" for depth in range(12)) + " " * 12 + "return a or b\n",
             ".py",
@@ -46,8 +43,6 @@ public class Shop<T extends Comparable<? super T>> {
             "namespace a { namespace { struct B::C { int f(int a) { return a && 1; } int g(x) const; }; } }",
             ".cpp",
         ),
-        ("def f[T: list[int]](a: T, *b):\n  async def g(): return [c for c in b if c]\n  return g\n", ".py"),
-        ("f(X) -> Y = fun(A) -> if A > 1 -> 2; true -> fun(B) -> B end end end, Y(X).\n", ".erl"),
         (
             "func (a A) F() func(int) int { return func(b int) int { if b > 1 && b < 3 { return 1 }; return 2 } }\n",
             ".go",
@@ -84,7 +79,6 @@ def test_functions_inside_each_other_take_time_by_their_number() -> None:
         ('\\"""' * 10_000, ".py"),
         ("<? " + "/* " * 20_000 + " ?> */", ".php"),
         ("{" * 20_000, ".ts"),
-        ("#" * 20_000, ".swift"),
     ],
 )
 def test_what_lizard_would_never_finish_is_counted_by_keywords(text: str, suffix: str) -> None:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tosloc.code.function_rows import KINDS
-from tosloc.code.functions import MAX_FUNCTIONS, functions_of
+from tosloc.code.functions import KINDS, MAX_FUNCTIONS, functions_of
 from tosloc.code.languages import LANGUAGES as SUFFIXES
 from tosloc.code.languages import has_grammar, language_of
 

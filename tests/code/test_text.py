@@ -33,13 +33,6 @@ def test_terms_of_an_identifier(identifier: str, expected: tuple[str, ...]) -> N
     assert identifier_terms(identifier) == expected
 
 
-def test_terms_keep_the_order_of_the_text() -> None:
-    # Porter's algorithm takes the s off any word, even off ws
-    line = "Opening WebSockets fails; see the WsFilter.doFilter"
-    assert terms(line) == "open web socket websockets fail w filter wsfilter filter dofilter".split()
-    assert compounds(line) == ["websockets", "wsfilter", "dofilter"]
-
-
 @given(st.text())
 def test_any_text_has_terms_that_are_the_sum_of_its_words(line: str) -> None:
     found = terms(line)

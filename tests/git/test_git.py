@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tosloc.errors import RepositoryError, UnknownCommit
-from tosloc.git import process as git_process
+from tosloc.git import repository as git_repository
 from tosloc.git.history import read_history
 from tosloc.git.repository import Repository, decode
 
@@ -97,7 +97,6 @@ def test_texts_stream_in_order_and_survive_being_left(repository):
         assert [data for _, data in answers[: len(snapshot)]] == [contents[path].encode() for path in snapshot.paths]
         assert answers[-2][1] is None
         assert answers[-1] == answers[0]
-        assert opened.missing == {"0" * 40}
         left = opened.texts(asked)
         assert next(left) == answers[0]
         for (blob, data), (_, expected) in zip(opened.texts(asked[:100]), answers, strict=False):
@@ -106,23 +105,21 @@ def test_texts_stream_in_order_and_survive_being_left(repository):
         assert next(left) == answers[1]
 
 
-def test_missing_and_damaged_objects_are_skipped_and_noted(repository):
+def test_missing_and_damaged_blobs_are_skipped_and_a_missing_folder_is_an_error(repository):
     commit = repository.commit({"a/A.java": "a", "b/B.java": "b", "b/C.java": "c", "d/D.java": "d"})
-    tree, gone, damaged = (repository.git("rev-parse", f"{commit}:{path}") for path in ("a", "b/B.java", "b/C.java"))
-    for identity in (tree, gone, damaged):
-        path = repository.objects / identity[:2] / identity[2:]
-        path.chmod(stat.S_IRUSR | stat.S_IWUSR)
-        if identity == damaged:
-            path.write_bytes(zlib.compress(b"blob 1000\0short")[:-4])
-        else:
-            path.unlink()
+    places = {}
+    for path in ("a", "b/B.java", "b/C.java"):
+        identity = repository.git("rev-parse", f"{commit}:{path}")
+        places[path] = repository.objects / identity[:2] / identity[2:]
+        places[path].chmod(stat.S_IRUSR | stat.S_IWUSR)
+    places["b/B.java"].unlink()
+    places["b/C.java"].write_bytes(zlib.compress(b"blob 1000\0short")[:-4])
     with Repository(repository.path) as opened:
-        snapshot = opened.snapshot("HEAD", JAVA)
-        assert snapshot.paths == ("b/B.java", "b/C.java", "d/D.java")
-        assert opened.missing == {tree}
-        assert [data for _, data in opened.texts(snapshot.blobs)] == [None, None, b"d"]
-        assert opened.missing == {tree, gone, damaged}
-        assert opened.snapshot("HEAD", JAVA).paths == snapshot.paths
+        blobs = opened.snapshot("HEAD", JAVA).blobs
+        assert [data for _, data in opened.texts(blobs)] == [b"a", None, None, b"d"]
+        places["a"].unlink()
+        with pytest.raises(RepositoryError, match=r"git ls-tree failed \(.*\); run 'git fsck' there"):
+            opened.snapshot("HEAD", {".jav", ".java"})
 
 
 @pytest.mark.parametrize("how", ["kill -9 $$", "exit 3"])
@@ -165,33 +162,20 @@ def test_git_is_the_one_that_gitpython_is_told_to_take(repository, tmp_path):
     assert "not what $GIT_PYTHON_GIT_EXECUTABLE names" in missing.stderr
 
 
-def test_snapshots_of_a_growing_history_equal_git_listing(make_repository, monkeypatch):
-    monkeypatch.setattr(git_process, "MEMORY_LIMIT", 100)
-    rng, repository = np.random.default_rng(3), make_repository("bare.git", bare=True)
-    everything = [f"{top}/{middle}/{name}.java" for top in "abc" for middle in ("x", "x.y", "x-y") for name in "pqr"]
-    everything += ["a.java", "b/z.java", "c/x.java", "a/deep/er/and/deeper/f.java"]
-    commits, present = [repository.commit(ODD, when=1234567890)], set()
-    for turn in range(15):
-        chosen = rng.choice(everything, 4, replace=False).tolist()
-        change = {path: None if path in present and rng.random() < 0.4 else f"{path} {turn}" for path in chosen}
-        present = (present | {path for path in change if change[path]}) - {path for path in change if not change[path]}
-        commits.append(repository.commit(change))
+def test_versions_have_the_files_that_git_lists(repository, monkeypatch):
+    monkeypatch.setattr(git_repository, "_REMEMBERED", 5)
+    first = repository.commit(ODD, when=1234567890)
+    second = repository.commit({"src.java": None, "b/z.java": "new"})
     with Repository(repository.path) as opened:
-        snapshot = opened.snapshot(commits[0], JAVA)
-        assert snapshot.paths == (
-            *("run.java", "src-x/a.java", "src.java", "src/UPPER.JAVA", "src/a b.java", "src/new\nline.java"),
-            *("src/né.java", "src/\udce9.java"),
-        )
-        assert (snapshot.commit, snapshot.committed_at) == (commits[0], 1234567890)
-        assert snapshot.path_names is opened.path_names
-        assert snapshot.path_ids.dtype == snapshot.blob_ids.dtype == np.int32
-        assert text_of(opened, snapshot.blobs[-1]) == "Latin-1 name"
-        assert opened.snapshot(commits[0], {".txt"}).paths == ("notes.txt",)
-        assert opened.snapshot(commits[0], {".py"}).paths == ()
-        for commit in [*commits, *rng.permutation(commits).tolist()]:
+        for commit in (first, second, first):
             found = opened.snapshot(commit, JAVA)
             assert list(zip(found.paths, found.blobs, strict=True)) == listed(repository, commit)
-        assert opened.missing == set()
+        assert (found.commit, found.committed_at) == (first, 1234567890)
+        assert found.path_names is opened.path_names
+        assert found.path_ids.dtype == found.blob_ids.dtype == np.int32
+        assert text_of(opened, found.blobs[-1]) == "Latin-1 name"
+        assert opened.snapshot(first, {".txt"}).paths == ("notes.txt",)
+        assert opened.snapshot(first, {".py"}).paths == ()
 
 
 @pytest.mark.parametrize("kind", ["work tree", "bare", "no config", "git file", "home", "sha256"])
@@ -275,7 +259,7 @@ def test_shallow_and_partial_clones_are_read_without_fetching(repository, tmp_pa
         history = read_history(opened, "HEAD", JAVA)
         assert history.ids == tuple(commits[2:])
         # what the first one touches is not known
-        assert [[history.path_names.names[file] for file in history.files(number)] for number in (0, 1)] == [
+        assert [[history.path_names.names[file] for file in files] for files in history.touched] == [
             [],
             ["A.java"],
         ]

@@ -9,14 +9,14 @@ import pytest
 
 from tests.conftest import GitRepository
 from tosloc.errors import RepositoryError
-from tosloc.git import work_tree
+from tosloc.git.process import LARGEST_SOURCE
 from tosloc.git.repository import Repository
 
 
 def changes(repository: GitRepository, path: Path | None = None) -> dict[str, str | None]:
     """Path -> text on disk, None for what is gone."""
     with Repository(path or repository.path) as opened:
-        found = work_tree.uncommitted(opened, opened.resolve("HEAD"), {".py"})
+        found = opened.uncommitted(opened.resolve("HEAD"), {".py"})
         texts = {
             blob: data.decode() for blob, data in opened.texts(c.blob for c in found if c.blob) if data is not None
         }
@@ -68,7 +68,7 @@ def test_only_regular_files_inside_are_read_and_nothing_is_run(repository: GitRe
     (tree / "folder/c.py").unlink()
     (tree / "folder").rmdir()
     (tree / "folder").symlink_to(outside)
-    (tree / "large.py").write_bytes(b"x" * (work_tree.LARGEST_SOURCE + 1))
+    (tree / "large.py").write_bytes(b"x" * (LARGEST_SOURCE + 1))
     assert changes(repository) == {"a.py": None, "b.py": None, "folder/c.py": None}
     assert not (tmp_path / "ran").exists()
 
@@ -77,7 +77,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_taken_for_another(repositor
     repository.commit({"a.py": "a\n"})
     (repository.path / "a.py").write_text("b\n")
     with Repository(repository.path) as opened:
-        [(_, blob)] = work_tree.uncommitted(opened, repository.made[0], {".py"})
+        [(_, blob)] = opened.uncommitted(repository.made[0], {".py"})
         assert blob == repository.git("hash-object", "a.py")
         (repository.path / "a.py").write_text("c\n")
         assert dict(opened.texts([blob])) == {blob: None}

@@ -11,23 +11,25 @@ import numpy as np
 import pytest
 
 from tests.conftest import GitRepository, git_environment
+from tosloc.arrays import to_arrays
 from tosloc.code.facts import analyse
 from tosloc.code.languages import analyser_of
 from tosloc.git.repository import Repository
 from tosloc.index import build as module
 from tosloc.index.build import BuildReport, build
-from tosloc.index.corpus import FactTable, pack_facts
+from tosloc.index.corpus import Corpus, pack_facts
 from tosloc.index.facts import read_facts
 from tosloc.index.store import FactStore
 
 SCRIPT = """
 import sys
+from tosloc.git.repository import Repository
 from tosloc.index import build as module
 from tosloc.index.store import FactStore
 module.BATCH_BLOBS = 4
 if __name__ == "__main__":
     with FactStore(sys.argv[2]) as store:
-        print(module.build(sys.argv[1], store, dict.fromkeys(sys.argv[3:], ".java"), jobs=2))
+        print(module.build(Repository(sys.argv[1]), store, dict.fromkeys(sys.argv[3:], ".java"), jobs=2))
 """
 
 
@@ -44,12 +46,12 @@ def repository(tmp_path_factory):
         texts[f"Shop{i}.java"] = f"package shop;\n/** Number {i}. */\nclass Shop{i} {{\n{body}}}\n"
     made.commit(texts)
     listing = made.git("ls-tree", "-r", "main").splitlines()
-    return made.path, {line.split()[2]: texts[line.split()[3]] for line in listing}
+    return Repository(made.path), {line.split()[2]: texts[line.split()[3]] for line in listing}
 
 
 def built_by_program(repository, folder, customized):
     """What a program prints that builds a store, whose processes start with some lines of code; its exit code."""
-    path, texts = repository
+    path, texts = repository[0].path, repository[1]
     (folder / "sitecustomize.py").write_text(customized)
     (folder / "program.py").write_text(SCRIPT)
     return subprocess.run(
@@ -62,37 +64,38 @@ def built_by_program(repository, folder, customized):
     )
 
 
-def assert_same(one: FactTable, two: FactTable) -> None:
-    for name in vars(one):
-        np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
+def assert_same(one: Corpus, two: Corpus) -> None:
+    left, right = to_arrays({"corpus": one}), to_arrays({"corpus": two})
+    for name in left | right:
+        np.testing.assert_array_equal(left[name], right[name], err_msg=name)
 
 
 @pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_build(repository, tmp_path, jobs, monkeypatch):
-    path, texts = repository
+    repo, texts = repository
     monkeypatch.setattr(module, "BATCH_BLOBS", 8)
     seen = []
     wanted = {blob: ".java" for blob in texts} | {"f" * 40: ".java", next(iter(texts)): ".JAVA"}
     with FactStore(tmp_path / "facts.db") as store:
-        report = build(path, store, wanted, jobs, lambda what, done, total: seen.append((done, total)))
+        report = build(repo, store, wanted, jobs, lambda what, done, total: seen.append((done, total)))
         assert report == BuildReport(added=40, known=0, missing=1, fallback=0)
         assert (seen[0], seen[-1]) == ((0, 41), (41, 41))
-        table = read_facts(path, store, wanted)
+        table = read_facts(repo, store, wanted)
         made = [pack_facts(analyse(text, ".java")) for text in texts.values()]
-        assert_same(table, FactTable.from_rows(list(wanted), [*made, None]))
+        assert_same(table, Corpus.from_rows(list(wanted), [*made, None]))
         del wanted["f" * 40]
-        assert build(path, store, wanted, jobs) == BuildReport(added=0, known=40, missing=0, fallback=0)
+        assert build(repo, store, wanted, jobs) == BuildReport(added=0, known=40, missing=0, fallback=0)
 
 
 def test_damaged_rows_are_made_again(repository, tmp_path):
-    path, texts = repository
+    repo, texts = repository
     wanted = dict.fromkeys(texts, ".java")
     with FactStore(tmp_path / "facts.db") as store:
-        build(path, store, wanted, 1)
-        whole = read_facts(path, store, wanted)
+        build(repo, store, wanted, 1)
+        whole = read_facts(repo, store, wanted)
         store.write((blob, analyser_of("java"), b"damaged") for blob in list(texts)[::7])
-        assert_same(read_facts(path, store, wanted), whole)
-        unread = read_facts(path, store, {"f" * 40: ".java"} | wanted)  # a blob that could not be read
+        assert_same(read_facts(repo, store, wanted), whole)
+        unread = read_facts(repo, store, {"f" * 40: ".java"} | wanted)  # a blob that could not be read
         assert unread.parsed.tolist() == [False] + [True] * 40
 
 
@@ -122,7 +125,7 @@ def test_a_blob_that_kills_its_worker_loses_nobody_else(repository, tmp_path):
 @pytest.mark.parametrize("deaths", [3, 1_000])
 def test_no_file_is_blamed_for_the_death_of_what_reads_it(repository, tmp_path, deaths):
     """The first processes are killed whatever they do: both workers and the one after them, or all that there are."""
-    path, texts = repository
+    repo, texts = repository
     done = built_by_program(
         repository,
         tmp_path,
@@ -137,7 +140,7 @@ def test_no_file_is_blamed_for_the_death_of_what_reads_it(repository, tmp_path, 
     with FactStore(tmp_path / "facts.db") as store:
         left = set(store.missing(texts, analyser_of("java")))
         known = [blob for blob in texts if blob not in left]
-        assert read_facts(path, store, dict.fromkeys(known, ".java")).parsed.all()
+        assert read_facts(repo, store, dict.fromkeys(known, ".java")).parsed.all()
     if deaths == 3:
         assert (done.returncode, known) == (0, list(texts)), done.stderr
     else:
@@ -146,7 +149,7 @@ def test_no_file_is_blamed_for_the_death_of_what_reads_it(repository, tmp_path, 
 
 
 def test_a_file_that_is_too_large_is_known_by_its_path_alone(repository, tmp_path, monkeypatch):
-    path, texts = repository
+    repo, texts = repository
     read = []
     monkeypatch.setattr(module, "LARGEST_SOURCE", 1_000)
 
@@ -157,8 +160,8 @@ def test_a_file_that_is_too_large_is_known_by_its_path_alone(repository, tmp_pat
     monkeypatch.setattr(Repository, "texts", asked)
     larger = sorted(blob for blob, text in texts.items() if len(text) > 1_000)
     with FactStore(tmp_path / "facts.db") as store:
-        report = build(path, store, dict.fromkeys(texts, ".java"), 1)
+        report = build(repo, store, dict.fromkeys(texts, ".java"), 1)
         assert report == BuildReport(added=40, known=0, missing=0, fallback=0, large=len(larger))
         assert set(read) == texts.keys() - set(larger)
-        table = read_facts(path, store, dict.fromkeys(larger, ".java"))
-    assert_same(table, FactTable.from_rows(larger, [None] * len(larger)))
+        table = read_facts(repo, store, dict.fromkeys(larger, ".java"))
+    assert_same(table, Corpus.from_rows(larger, [None] * len(larger)))

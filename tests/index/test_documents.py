@@ -48,7 +48,7 @@ def test_collected_in_order_of_time_then_commit_then_name():
     assert made.file_starts.tolist() == [0, 2, 3, 4, 6]
     assert made.files.tolist() == [0, 2, 0, 2, 1, 3]
     assert made.sizes.tolist() == [2.0, 1.0, 1.0, 2.0]
-    assert made.classes == ((), (), (), ("x.Y",))
+    assert (made.classes, made.class_starts.tolist()) == (("x.Y",), [0, 0, 0, 0, 1])
     assert made.pair_document.tolist() == [0, 0, 1, 2, 3, 3]
 
 

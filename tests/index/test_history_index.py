@@ -117,7 +117,7 @@ def test_commits_and_labelled_reports(repository):
         assert words(reports, 0) == {"tree": 2, "break": 1, "node": 1}
         # all listed files: the fix was also about the one that it added
         assert sorted(paths(reports, 0, names)) == ["a/New.java", "a/Tree.java"]
-        assert reports.classes == (("a.Tree",),)
+        assert reports.classes == ("a.Tree",)
         # its own fix is never in the history of the version, even when the report was opened later by the clock
         late = index.as_of(9999, history.ancestors(before))
         assert late.reports.known.tolist() == [False]

@@ -20,15 +20,15 @@ PATHS = (
 
 
 def view_of(paths, present=None):
-    table = PathTable(paths)
+    table = PathTable.of(paths)
     rows = range(len(paths)) if present is None else present
     return PathView(table, np.array(list(rows), dtype=np.int32))
 
 
 def test_files_and_their_tests_share_a_group():
     names = "Foo.java FooTest.java FooTests.java FooTestCase.java TestFoo.java x/Foo.test.ts y/Foo_test.go".split()
-    assert len(set(PathTable((*names, "z/Test_Foo.py")).counterpart_group.tolist())) == 1
-    groups = PathTable(PATHS).counterpart_group
+    assert len(set(PathTable.of((*names, "z/Test_Foo.py")).counterpart_group.tolist())) == 1
+    groups = PathTable.of(PATHS).counterpart_group
     assert groups[1] == groups[3] == groups[4]
     assert len({int(groups[row]) for row in (0, 1, 2, 5)}) == 4
 

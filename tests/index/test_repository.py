@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import HOUR, GitRepository, git_environment
 from tosloc.arrays import read_mapped, write_mapped
-from tosloc.git.process import ObjectReader
+from tosloc.git.process import Git
 from tosloc.git.repository import Repository
 from tosloc.index import repository as module
 from tosloc.index.context import QueryContext
@@ -96,7 +96,7 @@ def test_a_version_is_made_once(project, grown, monkeypatch):
     assert len(kept(project)) == 1
     for name in ("history", "index", "corpus", "snapshot", "facts"):
         monkeypatch.setattr(IndexedRepository, name, not_again)
-    monkeypatch.setattr(ObjectReader, "read", not_again)
+    monkeypatch.setattr(Git, "objects", not_again)
     again = project.prepared("HEAD")
     assert same(first, again)
     assert again.snapshot.paths == first.snapshot.paths
@@ -125,16 +125,16 @@ def test_another_query_has_another_version(project, monkeypatch, what) -> None:
     assert all("text.terms" in read_mapped(path) for path in kept(project))
 
 
-@pytest.mark.parametrize("damage", ["cut", "no arrays", "head", "pipe", "none", "paths.paths", "commits.files"])
+@pytest.mark.parametrize("damage", ["cut", "no arrays", "head", "pipe", "none"])
 def test_a_damaged_file_is_made_again(project, damage):
     first = project.prepared("HEAD")
     [path] = kept(project)
-    whole, arrays = path.read_bytes(), dict(read_mapped(path))
+    whole = path.read_bytes()
     path.unlink()  # what is mapped is not written to
     if damage == "pipe":
         os.mkfifo(path)
-    elif damage in ("none", *arrays):
-        write_mapped(path, {} if damage == "none" else arrays | {damage: arrays[damage][:-1]})
+    elif damage == "none":
+        write_mapped(path, {})
     else:
         head = whole.replace(b"data_offsets", b"data_offsetz")
         path.write_bytes({"cut": whole[: len(whole) // 2], "no arrays": b"no archive", "head": head}[damage])
@@ -184,9 +184,7 @@ def answers(version):
     return found
 
 
-@pytest.mark.parametrize(
-    ("before", "after"), [("HEAD~3", "HEAD"), ("HEAD", "HEAD~2"), ("HEAD~1", "HEAD~1"), ("HEAD", "moved")]
-)
+@pytest.mark.parametrize(("before", "after"), [("HEAD~3", "HEAD"), ("HEAD", "HEAD~2"), ("HEAD", "moved")])
 def test_a_version_made_where_another_is_known_read_and_made_from_nothing(grown, tmp_path, before, after):
     gone = "src/org/app/p0/ParserService.java"
     if after == "moved":
@@ -200,7 +198,7 @@ def test_a_version_made_where_another_is_known_read_and_made_from_nothing(grown,
         assert (one.snapshot.paths, one.snapshot.blobs) == (whole.snapshot.paths, whole.snapshot.blobs)
         assert list(one.commit_ids) == list(whole.commit_ids)
         assert list(one.index.paths.table.paths) == list(whole.index.paths.table.paths)
-        assert sorted(one.index.text.corpus.term_ids) == sorted(whole.index.text.corpus.term_ids)
+        assert sorted(one.index.text.corpus.terms) == sorted(whole.index.text.corpus.terms)
     assert answers(made) == answers(read) == answers(whole)
     assert gone in made.index.paths.table.paths
     assert (gone in made.snapshot.paths) == (after != grown.made[-1])

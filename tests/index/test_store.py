@@ -1,6 +1,5 @@
 """The facts store: what goes in comes out, whoever else writes and whatever happens to the file."""
 
-import multiprocessing
 import os
 import sqlite3
 
@@ -10,8 +9,10 @@ import pytest
 from tosloc.code.facts import analyse
 from tosloc.code.terms import Facts
 from tosloc.errors import StoreError
+from tosloc.git.repository import Repository
 from tosloc.index import store as module
-from tosloc.index.corpus import Corpus, FactTable, pack_facts
+from tosloc.index.corpus import Corpus, pack_facts
+from tosloc.index.facts import functions_of_files
 from tosloc.index.store import FactStore, pack, unpack
 
 
@@ -25,18 +26,19 @@ FACTS = {blob: analyse(text, ".java") for blob, text in TEXTS.items()}
 ROWS = [(blob, "java1", pack_facts(facts)) for blob, facts in FACTS.items()]
 
 
-def assert_holds(table, place, facts):
-    start, end = table.starts[place : place + 2]
-    assert [table.vocabulary[term] for term in table.terms[start:end]] == facts.terms
-    np.testing.assert_array_equal(table.counts[start:end], facts.counts)
-    first, last = table.chunk_starts[place : place + 2]
-    bounds = table.chunk_posting_starts[first : last + 1]
+def assert_holds(corpus, row, facts):
+    terms, lists, chunks = list(corpus.terms), corpus.by_blob, corpus.chunk_postings.inverted(corpus.chunk_starts[-1])
+    part = slice(*lists.starts[row : row + 2])
+    assert [terms[term] for term in lists.rows[part]] == facts.terms
+    np.testing.assert_array_equal(lists.values[part], facts.counts)
+    first, last = corpus.chunk_starts[row : row + 2]
+    bounds = chunks.starts[first : last + 1]
     np.testing.assert_array_equal(bounds - bounds[0], facts.chunk_starts)
-    names = [table.vocabulary[term] for term in table.chunk_terms[bounds[0] : bounds[-1]]]
+    names = [terms[term] for term in chunks.rows[bounds[0] : bounds[-1]]]
     assert names == [facts.terms[term] for term in facts.chunk_terms]
-    np.testing.assert_array_equal(table.chunk_counts[bounds[0] : bounds[-1]], facts.chunk_counts)
+    np.testing.assert_array_equal(chunks.values[bounds[0] : bounds[-1]], facts.chunk_counts)
     for name in ("complexity", "lines", "parsed"):
-        assert getattr(table, name)[place] == getattr(facts, name), name
+        assert getattr(corpus, name)[row] == getattr(facts, name), name
 
 
 def test_what_goes_in_comes_out(tmp_path):
@@ -56,25 +58,31 @@ def test_what_goes_in_comes_out(tmp_path):
     )
 
 
-def test_a_table_holds_the_facts_whatever_their_order():
+def test_a_corpus_holds_the_facts_whatever_their_order():
     blobs = [*TEXTS][::-1]
     payloads = {blob: payload for blob, _, payload in ROWS}
-    table = FactTable.from_rows([*blobs, "none"], [*map(payloads.__getitem__, blobs), None])
+    corpus = Corpus.from_rows([*blobs, "none"], [*map(payloads.__getitem__, blobs), None])
+    other = Corpus.from_rows(blobs[:7], map(payloads.get, blobs[:7]))
+    other = other.followed_by(Corpus.from_rows(blobs[7:], map(payloads.get, blobs[7:])))
     for place, blob in enumerate(blobs):
-        assert_holds(table, place, FACTS[blob])
-    assert_holds(table, len(blobs), Facts(parsed=False))
-    assert list(table.vocabulary) == sorted({term for facts in FACTS.values() for term in facts.terms})
-    again = Corpus(table).table
-    for name, array in vars(table).items():
-        np.testing.assert_array_equal(array, getattr(again, name))
+        assert_holds(corpus, place, FACTS[blob])
+        part = slice(*other.by_blob.starts[place : place + 2])
+        names = map(list(other.terms).__getitem__, other.by_blob.rows[part])
+        counts = dict(zip(names, other.by_blob.values[part].tolist(), strict=True))
+        assert counts == dict(zip(FACTS[blob].terms, FACTS[blob].counts.tolist(), strict=True))
+    assert other.chunk_postings.inverted(corpus.chunk_starts[-2]).starts.tolist() == [
+        *corpus.chunk_postings.inverted(corpus.chunk_starts[-2]).starts
+    ]
+    assert_holds(corpus, len(blobs), Facts(parsed=False))
+    assert list(corpus.terms) == sorted({term for facts in FACTS.values() for term in facts.terms})
     large = analyse("word " * 70_000, ".java", parse=False)
     assert large.counts.max() == 65_535
-    assert_holds(FactTable.from_rows(["a"], [pack_facts(large)]), 0, large)
+    assert_holds(Corpus.from_rows(["a"], [pack_facts(large)]), 0, large)
     (names,), (numbers,) = unpack(pack([["a\nb", "caf\udce9"]], [np.array([2**40])]), 1)
     assert (names, numbers.tolist()) == (["a\nb", "caf\udce9"], [2**40])
     for damage in (b"", b"no zlib", pack([["a"]], [np.arange(2)]), ROWS[3][2][:-9]):
         with pytest.raises(ValueError, match=r"expected|payload"):
-            FactTable.from_rows(["a", "b"], [ROWS[0][2], damage])
+            Corpus.from_rows(["a", "b"], [ROWS[0][2], damage])
 
 
 @pytest.mark.parametrize("damage", ["format", "cut", "bytes"])
@@ -125,20 +133,18 @@ def test_a_store_that_may_only_be_read_is_read(tmp_path, monkeypatch):
             store.write(ROWS)
 
 
-def _write_all(path, turn):
-    with FactStore(path) as store:
-        for start in range(len(ROWS)):
-            store.write([ROWS[(start * turn) % len(ROWS)]])
+# ---- functions of files
+
+SHAPES, STORE = "def area(): pass\n", "class Store {\n  void open() {}\n}\n"
 
 
-@pytest.mark.slow
-def test_several_processes_write_at_once(tmp_path):
-    context = multiprocessing.get_context("spawn")
-    writers = [context.Process(target=_write_all, args=(tmp_path / "facts.db", turn)) for turn in (1, 5, 7)]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join(60)
-    assert [writer.exitcode for writer in writers] == [0, 0, 0]
-    with FactStore(tmp_path / "facts.db") as store:
-        assert store.read(list(TEXTS), "java1") == {blob: payload for blob, _, payload in ROWS}
+def test_functions_are_made_once_and_kept(repository, tmp_path, monkeypatch):
+    repository.commit({"a.py": SHAPES, "b.java": STORE, "c.txt": "none"})
+    with Repository(repository.path) as repo:
+        blobs = dict(zip(("a.py", "b.java"), repo.snapshot("HEAD", frozenset({".py", ".java"})).blobs, strict=True))
+        files = [(blobs["b.java"], ".java"), (blobs["a.py"], ".py"), (blobs["b.java"], ".java"), ("0" * 40, ".py")]
+        first = functions_of_files(repo, tmp_path / "facts.sqlite", files)
+        assert [one.names for one in first] == [("Store", "Store.open"), ("area",), ("Store", "Store.open"), ()]
+        monkeypatch.setattr("tosloc.index.facts.functions_of", None)  # nothing is left to be made
+        again = functions_of_files(repo, tmp_path / "facts.sqlite", files[:3])
+        assert [one.names for one in again] == [one.names for one in first[:3]]

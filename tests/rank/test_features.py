@@ -224,7 +224,7 @@ def test_activity(make_context):
 
 def test_what_a_file_is_like(make_context):
     context = make_context(("a", "b", "c"), complexity={"a": 3, "b": 9, "c": 6})
-    context.version.text.corpus.table.lines[:] = [0, 99, 9]
+    context.version.text.corpus.lines[:] = [0, 99, 9]
     assert of("complexity", context).tolist() == [0, 1, 0.5]
     assert of("length", context) == pytest.approx([0, math.log(100), math.log(10)])
     assert of("complexity", make_context(("a", "b"), complexity={"a": 7, "b": 7})).tolist() == [0, 0]

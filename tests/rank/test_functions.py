@@ -8,8 +8,7 @@ import bm25s
 import numpy as np
 import pytest
 
-from tosloc.code.function_rows import FunctionFacts
-from tosloc.code.functions import functions_of
+from tosloc.code.functions import FunctionFacts, functions_of
 from tosloc.code.text import terms
 from tosloc.rank.functions import WEIGHTS, function_bm25, score_functions
 from tosloc.records import BugReport

@@ -134,19 +134,3 @@ def test_what_cannot_become_a_page_is_said_before_anything_is_made(
         assert main(command) == 2
         assert sentence in capsys.readouterr().err
     assert not list(tmp_path.glob("cache")) + list(tmp_path.glob("page.html"))
-
-
-def test_who_reads_only_the_beginning_has_the_page_all_the_same(
-    repository: GitRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In a pipe, as ``| head``: the reader may be gone before the last line."""
-
-    def closed(*_: object, **__: object) -> None:
-        raise BrokenPipeError
-
-    monkeypatch.setattr("tosloc.cli.answers.print_answer", closed)
-    repository.commit({"parser.py": "def parser(): pass\n"})
-    (tmp_path / "bug.md").write_text("the parser fails\n\nalways\n")
-    html = tmp_path / "page.html"
-    main(["localize", str(tmp_path / "bug.md"), "--repo", str(repository.path), "--html", str(html)])
-    assert "parser.py" in html.read_text()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,21 +19,37 @@ from tosloc.errors import Interrupted, ToslocError
 
 UsageError: Final[Any] = typer.BadParameter.__mro__[1]
 """What the command line library raises for options and arguments that do not fit."""
-EXAMPLES: Final[Sequence[tuple[Any, str]]] = [
-    (localize.localize, "tosloc localize 'Config.from_file opens text files only' --top 5"),
-    (mine.mine, "tosloc mine issues.json pulls.json"),
-    (commands.data, "tosloc data --reports Tomcat.xlsx --repo tomcat.git"),
-    (commands.train, "tosloc train tomcat --reports Tomcat.xlsx --repo tomcat.git --out runs/tomcat"),
-    (commands.rank, "tosloc rank --reports Newer.xlsx --repo tomcat.git --split all --out runs/newer"),
-    (judging.evaluate, "tosloc evaluate runs/tomcat --html tomcat.html"),
-    (judging.compare, "tosloc compare runs/other runs/tomcat --common"),
-    (interchange.import_run, "tosloc import-run other.run --qrels other.qrels --out runs/other"),
-    (interchange.export_run, "tosloc export-run runs/tomcat --out trec"),
-    (serve.serve, "tosloc serve --port 8765"),
-    (serve.mcp, "claude mcp add tosloc -- tosloc mcp --text-only"),
-    (commands.index, "tosloc index --commit v2.1"),
-]
-"""Commands, each with an example."""
+COMMANDS: Final[Mapping[str, Sequence[tuple[str, Any, str]]]] = {
+    "Localize": [("localize", localize.localize, "tosloc localize 'Config.from_file opens text files only' --top 5")],
+    "Learn from your project": [
+        ("mine", mine.mine, "tosloc mine issues.json pulls.json"),
+        ("data", commands.data, "tosloc data --reports Tomcat.xlsx --repo tomcat.git"),
+        ("train", commands.train, "tosloc train tomcat --reports Tomcat.xlsx --repo tomcat.git --out runs/tomcat"),
+        ("rank", commands.rank, "tosloc rank --reports Newer.xlsx --repo tomcat.git --split all --out runs/newer"),
+    ],
+    "Judge and compare": [
+        ("evaluate", judging.evaluate, "tosloc evaluate runs/tomcat --html tomcat.html"),
+        ("compare", judging.compare, "tosloc compare runs/other runs/tomcat --common"),
+        ("import-run", interchange.import_run, "tosloc import-run other.run --qrels other.qrels --out runs/other"),
+        ("export-run", interchange.export_run, "tosloc export-run runs/tomcat --out trec"),
+    ],
+    "Serve": [
+        ("serve", serve.serve, "tosloc serve --port 8765"),
+        ("mcp", serve.mcp, "claude mcp add tosloc -- tosloc mcp --text-only"),
+    ],
+    "Keep house": [("index", commands.index, "tosloc index --commit v2.1"), ("cache", None, ""), ("lab", None, "")],
+}
+"""Heading -> name, function and example of each command."""
+
+
+class _Commands(TyperGroup):
+    """The commands, under headings."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        for heading, listed in COMMANDS.items():
+            with formatter.section(heading):
+                helps = {name: str(getattr(self.get_command(ctx, name), "help", "")) for name, _, _ in listed}
+                formatter.write_dl([(name, text.partition("\n")[0]) for name, text in helps.items()])
 
 
 class _LabCommands(TyperGroup):
@@ -53,13 +70,15 @@ class _LabCommands(TyperGroup):
 
 app = typer.Typer(
     name="tosloc",
+    cls=_Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _function, _example in EXAMPLES:
-    app.command(epilog=f"Example: {_example}")(_function)
+for _, _function, _example in itertools.chain.from_iterable(COMMANDS.values()):
+    if _function is not None:
+        app.command(epilog=f"Example: {_example}")(_function)
 app.add_typer(cache.app, name="cache")
 app.add_typer(
     typer.Typer(

@@ -15,18 +15,10 @@ MAX_WASTE: Final = 20_000_000
 """Characters that lizard may read in search of the ends of strings and comments that have none."""
 MAX_DEPTH: Final = 200
 """Brackets inside each other. Some of lizard's readers call themselves for each: time by the square of the depth."""
-MAX_SECONDS: Final = 60.0
-"""A text that lizard has not finished in this much processor time is counted by keywords."""
+MAX_SECONDS: Final = 60.0  # a text that lizard has not finished in this much processor time is counted by keywords
 _TOKENS_BETWEEN_CHECKS: Final = 4096
 
-_PAIRS: Final = (("/*", "*/"), ('R"(', ')"'))
-_MORE_PAIRS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
-    ".lua": (("[[", "]]"), ("[=", "]")),
-    ".rb": (("%", ")"), ("%", "]"), ("%", "}"), ("%", ">"), ('"#{', '"')),
-    ".st": (("/*", "*///"),),  # lizard joins the first two of its patterns there
-    ".vue": (("<", ">"),),
-}
-"""What begins and what ends a comment or string that may go over lines: of every language, and of those by suffix."""
+_PAIRS: Final = (("/*", "*/"), ('R"(', ')"'))  # what begins and what ends a comment or string that may go over lines
 _BRACKETS: Final = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 _WITH_REGEX: Final = frozenset({".js", ".jsx", ".ts", ".tsx", ".vue", ".rb"})
 """Languages with literal regular expressions, where an open bracket is looked for to the end of its line."""
@@ -62,7 +54,7 @@ def _waste(text: str, suffix: str) -> int:
         return sum(_waste(block, "") for block in _PHP.findall(text))
     size = len(text)
     waste = 0
-    for begin, end in (*_PAIRS, *_MORE_PAIRS.get(suffix, ())):
+    for begin, end in _PAIRS:
         last = text.rfind(end) + 1
         waste += text.count(begin, last) * (size - last)
     for quote in "\"'":
@@ -72,8 +64,6 @@ def _waste(text: str, suffix: str) -> int:
         waste += escaped * (size - place)
     if suffix == ".py":
         waste += (text.count('\\"""') + text.count("\\'''")) * size
-    if suffix == ".swift":
-        waste += sum(len(marks) ** 2 for marks in re.findall("#{99,}", text))
     if "?" in text and "<" in text:  # wildcards are told from comparisons by all that comes before the next < or >
         for types, rest in _WILDCARDS.findall(text):
             waste += (types + rest).count("?") * len(types + rest) << min(types.count("extends"), 60)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from tosloc.code.languages import Language, language_named, language_of
+from tosloc.code.languages import language_named, language_of
 from tosloc.code.parse import MAX_PARSED, Captures, Outline, Span, captures_of, lex
 from tosloc.code.terms import Facts, SourceText, count_terms
 
@@ -51,19 +51,13 @@ def analyse_all(files: Sequence[tuple[str, str]], *, parse: bool = True, lizard:
         lines = source.count(b"\n") + (bool(source) and not source.endswith(b"\n"))
         texts.append(SourceText(source, lines, outline_of(source, language_of(suffix), parse=parse)))
     made = count_terms(texts)
-    for (text, suffix), facts in zip(files, made, strict=True):
-        facts.complexity = _complexity(text, suffix, parse) if lizard else 0
+    if lizard:
+        from tosloc.code.complexity import lizard_complexity  # lizard takes long to import
+
+        for (text, suffix), facts in zip(files, made, strict=True):
+            if (read_as := language_named(language_of(suffix)).lizard) is not None:  # else it is no program
+                facts.complexity = lizard_complexity(text, read_as if parse and len(text) <= MAX_PARSED else "")
     return made
-
-
-def _complexity(text: str, suffix: str, parse: bool) -> int:
-    """By lizard, else by keywords; none of what is no program."""
-    read_as = language_named(language_of(suffix)).lizard
-    if read_as is None:
-        return 0
-    from tosloc.code import complexity  # lizard takes long to import
-
-    return complexity.lizard_complexity(text, read_as if parse and len(text) <= MAX_PARSED else "")
 
 
 def outline_of(source: bytes, language: str, *, parse: bool = True) -> Outline:
@@ -71,29 +65,24 @@ def outline_of(source: bytes, language: str, *, parse: bool = True) -> Outline:
 
     ``parse=False`` uses regular expressions alone.
     """
-    known = language_named(language)
+    known, script, around = language_named(language), source, list[Span]()
     if known.has_scripts:
         script, rest = apart(source)
-        outline = _outline(script, replace(known, style="c"), parse)
-        around = lex(rest, known.style).spans
+        around, known = lex(rest, known.style).spans, replace(known, style="c")
+    captures = captures_of(script, known, _WANTED) if parse and known.grammar else None
+    if captures is None:
+        outline = lex(script, known.style)
+    else:
+        methods, types, fields = (names_of(script, captures, name) for name in ("method", "type", "field"))
+        outline = Outline(spans_of(captures, SPAN_KINDS), methods, types, fields)
+    if around:
         spans, outline.spans, end = sorted((*outline.spans, *around)), [], 0
         for span in spans:
             if span.start >= end:  # what is no page at all may be read in two ways
                 outline.spans.append(span)
                 end = span.end
-    else:
-        outline = _outline(source, known, parse)
     outline.spans = _without_headers(source, outline.spans, all_before_package=language == "java")
     return outline
-
-
-def _outline(source: bytes, language: Language, parse: bool) -> Outline:
-    """Outline with the comments at its head."""
-    captures = captures_of(source, language, _WANTED) if parse and language.grammar else None
-    if captures is None:
-        return lex(source, language.style)
-    methods, types, fields = (names_of(source, captures, name) for name in ("method", "type", "field"))
-    return Outline(spans_of(captures, SPAN_KINDS), methods, types, fields)
 
 
 def names_of(source: bytes, captures: Captures, name: str) -> list[str]:

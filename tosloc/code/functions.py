@@ -11,22 +11,27 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-import tree_sitter
+import numpy.typing as npt
 
-from tosloc.code.facts import apart
-from tosloc.code.function_rows import FunctionFacts
 from tosloc.code.languages import language_named, language_of
-from tosloc.code.parse import Captures, captures_of
 from tosloc.code.text import identifier_terms, words
+from tosloc.records import FloatArray, IntArray, LongArray
 
+if TYPE_CHECKING:
+    import tree_sitter
+
+    from tosloc.code.parse import Captures
+
+KINDS: Final = ("function", "method", "class")
 MAX_FUNCTIONS: Final = 10_000
 """Of one text; what follows is left out. The longest file of twenty projects has 1,400."""
-MAX_DEPTH: Final = 8
-"""Definitions that stand deeper are part of what is around them."""
+MAX_DEPTH: Final = 8  # definitions that stand deeper are part of what is around them
 
 _WANTED: Final = ("class", "function", "scope", "around", "above", "comment")
 """Captures of a query: definitions, what is only a scope of names, nodes around a definition, what stands above one."""
@@ -49,23 +54,80 @@ _DROPPED: Final = frozenset({"prototype", "exports", "module", "this", "self", "
 _BRACKETS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
 _RECEIVER = re.compile(r"(?<!\w)(\w+)\s*+(?:\[[^\]]*+\]\s*+)?,?\s*+\)$")
 _MAX_NAME: Final = 200
-_MAX_ABOVE: Final = 500
-"""Comments and attributes above one definition."""
+_MAX_ABOVE: Final = 500  # comments and attributes above one definition
+
+
+@dataclass
+class FunctionFacts:
+    """The functions and classes of one text, in the order of their beginnings. N functions, T terms, Q pairs."""
+
+    names: tuple[str, ...] = ()  # (N,) qualified names, Class.method; overloads have the same
+    kinds: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))  # (N,) places in KINDS
+    starts: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))  # (N,) first lines, from 1
+    ends: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))  # (N,) last lines
+    terms: tuple[str, ...] = ()  # (T,) distinct terms, sorted
+    offsets: LongArray = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+    """(N + 1,) function n holds pairs ``offsets[n]:offsets[n + 1]``."""
+    places: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    """(Q,) places in ``terms``, ascending in a function."""
+    code: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
+    """(Q,) how often the term stands in the function's code and strings, at most 255."""
+    comments: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
+    """(Q,) how often it stands in its comments and documentation, at most 255."""
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    # what questions share, each made when it is first wanted
+
+    @cached_property
+    def rows(self) -> LongArray:
+        """(Q,) the function of each pair."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+
+    @cached_property
+    def lengths(self) -> FloatArray:
+        """(N,) how many terms each function has."""
+        counts = self.code.astype(np.float64) + self.comments
+        return np.bincount(self.rows, weights=counts, minlength=len(self)).astype(np.float64, copy=False)
+
+    @cached_property
+    def term_places(self) -> Mapping[str, int]:
+        """Term -> its place in ``terms``."""
+        return {term: place for place, term in enumerate(self.terms)}
+
+    def of_terms(self, values: Mapping[str, float]) -> FloatArray:
+        """(T,) the value of each term, 0 for those that have none."""
+        found = np.zeros(len(self.terms))
+        for term in values.keys() & self.term_places.keys():
+            found[self.term_places[term]] = values[term]
+        return found
+
+    @cached_property
+    def simple_names(self) -> list[str]:
+        """(N,) the last part of each name."""
+        return [name.rpartition(".")[2] for name in self.names]
+
+    @cached_property
+    def outer_names(self) -> list[str]:
+        """(N,) what each stands in, by the last part of its name; "" where it stands alone."""
+        return [name.rpartition(".")[0].rpartition(".")[2] for name in self.names]
+
+    @cached_property
+    def name_terms(self) -> list[tuple[str, ...]]:
+        """(N,) distinct terms of the last part of each name, in order."""
+        return [tuple(dict.fromkeys(identifier_terms(name))) for name in self.simple_names]
 
 
 class _Definition(NamedTuple):
     """A function or class, in bytes of the source."""
 
-    begin: int
-    """Where its text begins: that of the comment above it."""
-    start: int
-    """Where it begins itself, with decorators, annotations or attributes."""
+    begin: int  # where its text begins: that of the comment above it
+    start: int  # where it begins itself, with decorators, annotations or attributes
     end: int
     name: str
-    kind: int
-    """Place in ``KINDS``."""
-    parent: int
-    """Number of the definition around it; -1 if there is none."""
+    kind: int  # place in KINDS
+    parent: int  # number of the definition around it; -1 if there is none
 
 
 def functions_of(text: str, suffix: str) -> FunctionFacts:
@@ -81,6 +143,9 @@ def functions_of(text: str, suffix: str) -> FunctionFacts:
     source = text.encode("utf-8", "replace")
     if not language.grammar:
         return FunctionFacts()
+    from tosloc.code.facts import apart  # here: what is known needs no parser
+    from tosloc.code.parse import captures_of
+
     if language.has_scripts:
         source = apart(source)[0]
     captures = captures_of(source, language, _WANTED) or {}
@@ -105,9 +170,14 @@ def _definitions(source: bytes, captures: Captures, comments: Sequence[tuple[int
     definitions: list[_Definition] = []
     scopes: list[tuple[int, str, int, bool]] = []
     """Of what is open: end, qualified name, number of the innermost definition, whether functions are methods in it."""
+    roles: dict[tuple[int, int], tuple[str, tree_sitter.Node]] = {}
+    for role in ("class", "function", "scope", "around"):
+        for node in captures.get(role, ()):
+            roles.setdefault((node.start_byte, -node.end_byte), (role, node))
     wrapped: tuple[int, int] | None = None
     last_end = 0
-    for start, end, role, node in _nodes(captures):
+    for start, minus_end in sorted(roles):  # outer ones first
+        (role, node), end = roles[start, minus_end], -minus_end
         if role == "around":
             if wrapped is None or wrapped[1] <= start:
                 wrapped = (start, end)
@@ -136,17 +206,6 @@ def _definitions(source: bytes, captures: Captures, comments: Sequence[tuple[int
         if len(definitions) == MAX_FUNCTIONS:
             break
     return definitions
-
-
-def _nodes(captures: Captures) -> Iterator[tuple[int, int, str, tree_sitter.Node]]:
-    """Beginning, end and role of each node that defines something or is around what does; outer ones first."""
-    found: dict[tuple[int, int], tuple[str, tree_sitter.Node]] = {}
-    for role in ("class", "function", "scope", "around"):
-        for node in captures.get(role, ()):
-            found.setdefault((node.start_byte, -node.end_byte), (role, node))
-    for start, minus_end in sorted(found):
-        role, node = found[start, minus_end]
-        yield start, -minus_end, role, node
 
 
 def _attached(source: bytes, start: int, by_end: Mapping[int, int]) -> int:

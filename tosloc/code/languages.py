@@ -9,10 +9,8 @@ from typing import Final
 
 FIELDS: Final = ("code", "comment", "string", "method", "type", "field")
 """Columns of the counts. The first three make up the whole text; the others, declared names, are also in ``code``."""
-FACTS_VERSION: Final = 3
-"""Goes up when what ``tosloc.code.facts`` computes changes."""
-FUNCTIONS_VERSION: Final = 2
-"""Goes up when what ``tosloc.code.functions`` computes changes."""
+FACTS_VERSION: Final = 3  # goes up when what tosloc.code.facts computes changes
+FUNCTIONS_VERSION: Final = 2  # goes up when what tosloc.code.functions computes changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,15 +19,12 @@ class Language:
 
     name: str
     suffixes: tuple[str, ...]
-    lizard: str | None
-    """Suffix under which lizard reads it; "" counts keywords, None has no complexity (not code)."""
-    style: str
-    """Style of the lexer that separates comments and strings; a key of ``parse.STYLES``."""
+    lizard: str | None  # suffix under which lizard reads it; "" counts keywords, None has no complexity (not code)
+    style: str  # style of the lexer that separates comments and strings; a key of parse.STYLES
     grammar: str = ""
     """Module of its grammar of tree-sitter; "" if the lexer reads it. What is asked of the trees stands in
     ``queries/``, by the module's name without ``tree_sitter_``. Of pages with scripts, the grammar is the scripts'."""
-    function: str = "language"
-    """What the module calls the grammar."""
+    function: str = "language"  # what the module calls the grammar
 
     @property
     def has_scripts(self) -> bool:

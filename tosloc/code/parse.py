@@ -27,8 +27,7 @@ _MAX_RUBBLE: Final = 2_000
 _MAX_DEPTHS: Final = 1_000_000_000
 """Depths of all nodes of a tree together: in each, a query looks at all that the nodes around it wait for. Two million
 bytes of a program have 40 million."""
-_STRIDE: Final = 256
-"""Of so many nodes the depth of one is looked at."""
+_STRIDE: Final = 256  # of so many nodes the depth of one is looked at
 _READ_BYTES: Final = 4096
 _FREE_STEPS: Final = 1000
 _STEPS_PER_BYTE: Final = 0.5
@@ -43,8 +42,7 @@ _NEEDS_LINE_END: Final = "tree_sitter_kotlin"
 """Its scanner looks for the end of a line, and not of the text: for ever, where there is none."""
 _CAPTURE = re.compile(r"@(\w+)")
 
-Captures: TypeAlias = Mapping[str, list[tree_sitter.Node]]
-"""Name of a query's capture -> its nodes."""
+Captures: TypeAlias = Mapping[str, list[tree_sitter.Node]]  # name of a query's capture -> its nodes
 
 _parsers = threading.local()  # language -> parser: one that reads cannot begin another text in between
 
@@ -161,21 +159,18 @@ class Span(NamedTuple):
 
     start: int
     end: int
-    kind: str
-    """Of an outline: ``comment``, ``string``, or ``drop`` for what gives no terms (imports, the package, licences)."""
+    kind: str  # of an outline: comment, string, or drop for what gives no terms (imports, the package, licences)
 
 
 @dataclass(slots=True)
 class Outline:
     """What a file declares, and where its comments and strings are."""
 
-    spans: list[Span] = field(default_factory=list)
-    """Ascending, not overlapping; everything else is code."""
+    spans: list[Span] = field(default_factory=list)  # ascending, not overlapping; everything else is code
     methods: list[str] = field(default_factory=list)
     types: list[str] = field(default_factory=list)
     fields: list[str] = field(default_factory=list)
-    parsed: bool = True
-    """False if the lexer was used."""
+    parsed: bool = True  # False if the lexer was used
 
 
 _STRINGS: Final = rb"""(?P<string>\"{3}.*?(?:\"{3}|\Z)|`(?:\\.|[^`\\])*+(?:`|\\?\Z))|(?P<quote>["'])"""

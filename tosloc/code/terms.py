@@ -22,8 +22,7 @@ from tosloc.code.text import expand_identifier, words
 from tosloc.records import IntArray, LongArray
 
 CHUNK_LINES: Final = 50
-CHUNK_OVERLAP: Final = 10
-"""Lines that a chunk shares with the next one."""
+CHUNK_OVERLAP: Final = 10  # lines that a chunk shares with the next one
 
 _CODE, _COMMENT, _STRING, _METHOD, _TYPE, _FIELD = range(len(FIELDS))
 _KINDS: Final = {"comment": _COMMENT, "string": _STRING, "drop": -1}
@@ -39,8 +38,7 @@ _BLANK: Final = ord(" ")
 _BLANKED: Final = bytes(code if chr(code).isalnum() or chr(code) in "_$" else _BLANK for code in range(128)).ljust(256)
 """What stands for a byte of ASCII where only words matter."""
 _NO_WORD = re.compile(r"[^\w$]")
-_MAX_WORDS: Final = 400_000
-"""Words numbered in a process, about 100 MB; then numbering starts again."""
+_MAX_WORDS: Final = 400_000  # words numbered in a process, about 100 MB; then numbering starts again
 
 # F texts, S pieces of them, N words, M terms of theirs, V distinct ones, P (text, term) pairs, Q (chunk, term) pairs
 
@@ -48,8 +46,7 @@ _MAX_WORDS: Final = 400_000
 class SourceText(NamedTuple):
     """A text to be counted."""
 
-    source: bytes
-    """UTF-8."""
+    source: bytes  # UTF-8
     lines: int
     outline: Outline
 
@@ -58,8 +55,7 @@ class SourceText(NamedTuple):
 class Facts:
     """Facts of one text. T distinct terms, C chunks, Q (chunk, term) pairs."""
 
-    terms: list[str] = field(default_factory=list)
-    """(T,) distinct terms, sorted."""
+    terms: list[str] = field(default_factory=list)  # (T,) distinct terms, sorted
     counts: npt.NDArray[np.uint16] = field(default_factory=lambda: np.zeros((0, len(FIELDS)), dtype=np.uint16))
     """(T, 6) how often each term stands in each of ``FIELDS``, at most 65,535."""
     chunk_starts: LongArray = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
@@ -69,10 +65,8 @@ class Facts:
     chunk_counts: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
     """(Q,) counts of code, comments and strings together, at most 255."""
     lines: int = 0
-    parsed: bool = True
-    """False if the lexer had to stand in for a parser."""
-    complexity: int = 0
-    """Sum of the cyclomatic complexity numbers of the functions, by lizard, where it was asked for."""
+    parsed: bool = True  # False if the lexer had to stand in for a parser
+    complexity: int = 0  # sum of the cyclomatic complexity numbers of the functions, by lizard, where it was asked for
 
 
 class _Lexicon(dict[str, int]):
@@ -128,14 +122,10 @@ def count_terms(texts: Sequence[SourceText]) -> list[Facts]:
 class _Pieces(NamedTuple):
     """Pieces of one field that texts are made of, in their order; declared names stand after their text."""
 
-    starts: LongArray
-    """(S,) where each begins in the letters."""
-    files: LongArray
-    """(S,) numbers of texts."""
-    fields: LongArray
-    """(S,) places in ``FIELDS``; -1 for what gives no terms."""
-    text_starts: LongArray
-    """(F,) where each text begins in the letters."""
+    starts: LongArray  # (S,) where each begins in the letters
+    files: LongArray  # (S,) numbers of texts
+    fields: LongArray  # (S,) places in FIELDS; -1 for what gives no terms
+    text_starts: LongArray  # (F,) where each text begins in the letters
 
 
 def _laid_out(texts: Sequence[SourceText]) -> tuple[npt.NDArray[np.unsignedinteger[Any]], _Pieces, LongArray]:

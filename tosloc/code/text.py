@@ -35,25 +35,10 @@ _STOP_WORDS: Final[frozenset[str]] = frozenset(
 _WORD = re.compile(r"[\w$]+")
 _PART = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F_]*[lL]?|0[bB][01_]+[lL]?|[0-9][0-9_]*(?:[eE][0-9]*)?[lLfFdDuU]*")
-_MAX_IDENTIFIER: Final = 200
-"""Longer words are data (base64, hashes) and give no terms."""
-_MAX_CACHED: Final = 400_000
-"""Identifiers kept per process, about 100 MB at most; then it starts again."""
+_MAX_IDENTIFIER: Final = 200  # longer words are data (base64, hashes) and give no terms
+_MAX_CACHED: Final = 400_000  # identifiers kept per process, about 100 MB at most
 
 _stemmer = Stemmer.Stemmer("porter", 0)
-
-
-class _Expanded(dict[str, tuple[tuple[str, ...], tuple[str, ...]]]):
-    """Terms and compounds of each word that this process has met."""
-
-    def __missing__(self, identifier: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        if len(self) >= _MAX_CACHED:
-            self.clear()
-        found = self[identifier] = expand_identifier(identifier)
-        return found
-
-
-_expanded = _Expanded()
 
 
 def words(text: str) -> list[str]:
@@ -91,7 +76,7 @@ def identifier_terms(identifier: str) -> tuple[str, ...]:
     >>> identifier_terms("Outer$InnerTypes")
     ('outer', 'inner', 'type', 'innertypes')
     """
-    return _expanded[identifier][0]
+    return _expanded(identifier)[0]
 
 
 def terms(text: str) -> list[str]:
@@ -100,7 +85,7 @@ def terms(text: str) -> list[str]:
     >>> terms("The getURLFor(x) of HTMLParser fails")
     ['get', 'url', 'geturlfor', 'html', 'parser', 'htmlparser', 'fail']
     """
-    return [term for word in _WORD.findall(text) for term in _expanded[word][0]]
+    return [term for word in _WORD.findall(text) for term in _expanded(word)[0]]
 
 
 def compounds(text: str) -> list[str]:
@@ -109,12 +94,12 @@ def compounds(text: str) -> list[str]:
     >>> compounds("StandardContext.start() of a web app: MAX_SIZE")
     ['standardcontext', 'maxsize']
     """
-    return [compound for word in _WORD.findall(text) for compound in _expanded[word][1]]
+    return [compound for word in _WORD.findall(text) for compound in _expanded(word)[1]]
 
 
 def identifier_compounds(identifier: str) -> tuple[str, ...]:
     """Compounds of one word token: one for each ``$``-separated name of two parts or more."""
-    return _expanded[identifier][1]
+    return _expanded(identifier)[1]
 
 
 def expand_identifier(identifier: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -132,6 +117,9 @@ def expand_identifier(identifier: str) -> tuple[tuple[str, ...], tuple[str, ...]
             compounds.append("".join(parts).lower())
             found.append(compounds[-1])
     return tuple(found), tuple(compounds)
+
+
+_expanded = lru_cache(_MAX_CACHED)(expand_identifier)
 
 
 @lru_cache(_MAX_CACHED)

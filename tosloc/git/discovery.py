@@ -146,10 +146,8 @@ def address(path: str | os.PathLike[str]) -> str | None:
 class WebPages(NamedTuple):
     """Where a project is seen on the web; nothing is asked of it."""
 
-    project: str
-    """Address of its page, without an account's name or password."""
-    host: str
-    """A key of the hosts that are known."""
+    project: str  # address of its page, without an account's name or password
+    host: str  # a key of the hosts that are known
 
     @classmethod
     def of(cls, remote: str | None) -> WebPages | None:

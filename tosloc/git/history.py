@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,34 +11,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tosloc.git.repository import Repository, ends_with
-from tosloc.records import BoolArray, IntArray, LongArray, Names, Progress, silent
+from tosloc.records import BoolArray, LongArray, Names, Progress, silent
 
 if TYPE_CHECKING:
     from scipy import sparse
 
-# C commits, T touched files of all commits together, P parents of all commits together
-
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """Commits numbered so that every parent comes before its children; where that leaves a choice, older ones first."""
+    """C commits numbered so that every parent comes before its children; where that leaves a choice, older first."""
 
-    ids: tuple[str, ...]
-    """(C,) full commit ids."""
+    ids: tuple[str, ...]  # (C,) full commit ids
     times: LongArray
     """(C,) committer times, seconds since 1970, UTC. A child's can be earlier than its parent's."""
-    messages: tuple[str, ...]
-    """(C,) whole messages."""
-    parent_starts: LongArray
-    """(C+1,) the parents of commit ``c``, first one first, are ``parents[parent_starts[c]:parent_starts[c + 1]]``."""
-    parents: IntArray
-    """(P,) numbers of commits."""
-    touched_starts: LongArray
-    """(C+1,) the files of commit ``c`` are ``touched[touched_starts[c]:touched_starts[c + 1]]``, in path order."""
-    touched: IntArray
-    """(T,) numbers into ``path_names``."""
-    path_names: Names
-    """The repository's table of paths."""
+    messages: tuple[str, ...]  # (C,) whole messages
+    parents: Sequence[Sequence[int]]  # (C,) numbers of each one's parents, first one first
+    touched: Sequence[Sequence[int]]
+    """(C,) numbers into ``path_names`` of the files of each, in path order; none of a merge."""
+    path_names: Names  # the repository's table of paths
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -48,10 +37,6 @@ class History:
     def index(self) -> dict[str, int]:
         """Number of each commit id."""
         return {commit_id: number for number, commit_id in enumerate(self.ids)}
-
-    def files(self, number: int) -> IntArray:
-        """Numbers of the paths that commit ``number`` touches, in path order; empty for a merge."""
-        return self.touched[self.touched_starts[number] : self.touched_starts[number + 1]]
 
     def ancestors(self, commit_id: str) -> BoolArray:
         """(C,) whether each commit is the given one or comes before it."""
@@ -65,14 +50,14 @@ class History:
     def _graph(self) -> sparse.csr_matrix:
         from scipy.sparse import csr_matrix
 
-        shape = len(self), len(self)
-        return csr_matrix((np.ones(len(self.parents)), self.parents, self.parent_starts), shape=shape)
+        parents, starts = [*chain.from_iterable(self.parents)], np.cumsum([0, *map(len, self.parents)])
+        return csr_matrix((np.ones(len(parents)), parents, starts), shape=(len(self), len(self)))
 
 
 def commit_order(repository: Repository, tips: Iterable[str]) -> list[str]:
     """Ids of all commits reachable from the commits ``tips``: parents first, else older ones first."""
     command = ["rev-list", "--stdin", "--date-order", "--reverse"]
-    with repository.stream(command, "".join(f"{tip}\n" for tip in tips).encode()) as output:
+    with repository.stream(command, tips) as output:
         return output.read().decode("ascii").split()
 
 
@@ -100,24 +85,20 @@ def read_commits(
     keep, names, cut = ends_with(suffixes), repository.path_names, repository.shallow
     infos = repository.commits(commit_ids)
     numbers = {info.id: number for number, info in enumerate(infos)}
-    parents = [[numbers[parent] for parent in info.parents if parent in numbers] for info in infos]
-    touching, touched = array("i"), array("i")
+    touched: list[list[int]] = [[] for _ in infos]
     asked = [info.id for info in infos if len(info.parents) < 2 and info.id not in cut]
     for commit, modes, path in repository.changes(asked):
         number = numbers[commit]
         if number % 1000 == 999:
             progress("reading history", number + 1, len(infos))
         if b"100" in modes and keep(path):
-            touching.append(number)
-            touched.append(names.id(path.decode("utf-8", "surrogateescape")))
+            touched[number].append(names.id(path.decode("utf-8", "surrogateescape")))
     progress("reading history", len(infos), len(infos))
     return History(
         tuple(numbers),
         np.array([info.committed_at for info in infos], dtype=np.int64),
         tuple(info.message.rstrip() for info in infos),
-        np.cumsum([0, *map(len, parents)], dtype=np.int64),
-        np.array([*chain.from_iterable(parents)], dtype=np.int32),
-        np.searchsorted(touching, np.arange(len(infos) + 1)),
-        np.array(touched, dtype=np.int32),
+        [[numbers[parent] for parent in info.parents if parent in numbers] for info in infos],
+        touched,
         names,
     )

@@ -1,68 +1,99 @@
-"""The git program, kept away from everything of a repository but its objects; the files of versions from its trees."""
+"""The git program, kept away from everything of a repository but its objects; what its commits say."""
 
 from __future__ import annotations
 
 import os
 import re
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from subprocess import Popen
 from types import ModuleType
-from typing import IO, Final, TypeAlias
-
-import numpy as np
+from typing import IO, Final, Self
 
 from tosloc.errors import RepositoryError
 from tosloc.io import printable
 from tosloc.processes import start
-from tosloc.records import IntArray, Names
+from tosloc.records import TIMES
 
-SETTINGS: Final = (
+_SETTINGS: Final = (
     *("-c", "core.fsmonitor=false"),
     *("-c", "core.hooksPath=/dev/null"),
     *("-c", "core.commitGraph=false"),  # it repeats what commits say, and a damaged one says it wrongly
     *("-c", "core.multiPackIndex=false"),  # it repeats what the indexes of packs say, and may name packs anywhere
 )
 """Options that keep git from running anything of a repository."""
-LARGEST: Final = 100 * 2**20
-"""Bytes of an object that is read: GitHub takes no larger file, and a tree of a million files has 50 MB."""
-LARGEST_SOURCE: Final = 10_000_000
-"""Bytes of a source file that is read; a larger one is known by its path alone."""
+LARGEST: Final = 100 * 2**20  # bytes of an object that is read: GitHub takes no larger file
+LARGEST_SOURCE: Final = 10_000_000  # bytes of a source file that is read; a larger one is known by its path alone
+LONGEST_MESSAGE: Final = 2**20
+"""Bytes of a message that are kept: the longest known one is a squashed merge of some hundred thousand."""
 _BATCH: Final = 48
 """Requests sent before their answers are read: 48 lines fit the smallest pipe, so neither side can block the other."""
-GAVE_UP: Final = 128
-"""Exit code of a git that ends by itself, as it does at a damaged object or an unknown name."""
-MEMORY_LIMIT: Final = 50_000_000
-"""Numbers in remembered directories, for each set of suffixes: 200 MB."""
-LARGEST_VERSION: Final = 2_000_000
-"""Files and folders of a version: four times what Chromium has. A few trees that hold each other ten times over stand
-for any number."""
-_LONGEST_PATH: Final = 4096
-"""Bytes of a path; those that are longer, which no system could check out, are left out."""
-_Key: TypeAlias = tuple[str, bytes]
-"""Id of a tree, and the path at which it stands, with a slash at its end; the root's is empty."""
+_GAVE_UP: Final = 128  # exit code of a git that ends by itself, as it does at a damaged object or an unknown name
+_STATED = re.compile(rb"tree ([0-9a-f]{40,64})\n((?:parent [0-9a-f]{40,64}\n)*+)author ")
+_COMMITTED = re.compile(rb"(?m)^committer .*> ?(-?\d{1,15})(?: [-+]?\d+)?$")
+_ENCODING = re.compile(rb"(?mi)^encoding (?!idna|puny|un|raw|mbcs|oem)([\w.:-]{1,40})$")
+"""Of what Python calls encodings those of characters."""
 
 
-class ObjectReader:
-    """``git cat-file --batch``, kept open from the first question on."""
+class Git:
+    """The git program, which sees the objects of a repository and nothing else of it: no names, no configuration.
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], name: str) -> None:
-        self._command, self._environment, self._name = (*command, "cat-file", "--batch"), environment, name
-        self._process: Popen[bytes] | None = None
+    One process that reads objects is kept from the first question until ``close``, or the end of a ``with`` block; the
+    next question starts another.
+    """
+
+    _reader: Popen[bytes] | None = None
+
+    def __init__(self, path: Path, common: Path, hash_name: str) -> None:
+        self.path: Final = path
+        self._command = [gitpython().Git.GIT_PYTHON_GIT_EXECUTABLE, *_SETTINGS]
+        self._environment = clean_environment() | {
+            "GIT_DIR": str(Path(__file__).parent / f"empty_{hash_name}"),
+            "GIT_OBJECT_DIRECTORY": str(common / "objects"),
+            "GIT_SHALLOW_FILE": str(common / "shallow"),
+        }
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
 
     def close(self) -> int:
-        """End the process, whose exit code is returned; the next question starts another."""
-        process, self._process = self._process, None
+        """End the process that reads objects; its exit code."""
+        process, self._reader = self._reader, None
         if process is None:
             return 0
         with suppress(OSError), process:  # what was not yet sent is not waited for
             process.kill()
         return process.wait()
 
-    def read(self, names: Iterable[str], kind: bytes) -> Iterator[tuple[str, bytes | None]]:
-        """Full id and content of the object of each name: commits, trees or blobs, as ``kind`` says.
+    @contextmanager
+    def stream(self, arguments: Sequence[str], lines: Iterable[str] = (), **environment: str) -> Iterator[IO[bytes]]:
+        """Output of a git command, which is given some lines, while it runs.
+
+        Raises RepositoryError, with git's own last words, when the command fails and all its output was read.
+        """
+        with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as errors:
+            source.writelines(f"{line}\n".encode("utf-8", "surrogateescape") for line in lines)
+            source.seek(0)
+            with start([*self._command, *arguments], self._environment | environment, source, errors) as process:
+                assert process.stdout is not None
+                yield process.stdout
+                finished = not process.stdout.read(1)
+            if finished and process.returncode:
+                errors.seek(0)
+                raise self._failure(arguments[0], errors.read())
+
+    def objects(self, names: Iterable[str], kind: bytes) -> Iterator[tuple[str, bytes | None]]:
+        """Full id and content of the object of each name: commits or blobs, as ``kind`` says.
 
         The content is None, and the id the name, where there is no such object, or several, a damaged one, or one of
         more than LARGEST bytes. Nothing is left pending between batches. Raises RepositoryError when git is killed.
@@ -74,8 +105,8 @@ class ObjectReader:
                 try:
                     self._ask(batch[len(found) :], kind, found)
                 except (OSError, ValueError) as error:  # git ended, maybe in the middle of a line
-                    if self.close() != GAVE_UP:
-                        raise failure(self._name, b"") from error
+                    if self.close() != _GAVE_UP:
+                        raise self._failure("cat-file") from error
                     found.append((batch[len(found)], None))
                 except BaseException:  # an interruption: the next question would get this one's answers
                     self.close()
@@ -84,9 +115,9 @@ class ObjectReader:
 
     def _ask(self, names: Sequence[str], kind: bytes, found: list[tuple[str, bytes | None]]) -> None:
         """Append the answers to ``found``; OSError or ValueError at the one where git ends."""
-        if self._process is None:
-            self._process = start(self._command, self._environment)
-        requests, answers = self._process.stdin, self._process.stdout
+        if self._reader is None:
+            self._reader = start([*self._command, "cat-file", "--batch"], self._environment)
+        requests, answers = self._reader.stdin, self._reader.stdout
         assert requests is not None
         assert answers is not None
         requests.write("".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape"))
@@ -106,72 +137,38 @@ class ObjectReader:
             right = content is not None and of_kind == kind
             found.append((identity.decode("ascii"), content) if right else (name, None))
 
+    def _failure(self, command: str, errors: bytes = b"") -> RepositoryError:
+        """What is to be said of a git command that failed: git's last words."""
+        lines = errors[-1000:].decode("utf-8", "backslashreplace").strip().splitlines()
+        words = printable(lines[-1])[:400] if lines else "it was killed, or said nothing"
+        return RepositoryError(f"{self.path}: git {command} failed ({words}); run 'git fsck' there, or clone it again")
 
-class Trees:
-    """Kept files of trees: ``read`` gives the objects of ids, ``keep`` says whether a path is kept.
 
-    Ids of trees that lack or are damaged are put into ``missing``.
-    """
+@dataclass(frozen=True, slots=True)
+class CommitInfo:
+    """What a commit object says."""
 
-    def __init__(
-        self,
-        read: Callable[[Iterable[str], bytes], Iterator[tuple[str, bytes | None]]],
-        keep: Callable[[bytes], bool],
-        names: tuple[Names, Names],
-        missing: set[str],
-    ) -> None:
-        self._read, self._keep, self._missing = read, keep, missing
-        self._paths, self._blobs = names
-        self._known: dict[_Key, array[int]] = {}
-        self._size = 0
+    id: str
+    tree: str
+    parents: tuple[str, ...]  # full ids, first parent first; none where a shallow clone was cut off
+    committed_at: int  # committer time, seconds since 1970, UTC; 0 when the commit has none, or one that no date has
+    message: str
 
-    def files(self, tree: str) -> IntArray:
-        """(F, 2) path and blob numbers of the kept files of a root tree, in path order.
-
-        Raises RepositoryError when there are more files and folders in it than LARGEST_VERSION.
-        """
-        if self._size > MEMORY_LIMIT:
-            self._known.clear()
-            self._size = 0
-        read: dict[_Key, dict[bytes, tuple[bool, str]]] = {}
-        wanted: list[_Key] = [(tree, b"")]
-        number = 0
-        while wanted:  # one level of the tree at a time, so that its reads go in batches
-            absent = [key for key in dict.fromkeys(wanted) if key not in self._known]
-            wanted = []
-            for key, (_, content) in zip(absent, self._read([tree for tree, _ in absent], b"tree"), strict=True):
-                read[key] = self._entries(key, content)
-                wanted += [(identity, path + b"/") for path, (is_folder, identity) in read[key].items() if is_folder]
-                number += len(read[key])
-                if number > LARGEST_VERSION:
-                    raise RepositoryError(f"tree {tree[:12]} has more than {LARGEST_VERSION:,} files")
-        for key, entries in reversed(read.items()):  # children were read after their parents
-            rows = self._known[key] = array("i")
-            for path, (is_folder, identity) in entries.items():
-                if is_folder:
-                    rows.extend(self._known[identity, path + b"/"])
-                else:
-                    rows.append(self._paths.id(path.decode("utf-8", "surrogateescape")))
-                    rows.append(self._blobs.id(identity))
-            self._size += len(rows)
-        return np.array(self._known[tree, b""], dtype=np.int32).reshape(-1, 2)
-
-    def _entries(self, key: _Key, content: bytes | None) -> dict[bytes, tuple[bool, str]]:
-        """Path -> whether it is a directory, and its id, of what is kept of a tree up to where it is damaged."""
-        tree, folder = key
-        content = b"-" if content is None else content
-        pattern = re.compile(rb"0*+([0-7]+) ([^\0/]+)\0(.{%d})" % (len(tree) // 2), re.DOTALL)
-        found: dict[bytes, tuple[bool, str]] = {}
-        place = 0
-        while entry := pattern.match(content, place):
-            place = entry.end()
-            mode, name, identity = entry.groups()
-            path, is_folder = folder + name, mode == b"40000"
-            if len(path) < _LONGEST_PATH and (is_folder or (mode.startswith(b"100") and self._keep(path))):
-                found.setdefault(path, (is_folder, identity.hex()))
-        if place < len(content):
-            self._missing.add(tree)
-        return found
+    @classmethod
+    def of(cls, commit_id: str, content: bytes, cut: Collection[str] = ()) -> CommitInfo | None:
+        """Of the object's content; None where it is damaged. The parents of those that are ``cut`` off are not told."""
+        head, _, body = content.partition(b"\n\n")
+        stated, committed, encoding = _STATED.match(head), _COMMITTED.search(head), _ENCODING.search(head)
+        if stated is None:
+            return None
+        parents = () if commit_id in cut else tuple(stated[2].decode("ascii").split()[1::2])
+        seconds = int(committed[1]) if committed else 0
+        said = body.partition(b"\0")[0][:LONGEST_MESSAGE]  # git shows nothing after it either
+        try:
+            message = said.decode(encoding[1].decode("ascii") if encoding else "utf-8", "replace")
+        except (LookupError, ValueError):  # no character set, or none that can be read
+            message = said.decode("utf-8", "replace")
+        return cls(commit_id, stated[1].decode("ascii"), parents, seconds if seconds in TIMES else 0, message)
 
 
 def parts(stream: IO[bytes]) -> Iterator[bytes]:
@@ -196,13 +193,6 @@ def gitpython() -> ModuleType:
             "git is not installed, not on the search path, or not what $GIT_PYTHON_GIT_EXECUTABLE names"
         ) from error
     return git
-
-
-def failure(name: str, errors: bytes) -> RepositoryError:
-    """What is to be said of a git command that failed: git's last words."""
-    lines = errors[-1000:].decode("utf-8", "backslashreplace").strip().splitlines()
-    words = printable(lines[-1])[:400] if lines else "it was killed, or said nothing"
-    return RepositoryError(f"{name} failed ({words}); run 'git fsck' there, or clone it again")
 
 
 def clean_environment() -> dict[str, str]:

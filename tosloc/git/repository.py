@@ -10,59 +10,39 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import suppress
+from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Final, Self
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from tosloc.answer import Routine
 from tosloc.errors import RepositoryError, UnknownCommit, counted
+from tosloc.git import process
 from tosloc.git.discovery import find, read_small
-from tosloc.git.process import (
-    LARGEST_SOURCE,
-    LARGEST_VERSION,
-    SETTINGS,
-    ObjectReader,
-    Trees,
-    clean_environment,
-    failure,
-    gitpython,
-    parts,
-)
 from tosloc.io import read_inside
-from tosloc.processes import start
-from tosloc.records import TIMES, Names, Snapshot
+from tosloc.records import IntArray, Names, Snapshot
 
+LARGEST_VERSION: Final = 2_000_000
+"""Files of a version: four times what Chromium has. A few trees that hold each other ten times over stand for any
+number."""
+_LONGEST_PATH: Final = 4096  # bytes of a path; those that are longer, which no system could check out, are left out
+_REMEMBERED: Final = 50_000_000  # files of remembered versions together: 400 MB
 _HEX = re.compile(r"[0-9a-fA-F]{4,64}")
 _FULL_ID = re.compile(r"[0-9a-fA-F]{40}|[0-9a-fA-F]{64}")
-_COMMIT: Final = "^{commit}"
-"""Makes a name that of a commit: tags are followed, and what is none is missing."""
-_STATED = re.compile(rb"tree ([0-9a-f]{40,64})\n((?:parent [0-9a-f]{40,64}\n)*+)author ")
-_COMMITTED = re.compile(rb"(?m)^committer .*> ?(-?\d{1,15})(?: [-+]?\d+)?$")
-_ENCODING = re.compile(rb"(?mi)^encoding (?!idna|puny|un|raw|mbcs|oem)([\w.:-]{1,40})$")
-"""Of what Python calls encodings those of characters."""
+_COMMIT: Final = "^{commit}"  # makes a name that of a commit: tags are followed, and what is none is missing
 _NO_NAME = re.compile(r"-|:(?!/)|\s*\Z|.*[\0\n]", re.DOTALL)
 """Begins or is what names no commit: an option, what git would look for in the index, nothing, two lines."""
-LONGEST_MESSAGE: Final = 2**20
-"""Bytes of a message that are kept: the longest known one is a squashed merge of some hundred thousand."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommitInfo:
-    """What a commit object says."""
+class Change(NamedTuple):
+    """One file that is not as the commit has it."""
 
-    id: str
-    tree: str
-    parents: tuple[str, ...]
-    """Full ids, first parent first; none where a shallow clone was cut off."""
-    committed_at: int
-    """Committer time, seconds since 1970, UTC; 0 when the commit has none, or one that no date has."""
-    message: str
+    path: str
+    blob: str | None  # the id that its content would have as a blob; None where it is gone
 
 
 def decode(data: bytes) -> str:
@@ -91,38 +71,29 @@ def ends_with(suffixes: Iterable[str]) -> Callable[[bytes], bool]:
     return lambda path: path[path.rfind(b".") :].lower() in plain or path.lower().endswith(others)
 
 
-class Repository:
+class Repository(process.Git):
     """A git repository: work tree, bare repository or bare git directory, on whatever account it belongs to.
 
-    Its snapshots share ``path_names`` and ``blob_names``. ``missing`` holds the ids of trees and blobs that were asked
-    for but are absent or damaged, ``on_disk`` the path of each blob of the work tree that is not committed. It keeps
-    one git process, ended by ``close`` or by a ``with`` block, and starts a new one when needed. A copy sent to another
-    process has a process and tables of its own. Not for several threads, nor for forked processes.
+    Its snapshots share ``path_names`` and ``blob_names``; ``on_disk`` is the path of each blob of the work tree that is
+    not committed. Another process that is sent it again and again has one of its own. Not for several threads, nor for
+    forked processes.
 
     Raises RepositoryError when ``path`` is not a repository.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path: Final = Path(path).expanduser().absolute()
-        self._directory, self._common = find(self.path)
-        self._git = [gitpython().Git.GIT_PYTHON_GIT_EXECUTABLE, *SETTINGS]
+        place = Path(path).expanduser().absolute()
+        self._directory, self._common = find(place)
         config = BytesIO(read_small(self._common / "config"))  # a named pipe would be waited for
         config.name = "config"
-        self._config = gitpython().GitConfigParser(config, merge_includes=False)
+        self._config = process.gitpython().GitConfigParser(config, merge_includes=False)
         self._hash = "sha256" if self._config.get_value("extensions", "objectformat", "sha1") == "sha256" else "sha1"
-        # in which git has the repository's objects and nothing else of it
-        self._environment = clean_environment() | {
-            "GIT_DIR": str(Path(__file__).parent / f"empty_{self._hash}"),
-            "GIT_OBJECT_DIRECTORY": str(self._common / "objects"),
-            "GIT_SHALLOW_FILE": str(self._common / "shallow"),
-        }
-        self._reader = ObjectReader(self._git, self._environment, f"{self.path}: git cat-file")
-        self.objects: Final = self._reader.read
+        super().__init__(place, self._common, self._hash)
         self.path_names: Final = Names()
         self.blob_names: Final = Names()
-        self.missing: Final[set[str]] = set()
         self.on_disk: Final[dict[str, str]] = {}
-        self._trees: dict[frozenset[str], Trees] = {}
+        self._files: dict[tuple[str, frozenset[str]], IntArray] = {}
+        """(F, 2) path and blob numbers of the files with some suffixes, of a tree."""
 
     @property
     def name(self) -> str:
@@ -140,22 +111,8 @@ class Repository:
         common = self._common.resolve()
         return common.parent if common.name == ".git" else common
 
-    def __reduce__(self) -> tuple[type[Repository], tuple[Path]]:
-        return type(self), (self.path,)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if hasattr(self, "_reader"):
-            self._reader.close()
-
-    def close(self) -> None:
-        """End the git process. The repository stays usable: the next question starts another."""
-        self._reader.close()
+    def __reduce__(self) -> tuple[Callable[[Path, dict[str, str]], Repository], tuple[Path, dict[str, str]]]:
+        return _copy, (self.path, self.on_disk)
 
     # ---- revisions and commits
 
@@ -172,7 +129,7 @@ class Repository:
         """Full commit id of each revision, None for one that names no commit or several; thousands in one go."""
         found: dict[str, str | None] = dict.fromkeys(revisions)
         names = [revision for revision in found if not _NO_NAME.match(revision)]
-        asked = "".join(f"{name}{_COMMIT}\n" for name in names).encode("utf-8", "surrogateescape")
+        asked = (name + _COMMIT for name in names)
         # here alone git sees branches and settings; naming the directory waives the check whose it is
         with self.stream(["cat-file", "--batch-check=%(objectname)"], asked, GIT_DIR=str(self._directory)) as output:
             for name, line in zip(names, output.read().decode("utf-8", "replace").split("\n"), strict=False):
@@ -185,25 +142,33 @@ class Repository:
             return []
         with self.stream(["rev-parse", f"--disambiguate={abbreviation}"]) as output:
             ids = sorted(output.read().decode("ascii").split())
-        return [commit_id for commit_id, content in self.objects(ids, b"commit") if content is not None]
+        return [commit for commit, content in self.objects(ids, b"commit") if content is not None]
 
-    def commits(self, commit_ids: Iterable[str]) -> list[CommitInfo]:
+    def commits(self, commit_ids: Iterable[str]) -> list[process.CommitInfo]:
         """The commits of full ids, in the order asked. Raises UnknownCommit for the first that is not there."""
-        cut = self.shallow
-        return [self._commit(commit_id, content, cut) for commit_id, content in self.objects(commit_ids, b"commit")]
+        cut, found = self.shallow, []
+        for commit_id, content in self.objects(commit_ids, b"commit"):
+            if content is None:
+                raise UnknownCommit(self._unknown(commit_id.removesuffix(_COMMIT)))
+            if (info := process.CommitInfo.of(commit_id, content, cut)) is None:
+                why = "it names no tree, or a parent that is no id"
+                raise RepositoryError(f"{self.path}: commit {commit_id} is damaged: {why}; run 'git fsck' there")
+            found.append(info)
+        return found
 
     def subjects(self, commit_ids: Iterable[str]) -> dict[str, str]:
         """First line of the message of each commit that is there and says something."""
-        there = [one for one in self.objects(commit_ids, b"commit") if one[1] is not None]
-        said = {commit_id: self._commit(commit_id, content).message.strip() for commit_id, content in there}
-        return {commit_id: message.splitlines()[0].strip() for commit_id, message in said.items() if message}
+        read = self.objects(commit_ids, b"commit")
+        infos = [process.CommitInfo.of(commit_id, content) for commit_id, content in read if content is not None]
+        said = {info.id: info.message.strip().splitlines() for info in infos if info}
+        return {commit_id: lines[0].strip() for commit_id, lines in said.items() if lines}
 
     def authors(self, commit_ids: Sequence[str], version: str) -> dict[str, str]:
         """Name of the author of each commit that is there, as the ``.mailmap`` of a version has it."""
         if not commit_ids:  # git would tell of HEAD
             return {}
         command = ["-c", f"mailmap.blob={version}:.mailmap", "log", "--no-walk=unsorted", "--ignore-missing", "--stdin"]
-        with self.stream([*command, "--format=%H %aN"], "".join(f"{one}\n" for one in commit_ids).encode()) as output:
+        with self.stream([*command, "--format=%H %aN"], commit_ids) as output:
             return dict(line.split(" ", 1) for line in output.read().decode("utf-8", "replace").splitlines())
 
     def changes(self, commits: Iterable[str]) -> Iterator[tuple[str, tuple[bytes, bytes], bytes]]:
@@ -212,16 +177,14 @@ class Repository:
         Each is a full id, or two with a blank: the commit, and the one that it is compared with in place of its only
         parent. A regular file is of kind b"100". A move changes both paths, a root all its files; no blob is read.
         """
-        lines = "".join(f"{commit}\n" for commit in commits).encode()
         commit, number = "", 0
-        with self.stream("diff-tree --stdin --root -r -z --no-renames".split(), lines) as output:
-            fields = parts(output)
+        with self.stream("diff-tree --stdin --root -r -z --no-renames".split(), commits) as output:
+            fields = process.parts(output)
             for field in fields:
                 if not field.startswith(b":"):
                     commit, number = field.decode("ascii"), 0
                     continue
-                number += 1
-                if number > LARGEST_VERSION:
+                if (number := number + 1) > LARGEST_VERSION:
                     raise RepositoryError(f"{self.path}: a commit touches more than {LARGEST_VERSION:,} files")
                 yield commit, (field[1:4], field[8:11]), next(fields, b"")
 
@@ -234,16 +197,6 @@ class Repository:
     def work_tree(self) -> Path | None:
         """The folder whose files a reader can open; None of a bare repository."""
         return self.path if os.path.lexists(self.path / ".git") else None
-
-    @property
-    def index_file(self) -> Path:
-        """Git's list of the files that are checked out; there is none in a bare repository."""
-        return self._directory / "index"
-
-    @property
-    def ignore_file(self) -> Path:
-        """Which files to ignore, beside those that the project's own ``.gitignore`` files name."""
-        return self._common / "info/exclude"
 
     def remote_url(self) -> str | None:
         """Address of the remote called origin, as the repository's own configuration has it; None without one."""
@@ -269,16 +222,68 @@ class Repository:
     def snapshot(self, revision: str, suffixes: Iterable[str]) -> Snapshot:
         """The version's regular files whose path ends with one of ``suffixes`` (in either case), in path order.
 
-        Links, submodules and files below a missing directory are left out. Consecutive versions cost only what changed.
-        Raises UnknownCommit.
+        Links and submodules are left out. Raises UnknownCommit, and RepositoryError when directories are missing, or
+        there are more than LARGEST_VERSION files.
         """
-        kept = frozenset(suffixes)
         [info] = self.commits([revision + _COMMIT if _FULL_ID.fullmatch(revision) else self.resolve(revision)])
-        if kept not in self._trees:
-            names = self.path_names, self.blob_names
-            self._trees[kept] = Trees(self.objects, ends_with(kept), names, self.missing)
-        path_ids, blob_ids = np.ascontiguousarray(self._trees[kept].files(info.tree).T)
+        key = info.tree, frozenset(suffixes)
+        if key not in self._files:
+            if sum(map(len, self._files.values())) > _REMEMBERED:
+                self._files.clear()
+            self._files[key] = self._listed(*key)
+        path_ids, blob_ids = np.ascontiguousarray(self._files[key].T)
         return Snapshot(info.id, info.committed_at, self.path_names, self.blob_names, path_ids, blob_ids)
+
+    def _listed(self, tree: str, suffixes: frozenset[str]) -> IntArray:
+        keep, files = ends_with(suffixes), dict[bytes, str]()
+        with self.stream(["ls-tree", "-r", "-z", tree]) as output:
+            for number, entry in enumerate(process.parts(output)):  # "100644 blob ID", a tab, the path
+                if number == LARGEST_VERSION:
+                    raise RepositoryError(f"{self.path}: tree {tree[:12]} has more than {LARGEST_VERSION:,} files")
+                kind, path = entry.split(b"\t", 1)
+                if kind.startswith(b"100") and len(path) < _LONGEST_PATH and keep(path):
+                    files.setdefault(path, kind[12:].decode("ascii"))
+        numbers = [
+            (self.path_names.id(path.decode("utf-8", "surrogateescape")), self.blob_names.id(blob))
+            for path, blob in files.items()
+        ]
+        return np.array(numbers, dtype=np.int32).reshape(-1, 2)
+
+    def uncommitted(self, commit: str, suffixes: Iterable[str]) -> frozenset[Change]:
+        """Files with one of the ``suffixes`` that differ from a commit's, as they are on disk now; none where no work
+        tree is checked out. ``texts`` knows their blobs from then on.
+
+        Git compares by the repository's index and ignore files, and sees nothing else of it: no configuration, so no
+        filter is run. Only regular files of at most 10 MB that no link leads to are read. Raises RepositoryError.
+        """
+        root, index, ignored = self.work_tree, self._directory / "index", self._common / "info/exclude"
+        if root is None or not index.is_file() or index.is_symlink():
+            return frozenset()
+        place = {"GIT_WORK_TREE": str(root), "GIT_INDEX_FILE": str(index)}
+        wanted, before = ends_with(suffixes), dict[bytes, str]()
+        compare = "diff-index --raw -z --no-abbrev --no-renames --ignore-submodules=all".split()
+        with self.stream([*compare, commit], **place) as output:
+            fields = process.parts(output)
+            for field in fields:  # ":100644 100644 BEFORE AFTER M", then the path
+                path = next(fields, b"")
+                if wanted(path):
+                    before[path] = field.split()[2].decode("ascii") if field.startswith(b":100") else ""
+        list_new = "ls-files -z --others --full-name --exclude-per-directory=.gitignore".split()
+        list_new += [f"--exclude-from={ignored}"] * ignored.is_file()
+        with self.stream([*list_new, ":/"], **place) as output:
+            before = dict.fromkeys(filter(wanted, process.parts(output)), "") | before
+        found = []
+        for path, committed in before.items():
+            name = os.fsdecode(path)
+            with suppress(OSError):  # too large, or not to be read: as if it were not changed
+                content = read_inside(root, name, process.LARGEST_SOURCE)
+                if content is None:
+                    found += [Change(name, None)] * bool(committed)
+                # a checkout may end lines as other systems do
+                elif committed not in (blob := self._blob_id(content), self._blob_id(content.replace(b"\r\n", b"\n"))):
+                    found.append(Change(name, blob))
+                    self.on_disk[blob] = name
+        return frozenset(found)
 
     # ---- contents
 
@@ -291,42 +296,18 @@ class Repository:
         for blob_id, content in self.objects(blob_ids, b"blob"):
             if content is None and self.work_tree is not None and blob_id in self.on_disk:
                 with suppress(OSError):
-                    content = read_inside(self.work_tree, self.on_disk[blob_id], LARGEST_SOURCE)
-                if content is not None and self.blob_id(content) != blob_id:
+                    content = read_inside(self.work_tree, self.on_disk[blob_id], process.LARGEST_SOURCE)
+                if content is not None and self._blob_id(content) != blob_id:
                     content = None
-            if content is None:
-                self.missing.add(blob_id)
             yield blob_id, content
 
     def sizes(self, blob_ids: Collection[str]) -> dict[str, int]:
         """Bytes of each blob; 0 of one that is missing."""
-        request = "".join(f"{blob}\n" for blob in blob_ids).encode()
-        with self.stream(["cat-file", "--batch-check=%(objectsize)"], request) as answers:
-            pairs = zip(blob_ids, answers, strict=True)
-            return {blob: int(line) if line[:-1].isdigit() else 0 for blob, line in pairs}
+        with self.stream(["cat-file", "--batch-check=%(objectsize)"], blob_ids) as sizes:
+            return {blob: int(size) if size[:-1].isdigit() else 0 for blob, size in zip(blob_ids, sizes, strict=True)}
 
-    def blob_id(self, content: bytes) -> str:
-        """The id that git gives a content."""
+    def _blob_id(self, content: bytes) -> str:
         return hashlib.new(self._hash, b"blob %d\0%b" % (len(content), content), usedforsecurity=False).hexdigest()
-
-    # ---- git itself
-
-    @contextmanager
-    def stream(self, arguments: Sequence[str], stdin: bytes = b"", **environment: str) -> Iterator[IO[bytes]]:
-        """Output of a git command that sees the objects only (no names, no configuration), while it runs.
-
-        Raises RepositoryError, with git's own last words, when the command fails and all its output was read.
-        """
-        with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as errors:
-            source.write(stdin)
-            source.seek(0)
-            with start([*self._git, *arguments], self._environment | environment, source, errors) as process:
-                assert process.stdout is not None
-                yield process.stdout
-                finished = not process.stdout.read(1)
-            if finished and process.returncode:
-                errors.seek(0)
-                raise failure(f"{self.path}: git {arguments[0]}", errors.read())
 
     def _unknown(self, revision: str) -> str:
         if len(several := self.candidates(revision)) > 1:
@@ -337,20 +318,13 @@ class Repository:
             return f"{self.path}: no commit 'HEAD': its branch is empty; commit something, or name another branch"
         return f"{self.path}: no commit {revision!r}; check its spelling, or run: git fetch --all --tags"
 
-    def _commit(self, commit_id: str, content: bytes | None, cut: Collection[str] = ()) -> CommitInfo:
-        """The commit as its object has it. Raises UnknownCommit, or RepositoryError when it is damaged."""
-        if content is None:
-            raise UnknownCommit(self._unknown(commit_id.removesuffix(_COMMIT)))
-        head, _, body = content.partition(b"\n\n")
-        stated, committed, encoding = _STATED.match(head), _COMMITTED.search(head), _ENCODING.search(head)
-        if stated is None:
-            why = "it names no tree, or a parent that is no id"
-            raise RepositoryError(f"{self.path}: commit {commit_id} is damaged: {why}; run 'git fsck' there")
-        parents = () if commit_id in cut else tuple(stated[2].decode("ascii").split()[1::2])
-        seconds = int(committed[1]) if committed else 0
-        said = body.partition(b"\0")[0][:LONGEST_MESSAGE]  # git shows nothing after it either
-        try:
-            message = said.decode(encoding[1].decode("ascii") if encoding else "utf-8", "replace")
-        except (LookupError, ValueError):  # no character set, or none that can be read
-            message = said.decode("utf-8", "replace")
-        return CommitInfo(commit_id, stated[1].decode("ascii"), parents, seconds if seconds in TIMES else 0, message)
+
+@lru_cache(maxsize=1)
+def _opened(path: Path) -> Repository:
+    return Repository(path)
+
+
+def _copy(path: Path, on_disk: dict[str, str]) -> Repository:
+    found = _opened(path)
+    found.on_disk.update(on_disk)
+    return found

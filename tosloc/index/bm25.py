@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -46,8 +46,7 @@ class Field:
     """BM25 of one or more columns of a file's counts."""
 
     columns: tuple[int, ...]
-    length: int
-    """Column of its length."""
+    length: int  # column of its length
     b: float = 0.4
     k1: float = 1.2
 
@@ -146,29 +145,33 @@ def min_max(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class RevisedVectors:
-    """rVSM of one version: length-1 term vectors of F files over V terms, by term."""
+    """rVSM of one version: length-1 vectors of F files over V terms (of names, comments, file names), by term."""
 
-    postings: Postings
-    """Files of each term, with (P,) components."""
-    idf: FloatArray
-    """(V,) ln(N / df); 0 for terms of no file."""
-    length_scores: FloatArray
-    """(F,) 1 / (1 + exp(-10 norm(#terms))): long files hold more bugs."""
-    numbers: Mapping[str, int]
-    """Term -> number."""
+    postings: Postings  # files of each term, with (P,) components
+    idf: FloatArray  # (V,) ln(N / df); 0 for terms of no file
+    length_scores: FloatArray  # (F,) 1 / (1 + exp(-10 norm(#terms))): long files hold more bugs
+    numbers: Mapping[str, int]  # term -> number
 
     @classmethod
-    def of(cls, counts: sparse.csr_array, numbers: Mapping[str, int]) -> RevisedVectors:
-        """From term counts (F, V)."""
-        terms = counts.indices.astype(np.int32)
-        frequency = np.bincount(terms, minlength=counts.shape[1])
-        idf = np.log(counts.shape[0] / np.maximum(frequency, 1)) * (frequency > 0)
+    def of(cls, view: VersionView, table: PathTable) -> RevisedVectors:
+        """Vectors and length scores of a version whose paths are in the table."""
+        from scipy import sparse  # here: the default features need none of it
+
+        numbers, blobs, names = _term_counts(view.corpus, table)
+        counts = names[view.snapshot.path_ids]
+        if blobs.shape[0]:
+            readable = sparse.diags_array((view.rows >= 0).astype(np.float64))
+            counts = sparse.csr_array(readable @ blobs[np.maximum(view.rows, 0)] + counts)
+        counts.eliminate_zeros()
+        counts.sort_indices()
+        terms, starts = counts.indices.astype(np.int32), counts.indptr.astype(np.int64)
+        frequency = np.bincount(terms, minlength=len(numbers))
+        idf = np.log(view.files / np.maximum(frequency, 1)) * (frequency > 0)
         weight = (1.0 + np.log(counts.data)) * idf[terms]
-        starts = counts.indptr.astype(np.int64)
         norm = np.sqrt(np.maximum(row_sums(weight**2, starts), 0.0))
         weight = weight / np.repeat(np.where(norm > 0, norm, 1.0), np.diff(starts))
         lengths = 1.0 / (1.0 + np.exp(-10.0 * min_max(np.asarray(counts.sum(axis=1), dtype=np.float64).ravel())))
-        return cls(Postings.invert(starts, terms, counts.shape[1], weight), idf, lengths, numbers)
+        return cls(Postings(starts, terms, weight).inverted(len(numbers)), idf, lengths, numbers)
 
     def similarity(self, weights: Mapping[str, float]) -> FloatArray:
         """(F,) TextSimilarity of every file to a report given as term -> 1 + ln tf."""
@@ -180,36 +183,21 @@ class RevisedVectors:
         return summed(chosen.take(self.postings.rows), products, len(self.length_scores)) * self.length_scores
 
 
-class StructuredText:
-    """The paper's text of a file (file name, type, method and field names, comments) for the versions of one corpus."""
+@lru_cache(maxsize=1)
+def _term_counts(corpus: Corpus, table: PathTable) -> tuple[dict[str, int], sparse.csr_array, sparse.csr_array]:
+    """Number of each term, counts (B, V) of the blobs' names and comments, and (N, V) of file names."""
+    from scipy import sparse
 
-    def __init__(self, corpus: Corpus, table: PathTable) -> None:
-        from scipy import sparse  # here: the default features need none of it
-
-        self.numbers = dict(corpus.term_ids)
-        """Term -> number: those of the corpus, then those that only paths hold."""
-        columns = np.array([self.numbers.setdefault(term, len(self.numbers)) for term in table.term_ids], np.int64)
-
-        def by_row(lists: Postings, counts: FloatArray, numbers: LongArray, rows: int) -> sparse.csr_array:
-            """(rows, V) counts from inverted lists of terms with these numbers."""
-            terms = np.repeat(numbers, np.diff(lists.starts))[counts > 0]
-            places = lists.rows[counts > 0], terms
-            return sparse.csr_array((counts[counts > 0], places), shape=(rows, len(self.numbers)))
-
-        of_blobs = corpus.postings.values[:, [COMMENT, METHOD, TYPE, FIELD]].sum(axis=1, dtype=np.float64)
-        self.blobs = by_row(corpus.postings, of_blobs, np.arange(len(corpus.term_ids)), len(corpus))
-        """(B, V) counts of the terms of each blob's names and comments."""
-        self.names = by_row(table.postings, table.postings.values[:, 1], columns, len(table))
-        """(N, V) counts of the terms of file names."""
-
-    def version(self, view: VersionView) -> RevisedVectors:
-        """Vectors and length scores of one version."""
-        from scipy import sparse
-
-        counts = self.names[view.snapshot.path_ids]
-        if self.blobs.shape[0]:
-            readable = sparse.diags_array((view.rows >= 0).astype(np.float64))
-            counts = sparse.csr_array(readable @ self.blobs[np.maximum(view.rows, 0)] + counts)
-        counts.eliminate_zeros()
-        counts.sort_indices()
-        return RevisedVectors.of(counts, self.numbers)
+    numbers = dict(corpus.terms)  # then those that only paths hold
+    columns = np.array([numbers.setdefault(term, len(numbers)) for term in table.term_ids], np.int64)
+    of_blobs = corpus.postings.values[:, [COMMENT, METHOD, TYPE, FIELD]].sum(axis=1, dtype=np.float64)
+    made = []
+    for lists, counts, terms, rows in (
+        (corpus.postings, of_blobs, np.arange(len(corpus.terms)), len(corpus)),
+        (table.postings, table.postings.values[:, 1], columns, len(table)),
+    ):
+        said = counts > 0
+        places = lists.rows[said], np.repeat(terms, np.diff(lists.starts))[said]
+        made.append(sparse.csr_array((counts[said], places), shape=(rows, len(numbers))))
+    blobs, names = made
+    return numbers, blobs, names

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import Final, TypeAlias
 
 from joblib import delayed, effective_n_jobs
-from joblib.externals.loky.process_executor import BrokenProcessPool as BrokenLoky
 
 from tosloc.code.facts import analyse, analyse_all
 from tosloc.errors import StoreWarning, ToslocError
@@ -29,8 +27,7 @@ BATCH_BYTES: Final = 1_000_000
 """A batch ends at either: small enough that no worker is left alone with a long one at the end."""
 
 
-_Batch: TypeAlias = dict[str, str]
-"""Blobs to analyse -> their suffixes."""
+_Batch: TypeAlias = dict[str, str]  # blobs to analyse -> their suffixes
 _Result: TypeAlias = list[tuple[str, bytes | None, bool]]
 """Each blob with its payload, None for one that is missing, and whether it was read without a parser."""
 
@@ -40,42 +37,35 @@ class BuildReport:
     """What ``build`` did, in blobs."""
 
     added: int
-    known: int
-    """Were in the store already."""
-    missing: int
-    """Are not in the repository, or damaged there."""
-    fallback: int
-    """Of the added ones, those that no parser could read, or has no grammar for."""
-    large: int = 0
-    """Of the added ones, those of more than ``LARGEST_SOURCE`` bytes, which were not read."""
+    known: int  # were in the store already
+    missing: int  # are not in the repository, or damaged there
+    fallback: int  # of the added ones, those that no parser could read, or has no grammar for
+    large: int = 0  # of the added ones, those of more than LARGEST_SOURCE bytes, which were not read
 
 
 def build(
-    repo_path: str | os.PathLike[str],
+    repo: Repository,
     store: FactStore,
     blobs: Mapping[str, str],
     jobs: int = -1,
     progress: Progress = silent,
     *,
     lizard: bool = False,
-    on_disk: Mapping[str, str] | None = None,
 ) -> BuildReport:
     """Put the facts of ``blobs``, blob id -> suffix, into ``store``; those that it has are skipped.
 
-    ``on_disk`` are those of the work tree, with their paths. ``jobs`` as joblib counts them: -1 is every core.
-    Interrupted at any instant, the store is consistent and a second call goes on from there. A blob that brings workers
-    down is analysed by regular expressions alone.
+    ``jobs`` as joblib counts them: -1 is every core. Interrupted at any instant, the store is consistent and a second
+    call goes on from there. A blob that brings workers down is analysed by regular expressions alone.
     Raises RepositoryError and StoreError, and ToslocError where workers die whatever they do.
     """
     analysers = missing_facts(store, blobs, lizard=lizard)
-    with Repository(repo_path) as repository:
-        sizes = repository.sizes(analysers)
+    sizes = repo.sizes(analysers)
     large = [blob for blob, size in sizes.items() if size > LARGEST_SOURCE]
     store.write((blob, analysers[blob], NO_FACTS) for blob in large)
     batches = _batches({blob: blobs[blob].lower() for blob in analysers}, sizes)
     known, added, missing, fallback = len(blobs) - len(analysers), len(large), 0, 0
     progress("analysing", known + added, len(blobs))
-    call = partial(_analyse_batch, os.path.abspath(repo_path), lizard=lizard, on_disk=on_disk or {})
+    call = partial(_analyse_batch, repo, lizard=lizard)
     with closing(_run(call, batches, effective_n_jobs(jobs))) as results:
         for result in results:
             rows = [(blob, analysers[blob], payload) for blob, payload, _ in result if payload is not None]
@@ -103,7 +93,7 @@ def _batches(suffixes: _Batch, sizes: Mapping[str, int]) -> list[_Batch]:
 
 
 def _run(call: partial[_Result], batches: Sequence[_Batch], jobs: int) -> Generator[_Result, None, None]:
-    """Results of all batches, in any order. After the death of a worker one process does the rest, batch by batch."""
+    """Results of all batches, in any order. After the death of a worker one process does the rest, blob by blob."""
     away = executor() is not None
     if len(batches) < 2 or (jobs == 1 and not away):
         yield from map(call, batches)
@@ -119,49 +109,38 @@ def _run(call: partial[_Result], batches: Sequence[_Batch], jobs: int) -> Genera
                 if away and any(payload is None for _, payload, _ in result):  # there; see in our own repository
                     result = call(batch)
                 yield result
-    except (BrokenLoky, BrokenProcessPool):
+    except BrokenProcessPool:
         with closing(Worker()) as worker:
             for batch in left.values():
-                yield _carefully(worker, call, batch)
+                yield [row for blob in batch for row in _carefully(worker, call, {blob: batch[blob]})]
 
 
-@lru_cache(maxsize=1)
-def _opened(path: str) -> Repository:
-    """The worker's own repository, kept from batch to batch."""
-    return Repository(path)
-
-
-def _texts(path: str, blobs: Iterable[str], on_disk: Mapping[str, str]) -> dict[str, str]:
+def _texts(repo: Repository, blobs: Iterable[str]) -> dict[str, str]:
     """The text of each blob that can be read."""
-    repository = _opened(path)
-    repository.on_disk.update(on_disk)
-    return {blob: decode(data) for blob, data in repository.texts(blobs) if data is not None}
+    return {blob: decode(data) for blob, data in repo.texts(blobs) if data is not None}
 
 
-def _analyse_batch(path: str, batch: _Batch, lizard: bool, on_disk: Mapping[str, str]) -> _Result:
-    texts = _texts(path, batch, on_disk)
+def _analyse_batch(repo: Repository, batch: _Batch, lizard: bool) -> _Result:
+    texts = _texts(repo, batch)
     made = analyse_all([(text, batch[blob]) for blob, text in texts.items()], lizard=lizard)
     packed = {blob: (blob, pack_facts(facts), not facts.parsed) for blob, facts in zip(texts, made, strict=True)}
     return [packed.get(blob, (blob, None, False)) for blob in batch]
 
 
 def _carefully(worker: Worker, call: partial[_Result], batch: _Batch) -> _Result:
-    """The batch, in a process that may die: then blob by blob. One at which it dies twice is not parsed."""
-    for _ in range(2 if len(batch) == 1 else 1):
+    """A batch of one blob, in a process that may die; one at which it dies twice is not parsed."""
+    for _ in range(2):
         with suppress(BrokenProcessPool):
             return worker.call(call, batch)  # type: ignore[no-any-return]
-    if len(batch) > 1:
-        return [done for blob in batch for done in _carefully(worker, call, {blob: batch[blob]})]
-    [path] = call.args
+    [repo], [(blob, suffix)] = call.args, batch.items()
     try:
         worker.call(call, {})
     except BrokenProcessPool:
         raise ToslocError(
-            f"{path}: the processes that read files are killed whatever they read, so no facts are made;"
+            f"{repo.path}: the processes that read files are killed whatever they read, so no facts are made;"
             " see what kills them (most likely too little memory) and run the same command again to go on"
         ) from None
-    [(blob, suffix)] = batch.items()
-    why = f"{path}: file content {blob} brings down what parses it; it is read word by word"
+    why = f"{repo.path}: file content {blob} brings down what parses it; it is read word by word"
     warnings.warn(why, StoreWarning, stacklevel=2)
-    text = _texts(path, [blob], call.keywords["on_disk"]).get(blob, "")
-    return [(blob, pack_facts(analyse(text, suffix, parse=False)), True)]
+    facts = analyse(_texts(repo, [blob]).get(blob, ""), suffix, parse=False)
+    return [(blob, pack_facts(facts), True)]

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from tosloc.code.languages import SOURCE_SUFFIXES, analyser_of, functions_analyser_of, language_of
+from tosloc.code.languages import FACTS_VERSION, FUNCTIONS_VERSION
 from tosloc.errors import ConfigError
 from tosloc.git.repository import Repository
 from tosloc.index.history_index import COMMITS, HISTORY_VERSION
@@ -34,7 +34,6 @@ KINDS: Final = {
 """What is kept of a repository -> its files and folders."""
 MADE_AGAIN: Final = ("facts", "versions", "vectors")
 """Kinds that the repository alone suffices to make again; the others are what ``tosloc mine`` has gathered."""
-SIZE_VARIABLE: Final = "TOSLOC_CACHE_SIZE"
 _SIZE: Final = re.compile(r"(\d{1,15}(?:\.\d{1,15})?) ?([kmgt]?)(i?)b?", re.IGNORECASE)
 
 
@@ -56,6 +55,15 @@ def trained_folder(repo: Repository) -> Path:
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+
+
+def _bytes_of(path: Path) -> int:
+    """Of a file, or of all in a folder; links count for nothing, and what has just been removed."""
+    found = 0
+    for inner in (path, *path.rglob("*")):
+        with suppress(OSError):
+            found += inner.stat().st_size if inner.is_file() and not inner.is_symlink() else 0
+    return found
 
 
 def note_use(repo: Repository, store: Path) -> None:
@@ -122,41 +130,31 @@ class CacheEntry:
     def remove(self, kinds: Iterable[str] = tuple(KINDS)) -> int:
         """Remove these kinds, the folder with the last of its files; the bytes of them. Files of others stay."""
         size, ours = sum(self.bytes[kind] for kind in kinds), self.files(kinds)
-        others = {*self.folder.iterdir()} - {*ours, self.folder / PLACE}
-        for path in ours if others else [self.folder]:
+        for path in ours if {*self.folder.iterdir()} - {*ours, self.folder / PLACE} else [self.folder]:
             remove(path)
         return size
 
     def remove_former(self) -> int:
-        """Remove what another version of TosLoc, or of what it reads by, has made; the bytes of it."""
+        """Remove facts that another version of TosLoc has made; the bytes of them."""
         before = self.bytes["facts"]
         if not (self.folder / STORE).exists():
             return 0
-        languages = {language_of(suffix) for suffix in SOURCE_SUFFIXES} | {"text", "markup", "settings"}
-        ours = {analyser_of(language, lizard) for language in languages for lizard in (True, False)}
-        ours |= {functions_analyser_of(language) for language in languages}
+        ours = {f"facts{FACTS_VERSION}", f"functions{FUNCTIONS_VERSION}", f"{COMMITS}{HISTORY_VERSION}"}
         with FactStore(self.folder / STORE) as facts:
-            commits = (name for name in facts.analysers() if name.startswith(f"{COMMITS}{HISTORY_VERSION}+"))
-            facts.remove_analysers(facts.analysers().keys() - ours - {*commits})
+            facts.remove_analysers(name for name in facts.analysers() if name.partition("+")[0] not in ours)
         return max(0, before - sum(map(_bytes_of, self.files(["facts"]))))
 
 
 def entries() -> list[CacheEntry]:
-    """All that the cache holds, last used first. Raises OSError where it cannot be read.
-
-    A repository's folder is called so, is no link, and has one of our files in it.
-    """
-    folder = cache_folder()
-    named = [path for path in folder.iterdir() if re.search("-[0-9a-f]{8}$", path.name)] if folder.exists() else []
-    found = [CacheEntry(path) for path in named if path.is_dir() and not path.is_symlink()]
-    found = [entry for entry in found if entry.files() or (entry.folder / PLACE).exists()]
+    """All that the cache holds, last used first: folders that are called so and have one of our files in them."""
+    folders = [path for path in cache_folder().glob("*-" + 8 * "[0-9a-f]") if path.is_dir() and not path.is_symlink()]
+    found = [entry for entry in map(CacheEntry, folders) if entry.files() or (entry.folder / PLACE).exists()]
     return sorted(found, key=lambda entry: (-entry.last_used.timestamp(), entry.folder.name))
 
 
 def entries_of(text: str) -> list[CacheEntry]:
     """What is kept of the repository that lies at a path, or that is called so, with or without the digest."""
-    digest = _digest(Path(text).expanduser().absolute())
-    everything = entries()
+    digest, everything = _digest(Path(text).expanduser().absolute()), entries()
     by_place = [entry for entry in everything if entry.folder.name.endswith(f"-{digest}")]
     return by_place or [entry for entry in everything if text in (entry.name, entry.folder.name)]
 
@@ -174,8 +172,8 @@ def remove_leftovers() -> None:
 
 def largest_size() -> int | None:
     """Bytes that the cache may take, by $TOSLOC_CACHE_SIZE; None without. Raises ConfigError for what is no size."""
-    named = os.environ.get(SIZE_VARIABLE, "").strip()
-    return None if not named else bytes_of_size(named, f"${SIZE_VARIABLE}")
+    named = os.environ.get("TOSLOC_CACHE_SIZE", "").strip()
+    return bytes_of_size(named, "$TOSLOC_CACHE_SIZE") if named else None
 
 
 def bytes_of_size(text: str, what: str) -> int:
@@ -208,18 +206,8 @@ def least_used(everything: Sequence[CacheEntry], most: int) -> list[CacheEntry]:
     """Those to remove, of entries that stand last used first, so that at most so many bytes are left."""
     found, total = [], sum(entry.total for entry in everything)
     for entry in reversed(everything):
-        if total <= most:
-            break
-        if size := sum(entry.bytes[kind] for kind in MADE_AGAIN):
+        size = sum(entry.bytes[kind] for kind in MADE_AGAIN)
+        if size and total > most:
             found.append(entry)
             total -= size
-    return found
-
-
-def _bytes_of(path: Path) -> int:
-    """Of a file, or of all in a folder; links count for nothing, and what has just been removed."""
-    found = 0
-    for inner in (path, *path.rglob("*")):
-        with suppress(OSError):
-            found += inner.stat().st_size if inner.is_file() and not inner.is_symlink() else 0
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from tosloc.code import text
 from tosloc.index import bm25
-from tosloc.index.bm25 import Hits, RevisedVectors, StructuredText
+from tosloc.index.bm25 import Hits, RevisedVectors
 from tosloc.index.corpus import VersionView
 from tosloc.index.documents import DocumentsView
 from tosloc.index.history_index import HistoryAsOf
@@ -31,8 +31,7 @@ _EVERYDAY: Final = frozenset(
     )
 )
 """Words that say no more than that something is wrong, or are polite; chosen by reading, not by any result."""
-_RARE: Final = 0.25
-"""A word in more of the files than this part, and in more than three, does not tell them apart."""
+_RARE: Final = 0.25  # a word in more of the files than this part, and in more than three, does not tell them apart
 
 
 @dataclass(eq=False)
@@ -41,13 +40,11 @@ class VersionIndex:
 
     text: VersionView
     paths: PathView
-    structured: StructuredText | None = None
 
     @cached_property
     def revised(self) -> RevisedVectors:
         """rVSM vectors of the version."""
-        structured = self.structured or StructuredText(self.text.corpus, self.paths.table)
-        return structured.version(self.text)
+        return RevisedVectors.of(self.text, self.paths.table)
 
 
 @dataclass(eq=False)
@@ -57,7 +54,6 @@ class QueryContext:
     query: Query
     version: VersionIndex
     history: HistoryAsOf
-    _rows_of_frames: dict[tuple[str, bool], tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def files(self) -> int:
@@ -76,18 +72,18 @@ class QueryContext:
     @cached_property
     def text_terms(self) -> tuple[LongArray, FloatArray]:
         """The report's terms that occur in files, and their weights."""
-        return known_terms(self.version.text.corpus.term_ids, self.query.weights)
+        return known_terms(self.version.text.corpus.terms, self.query.weights)
 
     @cached_property
     def known_words(self) -> tuple[str, ...]:
         """(T,) ``text_terms`` as words."""
-        known = self.version.text.corpus.term_ids
+        known = self.version.text.corpus.terms
         return tuple(term for term in self.query.weights if term in known)
 
     @property
     def shares_words(self) -> bool:
         """Whether any term of the report occurs in a file or a path."""
-        in_files, in_paths = self.version.text.corpus.term_ids, self.version.paths.table.term_ids
+        in_files, in_paths = self.version.text.corpus.terms, self.version.paths.table.term_ids
         return any(term in in_files or term in in_paths for term in self.query.weights)
 
     @cached_property
@@ -213,10 +209,7 @@ class QueryContext:
 
     def rows_of_frame(self, frame: Frame) -> tuple[int, ...]:
         """Path rows of the project's own files that a frame can mean."""
-        key = (frame.place, frame.qualified)
-        if key not in self._rows_of_frames:
-            self._rows_of_frames[key] = tuple(self.version.paths.rows_of_location(*key))
-        return self._rows_of_frames[key]
+        return tuple(self.version.paths.rows_of_location(frame.place, frame.qualified))
 
     @cached_property
     def own_frames(self) -> tuple[tuple[tuple[int, ...], ...], ...]:

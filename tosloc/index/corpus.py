@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from tosloc.arrays import Array, Arrays, pack_words, prefixed, under, unpack_words
 from tosloc.code.languages import FIELDS
 from tosloc.index.postings import Postings, idf, numbered, row_sums, starts_of
 from tosloc.index.store import pack, places_of, steps_of, unpack
@@ -25,14 +23,11 @@ if TYPE_CHECKING:
     from tosloc.code.terms import Facts  # not loaded: what only reads rows needs no parser
 
 CODE, COMMENT, STRING, METHOD, TYPE, FIELD = (FIELDS.index(name) for name in FIELDS)
-ALL_TEXT = len(FIELDS)
-"""Column of lengths and averages that stands for code + comment + string."""
+ALL_TEXT = len(FIELDS)  # column of lengths and averages that stands for code + comment + string
 NO_FACTS: Final = pack(
     [[]], [np.zeros(size, kind) for size, kind in ((3, "i4"), (0, "u2"), (1, "u4"), (0, "u1"), (0, "u1"))]
 )
 """Payload of a blob that was not read: no terms and one empty chunk."""
-_KEPT: Final = ("chunk_starts", "complexity", "lines", "parsed", "lengths")
-"""What is kept as it is."""
 
 
 def pack_facts(facts: Facts) -> bytes:
@@ -51,36 +46,23 @@ def pack_facts(facts: Facts) -> bytes:
 
 
 @dataclass(frozen=True, eq=False)
-class FactTable:
-    """Facts of B blobs as arrays: what a ranking model selects the rows of a version from."""
+class Corpus:
+    """Facts of B blobs as inverted lists; made once, shared by all versions of them."""
 
-    blobs: tuple[str, ...]
-    """(B,) blob ids, in the order asked."""
-    vocabulary: tuple[str, ...]
-    """(V,) distinct terms of these blobs, sorted."""
-    starts: LongArray
-    """(B + 1,) blob b has postings ``starts[b]:starts[b + 1]``."""
-    terms: IntArray
-    """(P,) places in ``vocabulary``, ascending in a blob."""
-    counts: npt.NDArray[np.uint16]
-    """(P, 6) counts by ``FIELDS``, at most 65,535."""
-    chunk_starts: LongArray
-    """(B + 1,) blob b has chunks ``chunk_starts[b]:chunk_starts[b + 1]``."""
-    chunk_posting_starts: LongArray
-    """(C + 1,) chunk c has chunk postings ``chunk_posting_starts[c]:chunk_posting_starts[c + 1]``."""
-    chunk_terms: IntArray
-    """(Q,) places in ``vocabulary``, ascending in a chunk."""
-    chunk_counts: npt.NDArray[np.uint8]
-    """(Q,) counts of code, comments and strings together, at most 255."""
-    complexity: IntArray
-    """(B,) by lizard; 0 where it was not asked for."""
+    blobs: Sequence[str]  # (B,) blob ids, in the order asked
+    terms: Mapping[str, int]  # number of each of the V distinct terms; sorted, but for those that followed later
+    postings: Postings  # blobs of each term, with (P, 6) counts by FIELDS, at most 65,535
+    chunk_postings: Postings
+    """Chunks of each term, with (Q,) counts of code, comments and strings together, at most 255."""
+    chunk_starts: LongArray  # (B + 1,) blob b has chunks chunk_starts[b]:chunk_starts[b + 1]
+    complexity: IntArray  # (B,) by lizard; 0 where it was not asked for
     lines: IntArray
-    parsed: BoolArray
-    """(B,) False where the lexer read the blob."""
+    parsed: BoolArray  # (B,) False where the lexer read the blob
+    lengths: FloatArray  # (B, 7) terms of each blob by field, then in all of its text
 
     @classmethod
-    def from_rows(cls, blobs: Sequence[str], payloads: Iterable[bytes | None]) -> FactTable:
-        """The table of ``blobs`` from what ``pack_facts`` made of each, read once; None has one empty chunk.
+    def from_rows(cls, blobs: Sequence[str], payloads: Iterable[bytes | None]) -> Corpus:
+        """The facts of ``blobs`` from what ``pack_facts`` made of each, read once; None has one empty chunk.
 
         Raises ValueError for a row that does not unpack.
         """
@@ -96,103 +78,53 @@ class FactTable:
         place_of_number[[numbers[term] for term in order]] = np.arange(len(order), dtype=np.int32)
         kinds = (np.int32, np.uint16, np.int32, np.uint8, np.int64, np.int32)
         none = [np.zeros((0, len(FIELDS)) if kind is np.uint16 else 0, kind) for kind in kinds]
-        terms_of, columns = [len(row[0]) for row in rows], list(zip(none, *rows, strict=True))
-        chunks_of = [len(row[4]) for row in rows]
+        starts, columns = starts_of([len(row[0]) for row in rows]), list(zip(none, *rows, strict=True))
+        chunk_starts = starts_of([len(row[4]) for row in rows])
         del rows  # so that the parts of each array go as soon as it is made
         terms, counts, chunk_terms, chunk_counts, chunk_sizes, heads = (np.concatenate(columns.pop(0)) for _ in kinds)
+        by_field = [row_sums(column, starts) for column in counts.T]
         return cls(
             blobs=tuple(blobs),
-            vocabulary=tuple(order),
-            starts=starts_of(terms_of),
-            terms=place_of_number[terms],
-            counts=counts,
-            chunk_starts=starts_of(chunks_of),
-            chunk_posting_starts=starts_of(chunk_sizes),
-            chunk_terms=place_of_number[chunk_terms],
-            chunk_counts=chunk_counts,
+            terms=numbered(order),
+            postings=Postings(starts, place_of_number[terms], counts).inverted(len(order)),
+            chunk_postings=Postings(starts_of(chunk_sizes), place_of_number[chunk_terms], chunk_counts).inverted(
+                len(order)
+            ),
+            chunk_starts=chunk_starts,
             lines=heads[0::3],
             complexity=heads[1::3],
             parsed=heads[2::3] > 0,
+            lengths=np.stack([*by_field, by_field[CODE] + by_field[COMMENT] + by_field[STRING]], axis=1),
         )
-
-
-class Corpus:
-    """Inverted lists over the blobs of one or more versions; made once, shared by all their views."""
-
-    def __init__(self, table: FactTable) -> None:
-        self.blobs: Sequence[str] = table.blobs
-        """(B,)"""
-        self.term_ids: Mapping[str, int] = numbered(table.vocabulary)
-        size = len(table.vocabulary)
-        self.postings = Postings.invert(table.starts, table.terms, size, table.counts)
-        """Blobs of each term, with (P, 6) counts by ``FIELDS``."""
-        self.chunk_postings = Postings.invert(table.chunk_posting_starts, table.chunk_terms, size, table.chunk_counts)
-        """Chunks of each term, with (Q,) counts."""
-        self.chunk_starts = table.chunk_starts
-        """(B + 1,) the chunks of blob b are ``chunk_starts[b]`` to ``chunk_starts[b + 1]``."""
-        self.complexity, self.lines, self.parsed = table.complexity, table.lines, table.parsed
-        """(B,)"""
-        by_field = [row_sums(counts, table.starts) for counts in table.counts.T]
-        self.lengths: FloatArray = np.stack([*by_field, by_field[CODE] + by_field[COMMENT] + by_field[STRING]], axis=1)
-        """(B, 7) terms of each blob by field, then in all of its text."""
 
     def __len__(self) -> int:
         return len(self.blobs)
 
-    def followed_by(self, table: FactTable) -> Corpus:
-        """Lists of these blobs, and of a table's after them, with its new terms after the others."""
-        term_ids = dict(self.term_ids)
-        numbers = np.array([term_ids.setdefault(term, len(term_ids)) for term in table.vocabulary], dtype=np.int32)
-        terms, chunk_terms = numbers[table.terms], numbers[table.chunk_terms]
-        other = Corpus(replace(table, vocabulary=tuple(term_ids), terms=terms, chunk_terms=chunk_terms))
-        made = Corpus.__new__(Corpus)
-        chunks = int(self.chunk_starts[-1])
-        made.blobs, made.term_ids = (*self.blobs, *other.blobs), term_ids
-        made.postings = self.postings.followed_by(other.postings, len(self))
-        made.chunk_postings = self.chunk_postings.followed_by(other.chunk_postings, chunks)
-        made.chunk_starts = np.concatenate((self.chunk_starts, other.chunk_starts[1:] + chunks))
-        for name in ("complexity", "lines", "parsed", "lengths"):
-            setattr(made, name, np.concatenate((getattr(self, name), getattr(other, name))))
-        return made
+    def followed_by(self, other: Corpus) -> Corpus:
+        """Lists of these blobs, and of others after them, with their new terms after these."""
+        terms, chunks = dict(self.terms), int(self.chunk_starts[-1])
+        numbers = np.array([terms.setdefault(term, len(terms)) for term in other.terms], dtype=np.int32)
+        return Corpus(
+            (*self.blobs, *other.blobs),
+            terms,
+            self.postings.followed_by(other.postings, numbers, len(self)),
+            self.chunk_postings.followed_by(other.chunk_postings, numbers, chunks),
+            np.concatenate((self.chunk_starts, other.chunk_starts[1:] + chunks)),
+            *(
+                np.concatenate((getattr(self, name), getattr(other, name)))
+                for name in ("complexity", "lines", "parsed", "lengths")
+            ),
+        )
 
     @cached_property
-    def table(self) -> FactTable:
-        """The facts blob by blob: the lists inverted again."""
-        lists, chunks = self.postings, self.chunk_postings
-        by_blob = Postings.invert(lists.starts, lists.rows, len(self), lists.values)
-        by_chunk = Postings.invert(chunks.starts, chunks.rows, int(self.chunk_starts[-1]), chunks.values)
-        return FactTable(
-            tuple(self.blobs),
-            tuple(self.term_ids),
-            *(by_blob.starts, by_blob.rows, by_blob.values, self.chunk_starts),
-            *(by_chunk.starts, by_chunk.rows, by_chunk.values),
-            *(self.complexity, self.lines, self.parsed),
-        )
+    def by_blob(self) -> Postings:
+        """Terms of each blob, with (P, 6) counts."""
+        return self.postings.inverted(len(self))
 
     @cached_property
     def row_of_blob(self) -> Mapping[str, int]:
         """Blob -> its row."""
         return numbered(self.blobs)
-
-    def to_arrays(self) -> Arrays:
-        """Plain arrays, for ``from_arrays``."""
-        return {
-            **{name: getattr(self, name) for name in _KEPT},
-            **prefixed("postings", vars(self.postings)),
-            **prefixed("chunk_postings", vars(self.chunk_postings)),
-            "blobs": pack_words(self.blobs),
-            "terms": pack_words(self.term_ids),
-        }
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Array]) -> Corpus:
-        """Lists from ``to_arrays``."""
-        made = cls.__new__(cls)
-        vars(made).update({name: arrays[name] for name in _KEPT}, blobs=unpack_words(arrays["blobs"]))
-        made.term_ids = numbered(unpack_words(arrays["terms"]))
-        made.postings = Postings(**under("postings", arrays))  # type: ignore[arg-type]
-        made.chunk_postings = Postings(**under("chunk_postings", arrays))  # type: ignore[arg-type]
-        return made
 
 
 class VersionView:

@@ -11,13 +11,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.arrays import Array, Arrays, checked, checked_starts, pack_words, unpack_words
+from tosloc.arrays import Array, checked, checked_starts, unpack_words
 from tosloc.index.postings import Postings, idf, known_terms, leaders, numbered, ranges, stable_order, starts_of, summed
 from tosloc.records import TIMES, BoolArray, FloatArray, IntArray, LongArray
 
@@ -31,10 +30,8 @@ class Document:
     """One text with what it touched."""
 
     id: str
-    at: int
-    """When it became known, seconds since 1970: the committer time of the commit or fix."""
-    commit: int
-    """Number of its commit in the history, which tells whether a version contains it."""
+    at: int  # when it became known, seconds since 1970: the committer time of the commit or fix
+    commit: int  # number of its commit in the history, which tells whether a version contains it
     commit_id: str
     terms: Counter[str]
     paths: tuple[int, ...]
@@ -48,8 +45,7 @@ class Documents:
 
     ids: Sequence[str]
     times: LongArray
-    commits: LongArray
-    """(D,) number of each one's commit in the history that they were collected from."""
+    commits: LongArray  # (D,) number of each one's commit in the history that they were collected from
     commit_ids: Sequence[str]
     vocabulary: Sequence[str]
     starts: LongArray
@@ -57,9 +53,9 @@ class Documents:
     counts: npt.NDArray[np.uint16]
     file_starts: LongArray
     files: IntArray
-    sizes: FloatArray
-    """(D,) k, the number of files that each document touched, whether or not they still exist."""
-    classes: Sequence[tuple[str, ...]]
+    sizes: FloatArray  # (D,) k, the number of files that each document touched, whether or not they still exist
+    classes: Sequence[str]
+    class_starts: LongArray
 
     @classmethod
     def collect(cls, documents: Iterable[Document]) -> Documents:
@@ -81,7 +77,8 @@ class Documents:
             file_starts=starts_of([len(paths) for paths in files]),
             files=np.array([path for paths in files for path in paths], dtype=np.int32),
             sizes=np.array([len(paths) for paths in files], dtype=np.float64),
-            classes=tuple(d.classes for d in ordered),
+            classes=tuple(name for d in ordered for name in d.classes),
+            class_starts=starts_of([len(d.classes) for d in ordered]),
         )
 
     def __len__(self) -> int:
@@ -95,23 +92,23 @@ class Documents:
     @cached_property
     def by_id(self) -> Mapping[str, list[int]]:
         """Of each id the documents that have it, in order."""
-        return _numbers_of((name,) for name in self.ids)
+        return _places_of(self.ids, range(len(self)))
 
     @cached_property
     def naming(self) -> Mapping[str, list[int]]:
         """Of each name among ``classes`` the documents that hold it, in order."""
-        return _numbers_of(self.classes)
+        return _places_of(self.classes, np.repeat(np.arange(len(self)), np.diff(self.class_starts)).tolist())
 
     @cached_property
     def postings(self) -> Postings:
         """Documents of each term, with how often each holds it."""
-        return Postings.invert(self.starts, self.terms, len(self.vocabulary), self.counts)
+        return Postings(self.starts, self.terms, self.counts).inverted(len(self.vocabulary))
 
     @cached_property
     def by_file(self) -> Postings:
         """Documents of each file up to the last that any touched, with the places of the pairs in ``files``."""
         places = np.arange(len(self.files), dtype=np.int64)
-        return Postings.invert(self.file_starts, self.files, int(self.files.max(initial=-1)) + 1, places)
+        return Postings(self.file_starts, self.files, places).inverted(int(self.files.max(initial=-1)) + 1)
 
     def of_file(self, number: int) -> IntArray:
         """The documents that touched the file with this number, in their order."""
@@ -130,8 +127,8 @@ class Documents:
 
     def take(self, chosen: LongArray) -> Documents:
         """The given documents alone, in their order."""
-        pairs = ranges(self.file_starts[chosen], self.file_starts[chosen + 1])
-        terms = ranges(self.starts[chosen], self.starts[chosen + 1])
+        starts = self.file_starts, self.starts, self.class_starts
+        pairs, terms, names = (ranges(some[chosen], some[chosen + 1]) for some in starts)
         listed = chosen.tolist()
         return dataclasses.replace(
             self,
@@ -145,7 +142,8 @@ class Documents:
             file_starts=starts_of(pairs.sizes),
             files=pairs.take(self.files),
             sizes=self.sizes[chosen],
-            classes=tuple(self.classes[d] for d in listed),
+            classes=tuple(self.classes[place] for place in names.positions.tolist()),
+            class_starts=starts_of(names.sizes),
         )
 
     def renumbered(self, numbers: IntArray) -> Documents:
@@ -157,56 +155,30 @@ class Documents:
         files = new[kept][order].astype(np.int32)
         return dataclasses.replace(self, file_starts=starts_of(kept)[self.file_starts], files=files)
 
-    def to_arrays(self) -> Arrays:
-        """Plain arrays, for ``from_arrays``."""
-        return {
-            **{name: getattr(self, name) for name in _PLAIN},
-            **{name: pack_words(getattr(self, name)) for name in ("ids", "commit_ids", "vocabulary")},
-            "classes": pack_words(name for names in self.classes for name in names),
-            "class_starts": starts_of([len(names) for names in self.classes]),
-        }
 
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Array], paths: int) -> Documents:
-        """Documents from ``to_arrays``, about so many files. Raises KeyError or ValueError when they are none."""
-        words = [tuple(unpack_words(arrays[name])) for name in ("ids", "commit_ids", "vocabulary", "classes")]
-        ids, commit_ids, vocabulary, names = words
-        D = len(ids)
-        times = checked(arrays, "times", np.int64, D, least=TIMES.start, below=TIMES.stop)
-        terms = checked(arrays, "terms", np.int32, None, below=len(vocabulary))
-        files = checked(arrays, "files", np.int32, None, below=paths)
-        if len(commit_ids) != D or (times[1:] < times[:-1]).any():
-            raise ValueError("documents are counted wrongly, or not in order of time")
-        return cls(
-            ids=ids,
-            times=times,
-            commits=checked(arrays, "commits", np.int64, D, below=np.inf),
-            commit_ids=commit_ids,
-            vocabulary=vocabulary,
-            starts=checked_starts(arrays, "starts", D, len(terms)),
-            terms=terms,
-            counts=checked(arrays, "counts", np.uint16, len(terms), least=1, below=np.inf),
-            file_starts=checked_starts(arrays, "file_starts", D, len(files)),
-            files=files,
-            sizes=checked(arrays, "sizes", np.float64, D, least=1, below=np.inf),
-            classes=tuple(
-                names[start:end]
-                for start, end in pairwise(checked_starts(arrays, "class_starts", D, len(names)).tolist())
-            ),
-        )
-
-
-def _numbers_of(named: Iterable[Sequence[str]]) -> Mapping[str, list[int]]:
-    """Of each name the places at which it stands, in order."""
+def _places_of(names: Sequence[str], numbers: Iterable[int]) -> Mapping[str, list[int]]:
+    """Of each name the numbers that stand beside it, in order."""
     found: defaultdict[str, list[int]] = defaultdict(list)
-    for number, names in enumerate(named):
-        for name in names:
-            found[name].append(number)
+    for name, number in zip(names, numbers, strict=True):
+        found[name].append(number)
     return found
 
 
-_PLAIN: Final = ("times", "commits", "starts", "terms", "counts", "file_starts", "files", "sizes")
-"""What is kept as it is."""
+def check_documents(arrays: Mapping[str, Array], name: str, paths: int) -> None:
+    """Raise KeyError or ValueError unless arrays that anyone may have made are ``Documents`` about so many paths."""
+    strings = ("ids", "commit_ids", "vocabulary", "classes")
+    D, commits, terms, classes = (len(unpack_words(arrays[f"{name}.{key}"])) for key in strings)
+    pairs, touched = len(arrays[f"{name}.terms"]), len(arrays[f"{name}.files"])
+    times = checked(arrays, f"{name}.times", np.int64, D, least=TIMES.start, below=TIMES.stop)
+    checked(arrays, f"{name}.terms", np.int32, pairs, below=terms)
+    checked(arrays, f"{name}.counts", np.uint16, pairs, least=1, below=np.inf)
+    checked(arrays, f"{name}.files", np.int32, touched, below=paths)
+    checked(arrays, f"{name}.commits", np.int64, D, below=np.inf)
+    checked(arrays, f"{name}.sizes", np.float64, D, least=1, below=np.inf)
+    for key, size in (("starts", pairs), ("file_starts", touched), ("class_starts", classes)):
+        checked_starts(arrays, f"{name}.{key}", D, size)
+    if commits != D or (times[1:] < times[:-1]).any():
+        raise ValueError("documents are counted wrongly, or not in order of time")
 
 
 class DocumentsView:

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from tosloc.arrays import Array, Arrays, pack_words, prefixed, under, unpack_words
+from tosloc.arrays import Array, Arrays, from_arrays, to_arrays, unpack_words
 from tosloc.code import text
 from tosloc.git.fixes import references, says_fix
 from tosloc.git.history import History
@@ -28,8 +28,7 @@ from tosloc.index.store import pack, unpack
 from tosloc.records import BoolArray, BugReport, Case, FloatArray, IntArray, LongArray, Names
 from tosloc.reports import traces
 
-COMMITS: Final = "commits"
-"""How the analyser of commit facts begins."""
+COMMITS: Final = "commits"  # how the analyser of commit facts begins
 HISTORY_VERSION: Final = 3
 """Of what is kept of commits. Raise it with whatever changes that: ``commit_payloads``, or those that read commits and
 take texts apart (``git.history``, ``git.fixes``, ``code.text``)."""
@@ -40,8 +39,7 @@ _TRAILER: Final = re.compile(
     r"^(git-svn-id|change-id|signed-off-by|reviewed-(on|by)|tested-by|also-by|co-authored-by|acked-by)\b.*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_REMEMBERED = 2_000
-"""Terms of which it is remembered who holds them."""
+_REMEMBERED = 2_000  # terms of which it is remembered who holds them
 
 
 def in_files(documents: Documents) -> Postings:
@@ -121,14 +119,13 @@ class HistoryIndex:
 
     def to_arrays(self, paths: Sequence[str]) -> Arrays:
         """Plain arrays, for ``from_arrays``, with the paths that the numbers of files mean."""
-        commits, reports = self.commits.to_arrays(), self.reports.to_arrays()
-        return {"paths": pack_words(paths), **prefixed("commits", commits), **prefixed("reports", reports)}
+        return to_arrays({"paths": paths, "commits": self.commits, "reports": self.reports})
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Array]) -> tuple[HistoryIndex, tuple[str, ...]]:
+    def from_arrays(cls, arrays: Mapping[str, Array]) -> tuple[HistoryIndex, list[str]]:
         """History and its paths from ``to_arrays``. Raises KeyError or ValueError when the arrays are no history."""
-        paths = tuple(unpack_words(arrays["paths"]))
-        return cls(*(Documents.from_arrays(under(name, arrays), len(paths)) for name in ("commits", "reports"))), paths
+        commits, reports = (from_arrays(Documents, arrays, name) for name in ("commits", "reports"))
+        return cls(commits, reports), unpack_words(arrays["paths"])
 
     def joined(self, view: DocumentsView, paths: PathView, *, by_name: bool = False) -> AggregatedDocuments:
         """The known documents as one text a file, or one a term of file names."""
@@ -166,8 +163,7 @@ class HistoryAsOf:
     """The history that was known when a report was opened."""
 
     index: HistoryIndex
-    opened: float
-    """Seconds since 1970."""
+    opened: float  # seconds since 1970
     commits: DocumentsView
     reports: DocumentsView
     _activity: dict[tuple[float, int], FloatArray] = field(default_factory=dict)
@@ -252,17 +248,16 @@ def commit_payloads(history: History) -> Iterator[tuple[str, bytes]]:
 
     Those that touched none, or more, have an empty payload.
     """
-    starts, names = history.touched_starts, history.path_names.names
-    for number, commit in enumerate(history.ids):
-        files = history.touched[starts[number] : starts[number + 1]].tolist()
+    names = history.path_names.names
+    for commit, at, whole, files in zip(history.ids, history.times, history.messages, history.touched, strict=True):
         if not 0 < len(files) <= MAX_FILES:
             yield commit, b""
             continue
-        message = without_trailers(history.messages[number])
+        message = without_trailers(whole)
         terms = Counter(text.terms(message))
         paths = [names[file] for file in files]
         counts = np.minimum(np.fromiter(terms.values(), np.int64, len(terms)), 65_535).astype(np.uint16)
-        told = np.array([history.times[number], says_fix(history.messages[number])], dtype=np.int64)
+        told = np.array([at, says_fix(whole)], dtype=np.int64)
         yield commit, pack([list(terms), references(message), paths], [counts, told])
 
 

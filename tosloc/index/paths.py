@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain, takewhile
 from pathlib import PurePosixPath
@@ -15,11 +16,10 @@ from typing import Final
 
 import numpy as np
 
-from tosloc.arrays import Array, Arrays, pack_words, prefixed, under, unpack_words
 from tosloc.code import text
 from tosloc.code.languages import language_of
 from tosloc.index.bm25 import length_norm, saturated
-from tosloc.index.postings import K1, B, Postings, idf, known_terms, numbered, row_sums, starts_of, summed
+from tosloc.index.postings import K1, B, Postings, idf, known_terms, row_sums, starts_of, summed
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
 from tosloc.reports.test_paths import which_are_tests
 
@@ -35,9 +35,6 @@ _SETUP: Final = frozenset(
     gulpfile.js gulpfile.ts Gruntfile.js karma.conf.js AssemblyInfo.cs""".split()
 )
 _TEST_MARK: Final = re.compile(r"^(?:Test_?|test_)|(?:_?Tests?|TestCase|_test|\.test|\.spec)$")
-NUMBERS_OF_PATHS: Final = ("directory", "counterpart_group", "name_group", "language")
-MARKS_OF_PATHS: Final = ("test", "compound_stem", "examples", "vendored", "setup")
-"""What is kept of each path as it is: numbers below N, and whether it is so."""
 _INSTALLED: Final = re.compile(
     r"(?:^|/)(?:site-packages|dist-packages|node_modules)/(?:[^/]{1,200}\.egg/|@[^/]{1,200}/)?"
 )
@@ -60,67 +57,55 @@ def stem_of(path: str) -> str:
     return name[:dot] if 0 < dot < len(name) - 1 else name
 
 
+@dataclass(frozen=True, eq=False)
 class PathTable:
-    """Terms and folders of paths; rows are the numbers that snapshots give their paths."""
+    """Terms and folders of N paths; rows are the numbers that snapshots give their paths. All arrays are (N,)."""
 
-    def __init__(self, paths: Sequence[str]) -> None:
-        self.paths = paths
+    paths: Sequence[str]
+    directory: IntArray  # number of each path's folder
+    counterpart_group: IntArray  # number that a file, its tests and what it tests share: Foo, FooTest and TestFoo
+    name_group: IntArray  # number that files of the same name share
+    language: IntArray  # number that files of the same language share
+    test: BoolArray
+    compound_stem: BoolArray  # whether the file name is made of two or more words (StandardContext, not Display)
+    examples: BoolArray  # whether a path stands among examples, documentation or benchmarks
+    vendored: BoolArray  # whether a path stands below a folder of what was taken over from other projects
+    setup: BoolArray  # whether it is the name of a file that installs, builds or configures
+    term_ids: Mapping[str, int]
+    postings: Postings  # paths of each term, with (P, 2) how many times it stands in the folder and in the file name
+
+    @classmethod
+    def of(cls, paths: Sequence[str]) -> PathTable:
+        """The table of some paths."""
         folders, names = [path.rpartition("/")[0] for path in paths], [path.rpartition("/")[2] for path in paths]
         stems = list(map(stem_of, paths))
-        self.directory = _numbered(folders)
-        """(N,) number of each path's folder."""
-        self.counterpart_group = _numbered(_TEST_MARK.sub("", stem) or stem for stem in stems)
-        """(N,) number that a file, its tests and what it tests share: Foo, FooTest and TestFoo."""
-        self.name_group = _numbered(names)
-        """(N,) number that files of the same name share."""
-        self.language = _numbered(language_of(f".{name.rpartition('.')[2]}") for name in names)
-        """(N,) number that files of the same language share."""
-        self.test = which_are_tests(paths)
-        """(N,) whether each path is a test."""
-        self.compound_stem = _marked(text.compounds(stem) for stem in stems)
-        """(N,) whether the file name is made of two or more words (``StandardContext``, not ``Display``)."""
-        self.examples = _marked(map(cache(lambda folder: _EXAMPLE.search(f"{folder}/")), folders))
-        """(N,) whether a path stands among examples, documentation or benchmarks."""
-        self.vendored = _marked(map(cache(lambda folder: _VENDORED.search(f"{folder}/")), folders))
-        """(N,) whether a path stands below a folder of what was taken over from other projects."""
-        self.setup = _marked(name in _SETUP or ".config." in name for name in names)
-        """(N,) whether it is the name of a file that installs, builds or configures."""
         numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
         terms_of = cache(lambda part: [numbers[term] for term in text.terms(part)])
         # of each path the folder, then the name
         said = [terms_of(part) for pair in zip(folders, stems, strict=True) for part in pair]
-        self.term_ids: Mapping[str, int] = dict(numbers)
         part = np.repeat(np.arange(len(said), dtype=np.int64), list(map(len, said)))
         # a term of a path once, with how many times it stands in the folder and in the name
         terms = np.fromiter(chain.from_iterable(said), dtype=np.int64)
         keys, places = np.unique(terms * max(len(paths), 1) + part // 2, return_inverse=True)
         counts = np.stack([summed(places, part % 2 == which, len(keys)) for which in (0, 1)], axis=1)
         term, row = np.divmod(keys, max(len(paths), 1))
-        starts = starts_of(np.bincount(term, minlength=len(numbers)))
-        self.postings = Postings(starts, row.astype(np.int32), counts)
-        """Paths of each term, with (P, 2) how many times it stands in the folder and in the file name."""
+        return cls(
+            paths=paths,
+            directory=_numbered(folders),
+            counterpart_group=_numbered(_TEST_MARK.sub("", stem) or stem for stem in stems),
+            name_group=_numbered(names),
+            language=_numbered(language_of(f".{name.rpartition('.')[2]}") for name in names),
+            test=which_are_tests(paths),
+            compound_stem=_marked(text.compounds(stem) for stem in stems),
+            examples=_marked(map(cache(lambda folder: _EXAMPLE.search(f"{folder}/")), folders)),
+            vendored=_marked(map(cache(lambda folder: _VENDORED.search(f"{folder}/")), folders)),
+            setup=_marked(name in _SETUP or ".config." in name for name in names),
+            term_ids=dict(numbers),
+            postings=Postings(starts_of(np.bincount(term, minlength=len(numbers))), row.astype(np.int32), counts),
+        )
 
     def __len__(self) -> int:
         return len(self.paths)
-
-    def to_arrays(self) -> Arrays:
-        """Plain arrays, for ``from_arrays``."""
-        return {
-            **{name: getattr(self, name) for name in (*NUMBERS_OF_PATHS, *MARKS_OF_PATHS)},
-            **prefixed("postings", vars(self.postings)),
-            "paths": pack_words(self.paths),
-            "term_ids": pack_words(self.term_ids),
-        }
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Array]) -> PathTable:
-        """A table from ``to_arrays``."""
-        made = cls.__new__(cls)
-        vars(made).update({name: arrays[name] for name in (*NUMBERS_OF_PATHS, *MARKS_OF_PATHS)})
-        made.paths = unpack_words(arrays["paths"])
-        made.term_ids = numbered(unpack_words(arrays["term_ids"]))
-        made.postings = Postings(**under("postings", arrays))  # type: ignore[arg-type]
-        return made
 
     @cached_property
     def rows_of_stem(self) -> Mapping[str, list[int]]:

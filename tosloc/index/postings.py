@@ -14,20 +14,17 @@ from tosloc.records import FloatArray, IntArray, LongArray
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
-K1, B = 1.2, 0.5
-"""Of BM25, saturation and length normalisation, where a formula names no others."""
-_ROWS_AT_ONCE = 1 << 12
-"""Rows that are inverted together: all at once would take several times the memory of what is made."""
+K1, B = 1.2, 0.5  # of BM25, saturation and length normalisation, where a formula names no others
+_LISTS_AT_ONCE = 1 << 12
+"""Lists that are inverted together: all at once would take several times the memory of what is made."""
 
 
 @dataclass(frozen=True, eq=False)
 class Selection:
     """Parts of flat arrays, one after the other: T of them, with P elements, such as the postings of T terms."""
 
-    starts: LongArray
-    """(T,) where each part starts."""
-    sizes: LongArray
-    """(T,)"""
+    starts: LongArray  # (T,) where each part starts
+    sizes: LongArray  # (T,)
 
     @cached_property
     def positions(self) -> LongArray:
@@ -53,43 +50,36 @@ class Selection:
 
 @dataclass(frozen=True, eq=False)
 class Postings:
-    """Inverted lists of V terms over some rows, made from rows of terms. P postings."""
+    """Lists of V terms over some rows: the rows that hold each. P postings."""
 
-    starts: LongArray
-    """(V+1,) postings of term v: starts[v] to starts[v+1]."""
-    rows: IntArray
-    """(P,) row of each posting, ascending within a term."""
-    values: npt.NDArray[Any]
-    """(P, ...) such as how often the row holds the term."""
+    starts: LongArray  # (V+1,) postings of term v: starts[v] to starts[v+1]
+    rows: IntArray  # (P,) row of each posting, ascending within a term
+    values: npt.NDArray[Any]  # (P, ...) such as how often the row holds the term
 
-    @classmethod
-    def invert(cls, row_starts: LongArray, terms: IntArray, vocabulary: int, values: npt.NDArray[Any]) -> Postings:
-        """Inverted lists of rows one after the other: row r has terms[row_starts[r]:row_starts[r+1]], and values."""
-        starts = starts_of(np.bincount(terms, minlength=vocabulary))
-        rows, moved = np.empty(len(terms), dtype=np.int32), np.empty_like(values)
-        free = starts[:-1].copy()  # where the next posting of each term goes
-        for first in range(0, len(row_starts) - 1, _ROWS_AT_ONCE):
-            bounds = row_starts[first : first + _ROWS_AT_ONCE + 1]
+    def inverted(self, size: int) -> Postings:
+        """The lists the other way round: the terms of each of ``size`` rows, ascending, with their values."""
+        starts = starts_of(np.bincount(self.rows, minlength=size))
+        terms, values = np.empty(len(self.rows), dtype=np.int32), np.empty_like(self.values)
+        free = starts[:-1].copy()  # where the next posting of each row goes
+        for first in range(0, len(self.starts) - 1, _LISTS_AT_ONCE):
+            bounds = self.starts[first : first + _LISTS_AT_ONCE + 1]
             part = slice(bounds[0], bounds[-1])
-            order, sizes = stable_order(terms[part], vocabulary), np.bincount(terms[part], minlength=vocabulary)
+            order, sizes = stable_order(self.rows[part], size), np.bincount(self.rows[part], minlength=size)
             places = ranges(free, free + sizes).positions
-            row_of = np.repeat(np.arange(first, first + len(bounds) - 1, dtype=np.int32), np.diff(bounds))
-            rows[places], moved[places] = row_of[order], values[part][order]
+            term_of = np.repeat(np.arange(first, first + len(bounds) - 1, dtype=np.int32), np.diff(bounds))
+            terms[places], values[places] = term_of[order], self.values[part][order]
             free += sizes
-        return cls(starts, rows, moved)
+        return Postings(starts, terms, values)
 
-    def followed_by(self, other: Postings, first: int) -> Postings:
-        """Both lists as one: the other is of at least as many terms, and its rows are numbered from ``first`` on."""
-        more = len(other.starts) - len(self.starts)
-        before = np.concatenate((self.starts, np.full(more, self.starts[-1])))
-        starts = before + other.starts
-        rows = np.empty(int(starts[-1]), dtype=np.int32)
-        values = np.empty((len(rows), *self.values.shape[1:]), dtype=self.values.dtype)
-        own = ranges(starts[:-1], starts[:-1] + np.diff(before)).positions
-        theirs = ranges(starts[1:] - np.diff(other.starts), starts[1:]).positions
-        rows[own], rows[theirs] = self.rows, other.rows + first
-        values[own], values[theirs] = self.values, other.values
-        return Postings(starts, rows, values)
+    def followed_by(self, other: Postings, terms: IntArray, first: int) -> Postings:
+        """Both as one; list v of the other is of term terms[v], known or new; its rows count from ``first`` on."""
+        sizes = np.bincount(terms, np.diff(other.starts), len(self.starts) - 1).astype(np.int64)
+        before = np.concatenate((self.starts, np.full(len(sizes) + 1 - len(self.starts), self.starts[-1])))
+        added = other.select(np.argsort(terms))
+        places = np.repeat(before[1:], sizes)
+        rows = np.insert(self.rows, places, added.take(other.rows) + first)
+        values = np.insert(self.values, places, added.take(other.values), axis=0)
+        return Postings(before + starts_of(sizes), rows, values)
 
     def select(self, terms: LongArray | IntArray) -> Selection:
         """Postings of the given terms, in their order."""

@@ -14,20 +14,19 @@ from typing import Any, Final
 import numpy as np
 
 from tosloc.answer import Routine
-from tosloc.arrays import checked, checked_starts, pack_words, prefixed, under, unpack_words
+from tosloc.arrays import Array, Arrays, checked, checked_starts, from_arrays, to_arrays, unpack_words
 from tosloc.code.languages import FIELDS, has_grammar, language_of
 from tosloc.errors import counted
-from tosloc.git.work_tree import Change
+from tosloc.git.repository import Change
 from tosloc.index.context import VersionIndex
-from tosloc.index.corpus import Corpus, FactTable, VersionView
-from tosloc.index.documents import Documents
+from tosloc.index.corpus import Corpus, VersionView
+from tosloc.index.documents import Documents, check_documents
 from tosloc.index.history_index import HistoryIndex
-from tosloc.index.paths import MARKS_OF_PATHS, NUMBERS_OF_PATHS, PathTable, PathView
+from tosloc.index.paths import PathTable, PathView
 from tosloc.index.postings import numbered
 from tosloc.records import TIMES, Names, Snapshot
 
-_MOST_CHUNKS: Final = 1 << 24
-"""Of a version that a stranger may have made."""
+_MOST_CHUNKS: Final = 1 << 24  # of a version that a stranger may have made
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +36,8 @@ class PreparedVersion:
     snapshot: Snapshot
     index: VersionIndex
     history: HistoryIndex
-    commit_ids: Sequence[str] = ()
-    """Ids of all commits that the version contains, by their number in the history."""
-    missing: int = 0
-    """Blobs that could not be read: their files have no words but those of their paths."""
+    commit_ids: Sequence[str] = ()  # ids of all commits that the version contains, by their number in the history
+    missing: int = 0  # blobs that could not be read: their files have no words but those of their paths
 
     @classmethod
     def of(
@@ -67,7 +64,7 @@ class PreparedVersion:
         numbers = np.full(len(paths), -1, dtype=np.int32)
         numbers[touched] = [names.ids[paths[number]] for number in touched.tolist()]
         commits, reports = (documents.renumbered(numbers) for documents in (history.commits, history.reports))
-        index = VersionIndex(VersionView(corpus, own), PathView(PathTable(names.names), own.path_ids))
+        index = VersionIndex(VersionView(corpus, own), PathView(PathTable.of(names.names), own.path_ids))
         return cls(own, index, HistoryIndex(commits, reports), commit_ids, missing)
 
     def with_reports(self, reports: Documents, paths: Sequence[str]) -> HistoryIndex:
@@ -83,7 +80,7 @@ class PreparedVersion:
         adopted.commits[:] = [numbers[commit] for commit in kept.commit_ids]
         return HistoryIndex(self.history.commits, adopted)
 
-    def with_changes(self, changes: Collection[Change], facts: FactTable) -> PreparedVersion:
+    def with_changes(self, changes: Collection[Change], facts: Corpus) -> PreparedVersion:
         """The version with files changed, new or gone; ``facts`` are those of blobs that it lacks."""
         table, text, own = self.index.paths.table, self.index.text, self.snapshot
         files = dict(zip(own.paths, text.rows.tolist(), strict=True))
@@ -94,7 +91,7 @@ class PreparedVersion:
             else:
                 files[path] = row_of.get(blob, -1)
         if new := sorted(files.keys() - own.path_names.ids.keys(), key=os.fsencode):
-            table = PathTable([*table.paths, *new])
+            table = PathTable.of([*table.paths, *new])
         corpus, paths = text.corpus.followed_by(facts), Names(list(table.paths), numbered(table.paths))
         ordered = sorted(files, key=os.fsencode)
         path_ids, rows = (
@@ -122,41 +119,42 @@ class PreparedVersion:
         }
         return tuple(Routine(f"{counted(number, 'file')} {how}") for how, number in said.items() if number > 0)
 
-    def to_arrays(self) -> dict[str, Any]:
+    def to_arrays(self) -> Arrays:
         """Plain arrays, for ``from_arrays``."""
         text = self.index.text
-        return {
-            "commit": pack_words([self.snapshot.commit]),
-            "committed_at": np.array([self.snapshot.committed_at], dtype=np.int64),
-            "commit_ids": pack_words(self.commit_ids),
-            "rows": text.rows,
-            "frequency": text.frequency,
-            **prefixed("text", text.corpus.to_arrays()),
-            **prefixed("paths", self.index.paths.table.to_arrays()),
-            **prefixed("commits", self.history.commits.to_arrays()),
-            **prefixed("reports", self.history.reports.to_arrays()),
-        }
+        return to_arrays(
+            {
+                "commit": [self.snapshot.commit],
+                "committed_at": np.array([self.snapshot.committed_at], dtype=np.int64),
+                "commit_ids": self.commit_ids,
+                "rows": text.rows,
+                "frequency": text.frequency,
+                "text": text.corpus,
+                "paths": self.index.paths.table,
+                "commits": self.history.commits,
+                "reports": self.history.reports,
+            }
+        )
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> PreparedVersion:
-        """A version from ``to_arrays``."""
+        """A version from ``to_arrays``; numbers are not looked at."""
         [commit], [committed_at] = unpack_words(arrays["commit"]), arrays["committed_at"].tolist()
-        rows, corpus = arrays["rows"], Corpus.from_arrays(under("text", arrays))
-        table = PathTable.from_arrays(under("paths", arrays))
+        rows, corpus, table = (
+            arrays["rows"],
+            from_arrays(Corpus, arrays, "text"),
+            from_arrays(PathTable, arrays, "paths"),
+        )
         names, blobs = Names(list(table.paths), numbered(table.paths)), Names(list(corpus.blobs))
         snapshot = Snapshot(commit, committed_at, names, blobs, np.arange(len(rows), dtype=np.int32), rows)
-        index = VersionIndex(
-            VersionView(corpus, snapshot, (rows, arrays["frequency"])), PathView(table, snapshot.path_ids)
-        )
-        commits, reports = (Documents.from_arrays(under(name, arrays), len(table)) for name in ("commits", "reports"))
-        return cls(snapshot, index, HistoryIndex(commits, reports), unpack_words(arrays["commit_ids"]))
+        text = VersionView(corpus, snapshot, (rows, arrays["frequency"]))
+        commits, reports = (from_arrays(Documents, arrays, name) for name in ("commits", "reports"))
+        index, history = VersionIndex(text, PathView(table, snapshot.path_ids)), HistoryIndex(commits, reports)
+        return cls(snapshot, index, history, unpack_words(arrays["commit_ids"]))
 
 
-def check_version(arrays: Mapping[str, Any]) -> None:
-    """Raise KeyError or ValueError unless arrays that anyone may have made are a version, as ``from_arrays`` takes it.
-
-    Of those that are ours it would read every page; of the history ``from_arrays`` itself looks at every number.
-    """
+def check_version(arrays: Mapping[str, Array]) -> None:
+    """Raise KeyError or ValueError unless arrays that anyone may have made are a version."""
 
     def lists(name: str, groups: int, rows: int, dtype: type, *shape: int) -> None:
         size = len(arrays[f"{name}.rows"])
@@ -179,10 +177,12 @@ def check_version(arrays: Mapping[str, Any]) -> None:
     checked(arrays, "text.parsed", np.bool_, blobs)
     checked(arrays, "text.complexity", np.int32, blobs)
     checked(arrays, "text.lines", np.int32, blobs)
-    for name in NUMBERS_OF_PATHS:
+    for name in "directory counterpart_group name_group language".split():
         checked(arrays, f"paths.{name}", np.int32, paths, below=paths)
-    for name in MARKS_OF_PATHS:
+    for name in "test compound_stem examples vendored setup".split():
         checked(arrays, f"paths.{name}", np.bool_, paths)
+    for name in ("commits", "reports"):
+        check_documents(arrays, name, paths)
     lists("text.postings", terms, blobs, np.uint16, len(FIELDS))
     lists("text.chunk_postings", terms, int(starts[-1]), np.uint8)
     lists("paths.postings", words, paths, np.float64, 2)

@@ -8,16 +8,15 @@ from contextlib import suppress
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tosloc.arrays import read_mapped, write_mapped
 from tosloc.code.languages import OTHER_SUFFIXES, SOURCE_SUFFIXES, analyser_of, language_of
 from tosloc.errors import CheckpointError, StoreError, ToslocError
 from tosloc.git.history import History, commit_order, read_commits, read_history
-from tosloc.git.repository import Repository, ends_with
-from tosloc.git.work_tree import Change, uncommitted
+from tosloc.git.repository import Change, Repository, ends_with
 from tosloc.index.cache import default_store, keep_to_size, note_use
-from tosloc.index.corpus import Corpus, FactTable, blobs_of, suffix_of
+from tosloc.index.corpus import Corpus, blobs_of, suffix_of
 from tosloc.index.documents import Documents
 from tosloc.index.facts import missing_facts, read_facts
 from tosloc.index.history_index import COMMITS, HISTORY_VERSION, HistoryIndex, commit_payloads, history_of_commits
@@ -30,12 +29,9 @@ from tosloc.reports.test_paths import which_are_tests
 if TYPE_CHECKING:
     from tosloc.index.build import BuildReport
 
-KEPT_VERSIONS: Final = 6
-"""Versions that are kept ready beside the facts, each with its other files: those used last."""
-PREPARED_VERSION: Final = 6
-"""Of the arrays below: raise it with whatever changes them."""
-LARGEST_OTHER: Final = 200_000
-"""Bytes of a file that is no source and whose words are searched: larger ones are data."""
+KEPT_VERSIONS: Final = 6  # versions that are kept ready beside the facts, each with its other files: those used last
+PREPARED_VERSION: Final = 6  # of the arrays below: raise it with whatever changes them
+LARGEST_OTHER: Final = 200_000  # bytes of a file that is no source and whose words are searched: larger ones are data
 
 
 class IndexedRepository:
@@ -54,8 +50,7 @@ class IndexedRepository:
         self.store_path = store_path or default_store(repo)
         self.suffixes = frozenset(suffixes) or SOURCE_SUFFIXES
         self.jobs = jobs
-        self.lizard = lizard
-        """Whether complexity is lizard's number, and not 0."""
+        self.lizard = lizard  # whether complexity is lizard's number, and not 0
 
     @cached_property
     def store(self) -> FactStore:
@@ -83,16 +78,15 @@ class IndexedRepository:
         snapshot = self.snapshot(revision)
         if not len(snapshot):
             shown = ", ".join(sorted(self.suffixes)[:6]) + (" ..." if len(self.suffixes) > 6 else "")
-            why = "its folders are missing or damaged: run 'git fsck' there" if self.repo.missing else shown
             raise ToslocError(
-                f"{self.repo.path}: version {snapshot.commit[:12]} holds no source file ({why});"
+                f"{self.repo.path}: version {snapshot.commit[:12]} holds no source file ({shown});"
                 " name another with --commit, or other suffixes in the configuration"
             )
         return snapshot
 
     def uncommitted(self, commit: str) -> frozenset[Change]:
         """What the work tree has otherwise than a commit, of the files whose words are searched."""
-        return uncommitted(self.repo, commit, self.suffixes | OTHER_SUFFIXES)
+        return self.repo.uncommitted(commit, self.suffixes | OTHER_SUFFIXES)
 
     def index(self, snapshots: Sequence[Snapshot], progress: Progress = silent) -> BuildReport:
         """Make the facts that the versions' files lack."""
@@ -101,20 +95,19 @@ class IndexedRepository:
     def _index(self, blobs: Mapping[str, str], progress: Progress) -> BuildReport:
         from tosloc.index.build import build  # here: parsers and workers are not loaded in vain
 
-        options: dict[str, Any] = {"lizard": self.lizard, "on_disk": self.repo.on_disk}
-        built = build(self.repo.path, self.store, blobs, self.jobs, progress, **options)
+        built = build(self.repo, self.store, blobs, self.jobs, progress, lizard=self.lizard)
         if built.added:
             keep_to_size(self.repo, self.store_path)
         return built
 
     def corpus(self, snapshots: Sequence[Snapshot]) -> Corpus:
         """Inverted lists of the versions' files, whose facts must be known."""
-        return Corpus(self.facts(blobs_of(snapshots, self.suffixes)))
+        return self.facts(blobs_of(snapshots, self.suffixes))
 
-    def facts(self, blobs: Mapping[str, str]) -> FactTable:
+    def facts(self, blobs: Mapping[str, str]) -> Corpus:
         """Facts of blobs (id -> suffix), in their order, by a connection of their own: whoever asks, and whenever."""
         with FactStore(self.store_path) as store:
-            return read_facts(self.repo.path, store, blobs, lizard=self.lizard, on_disk=self.repo.on_disk)
+            return read_facts(self.repo, store, blobs, lizard=self.lizard)
 
     def history(self, tips: Sequence[str], progress: Progress = silent) -> History:
         """All commits that the tips contain."""
@@ -163,7 +156,7 @@ class IndexedRepository:
                 os.utime(path)
             return kept
         made = make()
-        if not made.missing and not self.repo.missing:
+        if not made.missing:
             with suppress(OSError):  # a full disk or a folder that cannot be written costs time, not the answer
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 write_mapped(path, made.to_arrays())
@@ -186,7 +179,7 @@ class IndexedRepository:
             files = {path: blob for path, blob in pairs if not is_source(os.fsencode(path))}
             snapshot, none = Snapshot.of(commit, everything.committed_at, files), Documents.collect([])
             read = self._read_words(files.items(), progress)
-            return PreparedVersion.of(snapshot, Corpus(self.facts(read)), HistoryIndex(none, none), ())
+            return PreparedVersion.of(snapshot, self.facts(read), HistoryIndex(none, none), ())
 
         is_source = ends_with(self.suffixes)
         made = self._kept(commit, ("other files", sorted(self.suffixes), sorted(OTHER_SUFFIXES)), make)

@@ -23,14 +23,11 @@ import numpy.typing as npt
 
 from tosloc.errors import StoreError
 
-Row: TypeAlias = tuple[str, str, bytes]
-"""(id, analyser, payload)"""
+Row: TypeAlias = tuple[str, str, bytes]  # (id, analyser, payload)
 
-BUSY_SECONDS: Final = 120.0
-"""How long a writer waits for another one's transaction."""
+BUSY_SECONDS: Final = 120.0  # how long a writer waits for another one's transaction
 _APPLICATION: Final = 0x546F734C  # "TosL", so that no other program's file is taken for a store
-_FORMAT: Final = 3
-"""Of the file, as ``user_version``: another one is begun anew."""
+_FORMAT: Final = 3  # of the file, as user_version: another one is begun anew
 _ELSEWHERE: Final = "name another folder for the cache with $TOSLOC_CACHE"
 _AGAIN: Final = (
     "see that the disk is not full and no other process keeps it, and run it again; or delete it: what it holds is"

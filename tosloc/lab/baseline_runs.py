@@ -86,7 +86,7 @@ def context_for(
     files = ParsedFiles.of(indexed.repo, snapshots, experiment.config.run.jobs, progress, complexity=complexity)
     names = indexed.repo.path_names
     fix_history = FixHistory(experiment.dataset.cases, experiment.history, names.ids)
-    return BaselineContext(indexed.repo, indexed.suffixes, fix_history, files, PathTable(names.names))
+    return BaselineContext(indexed.repo, indexed.suffixes, fix_history, files, PathTable.of(names.names))
 
 
 def _rank(

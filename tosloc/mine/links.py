@@ -11,7 +11,8 @@ from typing import Final, NamedTuple, TypeAlias
 from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.errors import ReportError
 from tosloc.git.history import commit_order
-from tosloc.git.repository import CommitInfo, Repository, ends_with
+from tosloc.git.process import CommitInfo
+from tosloc.git.repository import Repository, ends_with
 from tosloc.mine.issues import Exports, Issue, is_no_bug
 from tosloc.mine.mentions import BODY, CLOSES, NAMES, NUMBER, mentions
 from tosloc.records import BugReport, Progress, silent

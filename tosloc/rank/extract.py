@@ -22,9 +22,8 @@ from tosloc.arrays import load_arrays
 from tosloc.code.languages import analyser
 from tosloc.git.history import History
 from tosloc.git.repository import Repository
-from tosloc.index.bm25 import StructuredText
 from tosloc.index.context import QueryContext, VersionIndex
-from tosloc.index.corpus import Corpus, VersionView, blobs_of
+from tosloc.index.corpus import VersionView, blobs_of
 from tosloc.index.facts import read_facts
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.paths import PathTable, PathView
@@ -124,7 +123,7 @@ def _opened(
     repo = Repository(repo_path)
     for path in paths:
         repo.path_names.id(path)
-    return repo, FactStore(store_path, unchanging=shared), history, PathTable(paths)
+    return repo, FactStore(store_path, unchanging=shared), history, PathTable.of(paths)
 
 
 def _extract(made: Extraction, tasks: Sequence[Task], path: Path) -> tuple[Path, bytes, int]:
@@ -132,11 +131,10 @@ def _extract(made: Extraction, tasks: Sequence[Task], path: Path) -> tuple[Path,
     kept = made.folder / HISTORY_FILE
     repo, store, history, paths = _opened(made.repo_path, made.store_path, made.shared, kept, made.history_digest)
     snapshots = [repo.snapshot(task.case.version, made.suffixes) for task in tasks]
-    corpus = Corpus(read_facts(made.repo_path, store, blobs_of(snapshots, made.suffixes), lizard=made.lizard))
-    structured = StructuredText(corpus, paths) if "text" in made.names else None
+    corpus = read_facts(repo, store, blobs_of(snapshots, made.suffixes), lizard=made.lizard)
     tables = []
     for task, snapshot in zip(tasks, snapshots, strict=True):
-        version = VersionIndex(VersionView(corpus, snapshot), PathView(paths, snapshot.path_ids), structured)
+        version = VersionIndex(VersionView(corpus, snapshot), PathView(paths, snapshot.path_ids))
         report, path_ids = task.case.report, snapshot.path_ids
         contained = np.unpackbits(np.frombuffer(task.contained, dtype=np.uint8)).astype(bool)
         known = history.as_of(report.opened_seconds, contained)

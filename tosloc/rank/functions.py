@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from tosloc.code.function_rows import KINDS, FunctionFacts
+from tosloc.code.functions import KINDS, FunctionFacts
 from tosloc.code.text import terms, words
 from tosloc.index.bm25 import length_norm, saturated
 from tosloc.index.context import VersionIndex
@@ -124,7 +124,7 @@ def _text_scores(
     query: Query, version: VersionIndex, facts: Sequence[FunctionFacts]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """(N,) BM25 of the functions' texts, and what their own names share with the report, over the highest; lengths."""
-    numbers = version.text.corpus.term_ids
+    numbers = version.text.corpus.terms
     known = [term for term in query.weights if term in numbers]
     rarities = version.text.idf(np.array([numbers[term] for term in known], dtype=np.int64)).tolist()
     weight = {term: query.weights[term] * rarity for term, rarity in zip(known, rarities, strict=True)}

@@ -31,7 +31,7 @@ MOST_LINES: Final = 50_000  # lines of a file that are looked at; what is longer
 def telling_terms(query: Query, version: VersionIndex) -> dict[str, float]:
     """The report's words that tell files from another, as terms, with what they count; all where none does."""
     view = version.text
-    numbers = view.corpus.term_ids
+    numbers = view.corpus.terms
     weights = query.weights_of(without_addresses(query.prose))
     known = [term for term in weights if term in numbers]
     idf = view.idf(np.array([numbers[term] for term in known], dtype=np.int64)).tolist()

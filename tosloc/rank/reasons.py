@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from tosloc.code import text
-from tosloc.code.function_rows import FunctionFacts
+from tosloc.code.functions import FunctionFacts
 from tosloc.git.fixes import issue_named, says_fix
 from tosloc.index import bm25
 from tosloc.index.context import QueryContext

@@ -15,7 +15,7 @@ from typing import Final, Self
 
 import numpy as np
 
-from tosloc.code.function_rows import FunctionFacts
+from tosloc.code.functions import FunctionFacts
 from tosloc.index.context import QueryContext
 from tosloc.index.postings import leaders
 from tosloc.rank import features, lambdamart

@@ -55,7 +55,7 @@ def rare(context: QueryContext, weights: Mapping[str, float]) -> dict[str, float
 def summary_strings(context: QueryContext) -> FloatArray:
     """BM25 of string literals for the summary alone, words weighed in the same way."""
     weights = rare(context, context.query.weights_of("", 1.0))
-    terms, values = known_terms(context.version.text.corpus.term_ids, weights)
+    terms, values = known_terms(context.version.text.corpus.terms, weights)
     view = context.version.text
     return view.to_files(Hits.of_text(view, terms).scores(bm25.STRING_FIELD, values))
 
@@ -71,7 +71,7 @@ class DefinedName(NamedTuple):
 
 def defined(context: QueryContext) -> list[DefinedName]:
     """Those that any file of the version holds, each once, with its largest weight."""
-    view, numbers = context.version.text, context.version.text.corpus.term_ids
+    view, numbers = context.version.text, context.version.text.corpus.terms
     found: dict[int, tuple[Name, float]] = {}
     for name, said in context.query.names:
         number = numbers.get(name.key)
@@ -103,7 +103,7 @@ def message_strings(context: QueryContext) -> FloatArray:
     ``all`` that of all its words that any does.
     """
     view = context.version.text
-    numbers = view.corpus.term_ids
+    numbers = view.corpus.terms
     messages = [[numbers[term] for term in terms if term in numbers] for terms in context.query.messages]
     messages = [terms for terms in messages if len(terms) > 1][:MOST_MESSAGES]
     distinct = list(dict.fromkeys(term for terms in messages for term in terms))

@@ -24,11 +24,10 @@ from tosloc.records import BoolArray, BugReport, FloatArray, IntArray, LongArray
 
 if TYPE_CHECKING:
     from tosloc.config import Config
-    from tosloc.index.corpus import FactTable
     from tosloc.index.repository import IndexedRepository
 
-FactSource: TypeAlias = "Callable[[Sequence[str], Sequence[str]], tuple[FactTable, LongArray]]"
-"""(blobs, paths) -> a table with the facts of these files, and (n,) the row of each, -1 where there are none."""
+FactSource: TypeAlias = Callable[[Sequence[str], Sequence[str]], tuple[Corpus, LongArray]]
+"""(blobs, paths) -> what has the facts of these files, and (n,) the row of each, -1 where there are none."""
 TextSource: TypeAlias = Callable[[Sequence[str]], Iterable[tuple[str, str | None]]]
 """Blobs -> each with its text, None for one that cannot be read."""
 Matches: TypeAlias = Callable[[int], Sequence[tuple[str, str]]]
@@ -113,13 +112,13 @@ class RerankingContext:
 def facts_in_corpus(corpus: Corpus) -> FactSource:
     """The facts of a version that is in memory."""
     known = corpus.row_of_blob
-    return lambda blobs, paths: (corpus.table, np.array([known.get(blob, -1) for blob in blobs], dtype=np.int64))
+    return lambda blobs, paths: (corpus, np.array([known.get(blob, -1) for blob in blobs], dtype=np.int64))
 
 
 def facts_in_store(indexed: IndexedRepository) -> FactSource:
     """The facts of a store; a blob that it lacks has no terms."""
 
-    def facts(blobs: Sequence[str], paths: Sequence[str]) -> tuple[FactTable, LongArray]:
+    def facts(blobs: Sequence[str], paths: Sequence[str]) -> tuple[Corpus, LongArray]:
         wanted = {blob: suffix_of(path, indexed.suffixes) for blob, path in zip(blobs, paths, strict=True)}
         rows = {blob: row for row, blob in enumerate(wanted)}
         return indexed.facts(wanted), np.array([rows[blob] for blob in blobs], dtype=np.int64)

@@ -14,7 +14,6 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import chain
 from typing import cast
 
 import numpy as np
@@ -127,7 +126,7 @@ def context(files: Mapping[str, str], bugs: Sequence[Bug] = (), commits: Sequenc
     sources = [parse_source(text, language_of("." + path.rpartition(".")[2])) for text, path in texts.values()]
     files = ParsedFiles(sources, {blob: row for row, blob in enumerate(texts)})
     fix_history = FixHistory(cases, history, repo.path_names.ids)
-    table = PathTable(repo.path_names.names)
+    table = PathTable.of(repo.path_names.names)
     return BaselineContext(cast(Repository, repo), frozenset({".java"}), fix_history, files, table)
 
 
@@ -142,10 +141,8 @@ def _history(
         tuple(number),
         np.array([seconds(commit.at) for commit in line], dtype=np.int64),
         tuple(commit.message for commit in line),
-        np.cumsum([0, *map(len, above)], dtype=np.int64),
-        np.array([*chain(*above)], dtype=np.int32),
-        np.cumsum([0, *map(len, files)], dtype=np.int64),
-        np.array([*chain(*files)], dtype=np.int32),
+        above,
+        files,
         paths,
     )
 

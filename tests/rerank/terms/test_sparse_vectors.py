@@ -11,7 +11,7 @@ from scipy import sparse
 
 from tests.rerank.made import candidates, report
 from tosloc.code.facts import analyse
-from tosloc.index.corpus import FactTable, pack_facts
+from tosloc.index.corpus import Corpus, pack_facts
 from tosloc.index.documents import Document, Documents
 from tosloc.index.history_index import HistoryIndex
 from tosloc.rerank.base import Candidates, RerankingContext
@@ -50,7 +50,7 @@ def context(tmp_path_factory) -> RerankingContext:
     payloads = {blob: pack_facts(analyse(text, ".java")) for blob, text in TEXTS.items()}
 
     def facts(blobs, _):
-        return FactTable.from_rows(list(blobs), map(payloads.get, blobs)), np.arange(len(blobs), dtype=np.int64)
+        return Corpus.from_rows(list(blobs), map(payloads.get, blobs)), np.arange(len(blobs), dtype=np.int64)
 
     return RerankingContext(facts, HISTORY, 3)
 

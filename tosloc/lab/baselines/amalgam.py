@@ -11,6 +11,7 @@ d_c is the age of the commit in days when the report was opened. BLIA uses it, t
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import ClassVar, Final
 
 import numpy as np
@@ -43,13 +44,14 @@ class FixCommits:
 
     def __init__(self, fix_history: FixHistory) -> None:
         history = fix_history.history
-        changing = np.flatnonzero(np.diff(history.touched_starts) > 0)  # merges change nothing themselves
-        fixing = [number for number in changing.tolist() if _FIX.search(history.messages[number])]
-        self.numbers = np.array(fixing, dtype=np.int64)  # (X,) numbers of commits
+        # merges change nothing themselves
+        fixes = [n for n, files in enumerate(history.touched) if files and _FIX.search(history.messages[n])]
+        self.numbers = np.array(fixes, dtype=np.int64)  # (X,) numbers of commits
         self.times: FloatArray = history.times[self.numbers].astype(np.float64)  # (X,) seconds since 1970
-        shape = (len(history), fix_history.touched.shape[1])
-        touched = sparse.csr_array((np.ones(len(history.touched)), history.touched, history.touched_starts), shape)
-        self.touched = touched[self.numbers]  # (X, N) 1 where a commit changed a path
+        files = [history.touched[number] for number in fixes]
+        columns, starts = [*chain.from_iterable(files)], np.cumsum([0, *map(len, files)])
+        shape = (len(files), fix_history.touched.shape[1])
+        self.touched = sparse.csr_array((np.ones(len(columns)), columns, starts), shape)  # 1 where one changed a path
 
     def scores(self, query: BaselineQuery) -> FloatArray:
         """(F,) H of the version's files at the opening; a commit exactly at the opening does not count."""

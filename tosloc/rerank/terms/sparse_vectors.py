@@ -67,9 +67,8 @@ class Vocabulary:
         assert context.history is not None
         of_files: Counter[str] = Counter()
         for block in _blocks(list(files.items())):
-            table, _ = context.facts([blob for _, blob in block], [path for path, _ in block])
-            held = np.bincount(table.terms, minlength=len(table.vocabulary))
-            of_files.update(dict(zip(table.vocabulary, held.tolist(), strict=True)))
+            corpus, _ = context.facts([blob for _, blob in block], [path for path, _ in block])
+            of_files.update(dict(zip(corpus.terms, np.diff(corpus.postings.starts).tolist(), strict=True)))
         of_reports = Counter(term for report in reports for term in report)
         kept = {term for term, number in of_files.items() if number >= _MIN_FILES}
         kept |= {term for term, number in of_reports.items() if number >= _MIN_REPORTS}
@@ -175,7 +174,7 @@ class SparseVectors:
         assert context.history is not None
         self.vocabulary, self.context, self._facts = vocabulary, context, context.facts
         self.of_side = {side: VectorCache(len(vocabulary)) for side in FILE_SIDES}
-        self._mapped: tuple[tuple[str, ...], IntArray] = ((), np.zeros(0, dtype=np.int32))
+        self._mapped: tuple[Mapping[str, int], IntArray] = ({}, np.zeros(0, dtype=np.int32))
         commits, reports = context.history.commits, context.history.reports
         messages = _of_documents(commits, vocabulary, vocabulary.in_commits)
         fixes = FIX_WEIGHT * _of_documents(reports, vocabulary, vocabulary.in_fixes)
@@ -214,15 +213,16 @@ class SparseVectors:
         """(n, V) ln(1 + tf) x IDF in files, the words of the path among them; of a file without facts these alone."""
         files = [files[position] for position in new.tolist()]
         paths, blobs = ([file[part] for file in files] for part in (0, 1))
-        table, rows = self._facts(blobs, paths)
-        if self._mapped[0] is not table.vocabulary:
-            self._mapped = table.vocabulary, self.vocabulary.numbers(table.vocabulary)
-        first = table.starts[rows]
-        sizes = np.where(rows >= 0, table.starts[rows + 1] - first, 0)
+        corpus, rows = self._facts(blobs, paths)
+        if self._mapped[0] is not corpus.terms:
+            self._mapped = corpus.terms, self.vocabulary.numbers(list(corpus.terms))
+        lists = corpus.by_blob
+        first = lists.starts[rows]
+        sizes = np.where(rows >= 0, lists.starts[rows + 1] - first, 0)
         positions = np.arange(int(sizes.sum())) + np.repeat(first - (np.cumsum(sizes) - sizes), sizes)
-        terms, owners = self._mapped[1][table.terms[positions]], np.repeat(np.arange(len(files)), sizes)
+        terms, owners = self._mapped[1][lists.rows[positions]], np.repeat(np.arange(len(files)), sizes)
         known = terms >= 0
-        counts = table.counts[positions[known]] @ _FIELD_WEIGHTS
+        counts = lists.values[positions[known]] @ _FIELD_WEIGHTS
         ids = self.vocabulary.ids
         words = [(n, ids[w], c) for n, path in enumerate(paths) for w, c in path_words(path).items() if w in ids]
         of_paths = np.array(words).reshape(-1, 3).T
