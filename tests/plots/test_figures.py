@@ -10,8 +10,7 @@ from tosloc.evaluate.evaluate import Evaluation, ReportScores
 from tosloc.evaluate.judgements import Judgement
 from tosloc.evaluate.measures import Outcome
 from tosloc.evaluate.truncation import truncation
-from tosloc.plots.drawing import save_figure, svg
-from tosloc.plots.figures import coverage_figure, first_hit_figure, truncation_figure
+from tosloc.plots.figures import coverage_figure, first_hit_figure, save_figure, svg, truncation_figure
 
 
 def evaluation(*ranks: tuple[int, ...]) -> Evaluation:

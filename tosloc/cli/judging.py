@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tosloc.cli.options import JsonOption, Level, Split, check_drawing
-from tosloc.cli.printing import form_of, print_notes, show
+from tosloc.cli.printing import (
+    comparison_tables,
+    form_of,
+    functions_table,
+    print_notes,
+    print_table,
+    results_table,
+    show,
+    strata_table,
+)
 from tosloc.errors import RunError, counted
 
 if TYPE_CHECKING:
@@ -65,7 +74,6 @@ def evaluate(
 
     Means over all judged reports, with 95 % bootstrap intervals; below them, kinds of reports.
     """
-    from tosloc.cli.tables import functions_table, results_table, strata_table
     from tosloc.evaluate.tables import FUNCTION_MEASURES, UNJUDGED, results_of, results_values, unjudged_note
 
     form = form_of(as_json, as_markdown)
@@ -127,7 +135,6 @@ def compare(
     Paired t-test and paired bootstrap on AP and RR of the same reports; differences are later run minus first. Measures
     that are yes or no for a report (Acc@k, Hit@k) have McNemar's exact test beside.
     """
-    from tosloc.cli.tables import comparison_tables
     from tosloc.evaluate.compare import COMPARED, compare_all, comparison_values
 
     form = form_of(as_json, as_markdown)
@@ -164,8 +171,6 @@ def function_runs(paths: Sequence[Path], split: str) -> list[ScoredRun]:
 
 def print_split(folder: Path, split: str) -> None:
     """Print the headline of one split of a folder, named by the split."""
-    from tosloc.cli.printing import print_table
-    from tosloc.cli.tables import results_table
     from tosloc.evaluate.run_paths import read_scored
     from tosloc.evaluate.tables import results_of
 

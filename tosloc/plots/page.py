@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import re
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from tosloc.evaluate.measures import MEASURE_MEANINGS, Measure
 from tosloc.evaluate.statistics import Interval
 from tosloc.evaluate.tables import COUNTS, LENGTH, MEANS, Results
 from tosloc.io import printable
-from tosloc.plots.drawing import svg
-from tosloc.plots.figures import coverage_figure, first_hit_figure
+from tosloc.plots.figures import coverage_figure, first_hit_figure, svg
 
 ABOVE: Final = 3  # files above the first fixed one that are named
-_NARROW, _WIDE = 16.5, 11.3
-"""Points of a figure to a rem of the page, at least and at most: letters of 9 points are 8.7 to 12.7 pixels high."""
-
-_SVG_SIZE: Final = re.compile(r'\s(?:width="(?P<points>[\d.]+)pt"|height="[^"]*")')
-_SVG_ID: Final = re.compile(r'(\bid="|href="#|url\(#)')
 
 
 def page(results: Results) -> str:
@@ -47,22 +40,16 @@ def page(results: Results) -> str:
         config=dict(_flat(header.get("config") or {})),
         counts=COUNTS | {"length": LENGTH},
         scores=list(_scores(results)),
-        coverage=inline(coverage_figure(evaluation), "coverage", "coverage at k and any at k"),
-        first=inline(first_hit_figure(evaluation), "first", "rank of the first fixed file"),
+        coverage=_data(coverage_figure(evaluation)),
+        first=_data(first_hit_figure(evaluation)),
         reports=list(_reports(results)),
         meanings=MEASURE_MEANINGS,
     )
 
 
-def inline(figure: Figure, name: str, label: str) -> Markup:
-    """A figure as an element of a page: as wide as its place, its ids apart from those of other figures."""
-    text = re.sub(r"<metadata>.*?</metadata>", "", svg(figure), flags=re.DOTALL)
-    head, rest = text.split(">", 1)
-    points = max(float(found["points"] or 0) for found in _SVG_SIZE.finditer(head))
-    body = _SVG_ID.sub(rf"\g<1>{name}-", rest)
-    return Markup('{} role="img" aria-label="{}" style="min-width: {:.1f}rem; max-width: {:.1f}rem">{}').format(
-        Markup(_SVG_SIZE.sub("", head)), label, points / _NARROW, points / _WIDE, Markup(body.strip())
-    )
+def _data(figure: Figure) -> str:
+    """A figure as an address that holds it."""
+    return f"data:image/svg+xml;base64,{b64encode(svg(figure).encode()).decode()}"
 
 
 def _scores(results: Results) -> Iterator[tuple[str, float | int | None, Interval | None, str]]:

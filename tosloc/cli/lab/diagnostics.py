@@ -11,7 +11,7 @@ import typer
 
 from tosloc.cli.judging import MarkdownOption, QrelsOption, RunsArgument, SplitOption
 from tosloc.cli.options import FigureOption, JsonOption, Split, check_drawing
-from tosloc.cli.printing import Form, Table, form_of, show
+from tosloc.cli.printing import UNKNOWN, Form, Table, form_of, p_value_cell, share, show, within
 from tosloc.errors import RunError, ToslocError
 
 if TYPE_CHECKING:
@@ -45,8 +45,7 @@ def truncation(
     evaluation = scored.evaluation()
     result = cut(evaluation)
     if figure is not None:
-        from tosloc.plots.drawing import save_figure
-        from tosloc.plots.figures import truncation_figure
+        from tosloc.plots.figures import save_figure, truncation_figure
 
         save_figure(truncation_figure(result), figure)
     rows = [dataclasses.asdict(row) for row in result.rows]
@@ -103,16 +102,13 @@ def calibration(
         bins = [{key: value for key, value in row._asdict().items() if value == value} for row in one.bins]  # no NaN
         values.append({"run": name, "temperature": float(own), **dataclasses.asdict(one), "bins": bins})
     if figure is not None:
-        from tosloc.plots.drawing import save_figure
-        from tosloc.plots.figures import reliability_figure
+        from tosloc.plots.figures import reliability_figure, save_figure
 
         save_figure(reliability_figure(found), figure)
     show(form, values, _tables(values))
 
 
 def _tables(values: Sequence[Mapping[str, Any]]) -> list[Table]:
-    from tosloc.cli.tables import UNKNOWN, share
-
     names = ("right", "share", "error", "error_by_chance")
     rows = [
         [one["run"], f"{one['answers']:,}", f"{one['temperature']:.4g}", *(share(one[name]) for name in names)]
@@ -191,8 +187,6 @@ def reproduce_check(
 
 
 def _level_cell(row: Mapping[str, Any], head: str) -> str:
-    from tosloc.cli.tables import p_value_cell, share, within
-
     value, measure = row.get(head, ""), row.get("measure", row.get("mean", ""))
     if isinstance(value, str | int):
         return str(value)

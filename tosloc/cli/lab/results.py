@@ -25,7 +25,17 @@ from tosloc.cli.judging import (
     scored_runs,
 )
 from tosloc.cli.options import JsonOption, Level, Split
-from tosloc.cli.printing import Table, form_of, print_notes, show
+from tosloc.cli.printing import (
+    Table,
+    count_cell,
+    differences_table,
+    form_of,
+    print_notes,
+    share,
+    show,
+    with_interval,
+    within,
+)
 from tosloc.errors import RunError, counted
 
 if TYPE_CHECKING:
@@ -90,7 +100,6 @@ def evaluate(
 
 def means_table(values: Mapping[str, Any], title: str = "") -> Table:
     """The means of each project, and of all of them: each counting the same, and each report."""
-    from tosloc.cli.tables import count_cell, share, with_interval
 
     def row(name: str, one: Mapping[str, Any]) -> list[str]:
         return [name, count_cell(one["reports"]), *(share(one[measure]) for measure in values["macro"])]
@@ -117,7 +126,6 @@ def compare(
     language of fixed files, or for each number of them; below, all reports together with intervals and tests, and means
     over projects that count alike, projects resampled; of pairs also the mean gain, reports resampled.
     """
-    from tosloc.cli.tables import differences_table
     from tosloc.evaluate.compare import COMPARED, difference_values
     from tosloc.evaluate.compare import compare as compare_pair
     from tosloc.lab.project_means import gains, grouped, over_projects
@@ -185,7 +193,6 @@ def _pairs(runs: Sequence[Path], split: str) -> tuple[tuple[str, str], dict[str,
 
 
 def _rows_table(by: str, rows: Mapping[str, Comparison]) -> Table:
-    from tosloc.cli.tables import count_cell, share, within
     from tosloc.evaluate.compare import COMPARED
 
     def gain(one: Difference) -> str:
