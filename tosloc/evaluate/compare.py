@@ -163,14 +163,9 @@ def difference_values(one: Difference) -> dict[str, Any]:
 
 
 def _move_values(move: Move) -> dict[str, Any]:
-    sides = {"a": move.a, "b": move.b}
-    return {
-        "report": move.report,
-        "difference": move.difference,
-        "relevant": move.a.outcome.relevant,
-        **{f"AP_{side}": one.average_precision for side, one in sides.items()},
-        **{f"ranks_{side}": list(one.ranks) for side, one in sides.items()},
-    }
+    values = {"report": move.report, "difference": move.difference, "relevant": move.a.outcome.relevant}
+    average_precisions = {"AP_a": move.a.average_precision, "AP_b": move.b.average_precision}
+    return values | average_precisions | {"ranks_a": move.a.ranks, "ranks_b": move.b.ranks}
 
 
 def difference(measure: Measure, a: FloatArray, b: FloatArray, *, yes_or_no: bool) -> Difference:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -36,8 +37,7 @@ def page(results: Results) -> str:
     header, evaluation = results.scored.run.header, results.evaluation
     return environment.get_template("evaluation.html").render(
         results=results,
-        provenance=dict(_flat({key: value for key, value in header.items() if key != "config"})),
-        config=dict(_flat(header.get("config") or {})),
+        origin=header and json.dumps(header, indent=1, sort_keys=True),
         counts=COUNTS | {"length": LENGTH},
         scores=list(_scores(results)),
         coverage=_data(coverage_figure(evaluation)),
@@ -74,16 +74,6 @@ def _reports(results: Results) -> Iterator[dict[str, Any]]:
             "above": run.paths(one.report, min(before, ABOVE)),
             "before": before,
         }
-
-
-def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
-    """Nested values as dotted names with their text, by name."""
-    for key, value in sorted(values.items()):
-        if isinstance(value, Mapping) and value:
-            yield from _flat(value, f"{before}{key}.")
-        else:
-            text = ", ".join(map(str, value)) if isinstance(value, list | tuple | Mapping) else str(value)
-            yield f"{before}{key}", text or "none"
 
 
 def _number(value: float | int | None) -> str:

@@ -115,11 +115,8 @@ def fit_evolution(
     def step(intermediate_result: optimize.OptimizeResult) -> None:  # SciPy wants this name
         progress("differential evolution", next(generation), settings.generations)
 
-    def cost(weights: FloatArray) -> float:
-        return -objective(weights)
-
     found = optimize.differential_evolution(
-        cost,
+        lambda weights: -objective(weights),
         optimize.Bounds(np.zeros(features), np.ones(features)),
         maxiter=settings.generations,
         popsize=settings.population,
