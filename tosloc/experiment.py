@@ -125,7 +125,7 @@ class ExperimentContext:
             "packages": {name: metadata.version(name) for name in packages},
             "config": self.config.as_dict(),
             "repository": self.repo.name,
-            "reports": {"name": self.reports.name, "sha256": fingerprint(self.reports), "cases": len(cases)},
+            "reports": {**named(self.reports), "cases": len(cases)},
             "newest fix": cases[-1].fix_commit or cases[-1].version,
             "splits": {name: len(self.part(name)) for name in ("train", "validation", "test")},
         }
@@ -245,6 +245,11 @@ def work_folder(folder: Path) -> Path:
         raise ToslocError(f"{folder} holds other things, such as {found[0]!r}; name a new folder for the results")
     work.mkdir(exist_ok=True)
     return work
+
+
+def named(file: Path) -> dict[str, str]:
+    """Name and SHA-256 of a file, for provenance."""
+    return {"name": file.name, "sha256": fingerprint(file)}
 
 
 def fingerprint(path: Path) -> str:

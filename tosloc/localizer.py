@@ -217,16 +217,6 @@ class Localizer:
             answer = self.localization(asked, version).answer(1, chosen, functions=functions, only=file)
         return replace(answer, seconds=time.perf_counter() - started)
 
-    def files(self, commit: str | None = None) -> Sequence[str]:
-        """Paths of the files that ``localize`` would rank; nothing is made of them. Raises as it does."""
-        with self._lock:
-            if self._repository is None:
-                return self.version().snapshot.paths
-            snapshot = self._repository.sources("HEAD" if commit is None else commit)
-            changes = self._repository.uncommitted(snapshot.commit) if commit is None else ()
-            files = dict(zip(snapshot.paths, snapshot.blobs, strict=True)) | dict(changes)
-            return [path for path, blob in files.items() if blob is not None]
-
     def version(self, commit: str | None = None, progress: Progress = silent) -> OpenVersion:
         """The files that ``localize`` ranks for a ``commit``, ready for queries; without a repository those of the
         version that is carried along. Raises as ``localize`` does.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -11,7 +10,7 @@ from typing import Final
 
 from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
 from tosloc.checkpoint import shipped, write_record
-from tosloc.config import Config
+from tosloc.config import Config, did_you_mean
 from tosloc.errors import ConfigError, ToslocError, counted
 from tosloc.experiment import ExperimentContext, work_folder
 from tosloc.git.repository import Repository
@@ -93,8 +92,7 @@ def feature_names(config: Config) -> tuple[str, ...]:
     names = settings.features or (features.PAPER_NAMES if settings.method == "paper" else features.NAMES)
     unknown = [name for name in names if name not in features.ALL]
     if unknown:
-        near = difflib.get_close_matches(unknown[0], features.ALL, n=1)
-        hint = f", did you mean {near[0]!r}?" if near else f"; known are {', '.join(features.ALL)}"
+        hint = did_you_mean(unknown[0], features.ALL)
         raise ConfigError(f"[stage_one] features: no feature is called {unknown[0]!r}{hint}")
     return tuple(names)
 

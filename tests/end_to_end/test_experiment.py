@@ -19,9 +19,9 @@ from tosloc import experiment, training
 from tosloc.calibration import fit_temperature, shares
 from tosloc.cli import main
 from tosloc.errors import ToslocError
-from tosloc.evaluate.curves import judged_answers
 from tosloc.evaluate.run_paths import read_scored
 from tosloc.evaluate.runs import TAUGHT, read_run
+from tosloc.lab.reliability import judged_answers
 from tosloc.localizer import Localizer
 from tosloc.rank.feature_tables import StoredFeatureTables
 from tosloc.records import BugReport, Case

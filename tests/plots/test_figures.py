@@ -9,8 +9,16 @@ from matplotlib.figure import Figure
 from tosloc.evaluate.evaluate import Evaluation, ReportScores
 from tosloc.evaluate.judgements import Judgement
 from tosloc.evaluate.measures import Outcome
-from tosloc.evaluate.truncation import truncation
-from tosloc.plots.figures import coverage_figure, first_hit_figure, save_figure, svg, truncation_figure
+from tosloc.lab.truncation import truncation, truncation_figure
+from tosloc.plots.figures import (
+    any_curve,
+    coverage_curve,
+    coverage_figure,
+    first_hit_figure,
+    first_hits,
+    save_figure,
+    svg,
+)
 
 
 def evaluation(*ranks: tuple[int, ...]) -> Evaluation:
@@ -55,3 +63,11 @@ def test_truncation_shows_both_truths_and_the_uncut_baseline(tmp_path: Path) -> 
     made, again = save_figure(figure, tmp_path / "truncation-1.0"), save_figure(same, tmp_path / "again")
     assert [path.name for path in made] == ["truncation-1.0.svg", "truncation-1.0.png"]
     assert [path.read_bytes() for path in made] == [path.read_bytes() for path in again]
+
+
+def test_curves_by_hand() -> None:
+    """Of four fixed files one is not ranked; a report without any counts."""
+    two = evaluation((1, 4), (2,), ())
+    assert coverage_curve(two, [1, 2, 4]) == pytest.approx([1 / 4, 2 / 4, 3 / 4])
+    assert any_curve(two, [1, 2, 4]) == pytest.approx([1 / 3, 2 / 3, 2 / 3])
+    assert first_hits(two) == [1, 1, 0, 0, 0, 0, 0, 1]

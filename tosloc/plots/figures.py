@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -15,10 +15,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from tosloc.evaluate.curves import BIN_NAMES, BINS, Reliability, any_curve, coverage_curve, first_hits
 from tosloc.evaluate.evaluate import COVERED, Evaluation
-from tosloc.evaluate.truncation import FIRST, TENTHS, TRUTHS, Truncation
 from tosloc.io import written_whole
+from tosloc.records import FloatArray
 
 STROKES: Final = (("-", "o"), ("--", "s"), (":", "^"), ("-.", "D"), ((0, (5, 1, 1, 1, 1, 1)), "v"), ((0, (1, 3)), "P"))
 """Line style and marker of each series: they tell series apart without any colour."""
@@ -38,14 +37,8 @@ _STYLE: Final[Any] = {
     "svg.fonttype": "path",
 }
 MARKS: Final = (10, *COVERED)
-SERIES: Final = (
-    ("textbook, undefined as 0", "textbook", 3.2),
-    ("seen-relevant, undefined as 0", "seen", 5.5),
-    ("seen-relevant, undefined dropped", "seen_dropped", 5.0),
-    ("textbook, undefined dropped", "textbook_dropped", 6.5),
-)
-"""What is drawn of a cut: name, value, size of its mark in points."""
-FIRST_TEN_PLACE: Final = -0.06  # where the first ten files stand beside the fractions, which they are none of
+BIN_ENDS: Final = (1, 5, 10, 50, 100, 300)  # last rank of each bin; beyond them come two more: later ranks, and no rank
+BIN_NAMES: Final = ("1", "2–5", "6–10", "11–50", "51–100", "101–300", ">300", "not\nranked")
 
 
 @contextmanager
@@ -79,17 +72,36 @@ def save_figure(figure: Figure, path: Path) -> list[Path]:
     return made
 
 
+def coverage_curve(evaluation: Evaluation, cuts: Sequence[int]) -> FloatArray:
+    """(K,) share of all fixed files within the first k, for each k of ``cuts``."""
+    ranks = np.sort(np.array([rank for one in evaluation.per_report for rank in one.ranks], dtype=np.int64))
+    return np.searchsorted(ranks, cuts, side="right") / (evaluation.relevant or 1)
+
+
+def any_curve(evaluation: Evaluation, cuts: Sequence[int]) -> FloatArray:
+    """(K,) share of the reports with any fixed file within the first k, for each k of ``cuts``."""
+    first = np.sort(np.array([one.ranks[0] for one in evaluation.per_report if one.ranks], dtype=np.int64))
+    return np.searchsorted(first, cuts, side="right") / (len(evaluation.per_report) or 1)
+
+
+def first_hits(evaluation: Evaluation) -> list[int]:
+    """(8,) reports whose first fixed file has a rank up to each of ``BIN_ENDS``, a later one, and none."""
+    first = [one.ranks[0] if one.ranks else None for one in evaluation.per_report]
+    bins = [len(BIN_ENDS) + 1 if rank is None else int(np.searchsorted(BIN_ENDS, rank)) for rank in first]
+    return [bins.count(number) for number in range(len(BIN_NAMES))]
+
+
 def coverage_figure(evaluation: Evaluation) -> Figure:
     """Coverage@k, of fixed files, and any@k, of reports, against k on a logarithmic axis."""
     end = max([*MARKS, *(one.ranks[-1] for one in evaluation.per_report if one.ranks)])
     cuts = np.unique(np.round(np.geomspace(1, end, 200)).astype(int)).tolist()
-    with _panels() as (figure, left, right):
+    with panels() as (figure, left, right):
         left.set(title="fixed files: coverage@k", ylabel="share within the first k")
         right.set(title="reports: any fixed file, any@k")
         for axes, curve in ((left, coverage_curve), (right, any_curve)):
             values = curve(evaluation, MARKS)
-            axes.plot(cuts, curve(evaluation, cuts), drawstyle="steps-post", **{**_style(0), "marker": ""})
-            axes.plot(MARKS, values, **{**_style(0), "linestyle": "none"})
+            axes.plot(cuts, curve(evaluation, cuts), drawstyle="steps-post", **{**style(0), "marker": ""})
+            axes.plot(MARKS, values, **{**style(0), "linestyle": "none"})
             where: Any = {"xytext": (3, -4), "textcoords": "offset points", "ha": "left", "va": "top"}
             for place, value in zip(MARKS, values.tolist(), strict=True):
                 axes.annotate(f"{value:.0%}", (place, value), fontsize=8, **where)
@@ -105,7 +117,7 @@ def first_hit_figure(evaluation: Evaluation) -> Figure:
     """Share of the reports whose first fixed file stands in each range of ranks, their number on the bars."""
     counts = first_hits(evaluation)
     with drawing() as (figure, axes):
-        shares = counts / (len(evaluation.per_report) or 1)
+        shares = np.array(counts) / (len(evaluation.per_report) or 1)
         bars = axes.bar(range(len(counts)), shares, 0.79, facecolor="#8c8c8c", edgecolor=GREYS[0], linewidth=0.8)
         axes.bar_label(bars, labels=list(map(str, counts)), padding=1.5, fontsize=8)
         axes.set_xticks(range(len(BIN_NAMES)), BIN_NAMES, fontsize=8)
@@ -117,53 +129,8 @@ def first_hit_figure(evaluation: Evaluation) -> Figure:
     return figure
 
 
-def reliability_figure(found: Mapping[str, Reliability]) -> Figure:
-    """How often the first file is right against its share, in ten bins; how many answers each bin has below."""
-    with drawing(4.6, 4.6) as (figure, axes):
-        axes.remove()
-        upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
-        upper.plot((0, 1), (0, 1), color="#b4b4b4", linewidth=3, label="share = how often right", zorder=1)
-        for number, (name, one) in enumerate(found.items()):
-            bins = [row for row in one.bins if row.answers]
-            label = f"{name} (error {one.error:.3f})"
-            upper.plot([row.share for row in bins], [row.right for row in bins], label=label, **_style(number))
-            parts = [row.answers / max(one.answers, 1) for row in one.bins]
-            lower.plot([(row.low + row.high) / 2 for row in one.bins], parts, **_style(number))
-        upper.set(ylabel="first file right", ylim=(-0.02, 1.02))
-        upper.legend(handlelength=3.5)
-        lower.set(xlabel="share of the first file", ylabel="answers", xlim=(0, 1))
-        lower.set_xticks(np.linspace(0, 1, BINS + 1))
-        for axes in (upper, lower):
-            axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    return figure
-
-
-def truncation_figure(result: Truncation) -> Figure:
-    """Mean average precision of cut rankings, cleaned truth and bloated truth side by side. Figures 1 and 3 of Hirsch
-    and Hofer in one (left), and their figure 2 with undefined dropped besides (right).
-    """
-    places = [tenths / TENTHS for tenths in range(1, TENTHS + 1)]
-    with _panels() as (figure, *panels):
-        for axes, truth in zip(panels, TRUTHS, strict=True):
-            *rows, ten = result.of(truth)
-            axes.axhline(
-                result.baseline[truth], color="#b4b4b4", linewidth=4, label="textbook, uncut rankings", zorder=1
-            )
-            # the textbook's small marks stand on top of what they hide
-            for number, (name, key, size) in enumerate(SERIES):
-                style = {**_style(number), "markersize": size, "zorder": 3 - number / 10}
-                axes.plot(places, [getattr(row, key) for row in rows], label=name, **style)
-                axes.plot([FIRST_TEN_PLACE], [getattr(ten, key)], **{**style, "linestyle": "none"})
-            axes.axvline(0.02, color="#b0b0b0", linewidth=0.8)
-            axes.set_xticks([FIRST_TEN_PLACE, *places[1::2]], [f"k={FIRST}", *map(str, places[1::2])])
-            axes.set(xlabel="kept, as a fraction of the files searched", xlim=(-0.12, 1.04))
-            axes.set_title("existing files (cleaned)" if truth == "cleaned" else "all listed files (bloated)")
-        panels[0].set_ylabel("mean average precision")
-    return figure
-
-
 @contextmanager
-def _panels() -> Iterator[tuple[Figure, Axes, Axes]]:
+def panels() -> Iterator[tuple[Figure, Axes, Axes]]:
     """A figure of two panels side by side that share their vertical axis, with the names of what the left one shows
     below. Printed 5.2 inches wide, its letters still have 6.5 points.
     """
@@ -178,7 +145,8 @@ def _panels() -> Iterator[tuple[Figure, Axes, Axes]]:
             figure.legend(handles, labels, loc="outside lower center", ncols=2, handlelength=3.5)
 
 
-def _style(number: int) -> dict[str, Any]:
+def style(number: int) -> dict[str, Any]:
+    """How the series of a number is drawn."""
     line, marker = STROKES[number % len(STROKES)]
     color = GREYS[number % len(GREYS)]
     return {

@@ -36,8 +36,8 @@ def truncation(
     undefined values as 0 and dropped, for the listed files that exist and for all of them.
     """
     from tosloc.evaluate.run_paths import read_scored
-    from tosloc.evaluate.truncation import COLUMNS
-    from tosloc.evaluate.truncation import truncation as cut
+    from tosloc.lab.truncation import COLUMNS, truncation_figure
+    from tosloc.lab.truncation import truncation as cut
 
     form = form_of(as_json, as_markdown)
     check_drawing(figure)
@@ -45,7 +45,7 @@ def truncation(
     evaluation = scored.evaluation()
     result = cut(evaluation)
     if figure is not None:
-        from tosloc.plots.figures import save_figure, truncation_figure
+        from tosloc.plots.figures import save_figure
 
         save_figure(truncation_figure(result), figure)
     rows = [dataclasses.asdict(row) for row in result.rows]
@@ -83,8 +83,8 @@ def calibration(
     The share of the first file against how often the fix changed it: ten bins, expected calibration error.
     """
     from tosloc.calibration import HIGHEST, LOWEST, TEMPERATURE
-    from tosloc.evaluate.curves import Reliability, judged_answers
     from tosloc.evaluate.run_paths import read_scored
+    from tosloc.lab.reliability import Reliability, judged_answers, reliability_figure
 
     form = form_of(as_json, as_markdown)
     check_drawing(figure)
@@ -102,7 +102,7 @@ def calibration(
         bins = [{key: value for key, value in row._asdict().items() if value == value} for row in one.bins]  # no NaN
         values.append({"run": name, "temperature": float(own), **dataclasses.asdict(one), "bins": bins})
     if figure is not None:
-        from tosloc.plots.figures import reliability_figure, save_figure
+        from tosloc.plots.figures import save_figure
 
         save_figure(reliability_figure(found), figure)
     show(form, values, _tables(values))

@@ -1,6 +1,6 @@
-"""Curves, counts and shares of an evaluation, for figures. Every mean is over all reports; what is not ranked adds 0.
+"""How sure answers are beside how often they are right.
 
-Shares: of the answers whose first share is about so much, as many should be right. Ten bins of equal width and the
+Of the answers whose first share is about so much, as many should be right. Ten bins of equal width and the
 expected calibration error (Naeini et al., AAAI 2015), for the event that the first file is one that the fix changed; an
 answer to a report without fixed files is wrong.
 """
@@ -8,42 +8,23 @@ answer to a report without fixed files is wrong.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import numpy as np
 
 from tosloc.calibration import JudgedAnswer, shares
 from tosloc.errors import RunError
-from tosloc.evaluate.evaluate import Evaluation
 from tosloc.evaluate.judgements import Qrels
 from tosloc.evaluate.runs import Run
-from tosloc.records import BoolArray, FloatArray, IntArray
+from tosloc.records import BoolArray, FloatArray
 
-BIN_ENDS: Final = (1, 5, 10, 50, 100, 300)  # last rank of each bin; beyond them come two more: later ranks, and no rank
-BIN_NAMES: Final = ("1", "2–5", "6–10", "11–50", "51–100", "101–300", ">300", "not\nranked")
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 BINS: Final = 10  # of shares
 DRAWS: Final = 1000  # times that perfectly calibrated answers are drawn, to see what error chance alone gives
-
-
-def coverage_curve(evaluation: Evaluation, cuts: Sequence[int]) -> FloatArray:
-    """(K,) share of all fixed files within the first k, for each k of ``cuts``."""
-    ranks = np.sort(np.array([rank for one in evaluation.per_report for rank in one.ranks], dtype=np.int64))
-    return np.searchsorted(ranks, cuts, side="right") / (evaluation.relevant or 1)
-
-
-def any_curve(evaluation: Evaluation, cuts: Sequence[int]) -> FloatArray:
-    """(K,) share of the reports with any fixed file within the first k, for each k of ``cuts``."""
-    first = np.sort(np.array([one.ranks[0] for one in evaluation.per_report if one.ranks], dtype=np.int64))
-    return np.searchsorted(first, cuts, side="right") / (len(evaluation.per_report) or 1)
-
-
-def first_hits(evaluation: Evaluation) -> IntArray:
-    """(8,) reports whose first fixed file has a rank up to each of ``BIN_ENDS``, a later one, and none."""
-    first = [one.ranks[0] if one.ranks else math.inf for one in evaluation.per_report]
-    bins = [len(BIN_ENDS) + 1 if rank == math.inf else int(np.searchsorted(BIN_ENDS, rank)) for rank in first]
-    return np.bincount(np.array(bins, dtype=np.int64), minlength=len(BIN_NAMES)).astype(np.int32)
 
 
 class Bin(NamedTuple):
@@ -103,3 +84,28 @@ def judged_answers(run: Run, qrels: Qrels) -> list[JudgedAnswer]:
             raise RunError(f"{run.where}: report {report} has no scores, which shares are made of")
         answers.append(JudgedAnswer(order.scores, any(path in judgement.fixed for path in run.paths(report, 1))))
     return answers
+
+
+def reliability_figure(found: Mapping[str, Reliability]) -> Figure:
+    """How often the first file is right against its share, in ten bins; how many answers each bin has below."""
+    from matplotlib.ticker import PercentFormatter
+
+    from tosloc.plots.figures import drawing, style
+
+    with drawing(4.6, 4.6) as (figure, axes):
+        axes.remove()
+        upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+        upper.plot((0, 1), (0, 1), color="#b4b4b4", linewidth=3, label="share = how often right", zorder=1)
+        for number, (name, one) in enumerate(found.items()):
+            bins = [row for row in one.bins if row.answers]
+            label = f"{name} (error {one.error:.3f})"
+            upper.plot([row.share for row in bins], [row.right for row in bins], label=label, **style(number))
+            parts = [row.answers / max(one.answers, 1) for row in one.bins]
+            lower.plot([(row.low + row.high) / 2 for row in one.bins], parts, **style(number))
+        upper.set(ylabel="first file right", ylim=(-0.02, 1.02))
+        upper.legend(handlelength=3.5)
+        lower.set(xlabel="share of the first file", ylabel="answers", xlim=(0, 1))
+        lower.set_xticks(np.linspace(0, 1, BINS + 1))
+        for axes in (upper, lower):
+            axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    return figure

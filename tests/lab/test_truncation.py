@@ -1,14 +1,13 @@
-"""Cut rankings and curves: worked numbers of the paper, cases by hand, and the invariants that always hold."""
+"""Cut rankings: worked numbers of the paper, cases by hand, and the invariants that always hold."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tosloc.evaluate.curves import any_curve, coverage_curve, first_hits
 from tosloc.evaluate.evaluate import Evaluation, ReportScores
 from tosloc.evaluate.judgements import Judgement
 from tosloc.evaluate.measures import Outcome
-from tosloc.evaluate.truncation import TRUTHS, truncation
+from tosloc.lab.truncation import TRUTHS, truncation
 
 
 def scored(
@@ -74,10 +73,3 @@ def test_laws_hold_for_every_run(drawn: Evaluation) -> None:
     assert whole.textbook == result.baseline["cleaned"] == drawn.map
     if all(len(one.ranks) == one.outcome.relevant for one in drawn.per_report):
         assert whole.seen == whole.textbook
-
-
-def test_curves_by_hand() -> None:
-    two = Evaluation((scored("1", (1, 4)), scored("2", (2,), unranked=1), scored("3", (), missing=1)))
-    assert coverage_curve(two, [1, 2, 4]) == pytest.approx([1 / 4, 2 / 4, 3 / 4])
-    assert any_curve(two, [1, 2, 4]) == pytest.approx([1 / 3, 2 / 3, 2 / 3])
-    assert first_hits(two).tolist() == [1, 1, 0, 0, 0, 0, 0, 1]
