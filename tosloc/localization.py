@@ -74,13 +74,7 @@ class OpenVersion:
         history = prepared.history if reports is None else prepared.with_reports(*reports)
         about = () if repository is None else repository.repo.notes(prepared.missing, len(history.reports))
         version = cls(prepared.snapshot, prepared.index, history, (*about, *prepared.notes), repository)
-        context = RerankingContext(
-            facts_in_corpus(version.index.text.corpus),
-            history,
-            len(version.index.paths.table),
-            texts=None if repository is None else texts_of(repository.repo),
-            vectors=None if repository is None else repository.vectors_path,
-        )
+        context = version.for_reranking()
         version.reranking = context if reranker is not None and reranker.can_score(context) else None
         return version
 
@@ -119,6 +113,17 @@ class OpenVersion:
         wanted = [(self.snapshot.blob(file), suffix_of(self.snapshot.path(file), suffixes)) for file in files]
         found = functions_of_files(place.repo, place.store_path, wanted, remembered=self._functions)
         return dict(zip(files, found, strict=True))
+
+    def for_reranking(self) -> RerankingContext:
+        """What a reranker may read of the version."""
+        place = self.repository
+        return RerankingContext(
+            facts_in_corpus(self.index.text.corpus),
+            self.history,
+            len(self.index.paths.table),
+            texts=None if place is None else texts_of(place.repo),
+            vectors=None if place is None else place.vectors_path,
+        )
 
 
 def texts_of(repo: Repository) -> TextSource:

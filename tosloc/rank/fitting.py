@@ -115,8 +115,11 @@ def fit_evolution(
     def step(intermediate_result: optimize.OptimizeResult) -> None:  # SciPy wants this name
         progress("differential evolution", next(generation), settings.generations)
 
+    def cost(weights: FloatArray) -> float:
+        return -objective(weights)
+
     found = optimize.differential_evolution(
-        lambda weights: -objective(weights),
+        cost,
         optimize.Bounds(np.zeros(features), np.ones(features)),
         maxiter=settings.generations,
         popsize=settings.population,
