@@ -50,11 +50,6 @@ def train(
         Repository(repo_path) as repo,
         ExperimentContext.set_up(config, repo, Path(reports_path), progress) as experiment,
     ):
-        if not experiment.splits.train:
-            raise ToslocError(
-                f"{reports_path}: {counted(len(experiment.dataset.cases), 'report')} with a fix in the repository, of"
-                f" which the oldest {config.data.train:.0%} are none to train on; give more, or use the shipped weights"
-            )
         extraction = experiment.extraction(work, names)
         blocks = {}
         for part in PARTS:
@@ -113,8 +108,8 @@ def training_cases(config: Config, train: Sequence[Case]) -> tuple[Sequence[Case
     useful = [case for case in train if case.fixed]
     if not useful:
         raise ToslocError(
-            "no training report has a fixed file in its version; are these the reports of this repository, and its"
-            " suffixes?"
+            f"none of {counted(len(train), 'training report')} has a fixed file in its version; give more, of this"
+            " repository and its suffixes, or use the shipped weights"
         )
     useful = useful[-settings.train_reports :]
     if settings.fit == "differential_evolution":

@@ -145,7 +145,7 @@ def test_the_paper_s_configuration(project):
 def test_no_training_report_has_a_fixed_file(project, tmp_path):
     records = [record | {"fixed": ["gone.java"]} for record in project.records]
     reports = project.reports("gone.jsonl", records)
-    with pytest.raises(ToslocError, match="no training report has a fixed file"):
+    with pytest.raises(ToslocError, match="none of 24 training reports has a fixed file"):
         training.train(CONFIG, project.git.path, reports, tmp_path / "out")
 
 

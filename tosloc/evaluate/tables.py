@@ -94,9 +94,7 @@ class Results:
         """Sentences that belong beside the numbers: what flatters them, and rankings that may not be whole."""
         notes, length = taught_notes([self.scored]), self.evaluation.length
         lengths = [one.length for one in self.evaluation.per_report]
-        if length is None and all(one.outcome.ranked is None for one in self.evaluation.per_report):
-            notes.append(f"{self.name}: only the ranks of fixed files are known, so what was not ranked cannot be seen")
-        elif length is None:
+        if length is None:
             notes.append(f"{self.name}: it is not known how many files were searched, so rankings may be cut off")
         elif abs(length - 1) > _SURE_LENGTH:
             cut = sum(one is not None and one < 1 - _SURE_LENGTH for one in lengths)
