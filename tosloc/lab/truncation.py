@@ -62,10 +62,6 @@ class CutMeans:
     truth: Truth
     cut: str  # 0.1 to 1.0 of the files searched, or k = 10
     files: float  # files kept, mean over the reports
-    reports: int
-    empty: int  # reports without any fixed file: the textbook's value is undefined
-    unseen: int
-    """Reports without any fixed file above the cut, the empty ones among them: the seen-relevant value is undefined."""
     textbook: float  # divided by all fixed files, undefined set to 0: the paper's MAP_mb
     textbook_dropped: float  # the same with undefined reports dropped
     seen: float  # divided by the fixed files above the cut, undefined set to 0: the paper's MAP_asrd
@@ -160,16 +156,12 @@ def _means(
         if one.ranks and one.ranks[0] <= k
     ]
     mean, seen, seen_dropped = exact_mean(textbook), math.fsum(defined) / (len(reports) or 1), exact_mean(defined)
-    empty = relevant.count(0)
     return CutMeans(
         truth,
         name,
         files=exact_mean(kept),
-        reports=len(reports),
-        empty=empty,
-        unseen=len(reports) - len(defined),
         textbook=mean,
-        textbook_dropped=math.fsum(textbook) / (len(reports) - empty or 1),  # what is dropped had added 0
+        textbook_dropped=math.fsum(textbook) / (len(reports) - relevant.count(0) or 1),  # what is dropped had added 0
         seen=seen,
         seen_dropped=seen_dropped,
         over=100 * (seen / mean - 1) if mean else None,
