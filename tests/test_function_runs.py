@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -149,6 +150,7 @@ def test_what_is_missing_is_one_sentence(project, capsys):
         return line
 
     assert "no report says which functions its fix changed" in fails(f"{project} unlabelled.jsonl --functions")
+    assert not Path("run").exists()
     run(f"{project} reports.jsonl")
     judge = "evaluate run --level function"
     assert "no run of functions of the split 'all'; make them with: tosloc rank" in fails(f"{judge} --split all")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import file_digest
 from importlib import metadata
@@ -186,8 +186,8 @@ def rank_reports(
     folder = Path(out).expanduser()
     localizer = Localizer.load(checkpoint) if checkpoint is not None else Localizer.default()
     config = config or localizer.config
-    work = work_folder(folder)
     with (
+        results_folder(folder, own=True) as work,
         Repository(repo_path) as repo,
         ExperimentContext.set_up(config, repo, Path(reports_path), progress) as experiment,
     ):
@@ -223,28 +223,39 @@ def index(
         return indexed.index([indexed.sources(revision)], progress)
 
 
-def results_folder(folder: Path) -> None:
-    """Make a folder for results, at once to know a wrong one early."""
+@contextmanager
+def results_folder(folder: Path, *, own: bool = False) -> Iterator[Path]:
+    """A folder for results, made at once to know a wrong one early; gone again if an error leaves it empty. A command's
+    ``own`` has in it a folder for its work, which the block gets, and which stays with what is left there. Raises
+    ToslocError for one that holds something, and neither results nor what a command left of them.
+    """
+    made, work = [place for place in (folder, *folder.parents) if not place.exists()], folder / WORK
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ToslocError(f"{folder} cannot be made ({error.strerror}); name a folder that can be written") from error
+    try:
+        if own:
+            _check_own(folder)
+            work.mkdir(exist_ok=True)
+        yield work
+    except BaseException:
+        with suppress(OSError):  # not empty: what is there serves the next run
+            if own and [*folder.iterdir()] == [work]:
+                work.rmdir()
+            for place in made:
+                place.rmdir()
+        raise
 
 
-def work_folder(folder: Path) -> Path:
-    """Make a folder for the results of one command; the folder in it for what it keeps while it works. Raises
-    ToslocError for one that holds something, and neither results nor what a command left of them.
-    """
-    results_folder(folder)
+def _check_own(folder: Path) -> None:
     remove_unfinished(folder)
-    found, work, record = sorted(path.name for path in folder.iterdir()), folder / WORK, None
+    found, record = sorted(path.name for path in folder.iterdir()), None
     with suppress(OSError, ValueError):
         record = parse_json(read_plain(folder / "provenance.json"))
     ours = isinstance(record, dict) and {"tosloc", "analyser"} <= record.keys()
-    if found and not ours and (WORK not in found or work.is_symlink()):
+    if found and not ours and (WORK not in found or (folder / WORK).is_symlink()):
         raise ToslocError(f"{folder} holds other things, such as {found[0]!r}; name a new folder for the results")
-    work.mkdir(exist_ok=True)
-    return work
 
 
 def named(file: Path) -> dict[str, str]:

@@ -12,7 +12,7 @@ from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperatur
 from tosloc.checkpoint import shipped, write_record
 from tosloc.config import Config, did_you_mean
 from tosloc.errors import ConfigError, ToslocError, counted
-from tosloc.experiment import ExperimentContext, work_folder
+from tosloc.experiment import ExperimentContext, results_folder
 from tosloc.git.repository import Repository
 from tosloc.index.history_index import report_documents
 from tosloc.localizer import Localizer
@@ -45,17 +45,15 @@ def train(
     if config.data.suffixes == "auto":  # what is learned searches all that the shipped weights search
         config = config.model_copy(update={"data": config.data.model_copy(update={"suffixes": ()})})
     names, reranker = feature_names(config), configured_reranker(config)
-    work = work_folder(folder)
     with (
+        results_folder(folder, own=True) as work,
         Repository(repo_path) as repo,
         ExperimentContext.set_up(config, repo, Path(reports_path), progress) as experiment,
     ):
-        extraction = experiment.extraction(work, names)
-        blocks = {}
+        learned_from = training_cases(experiment.config, experiment.splits.train)
+        extraction, blocks = experiment.extraction(work, names), {}
         for part in PARTS:
-            cases, sampled = experiment.part(part), 0
-            if part == "train":
-                cases, sampled = training_cases(experiment.config, cases)
+            cases, sampled = learned_from if part == "train" else (experiment.part(part), 0)
             tasks = tasks_of(cases, experiment.history, sampled)
             blocks[part] = extraction.run(tasks, jobs=config.run.jobs, what=f"features of {part}", progress=progress)
 

@@ -153,7 +153,7 @@ def test_too_few_reports(
 ) -> None:
     one, two = (project.reports(f"few{number}.jsonl", project.records[:number]) for number in (1, 2))
     common = ["--repo", str(project.git.path), "--reports", str(one), "--out", "one"]
-    assert "1 report with a fix in the repository, of which the oldest 80% are none" in fails("train", *common)
+    assert "none of 0 training reports has a fixed file in its version; give more" in fails("train", *common)
     assert "--split all" in fails("rank", *common, "--checkpoint", checkpoint)
     assert main(["rank", *common, "--checkpoint", str(checkpoint), "--split", "all"]) == 0
     assert main(["evaluate", "one", "--split", "all"]) == 0

@@ -122,10 +122,19 @@ def test_a_folder_with_other_things_is_refused(project, tmp_path, monkeypatch, c
 
 
 def test_what_an_error_leaves_is_gone_on_with(tmp_path):
-    work = experiment.work_folder(tmp_path / "results")
-    assert (work.name, work.is_dir()) == (".tosloc-work", True)
-    (tmp_path / "results/validation").mkdir()
-    assert experiment.work_folder(tmp_path / "results") == work
+    def fails(folder, *parts):
+        with experiment.results_folder(folder, own=True):
+            for part in parts:
+                (folder / part).mkdir()
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fails(tmp_path / "nothing")
+    assert not (tmp_path / "nothing").exists()
+    with pytest.raises(RuntimeError):
+        fails(tmp_path / "results", "validation")
+    with experiment.results_folder(tmp_path / "results", own=True) as work:
+        assert (work.name, work.is_dir()) == (".tosloc-work", True)
 
 
 @pytest.mark.slow

@@ -52,8 +52,8 @@ def rank_with(
     folder = Path(out).expanduser()
     missing = [one for one in techniques if not all(finished(folder / one.name, split) for split in splits)]
     if missing:
-        results_folder(folder)
         with (
+            results_folder(folder),
             Repository(repo_path) as repo,
             ExperimentContext.set_up(config, repo, Path(reports_path), progress, facts=False) as experiment,
         ):

@@ -45,8 +45,7 @@ def rank_with_bm25s(
 ) -> None:
     """Rank a split's labelled reports into OUT/SPLIT, unless a run of just this is there. Raises ToslocError."""
     folder, reports = Path(out).expanduser(), Path(reports_path)
-    results_folder(folder)
-    with Repository(repo_path) as repo:
+    with results_folder(folder), Repository(repo_path) as repo:
         settings = settled(config or Config(), reports).data
         suffixes = frozenset(settings.named_suffixes) or SOURCE_SUFFIXES
         record = {

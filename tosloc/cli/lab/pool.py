@@ -61,8 +61,7 @@ def pool(
     listed = None if projects is None else read_projects(projects)
     settings = Config() if config is None else load_config(config)
     reached = {project.repo: "" for project in listed or ()}
-    results_folder(work)
-    with on_cluster(cluster, reached), shown() as callback:
+    with results_folder(work), on_cluster(cluster, reached), shown() as callback:
         made = make_pool(Pool(work, settings), listed, folds, out, callback)
     means = project_means(made.evaluations)
     show(form, means | {"temperature": made.temperature}, [means_table(means)])
@@ -103,8 +102,7 @@ def feature_ablation(
     listed = read_projects(projects)
     settings = Config() if config is None else load_config(config)
     asked = [name.strip() for name in features.split(",") if name.strip()]
-    results_folder(work)
-    with shown() as callback:
+    with results_folder(work), shown() as callback:
         rows, failed = measure(Pool(work, settings), listed, folds, asked, callback)
     heads = ["left out", "MRR", "95 %", "MAP", "95 %", *(f"{one} MRR, MAP" for one in rows[0]["languages"])]
     cells = [[row["left out"], *_cells(row, {} if row is rows[0] else rows[0])] for row in rows]
