@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -43,8 +44,8 @@ def fitted(weight: float) -> list[float]:
     """Weights of two projects that say contrary things, the second of which has ten times as many reports."""
     small, large = lists(3, 0), lists(30, 1)
     project = Project(name="small", repo=Path("small"), reports=Path("small"), weight=weight)
-    counted = small.counting(report_weight(project, 3))
-    large = large.counting(report_weight(project.model_copy(update={"weight": 1.0}), 30))
+    counted = replace(small, report_weights=report_weight(project, 3))
+    large = replace(large, report_weights=report_weight(project.model_copy(update={"weight": 1.0}), 30))
     stage = fit_pool(LINEAR, NAMES, [counted, large])
     assert stage.ranker is None
     return stage.weights.tolist()

@@ -10,7 +10,7 @@ import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -192,7 +192,7 @@ def joined(projects: Iterable[RankingLists]) -> RankingLists:
     if not some:
         raise ToslocError("no project is left to learn from; name at least two with fixed files in their versions")
     lists = RankingLists.join(some)
-    return lists.counting(lists.report_weights / lists.report_weights.mean())
+    return replace(lists, report_weights=lists.report_weights / lists.report_weights.mean())
 
 
 def fit_pool(config: Config, names: tuple[str, ...], projects: Iterable[RankingLists]) -> StageOne:
