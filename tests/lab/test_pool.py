@@ -166,7 +166,8 @@ def test_what_features_are_worth(
     for place, columns in ((0, [0, 1, 2]), (1, [0, 2])):
         expected = []
         for one in tables:  # each is a part of its own
-            rest = [other.lists().columns(columns) for other in tables if other is not one]
+            learned = [other.lists() for other in tables if other is not one]
+            rest = [replace(of, rows=np.ascontiguousarray(of.rows[:, columns])) for of in learned]
             weights = np.zeros(3)
             weights[columns] = fit_pool(LINEAR, tuple(one.features[column] for column in columns), rest).weights
             expected.append(judge({"": StageOne(one.features, weights)}, one.tables())[""])
