@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from tosloc.rerank.base import Reranker
 
 _SHIPPED: Final = Path(__file__).parent / "defaults"
+LARGE: Final = 1000  # source files; the four projects have 1,500 to 7,600
 WEIGHTS_FILE: Final = "weights.json"
 _LARGEST_WEIGHT: Final = 1e9
 _LARGEST: Final = 1 << 26  # bytes of a record
@@ -100,9 +102,18 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST_WEIGHT
 
 
-def shipped() -> tuple[StageOne, float]:
-    """The shipped stage one, which ``tosloc lab pool`` learns, and its shares' temperature."""
-    return read_stage_one(_SHIPPED)[:2]
+def shipped(paths: Sequence[str] = ()) -> tuple[StageOne, float]:
+    """The shipped stage one for a version of these files, learned by ``tosloc lab pool``, and its shares' temperature.
+    Large Java trees have one of their own, learned on four such projects and their Bugzilla: one for all serves neither
+    them nor GitHub's projects as well (docs/results.md).
+    """
+    java = len(paths) >= LARGE and 2 * sum(path.endswith(".java") for path in paths) >= len(paths)
+    return _shipped("java" if java else "")
+
+
+@cache
+def _shipped(kind: str) -> tuple[StageOne, float]:
+    return read_stage_one(_SHIPPED / kind)[:2]
 
 
 def read_reranker(record: Mapping[str, Any], folder: Path) -> Reranker | None:

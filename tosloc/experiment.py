@@ -15,7 +15,7 @@ from typing import Any, Final, Self
 import tosloc
 from tosloc.arrays import save_arrays
 from tosloc.calibration import TEMPERATURE
-from tosloc.checkpoint import write_record
+from tosloc.checkpoint import shipped, write_record
 from tosloc.code.languages import analyser
 from tosloc.config import Config
 from tosloc.errors import ToslocError, counted
@@ -94,6 +94,11 @@ class ExperimentContext:
         """Candidates of all cases; ``tables`` gives the feature tables of a part, anew at each call."""
         cases = {case.report.id: case for case in self.dataset.cases}
         return LabelledCandidates(self.repo, self.indexed.suffixes, cases, stage, tables)
+
+    @property
+    def newest_paths(self) -> Sequence[str]:
+        """Files of the version of the report that was fixed last."""
+        return self.indexed.snapshot(self.dataset.cases[-1].version).paths
 
     def for_reranking(self) -> RerankingContext:
         """What a reranker may read: files of all versions, and the whole history, of which each report sees a part."""
@@ -200,6 +205,8 @@ def rank_reports(
                 f"{reports_path}: --functions: no report says which functions its fix changed; add them as 'functions'"
                 " or 'methods'"
             )
+        if localizer.is_shipped:
+            localizer.stage_one, localizer.temperature = shipped(experiment.newest_paths)
         extraction = experiment.extraction(work, localizer.stage_one.features)
         tasks = tasks_of(cases, experiment.history, 0)
         blocks = extraction.run(tasks, jobs=config.run.jobs, what=f"ranking {split}", progress=progress)

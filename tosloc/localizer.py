@@ -45,6 +45,7 @@ class Localizer:
     """Stage one and, where there is one, a reranker; learned by ``tosloc.training``, or shipped."""
 
     stage_one: StageOne
+    is_shipped = False  # whether each version decides which of the shipped weights it is ranked by
     _closed = False
 
     def __init__(self, config: Config | None = None) -> None:
@@ -244,9 +245,10 @@ class Localizer:
         """Every file of a version ranked for a report: a function of both, and of no clock. Without a ``version`` it is
         the one that was opened last, or that a checkpoint carries along.
         """
-        version, stage = version or self.version_ or self.version(), self.stage_one
+        version = version or self.version_ or self.version()
+        stage, temperature = version.shipped if self.is_shipped else (self.stage_one, self.temperature)
         with self._lock:
-            return Localization.of(report, version, stage, self.reranker_, self.temperature)
+            return Localization.of(report, version, stage, self.reranker_, temperature)
 
     def indexed(self, repo: Repository) -> IndexedRepository:
         """A repository with the files that these weights are for."""
@@ -311,10 +313,10 @@ class Localizer:
 
     @classmethod
     def default(cls) -> Self:
-        """Localizer with the shipped weights: learned on 128 projects, for any repository."""
+        """Localizer with the shipped weights, for any repository; which of them, each version decides."""
         localizer = cls()
         localizer.stage_one, localizer.temperature = stored.shipped()
-        localizer.provenance_ = {"shipped": True}
+        localizer.provenance_, localizer.is_shipped = {"shipped": True}, True
         return localizer
 
 

@@ -60,7 +60,7 @@ def train(
         def tables(part: str) -> Iterable[FeatureTable]:
             return extraction.tables(blocks[part])
 
-        default = shipped()[0] if config.stage_one.shipped else None
+        default = shipped(experiment.newest_paths)[0] if config.stage_one.shipped else None
         lists = ranking_lists(tables("train"))
         localizer = Localizer(experiment.config)
         localizer.reranker_ = reranker

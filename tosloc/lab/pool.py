@@ -43,7 +43,7 @@ from tosloc.records import Case, FloatArray, Progress, silent
 from tosloc.training import feature_names
 
 ROUNDS: Final = 400  # trees of a ranker of many projects: chosen on projects left out
-RANKER_WEIGHT: Final = 8.0  # what its score counts beside the linear one
+RANKER_WEIGHT: Final = 16.0  # what its score counts beside the linear one: of 2, 4, 8, 16 and 32, on projects left out
 LEAST_REPORTS: Final = 300
 """Every project counts the same, but one of fewer reports less: so much for each of its reports."""
 LEFT_OUT: Final = "left-out"  # folder of the runs: a folder a project, ranked by weights that never saw it
