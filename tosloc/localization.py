@@ -30,11 +30,10 @@ from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.rank.background import background as background_of
-from tosloc.rank.background import code_owners, owners_of
+from tosloc.rank.background import code_owners, other_files, owners_of
 from tosloc.rank.feature_tables import FeatureTable
 from tosloc.rank.functions import score_functions
 from tosloc.rank.lambdamart import raised
-from tosloc.rank.other_files import other_files
 from tosloc.rank.reasons import Sources
 from tosloc.rank.stage_one import StageOne, StageOneAnswer
 from tosloc.records import BugReport, Case, FloatArray, Function, Hit, Progress, Ranking, Reason, Snapshot, silent

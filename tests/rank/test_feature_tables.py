@@ -91,7 +91,7 @@ def test_another_history_makes_other_blocks(experiment, project, tmp_path):
     assert after != before
 
 
-@pytest.mark.parametrize("content", [None, "{", '{"features": [], "blocks": 3}'])
+@pytest.mark.parametrize("content", [None, "{", '{"features": []}'])
 def test_a_folder_that_keeps_nothing(tmp_path, content):
     (tmp_path / ".tosloc-work").mkdir()
     if content is not None:
