@@ -240,7 +240,9 @@ def make_pool(
     for number, stage, answered in each(calls, jobs, "parts left out", progress):
         learned[number] = stage
         answers |= answered
-    fitted = [one for one in tables if one.project.judged != "test" or one.project.part == "test"]
+    # shares are told to users, so that reports which users did not write say nothing of them
+    asked = [one for one in tables if one.project.weight == 1]
+    fitted = [one for one in asked if one.project.judged != "test" or one.project.part == "test"]
     calls = [
         joblib.delayed(_rank)(
             pool,
