@@ -84,18 +84,16 @@ def test_golden_java() -> None:
 
 
 def test_headers_are_dropped_and_javadoc_is_kept() -> None:
-    between = (
-        "package a;\n/* Copyright (c) Giant Corp. */\nimport b.Zebra;\n/** Tiger */ class A { /* Copyright lion */ }"
-    )
-    assert column(analyse(between, ".java"), "comment") == Counter(["tiger", "copyright", "lion"])
-    assert "zebra" not in table(analyse(between, ".java"))
-    bare = "/** Tiger */ class A { }"
-    assert column(analyse(bare, ".java"), "comment") == Counter(["tiger"])
-    lines = "// Copyright Giant\n// all of it\n\n// Tiger\nint a;\n"
-    assert column(analyse(lines, ".c"), "comment") == Counter(["tiger"])
-    hashes = "#!/bin/sh\n# Copyright Giant\n# all of it\n\n# Tiger\nx=1\n"
-    assert "tiger" in table(analyse(hashes, ".sh"))
-    assert "giant" not in table(analyse(hashes, ".sh"))
+    text = "package a;\n/* Copyright Giant */\nimport b.Zebra;\n/** Tiger */ class A { /* Copyright lion */ }"
+    facts = analyse(text, ".java")
+    assert column(facts, "comment") == Counter(["tiger", "copyright", "lion"])
+    assert "zebra" not in table(facts)
+    for text, suffix in (
+        ("/** Tiger */ class A { }", ".java"),
+        ("// Copyright Giant\n// all of it\n\n// Tiger\nint a;\n", ".c"),
+        ("#!/bin/sh\n# Copyright Giant\n# all of it\n\n# Tiger\nx=1\n", ".sh"),
+    ):
+        assert column(analyse(text, suffix), "comment").keys() - {"bin", "sh"} == {"tiger"}
 
 
 @pytest.mark.parametrize("last", ["", "\n"])
@@ -111,36 +109,31 @@ def test_chunks_are_fifty_lines_and_ten_more(last: str) -> None:
     assert (table(facts), chunks(facts)) == ({"appl": (65_535, 0, 0, 0, 0, 0)}, [{"appl": 255}])
 
 
+BROKEN = [
+    "",
+    "\0\x01\xff\ufffd" * 50,
+    "\ud800 lone surrogate",
+    "}}}} ((( /* never closed",
+    'class A { String s = "never closed; }',
+    "(" * 60_000,
+    "class A{void m(){" + "if(a){" * 5_000,
+    "new A(){" * 3_000,
+    '"' * 20_001,
+    "x" * 300_000,
+    '<script>"',
+    "\0<script>\0",
+]
+
+
 @pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "\0\x01\xff\ufffd" * 50,
-        "\ud800 lone surrogate",
-        "}}}} ((( /* never closed",
-        'class A { String s = "never closed; }',
-        "(" * 60_000,
-        "class A{void m(){" + "if(a){" * 5_000,
-        "class A { int x = " + "a+" * 20_000 + "1; }",
-        "new A(){" * 3_000,
-        '"' * 20_001,
-        "x" * 300_000,
-        "\n" * 100_000,
-        "<script>}}} (((",
-        '<script>"',
-        "\0<script>\0",
-    ],
-    ids=lambda text: repr(text[:12]),
+    "suffix", [".java", ".py", *(pytest.param(one, marks=pytest.mark.slow) for one in (".kt", ".vue", ".unknown"))]
 )
-@pytest.mark.parametrize(
-    "suffix",
-    [".java", ".py", *(pytest.param(one, marks=pytest.mark.slow) for one in (".kt", ".lua", ".vue", ".unknown"))],
-)
-def test_broken_texts_have_facts(text: str, suffix: str) -> None:
-    facts = analyse(text, suffix)
-    assert len(facts.terms) == len(facts.counts)
-    assert facts.chunk_starts[-1] == len(facts.chunk_terms) == len(facts.chunk_counts)
-    assert len(facts.chunk_starts) >= 2
+def test_broken_texts_have_facts(suffix: str) -> None:
+    for text in BROKEN:
+        facts = analyse(text, suffix)
+        assert len(facts.terms) == len(facts.counts)
+        assert facts.chunk_starts[-1] == len(facts.chunk_terms) == len(facts.chunk_counts)
+        assert len(facts.chunk_starts) >= 2
 
 
 DECLARED = [part.split("\n", 1) for part in Path(__file__).with_name("declarations.txt").read_text().split("==== ")[1:]]
@@ -174,8 +167,6 @@ def test_facts_do_not_depend_on_what_is_analysed_beside_them() -> None:
         own = analyse(*text)
         assert (facts.terms, table(facts), chunks(facts)) == (own.terms, table(own), chunks(own))
         assert facts.lines == own.lines
-        assert facts.counts.dtype == np.uint16
-        assert facts.chunk_starts[-1] == len(facts.chunk_terms) == len(facts.chunk_counts)
 
 
 def test_words_and_strings_that_are_odd() -> None:
@@ -190,21 +181,14 @@ def test_words_and_strings_that_are_odd() -> None:
     assert column(analyse('/**/abstract class ein\nE m>,$i"t\n    }\n}', ".kt"), "type") == Counter(["ein"])
 
 
-# Pages with scripts
-
-
 @pytest.mark.parametrize(
     ("source", "script"),
     [
-        (b"<p>a</p>", b""),
-        (b"<script>a</script>", b"a"),
         (b'<SCRIPT setup lang="ts" generic="T extends A<B>">a</SCRIPT >', b"a"),
         (b"<script>a</script><script setup>b</script>", b"a                       b"),
         (b"<!-- <script>a</script> --><script>b</script>", b"b"),
         (b"<script>a", b"a"),
-        (b"<script", b""),
         (b"<scripts>a</scripts>", b""),
-        (b"---\na\n---\n<p>{a}</p>", b"a"),
         (b"\n---\na\n---\n<script>b</script>", b"a\n   \n        b"),
         (b"---\na", b"a"),
         (b"<p>---\na\n---\n</p>", b""),

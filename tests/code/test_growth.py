@@ -35,8 +35,6 @@ MAX_RATIO = 40.0
 FAST_ENOUGH = 0.05
 """Processor seconds of the large text that are no finding whatever the ratio: the small one may take no time at all."""
 
-NOW = datetime(2020, 1, 1, tzinfo=UTC)
-
 UNITS = tuple(
     (
         '\\"|\\\'|\\`|<%|/[|/*|/* |<!--|-->|"|\'|`|"""|\\"""|"#{|R"(|[=[| |\t|\n|\n | \n|\r|\f|a|A|1|_|$|'
@@ -82,18 +80,15 @@ def superlinear(consumer: Consumer, units: Iterable[str], beginnings: Sequence[s
 
 
 def message_reader(text: str) -> None:
-    fixes.says_fix(text)
     fixes.says_fix(f"x\n{text}fix")
     fixes.bug_ids(text)
     without_trailers(text)
 
 
 def report_reader(text: str) -> None:
-    report = BugReport("1", text, text, NOW)
+    report = BugReport("1", text, text, datetime(2020, 1, 1, tzinfo=UTC))
     query = Query(report)
-    for (
-        name
-    ) in "weights qualified_names lead_weights plain_weights compounds mentions names messages locations".split():
+    for name in QUERIED.split():
         getattr(query, name)
     traces.frames(f"at a.b(C.java:1) {text}")
     attributes_of(report, ["a/C.java"])
@@ -102,6 +97,9 @@ def report_reader(text: str) -> None:
     formats.split_ranks(f"1:{text}x")
     for begin in ("x", "# ", "---\na: b\n"):
         read_report(StringIO(f"{begin}{text}x"))
+
+
+QUERIED = "weights qualified_names lead_weights plain_weights compounds mentions names messages locations"
 
 
 def source_reader(suffix: str, text: str) -> None:
@@ -114,25 +112,27 @@ def lexed(text: str) -> None:
         syntax.lex(text.encode(), style)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reader", "units", "beginnings"),
-    [(lexed, UNITS, ("",)), (message_reader, MESSAGES, BEGINNINGS), (report_reader, REPORTS, BEGINNINGS)],
+    [
+        # a tree as deep as the text is long, where a query for operands and operator waits in each for the other
+        (partial(source_reader, ".c"), ["*a"], ("",)),
+        *(
+            pytest.param(*reader, marks=pytest.mark.slow)
+            for reader in (
+                (lexed, UNITS, ("",)),
+                (message_reader, MESSAGES, BEGINNINGS),
+                (report_reader, REPORTS, BEGINNINGS),
+                *(
+                    (partial(source_reader, language_named(name).suffixes[0]), UNITS, ("",))
+                    for name in sorted(set(LANGUAGES.values()))
+                ),
+            )
+        ),
+    ],
 )
 def test_readers_are_linear(reader: Consumer, units: Sequence[str], beginnings: Sequence[str]) -> None:
     assert superlinear(reader, units, beginnings) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("language", sorted(set(LANGUAGES.values())))
-def test_facts_are_linear(language: str) -> None:
-    reader = partial(source_reader, language_named(language).suffixes[0])
-    assert superlinear(reader, UNITS, ("",)) == []
-
-
-def test_a_long_expression_takes_time_by_its_length() -> None:
-    """It is a tree as deep as it is long, where a query for operands and operator waits in each for the other."""
-    assert superlinear(partial(source_reader, ".c"), ["*a"], ("",)) == []
 
 
 STRINGS = re.compile(
@@ -150,11 +150,7 @@ def test_strings_are_those_of_one_pattern(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("language", "unit"),
-    [
-        *(("java", b"<!--"), ("java", b"a=>"), ("javascript", b"/["), ("python", b"-->")),
-        *(("swift", b"#" * 40), ("scala", b"`" * 40), ("swift", "\u2028".encode() * 5)),
-        *(("python", b"ref /* "), ("python", b"*/"), ("swift", b"const#{?.")),
-    ],
+    [("java", b"<!--"), ("javascript", b"/["), ("python", b"-->"), ("swift", b"#" * 40), ("scala", b"`" * 40)],
 )
 def test_a_parser_gives_up_and_reads_the_next_text(language: str, unit: bytes) -> None:
     assert syntax_tree(unit * 2000, language_named(language)) is None
@@ -163,7 +159,7 @@ def test_a_parser_gives_up_and_reads_the_next_text(language: str, unit: bytes) -
     assert not root.has_error or language == "java"
 
 
-@pytest.mark.parametrize("language", ["c", "javascript", "kotlin", "php", "rust"])
+@pytest.mark.parametrize("language", ["c", "kotlin", "php"])
 def test_what_is_nested_without_measure_is_not_parsed(language: str) -> None:
     """In each node a query looks at what all nodes around it wait for; beyond 65,535 of them it loses count."""
     begin = "<?php " if language == "php" else "fun f(){"
@@ -171,17 +167,12 @@ def test_what_is_nested_without_measure_is_not_parsed(language: str) -> None:
     assert [syntax_tree(text, language_named(language)) is not None for text in nested] == [False, True]
 
 
-def test_what_is_too_large_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "class A { void b() {} }\n" * 50
-    assert analyse(text, ".java").parsed
-    assert len(functions_of(text, ".java")) == 100
-    monkeypatch.setattr(syntax, "MAX_PARSED", len(text) - 1)
-    assert not analyse(text, ".java").parsed
-    assert len(functions_of(text, ".java")) == 0
-
-
-def test_scanners_end_and_names_are_compared_however_many_there_are() -> None:
-    for text in (b"var g\n@", b"var g\n@a(1"):  # Kotlin's looks for the end of the annotation's line
-        assert syntax_tree(text, language_named("kotlin")) is not None
+def test_what_is_too_large_is_not_parsed_and_scanners_end(monkeypatch: pytest.MonkeyPatch) -> None:
     names = "class A:\n    def f(self):\n" + "".join(f"        self.b{i} = (1)\n" for i in range(2000))
     assert analyse(names, ".py").parsed
+    text = "class A { void b() {} }\n" * 50
+    for largest, found in ((len(text), 100), (len(text) - 1, 0)):
+        monkeypatch.setattr(syntax, "MAX_PARSED", largest)
+        assert (analyse(text, ".java").parsed, len(functions_of(text, ".java"))) == (found > 0, found)
+    for source in (b"var g\n@", b"var g\n@a(1"):  # Kotlin's looks for the end of the annotation's line
+        assert syntax_tree(source, language_named("kotlin")) is not None

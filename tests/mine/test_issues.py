@@ -29,9 +29,8 @@ def test_github_as_gh_prints_it_and_as_rest_answers_it() -> None:
     assert (second.left_out, second.labels, second.closed) == ("still open", ("question", "help wanted"), None)
     pulls = exports([GH | {"url": "https://github.com/Ann/One/pull/12"}, REST | {"pull_request": {"merged_at": None}}])
     assert {one.left_out for one in pulls.issues.values()} == {"a pull request, listed as an issue"}
-    # one answer after the other, an answer a line, our own lines
-    for text in (json.dumps([GH]) + json.dumps([REST]), f"{json.dumps(GH)}\n{json.dumps(REST)}\n"):
-        assert exports(text).issues == read.issues
+    # one answer after the other, our own lines
+    assert exports(json.dumps([GH]) + json.dumps([REST])).issues == read.issues
     lines = exports('{"id": "a-1", "summary": "Crash", "opened": "2020-01-01"}\n')
     assert (lines.tracker, list(lines.issues)) == ("lines", ["a-1"])
 

@@ -11,16 +11,7 @@ from tosloc.config import Config, EvolutionSettings
 from tosloc.metrics import rr_and_ap
 from tosloc.rank import fitting, lambdamart
 from tosloc.rank.feature_tables import FeatureTable, RankingLists, ranking_lists
-from tosloc.rank.fitting import (
-    AS_SHIPPED,
-    MARGIN,
-    choose,
-    fit_evolution,
-    fit_stage_one,
-    judge,
-    list_quality,
-    listwise_loss,
-)
+from tosloc.rank.fitting import MARGIN, choose, fit_evolution, fit_stage_one, judge, list_quality, listwise_loss
 from tosloc.rank.stage_one import StageOne
 
 NAMES = ("good", "bad")
@@ -32,104 +23,78 @@ def table(name, rows, fixed):
     return FeatureTable(name, np.array(rows, dtype=np.float32), np.array(fixed), ones, np.arange(size, dtype=np.int32))
 
 
-def settings(**values):
-    return Config.of({"stage_one": {"ranker": False} | values}, "test").stage_one
-
-
-def reports(number, seed, files=20):
-    """Reports whose fixed file is the one with the largest first feature; the second is noise."""
+def reports(number, seed, quality=lambda rows: rows[:, 0]):
+    """Reports whose fixed file is the one of the highest quality, which is the first feature."""
     rng = np.random.default_rng(seed)
-    made = []
-    for place in range(number):
-        rows = rng.random((files, 2))
-        made.append(table(str(place), rows, rows[:, 0] == rows[:, 0].max()))
-    return made
+    every = [rng.random((20, 2)) for _ in range(number)]
+    return [table(str(n), rows, quality(rows) == quality(rows).max()) for n, rows in enumerate(every)]
 
 
-def test_judge_counts_reports_without_a_fixed_file_as_nothing():
-    tables = [table("a", [[1.0], [2.0]], [True, False]), table("b", [[1.0]], [False])]
-    up, down = StageOne(("f",), np.array([1.0])), StageOne(("f",), np.array([-1.0]))
-    assert judge({"up": up, "down": down}, iter(tables)) == {"up": (0.25, 0.25), "down": (0.5, 0.5)}
-    assert judge({"up": up}, []) == {"up": (0.0, 0.0)}
+def fitted(train, validation, default, ranker=False):
+    settings = Config.of({"stage_one": {"ranker": ranker}}, "test").stage_one
+    return fit_stage_one(settings, NAMES, ranking_lists(iter(train)), lambda: validation, default)
 
 
-@pytest.mark.parametrize(
-    ("tried", "taken"),
-    [
-        ({"a": (0.5, 0.5), "b": (0.5, 0.5 + MARGIN / 2)}, "a"),
-        ({"a": (0.5, 0.5), "b": (0.5, 0.5 + MARGIN * 2)}, "b"),
-        ({"a": (0.5, 0.5), "b": (0.6, 0.5), "c": (0.6, 0.5)}, "b"),
-        ({"a": (0.5, 0.5), "b": (0.4, 0.5), "c": (0.6, 0.5)}, "c"),
-    ],
-)
-def test_choose_the_simplest_within_the_margin(tried, taken):
-    assert choose(tried) == taken
+def stage_of(*weights, names=NAMES):
+    return StageOne(names, np.array(weights))
+
+
+def test_judging_and_choosing_the_simplest_within_the_margin():
+    tables = [table("a", [[1.0], [2.0]], [True, False]), table("b", [[1.0]], [False])]  # b has nothing to find
+    stages = {"up": stage_of(1.0, names=("f",)), "down": stage_of(-1.0, names=("f",))}
+    assert judge(stages, iter(tables)) == {"up": (0.25, 0.25), "down": (0.5, 0.5)}
+    assert judge(stages, []) == {"up": (0.0, 0.0), "down": (0.0, 0.0)}
+    first = {"a": (0.5, 0.5)}
+    assert choose(first | {"b": (0.5, 0.5 + MARGIN / 2)}) == "a"
+    assert choose(first | {"b": (0.5, 0.5 + MARGIN * 2)}) == "b"
+    assert choose(first | {"b": (0.4, 0.5), "c": (0.6, 0.5), "d": (0.6, 0.5)}) == "c"
 
 
 def test_own_and_shipped_weights_win_where_the_others_mislead(monkeypatch):
-    calls = []
-
-    def validation():
-        calls.append(1)
-        return iter(reports(20, 2))
-
     monkeypatch.setattr(fitting, "SHRINK", 0.0)
-    train = ranking_lists(iter(reports(60, 1)))
-    stage, choice = fit_stage_one(settings(), NAMES, train, validation, StageOne(NAMES, np.array([-5.0, 5.0])))
-    assert choice.taken == "own weights"
+    train, validation = reports(60, 1), reports(20, 2)
+    stage, choice = fitted(train, validation, stage_of(-5.0, 5.0))
+    assert (choice.taken, set(choice.tried)) == ("own weights", {"own weights", "shipped weights", "mean of both"})
     assert stage.weights[0] > 5 * abs(stage.weights[1])
     assert choice.tried["own weights"][0] > 0.9 > 0.3 > choice.tried["shipped weights"][0]
-    assert (set(choice.tried), calls) == ({"own weights", "shipped weights", "mean of both"}, [1])
-    wrong = ranking_lists(table(one.report, one.rows[:, ::-1], one.fixed) for one in reports(60, 1))
-    stage, choice = fit_stage_one(settings(), NAMES, wrong, validation, StageOne(NAMES, np.array([5.0, 0.0])))
+    misled = reports(60, 1, lambda rows: rows[:, 1])
+    stage, choice = fitted(misled, validation, stage_of(5.0, 0.0))
     assert (choice.taken, stage.weights.tolist()) == ("shipped weights", [5.0, 0.0])
     # shipped weights of other features are of no use, those of fewer are
-    _, choice = fit_stage_one(settings(), NAMES, train, validation, StageOne(("other",), np.array([5.0])))
-    assert set(choice.tried) == {"own weights"}
-    stage, choice = fit_stage_one(settings(), NAMES, train, validation, StageOne(("good",), np.array([5.0])))
+    assert set(fitted(train, validation, stage_of(5.0, names=("other",)))[1].tried) == {"own weights"}
+    stage, choice = fitted(train, validation, stage_of(5.0, names=("good",)))
     assert (stage.features, choice.tried["shipped weights"]) == (NAMES, (1.0, 1.0))
 
 
 def test_few_reports_lean_on_the_shipped_weights(monkeypatch):
-    shipped = StageOne(NAMES, np.array([3.0, 1.0]))
-    train = ranking_lists(iter(reports(10, 1)))
-    monkeypatch.setattr(fitting, "SHRINK", 100.0)
-    near, _ = fit_stage_one(settings(), NAMES, train, lambda: [], shipped)
-    monkeypatch.setattr(fitting, "SHRINK", 0.0)
-    far, _ = fit_stage_one(settings(), NAMES, train, lambda: [], shipped)
-    assert near.weights == pytest.approx([3.0, 1.0], abs=0.05)
-    assert abs(far.weights - [3.0, 1.0]).max() > 0.5
+    found = []
+    for shrink in (100.0, 0.0):
+        monkeypatch.setattr(fitting, "SHRINK", shrink)
+        found.append(fitted(reports(10, 1), [], stage_of(3.0, 1.0))[0].weights)
+    assert found[0] == pytest.approx([3.0, 1.0], abs=0.05)
+    assert abs(found[1] - [3.0, 1.0]).max() > 0.5
 
 
 def test_a_ranker_is_taken_only_when_it_helps(small_trees, monkeypatch):
     """The fixed file is that of the middle first feature: no weighted sum finds it, trees do."""
 
-    def middle(number, seed):
-        rng = np.random.default_rng(seed)
-        made = []
-        for place in range(number):
-            rows = rng.random((12, 2))
-            made.append(table(str(place), rows, np.abs(rows[:, 0] - 0.5) == np.abs(rows[:, 0] - 0.5).min()))
-        return made
+    def middle(rows):
+        return -np.abs(rows[:, 0] - 0.5)
 
-    monkeypatch.setattr(lambdamart, "DEPTH", 12)
-    chosen = settings(ranker=True)
-    stage, choice = fit_stage_one(chosen, NAMES, ranking_lists(iter(middle(60, 1))), lambda: middle(20, 2), None)
-    assert stage.ranker is not None
+    monkeypatch.setattr(lambdamart, "DEPTH", 20)
+    stage, choice = fitted(reports(60, 1, middle), reports(20, 2, middle), None, ranker=True)
     assert choice.taken.startswith("own weights, own ranker x ")
+    assert stage.ranker is not None
     assert sum(choice.tried[choice.taken]) > sum(choice.tried["own weights"]) + 0.3
-    plain, choice = fit_stage_one(chosen, NAMES, ranking_lists(iter(reports(60, 1))), lambda: reports(20, 2), None)
-    assert plain.ranker is None
-    assert (choice.taken, choice.sentence) == ("own weights", "")
+    plain, choice = fitted(reports(60, 1), reports(20, 2), None, ranker=True)
+    assert (plain.ranker, choice.taken, choice.sentence) == (None, "own weights", "")
     # what was learned from misleading reports does not beat the default stage one as it is, ranker and all
-    wrong = ranking_lists(iter(reports(60, 1)))
-    kept, choice = fit_stage_one(chosen, NAMES, wrong, lambda: middle(20, 3), stage)
-    assert (kept.ranker, choice.taken) == (stage.ranker, AS_SHIPPED)
-    assert choice.sentence.startswith("validation took shipped weights and ranker as they are: MRR ")
-    _, choice = fit_stage_one(chosen, NAMES, wrong, lambda: reports(20, 2), stage)
-    assert choice.taken != AS_SHIPPED
+    kept, choice = fitted(reports(60, 1), reports(20, 3, middle), stage, ranker=True)
+    assert (kept.ranker, choice.taken) == (stage.ranker, fitting.AS_SHIPPED)
     assert choice.sentence.startswith(f"validation took {choice.taken}: MRR ")
-    assert "; not shipped weights and ranker as they are: " in choice.sentence
+    _, choice = fitted(reports(60, 1), reports(20, 2), stage, ranker=True)
+    assert choice.sentence.startswith(f"validation took {choice.taken}: MRR ")
+    assert f"; not {fitting.AS_SHIPPED}: " in choice.sentence
 
 
 def lists_of(tables, weights=None):
@@ -138,7 +103,7 @@ def lists_of(tables, weights=None):
     return RankingLists.of(lists, () if weights is None else [np.array(weights, dtype=np.float32)])
 
 
-def test_loss_by_hand():
+def test_the_loss_by_hand_and_its_gradient_by_differences():
     """One report: fixed files with score 1 and 0, one other with 2 that stands for 3 files."""
     lists = lists_of([([[1.0], [0.0], [2.0]], [True, True, False])], [1, 1, 3])
     loss, _ = listwise_loss(np.array([1.0]), lists, 0.0, np.zeros(1), 0.0)
@@ -147,26 +112,15 @@ def test_loss_by_hand():
     held, _ = listwise_loss(np.array([1.0]), lists, 0.1, np.array([3.0]), 0.01)
     assert held - loss == pytest.approx(0.1 * 1 + 0.01 * 4)
 
-
-@pytest.mark.parametrize("seed", range(2))
-def test_gradient_equals_finite_differences(seed):
-    rng = np.random.default_rng(seed)
-    tables = []
-    for _ in range(5):
-        size = int(rng.integers(3, 9))
-        fixed = rng.random(size) < 0.4
-        fixed[0], fixed[1] = True, False
-        tables.append((rng.random((size, 4)), fixed))
-    lists = lists_of(tables, rng.integers(1, 5, sum(len(fixed) for _, fixed in tables)))
-    weights, centre = rng.normal(size=4), rng.normal(size=4)
-    _, gradient = listwise_loss(weights, lists, 0.05, centre, 0.2)
+    rng = np.random.default_rng(0)
+    tables = [(rng.random((size, 4)), [True, False, *(rng.random(size - 2) < 0.4)]) for size in (3, 5, 8)]
+    lists = lists_of(tables, rng.integers(1, 5, 16))
+    weights, more = rng.normal(size=4), (lists, 0.05, rng.normal(size=4), 0.2)
+    _, gradient = listwise_loss(weights, *more)
     step = 1e-2  # rows are single precision
-    for feature in range(4):
-        move = np.zeros(4)
-        move[feature] = step
-        above, _ = listwise_loss(weights + move, lists, 0.05, centre, 0.2)
-        below, _ = listwise_loss(weights - move, lists, 0.05, centre, 0.2)
-        assert gradient[feature] == pytest.approx((above - below) / (2 * step), abs=2e-4)
+    for move, slope in zip(np.eye(4) * step, gradient, strict=True):
+        above, below = (listwise_loss(weights + way * move, *more)[0] for way in (1, -1))
+        assert slope == pytest.approx((above - below) / (2 * step), abs=2e-4)
 
 
 def slow_rr_and_ap(weights, tables):
@@ -202,9 +156,8 @@ def test_evolution_finds_the_top_of_a_hill_and_repeats():
         asked.append(weights.copy())
         return -float(((weights - top) ** 2).sum())
 
-    many, few = EvolutionSettings(generations=40, population=8), EvolutionSettings(generations=3, population=9)
-    first = fit_evolution(3, hill, many, 11)
+    settings = EvolutionSettings(generations=40, population=8)
+    first, again, other = (fit_evolution(3, hill, settings, seed).tolist() for seed in (11, 11, 12))
     assert first == pytest.approx(top, abs=0.01)
     assert all((weights >= 0).all() and (weights <= 1).all() for weights in asked)
-    assert fit_evolution(3, hill, many, 11).tolist() == first.tolist()
-    assert fit_evolution(3, hill, few, 7).tolist() != fit_evolution(3, hill, few, 12).tolist()
+    assert first == again != other

@@ -42,55 +42,55 @@ PATHS = ("pkg/shapes.py", "pkg/store.py")
 FACTS = [functions_of(SHAPES, ".py"), functions_of(STORE, ".py")]
 
 
-def scored(context, *given):
-    return score_functions(context.query, context.version, *given)
-
-
 @pytest.fixture
-def ask(make_context):
-    """Function (summary, description, weights, scores, files) -> name -> score, of all functions."""
+def scored(make_context):
+    """Function (files, report, weights, scores) -> functions of each file; files are path -> words, or their facts."""
 
-    def of_report(summary, description="", weights=NOTHING, scores=(2.0, 1.0), files=(0, 1)):
-        texts = {
-            PATHS[0]: {"code": "shape draw canvas line colour area computearea comput corner angl sum"},
-            PATHS[1]: {"code": "load shape loadshape path read store open"},
-        }
-        context = make_context(texts, summary, description)
-        got = scored(context, files, np.array(scores), [FACTS[file] for file in files], weights)
-        return {function.name: function.score for functions in got for function in functions}
+    def of(report, weights=WEIGHTS, facts=FACTS, texts=None, scores=(2.0, 1.0)):
+        texts = texts or {path: {} for path in PATHS}
+        context, files = make_context(texts, *report), range(len(facts))
+        return score_functions(context.query, context.version, files, np.array(scores), facts, weights)
 
-    return of_report
+    return of
 
 
-def test_every_function_of_every_file_comes_best_first(make_context):
-    context = make_context({PATHS[0]: {"code": "colour"}, PATHS[1]: {"code": "path"}}, "colour of a line")
-    first, second = scored(context, (0, 1), np.array([2.0, 1.0]), FACTS)
+def scores_of(found):
+    return {function.name: function.score for functions in found for function in functions}
+
+
+def test_every_function_of_every_file_comes_best_first(scored):
+    texts = {PATHS[0]: {"code": "colour"}, PATHS[1]: {"code": "path"}}
+    first, second = scored(["colour of a line"], texts=texts)
     assert [function.name for function in second].count("load_shape") == 1
     assert (len(first), len(second)) == (4, 3)
     assert [function.score for function in first] == sorted((function.score for function in first), reverse=True)
-    assert first[0].name == "Shape.draw"
-    assert (first[0].start, first[0].end) == (4, 5)
+    assert (first[0].name, first[0].start, first[0].end) == ("Shape.draw", 4, 5)
+    # files without functions, and no files
+    assert scored(["anything"], facts=[]) == []
+    assert scored(["anything"], facts=[FunctionFacts(), FunctionFacts()]) == [(), ()]
+    assert [len(found) for found in scored(["anything"], facts=[FunctionFacts(), FACTS[0]])] == [0, 4]
 
 
 TRACE = 'File "/usr/lib/pkg/store.py", line 7, in open\n  x\nFile "pkg/shapes.py", line 5, in elsewhere\n'
 SHOWN = 'pkg/store.py\n\n  Line 7\n  in\n 5809c29\n File "/env/site-packages/other/pkg/shapes.py", line 5, in draw'
-BOTH = {"Shape.area", "compute_area"}
+TEXTS = {
+    PATHS[0]: {"code": "shape draw canvas line colour area computearea comput corner angl sum"},
+    PATHS[1]: {"code": "load shape loadshape path read store open"},
+}
 
 
 @pytest.mark.parametrize(
     ("sign", "summary", "description", "met"),
     [
         ("text", "colour of a line", "", {"Shape.draw"}),
-        ("own", "the area is wrong", "", BOTH),
+        ("own", "the area is wrong", "", {"Shape.area", "compute_area"}),
         ("named", "s", "compute_area is wrong", {"compute_area"}),
         ("named", "s", "it is in `draw` I think", {"Shape.draw"}),
         ("named", "s", "calling draw() fails", {"Shape.draw"}),
         ("named", "s", "Shape.draw fails", {"Shape.draw", "Shape"}),
         ("named", "s", "draw fails, and open too", set()),  # words of English
-        *(
-            ("qualified", "s", said, {"Shape.draw"})
-            for said in ("Shape.draw() fails", "pkg.shapes.Shape.draw", "Shape::draw", "Shape#draw is wrong")
-        ),
+        ("qualified", "s", "pkg.shapes.Shape.draw() fails", {"Shape.draw"}),
+        ("qualified", "s", "Shape::draw", {"Shape.draw"}),
         ("of_class", "Store loses files", "", {"Store.open"}),
         # by file and method, and by line where there is no method; linked lines, and frames of other projects
         ("frame", "s", TRACE, {"Store.open"}),
@@ -98,44 +98,28 @@ BOTH = {"Shape.area", "compute_area"}
         ("is_class", "s", "", {"Shape", "Store"}),
     ],
 )
-def test_what_each_sign_adds(ask, sign, summary, description, met):
-    got = ask(summary, description, NOTHING | {sign: 1.0})
+def test_what_each_sign_adds(scored, sign, summary, description, met):
+    got = scores_of(scored((summary, description), NOTHING | {sign: 1.0}, texts=TEXTS))
     assert {name for name, score in got.items() if score} == met
     assert max(got.values()) == (1.0 if met else 0.0)
 
 
-def test_a_name_that_many_functions_have_counts_less(make_context):
+def test_signs_by_hand(scored):
+    # a name that many functions have counts less
     facts = [functions_of("def get(): pass\n", ".py"), functions_of("def get(): pass\ndef put(): pass\n", ".py")]
-    context = make_context({"a.py": {}, "b.py": {}}, "get() and put() fail")
-    got = scored(context, (0, 1), np.array([2.0, 1.0]), facts, NOTHING | {"named": 1.0})
-    scores = {function.name: function.score for function in got[1]}
-    assert scores["put"] == 1.0
-    assert scores["get"] == pytest.approx(1 / (1 + np.log(2)), abs=1e-6)
-
-
-def test_lines_of_a_frame_without_a_name(make_context):
-    text = "class Door {\n  void open() {\n    run(() -> turn());\n  }\n  Door() {}\n}\n"
-    said = "at a.Door.lambda$open$0(Door.java:3) at a.Door.<init>(Door.java:9)"
-    facts, weights = [functions_of(text, ".java")], NOTHING | {"frame": 1.0}
-    [functions] = scored(make_context({"a/Door.java": {}}, "s", said), (0,), np.array([1.0]), facts, weights)
-    assert {function.name for function in functions if function.score} == {"Door.open", "Door.Door"}
-
-
-def test_the_file_counts_by_place_and_by_what_its_score_lacks(ask):
-    got = ask("s", weights=NOTHING | {"place": 1.0})
-    assert (got["Shape.draw"], got["Store.open"]) == (0.0, pytest.approx(-np.log(2), abs=1e-6))
-    got = ask("s", weights=NOTHING | {"gap": 1.0})
-    assert (got["Shape.draw"], got["Store.open"]) == (0.0, -2.0)  # a standard deviation of 2 and 1 is .5
-    got = ask("s", weights=NOTHING | {"size": 1.0})
+    got = scores_of(scored(["get() and put() fail"], NOTHING | {"named": 1.0}, facts))
+    assert got == {"put": 1.0, "get": pytest.approx(1 / (1 + np.log(2)), abs=1e-6)}
+    # lines of a frame without a name
+    facts = [functions_of("class Door {\n  void open() {\n    run(() -> turn());\n  }\n  Door() {}\n}\n", ".java")]
+    said = "s", "at a.Door.lambda$open$0(Door.java:3) at a.Door.<init>(Door.java:9)"
+    got = scores_of(scored(said, NOTHING | {"frame": 1.0}, facts, {"a/Door.java": {}}, [1.0]))
+    assert {name for name, score in got.items() if score} == {"Door.open", "Door.Door"}
+    # the file counts by place, and by what its score lacks: a standard deviation of 2 and 1 is .5
+    for sign, value in (("place", -np.log(2)), ("gap", -2.0)):
+        got = scores_of(scored(["s"], NOTHING | {sign: 1.0}))
+        assert (got["Shape.draw"], got["Store.open"]) == (0.0, pytest.approx(value, abs=1e-6))
+    got = scores_of(scored(["s"], NOTHING | {"size": 1.0}))
     assert got["compute_area"] > got["load_shape"]
-
-
-def test_files_without_functions_and_no_files(make_context):
-    context = make_context({PATHS[0]: {}, PATHS[1]: {}}, "anything")
-    assert scored(context, (), np.array([1.0, 2.0]), []) == []
-    assert scored(context, (1, 0), np.array([1.0, 2.0]), [FunctionFacts(), FunctionFacts()]) == [(), ()]
-    one = scored(context, (1, 0), np.array([1.0, 2.0]), [FunctionFacts(), FACTS[0]])
-    assert [len(functions) for functions in one] == [0, 4]
 
 
 @pytest.mark.parametrize("words", ["draw a line", "colour of the line on the canvas", "load the path, load it twice"])
@@ -151,4 +135,3 @@ def test_the_reference_ranks_as_bm25s_does(words):
 
     np.testing.assert_allclose(asked(words), index.get_scores(terms(words)) * 2.5, rtol=1e-5)  # k1 + 1
     assert asked("zebra the a of").tolist() == [0, 0, 0, 0]
-    assert function_bm25(BugReport("r", "load", "", datetime(2020, 1, 1, tzinfo=UTC)), []).tolist() == []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.conftest import GitRepository
@@ -25,36 +23,26 @@ FILES = {
 }
 
 
-@pytest.fixture
-def opened(repository: GitRepository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Localizer:
-    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+@pytest.mark.usefixtures("plain_folder")
+def test_what_is_named_comes_first_then_what_shares_words_also_of_the_work_tree(repository: GitRepository) -> None:
     repository.commit(FILES)
-    return Localizer.open(repository.path)
-
-
-@pytest.mark.parametrize(
-    ("said", "expected"),
-    [
-        ("pyproject.toml lacks a licence, see README.", ["pyproject.toml", "README.md"]),
-        ("The logo docs/logo.png is blurred; ./docs/README.md says so", ["docs/logo.png", "docs/README.md"]),
-        ("https://github.com/a/shop/blob/main/.github/workflows/tests.yml fails", [".github/workflows/tests.yml"]),
-        ("messages.properties is not translated", []),  # one of four, and no word of it
-        ("No voucher can be redeemed by the checkout button", ["shop/templates/checkout.html"]),
-        ("cart.py adds an item twice; the title is wrong", []),
-    ],
-)
-def test_what_is_named_comes_first_then_what_shares_words(opened: Localizer, said: str, expected: list[str]) -> None:
-    others = opened.localize(said).others
-    assert [hit.path for hit in others] == expected
-    assert all(hit.why[0].kind in ("name", "words") for hit in others)
-
-
-def test_the_work_tree_s(opened: Localizer, repository: GitRepository) -> None:
-    text = "No voucher can be redeemed by the checkout button"
-    (repository.path / "shop/templates/checkout.html").unlink()
-    (repository.path / "shop/static/site.css").write_text(".voucher, .redeem, .checkout, .button {}\n")
-    (repository.path / "new.toml").write_text("x = 1\n")
-    answer = opened.localize(f"{text}; new.toml is ignored")
-    assert [hit.path for hit in answer.others] == ["new.toml", "shop/static/site.css"]
-    assert answer.searched.uncommitted == 3
-    assert [hit.path for hit in opened.localize(text, commit="HEAD").others] == ["shop/templates/checkout.html"]
+    words = "No voucher can be redeemed by the checkout button"
+    with Localizer.open(repository.path) as opened:
+        for said, expected in (
+            ("pyproject.toml lacks a licence, see README.", ["pyproject.toml", "README.md"]),
+            ("The logo docs/logo.png is blurred; ./docs/README.md says so", ["docs/logo.png", "docs/README.md"]),
+            ("https://github.com/a/shop/blob/main/.github/workflows/tests.yml fails", [".github/workflows/tests.yml"]),
+            ("messages.properties is not translated", []),  # one of four, and no word of it
+            (words, ["shop/templates/checkout.html"]),
+            ("cart.py adds an item twice; the title is wrong", []),
+        ):
+            others = opened.localize(said).others
+            assert [hit.path for hit in others] == expected
+            assert all(hit.why[0].kind in ("name", "words") for hit in others)
+        (repository.path / "shop/templates/checkout.html").unlink()
+        (repository.path / "shop/static/site.css").write_text(".voucher, .redeem, .checkout, .button {}\n")
+        (repository.path / "new.toml").write_text("x = 1\n")
+        answer = opened.localize(f"{words}; new.toml is ignored")
+        assert [hit.path for hit in answer.others] == ["new.toml", "shop/static/site.css"]
+        assert answer.searched.uncommitted == 3
+        assert [hit.path for hit in opened.localize(words, commit="HEAD").others] == ["shop/templates/checkout.html"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import time
 import zipfile
 from datetime import UTC, datetime
 from xml.sax.saxutils import escape
@@ -25,6 +24,7 @@ ROW = (
     | {"commit": "247e8fc", "commit_timestamp": 1389990000, "files": " ".join(FILES)}
     | {"result": f"2:{FILES[0]} 13:{FILES[1]}"}
 )
+AT = datetime(2014, 1, 17, 11, 3, 53, tzinfo=UTC)
 
 
 def spreadsheet(folder, *changes, columns=None):
@@ -42,8 +42,7 @@ def export(folder, change, head="", root="pma_xml_export"):
     """A phpMyAdmin export of one row: with CREATE TABLE text and comments, or the bare variant."""
     cells = "".join(f'<column name="{name}">{escape(str(value))}</column>' for name, value in (ROW | change).items())
     space = ' xmlns:pma="http://example.org/"' if root == "pma_xml_export" else ""
-    table = '<pma:database name="t"><pma:table name="t">CREATE TABLE `t` (`id` int);</pma:table></pma:database>'
-    structure = f"<pma:structure_schemas>{table}</pma:structure_schemas>" if space else ""
+    structure = '<pma:table name="t">CREATE TABLE `t` (`id` int);</pma:table>' if space else ""
     (folder / "reports.data").write_text(
         f'<?xml version="1.0" encoding="utf-8"?>\n<!-- dump -->{head}<{root}{space}>{structure}<!-- - Database -->'
         f'<database name="t"><table name="t">{cells}</table>\n</database></{root}>',
@@ -58,15 +57,12 @@ def only(path, zone="UTC"):
 
 
 def refused(path, words, read=read_reports):
-    started = time.monotonic()
-    with pytest.raises(ReportError, match=words) as caught:
+    with pytest.raises(ReportError, match=rf"\A[^\n]*{words}[^\n]*\Z") as caught:
         read(path)
     assert str(path) in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert time.monotonic() - started < 20
 
 
-def check_row(report, opened):
+def check_row(report, opened=AT):
     assert (report.report.id, report.bug, report.commit) == ("425999", "425999", "247e8fc")
     assert (report.report.summary, report.report.description) == ("[GTK3] Bug in Snippet294", "It fails.")
     assert (report.report.opened, report.listed) == (opened, FILES)
@@ -75,7 +71,7 @@ def check_row(report, opened):
 
 def test_spreadsheet(tmp_path):
     path = spreadsheet(tmp_path, {"bug_id": 425999.0, "report_timestamp": "?", "commit_timestamp": None})
-    check_row(only(path), datetime(2014, 1, 17, 11, 3, 53, tzinfo=UTC))
+    check_row(only(path))
     check_row(only(path, "America/New_York"), datetime(2014, 1, 17, 16, 3, 53, tzinfo=UTC))
     report = only(spreadsheet(tmp_path, {"result": None, "status": None, "summary": "Bug 4 is back"}))
     assert (report.published_ranks, report.report.summary) == ({}, "Bug 4 is back")
@@ -83,24 +79,19 @@ def test_spreadsheet(tmp_path):
         assert only(spreadsheet(tmp_path, {"description": missing})).report.description == ""
     # cells are cut by the spreadsheet
     files = " ".join(f"a/File{number:05}.java" for number in range(2000))[:32_767]
-    report = only(spreadsheet(tmp_path, {"description": "d" * 32_767, "files": files}))
-    assert (len(report.report.description), len(report.listed)) == (32_767, 1927)  # the 1928th is no source file
+    assert len(only(spreadsheet(tmp_path, {"files": files})).listed) == 1927  # the 1928th is no source file
     # blank rows, and a sheet before
     path = spreadsheet(tmp_path, {}, dict.fromkeys(ROW))
     book = openpyxl.load_workbook(io.BytesIO(path.read_bytes()))
     book.create_sheet("notes", 0).append(["about", "this"])
     book.save(path)
-    assert only(path).report.id == "425999"
+    check_row(only(path))
 
 
-@pytest.mark.parametrize("root", ["pma_xml_export", "root"])
-def test_export(tmp_path, root):
+def test_export_and_times(tmp_path):
     lines = {"files": "\n".join(FILES), "result": f"2:{FILES[0]}\n13:{FILES[1]}"}
-    for change in ({}, lines, {"summary": "[GTK3] Bug in Snippet294"}):
-        check_row(only(export(tmp_path, change, root=root)), datetime(2014, 1, 17, 11, 3, 53, tzinfo=UTC))
-
-
-def test_times(tmp_path):
+    check_row(only(export(tmp_path, lines, root="root")))
+    check_row(only(export(tmp_path, {"summary": "[GTK3] Bug in Snippet294"})))
     for cell, opened in (
         ("2014-03-09 02:30:00", datetime(2014, 3, 9, 7, 30, tzinfo=UTC)),  # skipped: clocks went from 2 to 3
         ("2014-11-02 01:30:00", datetime(2014, 11, 2, 5, 30, tzinfo=UTC)),  # twice: the first, in summer time
@@ -111,39 +102,30 @@ def test_times(tmp_path):
         read_reports(tmp_path / "reports.data", "America/New York")
 
 
-def test_a_bug_that_comes_again(tmp_path):
+def test_a_bug_that_comes_again_paths_and_ranks(tmp_path):
     path = spreadsheet(tmp_path, {}, {"commit": "1111111"}, {"bug_id": 5, "commit": "247e8fc"}, {"commit": "2222222"})
-    reports = read_reports(path)
-    assert [report.report.id for report in reports] == ["425999", "425999#2", "5", "425999#3"]
-    assert [report.bug for report in reports] == ["425999", "425999", "5", "425999"]
-    assert reports[3].commit == "2222222"
+    found = [(report.report.id, report.bug, report.commit) for report in read_reports(path)]
+    first, second, third = ((f"425999{end}", "425999") for end in ("", "#2", "#3"))
+    assert found == [(*first, "247e8fc"), (*second, "1111111"), ("5", "5", "247e8fc"), (*third, "2222222")]
     refused(spreadsheet(tmp_path, {}, {"summary": "another"}), "report 425999 is listed twice with commit 247e8fc")
-
-
-def test_paths_and_ranks(tmp_path):
     path = spreadsheet(tmp_path, {"files": "src/a b.py src/C.java d/E.PY notes.txt"})
     [report] = read_reports(path, suffixes=[".py"])
     assert report.listed == ("src/a b.py", "src/C.java d/E.PY")  # blanks separate only after a known suffix
     with pytest.raises(ReportError, match=r"no listed file ends with \.go"):
         read_reports(path, suffixes=[".go"])
     assert split_paths(".java a.java\nb.java a.java", [".java"]) == (".java a.java", "b.java", "a.java")
-    assert split_paths("x.d.ts y.ts", [".ts", ".d.ts"]) == ("x.d.ts", "y.ts")
     assert split_ranks("2:a b.java 13:c:1.java 1:a b.java 1:") == {"a b.java": 1, "c:1.java": 13}
 
 
 def test_spreadsheet_that_is_wrong(tmp_path):
-    whole = spreadsheet(tmp_path, {}).read_bytes()
-    path = tmp_path / "broken.xlsx"
-    for damaged in (whole[: len(whole) // 2], whole[:40], b"PK\x03\x04 is no zip", b"PK"):
+    path = spreadsheet(tmp_path, {})
+    whole = path.read_bytes()
+    for damaged in (whole[: len(whole) // 2], b"PK\x03\x04 is no zip"):
         path.write_bytes(damaged)
-        refused(path, r"broken\.xlsx: damaged, or no spreadsheet")
+        refused(path, r"reports\.data: damaged, or no spreadsheet")
     refused(spreadsheet(tmp_path, {}, columns=["name", "summary"]), "lacks a table with the columns bug_id, summary,")
-    for wrong, words in (
-        ({"bug_id": None}, "sheet swt, row 2: lacks id"),
-        ({"report_time": None}, "row 2: lacks opened"),
-        ({"report_time": "soon"}, "row 2: 'soon' is no time"),
-    ):
-        refused(spreadsheet(tmp_path, wrong), words)
+    refused(spreadsheet(tmp_path, {"bug_id": None}), "sheet swt, row 2: lacks id")
+    refused(spreadsheet(tmp_path, {"report_time": "soon"}), "row 2: 'soon' is no time")
     refused(spreadsheet(tmp_path), "holds no report")
 
 
@@ -167,11 +149,11 @@ def test_xml(tmp_path):
     path = tmp_path / "bugs"
     path.write_text(BUGLOCATOR, "utf-8")
     first, second = read_reports(path, "America/New_York")
-    said = (first.report.id, first.report.summary, first.report.description)
-    assert said == ("75739", "Variables not accessible", "see <x>")
-    assert first.report.opened == datetime(2004, 10, 6, 19, 10, tzinfo=UTC)
-    assert first.fixed_on == datetime(2004, 10, 6, 20, 8, tzinfo=UTC)
-    assert (first.commit, first.listed) == (None, ("org.eclipse.swt.SWT.java",))
+    opened = datetime(2004, 10, 6, 19, 10, tzinfo=UTC)
+    assert (first.report.id, first.report.summary) == ("75739", "Variables not accessible")
+    assert (first.report.description, first.report.opened) == ("see <x>", opened)
+    assert (first.fixed_on, first.commit) == (datetime(2004, 10, 6, 20, 8, tzinfo=UTC), None)
+    assert first.listed == ("org.eclipse.swt.SWT.java",)
     assert (second.report.summary, second.report.description, second.fixed_on) == ("newer", "", None)
     assert second.listed == ("src/main/java/org/x/Y.java",)
     for text, words in (
@@ -204,32 +186,24 @@ def lines(folder, *records):
 
 def test_lines(tmp_path):
     later = LINE | {"id": 3, "opened": 1_400_000_000, "description": None, "fix_commit": None, "new key": 1}
-    summer = LINE | {"id": "4", "opened": "2020-07-01 12:00"}
+    summer = LINE | {"id": "4", "opened": "2020-07-01 12:00", "functions": None, "methods": None}
     first, second, third = read_reports(lines(tmp_path, LINE, "", later, summer), "Europe/Paris")
     assert (first.report.id, first.bug, first.commit, first.listed) == ("a/b#12", "a/b#12", "abcd", ("x/A.java",))
     assert first.report.opened == datetime(2020, 1, 2, 2, 4, 5, tzinfo=UTC)
     assert (second.report.id, second.commit, second.report.description) == ("3", None, "")
     assert second.report.opened_seconds == 1_400_000_000
     assert third.report.opened == datetime(2020, 7, 1, 10, tzinfo=UTC)
-    named = LINE | {
-        "fix_commit": None,
-        "version": "abcd",
-        "functions": {"x/A.java": ["A.run", "A.run", "A\ud800"], "y/B.java": []},
-        "methods": [{"path": "x/A.java", "name": "a::b", "start": 3, "end": 5, "more": 1}],
-    }
+    assert (third.version, third.functions) == (None, ())
+    named = LINE | {"fix_commit": None, "version": "abcd"}
+    named["functions"] = {"x/A.java": ["A.run", "A.run", "A\ud800"], "y/B.java": []}
+    named["methods"] = [{"path": "x/A.java", "name": "a::b", "start": 3, "end": 5, "more": 1}]
     report = only(lines(tmp_path, named))
     assert (report.commit, report.version) == (None, "abcd")
-    assert report.functions == (
-        ChangedFunction("x/A.java", "A.run"),
-        ChangedFunction("x/A.java", "A\ufffd"),
-        ChangedFunction("x/A.java", "a::b", 3),
-    )
-    report = only(lines(tmp_path, LINE | {"functions": None, "methods": None}))
-    assert (report.version, report.functions) == (None, ())
+    found = [ChangedFunction("x/A.java", "A.run"), ChangedFunction("x/A.java", "A\ufffd")]
+    assert report.functions == (*found, ChangedFunction("x/A.java", "a::b", 3))
 
 
-def method(**change):
-    return [{"path": "a.py", "name": "f", "start": 1} | change]
+METHOD = {"path": "a.py", "name": "f", "start": 1}
 
 
 @pytest.mark.parametrize(
@@ -244,12 +218,8 @@ def method(**change):
         ({"opened": "2020-13-01"}, "'2020-13-01' is no time"),
         ({"id": "a/b#12"}, "report a/b#12 is listed twice with commit abcd"),
         ({"version": "ef01"}, "names both a fix_commit and the version to search"),
-        ({"version": ["ef01"]}, "'version' must be text, and is list"),
-        *(({"functions": value}, "'functions' must be an object") for value in (["f"], {"a.py": "f"}, {"a.py": [1]})),
-        *(
-            ({"methods": value}, "'methods' must be a list of objects")
-            for value in (["f"], method(start=True), method(path=1), method(start=1 << 40), method(start=0))
-        ),
+        *(({"functions": value}, "'functions' must be an object") for value in (["f"], {"a.py": "f"})),
+        *(({"methods": [METHOD | {"start": n}]}, "'methods' must be a list of objects") for n in (True, 0, 1 << 40)),
     ],
 )
 def test_lines_that_are_wrong(tmp_path, wrong, words):
@@ -275,9 +245,10 @@ def test_no_file_of_reports(tmp_path):
         refused(tmp_path, "is a folder", read)
 
 
-def by_hand(path, sheet):
-    """A spreadsheet whose first sheet is written by hand."""
-    buffer = io.BytesIO()
+def by_hand(path, cells):
+    """A spreadsheet whose first sheet has cells written by hand."""
+    space = b'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    sheet, buffer = b"<worksheet %s><sheetData>%s</sheetData></worksheet>" % (space, cells), io.BytesIO()
     openpyxl.Workbook().save(buffer)
     with zipfile.ZipFile(buffer) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as new:
         for name in old.namelist():
@@ -285,13 +256,8 @@ def by_hand(path, sheet):
     return path
 
 
-def rows_of(cells):
-    space = b'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
-    return b"<worksheet %s><sheetData>%s</sheetData></worksheet>" % (space, cells)
-
-
 def test_a_spreadsheet_with_one_row_far_below(tmp_path):
-    far = rows_of(b'<row r="999999999"><c r="XFD999999999"><v>1</v></c></row>')
+    far = b'<row r="999999999"><c r="XFD999999999"><v>1</v></c></row>'
     refused(by_hand(tmp_path / "bugs.xlsx", far), "lacks")
 
 
@@ -303,6 +269,6 @@ def test_what_is_larger_than_memory(tmp_path):
             file.truncate(50 * LARGEST_FILE)
         refused(tmp_path / "huge", "is 100 MB or larger; split it")
     refused(by_hand(tmp_path / "bugs.xlsx", b" " * 300_000_000), "unpacks to more than 200 MB")
-    refused(by_hand(tmp_path / "bugs.xlsx", rows_of(b"<row/>" * (MOST_TAGS + 1))), "2,000,000 tags; split it")
+    refused(by_hand(tmp_path / "bugs.xlsx", b"<row/>" * (MOST_TAGS + 1)), "2,000,000 tags; split it")
     (tmp_path / "bugs").write_bytes(b"<bugrepository>" + b"<a/>" * (MOST_TAGS + 1) + b"</bugrepository>")
     refused(tmp_path / "bugs", "has more than 2,000,000 tags")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from types import SimpleNamespace
 
 import pytest
 
@@ -19,11 +18,12 @@ START = 1_000_000_000
 HOUR = 3600
 
 
-def iso(seconds):
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
+def iso(hours):
+    """So many hours after START."""
+    return datetime.fromtimestamp(START + HOUR * hours, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def report(bug, commit, fixed, opened=START, **more):
+def report(bug, commit, fixed, opened=0, **more):
     made = {"id": bug, "summary": f"bug {bug}", "description": "it fails", "opened": iso(opened)}
     return made | {"fix_commit": commit, "fixed": list(fixed)} | more
 
@@ -36,14 +36,13 @@ def lines(folder, *reports):
 
 @pytest.fixture
 def history(repository):
-    """Four commits an hour apart; ``ids`` are their ids."""
-    ids = [
-        repository.commit({"a b/A.java": "1", "B.java": "1", "notes.txt": "1"}, "start"),
-        repository.commit({"a b/A.java": "2", "New.java": "1"}, "Bug 12: repair A"),
-        repository.commit({"B.java": "2", "x/c/D.java": "1", "y/c/D.java": "1", "y/c/E.java": "1"}, "Fix 34 and 112"),
-        repository.commit({"B.java": None, "x/c/D.java": "2"}, "remove, see 34"),
-    ]
-    return SimpleNamespace(path=repository.path, ids=ids)
+    """A repository of four commits an hour apart."""
+    repository.commit({"a b/A.java": "1", "B.java": "1", "notes.txt": "1"}, "start")
+    repository.commit({"a b/A.java": "2", "New.java": "1"}, "Bug 12: repair A")
+    three = {"B.java": "2", "x/c/D.java": "1", "y/c/D.java": "1", "y/c/E.java": "1"}
+    repository.commit(three, "Fix 34 and 112")
+    repository.commit({"B.java": None, "x/c/D.java": "2"}, "remove, see 34")
+    return repository
 
 
 def load(history, path, **options):
@@ -54,27 +53,25 @@ def load(history, path, **options):
 def test_published_ranks_of_the_files_that_exist(repository, tmp_path):
     ids = fixes(repository)
     with Repository(repository.path) as repo:
-        for result, sentence in (
-            (f"2:{SWT} 2:B.java", "report 1: published ranks .* of 3 files cannot be"),
-            ("0:B.java", "report 1: published ranks {'B.java': 0} of 3 files cannot be"),
-            (None, ""),
-        ):
+
+        def published(result):
             data = load_dataset(repo, spreadsheet(tmp_path / "a.xlsx", ids, [result, *RESULTS[1:]]))
-            if sentence:
-                with pytest.raises(ReportError, match=sentence):
-                    published_ranks(data, data.cases)
-            else:
-                assert published_ranks(data, data.cases) == {"2": {SWT: 2}, "3": {"B.java": 4}, "4": {}}
+            return published_ranks(data, data.cases)
+
+        assert published(None) == {"2": {SWT: 2}, "3": {"B.java": 4}, "4": {}}
+        for wrong in (f"2:{SWT} 2:B.java", "0:B.java"):
+            with pytest.raises(ReportError, match=r"report 1: published ranks .* of 3 files cannot be"):
+                published(wrong)
 
 
 def test_cases(history, tmp_path):
-    first, second, third, fourth = history.ids
+    first, second, third, fourth = history.made
     path = lines(
         tmp_path,
         report("1", "f" * 40, ["B.java"]),
-        report("34", third[:8], ["B.java", "y/c/E.java"], START + HOUR),
+        report("34", third[:8], ["B.java", "y/c/E.java"], 1),
         report("12", second, ["a b/A.java", "New.java", "a b/A.java"]),
-        report("12", fourth, ["y/c/D.java"], START + 4 * HOUR, description=None),
+        report("12", fourth, ["y/c/D.java"], 4, description=None),
         report("2", first, ["B.java"]),
         report("3", "not a commit", ["B.java"]),
         report("5", None, ["B.java", "New.java"], version=second[:9]),  # that is searched itself, not its parent
@@ -108,8 +105,8 @@ def test_merge_counts_from_its_first_parent(repository, tmp_path):
     side = repository.commit({"Side.java": "1"}, parents=[root])
     main = repository.commit({"Main.java": "1"}, parents=[root])
     merge = repository.commit({"Side.java": "1"}, "merge", parents=[main, side])
-    data = load(repository, lines(tmp_path, report("1", merge, ["Side.java", "Main.java"])))
-    assert (data.cases[0].version, data.cases[0].fixed) == (main, ("Main.java",))
+    [case] = load(repository, lines(tmp_path, report("1", merge, ["Side.java", "Main.java"]))).cases
+    assert (case.version, case.fixed) == (main, ("Main.java",))
 
 
 # ---- without commits: BugLocator's files
@@ -118,18 +115,17 @@ def test_merge_counts_from_its_first_parent(repository, tmp_path):
 def found_for(repository, folder, bug, fixed, files):
     """The cases of BugLocator's file of one bug, with its date of fixing; all are opened at START."""
     named = "".join(f"<file>{file}</file>" for file in files)
-    text = f'<bug id="{bug}" opendate="{iso(START)}" fixdate="{fixed}"><fixedFiles>{named}</fixedFiles></bug>'
+    text = f'<bug id="{bug}" opendate="{iso(0)}" fixdate="{fixed}"><fixedFiles>{named}</fixedFiles></bug>'
     (folder / "bugs.xml").write_text(f'<bugrepository name="p">{text}</bugrepository>', "utf-8")
     return load(repository, folder / "bugs.xml").cases[0]
 
 
 def test_fix_found_by_message_and_date(history, tmp_path):
-    _, second, third, fourth = history.ids
-    near, far = iso(START + 2 * HOUR + 60), iso(START + 30 * HOUR)
+    _, second, third, fourth = history.made
     for bug, fixed, commit in [
         ("12", "", second),
-        ("34", near, third),
-        ("34", far, fourth),
+        ("34", iso(2.01), third),
+        ("34", iso(30), fourth),
         ("34", "", fourth),
         ("P-112", "", third),
     ]:
@@ -138,27 +134,29 @@ def test_fix_found_by_message_and_date(history, tmp_path):
         found_for(history, tmp_path, "2", "", ["B.java"])
     # class names: before the last commit there are x/c/D.java and y/c/D.java, but one c/E.java
     names = ["c.E.java", "c.D.java", "x.c.D.java", "c.Gone.java", "B.java", "E.java"]
-    case = found_for(history, tmp_path, "34", iso(START + 3 * HOUR), names)
+    case = found_for(history, tmp_path, "34", iso(3), names)
     assert case.listed == ("B.java", "E.java", "c.D.java", "c.Gone.java", "x/c/D.java", "y/c/E.java")
     assert case.fixed == ("B.java", "x/c/D.java", "y/c/E.java")
 
 
 def test_which_commit_means_a_bug(repository, tmp_path):
-    repository.commit({"A.java": "1"}, "start", when=START - 90 * HOUR)
-    repository.commit({"A.java": "2"}, "bug 12", when=START - 80 * HOUR)  # long before the report: something else
-    fix = repository.commit({"A.java": "3"}, "Bug 12: repair A", when=START - HOUR)
-    other = repository.commit({"A.java": "4"}, "PROJ-12: another tracker", when=START + HOUR)
-    repository.commit({"A.java": "5"}, "allow 12 rows", when=START + 2 * HOUR)  # a mere number
-    for bug, fixed, commit in (("12", -79, fix), ("12", -1, fix), ("PROJ-12", 1, other), ("PROJ-12", 3, other)):
-        assert found_for(repository, tmp_path, bug, iso(START + fixed * HOUR), ["A.java"]).fix_commit == commit
+    def commit(number, message, hours):
+        return repository.commit({"A.java": f"{number}"}, message, when=START + hours * HOUR)
+
+    commit(1, "start", -90)
+    commit(2, "bug 12", -80)  # long before the report: something else
+    fix, other = commit(3, "Bug 12: repair A", -1), commit(4, "PROJ-12: another tracker", 1)
+    commit(5, "allow 12 rows", 2)  # a mere number
+    for bug, fixed, meant in (("12", -79, fix), ("12", -1, fix), ("PROJ-12", 1, other), ("PROJ-12", 3, other)):
+        assert found_for(repository, tmp_path, bug, iso(fixed), ["A.java"]).fix_commit == meant
 
 
 # ---- the split
 
 
 def case(number, fixed_at=None, commit="c", opened=0):
-    report = BugReport(str(number), "s", "", datetime.fromtimestamp(opened, UTC))
-    return Case(report, commit, "v", number if fixed_at is None else fixed_at, ("A.java",), ())
+    asked = BugReport(str(number), "s", "", datetime.fromtimestamp(opened, UTC))
+    return Case(asked, commit, "v", number if fixed_at is None else fixed_at, ("A.java",), ())
 
 
 def test_the_chronological_split():

@@ -30,10 +30,12 @@ def test_folded_java_trace():
         ("org.example.keys.Pocket", "Pocket.java", "<init>", 0, 2),
     ]
     assert FOLDED[frames(FOLDED)[0].offset :].startswith("at org.example.doors")
-    names = "core.BasicShop doors.WoodenDoor KeyException keys.Ring keys.Pocket"
-    first, *others = [f"org.example.{name}" for name in names.split()]
+    first, *others = [
+        f"org.example.{name}" for name in "core.BasicShop doors.WoodenDoor KeyException keys.Ring".split()
+    ]
     others.insert(1, "sun.misc.Unsafe")
-    assert qualified_names(FOLDED) == [first, "java.lang.IllegalStateException", *others]
+    names = [first, "java.lang.IllegalStateException", *others, "org.example.keys.Pocket"]
+    assert qualified_names(FOLDED) == names
     assert " ".join(without_frames(FOLDED).split()) == (
         "It fails on start: Mar 3, 2021 4:05:06 PM org.example.core.BasicShop openDoor SEVERE: Error opening the shop "
         "java.lang.IllegalStateException: Closed : no key Caused by: org.example.KeyException: lost ... 12 more "
@@ -47,7 +49,6 @@ def test_folded_java_trace():
     ("line", "expected"),
     [
         ("at java.base/java.util.List.of(List.java:7)", ("java.util.List", "List.java", "of", 7)),
-        ("at java.base@17.0.1/a.B.c(B.java:9)", ("a.B", "B.java", "c", 9)),
         ("at app//a.B.c(B.java:9) ~[shop.jar:1.2]", ("a.B", "B.java", "c", 9)),
         ("at a.B$$Lambda$14/0x0000080.run(Unknown Source)", ("a.B", "B.java", "run", 0)),
         ("at com.sun.proxy.$Proxy0.go(Unknown Source)", ("com.sun.proxy.$Proxy0", "", "go", 0)),
@@ -55,13 +56,10 @@ def test_folded_java_trace():
         ("at a.B.c(Bro ken.java:1 2)", ("a.B", "Broken.java", "c", 12)),
         ("at a.B.c(B.java:-1)", ("a.B", "B.java", "c", 0)),
         ("List(Control).send(Event) line: 33", ("Control", "Control.java", "send", 33)),
-        ("a.Display.loop() line: 44 [local]", ("a.Display", "Display.java", "loop", 44)),
-        ("at open (src/shop/door.js:10:5)", ("", "door.js", "open", 10)),
         ("at async Shop.open (file:///src/door.mjs:10:5)", ("", "door.mjs", "open", 10)),
         ('File "src/shop/door.py", line 3, in open', ("", "door.py", "open", 3)),
         (r"at Shop.Door`1.Open(String key) in C:\src\Door.cs:line 12", ("Shop.Door", "Door.cs", "Open", 12)),
         ("look at shop.door(x) please", None),
-        ("at home (alone)", None),
         ("that.is.it(It.java:1)", None),
     ],
 )  # fmt: skip
@@ -76,13 +74,11 @@ def test_one_frame(line: str, expected: tuple[str, str, str, int] | None):
     ("text", "expected"),
     [
         ("2021-03-03 10:11:12,123 ERROR [main] a.b.Shop - closed", ["a.b.Shop"]),
-        ("03-Mar-2021 10:11:12.123 SEVERE [main] a.b.Shop.openDoor closed", ["a.b.Shop"]),
         ("10:11:12 CET a.b.Shop openDoor", ["a.b.Shop"]),
         ("WARN: [a.b.Shop] closed", ["a.b.Shop"]),
         ("a.b.Shop open INFO: ready", ["a.b.Shop"]),
         ("a.b.ShopException: closed", ["a.b.ShopException"]),
         ("The class a.b.Shop is nice, a.b.ShopException too.", []),
-        ("", []),
     ],
 )
 def test_names_in_logs(text: str, expected: list[str]):
@@ -108,17 +104,17 @@ Traceback (most recent call last):
 NOTEBOOK = """
 <ipython-input-3-1234> in <module>
 ----> 1 door.open()
-~/env/lib/python3.6/site-packages/shop/door.py in open(self)
+~/site-packages/shop/door.py in open(self)
      13     key = self.key
 ---> 14     key.turn()
-~/env/lib/python3.6/site-packages/shop/key.py in (key)
+~/site-packages/shop/key.py in (key)
 """
 GO = """panic: closed
 goroutine 1 [running]:
 main.(*Door).open(0x0)
-\t/go/src/github.com/me/shop/door/door.go:14 +0x1b
+\t/go/src/github.com/me/shop/door.go:14 +0x1b
 main.main()
-\t/go/src/github.com/me/shop/main.go:3 +0x2
+\t/go/src/main.go:3 +0x2
 """
 RUST = """thread 'main' panicked at 'closed', src/door.rs:14:5
   12: shop::door::open
@@ -130,37 +126,32 @@ RUBY = "lib/shop/door.rb:14:in `open': closed (Closed)\n\tfrom lib/shop.rb:3:in 
 PHP = "#0 /var/www/shop/Door.php(14): Door->open()\n#1 /var/www/index.php(3): main()\n"
 GDB = "#0  0x00 in door_open (d=0x0) at src/door.c:14\n#1  0x01 in main () at src/main.c:3\n"
 JAVA = "in main a.b.Closed:\n\tat org.shop.Door$Lock.open(Door.java:14)\n\tat org.shop.Main.main(Main.kt:3)\n"
-SITE = "/env/lib/python3.8/site-packages/shop/door.py 14"
-KEYS = [f"~/env/lib/python3.6/site-packages/shop/{name}.py 0" for name in ("key", "door")]
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (PYTHON, [[SITE, "/home/me/run.py 3"], ["shop/late.py 5"]]),
-        (NOTEBOOK, [KEYS]),
-        (GO, [["/go/src/github.com/me/shop/door/door.go 14", "/go/src/github.com/me/shop/main.go 3"]]),
-        (RUST, [["src/door.rs 14", "./src/door.rs 14", "src/main.rs 3"]]),
-        (RUBY, [["lib/shop/door.rb 14", "lib/shop.rb 3"]]),
-        (PHP, [["/var/www/shop/Door.php 14", "/var/www/index.php 3"]]),
-        (GDB, [["src/door.c 14", "src/main.c 3"]]),
-        (JAVA, [["org/shop/Door.java 14", "org/shop/Main.kt 3"]]),
+        (PYTHON, ["/env/lib/python3.8/site-packages/shop/door.py 14, /home/me/run.py 3", "shop/late.py 5"]),
+        (NOTEBOOK, ["~/site-packages/shop/key.py 0, ~/site-packages/shop/door.py 0"]),
+        (GO, ["/go/src/github.com/me/shop/door.go 14, /go/src/main.go 3"]),
+        (RUST, ["src/door.rs 14, ./src/door.rs 14, src/main.rs 3"]),
+        (RUBY, ["lib/shop/door.rb 14, lib/shop.rb 3"]),
+        (PHP, ["/var/www/shop/Door.php 14, /var/www/index.php 3"]),
+        (GDB, ["src/door.c 14, src/main.c 3"]),
+        (JAVA, ["org/shop/Door.java 14, org/shop/Main.kt 3"]),
     ],
 )
 def test_frames_innermost_first(text, expected):
     found = locations(text)
-    assert [[f"{frame.place} {frame.line}" for frame in trace] for trace in found.traces] == expected
+    assert [", ".join(f"{frame.place} {frame.line}" for frame in trace) for trace in found.traces] == expected
     assert not found.links
 
 
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ('File "a/b.py", line 3, in open', ("a/b.py", 3, "open")),
         ("File ~/a/b.py:3, in Door.open(self)", ("~/a/b.py", 3, "open")),
         ("~/a/b.py in open(self)", ("~/a/b.py", 0, "open")),
-        ("a/b.py:3: in open", ("a/b.py", 3, "open")),
-        ("a/b.rb:3:in `open'", ("a/b.rb", 3, "open")),
         ("a/b.rb:3:in 'Door#open'", ("a/b.rb", 3, "open")),
         ("at open (webpack:///./a/b.ts?1a2b:3:5)", ("///./a/b.ts", 3, "open")),
         ("Fatal error in /a/b.php on line 3.", ("/a/b.php", 3, "")),
@@ -175,20 +166,16 @@ def test_one_place(line: str, expected: tuple[str, int, str]):
     assert (frame.place, frame.line, frame.method) == expected
 
 
-def test_what_stands_apart_or_is_no_place():
+def test_what_stands_apart_links_and_lines_that_are_shown():
     assert locations("b.py:3.1 and c.py:4x").traces == ()  # versions are no lines
     text = f"at open (a.js:1:1)\n{'x ' * 400}at close (b.js:1:1)"
     assert [[frame.place for frame in trace] for trace in locations(text).traces] == [["a.js"], ["b.js"]]
     found = locations("I ran `python3 -u examples/run.py` and bash go.sh; door.py is wrong.")  # commands run the others
     assert [place.path for place in found.paths] == ["door.py"]
-
-
-def test_links_and_lines_that_are_shown():
-    text = (
+    found = locations(
         "See https://github.com/me/shop/blob/master/src/door.py#L14-L16 and\n\nshop/src/key.py\n\n\n"
         "         Line 12\n      in\n      5809c29\n\nbut not src/lock.py or the 2.5.1 release."
     )
-    found = locations(text)
     assert [(place.path, place.line) for place in found.links] == [("src/door.py", 14), ("shop/src/key.py", 12)]
     assert [place.path for place in found.paths] == ["src/lock.py"]
     assert found.traces == ()

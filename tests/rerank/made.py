@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 
@@ -16,16 +16,7 @@ def report(name: str = "r", opened: float = 0, summary: str = "", description: s
     return BugReport(name, summary, description, datetime.fromtimestamp(opened, UTC))
 
 
-def candidates(
-    blobs: str,
-    fixed: str = "",
-    *,
-    of: BugReport | None = None,
-    scores: Sequence[float] | None = None,
-    missed_ranks: tuple[int, ...] = (),
-    relevant: int | None = None,
-    fixed_at: int = 0,
-) -> Candidates:
+def candidates(blobs: str, fixed: str = "", *, of: BugReport | None = None, **more: Any) -> Candidates:
     """Candidates by their blobs' names, each in a file ``src/BLOB.java``; a 1 in ``fixed`` is a fixed file.
 
     >>> candidates("a b", "01").paths, candidates("a b", "01").fixed.tolist()
@@ -33,15 +24,7 @@ def candidates(
     """
     names = tuple(blobs.split())
     marks = np.array([mark == "1" for mark in fixed.ljust(len(names), "0")], dtype=np.bool_)
-    return Candidates(
-        report() if of is None else of,
-        "version",
-        tuple(f"src/{name}.java" for name in names),
-        names,
-        np.arange(len(names), dtype=np.int32),
-        -np.arange(len(names), dtype=np.float64) if scores is None else np.array(scores, dtype=np.float64),
-        marks,
-        missed_ranks,
-        int(marks.sum()) + len(missed_ranks) if relevant is None else relevant,
-        fixed_at,
-    )
+    more.setdefault("relevant", int(marks.sum()) + len(more.get("missed_ranks", ())))
+    scores, number = np.array(more.pop("scores", -np.arange(len(names))), dtype=np.float64), np.arange(len(names))
+    paths = tuple(f"src/{name}.java" for name in names)
+    return Candidates(of or report(), "version", paths, names, number.astype(np.int32), scores, marks, **more)

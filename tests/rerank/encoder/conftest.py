@@ -20,15 +20,8 @@ def encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def make_encoder(tmp_path: Path) -> Callable[..., Path]:
-    count = 0
-
-    def make(**options) -> Path:
-        nonlocal count
-        count += 1
-        return write_encoder(tmp_path / f"encoder{count}", **options)
-
-    return make
+def make_encoder(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    return lambda **options: write_encoder(tmp_path_factory.mktemp("encoder"), **options)
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -26,29 +25,22 @@ def test_pieces_follow_each_other_with_their_marks(encoder_folder: Path) -> None
     assert whole == [[[2, 7, 11, 3], [2, 8, 12, 3], [2, 10, 3]], [[2, 3]]]
     assert cut == [[[2, 7, 11, 3]]]
     assert encoder.pieces(["door \udce9 opens"], 9) == encoder.pieces(["door ? opens"], 9)  # half a character
-
-
-def test_licences_and_frames_are_not_read() -> None:
+    # licences and frames are not read
     assert without_licence("// (c) 2020 us\n/* Licensed so */\nclass A {}") == "\nclass A {}"
-    said = report("r", summary="Fails", description="at a.B.c(B.java:1)\nalways")
-    assert report_text(said) == "Fails\nalways"
+    assert report_text(report(summary="Fails", description="at a.B.c(B.java:1)\nalways")) == "Fails\nalways"
 
 
-@pytest.mark.parametrize("pooling", ["mean", "first"])
-@pytest.mark.parametrize("roberta", [False, True])
+@pytest.mark.parametrize(("pooling", "roberta"), [("mean", False), ("first", False), ("mean", True)])
 def test_padding_changes_no_vector(make_encoder: Callable[..., Path], pooling: str, roberta: bool) -> None:
     encoder = Encoder.load(str(make_encoder(roberta=roberta)), pooling).eval()
     assert encoder.longest == 34
     short, long = [2, 7, 8, 3], [2, *range(4, 12), 3]
     with torch.inference_mode():
         alone, together = encoder([short]), encoder([long, short])
-    assert alone.shape == (1, encoder.width)
+        hidden = encoder.model(input_ids=torch.tensor([short])).last_hidden_state[0]  # no token is left out
     assert torch.allclose(alone[0], together[1], atol=1e-6)
+    assert torch.allclose(alone[0], hidden[0] if pooling == "first" else hidden.mean(0), atol=1e-6)
     assert np.allclose(encoder.vectors([short, long]), together.flip(0).numpy(), atol=1e-3)
-    assert encoder.vectors([]).shape == (0, encoder.width)
-    with torch.inference_mode():  # no token is left out
-        hidden = encoder.model(input_ids=torch.tensor([[2, 7, 3]])).last_hidden_state[0]
-        assert torch.allclose(encoder([[2, 7, 3]])[0], hidden[0] if pooling == "first" else hidden.mean(0), atol=1e-6)
 
 
 def test_the_fingerprint_is_of_weights_and_pooling(make_encoder: Callable[..., Path], tmp_path: Path) -> None:
@@ -56,10 +48,13 @@ def test_the_fingerprint_is_of_weights_and_pooling(make_encoder: Callable[..., P
     saved = Encoder.load(str(one), "mean")
     saved.pieces(["door opens window"], 4)  # which no file of it must remember
     saved.save(tmp_path / "saved")
-    assert Encoder.load(str(tmp_path / "saved"), "mean").fingerprint == saved.fingerprint
-    assert Encoder.load(str(one), "mean").fingerprint == Encoder.load(str(one), "mean").fingerprint
-    seen = {Encoder.load(str(place), pooling).fingerprint for place in (one, other) for pooling in ("mean", "first")}
-    assert len(seen) == 4
+    places = [
+        (tmp_path / "saved", "mean"),
+        *((place, pooling) for place in (one, other) for pooling in ("mean", "first")),
+    ]
+    found = [Encoder.load(str(place), pooling).fingerprint for place, pooling in places]
+    assert saved.fingerprint == found[0] == found[1]
+    assert len(set(found)) == 4
 
 
 def changed(file: Path, **values: Any) -> None:
@@ -67,7 +62,7 @@ def changed(file: Path, **values: Any) -> None:
 
 
 class Touching:
-    """Unpickled, it makes a file."""
+    """Unpickled, it makes a folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -76,10 +71,10 @@ class Touching:
         return os.mkdir, (str(self.path),)
 
 
-def ask_for_code(folder: Path, owned: Path, **config: str) -> None:
+def ask_for_code(folder: Path, owned: Path) -> None:
     own = f"import os\nos.mkdir({str(owned)!r})\nfrom transformers import BertConfig, BertModel\n"
     (folder / "own.py").write_text(own)
-    changed(folder / "config.json", auto_map={"AutoConfig": "own.BertConfig", "AutoModel": "own.BertModel"}, **config)
+    changed(folder / "config.json", auto_map={"AutoConfig": "own.BertConfig", "AutoModel": "own.BertModel"})
 
 
 def pickled(folder: Path, owned: Path) -> None:
@@ -93,14 +88,13 @@ def foreign(folder: Path, owned: Path) -> None:
     (folder / "tokenizer.json").write_text(json.dumps(told))
 
 
-EVIL, OWN = {"AutoConfig": "acme/evil--own.BertConfig"}, {"AutoTokenizer": ["own.Own", "own.Own"]}
-TOKENIZER = "tokenizer_config.json"
+OWN = {"auto_map": {"AutoTokenizer": ["own.Own", "own.Own"]}, "tokenizer_class": "Own"}
+HUB = {"auto_map": {"AutoConfig": "acme/evil--own.BertConfig"}, "model_type": "own"}
 HOSTILE: dict[str, Callable[[Path, Path], object]] = {
     "code of a type that is known": ask_for_code,
-    "code of the hub": lambda folder, _: changed(folder / "config.json", model_type="own", auto_map=EVIL),
-    "code of a tokenizer": lambda folder, _: changed(folder / TOKENIZER, auto_map=OWN, tokenizer_class="Own"),
+    "code of the hub": lambda folder, _: changed(folder / "config.json", **HUB),
+    "code of a tokenizer": lambda folder, _: changed(folder / "tokenizer_config.json", **OWN),
     "a pickle": pickled,
-    "nothing": lambda folder, _: shutil.rmtree(folder) or folder.mkdir(),
     "half of it": lambda folder, _: (folder / "model.safetensors").unlink(),
     "a foreign tokenizer": foreign,
 }
@@ -124,13 +118,12 @@ def test_no_file_of_an_encoder_is_run_and_what_is_none_is_one_sentence(
     assert asked_hosts == []
 
 
-def test_a_name_is_not_looked_for_on_the_hub(asked_hosts: list[str]) -> None:
+def test_the_hub_is_asked_only_where_the_user_allows_it(
+    monkeypatch: pytest.MonkeyPatch, asked_hosts: list[str]
+) -> None:
     with pytest.raises(CheckpointError, match="TOSLOC_HUB=1 to fetch a name from the hub"):
         Encoder.load("acme/no-such-encoder", "mean")
     assert asked_hosts == []
-
-
-def test_the_hub_is_asked_where_the_user_allows_it(monkeypatch: pytest.MonkeyPatch) -> None:
     offline = module.constants.HF_HUB_OFFLINE
     seen: list[tuple[bool, bool]] = []
 
@@ -140,50 +133,35 @@ def test_the_hub_is_asked_where_the_user_allows_it(monkeypatch: pytest.MonkeyPat
         raise OSError
 
     monkeypatch.setattr(module.AutoTokenizer, "from_pretrained", ask)
-    for allowed in ("", "1"):
-        monkeypatch.setenv("TOSLOC_HUB", allowed)
-        with pytest.raises(CheckpointError):
-            Encoder.load("acme/no-such-encoder", "mean")
-    assert seen == [(True, True), (False, offline)]
+    monkeypatch.setenv("TOSLOC_HUB", "1")
+    with pytest.raises(CheckpointError):
+        Encoder.load("acme/no-such-encoder", "mean")
+    assert seen == [(False, offline)]
     assert module.constants.HF_HUB_OFFLINE == offline
 
 
 TEXTS = {"1": "door opens", "2": "/* Copyright */ window fails lock " * 4, "3": "", "4": "key " * 50}
 
 
-class Asked:
-    """Texts of blobs, and which were asked for."""
+def test_each_blob_is_encoded_once(encoder_folder: Path, tmp_path: Path) -> None:
+    asked, path = list[str](), tmp_path / "new/v.sqlite"
 
-    def __init__(self) -> None:
-        self.blobs: list[str] = []
-
-    def __call__(self, blobs: Sequence[str]) -> Iterator[tuple[str, str | None]]:
-        self.blobs += blobs
+    def texts(blobs: Sequence[str]) -> Iterator[tuple[str, str | None]]:
+        asked.extend(blobs)
         return ((blob, TEXTS.get(blob)) for blob in blobs)
 
-
-def test_each_blob_is_encoded_once(encoder_folder: Path, tmp_path: Path) -> None:
-    encoder, asked, path = Encoder.load(str(encoder_folder), "mean"), Asked(), tmp_path / "new/v.sqlite"
-    reader = ChunkReader(encoder, 3, 8, asked)
+    encoder, other = (Encoder.load(str(encoder_folder), pooling) for pooling in ("mean", "first"))
+    reader = ChunkReader(encoder, 3, 8, texts)
     reader.vectors(["1", "2", "3", "1"], path)
-    assert asked.blobs == ["1", "2", "3"]
-    found = reader.vectors(list(TEXTS), path)
-    assert asked.blobs == ["1", "2", "3", "4"]
-    again = reader.vectors(list(TEXTS), path)
+    assert asked == ["1", "2", "3"]
+    found, again = (reader.vectors(list(TEXTS), path) for _ in range(2))
+    assert asked == ["1", "2", "3", "4"]
     assert {blob: vectors.tolist() for blob, vectors in again.items()} == {b: v.tolist() for b, v in found.items()}
     assert {blob: len(vectors) for blob, vectors in found.items()} == {"1": 1, "2": 3, "3": 0, "4": 3}
     with torch.inference_mode():
-        [alone] = encoder([[2, 7, 11, 3]])
-    assert np.allclose(found["1"][0], alone.numpy(), atol=1e-3)
-    for other in (
-        ChunkReader(encoder, 2, 8, asked),
-        ChunkReader(Encoder.load(str(encoder_folder), "first"), 3, 8, asked),
-    ):
-        asked.blobs.clear()
-        other.vectors(["1"], path)
-        assert asked.blobs == ["1"]
-
-
-def test_too_long_chunks_are_refused(encoder_folder: Path) -> None:
+        assert np.allclose(found["1"][0], encoder([[2, 7, 11, 3]])[0].numpy(), atol=1e-3)
+    for another in (ChunkReader(encoder, 2, 8, texts), ChunkReader(other, 3, 8, texts)):
+        another.vectors(["1"], path)
+    assert asked[4:] == ["1", "1"]
     with pytest.raises(ToslocError, match="reads at most 34 tokens"):
-        ChunkReader(Encoder.load(str(encoder_folder), "mean"), 3, 35, Asked())
+        ChunkReader(encoder, 3, 35, texts)

@@ -11,38 +11,21 @@ MARKS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 WORDS = "a b c door window lock key opens fails class push pull red blue".split()
 
 
-def tokenizer(words: Sequence[str]) -> PreTrainedTokenizerFast:
-    made = Tokenizer(
-        models.WordLevel({word: number for number, word in enumerate([*MARKS, *words])}, unk_token="[UNK]")
-    )
-    made.pre_tokenizer = pre_tokenizers.Whitespace()
-    made.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=made, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]"
-    )
-
-
 def write_encoder(
     folder: Path, *, width: int = 16, seed: int = 1, roberta: bool = False, words: Sequence[str] = WORDS
 ) -> Path:
     torch.manual_seed(seed)
-    sizes = {
-        "vocab_size": len(MARKS) + len(words),
-        "hidden_size": width,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 2,
-        "intermediate_size": 32,
-        "pad_token_id": 0,
-    }
-    model = (
-        RobertaModel(RobertaConfig(max_position_embeddings=35, **sizes))
-        if roberta
-        else BertModel(BertConfig(max_position_embeddings=34, **sizes))
-    )
+    sizes = {"vocab_size": len(MARKS) + len(words), "hidden_size": width, "intermediate_size": 32, "pad_token_id": 0}
+    sizes |= {"num_hidden_layers": 1, "num_attention_heads": 2, "max_position_embeddings": 35 if roberta else 34}
+    model = RobertaModel(RobertaConfig(**sizes)) if roberta else BertModel(BertConfig(**sizes))
     model.save_pretrained(folder)
-    tokenizer(words).save_pretrained(folder)
+    vocabulary = {word: number for number, word in enumerate([*MARKS, *words])}
+    made = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    marks = [("[CLS]", 2), ("[SEP]", 3)]
+    made.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=marks)
+    tokens = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token"), MARKS, strict=True))
+    PreTrainedTokenizerFast(tokenizer_object=made, **tokens).save_pretrained(folder)
     return folder
 
 
@@ -58,7 +41,6 @@ class Epochs:
         if kind != "epoch" or not number.isdigit():
             return
         epoch = int(number) - 1
-        if epoch not in self.begun:
-            self.begun.append(epoch)
+        self.begun += [epoch] if epoch not in self.begun else []
         if epoch == self.interrupted:
             raise KeyboardInterrupt

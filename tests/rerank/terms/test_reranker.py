@@ -18,50 +18,35 @@ from tosloc.rerank.terms.sparse_vectors import FILE_SIDES, SIDES, DualEncoder, V
 from tosloc.rerank.terms.training import Lessons, fit_dual_encoder
 
 
-@pytest.fixture
-def reranker() -> TermReranker:
-    rng = np.random.default_rng(0)
-    tables = {side: rng.standard_normal((2, 3)).astype(np.float16) for side in SIDES}
-    made = TermReranker()
-    made._model = (
-        Vocabulary(("cooki", "größe"), *rng.random((4, 2))),
-        DualEncoder(tables, dict.fromkeys(FILE_SIDES, 1.5)),
-    )
-    made.weight, made.trained_until, made.validation_ = 0.3, 1234, {"stage one": (0.5, 0.25)}
-    return made
-
-
 class Fixed(TermReranker):
     """Says what is known beforehand."""
 
-    def __init__(self, *said: float) -> None:
+    def __init__(self, *said: float, until: int = 0) -> None:
         super().__init__()
-        self._given = np.array(said)
+        self._given, self.trained_until = np.array(said), until
 
     def _reranked(self, one, context):
         assert not one.fixed.any()
         return self._given, lambda position: ()
 
-
-def chosen(one: Candidates, *said: float, until: int = 0) -> float:
-    """The weight by one report of validation."""
-    made = Fixed(*said)
-    made.trained_until = until
-    made._choose([one], RerankingContext())
-    return made.weight
+    def chosen_by(self, one: Candidates) -> float:
+        """The weight by one report of validation."""
+        self._choose([one], RerankingContext())
+        return self.weight
 
 
 def test_the_weight_is_taken_that_gains_most_on_validation():
     one = candidates("a b c", "010", of=report(opened=5), missed_ranks=(9,))
-    assert chosen(one, 0, 0, 0) == 0  # as stage one
-    assert chosen(one, 0, 9, 0) == 0.2  # the fixed file rises at any weight: the least
-    assert chosen(one, 0, 1.5, 0) == 0.8
-    assert chosen(one, 3, 1, 2) == 0  # it falls
-    assert chosen(one, 0, 9, 0, until=6) == 0  # opened before what was learned
+    assert Fixed(0, 0, 0).chosen_by(one) == 0  # as stage one
+    assert Fixed(0, 9, 0).chosen_by(one) == 0.2  # the fixed file rises at any weight: the least
+    assert Fixed(0, 1.5, 0).chosen_by(one) == 0.8
+    assert Fixed(3, 1, 2).chosen_by(one) == 0  # it falls
+    assert Fixed(0, 9, 0, until=6).chosen_by(one) == 0  # opened before what was learned
     # of seven the first fixed file rises, two others fall: a gain in one measure alone is not taken
-    assert chosen(candidates("a b c d e f g", "0111000", of=report(opened=5)), 0, 90, 0, 0, 80, 70, 60) == 0
+    many = candidates("a b c d e f g", "0111000", of=report(opened=5))
+    assert Fixed(0, 90, 0, 0, 80, 70, 60).chosen_by(many) == 0
     made = Fixed(0, 9, 0)
-    made._choose([one], RerankingContext())
+    made.chosen_by(one)
     assert made.validation_["stage one"] == pytest.approx((1 / 2, (1 / 2 + 2 / 9) / 2))
     assert made.validation_["weight 0.2"] == pytest.approx((1, (1 + 2 / 9) / 2))
 
@@ -70,30 +55,30 @@ def test_the_weight_is_taken_that_gains_most_on_validation():
     ("name", "kept", "content"),
     [
         *(("terms.json", None, changes) for changes in ({"terms": ["a"]}, {"terms": ["a", "a"]}, {"gains": {}})),
-        *(("terms.json", None, changes) for changes in ({"weight": None}, {"validation": {"x": 1}}, {"terms": 5})),
-        *(("vectors.safetensors", 50, b""), ("vectors.safetensors", 0, b"x" * 999), ("terms.json", 0, b"[]")),
+        *(("terms.json", None, changes) for changes in ({"weight": None}, {"validation": {"x": 1}})),
+        *(("vectors.safetensors", 50, b""), ("terms.json", 0, b"[]")),
     ],
 )
-def test_what_is_damaged_is_one_sentence(reranker, tmp_path, name, kept, content):
-    reranker.save(tmp_path)
+def test_what_is_damaged_is_one_sentence(tmp_path, name, kept, content):
+    rng = np.random.default_rng(0)
+    tables = {side: rng.standard_normal((2, 3)).astype(np.float16) for side in SIDES}
+    saved = TermReranker()
+    saved._model = (
+        Vocabulary(("cooki", "größe"), *rng.random((4, 2))),
+        DualEncoder(tables, dict.fromkeys(FILE_SIDES, 1.5)),
+    )
+    saved.save(tmp_path)
+    TermReranker.load(tmp_path)
     whole = (tmp_path / name).read_bytes()
     damaged = json.dumps(json.loads(whole) | content).encode() if kept is None else whole[:kept] + content
     (tmp_path / name).write_bytes(damaged)
-    with pytest.raises(CheckpointError, match="incomplete or damaged") as caught:
+    with pytest.raises(CheckpointError, match=r"\A[^\n]*incomplete or damaged[^\n]*\Z"):
         TermReranker.load(tmp_path)
-    assert "\n" not in str(caught.value)
 
 
 torch.set_num_threads(1)
 V, D = 8, 4
 START = np.random.default_rng(0).standard_normal((V, D)).astype(np.float32)
-
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch):
-    changes = {"_EPOCHS": 40, "_LEARNING_RATE": 0.05, "_REPORTS": 4, "_DROPOUT": 0.0, "_NEGATIVES": 3}
-    for name, value in changes.items():
-        monkeypatch.setattr(training, name, value)
 
 
 def vectors(*rows: tuple[int, ...]) -> sparse.csr_array:
@@ -108,21 +93,6 @@ REPORTS = vectors((0,), (1,), (2,), (0, 1))
 FILES = {"content": vectors((3,), (4,), (5,), (6,)), "history": vectors((7,), (), (3, 4), (0,))}
 
 
-def lists() -> list[Candidates]:
-    """Report r is fixed in file r."""
-    scores = np.linspace(1, 0, 4).tolist()
-    return [candidates("a b c d", "0" * (r % 3) + "1", scores=scores) for r in range(4)]
-
-
-def lessons(some: list[Candidates] | None = None) -> Lessons:
-    """A fixed file shares no term with its report; all have the first file's history."""
-    texts = {side: VectorCache(V) for side in FILE_SIDES}
-    for side, cache in texts.items():
-        cache.numbers(list(range(4)), lambda new, side=side: FILES[side][new])
-    numbers = {"content": np.arange(4), "history": np.zeros(4, dtype=np.int64)}
-    return Lessons(REPORTS, lists() if some is None else some, [numbers] * 4, texts)
-
-
 def files(*rows: int, history: int | None = None) -> dict[str, sparse.csr_array]:
     past = list(rows) if history is None else [history] * len(rows)
     return {"content": FILES["content"][list(rows)], "history": FILES["history"][past]}
@@ -134,19 +104,27 @@ def test_scores_by_hand():
     tables["content"][3], tables["content"][4] = (3, 0), (1, 1)
     tables["history"][7] = (-1, 0)
     encoder = DualEncoder(tables, {"content": 1.0, "history": 0.5})
-    found = encoder.scores(REPORTS[[0]], FILES)
-    assert found == pytest.approx([1 - 0.5, 0.5**0.5, 0, 0], abs=1e-6)
+    assert encoder.scores(REPORTS[[0]], FILES) == pytest.approx([1 - 0.5, 0.5**0.5, 0, 0], abs=1e-6)
     assert encoder.matches(REPORTS[[0]], files(1), 3) == [(0, 4)]
     assert encoder.matches(REPORTS[[0]], files(3), 3) == []
 
 
-def test_learning_brings_the_fixed_file_first_whatever_stage_one_said():
-    before = DualEncoder({side: START.astype(np.float16) for side in SIDES}, dict.fromkeys(FILE_SIDES, 1.0))
-    encoder = fit_dual_encoder(START, lessons(), seed=1)
+def test_learning_brings_the_fixed_file_first_whatever_stage_one_said(monkeypatch):
+    """Report r is fixed in file r, which shares no term with it; all files have the first one's history."""
+    small = {"_EPOCHS": 40, "_LEARNING_RATE": 0.05, "_REPORTS": 4, "_DROPOUT": 0.0, "_NEGATIVES": 3}
+    for name, value in small.items():
+        monkeypatch.setattr(training, name, value)
+    texts = {side: VectorCache(V) for side in FILE_SIDES}
+    for side, cache in texts.items():
+        cache.numbers(list(range(4)), lambda new, side=side: FILES[side][new])
+    numbers = {"content": np.arange(4), "history": np.zeros(4, dtype=np.int64)}
+    lists = [candidates("a b c d", "0" * (r % 3) + "1", scores=np.linspace(1, 0, 4)) for r in range(4)]
 
     def first(some: DualEncoder) -> int:
         return sum(some.scores(REPORTS[[r]], files(0, 1, 2, 3, history=0)).argmax() == r for r in range(3))
 
+    before = DualEncoder({side: START.astype(np.float16) for side in SIDES}, dict.fromkeys(FILE_SIDES, 1.0))
+    encoder = fit_dual_encoder(START, Lessons(REPORTS, lists, [numbers] * 4, texts), seed=1)
     assert first(before) < first(encoder) == 3
     assert encoder.tables["report"].dtype == np.float16
     # only terms of the report and of the file, those that help

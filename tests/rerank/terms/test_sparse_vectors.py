@@ -14,7 +14,7 @@ from tosloc.code.facts import analyse
 from tosloc.index.corpus import Corpus, pack_facts
 from tosloc.index.documents import Document, Documents
 from tosloc.index.history_index import HistoryIndex
-from tosloc.rerank.base import Candidates, RerankingContext
+from tosloc.rerank.base import RerankingContext
 from tosloc.rerank.terms import sparse_vectors
 from tosloc.rerank.terms.sparse_vectors import (
     FIX_WEIGHT,
@@ -89,14 +89,11 @@ def test_counts_of_reports_and_paths_and_the_heaviest_terms():
     assert found.indices.tolist() == [2, 1, 0, 1]  # heaviest first, of equals the first ones
 
 
-def test_vectors_of_reports_by_hand(context):
+def test_vectors_of_reports_and_contents_by_hand(context):
     vectors = SparseVectors(Vocabulary(("x", "y"), np.array([1.0, 3.0]), np.ones(2), *np.ones((2, 2))), context)
     found = vectors.of_reports([{"x": np.e, "y": 1.0, "unknown": 9.0}, {}])
     # y: 1 x 2, x: 2 x 1
     assert found.toarray() == pytest.approx(np.array([[0.5**0.5] * 2, [0, 0]]))
-
-
-def test_vectors_of_contents_by_hand(context):
     vectors = SparseVectors(learned(context), context)
     found = vectors.of_side["content"].take(vectors.of_contents([FILES[0], (PATHS[1], "gone")]))
     # bake is called, is a method's name, and stands in no other field
@@ -112,29 +109,23 @@ def test_vectors_of_contents_by_hand(context):
     assert set(words(vectors, found[[1]])) == {"src", "net", "socket"}
 
 
-def asked(opened: float) -> Candidates:
-    return candidates("a b c", of=report(opened=opened))
-
-
-def history(vectors: SparseVectors, one: Candidates) -> list[dict[str, float]]:
-    """What was known of each candidate."""
-    found = vectors.of_side["history"].take(vectors.numbers(one)["history"])
-    return [words(vectors, found[[row]]) for row in range(len(one))]
-
-
 def test_a_history_by_hand_of_what_was_known_and_contained(context):
-    found = history(made(context, "cooki", "planet", "socket"), asked(2 * YEARS))
+    def history(opened: float, **more) -> list[dict[str, float]]:
+        """What was known of each candidate."""
+        vectors = made(replace(context, **more), "cooki", "planet", "socket")
+        one = candidates("a b c", of=report(opened=opened))
+        found = vectors.of_side["history"].take(vectors.numbers(one)["history"])
+        return [words(vectors, found[[row]]) for row in range(len(one))]
+
+    found = history(2 * YEARS)
     first = np.array([1, 2, 0]) / 5**0.5 / 2**0.5 * np.exp(-1)  # by the document, cookie planet socket
     total = np.sqrt(first + np.array([FIX_WEIGHT * np.exp(-0.5), 0, 0]) + np.array([0, 0, 1]))
     wanted = dict(zip(("cooki", "planet", "socket"), total / np.linalg.norm(total), strict=True))
     assert found[0] == pytest.approx(wanted, abs=1e-6)
-    root = np.sqrt([1, 2])
-    assert found[1] == pytest.approx(dict(zip(("cooki", "planet"), root / np.linalg.norm(root), strict=True)), abs=1e-6)
+    assert found[1] == pytest.approx({"cooki": (1 / 3) ** 0.5, "planet": (2 / 3) ** 0.5}, abs=1e-6)
     assert found[2] == {}
-    vectors = made(context, "cooki", "planet", "socket")
     # strictly: the report of that second is not known
-    assert history(vectors, asked(YEARS / 2))[0].keys() == {"cooki", "planet"}
-    assert history(vectors, asked(0))[0] == {}
+    assert history(YEARS / 2)[0].keys() == {"cooki", "planet"}
+    assert history(0)[0] == {}
     contained = np.array([c != 0 for c in range(8)])
-    without = SparseVectors(vectors.vocabulary, replace(context, contained=lambda version: contained))
-    assert history(without, asked(2 * YEARS))[0].keys() == {"cooki", "socket"}
+    assert history(2 * YEARS, contained=lambda version: contained)[0].keys() == {"cooki", "socket"}
