@@ -5,7 +5,7 @@ COPY pyproject.toml README.md LICENSE constraints.txt ./
 COPY configs configs
 COPY tosloc tosloc
 RUN python -m venv /opt/tosloc \
-    && /opt/tosloc/bin/pip install --no-cache-dir --constraint constraints.txt '.[serve,mcp,github]'
+    && /opt/tosloc/bin/pip install --no-cache-dir --constraint constraints.txt '.[serve,mcp]'
 
 FROM python:3.11-slim
 RUN apt-get update \

@@ -65,7 +65,8 @@ from tosloc.cli.guard import guarded
 from tosloc.cli.printing import Table, print_table
 from tosloc.config import Config, load_config
 from tosloc.errors import ToslocError, require
-from tosloc.evaluate import Judgement, Qrels, Run, write_judgements, write_run
+from tosloc.evaluate.judgements import Judgement, Qrels, write_judgements
+from tosloc.evaluate.runs import Run, write_run
 from tosloc.evaluate.trec import write_trec_qrels, write_trec_run
 from tosloc.io import write_text
 from tosloc.records import Ranking
@@ -196,7 +197,8 @@ def show(measured: Measured, as_json: bool, known: Known) -> None:
 
 MEASURES = ("AP", "RR", "nDCG", "P@10", "R@10", "nDCG@10")
 OURS = """
-from tosloc.evaluate import Measure, read_scored
+from tosloc.evaluate.measures import Measure
+from tosloc.evaluate.run_paths import read_scored
 
 def means(run, qrels, names):
     evaluation = read_scored(run, qrels=qrels).evaluation()

@@ -164,7 +164,7 @@ def first_index(bench: Bench) -> list[Row]:
 def stage_one(bench: Bench) -> list[Row]:
     """Ranking one report, in both methods, against bm25s."""
     paper = Localizer()
-    paper.stage_one_ = StageOne(features.PAPER_NAMES, np.full(len(features.PAPER), 0.25))
+    paper.stage_one = StageOne(features.PAPER_NAMES, np.full(len(features.PAPER), 0.25))
     rankers = [bench.opened, paper]
     for report in bench.reports[:3]:  # what is made once for many questions is made
         for ranker in rankers:

@@ -85,9 +85,9 @@ def facts() -> list[tuple[Any, ...]]:
 
 
 def differing(one: Path, other: Path) -> list[str]:
-    """Names of files that differ or stand on one side alone, but for seconds.json and what a kill has left."""
+    """Names of files that differ or stand on one side alone, but for what a kill has left."""
     names = {path.relative_to(folder) for folder in (one, other) for path in folder.rglob("*") if path.is_file()}
-    names = {name for name in names if name.name != "seconds.json" and not name.name.startswith(".tosloc-unfinished.")}
+    names = {name for name in names if not name.name.startswith(".tosloc-unfinished.")}
     return [
         str(name)
         for name in sorted(names)

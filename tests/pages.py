@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-VOID = {"meta", "input", "br", "link"}
+VOID = {"meta", "input", "br", "link", "img"}
 
 
 class Elements(HTMLParser):

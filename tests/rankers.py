@@ -164,7 +164,7 @@ def opened(world: World, name: str, version: str) -> Answer:
 def localizer(world: World, name: str) -> Localizer:
     """Stage one, or both stages, with the reports of a world."""
     made = Localizer(world.experiment.config)
-    made.stage_one_ = STAGES.get(name, WEIGHTED)
+    made.stage_one = STAGES.get(name, WEIGHTED)
     if name in BOTH:
         made.reranker_ = reranker_class(BOTH[name]).load(world.learned / BOTH[name])
     paths = world.experiment.repo.path_names

@@ -84,7 +84,7 @@ def test_answers_are_what_the_schema_says(answer: Answer) -> None:
 
 
 def test_the_page_speaks_of_every_key_and_kind() -> None:
-    page = (Path(__file__).parents[1] / "docs/answer.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[1] / "docs/formats.md").read_text(encoding="utf-8")
     names = {"functions", "lines", "issue", "url", "share", "hidden_tests"}
     names |= set(schema()["required"]) | set(schema()["$defs"]["reason"]["properties"])
     kinds = schema()["$defs"]["reason"]["properties"]["kind"]["description"].partition(";")[0].split(", ")

@@ -36,7 +36,7 @@ REPORT = BugReport("r", "Cookie is lost", "The table flickers when it is painted
 def made(project: toy.Toy, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint of hand-written weights with a version and known reports."""
     localizer = Localizer(toy.config())
-    localizer.stage_one_ = StageOne(features.NAMES, np.ones(len(features.NAMES)))
+    localizer.stage_one = StageOne(features.NAMES, np.ones(len(features.NAMES)))
     document = Document("1", 5, 0, "c" * 40, Counter({"cooki": 2}), (0, 2), ("a.B",))
     localizer.reports_ = Documents.collect([document]), ("a.java", "b.java", "c.java")
     folder = tmp_path_factory.mktemp("made")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,14 @@ import pytest
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from tests import toy
+from tests.conftest import GitRepository
 from tests.test_floors import FLOORS
+from tosloc.cli import main
 from tosloc.cli.app import app
 
 ROOT = Path(__file__).parents[1]
-NAMES = ("README.md", "CHANGELOG.md", "action/README.md", "checkpoints/README.md")
+NAMES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "action/README.md", "checkpoints/README.md")
 PAGES = [*(ROOT / name for name in NAMES), *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
 CONSOLE = re.compile(r"^```(?:console|sh|bash)\n(.*?)^```$", re.M | re.S)
@@ -98,6 +102,41 @@ def test_what_is_wrong_is_seen(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# Top\n[a](page.md#top) [b](gone.md) [c](#gone) [d](https://x.org/y)\n```\n[e](gone.md)\n```\n")
     assert missing_links(page) == ["gone.md", "#gone"]
+
+
+@pytest.mark.usefixtures("plain_folder")
+def test_blocks_that_need_no_data_run(
+    repository: GitRepository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the pages say of learning, asking and the cache, in a small project."""
+    names = toy.THEMES[:6]
+    repository.commit({f"{name}.py": f"def open_{name}():\n    pass\n" for name in names}, "Begin")
+    for number in range(30):
+        name = names[number % 6]
+        text = f"def open_{name}():\n    return {number}\n"
+        repository.commit(
+            {f"{name}.py": text}, f"Fix crash of the {name} when orders of customers are empty ({number})"
+        )
+    monkeypatch.chdir(repository.path)
+    Path("bug.md").write_text("The Socket crashes when orders are empty\n", encoding="utf-8")
+    run = []
+    for page, heading in (
+        ("README", "Learn from your own issues"),
+        ("docs/guide", "Ask"),
+        ("docs/guide", "House-keeping"),
+    ):
+        block = (
+            (ROOT / f"{page}.md")
+            .read_text(encoding="utf-8")
+            .partition(f"\n## {heading}\n")[2]
+            .partition("```console\n")[2]
+        )
+        lines = [line.partition("  #")[0] for line in block.partition("```")[0].splitlines()]
+        calls = [shlex.split(line)[2:] for line in lines if line.startswith("$ tosloc ")]
+        run += [call for call in calls if not {"'#123'", "#123", "reports.jsonl", "tomcat.git"} & {*call}]
+    assert len(run) >= 8
+    for call in run:
+        assert main(call) == 0, (call, capsys.readouterr().err)
 
 
 def test_the_table_of_rooms_is_complete() -> None:

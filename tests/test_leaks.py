@@ -17,7 +17,7 @@ from tests import toy
 from tests.toy import INSIDE, KINDS, SECRET, plant
 from tosloc import training
 from tosloc.config import Config
-from tosloc.evaluate import evaluate_folder
+from tosloc.evaluate.run_paths import read_scored
 from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
 from tosloc.index.history_index import HistoryAsOf, HistoryIndex
@@ -144,8 +144,8 @@ def test_shuffled_labels_fall_to_chance(tmp_path):
     A feature that saw a report's own label would find even a random one.
     """
     config, large = toy.config(0.3, 0.1), toy.grow(tmp_path, bugs=168)
-    true = evaluate_folder(trained(large, large.records, "true", config), "test")
-    shuffled = evaluate_folder(trained(large, permuted(large.records, 3), "shuffled", config), "test")
+    true = read_scored(trained(large, large.records, "true", config), "test").evaluation()
+    shuffled = read_scored(trained(large, permuted(large.records, 3), "shuffled", config), "test").evaluation()
     files = len(large.git.git("ls-tree", "-r", "--name-only", "main").split("\n"))
     chance = sum(1 / rank for rank in range(1, files + 1)) / files
     assert len(true.per_report) == len(shuffled.per_report) == 101
@@ -163,5 +163,5 @@ def test_nothing_is_fitted_on_test(tmp_path, fit):
     other = trained(large, [*first, *permuted(test, 4)], f"other {fit}", config)
     weights = [(out / "checkpoint/weights.json").read_bytes() for out in (true, other)]
     assert weights[0] == weights[1]
-    assert evaluate_folder(true, "test").map > evaluate_folder(other, "test").map + 0.3
+    assert read_scored(true, "test").evaluation().map > read_scored(other, "test").evaluation().map + 0.3
     assert (true / "validation/run.jsonl.gz").exists()

@@ -82,7 +82,7 @@ def experiment(project) -> Iterator[ExperimentContext]:
 def localizer(experiment: ExperimentContext) -> Localizer:
     """A localizer as training leaves it."""
     made = Localizer(CONFIG)
-    made.stage_one_ = STAGE
+    made.stage_one = STAGE
     names = experiment.indexed.repo.path_names
     made.reports_ = report_documents(experiment.dataset.cases, experiment.history, names), tuple(names.names)
     return made

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 
 from tosloc.calibration import HIGHEST, LISTED, LOWEST, UNFITTED, JudgedAnswer, fit_temperature, shares
-from tosloc.evaluate.curves import Reliability
+from tosloc.lab.reliability import Reliability
 from tosloc.metrics import average_precision, fixed_ranks, rr_and_ap
 from tosloc.records import Ranking
 

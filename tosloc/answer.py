@@ -1,4 +1,4 @@
-"""The answer to one report, as people, programs and agents get it: ``tosloc.answer/1``, described in docs/answer.md."""
+"""The answer to one report, as people, programs and agents get it: ``tosloc.answer/1``, see docs/formats.md."""
 
 from __future__ import annotations
 

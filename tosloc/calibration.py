@@ -18,7 +18,7 @@ from tosloc.records import FloatArray
 
 LISTED: Final = 10
 """First files that the softmax is over. Of 3, 5, 10, 20, 50, 150 and all files 10 has the least mean loss on 18
-validation parts (docs/measures.md); a few files do not depend on how many the version has."""
+validation parts (docs/evaluation.md); a few files do not depend on how many the version has."""
 UNFITTED: Final = 1.0  # the temperature where none was fitted
 TEMPERATURE: Final = "temperature"  # key of a run's header under which the temperature of its shares stands
 LOWEST, HIGHEST = 0.01, 100.0

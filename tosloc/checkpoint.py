@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,7 +13,7 @@ import numpy as np
 
 import tosloc
 from tosloc.arrays import arrays_of, from_arrays, save_arrays, to_arrays, unpack_words
-from tosloc.calibration import HIGHEST, LOWEST
+from tosloc.calibration import HIGHEST, LOWEST, UNFITTED
 from tosloc.code.languages import analyser
 from tosloc.errors import CheckpointError
 from tosloc.index.documents import Documents, check_documents
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from tosloc.rerank.base import Reranker
 
 _SHIPPED: Final = Path(__file__).parent / "defaults"
+LARGE: Final = 1000  # source files; the four projects have 1,500 to 7,600
 WEIGHTS_FILE: Final = "weights.json"
 _LARGEST_WEIGHT: Final = 1e9
 _LARGEST: Final = 1 << 26  # bytes of a record
@@ -51,7 +53,7 @@ def write_stage_one(
     folder: Path,
     stage: StageOne,
     choice: Choice | None = None,
-    temperature: float | None = None,
+    temperature: float = UNFITTED,
     more: Mapping[str, Any] | None = None,
     *,
     lizard: bool = False,
@@ -71,18 +73,19 @@ def write_stage_one(
     write_text(folder / WEIGHTS_FILE, json.dumps({**record, **(more or {})}, indent=1) + "\n")
 
 
-def read_stage_one(folder: Path) -> tuple[StageOne, float | None, dict[str, Any]]:
+def read_stage_one(folder: Path) -> tuple[StageOne, float, dict[str, Any]]:
     """Stage one of weights.json and, where that names a learned ranker, of ranker.npz beside it; the temperature of its
-    shares, None where none was fitted; and all of the record. Raises CheckpointError.
+    shares; and all of the record. Raises CheckpointError.
     """
     where = folder / WEIGHTS_FILE
     record = read_record(where)
-    weights, ranker, temperature = (record.get(name) for name in ("weights", "ranker", "temperature"))
+    weights, ranker = record.get("weights"), record.get("ranker")
     if not isinstance(weights, dict) or not weights or not all(map(_is_number, weights.values())):
         raise CheckpointError(f"{where} holds no weights of features, a number each; train again")
     if unknown := [name for name in weights if name not in features.ALL]:
         raise CheckpointError(f"{where} weighs a feature that this version does not know, {unknown[0]!r}; train again")
-    if temperature is not None and not (_is_number(temperature) and LOWEST <= temperature <= HIGHEST):
+    temperature = UNFITTED if record.get("temperature") is None else record["temperature"]
+    if not (_is_number(temperature) and LOWEST <= temperature <= HIGHEST):
         raise CheckpointError(f"{where} has a temperature that is no number of {LOWEST:g} to {HIGHEST:g}; train again")
     stage = StageOne(tuple(weights), np.array(list(weights.values()), dtype=np.float64))
     if ranker is not None:
@@ -99,9 +102,18 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST_WEIGHT
 
 
-def shipped() -> tuple[StageOne, float | None]:
-    """The shipped stage one, which ``tosloc lab pool`` learns, and its shares' temperature."""
-    return read_stage_one(_SHIPPED)[:2]
+def shipped(paths: Sequence[str] = ()) -> tuple[StageOne, float]:
+    """The shipped stage one for a version of these files, learned by ``tosloc lab pool``, and its shares' temperature.
+    Large Java trees have one of their own, learned on four such projects and their Bugzilla: one for all serves neither
+    them nor GitHub's projects as well (docs/results.md).
+    """
+    java = len(paths) >= LARGE and 2 * sum(path.endswith(".java") for path in paths) >= len(paths)
+    return _shipped("java" if java else "")
+
+
+@cache
+def _shipped(kind: str) -> tuple[StageOne, float]:
+    return read_stage_one(_SHIPPED / kind)[:2]
 
 
 def read_reranker(record: Mapping[str, Any], folder: Path) -> Reranker | None:

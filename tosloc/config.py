@@ -6,7 +6,7 @@ import difflib
 import os
 import tomllib
 import zoneinfo
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -45,9 +45,7 @@ class Section(BaseModel):
             section, inside, key = kind, f"{inside}.{key}".lstrip("."), ""
             place = f"{where} [{inside}]"
         if wrong["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(key[:100], section.model_fields, n=1)  # comparing takes long for long ones
-            hint = f", did you mean {near[0]!r}?" if near else f"; known are {', '.join(section.model_fields)}"
-            raise ConfigError(f"{place}: unknown key {_shown(key)}{hint}")
+            raise ConfigError(f"{place}: unknown key {_shown(key)}{did_you_mean(key, tuple(section.model_fields))}")
         if wrong["type"] == "value_error":
             raise ConfigError(f"{place}: {f'{key}: ' if key else ''}{wrong['ctx']['error']}")
         if wrong["type"] == "missing":
@@ -253,6 +251,12 @@ def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         old = merged.get(key)
         merged[key] = _merge(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
     return merged
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """The end of a sentence about an unknown name: the nearest one, else all."""
+    near = difflib.get_close_matches(name[:100], known, n=1)  # comparing takes long for long ones
+    return f", did you mean {near[0]!r}?" if near else f"; known are {', '.join(known)}"
 
 
 def _shown(value: object) -> str:

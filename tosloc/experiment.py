@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import platform
 import shutil
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import file_digest
 from importlib import metadata
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any, Final, Self
 import tosloc
 from tosloc.arrays import save_arrays
 from tosloc.calibration import TEMPERATURE
-from tosloc.checkpoint import write_record
+from tosloc.checkpoint import shipped, write_record
 from tosloc.code.languages import analyser
 from tosloc.config import Config
 from tosloc.errors import ToslocError, counted
@@ -54,8 +53,6 @@ class ExperimentContext:
     history_index: HistoryIndex
     reports: Path  # the file of the reports
     config: Config
-    started: float  # when its set-up began, by time.monotonic
-    seconds: dict[str, float] = field(default_factory=dict)  # what was done -> how long it took
 
     @classmethod
     def set_up(
@@ -64,7 +61,7 @@ class ExperimentContext:
         """Read the reports, make the facts of all of their versions, read the history that leads to them. Without
         ``facts`` none are made, for techniques that read the files in ways of their own.
         """
-        started, config = time.monotonic(), settled(config, reports)
+        config = settled(config, reports)
         indexed = Localizer(config).indexed(repo)
         dataset = load_dataset(repo, reports, zone=config.data.zone, suffixes=indexed.suffixes, progress=progress)
         dataset = dataset.oldest(config.data.oldest)
@@ -75,19 +72,13 @@ class ExperimentContext:
         tips = dict.fromkeys(case.fix_commit or case.version for case in dataset.cases)
         history = indexed.history(list(tips), progress)
         history_index = build_history(history, dataset.cases, repo.path_names)
-        experiment = cls(indexed, dataset, splits, history, history_index, reports, config, started)
-        experiment.took("facts and history")
-        return experiment
+        return cls(indexed, dataset, splits, history, history_index, reports, config)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.indexed.close()
-
-    def took(self, what: str) -> None:
-        """Note the seconds since the last note."""
-        self.seconds[what] = round(time.monotonic() - self.started - sum(self.seconds.values()), 1)
 
     def part(self, name: str) -> Sequence[Case]:
         """The cases of train, validation, test or all."""
@@ -103,6 +94,11 @@ class ExperimentContext:
         """Candidates of all cases; ``tables`` gives the feature tables of a part, anew at each call."""
         cases = {case.report.id: case for case in self.dataset.cases}
         return LabelledCandidates(self.repo, self.indexed.suffixes, cases, stage, tables)
+
+    @property
+    def newest_paths(self) -> Sequence[str]:
+        """Files of the version of the report that was fixed last."""
+        return self.indexed.snapshot(self.dataset.cases[-1].version).paths
 
     def for_reranking(self) -> RerankingContext:
         """What a reranker may read: files of all versions, and the whole history, of which each report sees a part."""
@@ -134,7 +130,7 @@ class ExperimentContext:
             "packages": {name: metadata.version(name) for name in packages},
             "config": self.config.as_dict(),
             "repository": self.repo.name,
-            "reports": {"name": self.reports.name, "sha256": fingerprint(self.reports), "cases": len(cases)},
+            "reports": {**named(self.reports), "cases": len(cases)},
             "newest fix": cases[-1].fix_commit or cases[-1].version,
             "splits": {name: len(self.part(name)) for name in ("train", "validation", "test")},
         }
@@ -209,20 +205,19 @@ def rank_reports(
                 f"{reports_path}: --functions: no report says which functions its fix changed; add them as 'functions'"
                 " or 'methods'"
             )
+        if localizer.is_shipped:
+            localizer.stage_one, localizer.temperature = shipped(experiment.newest_paths)
         extraction = experiment.extraction(work, localizer.stage_one.features)
         tasks = tasks_of(cases, experiment.history, 0)
         blocks = extraction.run(tasks, jobs=config.run.jobs, what=f"ranking {split}", progress=progress)
         candidates = experiment.candidates(localizer.stage_one, lambda _: extraction.tables(blocks))
         rankings = candidates.rankings(split, localizer.reranker_, experiment.for_reranking(), progress)
-        header = experiment.run_header("tosloc rank") | {"split": split, TEMPERATURE: localizer.temperature_}
+        header = experiment.run_header("tosloc rank") | {"split": split, TEMPERATURE: localizer.temperature}
         if taught := experiment.taught(localizer.provenance_, cases):
             header[TAUGHT] = taught
         experiment.write_part(folder / split, header, rankings, cases)
-        experiment.took("features, rankings")
         if functions:
             write_function_runs(folder / split, header, experiment.indexed, dataset, cases, progress)
-            experiment.took("functions")
-        write_record(folder / "seconds.json", experiment.seconds)
         write_record(folder / "provenance.json", experiment.provenance() | {"checkpoint": localizer.provenance_})
     shutil.rmtree(work)
 
@@ -238,8 +233,8 @@ def index(
 @contextmanager
 def results_folder(folder: Path, *, own: bool = False) -> Iterator[Path]:
     """A folder for results, made at once to know a wrong one early; gone again if an error leaves it empty. A command's
-    ``own``, see ``check_own``, has in it a folder for its work, which the block gets, and which stays with what is left
-    there.
+    ``own`` has in it a folder for its work, which the block gets, and which stays with what is left there. Raises
+    ToslocError for one that holds something, and neither results nor what a command left of them.
     """
     made, work = [place for place in (folder, *folder.parents) if not place.exists()], folder / WORK
     try:
@@ -248,7 +243,7 @@ def results_folder(folder: Path, *, own: bool = False) -> Iterator[Path]:
         raise ToslocError(f"{folder} cannot be made ({error.strerror}); name a folder that can be written") from error
     try:
         if own:
-            check_own(folder)
+            _check_own(folder)
             work.mkdir(exist_ok=True)
         yield work
     except BaseException:
@@ -260,16 +255,19 @@ def results_folder(folder: Path, *, own: bool = False) -> Iterator[Path]:
         raise
 
 
-def check_own(folder: Path) -> None:
-    """Raise ToslocError for a folder that holds something, and neither results nor what a command left of them."""
+def _check_own(folder: Path) -> None:
     remove_unfinished(folder)
-    found = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    record = None
+    found, record = sorted(path.name for path in folder.iterdir()), None
     with suppress(OSError, ValueError):
         record = parse_json(read_plain(folder / "provenance.json"))
     ours = isinstance(record, dict) and {"tosloc", "analyser"} <= record.keys()
     if found and not ours and (WORK not in found or (folder / WORK).is_symlink()):
         raise ToslocError(f"{folder} holds other things, such as {found[0]!r}; name a new folder for the results")
+
+
+def named(file: Path) -> dict[str, str]:
+    """Name and SHA-256 of a file, for provenance."""
+    return {"name": file.name, "sha256": fingerprint(file)}
 
 
 def fingerprint(path: Path) -> str:

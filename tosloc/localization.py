@@ -16,6 +16,7 @@ import numpy as np
 
 from tosloc.answer import Answer, Routine, Searched
 from tosloc.calibration import LISTED, shares
+from tosloc.checkpoint import shipped
 from tosloc.code.languages import SOURCE_SUFFIXES, has_grammar, language_of
 from tosloc.errors import CheckpointError
 from tosloc.git.discovery import WebPages
@@ -30,11 +31,10 @@ from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.rank.background import background as background_of
-from tosloc.rank.background import code_owners, owners_of
+from tosloc.rank.background import code_owners, other_files, owners_of
 from tosloc.rank.feature_tables import FeatureTable
 from tosloc.rank.functions import score_functions
 from tosloc.rank.lambdamart import raised
-from tosloc.rank.other_files import other_files
 from tosloc.rank.reasons import Sources
 from tosloc.rank.stage_one import StageOne, StageOneAnswer
 from tosloc.records import BugReport, Case, FloatArray, Function, Hit, Progress, Ranking, Reason, Snapshot, silent
@@ -85,6 +85,11 @@ class OpenVersion:
         newest commit of its history, where one wrong clock would make all the others old.
         """
         return datetime.fromtimestamp(max(self.snapshot.committed_at, 0) + 1, UTC)
+
+    @cached_property
+    def shipped(self) -> tuple[StageOne, float]:
+        """The shipped weights for its files, and their temperature."""
+        return shipped(self.snapshot.paths)
 
     def choose(self, wanted: PathFilter) -> Chosen:
         """Which of its files an answer may name. Raises ToslocError for a glob that matches nothing."""

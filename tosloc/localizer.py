@@ -44,14 +44,15 @@ OPEN_VERSIONS: Final = 2  # versions that stay in memory: the one that is asked,
 class Localizer:
     """Stage one and, where there is one, a reranker; learned by ``tosloc.training``, or shipped."""
 
+    stage_one: StageOne
+    is_shipped = False  # whether each version decides which of the shipped weights it is ranked by
     _closed = False
 
     def __init__(self, config: Config | None = None) -> None:
         if config is not None:
             self.config = config
-        self.stage_one_: StageOne | None = None
         self.choice_: Choice | None = None  # what training tried and took for stage one
-        self.temperature_: float | None = None  # of shares, fitted on validation
+        self.temperature = UNFITTED  # of the softmax that makes shares of scores; fitted on validation
         self.reranker_: Reranker | None = None
         # fixed reports that training knew, with the paths that their numbers mean
         self.reports_: tuple[Documents, Sequence[str]] | None = None
@@ -67,18 +68,6 @@ class Localizer:
         from tosloc.config import Config
 
         return Config()
-
-    @property
-    def stage_one(self) -> StageOne:
-        """What was learned. Raises ToslocError before training or ``load``."""
-        if self.stage_one_ is None:
-            raise ToslocError("this localizer has learned nothing yet; train it, or load a checkpoint")
-        return self.stage_one_
-
-    @property
-    def temperature(self) -> float:
-        """Of the softmax that makes shares of scores: the fitted one, where one was."""
-        return UNFITTED if self.temperature_ is None else self.temperature_
 
     @classmethod
     def open(
@@ -229,16 +218,6 @@ class Localizer:
             answer = self.localization(asked, version).answer(1, chosen, functions=functions, only=file)
         return replace(answer, seconds=time.perf_counter() - started)
 
-    def files(self, commit: str | None = None) -> Sequence[str]:
-        """Paths of the files that ``localize`` would rank; nothing is made of them. Raises as it does."""
-        with self._lock:
-            if self._repository is None:
-                return self.version().snapshot.paths
-            snapshot = self._repository.sources("HEAD" if commit is None else commit)
-            changes = self._repository.uncommitted(snapshot.commit) if commit is None else ()
-            files = dict(zip(snapshot.paths, snapshot.blobs, strict=True)) | dict(changes)
-            return [path for path, blob in files.items() if blob is not None]
-
     def version(self, commit: str | None = None, progress: Progress = silent) -> OpenVersion:
         """The files that ``localize`` ranks for a ``commit``, ready for queries; without a repository those of the
         version that is carried along. Raises as ``localize`` does.
@@ -266,9 +245,10 @@ class Localizer:
         """Every file of a version ranked for a report: a function of both, and of no clock. Without a ``version`` it is
         the one that was opened last, or that a checkpoint carries along.
         """
-        version, stage = version or self.version_ or self.version(), self.stage_one
+        version = version or self.version_ or self.version()
+        stage, temperature = version.shipped if self.is_shipped else (self.stage_one, self.temperature)
         with self._lock:
-            return Localization.of(report, version, stage, self.reranker_, self.temperature)
+            return Localization.of(report, version, stage, self.reranker_, temperature)
 
     def indexed(self, repo: Repository) -> IndexedRepository:
         """A repository with the files that these weights are for."""
@@ -307,7 +287,7 @@ class Localizer:
         stored.write_record(folder / "provenance.json", self.provenance_)
         lizard = self.config.stage_one.lizard
         # last, because a folder without weights is no checkpoint
-        stored.write_stage_one(folder, self.stage_one, self.choice_, self.temperature_, more, lizard=lizard)
+        stored.write_stage_one(folder, self.stage_one, self.choice_, self.temperature, more, lizard=lizard)
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -323,7 +303,7 @@ class Localizer:
         if config.run.jobs > (os.cpu_count() or 1):  # those of a machine with more cores
             config = config.model_copy(update={"run": config.run.model_copy(update={"jobs": -1})})
         localizer = cls(config)
-        localizer.stage_one_, localizer.temperature_, record = stored.read_stage_one(path)
+        localizer.stage_one, localizer.temperature, record = stored.read_stage_one(path)
         localizer.provenance_ = stored.read_record(path / "provenance.json")
         localizer.reports_ = stored.read_known_reports(path)
         localizer.reranker_ = stored.read_reranker(record, path)
@@ -333,10 +313,10 @@ class Localizer:
 
     @classmethod
     def default(cls) -> Self:
-        """Localizer with the shipped weights: learned on 128 projects, for any repository."""
+        """Localizer with the shipped weights, for any repository; which of them, each version decides."""
         localizer = cls()
-        localizer.stage_one_, localizer.temperature_ = stored.shipped()
-        localizer.provenance_ = {"shipped": True}
+        localizer.stage_one, localizer.temperature = stored.shipped()
+        localizer.provenance_, localizer.is_shipped = {"shipped": True}, True
         return localizer
 
 

@@ -160,7 +160,7 @@ def first_paths(snapshots: Iterable[Snapshot]) -> dict[str, str]:
 class Reason:
     """One thing that speaks for a file, in words that people can check."""
 
-    kind: str  # what sort of thing: see docs/answer.md
+    kind: str  # what sort of thing: see docs/formats.md
     text: str
     commit: str | None = None  # full id of the commit that it speaks of
     issue: str | None = None  # the issue that the commit names, as it is written there: #123, JDK-8001234

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -11,7 +10,7 @@ from typing import Final
 
 from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
 from tosloc.checkpoint import shipped, write_record
-from tosloc.config import Config
+from tosloc.config import Config, did_you_mean
 from tosloc.errors import ConfigError, ToslocError, counted
 from tosloc.experiment import ExperimentContext, results_folder
 from tosloc.git.repository import Repository
@@ -51,32 +50,23 @@ def train(
         Repository(repo_path) as repo,
         ExperimentContext.set_up(config, repo, Path(reports_path), progress) as experiment,
     ):
-        if not experiment.splits.train:
-            raise ToslocError(
-                f"{reports_path}: {counted(len(experiment.dataset.cases), 'report')} with a fix in the repository, of"
-                f" which the oldest {config.data.train:.0%} are none to train on; give more, or use the shipped weights"
-            )
-        extraction = experiment.extraction(work, names)
-        blocks = {}
+        learned_from = training_cases(experiment.config, experiment.splits.train)
+        extraction, blocks = experiment.extraction(work, names), {}
         for part in PARTS:
-            cases, sampled = experiment.part(part), 0
-            if part == "train":
-                cases, sampled = training_cases(experiment.config, cases)
+            cases, sampled = learned_from if part == "train" else (experiment.part(part), 0)
             tasks = tasks_of(cases, experiment.history, sampled)
             blocks[part] = extraction.run(tasks, jobs=config.run.jobs, what=f"features of {part}", progress=progress)
 
         def tables(part: str) -> Iterable[FeatureTable]:
             return extraction.tables(blocks[part])
 
-        experiment.took("features")
-        default = shipped()[0] if config.stage_one.shipped else None
+        default = shipped(experiment.newest_paths)[0] if config.stage_one.shipped else None
         lists = ranking_lists(tables("train"))
         localizer = Localizer(experiment.config)
         localizer.reranker_ = reranker
-        localizer.stage_one_, localizer.choice_ = fit_stage_one(
+        localizer.stage_one, localizer.choice_ = fit_stage_one(
             config.stage_one, names, lists, partial(tables, "validation"), default, config.run.seed, progress
         )
-        experiment.took("fit and choice")
         documents = report_documents(experiment.dataset.cases, experiment.history, repo.path_names)
         if len(documents):  # else no fix is known, and commits stood in for reports: let them go on
             localizer.reports_ = (documents, tuple(repo.path_names.names))
@@ -95,8 +85,7 @@ def feature_names(config: Config) -> tuple[str, ...]:
     names = settings.features or (features.PAPER_NAMES if settings.method == "paper" else features.NAMES)
     unknown = [name for name in names if name not in features.ALL]
     if unknown:
-        near = difflib.get_close_matches(unknown[0], features.ALL, n=1)
-        hint = f", did you mean {near[0]!r}?" if near else f"; known are {', '.join(features.ALL)}"
+        hint = did_you_mean(unknown[0], features.ALL)
         raise ConfigError(f"[stage_one] features: no feature is called {unknown[0]!r}{hint}")
     return tuple(names)
 
@@ -117,8 +106,8 @@ def training_cases(config: Config, train: Sequence[Case]) -> tuple[Sequence[Case
     useful = [case for case in train if case.fixed]
     if not useful:
         raise ToslocError(
-            "no training report has a fixed file in its version; are these the reports of this repository, and its"
-            " suffixes?"
+            f"none of {counted(len(train), 'training report')} has a fixed file in its version; give more, of this"
+            " repository and its suffixes, or use the shipped weights"
         )
     useful = useful[-settings.train_reports :]
     if settings.fit == "differential_evolution":
@@ -142,7 +131,6 @@ def _finish(
     if localizer.reranker_ is not None:
         seed = experiment.config.run.seed
         localizer.reranker_ = localizer.reranker_.fit(candidates, context, work, seed=seed, progress=progress)
-        experiment.took("stage two")
     whole = localizer.reranker_
     localizer.provenance_ = experiment.provenance()
     judged: list[JudgedAnswer] = []
@@ -159,15 +147,12 @@ def _finish(
             experiment.write_part(folder / STAGE_ONE / part, header | {"stage": "one"}, rankings, cases)
             rankings = candidates.rankings(part, whole, context, progress)
         if part == "test":
-            header[TEMPERATURE] = localizer.temperature_
+            header[TEMPERATURE] = localizer.temperature
         experiment.write_part(folder / part, header, judging(rankings, cases), cases)
         if part == "validation" and judged:
-            localizer.temperature_ = fit_temperature(judged)
-    experiment.took("rankings")
+            localizer.temperature = fit_temperature(judged)
     if newest is not None:
         localizer.open_version(experiment.indexed, newest, progress)
     localizer.save(folder / "checkpoint")
-    experiment.took("checkpoint")
     shutil.rmtree(work, ignore_errors=True)
-    write_record(folder / "seconds.json", experiment.seconds)
     write_record(folder / "provenance.json", localizer.provenance_)

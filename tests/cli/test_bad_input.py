@@ -27,7 +27,7 @@ LINE = {"id": "1", "summary": "s", "description": "d", "opened": "2001-01-01T00:
 def checkpoint(project: toy.Toy) -> Path:
     """A checkpoint of hand-written weights with a version."""
     localizer = Localizer(toy.config())
-    localizer.stage_one_ = StageOne(features.NAMES, np.ones(len(features.NAMES)))
+    localizer.stage_one = StageOne(features.NAMES, np.ones(len(features.NAMES)))
     with Repository(project.git.path) as repo:
         opened = localizer.indexed(repo)
         localizer.open_version(opened)
@@ -153,7 +153,7 @@ def test_too_few_reports(
 ) -> None:
     one, two = (project.reports(f"few{number}.jsonl", project.records[:number]) for number in (1, 2))
     common = ["--repo", str(project.git.path), "--reports", str(one), "--out", "one"]
-    assert "1 report with a fix in the repository, of which the oldest 80% are none" in fails("train", *common)
+    assert "none of 0 training reports has a fixed file in its version; give more" in fails("train", *common)
     assert "--split all" in fails("rank", *common, "--checkpoint", checkpoint)
     assert main(["rank", *common, "--checkpoint", str(checkpoint), "--split", "all"]) == 0
     assert main(["evaluate", "one", "--split", "all"]) == 0

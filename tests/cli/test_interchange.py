@@ -9,8 +9,10 @@ import pytest
 from tests.conftest import GitRepository
 from tests.published_toy import RESULTS, SWT, fixes, spreadsheet
 from tosloc.cli import main
-from tosloc.evaluate import Judgement, Measure, read_run, read_scored, write_judgements, write_run
-from tosloc.evaluate.judgements import write_file_lists
+from tosloc.evaluate.judgements import Judgement, write_file_lists, write_judgements
+from tosloc.evaluate.measures import Measure
+from tosloc.evaluate.run_paths import read_scored
+from tosloc.evaluate.runs import read_run, write_run
 from tosloc.records import Ranking, ReportAttributes
 
 Fails = Callable[..., str]

@@ -10,10 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 
-from tests import toy
-from tosloc import training
 from tosloc.cli import main
-from tosloc.evaluate import Judgement, write_judgements, write_run
+from tosloc.evaluate.judgements import Judgement, write_judgements
+from tosloc.evaluate.runs import write_run
 from tosloc.records import Ranking, ReportAttributes
 
 Fails: TypeAlias = Callable[..., str]
@@ -89,7 +88,6 @@ def test_without_tests_neither_ranking_nor_truth_has_them(ask: Ask, fails: Fails
     [pair] = values(ask, "compare worse good --no-tests --measures Acc@1")["pairs"]
     assert pair["measures"]["Acc@1"] | {"a": 1 / 3, "b": 1.0, "wins": 2, "p_mcnemar": 0.5} == pair["measures"]["Acc@1"]
     assert "leave it out" in fails("evaluate", "good", "--level", "function", "--no-tests")
-    assert fails("compare", "worse", "good", "--same", "--no-tests") == "--same: leave out --no-tests"
 
 
 def test_tables_of_runs_and_of_their_strata(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,26 +107,6 @@ def test_tables_of_runs_and_of_their_strata(ask: Ask, monkeypatch: pytest.Monkey
     narrow = re.sub(r"\x1b\[[\d;]*m", "", ask("evaluate good")[0])
     assert max(map(len, narrow.splitlines())) <= 60
     assert " .917 [.750, 1.00]  mean average" in narrow
-
-
-def test_evaluate_writes_every_report(ask: Ask, fails: Fails) -> None:
-    ask("evaluate good --per-report each --measures P@1")
-    lines = [json.loads(line) for line in Path("each").read_text().splitlines()]
-    assert [line["report"] for line in lines] == ["1", "2", "3"]
-    assert lines[1] == {
-        "report": "2",
-        "ranks": [1, 4],
-        "relevant": 2,
-        "dropped": 1,
-        "searched": 4,
-        "AP": 0.75,
-        "RR": 1.0,
-        "P@1": 1.0,
-        "traits": {"description": True, "stack_trace": False, "named": 0},
-    }
-    ask("evaluate good worse --per-report each")
-    assert [json.loads(line)["run"] for line in Path("each").read_text().splitlines()] == ["good"] * 3 + ["worse"] * 3
-    assert "is a directory" in fails("evaluate", "good", "--per-report", ".")
 
 
 def test_other_judgements_and_runs_of_one_name(ask: Ask) -> None:
@@ -165,7 +143,10 @@ def test_rankings_that_lack_files_are_told(ask: Ask, searched: int | None, lengt
         ("evaluate good --qrels nowhere.jsonl", "nowhere.jsonl"),
         ("evaluate alone.jsonl.gz", "--qrels"),
         ("evaluate unjudged", "unjudged/qrels.jsonl: empty"),
-        ("evaluate good worse good/test --html x", "--html: a page tells of one run, or of two, not of 3; name them"),
+        (
+            "evaluate good worse --html x",
+            "--html: a page tells of one run, not of 2; compare runs with",
+        ),
         ("compare good short", "compare the 2 that both judge with --common"),
         ("compare good other", "report 3: A.java is a fixed file for other but not for good"),
         ("compare good", "name two runs or more"),
@@ -224,29 +205,3 @@ def test_what_is_left_out_or_differs_is_told(ask: Ask) -> None:
     write_split("large", GOOD, searched=9)
     err = ask("compare good large")[1]
     assert "good and large searched different numbers of files for 3 reports, first 1" in err
-
-
-def test_the_same_ranking_or_where_it_differs(ask: Ask) -> None:
-    write_split("again", {report: GOOD[report] for report in "312"})
-    assert ask("compare good again alone.jsonl.gz --same") == ("the same ranking for all 3 reports\n", "")
-    out, err = ask("compare good worse --same", code=1)
-    assert out == "good and worse: report 1 differs first: A.java at rank 1 against B.java at rank 1\n"
-    assert err == ""
-    found = json.loads(ask("compare good alone.jsonl.gz worse --same --json", code=1)[0])
-    assert (found["same"], found["reports"]) == (False, 3)
-    assert [one["first_difference"] is None for one in found["runs"]] == [True, False]
-
-
-@pytest.mark.slow
-def test_why_files_stand_above_is_told_of_a_run_that_keeps_its_features(tmp_path: Path) -> None:
-    project = toy.grow(tmp_path / "toy", bugs=20, themes=8)
-    run, page = tmp_path / "run", tmp_path / "page.html"
-    config = toy.config(0.6, 0.2, features=["complexity", "length"])  # of the files alone, so that others come first
-    training.train(config, project.git.path, project.reports(), run, carry=False, keep_features=True)
-    for place in (run, run / "test"):
-        assert main(["evaluate", str(place), "--html", str(page)]) == 0
-        text = page.read_text(encoding="utf-8")
-        assert re.search(r'<span class="why">(?:complexity|length) \+\d', text)
-    shutil.rmtree(run / ".tosloc-work")
-    assert main(["evaluate", str(run), "--html", str(page)]) == 0
-    assert "--keep-features" in page.read_text(encoding="utf-8")

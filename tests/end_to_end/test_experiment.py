@@ -19,10 +19,9 @@ from tosloc import experiment, training
 from tosloc.calibration import fit_temperature, shares
 from tosloc.cli import main
 from tosloc.errors import ToslocError
-from tosloc.evaluate import evaluate_folder, read_run
-from tosloc.evaluate.curves import judged_answers
 from tosloc.evaluate.run_paths import read_scored
-from tosloc.evaluate.runs import TAUGHT
+from tosloc.evaluate.runs import TAUGHT, read_run
+from tosloc.lab.reliability import judged_answers
 from tosloc.localizer import Localizer
 from tosloc.rank.feature_tables import StoredFeatureTables
 from tosloc.records import BugReport, Case
@@ -43,7 +42,7 @@ def train(project: toy.Toy, name: str, config=CONFIG, **options) -> Localizer:
 
 
 def test_training_learns(out):
-    test, validation = evaluate_folder(out, "test").summary(), evaluate_folder(out, "validation").summary()
+    test, validation = (read_scored(out, split).evaluation().summary() for split in ("test", "validation"))
     assert (test["reports"], validation["reports"]) == (8, 8)
     assert (test["relevant"], test["dropped"], test["empty"], test["length"]) == (8, 0, 0, 1.0)
     assert test["mrr"] > 0.6  # random: .14
@@ -144,7 +143,7 @@ def test_the_paper_s_configuration(project):
     localizer = train(project, "paper", config, carry=False, keep_features=True)
     assert localizer.stage_one.features == ("text", "trace", "history", "complexity")
     assert ((localizer.stage_one.weights >= 0) & (localizer.stage_one.weights <= 1)).all()
-    assert evaluate_folder(project.folder / "paper", "test").mrr > 0.4
+    assert read_scored(project.folder / "paper", "test").evaluation().mrr > 0.4
     with pytest.raises(ToslocError, match="carries no version"):
         Localizer.load(project.folder / "paper").localization(REPORT)
     kept = StoredFeatureTables.read(project.folder / "paper")
@@ -155,7 +154,7 @@ def test_the_paper_s_configuration(project):
 def test_no_training_report_has_a_fixed_file(project, tmp_path):
     records = [record | {"fixed": ["gone.java"]} for record in project.records]
     reports = project.reports("gone.jsonl", records)
-    with pytest.raises(ToslocError, match="no training report has a fixed file"):
+    with pytest.raises(ToslocError, match="none of 24 training reports has a fixed file"):
         training.train(CONFIG, project.git.path, reports, tmp_path / "out")
 
 

@@ -21,7 +21,8 @@ from tests import toy
 from tests.rerank.encoder.tiny import Epochs, write_encoder
 from tosloc import experiment, training
 from tosloc.config import Config
-from tosloc.evaluate import evaluate_folder, read_run
+from tosloc.evaluate.run_paths import read_scored
+from tosloc.evaluate.runs import read_run
 from tosloc.git.repository import Repository
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport, Progress, silent
@@ -126,14 +127,14 @@ def test_validation_says_what_its_ranking_gives_and_only_the_head_moves(out: Pat
             assert sorted(new) == sorted(old)
             assert new[HEAD:] == old[HEAD:]
             moved += new != old
-    judged, before = evaluate_folder(out, "validation"), evaluate_folder(out / "stage_one", "validation")
+    judged, before = (read_scored(place, "validation").evaluation() for place in (out, out / "stage_one"))
     name = f"{'weight' if kind == 'terms' else 'encoder x'} {record['weight']:g}" if record["weight"] else "stage one"
     assert record["validation"][name] == pytest.approx([judged.mrr, judged.map])
     assert record["validation"]["stage one"] == pytest.approx([before.mrr, before.map])
     assert judged.mrr + judged.map >= before.mrr + before.map - 1e-9
     if kind == "terms":  # words help a stage that hears none
         assert moved > 8
-        tested, before = evaluate_folder(out, "test"), evaluate_folder(out / "stage_one", "test")
+        tested, before = read_scored(out, "test").evaluation(), read_scored(out / "stage_one", "test").evaluation()
         assert tested.mrr + tested.map > before.mrr + before.map
 
 

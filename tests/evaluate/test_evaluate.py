@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from tosloc.errors import RunError
-from tosloc.evaluate import Judgement, Measure, Qrels, Run, evaluate
-from tosloc.evaluate.judgements import FileLists
+from tosloc.evaluate.evaluate import evaluate
+from tosloc.evaluate.judgements import FileLists, Judgement, Qrels
+from tosloc.evaluate.measures import Measure
 from tosloc.evaluate.run_paths import ScoredRun, only_some_files
-from tosloc.evaluate.runs import Order
+from tosloc.evaluate.runs import Order, Run
 from tosloc.evaluate.tables import results_of, strata_of
 from tosloc.records import BoolArray, Names, Ranking, ReportAttributes
 
@@ -114,9 +115,9 @@ def test_strata_by_hand() -> None:
     }
     run = Run.of({}, [ranked(one.report) for one in judgements])
     rows = results_of(ScoredRun("run", run, Qrels.of(judgements))).strata
-    assert {row.name: row.reports for row in rows} == {name: len(held) for name, held in members.items()}
+    assert {row.stratum: row.reports for row in rows} == {name: len(held) for name, held in members.items()}
     unknown = [*judgements[:5], judged("f", "src/A.java", kind=None)]
-    names = [row.name for row in results_of(ScoredRun("run", run, Qrels.of(unknown))).strata]
+    names = [row.stratum for row in results_of(ScoredRun("run", run, Qrels.of(unknown))).strata]
     assert names == [*list(members)[:5], "only test files fixed"]
 
 

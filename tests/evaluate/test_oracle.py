@@ -10,8 +10,10 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tosloc.evaluate import Judgement, Measure, Qrels, Run, evaluate
-from tosloc.evaluate.judgements import read_file_lists, write_file_lists
+from tosloc.evaluate.evaluate import evaluate
+from tosloc.evaluate.judgements import Judgement, Qrels, read_file_lists, write_file_lists
+from tosloc.evaluate.measures import Measure
+from tosloc.evaluate.runs import Run
 from tosloc.evaluate.trec import read_trec_qrels, read_trec_run, write_trec_qrels, write_trec_run
 from tosloc.records import Ranking
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from tosloc.errors import RunError
-from tosloc.evaluate import Judgement, read_run, read_scored, write_judgements, write_run
-from tosloc.evaluate.judgements import read_file_lists, read_judgements, write_file_lists
+from tosloc.evaluate.judgements import Judgement, read_file_lists, read_judgements, write_file_lists, write_judgements
+from tosloc.evaluate.run_paths import read_scored
+from tosloc.evaluate.runs import read_run, write_run
 from tosloc.records import BugReport, Case, Ranking
 
 RANKINGS = [

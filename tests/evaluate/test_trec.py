@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tosloc.errors import RunError
-from tosloc.evaluate import Run, evaluate
+from tosloc.evaluate.evaluate import evaluate
+from tosloc.evaluate.runs import Run
 from tosloc.evaluate.trec import decoded, encoded, read_trec_qrels, read_trec_run, write_trec_run
 from tosloc.records import Ranking
 

@@ -20,10 +20,11 @@ from scipy import stats
 
 from tosloc.cli import main
 from tosloc.errors import RunError
-from tosloc.evaluate import Judgement, Qrels, Run, evaluate, write_judgements
+from tosloc.evaluate.evaluate import evaluate
+from tosloc.evaluate.judgements import Judgement, Qrels, write_judgements
 from tosloc.evaluate.measures import AP, RR
 from tosloc.evaluate.run_paths import ScoredRun
-from tosloc.evaluate.runs import write_known_ranks
+from tosloc.evaluate.runs import Run, write_known_ranks
 from tosloc.lab.agreement import (
     Effect,
     Pair,

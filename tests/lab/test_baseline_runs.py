@@ -12,7 +12,8 @@ import pytest
 from tests import toy
 from tests.lab.baselines.techniques import KINDS
 from tosloc.cli import main
-from tosloc.evaluate import evaluate_folder, read_run
+from tosloc.evaluate.run_paths import read_scored
+from tosloc.evaluate.runs import read_run
 from tosloc.git.repository import Repository
 from tosloc.lab import baseline_runs as systems
 from tosloc.lab.baselines.context import Baseline, BaselineQuery
@@ -56,7 +57,7 @@ def test_runs_are_like_those_of_rank_and_finished_ones_are_left_alone(project: t
     Counting.asked, Counting.broken_at = 0, -1
     assert ranked(project, [Counting], "runs") == [place]
     assert Counting.asked == 6  # those of test: validation was finished
-    summary = evaluate_folder(place, "test").summary()
+    summary = read_scored(place, "test").evaluation().summary()
     assert (summary["reports"], summary["length"]) == (6, 1.0)
     header = read_run(place / "test/run.jsonl.gz").header
     assert header["search space"] == "all source files of the before-fix version"
@@ -69,7 +70,7 @@ def test_runs_are_like_those_of_rank_and_finished_ones_are_left_alone(project: t
 def test_every_technique_ranks_every_file(project: toy.Toy, name: str) -> None:
     [place] = ranked(project, [systems.technique(name)], "contract")
     assert place.name == name
-    summary = evaluate_folder(place, "test").summary()
+    summary = read_scored(place, "test").evaluation().summary()
     assert summary["length"] == 1.0
     assert summary["mrr"] > 0.2  # by chance .14; BRTracer nearly silences files below the median length
     with Repository(project.git.path) as repo:
@@ -107,6 +108,6 @@ def test_a_wrong_name_gets_one_sentence(project: toy.Toy, capsys: pytest.Capture
 @pytest.mark.parametrize("name", ["dnnloc", "dreamloc"])
 def test_a_learned_technique_learns_and_ranks_every_file(project: toy.Toy, name: str) -> None:
     [place] = ranked(project, [KINDS[name]], "learned")
-    assert evaluate_folder(place, "test").summary()["length"] == 1.0
+    assert read_scored(place, "test").evaluation().summary()["length"] == 1.0
     record = json.loads((place / "provenance.json").read_text())
     assert ("chosen on validation" in record) == (name == "dnnloc")

@@ -20,7 +20,7 @@ from tests.rerank.encoder.tiny import write_encoder
 from tosloc import training
 from tosloc.cli import main
 from tosloc.errors import ToslocError
-from tosloc.evaluate import evaluate_folder
+from tosloc.evaluate.run_paths import read_scored
 from tosloc.lab.bundle import read_bundle
 from tosloc.rerank.encoder.encoders import Encoder
 from tosloc.rerank.encoder.reranker import EncoderReranker
@@ -85,7 +85,7 @@ def test_training_from_a_pack(packed, config, project, capsys):
     capsys.readouterr()
     assert main(["lab", "train-encoder", str(packed), str(config), "--out", str(out)]) == 0
     said = json.loads(capsys.readouterr().out)
-    first = evaluate_folder(project.folder / "out", "test")
+    first = read_scored(project.folder / "out", "test").evaluation()
     assert said["test"]["stage one"] == pytest.approx({"mrr": first.mrr, "map": first.map}, abs=1e-4)
     assert said["validation"]["fused"]["mrr"] + said["validation"]["fused"]["map"] >= (
         said["validation"]["stage one"]["mrr"] + said["validation"]["stage one"]["map"]

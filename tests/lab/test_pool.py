@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from tosloc.errors import ToslocError
 from tosloc.evaluate.run_paths import read_scored
 from tosloc.lab import feature_ablation
 from tosloc.lab import pool as module
-from tosloc.lab.pool import Pool, Tables, fit_pool, folds_of
+from tosloc.lab.pool import Pool, Tables, fit_pool, folds_of, report_weight
 from tosloc.lab.projects import Project, read_projects
 from tosloc.rank.feature_tables import RankingLists
 from tosloc.rank.fitting import judge
@@ -39,16 +40,23 @@ def lists(reports: int, column: int, files: int = 4) -> RankingLists:
     return RankingLists.of(made)
 
 
+def fitted(weight: float) -> list[float]:
+    """Weights of two projects that say contrary things, the second of which has ten times as many reports."""
+    small, large = lists(3, 0), lists(30, 1)
+    project = Project(name="small", repo=Path("small"), reports=Path("small"), weight=weight)
+    counted = replace(small, report_weights=report_weight(project, 3))
+    large = replace(large, report_weights=report_weight(project.model_copy(update={"weight": 1.0}), 30))
+    stage = fit_pool(LINEAR, NAMES, [counted, large])
+    assert stage.ranker is None
+    return stage.weights.tolist()
+
+
 def test_a_large_project_does_not_outvote_a_small_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LEAST_REPORTS", 1)
-    contrary = [lists(3, 0), lists(30, 1)]
-    alike = fit_pool(LINEAR, NAMES, contrary)
-    assert alike.ranker is None
-    one, two = alike.weights.tolist()
-    assert one == pytest.approx(two, abs=1e-3)
+    assert fitted(1.0) == pytest.approx(fitted(1.0)[::-1], abs=1e-3)
+    assert fitted(0.5)[1] > fitted(0.5)[0] + 0.5  # the small one's reports count half
     monkeypatch.setattr(module, "LEAST_REPORTS", 30)
-    unlike = fit_pool(LINEAR, NAMES, contrary)
-    assert unlike.weights[1] > unlike.weights[0] + 1
+    assert fitted(1.0)[1] > fitted(1.0)[0] + 1
     with pytest.raises(ToslocError, match="no project is left to learn from"):
         fit_pool(LINEAR, NAMES, [RankingLists.of([])])
 
@@ -158,7 +166,8 @@ def test_what_features_are_worth(
     for place, columns in ((0, [0, 1, 2]), (1, [0, 2])):
         expected = []
         for one in tables:  # each is a part of its own
-            rest = [other.lists().columns(columns) for other in tables if other is not one]
+            learned = [other.lists() for other in tables if other is not one]
+            rest = [replace(of, rows=np.ascontiguousarray(of.rows[:, columns])) for of in learned]
             weights = np.zeros(3)
             weights[columns] = fit_pool(LINEAR, tuple(one.features[column] for column in columns), rest).weights
             expected.append(judge({"": StageOne(one.features, weights)}, one.tables())[""])

@@ -42,12 +42,6 @@ def test_evaluate_of_many_projects(results: Path, capsys: pytest.CaptureFixture[
     )
     without = rows(said(capsys, "lab", "evaluate", results / "worse", "--no-tests")[0])
     assert without[3][:4] == ["ann+one", "3", ".611", ".611"]  # but for tests one fixed file each
-    lines = results / "lines.jsonl"
-    said(capsys, "lab", "evaluate", results / "worse", "--per-report", lines)
-    assert [json.loads(line)["run"] for line in lines.read_text().splitlines()] == ["ann+one"] * 3 + [
-        "bob+two",
-        "cid+three",
-    ]
 
 
 def test_runs_that_are_named(results: Path, capsys: pytest.CaptureFixture[str]) -> None:

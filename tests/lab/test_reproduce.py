@@ -18,7 +18,7 @@ from tests.rankers import WORDS
 from tests.rerank.encoder.tiny import write_encoder
 from tosloc import training
 from tosloc.cli import main
-from tosloc.evaluate import evaluate_folder
+from tosloc.evaluate.run_paths import read_scored
 from tosloc.git.repository import Repository, decode
 from tosloc.lab import baseline_runs as systems
 from tosloc.lab.baselines.context import Baseline, BaselineQuery
@@ -155,7 +155,7 @@ def test_table_4_is_of_the_runs_that_it_made(made, reproduce, monkeypatch):
     assert (code, "left out: what is not there" in err) == (0, True)
     numbers = values_of(out)
     for system, folder in (("TosLoc, stage one", "ash"), ("longest", "baselines/ash/longest")):
-        run = evaluate_folder(made / folder, "test")
+        run = read_scored(made / folder, "test").evaluation()
         for measure, mean in (("MRR", run.mrr), ("MAP", run.map)):
             assert numbers[measure, system, "ash"]["ours"] == mean
     assert numbers["MRR", "longest", "ash"]["published"] == 0.31
@@ -294,8 +294,8 @@ def test_both_stages_are_timed_and_scored(reproduce, place, tmp_path, monkeypatc
         key[1]: one["ours"] for key, one in values_of(reproduce("table-4", *options)[1]).items() if key[0] == "MRR"
     }
     assert numbers == {
-        "TosLoc, stage one": evaluate_folder(tmp_path / "out" / "ash" / "stage_one", "test").mrr,
-        "TosLoc, both stages": evaluate_folder(tmp_path / "out" / "ash", "test").mrr,
+        "TosLoc, stage one": read_scored(tmp_path / "out" / "ash" / "stage_one", "test").evaluation().mrr,
+        "TosLoc, both stages": read_scored(tmp_path / "out" / "ash", "test").evaluation().mrr,
     }
     assert len(set(numbers.values())) == 2
 
@@ -303,7 +303,7 @@ def test_both_stages_are_timed_and_scored(reproduce, place, tmp_path, monkeypatc
 def test_figure_5_is_of_stage_one(made, reproduce, tmp_path):
     code, out, _ = reproduce("figure-5", "--json", "--figures", str(tmp_path / "figures"))
     assert code == 0
-    run = evaluate_folder(made / "oak", "test")
+    run = read_scored(made / "oak", "test").evaluation()
     numbers = values_of(out)
     assert numbers["candidates", "5", "oak: fixed files"]["ours"] == run.coverage(5)
     assert numbers["candidates", "1", "oak: reports with any"]["ours"] == run.summary()["top1"]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tosloc.cli import main
-from tosloc.evaluate import Judgement, write_judgements, write_run
-from tosloc.evaluate.runs import write_known_ranks
+from tosloc.evaluate.judgements import Judgement, write_judgements
+from tosloc.evaluate.runs import write_known_ranks, write_run
 from tosloc.records import Ranking
 
 FILES = tuple([f"F{number:02}.java" for number in range(1, 21)])
@@ -61,9 +61,3 @@ def test_a_run_of_known_ranks_needs_the_files_searched(folder: Path, capsys: pyt
     assert printed.out == ""
     assert printed.err.startswith("tosloc: report 1: neither its ranking's length nor the number of files searched")
     assert printed.err.count("\n") == 1
-
-
-def test_a_page_is_of_one_run_or_of_two(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["evaluate", *[str(folder)] * 3, "--html", str(tmp_path / "run.html")]) == 2
-    sentence = "tosloc: --html: a page tells of one run, or of two, not of 3; name them\n"
-    assert capsys.readouterr().err == sentence

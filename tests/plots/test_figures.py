@@ -1,17 +1,24 @@
-"""Figures: what is on their axes, the same bytes each time, and that one run or several fit."""
+"""Figures: what is on their axes, the and the same bytes each time."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
 
-from tosloc.evaluate import Judgement
 from tosloc.evaluate.evaluate import Evaluation, ReportScores
+from tosloc.evaluate.judgements import Judgement
 from tosloc.evaluate.measures import Outcome
-from tosloc.evaluate.truncation import truncation
-from tosloc.plots.drawing import save_figure, svg
-from tosloc.plots.figures import coverage_figure, first_hit_figure, precision_recall_figure, truncation_figure
+from tosloc.lab.truncation import truncation, truncation_figure
+from tosloc.plots.figures import (
+    any_curve,
+    coverage_curve,
+    coverage_figure,
+    first_hit_figure,
+    first_hits,
+    save_figure,
+    svg,
+)
 
 
 def evaluation(*ranks: tuple[int, ...]) -> Evaluation:
@@ -23,22 +30,17 @@ def evaluation(*ranks: tuple[int, ...]) -> Evaluation:
     return Evaluation(tuple(reports))
 
 
-ONE = {"tomcat": evaluation((1, 3), (2,), (40, 900), ())}
-TWO = ONE | {"swt": evaluation((2,), (5, 80))}
+ONE = evaluation((1, 3), (2,), (40, 900), ())
 
 
-@pytest.mark.parametrize("draw", [precision_recall_figure, coverage_figure, first_hit_figure])
-@pytest.mark.parametrize("runs", [ONE, TWO, {"nothing found": evaluation(())}], ids=["one", "two", "nothing"])
-@pytest.mark.slow
-def test_every_axis_says_what_it_is_and_bytes_repeat(
-    draw: Callable[[Mapping[str, Evaluation]], Figure], runs: Mapping[str, Evaluation]
-) -> None:
-    figure = draw(runs)
+@pytest.mark.parametrize("draw", [coverage_figure, first_hit_figure])
+@pytest.mark.parametrize("run", [ONE, evaluation(())], ids=["some", "nothing found"])
+def test_every_axis_says_what_it_is_and_bytes_repeat(draw: Callable[[Evaluation], Figure], run: Evaluation) -> None:
+    figure = draw(run)
     assert all(axes.get_xlabel() for axes in figure.axes)
     assert figure.axes[0].get_ylabel()
-    assert svg(figure) == svg(draw(runs))
-    legends = [*figure.legends, *(axes.legend_ for axes in figure.axes if axes.legend_)]
-    assert [text.get_text() for legend in legends for text in legend.get_texts()] == (list(runs) if runs is TWO else [])
+    assert svg(figure) == svg(draw(run))
+    assert figure.legends == []
 
 
 def test_coverage_is_marked_where_tables_look() -> None:
@@ -49,7 +51,7 @@ def test_coverage_is_marked_where_tables_look() -> None:
 
 @pytest.mark.slow
 def test_truncation_shows_both_truths_and_the_uncut_baseline(tmp_path: Path) -> None:
-    figure, same = (truncation_figure(truncation(ONE["tomcat"])) for _ in range(2))
+    figure, same = (truncation_figure(truncation(ONE)) for _ in range(2))
     assert [axes.get_title() for axes in figure.axes] == ["existing files (cleaned)", "all listed files (bloated)"]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [
         "textbook, uncut rankings",
@@ -61,3 +63,11 @@ def test_truncation_shows_both_truths_and_the_uncut_baseline(tmp_path: Path) -> 
     made, again = save_figure(figure, tmp_path / "truncation-1.0"), save_figure(same, tmp_path / "again")
     assert [path.name for path in made] == ["truncation-1.0.svg", "truncation-1.0.png"]
     assert [path.read_bytes() for path in made] == [path.read_bytes() for path in again]
+
+
+def test_curves_by_hand() -> None:
+    """Of four fixed files one is not ranked; a report without any counts."""
+    two = evaluation((1, 4), (2,), ())
+    assert coverage_curve(two, [1, 2, 4]) == pytest.approx([1 / 4, 2 / 4, 3 / 4])
+    assert any_curve(two, [1, 2, 4]) == pytest.approx([1 / 3, 2 / 3, 2 / 3])
+    assert first_hits(two) == [1, 1, 0, 0, 0, 0, 0, 1]

@@ -66,7 +66,7 @@ def test_blocks_hold_rows_of_all_files_and_serve_no_other_history(project, tmp_p
 
 
 def test_what_is_missing_or_damaged_is_one_sentence(tmp_path):
-    for kept in (None, "{", '{"features": [], "blocks": 3}'):
+    for kept in (None, "{", '{"features": []}'):
         if kept is not None:
             (tmp_path / ".tosloc-work").mkdir(exist_ok=True)
             (tmp_path / ".tosloc-work/blocks.json").write_text(kept)

@@ -1,4 +1,4 @@
-"""The learned ranker of the head, its trees as arrays, stage one's decision with it, and what set a file above."""
+"""The learned ranker of the head, its trees as arrays, and stage one's decision with it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tosloc.checkpoint import shipped
 from tosloc.rank import lambdamart
-from tosloc.rank.feature_tables import FeatureTable, RankingLists
+from tosloc.rank.feature_tables import RankingLists
 from tosloc.rank.lambdamart import HeadRanker, Trees, fit_trees, head_rows, raised
-from tosloc.rank.stage_one import WEIGHTED_SUM, StageOne, differences, telling, why_above
+from tosloc.rank.stage_one import StageOne
 
 pytestmark = pytest.mark.usefixtures("small_trees")
 
@@ -110,33 +110,3 @@ def test_a_feature_that_the_weights_do_not_know_changes_no_bit(monkeypatch: pyte
     assert other.features == names
     assert other.scores(np.insert(table, [17] * 20, 7.0, axis=1)).tolist() == stage.scores(table).tolist()
     assert stage.aligned(stage.features[1:]) is None  # what it knows has to be there
-
-
-TABLE = np.array([[1.0, 0.0], [0.2, 0.5], [0.9, 0.4], [0.0, 0.1], [0.3, 0.3]], dtype=np.float32)
-STAGE = StageOne(("bm25f", "path"), np.array([2.0, 1.0]))
-
-
-def test_parts_add_up_to_the_difference_of_the_scores(trees: Trees, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lambdamart, "DEPTH", 4)
-    terms = [pytest.approx({"bm25f": 1.4, "path": -0.1}), pytest.approx({"bm25f": 1.6, "path": -0.5})]
-    assert differences(STAGE, TABLE, [2, 0], 1) == terms
-    stage = replace(STAGE, ranker=HeadRanker(("bm25f", "path"), trees, 2.0))
-    scores = stage.scores(TABLE)
-    for file, parts in zip([2, 0], differences(stage, TABLE, [2, 0], 1), strict=True):
-        assert parts.keys() == {"bm25f", "path", WEIGHTED_SUM}
-        assert sum(parts.values()) == pytest.approx(scores[file] - scores[1])
-    # of a file that the ranker does not order the weighted sum is told
-    assert differences(stage, TABLE, [0], 3) == [pytest.approx({"bm25f": 2.0, "path": -0.1})]
-
-
-def test_the_features_that_did_most_are_told() -> None:
-    parts = {WEIGHTED_SUM: 2.0, "path": 0.25, "bm25f": 0.5, "code": -0.1, "chunk": 0.01, "lead": 0.02}
-    assert telling(parts) == [("bm25f", 0.5), ("path", 0.25), ("lead", 0.02)]
-    assert telling({WEIGHTED_SUM: 2.0, "path": -0.5}) == [(WEIGHTED_SUM, 2.0)]
-    assert telling({"path": 0.1, "bm25f": -0.2}) == []
-    # stored tables are asked by report and path
-    table = FeatureTable("7", TABLE[:2], np.array([False, True]), np.ones(2, np.float32), np.array([1, 0], np.int32))
-    asked = dict.fromkeys("78", ("fixed.py", ["above.py"]))
-    found = why_above(STAGE, [table], ["fixed.py", "above.py"], asked)
-    assert found == {("7", "above.py"): [("bm25f", pytest.approx(1.6))]}
-    assert why_above(STAGE, [table], ["fixed.py", "above.py"], {"7": ("fixed.py", ["other.py"])}) == {}

@@ -75,9 +75,10 @@ def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
     from tosloc.evaluate.judgements import Qrels
     from tosloc.evaluate.run_paths import ScoredRun, read_any_judgements
     from tosloc.evaluate.trec import read_trec_run
+    from tosloc.experiment import named
 
     run = read_trec_run(file)
-    header = {"method": run.header["tag"], "tosloc": __version__, "imported": {"form": "TREC", **_named(file)}}
+    header = {"method": run.header["tag"], "tosloc": __version__, "imported": {"form": "TREC", **named(file)}}
     truth = Qrels({}) if qrels is None else read_any_judgements(qrels)
     scored = ScoredRun(file.name, replace(run, header=header), truth)
     if qrels is not None:
@@ -93,7 +94,7 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) 
     from tosloc.cli.progress import shown
     from tosloc.evaluate.run_paths import RUN_FILE
     from tosloc.evaluate.runs import write_known_ranks
-    from tosloc.experiment import write_truth
+    from tosloc.experiment import named, write_truth
     from tosloc.git.repository import Repository
     from tosloc.reports.labelled import load_dataset, parts_of, published_ranks
 
@@ -109,7 +110,7 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) 
         header = {
             "method": METHOD,
             "tosloc": __version__,
-            "reports": _named(file),
+            "reports": named(file),
             "split": split,
             "search space": "all source files of the before-fix version",
             "left out": {"reports without published ranks": len(part) - len(published)},
@@ -125,10 +126,3 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) 
             f"now run: tosloc evaluate {out} --split {split}",
         ]
     )
-
-
-def _named(file: Path) -> dict[str, str]:
-    """Name and SHA-256 of a file, for provenance."""
-    from tosloc.experiment import fingerprint
-
-    return {"name": file.name, "sha256": fingerprint(file)}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,15 +11,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tosloc.cli.options import JsonOption, Level, Split, check_drawing
-from tosloc.cli.printing import form_of, print_json, print_notes, show
+from tosloc.cli.printing import (
+    comparison_tables,
+    form_of,
+    functions_table,
+    print_notes,
+    print_table,
+    results_table,
+    show,
+    strata_table,
+)
 from tosloc.errors import RunError, counted
 
 if TYPE_CHECKING:
-    from tosloc.evaluate.evaluate import ReportScores
     from tosloc.evaluate.measures import Measure
     from tosloc.evaluate.run_paths import ScoredRun
-    from tosloc.evaluate.tables import Results
-    from tosloc.plots.page import WhyAbove
 
 RunsArgument = Annotated[
     list[Path],
@@ -39,9 +44,6 @@ NoTestsOption = Annotated[
 ]
 MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print Markdown.")]
 CommonOption = Annotated[bool, typer.Option("--common", help="Compare only the reports that both runs judge.")]
-PerReportOption = Annotated[
-    Path | None, typer.Option("--per-report", dir_okay=False, help="File to write: a JSON line for every report.")
-]
 LevelOption = Annotated[
     Level, typer.Option("--level", help="Files, or the functions that rank --functions ranked, beside BM25.")
 ]
@@ -63,7 +65,6 @@ def evaluate(
     no_tests: NoTestsOption = False,
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
-    per_report: PerReportOption = None,
     html: Annotated[
         Path | None,
         typer.Option("--html", dir_okay=False, help="File to write: one page with figures and every report."),
@@ -73,7 +74,6 @@ def evaluate(
 
     Means over all judged reports, with 95 % bootstrap intervals; below them, kinds of reports.
     """
-    from tosloc.cli.tables import functions_table, results_table, strata_table
     from tosloc.evaluate.tables import FUNCTION_MEASURES, UNJUDGED, results_of, results_values, unjudged_note
 
     form = form_of(as_json, as_markdown)
@@ -85,8 +85,8 @@ def evaluate(
         asked = list(dict.fromkeys((*FUNCTION_MEASURES, *asked)))
         scored = function_runs(runs, split.value)
     else:
-        if html is not None and len(runs) > 2:
-            raise RunError(f"--html: a page tells of one run, or of two, not of {len(runs)}; name them")
+        if html is not None and len(runs) > 1:
+            raise RunError(f"--html: a page tells of one run, not of {len(runs)}; compare runs with: tosloc compare")
         scored = scored_runs(runs, split.value, qrels, no_tests)
     named = len(scored) > 1
     results = [results_of(one, asked, strata=not of_functions) for one in scored]
@@ -97,13 +97,11 @@ def evaluate(
     else:
         tables = [results_table(results), *(strata_table(one) for one in results)]
         notes = [note for one in results for note in one.notes]
-    if per_report is not None:
-        write_reports(per_report, ((named * one.name, one.evaluation.per_report) for one in results), asked)
     if html is not None:
         from tosloc.io import write_text
         from tosloc.plots.page import page
 
-        write_text(html, page(results, _why_above(runs[0], results[0])))
+        write_text(html, page(results[0]))
     show(form, values if named else values[0], tables)
     print_notes(notes)
 
@@ -129,9 +127,6 @@ def compare(
     no_tests: NoTestsOption = False,
     common: CommonOption = False,
     top: Annotated[int, typer.Option("--top", min=0, help="Reports shown that rose, and that fell, most.")] = 10,
-    same: Annotated[
-        bool, typer.Option("--same", help="Say only whether every ranking is the same; if not, exit with 1.")
-    ] = False,
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
 ) -> None:
@@ -140,18 +135,12 @@ def compare(
     Paired t-test and paired bootstrap on AP and RR of the same reports; differences are later run minus first. Measures
     that are yes or no for a report (Acc@k, Hit@k) have McNemar's exact test beside.
     """
-    from tosloc.cli.tables import comparison_tables
     from tosloc.evaluate.compare import COMPARED, compare_all, comparison_values
 
     form = form_of(as_json, as_markdown)
     asked = parsed_measures(measures)
     if len(runs) < 2:
         raise RunError(f"{runs[0]}: nothing to compare it with; name two runs or more")
-    if same:
-        if asked or no_tests:
-            raise RunError(f"--same: leave out {'--measures' if asked else '--no-tests'}")
-        _check_same(runs, split.value, as_json)
-        return
     evaluations = {one.name: one.evaluation() for one in scored_runs(runs, split.value, qrels, no_tests)}
     compared = compare_all(evaluations, common, measures=tuple(dict.fromkeys((*COMPARED, *asked))))
     values = {"pairs": [comparison_values(one, top) for one in compared]}
@@ -163,28 +152,6 @@ def compare(
             number = counted(len(reports), "report")
             told = f"{one.a} and {one.b} searched different numbers of files for {number}, first {reports[0]}"
             print_notes([f"{told}; the larger search is the harder one"])
-
-
-def _check_same(paths: Sequence[Path], split: str, as_json: bool) -> None:
-    """Say whether all runs rank as the first does. Exits with 1 if one does not."""
-    from tosloc.evaluate.compare import first_difference
-    from tosloc.evaluate.run_paths import find_run, read_any_run
-    from tosloc.io import printable
-
-    first, *others = (read_any_run(find_run(path, split)[0]) for path in paths)
-    differences = [first_difference(first, other) for other in others]
-    same = differences == [None] * len(others)
-    if as_json:
-        runs = [{"run": str(path), "first_difference": says} for path, says in zip(paths[1:], differences, strict=True)]
-        print_json({"same": same, "reports": len(first.orders), "runs": runs})
-    elif same:
-        print(f"the same ranking for all {len(first.orders):,} reports")
-    else:
-        for path, says in zip(paths[1:], differences, strict=True):
-            if says is not None:
-                print(printable(f"{paths[0]} and {path}: {says}"))
-    if not same:
-        raise typer.Exit(1)
 
 
 def check_level(**unfit: object) -> None:
@@ -204,8 +171,6 @@ def function_runs(paths: Sequence[Path], split: str) -> list[ScoredRun]:
 
 def print_split(folder: Path, split: str) -> None:
     """Print the headline of one split of a folder, named by the split."""
-    from tosloc.cli.printing import print_table
-    from tosloc.cli.tables import results_table
     from tosloc.evaluate.run_paths import read_scored
     from tosloc.evaluate.tables import results_of
 
@@ -239,32 +204,3 @@ def parsed_measures(texts: Sequence[str] | None) -> list[Measure]:
 
     names = [name for text in texts or () for name in text.split(",") if name.strip()]
     return list(dict.fromkeys(Measure.parse(name) for name in names))
-
-
-def write_reports(
-    path: Path, results: Iterable[tuple[str, Sequence[ReportScores]]], measures: Sequence[Measure]
-) -> None:
-    """Write a line for each report, with the name of its run if it has one."""
-    from tosloc.evaluate.tables import report_values
-    from tosloc.io import written_whole
-
-    with written_whole(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        for name, reports in results:
-            run = {"run": name} if name else {}
-            for report in reports:
-                file.write(json.dumps({**run, **report_values(report, measures)}) + "\n")
-
-
-def _why_above(run: Path, results: Results) -> WhyAbove | None:
-    """What set files above the fixed ones, where the folder of the run, or one around it, keeps its features."""
-    from tosloc.localizer import Localizer
-    from tosloc.plots.page import named_above
-    from tosloc.rank.feature_tables import StoredFeatureTables, keeps_tables
-    from tosloc.rank.stage_one import why_above
-
-    place = next((one for one in (run, *run.absolute().parents[:2]) if keeps_tables(one)), None)
-    if place is None:
-        return None
-    stored = StoredFeatureTables.read(place)
-    tables = (table for part in ("validation", "test") for table in stored.tables(part))
-    return why_above(Localizer.load(place).stage_one, tables, stored.paths, named_above(results))

@@ -39,7 +39,7 @@ def serve(
             repository = localizer.repository
             assert repository is not None
             discovery.check_roots(repository.path, (repository.path, discovery.find(repository.path)[0]))
-            localizer.files(commit)  # what is wrong with it is said at once
+            repository.resolve(commit or "HEAD")  # what is wrong with it is said at once
             project = project_of(str(repository.path), discovery.WebPages.of(repository.remote_url()))
         questions = server.Questions(repository.path, checkpoint, editor)
         server.serve(questions, place, commit or "", project)

@@ -12,7 +12,6 @@ import numpy as np
 from tosloc.errors import RunError
 from tosloc.evaluate.evaluate import Evaluation, ReportScores
 from tosloc.evaluate.measures import AP, RR, YES_OR_NO, Measure
-from tosloc.evaluate.runs import Run
 from tosloc.evaluate.statistics import SAME, Interval, exact_mean, holm, mcnemar, paired
 from tosloc.records import FloatArray
 
@@ -159,53 +158,19 @@ def comparison_values(comparison: Comparison, top: int) -> dict[str, Any]:
 
 def difference_values(one: Difference) -> dict[str, Any]:
     """One measure's difference as plain values for JSON."""
-    values = {key: value for key, value in asdict(one).items() if value is not None or "mcnemar" not in key}
-    return {key: value for key, value in values.items() if key != "measure"}
+    left_out = {"measure", *(key for key in ("p_mcnemar", "p_mcnemar_holm") if getattr(one, key) is None)}
+    return {key: value for key, value in asdict(one).items() if key not in left_out}
 
 
 def _move_values(move: Move) -> dict[str, Any]:
-    sides = {"a": move.a, "b": move.b}
-    return {
-        "report": move.report,
-        "difference": move.difference,
-        "relevant": move.a.outcome.relevant,
-        **{f"AP_{side}": one.average_precision for side, one in sides.items()},
-        **{f"ranks_{side}": list(one.ranks) for side, one in sides.items()},
-    }
+    values = {"report": move.report, "difference": move.difference, "relevant": move.a.outcome.relevant}
+    average_precisions = {"AP_a": move.a.average_precision, "AP_b": move.b.average_precision}
+    return values | average_precisions | {"ranks_a": move.a.ranks, "ranks_b": move.b.ranks}
 
 
 def difference(measure: Measure, a: FloatArray, b: FloatArray, *, yes_or_no: bool) -> Difference:
     """How the (N,) values of b stand against those of a; with McNemar's test where they are ``yes_or_no``."""
-    found = paired(a, b)
     wins, losses = int(np.count_nonzero(b - a > SAME)), int(np.count_nonzero(b - a < -SAME))
-    return Difference(
-        measure,
-        exact_mean(a),
-        exact_mean(b),
-        found.mean,
-        found.interval,
-        *found.t_test,
-        found.bootstrap_p,
-        mcnemar(wins, losses) if yes_or_no else None,
-        wins,
-        len(a) - wins - losses,
-        losses,
-    )
-
-
-def first_difference(a: Run, b: Run) -> str | None:
-    """What tells two runs apart, as the end of a sentence that begins with a report; None if every ranking is the same.
-    The same: the same reports, each with the same files in the same order (or at the same known ranks). Scores may
-    differ.
-    """
-    for report in sorted(a.orders.keys() | b.orders.keys()):
-        if report not in a.orders or report not in b.orders:
-            return f"report {report} is ranked only in the {'first' if report in a.orders else 'second'}"
-        sides = [list(zip(run.orders[report].ranks.tolist(), run.paths(report), strict=True)) for run in (a, b)]
-        for mine, other in zip(*sides, strict=False):
-            if mine != other:
-                says = " against ".join(f"{path} at rank {rank}" for rank, path in (mine, other))
-                return f"report {report} differs first: {says}"
-        if len(sides[0]) != len(sides[1]):
-            return f"report {report} has {len(sides[0])} files in the first and {len(sides[1])} in the second"
-    return None
+    p_mcnemar = mcnemar(wins, losses) if yes_or_no else None
+    found = exact_mean(a), exact_mean(b), *paired(a, b)
+    return Difference(measure, *found, p_mcnemar, wins, len(a) - wins - losses, losses)

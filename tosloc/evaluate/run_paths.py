@@ -112,11 +112,6 @@ def read_function_runs(path: str | Path, split: str = "test") -> tuple[ScoredRun
     return replace(ours, name=name), replace(bm25, name=f"{name}: {BM25_NAME}")
 
 
-def evaluate_folder(folder: str | Path, split: str) -> Evaluation:
-    """Evaluation of the run in ``folder/split``. Raises RunError when there is none, naming the splits there are."""
-    return read_scored(folder, split).evaluation()
-
-
 def only_some_files(scored: ScoredRun, keeps: Callable[[Sequence[str]], BoolArray], search_space: str) -> ScoredRun:
     """The same rankings and truth without the files that are not kept; its header calls what is left ``search_space``.
     ``keeps`` tells of N paths which are kept, (N,). A report whose fixed files are all left out stays, with none.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -32,21 +31,14 @@ class Interval(NamedTuple):
     high: float
 
 
-class TTest(NamedTuple):
-    """A two-sided t-test. Both are None where nothing varies and the means differ, or a sample has under two values."""
+class Paired(NamedTuple):
+    """Differences of two systems on the same reports, with two-sided tests; what cannot be said is None."""
 
-    t: float | None
-    p: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Paired:
-    """Differences of two systems on the same reports."""
-
-    mean: float
-    interval: Interval | None  # of the mean difference; None for under two reports
-    t_test: TTest
-    bootstrap_p: float | None  # two-sided; None where the t-test's is
+    difference: float  # the mean of b - a
+    interval: Interval | None = None  # of it; None for under two reports
+    t: float | None = None
+    p_t: float | None = None
+    p_bootstrap: float | None = None
 
 
 def resampled_sums(values: FloatArray) -> FloatArray:
@@ -89,31 +81,27 @@ def paired(a: FloatArray, b: FloatArray) -> Paired:
     sample itself counts as one resample (Davison and Hinkley 1997, section 4.2), so p is never 0.
     """
     differences = _exact(b - a)
-    mean = exact_mean(differences)
+    mean, (t, p) = exact_mean(differences), paired_t_test(a, b)
     if len(differences) < 2:
-        return Paired(mean, None, TTest(None, None), None)
+        return Paired(mean)
     means = resampled_sums(differences[:, None])[:, 0] / len(differences)
-    test = paired_t_test(a, b)
     at_least = np.count_nonzero(np.abs(means - mean) >= abs(mean) - SAME)
-    share = (1 + int(at_least)) / (1 + RESAMPLES)
-    return Paired(mean, percentile_interval(means), test, None if test.p is None else share)
+    return Paired(mean, percentile_interval(means), t, p, None if p is None else (1 + int(at_least)) / (1 + RESAMPLES))
 
 
-def paired_t_test(a: FloatArray, b: FloatArray) -> TTest:
-    """Student's t-test of (N,) values of two systems on the same reports; t is positive where ``b`` is larger. Without
-    any difference t is 0 and p is 1; None where all differ alike, but for rounding.
+def paired_t_test(a: FloatArray, b: FloatArray) -> tuple[float | None, float | None]:
+    """t and p of Student's t-test of (N,) values of two systems on the same reports; t is positive where ``b`` is
+    larger. Without any difference t is 0 and p is 1; both are None where all differ alike, but for rounding, and for
+    under two reports.
     """
     from scipy.special import stdtr
 
     differences = _exact(b - a)
-    if len(differences) < 2:
-        return TTest(None, None)
-    mean = exact_mean(differences)
-    squared_error = 0.0 if np.ptp(differences) <= SAME else float(np.var(differences, ddof=1)) / len(differences)
-    if not squared_error:
-        return TTest(0.0, 1.0) if abs(mean) <= SAME else TTest(None, None)
-    t = mean / math.sqrt(squared_error)
-    return TTest(t, float(2 * stdtr(len(differences) - 1, -abs(t))))
+    mean, number = exact_mean(differences), len(differences)
+    if number < 2 or np.ptp(differences) <= SAME:
+        return (0.0, 1.0) if number > 1 and abs(mean) <= SAME else (None, None)
+    t = mean / math.sqrt(float(np.var(differences, ddof=1)) / number)
+    return t, float(2 * stdtr(number - 1, -abs(t)))
 
 
 def mcnemar(wins: int, losses: int) -> float:

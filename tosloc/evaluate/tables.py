@@ -8,13 +8,13 @@ method does.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from tosloc.errors import counted
-from tosloc.evaluate.evaluate import COVERED, HEADLINE, Evaluation, ReportScores
+from tosloc.evaluate.evaluate import COVERED, HEADLINE, Evaluation
 from tosloc.evaluate.judgements import Judgement
 from tosloc.evaluate.measures import AP, RR, Measure
 from tosloc.evaluate.run_paths import ScoredRun
@@ -51,22 +51,23 @@ UNJUDGED: Final = "reports without a changed function"
 class Mean(NamedTuple):
     """A measure's mean over reports."""
 
-    mean: float
+    mean: float | None  # None where there is no report
     interval: Interval | None  # 95 % bootstrap interval; None for under two reports
 
 
 class StratumRow(NamedTuple):
-    """Results of one kind of reports; the means are None where there is no such report."""
+    """Results of one kind of reports."""
 
-    name: str
+    stratum: str
     reports: int
     relevant: int
-    mrr: Mean | None
-    map: Mean | None
+    mrr: float | None
+    map: float | None
+    intervals: dict[str, Interval | None]  # of these two, by name
 
     @property
     def few(self) -> bool:
-        """Whether there are reports, but too few for the interval to say much."""
+        """Whether there are reports, but too few for the intervals to say much."""
         return 0 < self.reports < FEW_REPORTS
 
 
@@ -93,9 +94,7 @@ class Results:
         """Sentences that belong beside the numbers: what flatters them, and rankings that may not be whole."""
         notes, length = taught_notes([self.scored]), self.evaluation.length
         lengths = [one.length for one in self.evaluation.per_report]
-        if length is None and all(one.outcome.ranked is None for one in self.evaluation.per_report):
-            notes.append(f"{self.name}: only the ranks of fixed files are known, so what was not ranked cannot be seen")
-        elif length is None:
+        if length is None:
             notes.append(f"{self.name}: it is not known how many files were searched, so rankings may be cut off")
         elif abs(length - 1) > _SURE_LENGTH:
             cut = sum(one is not None and one < 1 - _SURE_LENGTH for one in lengths)
@@ -187,9 +186,11 @@ def _strata_rows(evaluation: Evaluation) -> Iterator[StratumRow]:
     kinds = [strata_of(one.judgement) for one in evaluation.per_report]
     for name in kinds[0]:
         if all(name in kind for kind in kinds):
-            part = Evaluation(tuple(one for one, kind in zip(evaluation.per_report, kinds, strict=True) if kind[name]))
-            mrr, mean_ap = _means(part, [RR, AP]) if part.per_report else (None, None)
-            yield StratumRow(name, len(part.per_report), part.relevant, mrr, mean_ap)
+            kept = tuple(one for one, kind in zip(evaluation.per_report, kinds, strict=True) if kind[name])
+            part = Evaluation(kept)
+            means = _means(part, [RR, AP]) if part.per_report else [Mean(None, None)] * 2
+            (mrr, of_mrr), (mean_ap, of_map) = means
+            yield StratumRow(name, len(kept), part.relevant, mrr, mean_ap, {"mrr": of_mrr, "map": of_map})
 
 
 def results_values(results: Results, name: bool = False) -> dict[str, Any]:
@@ -199,28 +200,5 @@ def results_values(results: Results, name: bool = False) -> dict[str, Any]:
         **results.summary,
         "intervals": results.intervals,
         "measures": {key: mean._asdict() for key, mean in results.measures.items()},
-        "strata": [
-            {
-                "stratum": row.name,
-                "reports": row.reports,
-                "relevant": row.relevant,
-                "mrr": row.mrr and row.mrr.mean,
-                "map": row.map and row.map.mean,
-                "intervals": {"mrr": row.mrr and row.mrr.interval, "map": row.map and row.map.interval},
-            }
-            for row in results.strata
-        ],
-    }
-
-
-def report_values(one: ReportScores, measures: Sequence[Measure] = ()) -> dict[str, Any]:
-    """One report's scores as plain values: ranks of its fixed files, counts, AP, RR, more measures, attributes."""
-    return {
-        "report": one.report,
-        "ranks": list(one.ranks),
-        "relevant": one.outcome.relevant,
-        "dropped": one.judgement.dropped,
-        "searched": one.outcome.searched,
-        **{repr(measure): measure(one.outcome) for measure in dict.fromkeys((AP, RR, *measures))},
-        "traits": None if one.judgement.attributes is None else asdict(one.judgement.attributes),
+        "strata": [row._asdict() for row in results.strata],
     }

@@ -104,7 +104,7 @@ def p_value(original: FloatArray, ours: FloatArray, same_reports: bool) -> float
     when the samples differ in size. None where the test has no answer.
     """
     if same_reports:
-        return paired_t_test(original, ours).p
+        return paired_t_test(original, ours)[1]
     if min(len(original), len(ours)) < 2:
         return None
     if max(np.ptp(original), np.ptp(ours)) <= SAME:  # nothing varies

@@ -24,7 +24,7 @@ from tosloc.config import Config
 from tosloc.errors import ToslocError, counted
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluate.runs import write_run
-from tosloc.experiment import fingerprint, results_folder, write_truth
+from tosloc.experiment import named, results_folder, write_truth
 from tosloc.git.repository import Repository, decode
 from tosloc.io import parse_json, read_plain
 from tosloc.records import BugReport, Case, FloatArray, Progress, Ranking, Snapshot, silent, tracked
@@ -52,7 +52,7 @@ def rank_with_bm25s(
             "tosloc": tosloc.__version__,
             "packages": {name: metadata.version(name) for name in PACKAGES},
             "repository": repo.name,
-            "reports": {"name": reports.name, "sha256": fingerprint(reports)},
+            "reports": named(reports),
             "data": settings.model_dump(mode="json") | {"suffixes": sorted(suffixes)},
             "split": split,
         }

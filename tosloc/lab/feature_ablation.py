@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import joblib
@@ -66,7 +67,7 @@ def feature_ablation(
         for column, measure in enumerate(("mrr", "map") if place else ()):
             whole, without = (np.ascontiguousarray(means[""][:, variant, column]) for variant in (0, place))
             change = paired(whole, without)
-            row[f"{measure} change"] = {"mean": change.mean, "interval": change.interval, "p": change.bootstrap_p}
+            row[f"{measure} change"] = {"mean": change.difference, "interval": change.interval, "p": change.p_bootstrap}
         rows.append(row)
     return rows, failed
 
@@ -80,7 +81,8 @@ def _fold(tables: Sequence[Tables], left_out: Sequence[Tables], features: Sequen
         kept = [place for place, name in enumerate(names) if name != feature]
         without = np.zeros(len(names))
         # from where the whole fit ended, and without pull: the same minimum, sooner
-        without[kept] = fit_listwise(lists.columns(kept), centre=weights[0][kept])
+        fewer = replace(lists, rows=np.ascontiguousarray(lists.rows[:, kept]))
+        without[kept] = fit_listwise(fewer, centre=weights[0][kept])
         weights.append(without)
     found = {}
     for one in left_out:

@@ -10,7 +10,7 @@ import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,7 +43,7 @@ from tosloc.records import Case, FloatArray, Progress, silent
 from tosloc.training import feature_names
 
 ROUNDS: Final = 400  # trees of a ranker of many projects: chosen on projects left out
-RANKER_WEIGHT: Final = 8.0  # what its score counts beside the linear one
+RANKER_WEIGHT: Final = 16.0  # what its score counts beside the linear one: of 2, 4, 8, 16 and 32, on projects left out
 LEAST_REPORTS: Final = 300
 """Every project counts the same, but one of fewer reports less: so much for each of its reports."""
 LEFT_OUT: Final = "left-out"  # folder of the runs: a folder a project, ranked by weights that never saw it
@@ -69,10 +69,12 @@ class Tables:
         return cls(project, folder, tuple(record["features"]), record["learned"], tuple(record["blocks"]))
 
     def lists(self) -> RankingLists:
-        """What is learned from: of each report the fixed files and sampled others."""
+        """What is learned from: of each report the fixed files and sampled others; reports count as the project says,
+        and less where they are many.
+        """
         arrays: Any = load_arrays(self.folder / _LISTS)
         columns = {name: arrays[name] for name in ("rows", "fixed", "starts", "weights")}
-        return RankingLists(**columns, report_weights=np.ones(len(arrays["starts"]) - 1))
+        return RankingLists(**columns, report_weights=report_weight(self.project, len(arrays["starts"]) - 1))
 
     def tables(self) -> Iterator[FeatureTable]:
         """The judged reports' tables, in order."""
@@ -127,7 +129,7 @@ class Pool:
                     return Tables.read(folder, project)
             (folder / _RECORD).unlink(missing_ok=True)
             made = self._make(project, config, repo, folder, names)
-        own = project.model_dump(mode="json", include={"part", "judged", "at_most", "alone"})
+        own = project.model_dump(mode="json", include={"part", "judged", "at_most", "alone", "weight"})
         # last: with the record they are finished
         write_text(
             folder / _RECORD, json.dumps({"key": key, "project": own, "features": names, **made}, indent=1) + "\n"
@@ -177,26 +179,20 @@ def _tables(pool: Pool, project: Project) -> tuple[str, Tables | str]:
         return project.name, str(error) if isinstance(error, ToslocError) else f"{type(error).__name__}: {error}"
 
 
-def report_weights(sizes: Sequence[int], least: int) -> list[FloatArray]:
-    """For each project the weights of its reports (R,): each project counts the same, the mean report 1.
-
-    A project of fewer than ``least`` reports counts less: so few reports say little.
-
-    >>> [one.round(3).tolist() for one in report_weights([1, 4], 2)]
-    [[1.667], [0.833, 0.833, 0.833, 0.833]]
+def report_weight(project: Project, size: int) -> FloatArray:
+    """(R,) what each of so many reports of a project counts: projects count as they say and otherwise the same, but one
+    of fewer than ``LEAST_REPORTS`` less, since so few reports say little.
     """
-    each = [1.0 / max(size, least) for size in sizes]
-    total = sum(weight * size for weight, size in zip(each, sizes, strict=True))
-    return [np.full(size, weight * sum(sizes) / total) for weight, size in zip(each, sizes, strict=True)]
+    return np.full(size, project.weight / max(size, LEAST_REPORTS))
 
 
 def joined(projects: Iterable[RankingLists]) -> RankingLists:
-    """What several projects teach, each counting the same. Raises ToslocError without reports."""
+    """What several projects teach; the mean report counts 1. Raises ToslocError without reports."""
     some = [lists for lists in projects if len(lists)]
     if not some:
         raise ToslocError("no project is left to learn from; name at least two with fixed files in their versions")
-    weights = report_weights([len(lists) for lists in some], LEAST_REPORTS)
-    return RankingLists.join([one.counting(each) for one, each in zip(some, weights, strict=True)])
+    lists = RankingLists.join(some)
+    return replace(lists, report_weights=lists.report_weights / lists.report_weights.mean())
 
 
 def fit_pool(config: Config, names: tuple[str, ...], projects: Iterable[RankingLists]) -> StageOne:
@@ -244,20 +240,22 @@ def make_pool(
     for number, stage, answered in each(calls, jobs, "parts left out", progress):
         learned[number] = stage
         answers |= answered
-    fitted = [one for one in tables if one.project.judged != "test" or one.project.part == "test"]
+    # shares are told to users, so that reports which users did not write say nothing of them
+    asked = [one for one in tables if one.project.weight == 1]
+    fitted = [one for one in asked if one.project.judged != "test" or one.project.part == "test"]
     calls = [
         joblib.delayed(_rank)(
             pool,
             one,
             learned[number],
             [other.project.name for other in tables if other not in part],
-            _temperature([answers[other.project.name] for other in fitted if other is not one]),
+            _temperature([other for other in fitted if other is not one], answers),
         )
         for number, part in enumerate(parts)
         for one in part
     ]
     evaluations = dict(each(calls, jobs, "projects ranked by the others", progress))
-    temperature = _temperature([answers[one.project.name] for one in fitted])
+    temperature = _temperature(fitted, answers)
     if out is not None:
         provenance = {
             "projects": {one.project.name: {"reports": one.learned, "part": one.project.part} for one in tables},
@@ -293,10 +291,11 @@ def _fold(
     return number, stage, answers
 
 
-def _temperature(projects: Sequence[list[JudgedAnswer]]) -> float:
-    some = [answers for answers in projects if answers]
-    weights = report_weights([len(answers) for answers in some], LEAST_REPORTS)
-    return fit_temperature([one for answers in some for one in answers], np.concatenate(weights) if some else None)
+def _temperature(projects: Sequence[Tables], answers: Mapping[str, Sequence[JudgedAnswer]]) -> float:
+    each = [(one.project, answers[one.project.name]) for one in projects if answers[one.project.name]]
+    weights = np.concatenate([report_weight(project, len(judged)) for project, judged in each]) if each else None
+    judged = [one for _, of_project in each for one in of_project]
+    return fit_temperature(judged, None if weights is None else weights / weights.mean())
 
 
 def _rank(

@@ -32,10 +32,11 @@ class Project(Section):
     at_most: Annotated[int, Field(ge=0)] = 0
     """Reports of a part that are looked at, spread evenly over it; 0: all."""
     alone: bool = False  # whether it is left out by itself where others are left out several at a time
+    weight: Annotated[float, Field(gt=0, le=1)] = 1.0  # of its reports: less where they are not what users write
 
     def record(self) -> dict[str, Any]:
         """What results depend on, as plain values; not where the files lie."""
-        return self.model_dump(mode="json", exclude={"repo", "reports", "alone"})
+        return self.model_dump(mode="json", exclude={"repo", "reports", "alone", "weight"})
 
 
 def read_projects(path: Path) -> list[Project]:

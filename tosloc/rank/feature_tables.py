@@ -8,17 +8,15 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import pairwise
+from dataclasses import dataclass
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, Final, Self
 
 import numpy as np
 
 from tosloc.arrays import Arrays, arrays_of, checked, write_arrays
-from tosloc.errors import CheckpointError, ToslocError
-from tosloc.index.history_index import HistoryIndex
+from tosloc.errors import ToslocError
 from tosloc.index.postings import starts_of
 from tosloc.io import parse_json, read_plain, write_text
 from tosloc.records import BoolArray, Float32Array, FloatArray, IntArray, LongArray, Ranking
@@ -119,14 +117,6 @@ class RankingLists:
         )
         return cls(rows, fixed, starts_of(sizes), weights, report_weights)
 
-    def columns(self, chosen: Sequence[int]) -> RankingLists:
-        """The same rows with some features only."""
-        return replace(self, rows=np.ascontiguousarray(self.rows[:, chosen]))
-
-    def counting(self, report_weights: FloatArray) -> RankingLists:
-        """The same reports, which count so much (R,) each."""
-        return replace(self, report_weights=report_weights)
-
 
 def ranking_lists(tables: Iterable[FeatureTable]) -> RankingLists:
     """The tables with at least one fixed file."""
@@ -139,8 +129,7 @@ def ranking_lists(tables: Iterable[FeatureTable]) -> RankingLists:
 
 def write_listing(work: Path, names: Sequence[str], blocks: Mapping[str, Sequence[Path]]) -> None:
     """Note which blocks of a kept work folder are train, validation and test."""
-    of_parts = {part: [path.name for path in paths] for part, paths in blocks.items()}
-    record = {"features": list(names), "blocks": of_parts}
+    record = {"features": names, "blocks": {part: [path.name for path in paths] for part, paths in blocks.items()}}
     write_text(work / _LISTING, json.dumps(record, indent=1) + "\n")
 
 
@@ -149,37 +138,22 @@ def keeps_tables(folder: Path) -> bool:
     return (folder / WORK / _LISTING).is_file()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class StoredFeatureTables:
     """The kept feature tables of one training folder."""
 
     work: Path
-    features: tuple[str, ...]
-    blocks: Mapping[str, tuple[str, ...]]
+    features: Sequence[str]
+    blocks: Mapping[str, Sequence[str]]
 
     @classmethod
-    def read(cls, folder: Path) -> StoredFeatureTables:
+    def read(cls, folder: Path) -> Self:
         """Raises ToslocError when the folder keeps no tables."""
-        path = folder / WORK / _LISTING
         try:
-            record = parse_json(read_plain(path))
-            blocks = {part: tuple(map(str, record["blocks"][part])) for part in PARTS}
-            return cls(path.parent, tuple(map(str, record["features"])), blocks)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            return cls(folder / WORK, **parse_json(read_plain(folder / WORK / _LISTING)))
+        except (OSError, ValueError, TypeError) as error:
             raise ToslocError(f"{folder} keeps no feature tables; train it with --keep-features") from error
 
-    @cached_property
-    def paths(self) -> list[str]:
-        """What the tables' numbers of paths mean. Raises CheckpointError when they are damaged, as ``tables`` does."""
-        with arrays_of(self.work / HISTORY_FILE) as arrays:
-            return HistoryIndex.from_arrays(arrays)[1]
-
     def tables(self, part: str) -> Iterator[FeatureTable]:
-        """The tables of train, validation or test, in order."""
-        for name in self.blocks[part]:
-            for table in read_block(self.work / name):
-                if table.rows.shape[1] != len(self.features) or table.path_ids.max(initial=-1) >= len(self.paths):
-                    raise CheckpointError(
-                        f"{self.work / name} has other features or paths than the folder; train again"
-                    )
-                yield table
+        """The tables of train, validation or test, in order. Raises CheckpointError when they are damaged."""
+        return chain.from_iterable(read_block(self.work / name) for name in self.blocks[part])

@@ -179,7 +179,7 @@ def head_lists(stage: StageOne, lists: RankingLists) -> RankingLists:
         if fixed.any():
             heads.append((rows, fixed))
             kept.append(report)
-    return RankingLists.of(heads).counting(lists.report_weights[kept])
+    return replace(RankingLists.of(heads), report_weights=lists.report_weights[kept])
 
 
 def fit_stage_one(

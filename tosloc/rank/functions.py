@@ -1,6 +1,6 @@
 """Which functions of the first files a report is about: a few weighted signs, the same for every project.
 
-docs/method.md, section 8, has the formula and what its weights were chosen on.
+docs/method.md, section 5, has the formula and what its weights were chosen on.
 """
 
 from __future__ import annotations

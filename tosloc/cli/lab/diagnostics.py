@@ -11,7 +11,7 @@ import typer
 
 from tosloc.cli.judging import MarkdownOption, QrelsOption, RunsArgument, SplitOption
 from tosloc.cli.options import FigureOption, JsonOption, Split, check_drawing
-from tosloc.cli.printing import Form, Table, form_of, show
+from tosloc.cli.printing import UNKNOWN, Form, Table, form_of, p_value_cell, share, show, within
 from tosloc.errors import RunError, ToslocError
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ def truncation(
     A diagnostic, never a result: MAP with the textbook's denominator and with the fixed files seen above the cut only,
     undefined values as 0 and dropped, for the listed files that exist and for all of them.
     """
-    from tosloc.evaluate import read_scored
-    from tosloc.evaluate.truncation import COLUMNS
-    from tosloc.evaluate.truncation import truncation as cut
+    from tosloc.evaluate.run_paths import read_scored
+    from tosloc.lab.truncation import COLUMNS, truncation_figure
+    from tosloc.lab.truncation import truncation as cut
 
     form = form_of(as_json, as_markdown)
     check_drawing(figure)
@@ -45,8 +45,7 @@ def truncation(
     evaluation = scored.evaluation()
     result = cut(evaluation)
     if figure is not None:
-        from tosloc.plots.drawing import save_figure
-        from tosloc.plots.figures import truncation_figure
+        from tosloc.plots.figures import save_figure
 
         save_figure(truncation_figure(result), figure)
     rows = [dataclasses.asdict(row) for row in result.rows]
@@ -84,8 +83,8 @@ def calibration(
     The share of the first file against how often the fix changed it: ten bins, expected calibration error.
     """
     from tosloc.calibration import HIGHEST, LOWEST, TEMPERATURE
-    from tosloc.evaluate import read_scored
-    from tosloc.evaluate.curves import Reliability, judged_answers
+    from tosloc.evaluate.run_paths import read_scored
+    from tosloc.lab.reliability import Reliability, judged_answers, reliability_figure
 
     form = form_of(as_json, as_markdown)
     check_drawing(figure)
@@ -103,16 +102,13 @@ def calibration(
         bins = [{key: value for key, value in row._asdict().items() if value == value} for row in one.bins]  # no NaN
         values.append({"run": name, "temperature": float(own), **dataclasses.asdict(one), "bins": bins})
     if figure is not None:
-        from tosloc.plots.drawing import save_figure
-        from tosloc.plots.figures import reliability_figure
+        from tosloc.plots.figures import save_figure
 
         save_figure(reliability_figure(found), figure)
     show(form, values, _tables(values))
 
 
 def _tables(values: Sequence[Mapping[str, Any]]) -> list[Table]:
-    from tosloc.cli.tables import UNKNOWN, share
-
     names = ("right", "share", "error", "error_by_chance")
     rows = [
         [one["run"], f"{one['answers']:,}", f"{one['temperature']:.4g}", *(share(one[name]) for name in names)]
@@ -191,8 +187,6 @@ def reproduce_check(
 
 
 def _level_cell(row: Mapping[str, Any], head: str) -> str:
-    from tosloc.cli.tables import p_value_cell, share, within
-
     value, measure = row.get(head, ""), row.get("measure", row.get("mean", ""))
     if isinstance(value, str | int):
         return str(value)

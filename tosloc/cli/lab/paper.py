@@ -11,7 +11,7 @@ import typer
 from tosloc.cli.judging import MarkdownOption
 from tosloc.cli.lab.pool import ProjectsOption
 from tosloc.cli.options import JsonOption, OutOption
-from tosloc.cli.printing import Form, Table, form_of, print_notes, show
+from tosloc.cli.printing import UNKNOWN, Form, Table, form_of, p_value_cell, print_notes, show
 from tosloc.errors import ToslocError
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def reproduce(
         made = measure(Workspace(about, [known[name] for name in names], out, callback, runs, not finished, encoder))
     if figures is not None and made.curves is not None:
         from tosloc.lab.paper.reranking import candidates_figure
-        from tosloc.plots.drawing import save_figure
+        from tosloc.plots.figures import save_figure
 
         save_figure(candidates_figure(made.curves, made.label), figures / table)
     _show(form, table, about, made)
@@ -107,8 +107,6 @@ def _plain(cell: str | Cell) -> Any:
 
 def cell_text(cell: str | Cell) -> str:
     """A cell as people read it, with the paper's number in brackets, its shares to two places."""
-    from tosloc.cli.tables import UNKNOWN, p_value_cell
-
     if isinstance(cell, str):
         return cell
     text = UNKNOWN

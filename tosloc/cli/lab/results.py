@@ -17,17 +17,25 @@ from tosloc.cli.judging import (
     MarkdownOption,
     MeasuresOption,
     NoTestsOption,
-    PerReportOption,
     SplitOption,
     check_distinct,
     check_level,
     function_runs,
     parsed_measures,
     scored_runs,
-    write_reports,
 )
 from tosloc.cli.options import JsonOption, Level, Split
-from tosloc.cli.printing import Table, form_of, print_notes, show
+from tosloc.cli.printing import (
+    Table,
+    count_cell,
+    differences_table,
+    form_of,
+    print_notes,
+    share,
+    show,
+    with_interval,
+    within,
+)
 from tosloc.errors import RunError, counted
 
 if TYPE_CHECKING:
@@ -55,7 +63,6 @@ def evaluate(
     no_tests: NoTestsOption = False,
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
-    per_report: PerReportOption = None,
 ) -> None:
     """Print how good the runs of many projects are.
 
@@ -86,9 +93,6 @@ def evaluate(
     evaluations = {side: {name: one.evaluation() for name, one in runs.items()} for side, runs in sides.items()}
     judged = {side: {name: one for name, one in found.items() if one.per_report} for side, found in evaluations.items()}
     values = {side: project_means(found, asked) for side, found in judged.items()}
-    if per_report is not None:
-        first = next(iter(judged.values()))
-        write_reports(per_report, ((name, one.per_report) for name, one in first.items()), asked)
     show(form, values.get("", values), [means_table(one, side) for side, one in values.items()])
     lacking_note = f"{counted(len(lacking), 'project')} without a finished run: {', '.join(lacking)}"
     print_notes([*notes, *([lacking_note] if lacking else [])])
@@ -96,7 +100,6 @@ def evaluate(
 
 def means_table(values: Mapping[str, Any], title: str = "") -> Table:
     """The means of each project, and of all of them: each counting the same, and each report."""
-    from tosloc.cli.tables import count_cell, share, with_interval
 
     def row(name: str, one: Mapping[str, Any]) -> list[str]:
         return [name, count_cell(one["reports"]), *(share(one[measure]) for measure in values["macro"])]
@@ -123,7 +126,6 @@ def compare(
     language of fixed files, or for each number of them; below, all reports together with intervals and tests, and means
     over projects that count alike, projects resampled; of pairs also the mean gain, reports resampled.
     """
-    from tosloc.cli.tables import differences_table
     from tosloc.evaluate.compare import COMPARED, difference_values
     from tosloc.evaluate.compare import compare as compare_pair
     from tosloc.lab.project_means import gains, grouped, over_projects
@@ -191,7 +193,6 @@ def _pairs(runs: Sequence[Path], split: str) -> tuple[tuple[str, str], dict[str,
 
 
 def _rows_table(by: str, rows: Mapping[str, Comparison]) -> Table:
-    from tosloc.cli.tables import count_cell, share, within
     from tosloc.evaluate.compare import COMPARED
 
     def gain(one: Difference) -> str:

@@ -156,7 +156,7 @@ def _figure(head: str, curves: Mapping[str, Curves], label: str, notes: Sequence
 
 def candidates_figure(projects: Mapping[str, Curves], label: str) -> Figure:
     """A panel for each project, all of the same series and on one scale, over a logarithmic axis."""
-    from tosloc.plots.drawing import GREYS, STROKES, drawing
+    from tosloc.plots.figures import GREYS, STROKES, drawing
 
     with drawing(WIDTH * len(projects), WIDTH) as (figure, only):
         only.remove()

@@ -11,9 +11,10 @@ import pytest
 
 from tosloc.cli import main
 from tosloc.errors import RunError
-from tosloc.evaluate import Judgement, read_scored, write_judgements, write_run
-from tosloc.evaluate.curves import BINS, Reliability, judged_answers
-from tosloc.evaluate.runs import write_known_ranks
+from tosloc.evaluate.judgements import Judgement, write_judgements
+from tosloc.evaluate.run_paths import read_scored
+from tosloc.evaluate.runs import write_known_ranks, write_run
+from tosloc.lab.reliability import BINS, Reliability, judged_answers
 from tosloc.records import Ranking
 
 FILES = ("A.java", "B.java", "C.java")
