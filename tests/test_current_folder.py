@@ -10,7 +10,6 @@ import sys
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -43,27 +42,25 @@ def run(folder: Path, *words: object, program: Sequence[object] = (TOSLOC,), sai
     return done.stderr
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> tuple[toy.Toy, Path, Path]:
+@pytest.fixture
+def project(tmp_path: Path) -> tuple[toy.Toy, Path, Path]:
     """A project with reports, its settings for two processes, and a clone to stand in, full of twins."""
-    made = toy.grow(tmp_path_factory.mktemp("grown"), bugs=12, themes=6)
+    made = toy.grow(tmp_path, bugs=12, themes=6)
     made.git.git("gc", "-q")
     made.git.commit({f"f{number}.py": f"x = {number}\n" for number in range(FILES)}, when=toy.START + 200 * toy.DAY)
-    settings = made.folder / "settings.toml"
+    settings, clone = made.folder / "settings.toml", made.folder / "clone"
     settings.write_text(toy.SETTINGS.replace("jobs = 1", "jobs = 2"))
     made.reports()
-    subprocess.run(["git", "clone", "-q", made.git.path, made.folder / "clone"], check=True, env=made.git.environment)
-    twins(made.folder / "clone")
-    return made, settings, made.folder / "clone"
+    subprocess.run(["git", "clone", "-q", made.git.path, clone], check=True, env=made.git.environment)
+    twins(clone)
+    return made, settings, clone
 
 
 def started(folder: Path, *words: str) -> subprocess.Popen[str]:
     """A command that goes on until it is ended."""
-    environment = {**os.environ, "TOSLOC_CACHE": str(folder.parent / "cache")}
-    pipe: Any = subprocess.PIPE
-    return subprocess.Popen(
-        [TOSLOC, *words], cwd=folder, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment
-    )
+    environment, pipe = {**os.environ, "TOSLOC_CACHE": str(folder.parent / "cache")}, subprocess.PIPE
+    command = [TOSLOC, *words]
+    return subprocess.Popen(command, cwd=folder, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment)
 
 
 def ask_server(folder: Path) -> None:
@@ -80,17 +77,16 @@ def ask_server(folder: Path) -> None:
         assert process.stdout is not None
         process.stdin.writelines(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
         process.stdin.flush()
-        answers = [json.loads(process.stdout.readline()) for _ in range(2)]
+        answers = [process.stdout.readline() for _ in range(2)]
         process.stdin.close()
-    assert "CookieService" in json.dumps(answers[1]["result"])
+    assert "CookieService" in answers[1]
 
 
 @pytest.mark.slow
 def test_no_command_takes_anything_from_the_current_folder(project: tuple[toy.Toy, Path, Path]) -> None:
     made, settings, here = project
     marker = here.parent / "imported"
-    labelled = ("--reports", made.folder / "reports.jsonl")
-    runs = made.folder / "run"
+    labelled, runs = ("--reports", made.folder / "reports.jsonl"), made.folder / "run"
     for words in (
         ("index", "--config", settings),
         ("train", settings, *labelled, "--out", runs),
@@ -110,17 +106,12 @@ def test_no_command_takes_anything_from_the_current_folder(project: tuple[toy.To
         assert process.stdout.readline().startswith("http://127.0.0.1:")
         process.terminate()
     assert not marker.exists(), marker.read_text()
-
-
-@pytest.mark.slow
-def test_as_a_module_it_takes_no_more_than_python_itself(project: tuple[toy.Toy, Path, Path]) -> None:
-    made, _, clone = project
-    here = made.folder / "module"
-    shutil.copytree(clone, here, ignore=shutil.ignore_patterns("*.py"))
-    (here / "loaded.py").write_text(READ_BEFORE)
+    # as a module it takes no more than Python itself
+    clone = made.folder / "module"
+    shutil.copytree(here, clone, ignore=shutil.ignore_patterns("*.py"))
+    (clone / "loaded.py").write_text(READ_BEFORE)
     python = [sys.executable, "-B", "-m"]
-    loaded = subprocess.run([*python, "loaded"], cwd=here, capture_output=True, text=True, check=True).stdout.split()
-    marker = twins(here, [*loaded, "tosloc"])
-    marker.unlink(missing_ok=True)
-    run(here, "tosloc", "localize", "-", "--json", program=python, said=REPORT)
+    loaded = subprocess.run([*python, "loaded"], cwd=clone, capture_output=True, text=True, check=True).stdout.split()
+    twins(clone, [*loaded, "tosloc"]).unlink(missing_ok=True)
+    run(clone, "tosloc", "localize", "-", "--json", program=python, said=REPORT)
     assert not marker.exists(), marker.read_text()

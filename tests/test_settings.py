@@ -38,9 +38,10 @@ def test_settings_choose_what_is_shown(
         assert (unsure.hits, unsure.notes[-1]) == ((), "nothing is sure enough: no file has a share of 100%")
 
 
-@pytest.mark.parametrize(
-    ("text", "wrong"),
-    [
+def test_what_is_wrong_is_one_sentence_and_nothing_outside_is_read(tmp_path: Path) -> None:
+    tree, own = tmp_path / "tree", tmp_path / "tree/.tosloc.toml"
+    tree.mkdir()
+    for text, wrong in (
         ("checkpoint = 'x'", "has no key 'checkpoint'"),
         ("include = 'src'", "include is a list"),
         ("include = [1]", "include is a list of at most 200 globs in quotes"),
@@ -48,19 +49,13 @@ def test_settings_choose_what_is_shown(
         ("min_share = true", "min_share is a number from 0 to 1"),
         ("min_share = nan", "min_share is a number from 0 to 1"),
         ("= 1", "cannot be read"),
-    ],
-)
-def test_what_is_wrong_is_one_sentence(tmp_path: Path, text: str, wrong: str) -> None:
-    (tmp_path / ".tosloc.toml").write_text(text)
-    with pytest.raises(ConfigError, match=wrong):
-        settings_of(tmp_path)
-
-
-def test_nothing_outside_is_read(tmp_path: Path) -> None:
-    tree = tmp_path / "tree"
-    tree.mkdir()
+    ):
+        own.write_text(text)
+        with pytest.raises(ConfigError, match=wrong):
+            settings_of(tree)
+    own.unlink()
     (tmp_path / "outside.toml").write_text("tests = true\n")
-    (tree / ".tosloc.toml").symlink_to(tmp_path / "outside.toml")
+    own.symlink_to(tmp_path / "outside.toml")
     (tree / "pyproject.toml").write_text("[tool]\ntosloc = 3\n")
     with pytest.raises(ConfigError, match=r"\[tool.tosloc\] of pyproject.toml is no table"):
         settings_of(tree)
