@@ -68,10 +68,13 @@ def _install(extra: str) -> str:
     import json  # here, as below: few processes need them
     import shlex
     import sys
-    from importlib.metadata import distribution
+    from importlib.metadata import PackageNotFoundError, distribution
     from urllib.parse import unquote, urlsplit
 
-    stated = json.loads(distribution("tosloc").read_text("direct_url.json") or "{}")
+    try:
+        stated = json.loads(distribution("tosloc").read_text("direct_url.json") or "{}")
+    except PackageNotFoundError:  # sources that are run as they lie there
+        stated = {}
     url = stated.get("url", "tosloc")
     source = shlex.quote(f"{unquote(urlsplit(url).path) if url.startswith('file:') else url}[{extra}]")
     if stated.get("vcs_info"):
