@@ -117,7 +117,7 @@ def test_the_command(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "three": {"reports": 12, "part": "all"},
     }
     assert record["temperature"] == found["temperature"] != fit_temperature([])
-    assert record["ranker"] == {"weight": 8.0, "features": ["bm25f", "path", "test"]}
+    assert record["ranker"] == {"weight": 16.0, "features": ["bm25f", "path", "test"]}
     assert list(record["weights"]) == ["bm25f", "path", "test"]
     assert read_stage_one(out)[0].ranker is not None
 

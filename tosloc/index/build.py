@@ -128,8 +128,8 @@ def _analyse_batch(repo: Repository, batch: _Batch, lizard: bool) -> _Result:
 
 
 def _carefully(worker: Worker, call: partial[_Result], batch: _Batch) -> _Result:
-    """A batch of one blob, in a process that may die; one at which it dies twice is not parsed."""
-    for _ in range(2):
+    """A batch of one blob, in a process that may die; one at which it dies three times is not parsed."""
+    for _ in range(3):
         with suppress(BrokenProcessPool):
             return worker.call(call, batch)  # type: ignore[no-any-return]
     [repo], [(blob, suffix)] = call.args, batch.items()
