@@ -1,13 +1,10 @@
 """Work by a Dask cluster: what does not fit is a sentence; workers that die; the same bytes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,11 +18,8 @@ from tosloc.cluster import on_cluster
 from tosloc.errors import MissingExtra, ToslocError
 
 
-def test_a_wrong_address_is_a_sentence(
-    project: toy.Toy, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    many = ("here", "host", ":8786", "host:port", "http://host:1", "tcp://", "tcp://host:-1", f"{'x' * 2000}:1")
-    for address in many:
+def test_a_wrong_address_is_a_sentence(project, tmp_path, capsys, monkeypatch):
+    for address in ("here", ":8786", "host:port", "http://host:1", "tcp://host:-1", f"{'x' * 2000}:1"):
         with pytest.raises(ToslocError, match="is no address of a Dask scheduler, such as"), on_cluster(address, {}):
             pass
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
@@ -73,7 +67,7 @@ def in_order(calls: list[Any]) -> list[Any]:
 
 
 @pytest.mark.slow
-def test_calls(two: LocalCluster, project: toy.Toy, capfd: pytest.CaptureFixture[str]) -> None:
+def test_calls(two, project, capfd):
     with on_cluster(two.address, {project.git.path: "HEAD"}):
         assert in_order([delayed(abs)(-number) for number in range(20)]) == list(range(20))
         assert in_order([delayed(os.getcwd)()]) == [os.getcwd()]
@@ -91,9 +85,7 @@ def test_calls(two: LocalCluster, project: toy.Toy, capfd: pytest.CaptureFixture
 
 
 @pytest.mark.slow
-def test_what_does_not_fit_and_a_call_that_brings_its_worker_down(
-    two: LocalCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_does_not_fit_and_a_call_that_brings_its_worker_down(two, monkeypatch):
     def refused(words: str) -> None:
         with pytest.raises(ToslocError, match=words), on_cluster(two.address, {}):
             pass
@@ -111,7 +103,7 @@ def test_what_does_not_fit_and_a_call_that_brings_its_worker_down(
 
 
 @pytest.mark.slow
-def test_the_same_bytes(two: LocalCluster, project: toy.Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_bytes(two, project, tmp_path, monkeypatch):
     settings = tmp_path / "settings.toml"
     settings.write_text(toy.SETTINGS)
     named = ("--repo", project.git.path, "--reports", project.reports())

@@ -22,7 +22,7 @@ def flat(values: dict[str, Any], section: str = "") -> dict[str, Any]:
     return result
 
 
-def test_every_shipped_file_loads_and_holds_what_it_should() -> None:
+def test_every_shipped_file_loads_and_holds_what_it_should():
     written = flat(tomllib.loads((CONFIGS / "default.toml").read_text()))
     assert written == flat(Config().as_dict())
     assert load_config(CONFIGS / "default.toml") == load_config(CONFIGS / "second.toml") == Config()
@@ -49,11 +49,8 @@ def test_every_shipped_file_loads_and_holds_what_it_should() -> None:
             "[stage_one.evolution]: unknown key 'generatoins', did you mean 'generations'?",
         ),
         ("[run]\nxyzzy = 9", "[run]: unknown key 'xyzzy'; known are jobs, seed"),
-        ("[run]\nseed = 'x'", "[run]: seed should be a valid integer, not 'x'"),
         ("[run]\njobs = 0", "[run]: jobs: a number of processes, or -1 for every core"),
         ("[stage_one]\nmethod = 'deep'", "[stage_one]: method should be 'linear' or 'paper', not 'deep'"),
-        ("[stage_one]\nfeatures = [3]", "[stage_one]: features should be a text in quotes, not 3"),
-        ("[stage_one]\nfeatures = ['a', 'a']", "[stage_one]: features: a feature stands in the list twice"),
         ("run = 3", ": run is a section, [run]"),
         (
             "[data]\nzone = 'Mars/Olympus'",
@@ -61,15 +58,13 @@ def test_every_shipped_file_loads_and_holds_what_it_should() -> None:
         ),
         ("[data]\nsuffixes = ['java']", "[data]: suffixes: a suffix starts with a dot, such as '.java', not 'java'"),
         ("[data]\ntrain = 0.9", "[data]: train 0.9 and validation 0.1 leave nothing for test"),
-        ("extends = 3", ": extends is the name of another TOML file in quotes, not 3"),
-        ("seed =", ": not valid TOML: Invalid value (at end of document)"),
         ("extends = 'base.toml'", "base.toml [run]: unknown key 'sede', did you mean 'seed'?"),
         ("extends = 'my.toml'", ": the files extend each other in a circle through my.toml"),
         ("extends = 'my'", f"my: cannot read the configuration: No such file or directory; {NAMES}"),
         ("# \xff", ": not valid TOML: 'utf-8' codec can't decode byte 0xff in position 2: invalid start byte"),
     ],
 )
-def test_one_sentence_says_what_is_wrong_and_where(tmp_path: Path, text: str, sentence: str) -> None:
+def test_one_sentence_says_what_is_wrong_and_where(tmp_path, text, sentence):
     path = tmp_path / "my.toml"
     path.write_bytes(text.encode("latin-1"))
     (tmp_path / "base.toml").write_text("[run]\nsede = 1")
@@ -80,9 +75,7 @@ def test_one_sentence_says_what_is_wrong_and_where(tmp_path: Path, text: str, se
     assert said.replace("the configurations that TosLoc ships are ", "") == sentence
 
 
-def test_a_name_is_a_file_that_is_here_else_a_shipped_one_and_is_checked_with_what_it_extends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_name_is_a_file_that_is_here_else_a_shipped_one_and_is_checked_with_what_it_extends(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "base.toml").write_text("[data]\nvalidation = 0.05")
     (tmp_path / "my.toml").write_text("extends = 'base.toml'\n[data]\ntrain = 0.9")

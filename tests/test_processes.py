@@ -1,7 +1,5 @@
 """What this process starts ends with it, whatever either is doing, and does not see Ctrl-C."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -55,7 +53,7 @@ def gone(process: int, seconds: float = 15.0) -> bool:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
 @pytest.mark.parametrize(("what", "lines"), [("worker", 1), ("parallel", 2)])
-def test_they_end_when_this_one_is_killed(what: str, lines: int, tmp_path: Path) -> None:
+def test_they_end_when_this_one_is_killed(what, lines, tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     with subprocess.Popen(
         [sys.executable, tmp_path / "program.py", what], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -68,7 +66,7 @@ def test_they_end_when_this_one_is_killed(what: str, lines: int, tmp_path: Path)
         assert [number for number in started if not gone(number)] == []
 
 
-def test_a_program_does_not_see_ctrl_c() -> None:
+def test_a_program_does_not_see_ctrl_c():
     process = processes.start(["cat"], dict(os.environ))
     assert os.getpgid(process.pid) == process.pid != os.getpgid(0), "a terminal sends it to a group"
     assert process.communicate(b"still here") == (b"still here", None)
@@ -76,9 +74,7 @@ def test_a_program_does_not_see_ctrl_c() -> None:
 
 
 @pytest.mark.slow
-def test_a_call_that_is_given_up_is_killed_and_the_next_is_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_call_that_is_given_up_is_killed_and_the_next_is_done(tmp_path, monkeypatch):
     begun = tmp_path / "begun"
     monkeypatch.setenv(stuck.BEGUN, str(begun))
     told: list[tuple[str, int, int]] = []
@@ -98,7 +94,7 @@ def test_a_call_that_is_given_up_is_killed_and_the_next_is_done(
 
 
 @pytest.mark.slow
-def test_calls_that_are_given_up() -> None:
+def test_calls_that_are_given_up():
     calls = [joblib.delayed(time.sleep)(seconds) for seconds in (0, 600, 0)]
     with processes.parallel(calls, 2, return_as="generator_unordered") as results:
         next(results)
@@ -108,7 +104,7 @@ def test_calls_that_are_given_up() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
-def test_the_same_bytes_after_kills(project: toy.Toy, tmp_path: Path) -> None:
+def test_the_same_bytes_after_kills(project, tmp_path):
     def start(folder: Path) -> subprocess.Popen[bytes]:
         """A training of both stages by two processes, whose results and cache stand in a folder."""
         folder.mkdir(exist_ok=True)

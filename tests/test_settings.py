@@ -1,13 +1,8 @@
 """What a repository says of its own answers, and what it may not say."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from tests import toy
-from tests.conftest import GitRepository
 from tosloc import Localizer
 from tosloc.errors import ConfigError
 from tosloc.settings import Shown, settings_of
@@ -15,9 +10,7 @@ from tosloc.settings import Shown, settings_of
 TEXT = "The parser loses the first byte of a socket\n\nParserService.openParser fails."
 
 
-def test_settings_choose_what_is_shown(
-    repository: GitRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settings_choose_what_is_shown(repository, tmp_path, monkeypatch):
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
     words = toy.THEMES[:5]
     repository.commit({toy.path_of(word): toy.source(word) for word in words} | {"tests/test_a.py": "parser = 1"})
@@ -38,7 +31,7 @@ def test_settings_choose_what_is_shown(
         assert (unsure.hits, unsure.notes[-1]) == ((), "nothing is sure enough: no file has a share of 100%")
 
 
-def test_what_is_wrong_is_one_sentence_and_nothing_outside_is_read(tmp_path: Path) -> None:
+def test_what_is_wrong_is_one_sentence_and_nothing_outside_is_read(tmp_path):
     tree, own = tmp_path / "tree", tmp_path / "tree/.tosloc.toml"
     tree.mkdir()
     for text, wrong in (

@@ -1,7 +1,5 @@
 """Where lizard is asked, complexity is its own, number for number."""
 
-from __future__ import annotations
-
 import lizard
 import pytest
 
@@ -43,12 +41,12 @@ GO = "func (a A) F() func(int) int { return func(b int) int { if b > 1 && b < 3 
         (GO, ".go"),
     ],
 )
-def test_same_number_as_all_of_lizard(text: str, suffix: str) -> None:
+def test_same_number_as_all_of_lizard(text, suffix):
     functions = lizard.analyze_file.analyze_source_code(f"x{suffix}", text).function_list
     assert lizard_complexity(text, suffix) == sum(function.cyclomatic_complexity for function in functions)
 
 
-def test_a_failing_or_slow_lizard_is_replaced_by_keywords(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_or_slow_lizard_is_replaced_by_keywords(monkeypatch):
     monkeypatch.setattr(module, "MAX_SECONDS", -1.0)
     assert lizard_complexity(JAVA, ".java") == keyword_complexity(JAVA)
     monkeypatch.undo()
@@ -70,5 +68,5 @@ def test_a_failing_or_slow_lizard_is_replaced_by_keywords(monkeypatch: pytest.Mo
         ("{" * 20_000, ".ts"),
     ],
 )
-def test_what_lizard_would_never_finish_is_counted_by_keywords(text: str, suffix: str) -> None:
+def test_what_lizard_would_never_finish_is_counted_by_keywords(text, suffix):
     assert lizard_complexity(text, suffix) == keyword_complexity(text)

@@ -1,7 +1,5 @@
 """Functions and classes of source texts: names, lines and terms, in each language and in what is no program."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Terms of text: splitting, stopping, stemming, compounds."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest
@@ -29,12 +27,12 @@ from tosloc.code.text import compounds, identifier_compounds, identifier_terms, 
         ("A" * 201, ()),
     ],
 )
-def test_terms_of_an_identifier(identifier: str, expected: tuple[str, ...]) -> None:
+def test_terms_of_an_identifier(identifier, expected):
     assert identifier_terms(identifier) == expected
 
 
 @given(st.text())
-def test_any_text_has_terms_that_are_the_sum_of_its_words(line: str) -> None:
+def test_any_text_has_terms_that_are_the_sum_of_its_words(line):
     found = terms(line)
     counted: Counter[str] = Counter()
     for word, n in Counter(words(line)).items():

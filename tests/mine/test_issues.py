@@ -1,7 +1,5 @@
 """Exports of trackers, as they print them."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from typing import Any
@@ -20,7 +18,7 @@ def exports(*values: Any) -> Exports:
     return read
 
 
-def test_github_as_gh_prints_it_and_as_rest_answers_it() -> None:
+def test_github_as_gh_prints_it_and_as_rest_answers_it():
     read = exports([GH], [REST])
     assert (read.tracker, read.projects) == ("GitHub", {"ann/one"})
     first, second = read.issues["12"], read.issues["13"]
@@ -35,7 +33,7 @@ def test_github_as_gh_prints_it_and_as_rest_answers_it() -> None:
     assert (lines.tracker, list(lines.issues)) == ("lines", ["a-1"])
 
 
-def test_pull_requests_of_gh_rest_and_gitlab() -> None:
+def test_pull_requests_of_gh_rest_and_gitlab():
     reference = {"number": 12, "url": "https://github.com/Ann/One/issues/12"}
     foreign = {"number": 12, "url": "https://github.com/bob/two/issues/12"}
     gh = {"number": 20, "title": "Fix", "body": "Fixes #13", "mergeCommit": {"oid": "a" * 40}, "mergedAt": CLOSED} | {
@@ -54,7 +52,7 @@ def test_pull_requests_of_gh_rest_and_gitlab() -> None:
     ]
 
 
-def test_what_closed_an_issue_by_events_and_as_graphql_says() -> None:
+def test_what_closed_an_issue_by_events_and_as_graphql_says():
     closed = {"event": "closed", "commit_id": "a" * 40, "issue": {"number": 12}}
     by_hand, labelled = closed | {"commit_id": None}, closed | {"event": "referenced"}
     address = {"event": "closed", "commit_id": "b" * 40, "issue_url": "https://api.github.com/repos/a/b/issues/12"}
@@ -70,7 +68,7 @@ def test_what_closed_an_issue_by_events_and_as_graphql_says() -> None:
 NOT_PLANNED = "closed without a fix (not planned, duplicate, not reproduced)"
 
 
-def test_gitlab_jira_and_bugzilla() -> None:
+def test_gitlab_jira_and_bugzilla():
     one = exports([GITLAB])
     assert (one.tracker, one.projects, one.issues["7"].labels) == ("GitLab", {"g/sub/one"}, ("type::bug",))
     unresolved = JIRA_FIELDS | {"resolution": None, "resolutiondate": None}
@@ -94,6 +92,6 @@ def test_gitlab_jira_and_bugzilla() -> None:
         ([GH, GITLAB], "record 2: is of GitLab, and others are of GitHub; mine one tracker at a time"),
     ],
 )
-def test_what_is_no_export(text: Any, says: str) -> None:
+def test_what_is_no_export(text, says):
     with pytest.raises(ReportError, match=says):
         exports(text)

@@ -1,7 +1,5 @@
 """How messages name issues."""
 
-from __future__ import annotations
-
 import time
 
 import pytest
@@ -37,11 +35,11 @@ KNOWN = {"1", "12", "34", "567", "58522", "LANG-9"}
         ("Add a failing test for #12", {}),
     ],
 )
-def test_what_a_message_names(message: str, found: dict[str, str]) -> None:
+def test_what_a_message_names(message, found):
     assert mentions(message, KNOWN, {"ann/one"}) == found
 
 
-def test_numbers_alone_are_issues_of_bugzilla_and_a_pattern_names_the_id_in_a_group() -> None:
+def test_numbers_alone_are_issues_of_bugzilla_and_a_pattern_names_the_id_in_a_group():
     assert mentions("58522: mind the gap", KNOWN, ()) == {}
     for message in ("58522: mind the gap", "PR 58522: mind the gap", "[58522] mind the gap\n58522"):
         assert mentions(message, KNOWN, (), bare=True) == {"58522": NAMES}
@@ -50,7 +48,7 @@ def test_numbers_alone_are_issues_of_bugzilla_and_a_pattern_names_the_id_in_a_gr
 
 
 @pytest.mark.parametrize("text", ["fix " * 5000, "https://a" + "/b" * 9000, "a" * 19000 + "/", "#1," * 6000])
-def test_long_texts_take_no_long_time(text: str) -> None:
+def test_long_texts_take_no_long_time(text):
     began = time.process_time()
     mentions(text, KNOWN, ())
     assert time.process_time() - began < 0.5

@@ -1,7 +1,5 @@
 """What the project's past says beside an answer, on a small repository with several authors."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest
@@ -40,7 +38,7 @@ def shop(repository: GitRepository) -> list[str]:
     return made
 
 
-def test_earlier_changes_people_owners_and_tests(repository: GitRepository, shop: list[str]) -> None:
+def test_earlier_changes_people_owners_and_tests(repository, shop):
     with Localizer.open(repository.path) as localizer:
         answer = localizer.localize(REPORT)
         without = localizer.localize(REPORT, background=False)
@@ -61,7 +59,7 @@ def test_earlier_changes_people_owners_and_tests(repository: GitRepository, shop
     assert nothing == Background(found.earlier)
 
 
-def test_nothing_later_than_the_opening_is_told(repository: GitRepository, shop: list[str]) -> None:
+def test_nothing_later_than_the_opening_is_told(repository, shop):
     opened = datetime.fromtimestamp(FIRST_TIME + 2 * HOUR - 1, UTC)
     with Localizer.open(repository.path) as localizer:
         found = localizer.localize(BugReport("1", *REPORT.split("\n\n"), opened)).background

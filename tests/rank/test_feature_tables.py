@@ -1,7 +1,5 @@
 """Feature tables: which rows are kept, what they stand for, blocks that resume and never serve another project."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Learning: gradients, recovered weights, differential evolution, and choices on validation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

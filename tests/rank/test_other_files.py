@@ -1,10 +1,7 @@
 """Files that are no sources: which a report names, and which share its words."""
 
-from __future__ import annotations
-
 import pytest
 
-from tests.conftest import GitRepository
 from tosloc import Localizer
 from tosloc.index.repository import LARGEST_OTHER
 
@@ -24,7 +21,7 @@ FILES = {
 
 
 @pytest.mark.usefixtures("plain_folder")
-def test_what_is_named_comes_first_then_what_shares_words_also_of_the_work_tree(repository: GitRepository) -> None:
+def test_what_is_named_comes_first_then_what_shares_words_also_of_the_work_tree(repository):
     repository.commit(FILES)
     words = "No voucher can be redeemed by the checkout button"
     with Localizer.open(repository.path) as opened:

@@ -1,7 +1,5 @@
 """Reasons: what is said for a file, in which order, and that it is true."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Files of labelled reports: the traps of the published tables, the other formats, and what is made to do harm."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

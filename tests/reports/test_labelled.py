@@ -1,7 +1,5 @@
 """Labelled reports resolved in small real repositories, and cut into what is learned from and measured on."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 

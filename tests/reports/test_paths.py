@@ -1,7 +1,5 @@
 """Which files are tests, by the conventions of each language, and what only looks like one; which globs choose."""
 
-from __future__ import annotations
-
 import pytest
 
 from tosloc.errors import ToslocError
@@ -36,7 +34,7 @@ lib/rack/test/methods.rb lib/minitest/test.rb pkg/testing.go scripts/run_tests.s
 """
 
 
-def test_tests_are_told_by_their_paths() -> None:
+def test_tests_are_told_by_their_paths():
     tests = [*TESTS.split(), "bundles/org.eclipse.swt/Eclipse SWT Tests/win32/org/eclipse/swt/widgets/DPITestUtil.java"]
     assert [path for path, found in zip(tests, which_are_tests(tests), strict=True) if not found] == []
     product = [*PRODUCT.split(), "", "noname", ".hidden", "a/b."]

@@ -1,7 +1,5 @@
 """Encoders by folder: pieces, pooling, one sentence for what cannot be used; vectors of blobs, each made once."""
 
-from __future__ import annotations
-
 import builtins
 import json
 import os
@@ -19,7 +17,7 @@ from tosloc.rerank.encoder import encoders as module
 from tosloc.rerank.encoder.encoders import ChunkReader, Encoder, report_text, without_licence
 
 
-def test_pieces_follow_each_other_with_their_marks(encoder_folder: Path) -> None:
+def test_pieces_follow_each_other_with_their_marks(encoder_folder):
     encoder = Encoder.load(str(encoder_folder), "mean")
     whole, cut = encoder.pieces(["door opens window fails key", ""], 4, 10), encoder.pieces(["door opens key"], 4)
     assert whole == [[[2, 7, 11, 3], [2, 8, 12, 3], [2, 10, 3]], [[2, 3]]]
@@ -31,7 +29,7 @@ def test_pieces_follow_each_other_with_their_marks(encoder_folder: Path) -> None
 
 
 @pytest.mark.parametrize(("pooling", "roberta"), [("mean", False), ("first", False), ("mean", True)])
-def test_padding_changes_no_vector(make_encoder: Callable[..., Path], pooling: str, roberta: bool) -> None:
+def test_padding_changes_no_vector(make_encoder, pooling, roberta):
     encoder = Encoder.load(str(make_encoder(roberta=roberta)), pooling).eval()
     assert encoder.longest == 34
     short, long = [2, 7, 8, 3], [2, *range(4, 12), 3]
@@ -43,7 +41,7 @@ def test_padding_changes_no_vector(make_encoder: Callable[..., Path], pooling: s
     assert np.allclose(encoder.vectors([short, long]), together.flip(0).numpy(), atol=1e-3)
 
 
-def test_the_fingerprint_is_of_weights_and_pooling(make_encoder: Callable[..., Path], tmp_path: Path) -> None:
+def test_the_fingerprint_is_of_weights_and_pooling(make_encoder, tmp_path):
     one, other = make_encoder(seed=1), make_encoder(seed=2)
     saved = Encoder.load(str(one), "mean")
     saved.pieces(["door opens window"], 4)  # which no file of it must remember
@@ -102,12 +100,8 @@ HOSTILE: dict[str, Callable[[Path, Path], object]] = {
 
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_no_file_of_an_encoder_is_run_and_what_is_none_is_one_sentence(
-    make_encoder: Callable[..., Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    asked_hosts: list[str],
-    hostile: str,
-) -> None:
+    make_encoder, tmp_path, monkeypatch, asked_hosts, hostile
+):
     monkeypatch.setattr(builtins, "input", lambda *_: "y")  # who is asked says yes
     folder, owned = make_encoder(), tmp_path / "owned"
     HOSTILE[hostile](folder, owned)
@@ -118,9 +112,7 @@ def test_no_file_of_an_encoder_is_run_and_what_is_none_is_one_sentence(
     assert asked_hosts == []
 
 
-def test_the_hub_is_asked_only_where_the_user_allows_it(
-    monkeypatch: pytest.MonkeyPatch, asked_hosts: list[str]
-) -> None:
+def test_the_hub_is_asked_only_where_the_user_allows_it(monkeypatch, asked_hosts):
     with pytest.raises(CheckpointError, match="TOSLOC_HUB=1 to fetch a name from the hub"):
         Encoder.load("acme/no-such-encoder", "mean")
     assert asked_hosts == []
@@ -143,7 +135,7 @@ def test_the_hub_is_asked_only_where_the_user_allows_it(
 TEXTS = {"1": "door opens", "2": "/* Copyright */ window fails lock " * 4, "3": "", "4": "key " * 50}
 
 
-def test_each_blob_is_encoded_once(encoder_folder: Path, tmp_path: Path) -> None:
+def test_each_blob_is_encoded_once(encoder_folder, tmp_path):
     asked, path = list[str](), tmp_path / "new/v.sqlite"
 
     def texts(blobs: Sequence[str]) -> Iterator[tuple[str, str | None]]:

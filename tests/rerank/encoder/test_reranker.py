@@ -1,7 +1,6 @@
 """An encoder reranker on disk: what comes back, what is refused, and what an interruption leaves."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +24,7 @@ def saved(encoder_folder: Path, tmp_path: Path) -> Path:
     return tmp_path / "saved"
 
 
-def test_what_is_not_a_second_stage_of_today_is_one_sentence(
-    saved: Path, encoder_folder: Path, make_encoder: Callable[..., Path], asked_hosts: list[str]
-) -> None:
+def test_what_is_not_a_second_stage_of_today_is_one_sentence(saved, encoder_folder, make_encoder, asked_hosts):
     whole, head = (saved / RECORD).read_text(), (saved / HEAD).read_bytes()
     damaged, hub, other = "incomplete or damaged", "acme/no-such-encoder", str(make_encoder(seed=2))
     for values, content, sentence in (
@@ -55,9 +52,7 @@ def test_what_is_not_a_second_stage_of_today_is_one_sentence(
 @pytest.mark.parametrize(
     ("learns", "own", "scoring"), [("head", [], "dot"), ("report", ["report"], "cosine"), ("both", ["code"], "dot")]
 )
-def test_what_was_saved_comes_back(
-    encoder_folder: Path, tmp_path: Path, learns: str, own: list[str], scoring: str
-) -> None:
+def test_what_was_saved_comes_back(encoder_folder, tmp_path, learns, own, scoring):
     made = reranker(encoder_folder, learns, scoring=scoring)
     with torch.no_grad():
         for value in made.model.learned.values():

@@ -1,7 +1,5 @@
 """What the term reranker learns, when both stages are taken, and what it is on disk."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Terms that count, and reports, files and what was said of files before some time as sparse vectors of them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 
