@@ -99,7 +99,6 @@ def test_other_content_is_one_sentence(copy, tmp_path):
         ("weights.json", '{"weights": {"magic": 1.0}}', "does not know"),
         *(("weights.json", WEIGHTS % one, "") for one in ("1e308", "NaN", "1" * 4_000, "1" * 5_000, "[[1]]", "true")),
         *(("weights.json", HOT % one, "a temperature that is no number") for one in ("0", "1e9", '"1"', "true")),
-        ("version.npz", "PK", "damaged"),
         ("reports.npz", "", "damaged"),
         ("provenance.json", "[]", "not a JSON object"),
         *((name, "{", "cannot be read") for name in RECORDS),

@@ -33,31 +33,20 @@ KEYS = (
     "id number key iid title summary description body fields created created_at createdAt creation_time opened state"
     " resolution labels comments text url html_url fixed fix_commit version functions methods path name start"
 ).split()
-VALUE = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | TEXT
-    | st.just("2024-05-06T07:08:09Z")
-    | st.just("A.java"),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS) | TEXT, inner, max_size=6),
-    max_leaves=12,
-)
+NUMBER = st.none() | st.booleans() | st.integers() | st.floats()
+PLAIN = NUMBER | TEXT | st.sampled_from(["2024-05-06T07:08:09Z", "A.java"])
+
+
+def nested(inner):
+    return st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS) | TEXT, inner, max_size=6)
+
+
+VALUE = st.recursive(PLAIN, nested, max_leaves=12)
 GOOD = {"id": "1", "summary": "s", "description": "d", "opened": "2024-05-06", "fixed": ["A.java"], "title": "t"}
 RECORD = st.dictionaries(st.sampled_from(KEYS), VALUE).map(lambda changed: GOOD | changed)
-BEGINNINGS = (
-    b"",
-    b"{",
-    b"[",
-    b"PK\3\4",
-    b"<?xml version='1.0'?><a><table name='b'>",
-    b"\xff\xfe",
-    b"---\ntitle: x\n---\n",
-)
-FILE = st.builds(bytes.__add__, st.sampled_from(BEGINNINGS), st.binary(max_size=60)) | st.lists(
-    VALUE | RECORD, min_size=1, max_size=3
-).map(lambda values: "\n".join(map(json.dumps, values)).encode())
+LINES = st.lists(VALUE | RECORD, min_size=1, max_size=3).map(lambda values: "\n".join(map(json.dumps, values)).encode())
+BEGUN = (b"", b"{", b"[", b"PK\3\4", b"<?xml version='1.0'?><a><table name='b'>", b"\xff\xfe", b"---\ntitle: x\n---\n")
+FILE = st.builds(bytes.__add__, st.sampled_from(BEGUN), st.binary(max_size=60)) | LINES
 
 
 @pytest.fixture(scope="module")

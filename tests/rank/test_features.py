@@ -233,18 +233,15 @@ def test_words_of_earlier_reports_and_commits_count_less(make_context):
         assert of(f"rare_{name}", context) == pytest.approx(of(name, alike) * less)
 
 
-def test_length_and_names_of_commits(make_context):
-    context = make_context(["a.c", "b.c"], "Broken since 0abc1234", "not 1234567, deadbeef or 0abc12345")
-    context.version.text.corpus.lines[:] = [0, 99]
-    assert of("length", context) == pytest.approx([0, math.log(100)])
-    assert context.query.commit_names == ("0abc1234", "0abc12345")
-
-
-def test_the_first_guess():
+def test_the_first_guess_lines_and_names_of_commits(make_context):
     # 1 x 1 against -.6 x 1
     got = features.prior({"code": np.array([1.0, 0.0]), "test": np.array([0.0, 1.0])})
     assert got == pytest.approx([1 / (1 + math.exp(-1.6)), 1 / (1 + math.exp(1.6))])
     assert features.prior({"code": np.array([900.0, 1.0])}) == pytest.approx([1, 0])
+    context = make_context(["a.c", "b.c"], "Broken since 0abc1234", "not 1234567, deadbeef or 0abc12345")
+    context.version.text.corpus.lines[:] = [0, 99]
+    assert of("length", context) == pytest.approx([0, math.log(100)])
+    assert context.query.commit_names == ("0abc1234", "0abc12345")
 
 
 TEXTS = {
