@@ -2,7 +2,6 @@
 
 import io
 import os
-import pickle
 import time
 import zipfile
 from pathlib import Path
@@ -112,12 +111,21 @@ def npy(array: np.ndarray, shape: Any = None, dtype: Any = None) -> bytes:
 
 
 def test_what_lies_is_cut_off_missing_or_would_unpack_without_measure(tmp_path):
-    for content in (npy(np.arange(4), shape=(2**40,)), npy(np.arange(4), dtype="|O"), pickle.dumps([1]), b""):
+    class Touching:
+        """Unpickled, it makes a folder."""
+
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "owned"),)
+
+    pickled = io.BytesIO()
+    np.save(pickled, np.array([Touching()], dtype=object), allow_pickle=True)
+    for content in (npy(np.arange(4), shape=(2**40,)), pickled.getvalue(), b""):
         with zipfile.ZipFile(tmp_path / "x.npz", "w", zipfile.ZIP_DEFLATED) as file:
             file.writestr("good.npy", npy(np.arange(4)))
             file.writestr("bad.npy", content)
         with pytest.raises(CheckpointError, match=r"x\.npz is damaged .* train again"):
             load_arrays(tmp_path / "x.npz")
+    assert not (tmp_path / "owned").exists()
     size = 300_000_000
     with (
         zipfile.ZipFile(tmp_path / "bomb", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file,

@@ -43,7 +43,7 @@ def test_scores_are_lightgbms_own_to_the_last_bit(leaves):
     """Also of rows on the thresholds, and of trees that split nothing."""
     rng = np.random.default_rng(3)
     rows = rng.choice(np.linspace(-1, 1, 9), (400, 5)).astype(np.float32)
-    rows[:, 4] = rng.random(400)
+    rows[:, [2, 4]] = rng.random((400, 2))  # thresholds that single precision rounds
     parameters = {"num_leaves": leaves, "min_data_in_leaf": 1, "verbosity": -1, "num_threads": 1}
     booster = lightgbm.train(parameters, lightgbm.Dataset(rows, label=rows[:, 0] * rows[:, 4] + rows[:, 2]), 30)
     trees = Trees.of_model(booster.dump_model())

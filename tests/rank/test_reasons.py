@@ -105,6 +105,10 @@ def test_a_commit_is_told_by_what_it_says_of_itself(make_context, why):
     assert set(asked[1]) <= {"c0", "c1"}
     [commit] = [one for one in why(1, past={"commits": PAST["commits"]}, sources=sources) if one.commit]
     assert (commit.kind, commit.issue) == ("commit", "52974")
+    # a second change is told where it is near to the report, too
+    for said, kinds in (("tree grow", ["name", "fix", "fix"]), ("grow under a moon at sea", ["name", "fix"])):
+        past = {"reports": [(40, "tree grow", PATHS[1:2]), (7, said, PATHS[1:2])]}
+        assert [one.kind for one in why(1, weights={"near_reports": 1.0}, past=past)] == kinds
     # changes that share nothing with the report
     past = {"commits": [(9, "unrelated words here", PATHS[:2])], "reports": [(9, "others too", PATHS[:2])]}
     assert [reason.kind for reason in why(1, past=past)] == ["name", "words", "test"]
