@@ -78,9 +78,11 @@ def ask_for_code(folder: Path, owned: Path) -> None:
     changed(folder / "config.json", auto_map={"AutoConfig": "own.BertConfig", "AutoModel": "own.BertModel"})
 
 
-def pickled(folder: Path, owned: Path) -> None:
+def pickled(folder: Path, *more: Any) -> None:
+    """The weights as PyTorch pickles them, alone or with what does harm."""
+    weights = safetensors.torch.load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
-    torch.save({"weight": Touching(owned)}, folder / "pytorch_model.bin")
+    torch.save([weights, *map(Touching, more)] if more else weights, folder / "pytorch_model.bin")
 
 
 def foreign(folder: Path, owned: Path) -> None:
@@ -96,7 +98,7 @@ HOSTILE: dict[str, Callable[[Path, Path], object]] = {
     "code of the hub": lambda folder, _: changed(folder / "config.json", **HUB),
     "code of a tokenizer": lambda folder, _: changed(folder / "tokenizer_config.json", **OWN),
     "a pickle": pickled,
-    "half of it": lambda folder, _: (folder / "model.safetensors").unlink(),
+    "a harmless pickle": lambda folder, _: pickled(folder),
     "a foreign tokenizer": foreign,
 }
 
