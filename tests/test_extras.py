@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -15,6 +17,7 @@ import tosloc
 from tests import toy
 from tests.conftest import GitRepository
 from tosloc.cli import main
+from tosloc.errors import _install
 from tosloc.localizer import Localizer
 
 
@@ -50,11 +53,13 @@ def test_without_torch_stage_one_is_learned_alone(without, project, tmp_path, ca
         assert main(["train", str(name), *given, "--out", str(one), "--keep-features"]) == 0
         said = capsys.readouterr().err
         assert f"tosloc: {lacking}" in said
-        assert said.count("run: pip install 'tosloc[encoder]'; without it stage one is learned alone\n") == 1
+        assert said.count("[encoder]'; without it stage one is learned alone\n") == 1
         assert Localizer.load(one).reranker_ is None
         assert not (one / "stage_one").exists()
     assert main(["evaluate", str(one), "--html", str(tmp_path / "page.html")]) == 2
-    assert "a figure or page needs matplotlib, jinja2; run: pip install 'tosloc[report]'" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "a figure or page needs matplotlib, jinja2; run: " in said
+    assert "[report]" in said
     assert not (tmp_path / "page.html").exists()
 
 
@@ -85,9 +90,35 @@ def test_what_a_command_lacks_is_said_before_it_begins(
     (repository.path / "bug.md").write_text("It fails\n", encoding="utf-8")
     without(*packages)
     assert main(command) == 2
-    sentence = f"tosloc: {part} needs {', '.join(packages)}; run: pip install 'tosloc[{extra}]'\n"
+    sentence = f"tosloc: {part} needs {', '.join(packages)}; run: {_install(extra)}\n"
     assert capsys.readouterr().err == sentence
     assert {path.name for path in repository.path.iterdir()} == {".git", "bug.md"}
+
+
+@pytest.mark.parametrize(
+    ("stated", "prefix", "command"),
+    [
+        (
+            {"url": "file:///a%20b", "dir_info": {"editable": True}},
+            "/v",
+            "/v/python -m pip install --editable '/a b[mcp]'",
+        ),
+        ({"url": "file:///src", "dir_info": {}}, "/v", "/v/python -m pip install '/src[mcp]'"),
+        (None, "/v", "/v/python -m pip install 'tosloc[mcp]'"),
+        ({"url": "file:///src", "dir_info": {}}, "/h/uv/tools/tosloc", "uv tool install --force '/src[mcp]'"),
+        (
+            {"url": "https://host/t.git", "vcs_info": {"vcs": "git"}},
+            "/h/pipx/venvs/tosloc",
+            "pipx install --force 'tosloc[mcp] @ git+https://host/t.git'",
+        ),
+    ],
+)
+def test_a_hint_is_a_command_of_the_tool_that_installed_it(monkeypatch, stated, prefix, command):
+    said = None if stated is None else json.dumps(stated)
+    monkeypatch.setattr(metadata, "distribution", lambda _: SimpleNamespace(read_text=lambda _: said))
+    monkeypatch.setattr(sys, "prefix", prefix)
+    monkeypatch.setattr(sys, "executable", f"{prefix}/python")
+    assert _install("mcp") == command
 
 
 # What is heavy loads only when a command needs it

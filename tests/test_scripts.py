@@ -91,20 +91,20 @@ def test_the_statistics_are_those_of_real_repositories(tmp_path: Path) -> None:
         indexed = IndexedRepository(repository, tmp_path / "facts.sqlite", SUFFIXES, jobs=1)
         snapshot = indexed.sources("HEAD")
         indexed.index([snapshot])
-        table = indexed.corpus([snapshot]).table
+        corpus = indexed.corpus([snapshot])
         indexed.close()
-    assert table.parsed.all()
-    lines = np.log(table.lines[table.lines > 0])
+    assert corpus.parsed.all()
+    lists, lines = corpus.by_blob, np.log(corpus.lines[corpus.lines > 0])
     assert 60 < np.exp(np.median(lines)) < 120
     assert 0.75 < lines.std() < 1.15
-    distinct, occurred = np.diff(table.starts), table.counts[:, :3].sum(axis=1)
+    distinct, occurred = np.diff(lists.starts), lists.values[:, :3].sum(axis=1)
     length = np.bincount(np.repeat(np.arange(len(distinct)), distinct), weights=occurred)
     assert 0.5 < np.polyfit(np.log(length), np.log(distinct), 1)[0] < 0.75
-    assert 2.5 < length.mean() / table.lines.mean() < 4
-    assert 2.1 < len(table.chunk_terms) / len(table.terms) < 2.9
-    files = np.bincount(table.terms, minlength=len(table.vocabulary))
+    assert 2.5 < length.mean() / corpus.lines.mean() < 4
+    assert 2.1 < len(corpus.chunk_postings.rows) / len(lists.rows) < 2.9
+    files = np.diff(corpus.postings.starts)
     assert 0.4 < (files == 1).mean() < 0.7
-    occurrences = np.sort(np.bincount(table.terms, weights=occurred))[::-1]
+    occurrences = np.sort(np.bincount(lists.rows, weights=occurred))[::-1]
     ranks = np.unique(np.geomspace(10, 1000, 30).astype(int))
     assert -1.1 < np.polyfit(np.log(ranks), np.log(occurrences[ranks - 1]), 1)[0] < -0.75
     folders = np.unique([path.rpartition("/")[0] for path in snapshot.paths], return_counts=True)[1]
