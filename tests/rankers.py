@@ -4,8 +4,6 @@ A ``World`` is a small project with its reports; the same ranker can be opened o
 planted, or whose paths were numbered in another order. What learns has learned on the first world's training part.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -122,25 +120,21 @@ def config_of(learned: Path) -> Config:
     return Config.of(toy.config(0.6, 0.2, ranker=False).as_dict() | {"stage_two": two}, "worlds")
 
 
-def tables_of(world: World, part: str) -> list[FeatureTable]:
-    """Feature tables of all files of a part's reports."""
-    extraction = world.experiment.extraction(world.learned / f"tables {part}", WEIGHTED.features)
-    tasks = tasks_of(world.experiment.part(part), world.experiment.history, 0)
-    return list(extraction.tables(extraction.run(tasks, jobs=1)))
-
-
 def training_set_of(world: World) -> LabelledCandidates:
-    """What rerankers learn from in a world."""
-    tables = {part: tables_of(world, part) for part in ("train", "validation")}
-    return world.experiment.candidates(WEIGHTED, lambda part: iter(tables[part]))
+    """What rerankers learn from in a world: feature tables of all files of a part's reports."""
+    experiment, tables = world.experiment, dict[str, list[FeatureTable]]()
+    for part in ("train", "validation"):
+        extraction = experiment.extraction(world.learned / f"tables {part}", WEIGHTED.features)
+        tasks = tasks_of(experiment.part(part), experiment.history, 0)
+        tables[part] = list(extraction.tables(extraction.run(tasks, jobs=1)))
+    return experiment.candidates(WEIGHTED, lambda part: iter(tables[part]))
 
 
 def fitted(world: World, name: str, training_set: LabelledCandidates) -> Reranker:
     """A reranker that has learned in a world, and is believed whatever validation says of it."""
     torch.set_num_threads(1)
-    config = world.experiment.config
-    reranker = reranker_class(name).configured(config)
-    reranker.fit(training_set, world.experiment.for_reranking(), world.learned / f"{name} work", seed=config.run.seed)
+    reranker = reranker_class(name).configured(world.experiment.config)
+    reranker.fit(training_set, world.experiment.for_reranking(), world.learned / f"{name} work", seed=7)
     reranker.weight = 1.0
     return reranker
 

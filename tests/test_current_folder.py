@@ -1,7 +1,5 @@
 """A repository in which people stand is a stranger's: nothing that lies there is run or read as a setting."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -66,15 +64,12 @@ def started(folder: Path, *words: str) -> subprocess.Popen[str]:
 def ask_server(folder: Path) -> None:
     """One question to ``tosloc mcp``."""
     client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-    call = {"name": "localize_bug", "arguments": {"report": REPORT}}
     messages = [
         {"id": 1, "method": "initialize", "params": client},
         {"method": "notifications/initialized"},
-        {"id": 2, "method": "tools/call", "params": call},
+        {"id": 2, "method": "tools/call", "params": {"name": "localize_bug", "arguments": {"report": REPORT}}},
     ]
     with started(folder, "mcp", "--root", ".") as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
         process.stdin.writelines(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
         process.stdin.flush()
         answers = [process.stdout.readline() for _ in range(2)]
@@ -83,7 +78,7 @@ def ask_server(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_no_command_takes_anything_from_the_current_folder(project: tuple[toy.Toy, Path, Path]) -> None:
+def test_no_command_takes_anything_from_the_current_folder(project):
     made, settings, here = project
     marker = here.parent / "imported"
     labelled, runs = ("--reports", made.folder / "reports.jsonl"), made.folder / "run"
@@ -102,7 +97,6 @@ def test_no_command_takes_anything_from_the_current_folder(project: tuple[toy.To
         shutil.rmtree(made.folder / "cache", ignore_errors=True)  # so that the next starts workers, too
     ask_server(here)
     with started(here, "serve", "--port", "0") as process:
-        assert process.stdout is not None
         assert process.stdout.readline().startswith("http://127.0.0.1:")
         process.terminate()
     assert not marker.exists(), marker.read_text()

@@ -3,8 +3,6 @@
 The doors of git's directory and of a checkpoint are in ``tests/git/test_hostile_git.py``, ``tests/test_checkpoint.py``.
 """
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -35,31 +33,20 @@ KEYS = (
     "id number key iid title summary description body fields created created_at createdAt creation_time opened state"
     " resolution labels comments text url html_url fixed fix_commit version functions methods path name start"
 ).split()
-VALUE = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | TEXT
-    | st.just("2024-05-06T07:08:09Z")
-    | st.just("A.java"),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS) | TEXT, inner, max_size=6),
-    max_leaves=12,
-)
+NUMBER = st.none() | st.booleans() | st.integers() | st.floats()
+PLAIN = NUMBER | TEXT | st.sampled_from(["2024-05-06T07:08:09Z", "A.java"])
+
+
+def nested(inner):
+    return st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS) | TEXT, inner, max_size=6)
+
+
+VALUE = st.recursive(PLAIN, nested, max_leaves=12)
 GOOD = {"id": "1", "summary": "s", "description": "d", "opened": "2024-05-06", "fixed": ["A.java"], "title": "t"}
 RECORD = st.dictionaries(st.sampled_from(KEYS), VALUE).map(lambda changed: GOOD | changed)
-BEGINNINGS = (
-    b"",
-    b"{",
-    b"[",
-    b"PK\3\4",
-    b"<?xml version='1.0'?><a><table name='b'>",
-    b"\xff\xfe",
-    b"---\ntitle: x\n---\n",
-)
-FILE = st.builds(bytes.__add__, st.sampled_from(BEGINNINGS), st.binary(max_size=60)) | st.lists(
-    VALUE | RECORD, min_size=1, max_size=3
-).map(lambda values: "\n".join(map(json.dumps, values)).encode())
+LINES = st.lists(VALUE | RECORD, min_size=1, max_size=3).map(lambda values: "\n".join(map(json.dumps, values)).encode())
+BEGUN = (b"", b"{", b"[", b"PK\3\4", b"<?xml version='1.0'?><a><table name='b'>", b"\xff\xfe", b"---\ntitle: x\n---\n")
+FILE = st.builds(bytes.__add__, st.sampled_from(BEGUN), st.binary(max_size=60)) | LINES
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(FILE)
-def test_a_file_of_reports(folder: Path, content: bytes) -> None:
+def test_a_file_of_reports(folder, content):
     (folder / "reports").write_bytes(content)
     with suppress(ReportError):
         assert all(isinstance(one, BugReport) for one in read_new_reports(folder / "reports"))
@@ -77,7 +64,7 @@ def test_a_file_of_reports(folder: Path, content: bytes) -> None:
 
 
 @given(st.binary(max_size=60) | st.dictionaries(st.sampled_from(["text", "commit", "tests"]), TEXT), TEXT)
-def test_the_form_of_the_page(folder: Path, sent: bytes | dict[str, str], path: str) -> None:
+def test_the_form_of_the_page(folder, sent, path):
     asked: list[BugReport] = []
     questions = Questions(folder)
     questions.ask = lambda ask, report: asked.append(report) or len(asked)  # type: ignore[method-assign, func-returns-value]
@@ -90,7 +77,7 @@ def test_the_form_of_the_page(folder: Path, sent: bytes | dict[str, str], path: 
 
 
 @given(TEXT, TEXT, TEXT)
-def test_what_the_page_says(one: str, two: str, three: str) -> None:
+def test_what_the_page_says(one, two, three):
     reason = Reason(one, two, "a" * 40, three, (1, 2), "https://example.org/a")
     hit = Hit(1, two, 1.0, 0.5, (Function(three, 1, 2, 1.0),), (reason,))
     report = BugReport(one, two, three, WHEN)
@@ -109,6 +96,6 @@ def shop(folder: Path) -> Path:
 
 
 @given(ANY | st.lists(st.sampled_from([".", "..", "~", "/", "shop", "outside", ".git", "\0", ""])).map("/".join))
-def test_a_repository_that_an_agent_names(shop: Path, name: str) -> None:
+def test_a_repository_that_an_agent_names(shop, name):
     with suppress(RepositoryError):
         assert repository_in([shop], name) in (shop, shop / ".git")

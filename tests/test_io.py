@@ -1,10 +1,7 @@
 """Files: plain ones are read, whole ones written or none; arrays in them, without unpickling; text that is safe."""
 
-from __future__ import annotations
-
 import io
 import os
-import pickle
 import time
 import zipfile
 from pathlib import Path
@@ -19,7 +16,7 @@ from tosloc.errors import CheckpointError
 from tosloc.io import open_plain, printable, read_plain, remove_unfinished, written_whole
 
 
-def test_only_plain_files_are_opened_and_as_many_bytes_as_allowed_read(tmp_path: Path) -> None:
+def test_only_plain_files_are_opened_and_as_many_bytes_as_allowed_read(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     for path, words in (
@@ -40,7 +37,7 @@ def listing(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
-def test_what_is_there_stays_after_an_error_or_is_replaced_whole(tmp_path: Path) -> None:
+def test_what_is_there_stays_after_an_error_or_is_replaced_whole(tmp_path):
     def interrupted(name: str, inside: str) -> None:
         with written_whole(tmp_path / name) as temporary:
             (temporary / inside).parent.mkdir(exist_ok=True)
@@ -63,7 +60,7 @@ def test_what_is_there_stays_after_an_error_or_is_replaced_whole(tmp_path: Path)
     assert raised.value.filename == str(tmp_path / "page.html")
 
 
-def test_only_our_own_names_are_removed_and_only_old_ones(tmp_path: Path) -> None:
+def test_only_our_own_names_are_removed_and_only_old_ones(tmp_path):
     for name in (".file.abcdefgh", ".hidden", "tosloc-unfinished-1", ".tosloc", ".tosloc-unfinished.1"):
         (tmp_path / name).write_text("a user's")
     (tmp_path / ".tosloc-unfinished.0").symlink_to(tmp_path / ".hidden")
@@ -87,7 +84,7 @@ ARRAYS = {
 }
 
 
-def test_the_same_arrays_give_the_same_bytes_and_come_back(tmp_path: Path) -> None:
+def test_the_same_arrays_give_the_same_bytes_and_come_back(tmp_path):
     for words in (ODD, (), ("",), ("", "")):
         assert unpack_words(pack_words(words)) == list(words)
     odd = {"cut": np.ones((2, 3), dtype=np.float32)[:, ::2]}
@@ -113,13 +110,22 @@ def npy(array: np.ndarray, shape: Any = None, dtype: Any = None) -> bytes:
     return buffer.getvalue() + array.tobytes()
 
 
-def test_what_lies_is_cut_off_missing_or_would_unpack_without_measure(tmp_path: Path) -> None:
-    for content in (npy(np.arange(4), shape=(2**40,)), npy(np.arange(4), dtype="|O"), pickle.dumps([1]), b""):
+def test_what_lies_is_cut_off_missing_or_would_unpack_without_measure(tmp_path):
+    class Touching:
+        """Unpickled, it makes a folder."""
+
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "owned"),)
+
+    pickled = io.BytesIO()
+    np.save(pickled, np.array([Touching()], dtype=object), allow_pickle=True)
+    for content in (npy(np.arange(4), shape=(2**40,)), pickled.getvalue(), b""):
         with zipfile.ZipFile(tmp_path / "x.npz", "w", zipfile.ZIP_DEFLATED) as file:
             file.writestr("good.npy", npy(np.arange(4)))
             file.writestr("bad.npy", content)
         with pytest.raises(CheckpointError, match=r"x\.npz is damaged .* train again"):
             load_arrays(tmp_path / "x.npz")
+    assert not (tmp_path / "owned").exists()
     size = 300_000_000
     with (
         zipfile.ZipFile(tmp_path / "bomb", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file,

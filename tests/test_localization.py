@@ -1,11 +1,8 @@
 """Localizing and training see the same features and candidates; what becomes of a reranker's scores."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -124,7 +121,7 @@ def test_the_example_is_not_trivial(extracted):
     assert same == {"files", "known_reports", "known_commits", "report_terms", "complexity"}  # alike for every file
 
 
-def test_carried_versions_undated_reports_and_any_order_of_facts(project, experiment, localizer, tmp_path: Path):
+def test_carried_versions_undated_reports_and_any_order_of_facts(project, experiment, localizer, tmp_path):
     case = experiment.dataset.cases[-1]
     opened = localizer.open_version(experiment.indexed, case.version)
     answer, version = opened.localization(case.report), opened.version_

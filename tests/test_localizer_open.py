@@ -1,7 +1,5 @@
 """A repository that is kept open: it answers as one that is opened anew, whatever its branches do meanwhile."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterator
@@ -48,7 +46,7 @@ def content(answer: Answer) -> dict[str, Any]:
     return answer.as_dict() | {"seconds": 0}
 
 
-def test_options_and_what_an_answer_holds(grown: GitRepository) -> None:
+def test_options_and_what_an_answer_holds(grown):
     localizer = Localizer.open(grown.path / "src" / "org")
     answer = localizer.localize(TEXT)
     first = answer.top(5)[0]
@@ -83,7 +81,7 @@ def test_options_and_what_an_answer_holds(grown: GitRepository) -> None:
         localizer.localize(TEXT)
 
 
-def test_what_no_parser_has_read_is_said(grown: GitRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_no_parser_has_read_is_said(grown, tmp_path, monkeypatch):
     """Whether the version is made, brought up to date from another one, or kept."""
     monkeypatch.setattr(build, "LARGEST_SOURCE", 5_000)
     broken, large = "<" * 4_000, "class Large {}\n" * 400
@@ -99,9 +97,7 @@ def test_what_no_parser_has_read_is_said(grown: GitRepository, tmp_path: Path, m
             assert localizer.localize(TEXT).notes == said
 
 
-def test_it_answers_as_one_opened_anew_whatever_the_branches_do(
-    grown: GitRepository, opened: Localizer, tmp_path: Path
-) -> None:
+def test_it_answers_as_one_opened_anew_whatever_the_branches_do(grown, opened, tmp_path):
     def anew() -> dict[str, Any]:
         """The answer of a localizer that has seen nothing before."""
         with pytest.MonkeyPatch.context() as patch:
@@ -129,9 +125,7 @@ def test_it_answers_as_one_opened_anew_whatever_the_branches_do(
     assert content(opened.localize(TEXT)) == anew()
 
 
-def test_many_reports_and_threads_are_answered_as_each_alone_and_of_one_version(
-    grown: GitRepository, opened: Localizer
-) -> None:
+def test_many_reports_and_threads_are_answered_as_each_alone_and_of_one_version(grown, opened):
     days = (datetime(2029, 1, 1, tzinfo=UTC), None)
     asked = [BugReport(str(n), f"{word} bytes", f"open{word} {n}", days[n % 2]) for n, word in enumerate(WORDS)]
     answers = opened.localize_many(iter(asked), top=3, functions=2)
@@ -156,7 +150,7 @@ def test_many_reports_and_threads_are_answered_as_each_alone_and_of_one_version(
     assert opened.localize(TEXT).commit == grown.made[-1]
 
 
-def test_the_work_tree_is_searched_as_if_it_were_committed(grown: GitRepository, opened: Localizer) -> None:
+def test_the_work_tree_is_searched_as_if_it_were_committed(grown, opened):
     """The report is older than the commit, so that only the files differ, and not the history."""
     report = BugReport("1", "The ribbon loses a byte", TEXT, datetime(2026, 1, 1, tzinfo=UTC))
     clean = opened.localize(report)
@@ -174,7 +168,7 @@ def test_the_work_tree_is_searched_as_if_it_were_committed(grown: GitRepository,
     assert (committed.hits, committed.searched.uncommitted) == (dirty.hits, 0)
 
 
-def test_what_was_trained_is_found_also_in_a_linked_work_tree(grown: GitRepository, tmp_path: Path) -> None:
+def test_what_was_trained_is_found_also_in_a_linked_work_tree(grown, tmp_path):
     with Localizer.open(grown.path) as shipped:
         folder = trained_folder(Repository(grown.path)) / "checkpoint"
         shipped.save(folder)

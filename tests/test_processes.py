@@ -1,22 +1,26 @@
-"""What this process starts ends with it, whatever either is doing, and does not see Ctrl-C."""
-
-from __future__ import annotations
+"""What this process starts ends with it; work by a Dask cluster: what does not fit is a sentence; the same bytes."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import joblib
 import pytest
+from joblib import delayed
 
 from tests import stuck, toy
-from tests.local_cluster import differing
-from tosloc import processes
-from tosloc.errors import Interrupted
+from tests.local_cluster import LocalCluster, differing, until
+from tosloc import cluster, errors, processes
+from tosloc.cli.app import main
+from tosloc.cluster import on_cluster
+from tosloc.errors import Interrupted, MissingExtra, ToslocError
 
 PROGRAM = """
 import os, sys, time
@@ -55,7 +59,7 @@ def gone(process: int, seconds: float = 15.0) -> bool:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
 @pytest.mark.parametrize(("what", "lines"), [("worker", 1), ("parallel", 2)])
-def test_they_end_when_this_one_is_killed(what: str, lines: int, tmp_path: Path) -> None:
+def test_they_end_when_this_one_is_killed(what, lines, tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     with subprocess.Popen(
         [sys.executable, tmp_path / "program.py", what], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -68,7 +72,7 @@ def test_they_end_when_this_one_is_killed(what: str, lines: int, tmp_path: Path)
         assert [number for number in started if not gone(number)] == []
 
 
-def test_a_program_does_not_see_ctrl_c() -> None:
+def test_a_program_does_not_see_ctrl_c():
     process = processes.start(["cat"], dict(os.environ))
     assert os.getpgid(process.pid) == process.pid != os.getpgid(0), "a terminal sends it to a group"
     assert process.communicate(b"still here") == (b"still here", None)
@@ -76,9 +80,7 @@ def test_a_program_does_not_see_ctrl_c() -> None:
 
 
 @pytest.mark.slow
-def test_a_call_that_is_given_up_is_killed_and_the_next_is_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_call_that_is_given_up_is_killed_and_the_next_is_done(tmp_path, monkeypatch):
     begun = tmp_path / "begun"
     monkeypatch.setenv(stuck.BEGUN, str(begun))
     told: list[tuple[str, int, int]] = []
@@ -98,7 +100,7 @@ def test_a_call_that_is_given_up_is_killed_and_the_next_is_done(
 
 
 @pytest.mark.slow
-def test_calls_that_are_given_up() -> None:
+def test_calls_that_are_given_up():
     calls = [joblib.delayed(time.sleep)(seconds) for seconds in (0, 600, 0)]
     with processes.parallel(calls, 2, return_as="generator_unordered") as results:
         next(results)
@@ -108,7 +110,7 @@ def test_calls_that_are_given_up() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
-def test_the_same_bytes_after_kills(project: toy.Toy, tmp_path: Path) -> None:
+def test_the_same_bytes_after_kills(project, tmp_path):
     def start(folder: Path) -> subprocess.Popen[bytes]:
         """A training of both stages by two processes, whose results and cache stand in a folder."""
         folder.mkdir(exist_ok=True)
@@ -141,3 +143,106 @@ def test_the_same_bytes_after_kills(project: toy.Toy, tmp_path: Path) -> None:
         assert left_by(killed) == []
     assert start(killed).wait(120) == 0
     assert differing(whole / "out", killed / "out") == []
+
+
+# Work by a Dask cluster: what does not fit is a sentence; workers that die; the same bytes
+
+
+def test_a_wrong_address_is_a_sentence(project, tmp_path, capsys, monkeypatch):
+    for address in ("here", ":8786", "host:port", "http://host:1", "tcp://host:-1", f"{'x' * 2000}:1"):
+        with pytest.raises(ToslocError, match="is no address of a Dask scheduler, such as"), on_cluster(address, {}):
+            pass
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+    one = ("--repo", project.git.path, "--reports", project.reports())
+    projects = tmp_path / "projects.toml"
+    projects.write_text(f'[a]\nrepo = "{one[1]}"\nreports = "{one[3]}"\n')
+    out = tmp_path / "new/out"
+    for words in (
+        ["index", *one[:2]],
+        ["train", *one, "--out", out],
+        ["rank", *one, "--out", out],
+        ["lab", "pool", "--projects", projects, "--work", out],
+    ):
+        assert main([*map(str, words), "--cluster", "nothing"]) == 2
+        assert capsys.readouterr().err.startswith("tosloc: --cluster: 'nothing' is no address of a Dask scheduler")
+    assert list(tmp_path.iterdir()) == [projects]
+    monkeypatch.setattr(errors, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"run: .*pip install .*\[dask\]"), on_cluster("127.0.0.1:9", {}):
+        pass
+
+
+@pytest.fixture
+def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """A scheduler and two workers."""
+    pytest.importorskip("distributed")
+    with LocalCluster(tmp_path_factory.mktemp("dask")) as made:
+        made.start(2)
+        yield made
+
+
+def deadly(number: int, at: int) -> int:
+    """Bring the process down at one number, as a parser might."""
+    if number == at:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return number
+
+
+def failing() -> None:
+    raise ToslocError("it is the input's fault")
+
+
+def in_order(calls: list[Any]) -> list[Any]:
+    with processes.parallel(calls, 1, return_as="generator") as results:
+        return list(results)
+
+
+@pytest.mark.slow
+def test_calls(two, project, capfd):
+    with on_cluster(two.address, {project.git.path: "HEAD"}):
+        assert in_order([delayed(abs)(-number) for number in range(20)]) == list(range(20))
+        assert in_order([delayed(os.getcwd)()]) == [os.getcwd()]
+        with pytest.raises(ToslocError, match="it is the input's fault"):
+            in_order([delayed(failing)()])
+        two.workers[0].kill()
+        two.workers[0].wait()
+        assert in_order([delayed(abs)(-number) for number in range(20)]) == list(range(20))
+        assert two.scheduler is not None
+        with processes.parallel([delayed(time.sleep)(60)], 1, return_as="generator") as results:
+            two.scheduler.kill()
+            with pytest.raises(ToslocError, match="has gone; what was finished is kept"):
+                next(results)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.slow
+def test_what_does_not_fit_and_a_call_that_brings_its_worker_down(two, monkeypatch):
+    def refused(words: str) -> None:
+        with pytest.raises(ToslocError, match=words), on_cluster(two.address, {}):
+            pass
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cluster.tosloc, "__version__", "0.0.1")
+        refused(r"has other packages .*tosloc 0\.0\.1")
+    two.start_worker("--nanny")
+    with on_cluster(two.address, {}), pytest.raises(BrokenProcessPool, match="killed at the same work"):
+        in_order([delayed(deadly)(number, 5) for number in range(12)])
+    registered = two.said().count("Registered to") + 1
+    two.start_worker("--no-nanny", "--nthreads", "2")
+    until(lambda: two.said().count("Registered to") >= registered)
+    refused("has many threads")
+
+
+@pytest.mark.slow
+def test_the_same_bytes(two, project, tmp_path, monkeypatch):
+    settings = tmp_path / "settings.toml"
+    settings.write_text(toy.SETTINGS)
+    named = ("--repo", project.git.path, "--reports", project.reports())
+    for folder, more in (("here", ()), ("there", ("--cluster", two.address))):
+        monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / f"cache-{folder}"))
+        out = tmp_path / folder
+        for words in (
+            ("train", settings, *named, "--out", out / "trained"),
+            ("rank", *named, "--checkpoint", out / "trained/checkpoint", "--out", out / "ranked"),
+        ):
+            assert main([*map(str, (*words, *more))]) == 0
+    assert differing(tmp_path / "here", tmp_path / "there") == []

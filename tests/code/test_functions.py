@@ -1,14 +1,19 @@
-"""Functions and classes of source texts: names, lines and terms, in each language and in what is no program."""
+"""Functions and classes of source texts, in each language and in what is no program; complexity; terms."""
 
-from __future__ import annotations
-
+from collections import Counter
 from pathlib import Path
 
+import lizard
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tosloc.code import complexity as module
+from tosloc.code.complexity import keyword_complexity, lizard_complexity
 from tosloc.code.functions import KINDS, MAX_FUNCTIONS, functions_of
 from tosloc.code.languages import LANGUAGES as SUFFIXES
 from tosloc.code.languages import has_grammar, language_of
+from tosloc.code.text import compounds, identifier_compounds, identifier_terms, terms, words
 
 
 def outline(text, suffix):
@@ -82,3 +87,109 @@ def test_functions_are_bounded_in_number_and_in_depth():
     assert len(facts) == 8
     assert "deepest" in counts(nested, ".py", facts.names[-1])
     assert len(functions_of("function f() {" * 3_000 + "}" * 3_000, ".js")) <= 8
+
+
+# Where lizard is asked, complexity is its own, number for number
+
+
+JAVA = """
+package a;
+@interface Note { int value() default 1; }
+public class Shop<T extends Comparable<? super T>> {
+    private final int x = ~1 + ~ 2;
+    // #lizard forgives
+    int skipped(int a) { if (a > 0) { return 1; } return 2; }
+    int open(int a, String b) throws E {
+        for (int i = 0; i < a && b != null || i > 3; i++) { a = a > 1 ? 2 : 3; } return a; }
+    void lambda() { run(() -> { if (x) { go(); } }); new Thread() { public void run() { while (true) { } } }.start(); }
+    enum Kind { A { int f() { return 1; } }, B;
+        int f() { switch (this) { case A: return 1; case B: return 2; } return 0; } }
+    record Pair(int a, String b) { Pair { if (a < 0) { throw new X(); } } int sum() { return a; } }
+    String text() { return "if (a && b) {" + '"' + "\\" }"; }
+    /* if (commented) { */
+    void tail() { try { go(); } catch (E e) { } finally { } }
+}
+"""
+
+
+NESTED = "".join(f"{' ' * depth}def f{depth}(a, b=(1, 2)):\n" for depth in range(12)) + " " * 12 + "return a or b\n"
+GO = "func (a A) F() func(int) int { return func(b int) int { if b > 1 && b < 3 { return 1 }; return 2 } }\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "suffix"),
+    [
+        (JAVA, ".java"),
+        (JAVA[::-1], ".java"),
+        ("function f(a) { return a && b ? 1 : 2 }\nconst g = () => { if (x) {} }\n", ".js"),
+        (NESTED, ".py"),
+        ("namespace a { struct B::C { int f(int a) { return a && 1; } int g(x) const; }; }", ".cpp"),
+        (GO, ".go"),
+    ],
+)
+def test_same_number_as_all_of_lizard(text, suffix):
+    functions = lizard.analyze_file.analyze_source_code(f"x{suffix}", text).function_list
+    assert lizard_complexity(text, suffix) == sum(function.cyclomatic_complexity for function in functions)
+
+
+def test_a_failing_or_slow_lizard_is_replaced_by_keywords(monkeypatch):
+    monkeypatch.setattr(module, "MAX_SECONDS", -1.0)
+    assert lizard_complexity(JAVA, ".java") == keyword_complexity(JAVA)
+    monkeypatch.undo()
+    # lizard's own names double with each level: of 40 levels it never came back
+    nested = "".join(f"{' ' * depth}def f{depth}():\n" for depth in range(300))
+    assert lizard_complexity(nested + " " * 300 + "pass\n", ".py") == 300
+    monkeypatch.setattr(lizard, "get_reader_for", None)
+    assert lizard_complexity(JAVA, ".java") == keyword_complexity(JAVA)
+
+
+@pytest.mark.parametrize(
+    ("text", "suffix"),
+    [
+        ('\\"' * 20_000, ".ts"),
+        ("/* " * 20_000, ".rs"),
+        ("x = [" + "/[" * 20_000, ".js"),
+        ("<? extends A" + ", ? extends A" * 30 + " & B>", ".java"),
+        ('\\"""' * 10_000, ".py"),
+        ("{" * 20_000, ".ts"),
+    ],
+)
+def test_what_lizard_would_never_finish_is_counted_by_keywords(text, suffix):
+    assert lizard_complexity(text, suffix) == keyword_complexity(text)
+
+
+# Terms of text: splitting, stopping, stemming, compounds
+
+
+@pytest.mark.parametrize(
+    ("identifier", "expected"),
+    [
+        ("getURLFor", ("get", "url", "geturlfor")),  # "for" is a stop word, the compound keeps it
+        ("HTMLParser_2", ("html", "parser", "htmlparser2")),
+        ("MAX_VALUE", ("max", "valu", "maxvalue")),
+        ("StandardContext", ("standard", "context", "standardcontext")),
+        ("URLs", ("url",)),
+        ("Outer$InnerType", ("outer", "inner", "type", "innertype")),
+        ("__init__", ("init",)),
+        ("inheritDoc", ()),
+        ("class", ()),
+        ("42", ()),
+        ("0xCAFE", ()),
+        ("getÜberÉcole", ("get", "über", "école", "getüberécole")),
+        ("A" * 201, ()),
+    ],
+)
+def test_terms_of_an_identifier(identifier, expected):
+    assert identifier_terms(identifier) == expected
+
+
+@given(st.text())
+def test_any_text_has_terms_that_are_the_sum_of_its_words(line):
+    found = terms(line)
+    counted: Counter[str] = Counter()
+    for word, n in Counter(words(line)).items():
+        for term in identifier_terms(word):
+            counted[term] += n
+    assert Counter(found) == counted
+    assert all(term and not any(character.isspace() for character in term) for term in found)
+    assert compounds(line) == [compound for word in words(line) for compound in identifier_compounds(word)]

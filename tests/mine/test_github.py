@@ -1,7 +1,5 @@
 """Issues of GitHub itself, all or one of them, from a server of our own that answers as GitHub does."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import GitRepository
 from tests.stubs import Answer, Stub
 from tosloc.cli import main
 from tosloc.errors import ToslocError
@@ -65,7 +62,7 @@ def stub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[GitHub]:
     made.close()
 
 
-def test_all_pages_are_read_also_of_a_server_that_fails_for_a_while(stub: GitHub) -> None:
+def test_all_pages_are_read_also_of_a_server_that_fails_for_a_while(stub):
     failures = [502] * 4
     stub.answers = lambda after: (failures.pop(), {}, {}) if after == "1" and failures else pages()(after)
     assert [one["number"] for one in fetch("ann/one", "secret")] == [1, 2, 3]
@@ -76,9 +73,7 @@ def test_all_pages_are_read_also_of_a_server_that_fails_for_a_while(stub: GitHub
 NOT_FOUND = {"data": {"repository": None}, "errors": [{"type": "NOT_FOUND", "message": "Could not resolve"}]}
 
 
-def test_what_github_refuses_and_who_cannot_be_asked_is_one_sentence(
-    stub: GitHub, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_github_refuses_and_who_cannot_be_asked_is_one_sentence(stub, monkeypatch):
     def said(name: str = "ann/one") -> str:
         with pytest.raises(ToslocError) as error:
             fetch(name, "secret")
@@ -106,7 +101,7 @@ def test_what_github_refuses_and_who_cannot_be_asked_is_one_sentence(
     assert stub.asked == []
 
 
-def test_tokens(stub: GitHub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokens(stub, monkeypatch):
     monkeypatch.setenv("GITHUB_TOKEN", " ")
     assert read_token() == ""  # gh knows no token of this server
     monkeypatch.delenv("GITHUB_API_URL")
@@ -118,7 +113,7 @@ def test_tokens(stub: GitHub, monkeypatch: pytest.MonkeyPatch) -> None:
         read_token()
 
 
-def test_the_command(stub: GitHub, repository: GitRepository, tmp_path, monkeypatch, capsys) -> None:
+def test_the_command(stub, repository, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
     repository.commit({"a.py": "1\n"}, "Begin")
     merged = repository.commit({"a.py": "2\n"}, "Better (#9)")
@@ -150,9 +145,7 @@ def conversation(path: str) -> Answer:
     }.get(path, (404, {"message": "Not Found"}, {}))
 
 
-def test_an_issue_is_localized_with_what_its_reporter_said(
-    stub: GitHub, repository: GitRepository, plain_folder: Path, monkeypatch, capsys
-) -> None:
+def test_an_issue_is_localized_with_what_its_reporter_said(stub, repository, plain_folder, monkeypatch, capsys):
     seen: list[Any] = []
     real = Localizer.localize_many
 
@@ -178,7 +171,7 @@ def test_an_issue_is_localized_with_what_its_reporter_said(
     assert capsys.readouterr() == ("", said)
 
 
-def test_an_issue_that_cannot_be_read_is_one_sentence(stub: GitHub, monkeypatch, capsys) -> None:
+def test_an_issue_that_cannot_be_read_is_one_sentence(stub, monkeypatch, capsys):
     stub.answers = conversation
     monkeypatch.delenv("GITHUB_TOKEN")
     for number, sentence in (

@@ -1,7 +1,5 @@
 """From issues to commits, in real repositories."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from typing import Any
@@ -59,7 +57,7 @@ def miner(repository: GitRepository) -> Miner:
     return made
 
 
-def test_each_kind_of_link_and_the_files_that_a_fix_changed(miner: Miner) -> None:
+def test_each_kind_of_link_and_the_files_that_a_fix_changed(miner):
     pull = miner.repository.commit({"a.py": "x\n", "new.py": "", "README": "y", "b.py": None}, "Better (#50)")
     event, keyword = miner.commit("Better yet"), miner.commit("Best\n\nFixes #3")
     named, number = miner.commit("Issue #4: best of all"), miner.commit("Good (#5)")
@@ -87,7 +85,7 @@ def test_each_kind_of_link_and_the_files_that_a_fix_changed(miner: Miner) -> Non
     assert list(result.kinds) == [kind for kind in links.KINDS if kind in result.kinds]
 
 
-def test_the_surest_link_then_the_one_nearest_to_the_closing_else_the_first(miner: Miner) -> None:
+def test_the_surest_link_then_the_one_nearest_to_the_closing_else_the_first(miner):
     said = "Fixes #1, fixes #2, fixes #3"
     miner.commit(f"A test for it\n\n{said}", path="test_a.py")
     first, second, event = (miner.commit(said) for _ in range(3))
@@ -95,7 +93,7 @@ def test_the_surest_link_then_the_one_nearest_to_the_closing_else_the_first(mine
     assert found == {"1": (CLOSES, first), "2": (CLOSES, second), "3": (links.CLOSED_BY_COMMIT, event)}
 
 
-def test_what_came_long_after_the_closing_means_something_else(miner: Miner) -> None:
+def test_what_came_long_after_the_closing_means_something_else(miner):
     message = "Fixes #1, fixes #2\n\nThe story of #3, #4."
     late = miner.commit(message, when=FIRST_TIME + 400 * 24 * HOUR)
     days = {1: 40, 2: 30, 3: 380, 4: 360, 5: 1}
@@ -105,7 +103,7 @@ def test_what_came_long_after_the_closing_means_something_else(miner: Miner) -> 
     assert left_out == {links.TOO_LATE: 2}
 
 
-def test_what_is_left_out_is_counted(miner: Miner) -> None:
+def test_what_is_left_out_is_counted(miner):
     miner.commit("\n".join(f"Fixes #{number}" for number in (*range(1, 9), 11)))
     miner.commit("Fixes #9", path="README")
     miner.commit("Fixes #10", *(f"{number}.py" for number in range(40)))
@@ -133,7 +131,7 @@ def test_what_is_left_out_is_counted(miner: Miner) -> None:
     assert "4" in miner.found(*records, all_labels=True)[0]
 
 
-def test_a_fix_that_was_reverted_is_none_unless_it_came_again(miner: Miner) -> None:
+def test_a_fix_that_was_reverted_is_none_unless_it_came_again(miner):
     gone, back, _ = (miner.commit(f"Fixes #{number}") for number in (1, 2, 3))
     miner.commit(f'Revert "Fixes #1"\n\nThis reverts commit {gone}.')
     revert = miner.commit(f'Revert "Fixes #2"\n\nThis reverts commit {back}.')
@@ -145,7 +143,7 @@ def test_a_fix_that_was_reverted_is_none_unless_it_came_again(miner: Miner) -> N
     assert left_out == {links.REVERTED: 1}
 
 
-def test_a_merge_counts_by_all_that_it_brings_a_test_and_a_list_of_many_do_not(miner: Miner) -> None:
+def test_a_merge_counts_by_all_that_it_brings_a_test_and_a_list_of_many_do_not(miner):
     [root] = miner.repository.made
     main = miner.commit("Other work")
     side = miner.repository.commit({"b.py": "2\n"}, "Part", parents=[root])
@@ -159,7 +157,7 @@ def test_a_merge_counts_by_all_that_it_brings_a_test_and_a_list_of_many_do_not(m
     assert left_out == {links.ONLY_TESTS: 1, links.NO_FIX: 7}
 
 
-def test_the_root_and_the_end_of_a_shallow_clone_are_no_fixes(make_repository, repository: GitRepository) -> None:
+def test_the_root_and_the_end_of_a_shallow_clone_are_no_fixes(make_repository, repository):
     Miner(repository).commit("Fixes #1")
     Miner(repository).commit("Fixes #2")
     shallow = make_repository("shallow")
@@ -170,7 +168,7 @@ def test_the_root_and_the_end_of_a_shallow_clone_are_no_fixes(make_repository, r
         mine(repo, Exports())
 
 
-def test_git_alone_gives_weak_reports(miner: Miner) -> None:
+def test_git_alone_gives_weak_reports(miner):
     fix = miner.commit("Fix #12: crash on saving twice\n\nIt closed too early.\n\nReviewed-by: B")
     for message in ("Fix typo", "Fix it", "Whitespace fixes for PEP8.", "Hotfix: bump version", "Fix mypy errors"):
         miner.commit(message)

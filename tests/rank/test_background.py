@@ -1,6 +1,4 @@
-"""What the project's past says beside an answer, on a small repository with several authors."""
-
-from __future__ import annotations
+"""What stands beside an answer: the project's past, and files that are no sources."""
 
 from datetime import UTC, datetime
 
@@ -8,6 +6,7 @@ import pytest
 
 from tests.conftest import FIRST_TIME, HOUR, GitRepository
 from tosloc import Localizer
+from tosloc.index.repository import LARGEST_OTHER
 from tosloc.records import Background, BugReport, Person
 
 CART = "def add_item(cart, item):\n    cart.append(item)\n"
@@ -40,7 +39,7 @@ def shop(repository: GitRepository) -> list[str]:
     return made
 
 
-def test_earlier_changes_people_owners_and_tests(repository: GitRepository, shop: list[str]) -> None:
+def test_earlier_changes_people_owners_and_tests(repository, shop):
     with Localizer.open(repository.path) as localizer:
         answer = localizer.localize(REPORT)
         without = localizer.localize(REPORT, background=False)
@@ -61,10 +60,53 @@ def test_earlier_changes_people_owners_and_tests(repository: GitRepository, shop
     assert nothing == Background(found.earlier)
 
 
-def test_nothing_later_than_the_opening_is_told(repository: GitRepository, shop: list[str]) -> None:
+def test_nothing_later_than_the_opening_is_told(repository, shop):
     opened = datetime.fromtimestamp(FIRST_TIME + 2 * HOUR - 1, UTC)
     with Localizer.open(repository.path) as localizer:
         found = localizer.localize(BugReport("1", *REPORT.split("\n\n"), opened)).background
     assert found is not None
     assert [one.commit for one in found.earlier] == [shop[1]]
     assert [person.name for person in found.people] == ["Grace Hopper", "Old"]
+
+
+# Files that are no sources: which a report names, and which share its words
+
+
+FILES = {
+    "shop/cart.py": "def add(item):\n    pass\n",
+    "pyproject.toml": "[project]\nname = 'shop'\n",
+    "README.md": "The shop and its checkout button.\n",
+    "docs/README.md": "More of the shop.\n",
+    "docs/logo.png": b"\x89PNG checkout voucher",
+    ".github/workflows/tests.yml": "jobs: {tests: {}}\n",
+    "shop/templates/checkout.html": "<button class='voucher'>Redeem voucher</button>\n",
+    "shop/static/site.css": "nav { colour: red }\n",
+    "tests/data/voucher.json": '{"checkout": "voucher redeem button"}\n',
+    "shop/prices.json": '{"voucher": "redeem checkout button"}' + " " * LARGEST_OTHER,
+    **{f"locale/{number}/messages.properties": "title=Hello\n" for number in range(4)},
+}
+
+
+@pytest.mark.usefixtures("plain_folder")
+def test_what_is_named_comes_first_then_what_shares_words_also_of_the_work_tree(repository):
+    repository.commit(FILES)
+    words = "No voucher can be redeemed by the checkout button"
+    with Localizer.open(repository.path) as opened:
+        for said, expected in (
+            ("pyproject.toml lacks a licence, see README.", ["pyproject.toml", "README.md"]),
+            ("The logo docs/logo.png is blurred; ./docs/README.md says so", ["docs/logo.png", "docs/README.md"]),
+            ("https://github.com/a/shop/blob/main/.github/workflows/tests.yml fails", [".github/workflows/tests.yml"]),
+            ("messages.properties is not translated", []),  # one of four, and no word of it
+            (words, ["shop/templates/checkout.html"]),
+            ("cart.py adds an item twice; the title is wrong", []),
+        ):
+            others = opened.localize(said).others
+            assert [hit.path for hit in others] == expected
+            assert all(hit.why[0].kind in ("name", "words") for hit in others)
+        (repository.path / "shop/templates/checkout.html").unlink()
+        (repository.path / "shop/static/site.css").write_text(".voucher, .redeem, .checkout, .button {}\n")
+        (repository.path / "new.toml").write_text("x = 1\n")
+        answer = opened.localize(f"{words}; new.toml is ignored")
+        assert [hit.path for hit in answer.others] == ["new.toml", "shop/static/site.css"]
+        assert answer.searched.uncommitted == 3
+        assert [hit.path for hit in opened.localize(words, commit="HEAD").others] == ["shop/templates/checkout.html"]

@@ -1,7 +1,5 @@
 """Scores of functions: what each sign adds, and that the answer is a function of what it is given."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import bm25s

@@ -1,7 +1,5 @@
 """The learned ranker of the head, its trees as arrays, and stage one's decision with it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import lightgbm
@@ -33,7 +31,7 @@ def trees() -> Trees:
     return fit_trees(heads(), 7)
 
 
-def test_it_learns_what_the_linear_order_misses_and_the_same_each_time(trees: Trees) -> None:
+def test_it_learns_what_the_linear_order_misses_and_the_same_each_time(trees):
     test, again = heads(seed=2), fit_trees(heads(), 7)
     right = trees.scores(test.rows).reshape(-1, 6).argmax(axis=1) == test.fixed.reshape(-1, 6).argmax(axis=1)
     assert right.mean() > 0.6  # the linear order is right one time in six
@@ -41,11 +39,11 @@ def test_it_learns_what_the_linear_order_misses_and_the_same_each_time(trees: Tr
 
 
 @pytest.mark.parametrize("leaves", [2, 16])
-def test_scores_are_lightgbms_own_to_the_last_bit(leaves: int) -> None:
+def test_scores_are_lightgbms_own_to_the_last_bit(leaves):
     """Also of rows on the thresholds, and of trees that split nothing."""
     rng = np.random.default_rng(3)
     rows = rng.choice(np.linspace(-1, 1, 9), (400, 5)).astype(np.float32)
-    rows[:, 4] = rng.random(400)
+    rows[:, [2, 4]] = rng.random((400, 2))  # thresholds that single precision rounds
     parameters = {"num_leaves": leaves, "min_data_in_leaf": 1, "verbosity": -1, "num_threads": 1}
     booster = lightgbm.train(parameters, lightgbm.Dataset(rows, label=rows[:, 0] * rows[:, 4] + rows[:, 2]), 30)
     trees = Trees.of_model(booster.dump_model())
@@ -57,7 +55,7 @@ def test_scores_are_lightgbms_own_to_the_last_bit(leaves: int) -> None:
         assert trees.scores(some).tolist() == booster.predict(some, num_threads=1).tolist()
 
 
-def test_arrays_that_are_no_trees(trees: Trees) -> None:
+def test_arrays_that_are_no_trees(trees):
     arrays = trees.to_arrays()
     for name, wrong in {
         "feature": arrays["feature"] + 9,
@@ -75,7 +73,7 @@ def test_arrays_that_are_no_trees(trees: Trees) -> None:
 
 
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=12), st.lists(st.floats(-50, 50), min_size=1, max_size=12))
-def test_the_tail_keeps_its_places(scores: list[float], points: list[float]) -> None:
+def test_the_tail_keeps_its_places(scores, points):
     values = np.array(scores)
     order = np.argsort(-values, kind="stable")
     head = order[: len(points)]
@@ -86,7 +84,7 @@ def test_the_tail_keeps_its_places(scores: list[float], points: list[float]) -> 
     assert new[order[len(head) :]].tolist() == values[order[len(head) :]].tolist()
 
 
-def test_a_ranker_reorders_the_first_files_alone(trees: Trees) -> None:
+def test_a_ranker_reorders_the_first_files_alone(trees):
     table = np.random.default_rng(4).random((30, 2)).astype(np.float32)
     plain = StageOne(("a", "b"), np.array([1.0, 0.0]))
     whole = replace(plain, ranker=HeadRanker(("a", "b"), trees, 50.0))
@@ -100,7 +98,7 @@ def test_a_ranker_reorders_the_first_files_alone(trees: Trees) -> None:
     assert np.argsort(-whole.scores(np.full((30, 2), 0.5)), kind="stable").tolist() == list(range(30))
 
 
-def test_a_feature_that_the_weights_do_not_know_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_feature_that_the_weights_do_not_know_changes_no_bit(monkeypatch):
     monkeypatch.setattr(lambdamart, "DEPTH", 150)
     stage = shipped()[0]
     table = np.random.default_rng(1).random((400, len(stage.features))).astype(np.float32)

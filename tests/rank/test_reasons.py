@@ -1,7 +1,5 @@
 """Reasons: what is said for a file, in which order, and that it is true."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -107,6 +105,10 @@ def test_a_commit_is_told_by_what_it_says_of_itself(make_context, why):
     assert set(asked[1]) <= {"c0", "c1"}
     [commit] = [one for one in why(1, past={"commits": PAST["commits"]}, sources=sources) if one.commit]
     assert (commit.kind, commit.issue) == ("commit", "52974")
+    # a second change is told where it is near to the report, too
+    for said, kinds in (("tree grow", ["name", "fix", "fix"]), ("grow under a moon at sea", ["name", "fix"])):
+        past = {"reports": [(40, "tree grow", PATHS[1:2]), (7, said, PATHS[1:2])]}
+        assert [one.kind for one in why(1, weights={"near_reports": 1.0}, past=past)] == kinds
     # changes that share nothing with the report
     past = {"commits": [(9, "unrelated words here", PATHS[:2])], "reports": [(9, "others too", PATHS[:2])]}
     assert [reason.kind for reason in why(1, past=past)] == ["name", "words", "test"]
@@ -140,13 +142,8 @@ def test_words_are_told_with_the_listed_function_that_holds_them(why):
 
 
 def test_only_frames_of_the_projects_own_files_are_told(why):
-    python = 'File "run.py", line 1, in main\n  File "/env/site-packages/{}/door.py", line 14, in open'
-    go = "main.open(0x0)\n\t/go/shop/door.go:14 +0x1b\nmain.main()\n\t/go/run.go:3"
-    line = ", line 14 in the report's version"
-    for path, said, told in (
-        ("shop/door.py", python.format("shop"), [f"stack frame open{line}"]),
-        ("shop/door.py", python.format("other"), []),
-        ("shop/door.go", go, [f"stack frame{line}"]),
-    ):
-        found = why(0, "It fails", said, {path: {"code": "x"}, "shop/key.py": {"code": "y"}}, past={})
+    files = {"shop/door.py": {"code": "x"}, "shop/key.py": {"code": "y"}}
+    for folder, told in (("shop", ["stack frame open, line 14 in the report's version"]), ("other", [])):
+        said = f'File "run.py", line 1, in main\n  File "/env/site-packages/{folder}/door.py", line 14, in open'
+        found = why(0, "It fails", said, files, past={})
         assert [reason.text for reason in found if reason.kind == "frame"] == told

@@ -1,7 +1,5 @@
 """One new report, in every form that people have it."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -78,7 +76,7 @@ ADF = {
         ({"id": "x1", "summary": "S", "description": "D", "opened": 1_577_836_800_000}, "x1", "S", "D"),
     ],
 )
-def test_issues_of_each_tracker(tmp_path, record, number: str, title: str, description: str):
+def test_issues_of_each_tracker(tmp_path, record, number, title, description):
     expected = BugReport(number, title, description, datetime(2020, 1, 1, tzinfo=UTC))
     assert read(tmp_path, [record]) == read(tmp_path, {"bugs": [record]}) == read(tmp_path, record) == expected
     path = tmp_path / "many.json"

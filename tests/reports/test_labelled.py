@@ -1,7 +1,5 @@
 """Labelled reports resolved in small real repositories, and cut into what is learned from and measured on."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 
@@ -52,16 +50,15 @@ def load(history, path, **options):
 
 def test_published_ranks_of_the_files_that_exist(repository, tmp_path):
     ids = fixes(repository)
-    with Repository(repository.path) as repo:
 
-        def published(result):
-            data = load_dataset(repo, spreadsheet(tmp_path / "a.xlsx", ids, [result, *RESULTS[1:]]))
-            return published_ranks(data, data.cases)
+    def published(result):
+        data = load(repository, spreadsheet(tmp_path / "a.xlsx", ids, [result, *RESULTS[1:]]))
+        return published_ranks(data, data.cases)
 
-        assert published(None) == {"2": {SWT: 2}, "3": {"B.java": 4}, "4": {}}
-        for wrong in (f"2:{SWT} 2:B.java", "0:B.java"):
-            with pytest.raises(ReportError, match=r"report 1: published ranks .* of 3 files cannot be"):
-                published(wrong)
+    assert published(None) == {"2": {SWT: 2}, "3": {"B.java": 4}, "4": {}}
+    for wrong in (f"2:{SWT} 2:B.java", "0:B.java"):
+        with pytest.raises(ReportError, match=r"report 1: published ranks .* of 3 files cannot be"):
+            published(wrong)
 
 
 def test_cases(history, tmp_path):

@@ -1,7 +1,5 @@
 """Which files are tests, by the conventions of each language, and what only looks like one; which globs choose."""
 
-from __future__ import annotations
-
 import pytest
 
 from tosloc.errors import ToslocError
@@ -26,7 +24,8 @@ src/_pytest/python.py numpy/testing/utils.py django/test/client.py django/contri
 sphinx/ext/autodoc/mock.py sympy/utilities/randtest.py pylint/testutils/unittest_linter.py tools/triage_tests.py
 examples/inspection/plot_it.py src/main/java/org/springframework/test/context/TestContext.java
 spring-boot-test/src/main/java/org/springframework/boot/test/context/SpringBootTest.java
-src/main/java/org/junit/Test.java org.eclipse.jdt.junit/src/org/eclipse/jdt/internal/junit/wizards/UpdateTestSuite.java
+src/main/java/org/junit/Test.java src/main/kotlin/org/x/test/ParserTest.kt
+org.eclipse.jdt.junit/src/org/eclipse/jdt/internal/junit/wizards/UpdateTestSuite.java
 org.eclipse.jdt.junit.core/src/org/eclipse/jdt/internal/junit/model/TestRunSession.java java/org/x/Testimony.java
 java/org/x/Commit.java java/client/model/V1SearchSpec.java src/models/V1SearchSpec.ts
 src/TensorFlowNET.Core/Framework/Models/TensorSpec.cs src/ray/raylet/task_spec.h
@@ -36,7 +35,7 @@ lib/rack/test/methods.rb lib/minitest/test.rb pkg/testing.go scripts/run_tests.s
 """
 
 
-def test_tests_are_told_by_their_paths() -> None:
+def test_tests_are_told_by_their_paths():
     tests = [*TESTS.split(), "bundles/org.eclipse.swt/Eclipse SWT Tests/win32/org/eclipse/swt/widgets/DPITestUtil.java"]
     assert [path for path, found in zip(tests, which_are_tests(tests), strict=True) if not found] == []
     product = [*PRODUCT.split(), "", "noname", ".hidden", "a/b."]

@@ -1,7 +1,5 @@
 """Candidates by hand, for the tests of rerankers."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

@@ -1,10 +1,7 @@
 """What every reranker keeps to: what is saved scores the same, an answer for each report, and None where it may not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,13 +46,8 @@ def scores(reranker: Reranker, listed: Sequence[Candidates], context: RerankingC
 
 
 def test_what_was_learned_is_learned_again_and_survives_the_disk(
-    reranker: Reranker,
-    world: World,
-    training_set: LabelledCandidates,
-    context: RerankingContext,
-    asked: list[Candidates],
-    tmp_path: Path,
-) -> None:
+    reranker, world, training_set, context, asked, tmp_path
+):
     # what `learn` of the world saved was fitted by another object
     fitted = rankers.fitted(replace(world, learned=tmp_path), reranker.name, training_set)
     fitted.save(tmp_path / "saved" / reranker.name)
@@ -67,9 +59,7 @@ def test_what_was_learned_is_learned_again_and_survives_the_disk(
             assert getattr(one, name) == getattr(fitted, name)
 
 
-def test_one_answer_of_its_own_for_each_report_in_their_order(
-    reranker: Reranker, asked: list[Candidates], context: RerankingContext
-) -> None:
+def test_one_answer_of_its_own_for_each_report_in_their_order(reranker, asked, context):
     together = scores(reranker, asked, context)
     assert [len(one) for one in together] == [len(one) for one in asked]
     assert len({tuple(one) for one in together}) == len(asked)
@@ -85,9 +75,7 @@ def test_one_answer_of_its_own_for_each_report_in_their_order(
     assert bool(pairs) == (reranker.name == "terms")  # only they name what met
 
 
-def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(
-    reranker: Reranker, world: World, asked: list[Candidates], context: RerankingContext
-) -> None:
+def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(reranker, world, asked, context):
     until = reranker.trained_until
     assert until == max(int(case.fixed_at) for case in world.experiment.part("train"))
     times = [until, until - 1, LATER, 0]
@@ -101,7 +89,7 @@ def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(
     assert not other.may_score(LATER)
 
 
-def test_whatever_is_asked(reranker: Reranker, asked: list[Candidates], context: RerankingContext) -> None:
+def test_whatever_is_asked(reranker, asked, context):
     first, second = scores(reranker, asked[:2], context)
     for number in (0, 1, HEAD - 1):
         few, other = scores(reranker, [asked[0].head(number), asked[1]], context)
@@ -122,7 +110,7 @@ def test_whatever_is_asked(reranker: Reranker, asked: list[Candidates], context:
 
 
 @pytest.mark.parametrize("name", RERANKERS)
-def test_nothing_to_learn_from_is_one_sentence(name: str, world: World, context: RerankingContext) -> None:
+def test_nothing_to_learn_from_is_one_sentence(name, world, context):
     class Nothing:
         def candidates(self, part: str, depth: int, **options: bool) -> Iterator[Candidates]:
             return iter(())
@@ -131,7 +119,7 @@ def test_nothing_to_learn_from_is_one_sentence(name: str, world: World, context:
         reranker_class(name).configured(world.experiment.config).fit(Nothing(), context, world.learned / "no", seed=1)
 
 
-def test_a_reordered_head_is_measured_with_the_rest_in_its_places() -> None:
+def test_a_reordered_head_is_measured_with_the_rest_in_its_places():
     whole = candidates("a b c d", "0101", missed_ranks=(10,))
     head = whole.head(2)  # what a shorter head loses keeps its rank
     assert (head.fixed.tolist(), head.scores.tolist(), head.missed_ranks) == ([False, True], [0, -1], (4, 10))

@@ -1,6 +1,4 @@
-"""Encoders by folder: pieces, pooling, one sentence for what cannot be used; vectors of blobs, each made once."""
-
-from __future__ import annotations
+"""Encoders by folder and rerankers on disk: pieces, pooling, one sentence for what cannot be used; each blob once."""
 
 import builtins
 import json
@@ -11,15 +9,18 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 
 from tests.rerank.made import report
+from tosloc.config import Config
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.rerank.encoder import encoders as module
 from tosloc.rerank.encoder.encoders import ChunkReader, Encoder, report_text, without_licence
+from tosloc.rerank.encoder.reranker import HEAD, RECORD, EncoderReranker
 
 
-def test_pieces_follow_each_other_with_their_marks(encoder_folder: Path) -> None:
+def test_pieces_follow_each_other_with_their_marks(encoder_folder):
     encoder = Encoder.load(str(encoder_folder), "mean")
     whole, cut = encoder.pieces(["door opens window fails key", ""], 4, 10), encoder.pieces(["door opens key"], 4)
     assert whole == [[[2, 7, 11, 3], [2, 8, 12, 3], [2, 10, 3]], [[2, 3]]]
@@ -31,7 +32,7 @@ def test_pieces_follow_each_other_with_their_marks(encoder_folder: Path) -> None
 
 
 @pytest.mark.parametrize(("pooling", "roberta"), [("mean", False), ("first", False), ("mean", True)])
-def test_padding_changes_no_vector(make_encoder: Callable[..., Path], pooling: str, roberta: bool) -> None:
+def test_padding_changes_no_vector(make_encoder, pooling, roberta):
     encoder = Encoder.load(str(make_encoder(roberta=roberta)), pooling).eval()
     assert encoder.longest == 34
     short, long = [2, 7, 8, 3], [2, *range(4, 12), 3]
@@ -43,7 +44,7 @@ def test_padding_changes_no_vector(make_encoder: Callable[..., Path], pooling: s
     assert np.allclose(encoder.vectors([short, long]), together.flip(0).numpy(), atol=1e-3)
 
 
-def test_the_fingerprint_is_of_weights_and_pooling(make_encoder: Callable[..., Path], tmp_path: Path) -> None:
+def test_the_fingerprint_is_of_weights_and_pooling(make_encoder, tmp_path):
     one, other = make_encoder(seed=1), make_encoder(seed=2)
     saved = Encoder.load(str(one), "mean")
     saved.pieces(["door opens window"], 4)  # which no file of it must remember
@@ -77,9 +78,11 @@ def ask_for_code(folder: Path, owned: Path) -> None:
     changed(folder / "config.json", auto_map={"AutoConfig": "own.BertConfig", "AutoModel": "own.BertModel"})
 
 
-def pickled(folder: Path, owned: Path) -> None:
+def pickled(folder: Path, *more: Any) -> None:
+    """The weights as PyTorch pickles them, alone or with what does harm."""
+    weights = safetensors.torch.load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
-    torch.save({"weight": Touching(owned)}, folder / "pytorch_model.bin")
+    torch.save([weights, *map(Touching, more)] if more else weights, folder / "pytorch_model.bin")
 
 
 def foreign(folder: Path, owned: Path) -> None:
@@ -95,19 +98,15 @@ HOSTILE: dict[str, Callable[[Path, Path], object]] = {
     "code of the hub": lambda folder, _: changed(folder / "config.json", **HUB),
     "code of a tokenizer": lambda folder, _: changed(folder / "tokenizer_config.json", **OWN),
     "a pickle": pickled,
-    "half of it": lambda folder, _: (folder / "model.safetensors").unlink(),
+    "a harmless pickle": lambda folder, _: pickled(folder),
     "a foreign tokenizer": foreign,
 }
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_no_file_of_an_encoder_is_run_and_what_is_none_is_one_sentence(
-    make_encoder: Callable[..., Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    asked_hosts: list[str],
-    hostile: str,
-) -> None:
+    make_encoder, tmp_path, monkeypatch, asked_hosts, hostile
+):
     monkeypatch.setattr(builtins, "input", lambda *_: "y")  # who is asked says yes
     folder, owned = make_encoder(), tmp_path / "owned"
     HOSTILE[hostile](folder, owned)
@@ -118,9 +117,7 @@ def test_no_file_of_an_encoder_is_run_and_what_is_none_is_one_sentence(
     assert asked_hosts == []
 
 
-def test_the_hub_is_asked_only_where_the_user_allows_it(
-    monkeypatch: pytest.MonkeyPatch, asked_hosts: list[str]
-) -> None:
+def test_the_hub_is_asked_only_where_the_user_allows_it(monkeypatch, asked_hosts):
     with pytest.raises(CheckpointError, match="TOSLOC_HUB=1 to fetch a name from the hub"):
         Encoder.load("acme/no-such-encoder", "mean")
     assert asked_hosts == []
@@ -143,7 +140,7 @@ def test_the_hub_is_asked_only_where_the_user_allows_it(
 TEXTS = {"1": "door opens", "2": "/* Copyright */ window fails lock " * 4, "3": "", "4": "key " * 50}
 
 
-def test_each_blob_is_encoded_once(encoder_folder: Path, tmp_path: Path) -> None:
+def test_each_blob_is_encoded_once(encoder_folder, tmp_path):
     asked, path = list[str](), tmp_path / "new/v.sqlite"
 
     def texts(blobs: Sequence[str]) -> Iterator[tuple[str, str | None]]:
@@ -165,3 +162,58 @@ def test_each_blob_is_encoded_once(encoder_folder: Path, tmp_path: Path) -> None
     assert asked[4:] == ["1", "1"]
     with pytest.raises(ToslocError, match="reads at most 34 tokens"):
         ChunkReader(encoder, 3, 35, texts)
+
+
+# An encoder reranker on disk: what comes back, what is refused, and what an interruption leaves
+
+
+def reranker(encoder: Path, learns: str = "head", **two: Any) -> EncoderReranker:
+    values = {"code_encoder": str(encoder), "training": {"learns": learns}, **two}
+    return EncoderReranker.configured(Config.of({"stage_two": values}, "two.toml"))
+
+
+@pytest.fixture
+def saved(encoder_folder: Path, tmp_path: Path) -> Path:
+    reranker(encoder_folder).save(tmp_path / "saved")
+    return tmp_path / "saved"
+
+
+def test_what_is_not_a_second_stage_of_today_is_one_sentence(saved, encoder_folder, make_encoder, asked_hosts):
+    whole, head = (saved / RECORD).read_text(), (saved / HEAD).read_bytes()
+    damaged, hub, other = "incomplete or damaged", "acme/no-such-encoder", str(make_encoder(seed=2))
+    for values, content, sentence in (
+        ({"schema": 99}, head, "written by another version of TosLoc"),
+        ({"weight": -1}, head, "a weight is out of bounds"),
+        ({"encoders": {"../code": {"place": None, "fingerprint": ""}}}, head, damaged),
+        ({"settings": {"magic": 1}}, head, damaged),
+        ({"encoders": {"code": {"place": hub, "fingerprint": ""}}}, head, f"{hub}: no encoder can be loaded"),
+        ({"encoders": {"code": {"place": other, "fingerprint": "0"}}}, head, "not the encoder that"),
+        *(({}, data, damaged) for data in (safetensors.torch.save({"a": torch.ones(1)}), b"x")),
+    ):
+        (saved / RECORD).write_text(json.dumps(json.loads(whole) | values))
+        (saved / HEAD).write_bytes(content)
+        with pytest.raises(CheckpointError, match=sentence) as caught:
+            EncoderReranker.load(saved)
+        assert "\n" not in str(caught.value)
+    assert asked_hosts == []
+    with pytest.raises(CheckpointError, match="do not fit together"):
+        reranker(encoder_folder, report_encoder=str(make_encoder(width=32)))
+    with pytest.raises(CheckpointError, match="holds other things than a second stage"):
+        reranker(encoder_folder).save(Path(other))
+    assert (Path(other) / "model.safetensors").exists()
+
+
+@pytest.mark.parametrize(
+    ("learns", "own", "scoring"), [("head", [], "dot"), ("report", ["report"], "cosine"), ("both", ["code"], "dot")]
+)
+def test_what_was_saved_comes_back(encoder_folder, tmp_path, learns, own, scoring):
+    made = reranker(encoder_folder, learns, scoring=scoring)
+    with torch.no_grad():
+        for value in made.model.learned.values():
+            value.add_(0.1)
+    for encoder in made.model.learning.values():
+        encoder.fingerprint = encoder.fingerprint_now()
+    made.save(tmp_path / "saved")
+    assert sorted(path.name for path in (tmp_path / "saved").iterdir() if path.is_dir()) == own
+    again = EncoderReranker.load(tmp_path / "saved").model.state_dict()
+    assert all(torch.equal(value, again[name]) for name, value in made.model.state_dict().items())

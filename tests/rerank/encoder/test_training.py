@@ -1,7 +1,5 @@
 """The training loop learns and goes on after an interruption; scores and the loss by hand."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -56,7 +54,7 @@ def fit(trainer: Trainer, train: list[Question] = LISTS[:45], validation: list[Q
     return [entry["loss"] for entry in trainer.fit(train, validation, silent).curve]
 
 
-def test_one_batch_is_learned_to_nearly_no_loss_and_more_of_them_to_find_others(make: Any) -> None:
+def test_one_batch_is_learned_to_nearly_no_loss_and_more_of_them_to_find_others(make):
     assert fit(make("batch", learning_rate=0.05, pairs=4), LISTS[:4], LISTS[:4])[-1] < 0.02
     trainer = make()
     before, frozen = trainer.validate(LISTS[45:]), trainer.model.code.fingerprint_now()
@@ -78,7 +76,7 @@ def test_one_batch_is_learned_to_nearly_no_loss_and_more_of_them_to_find_others(
     assert found[0] > found[1] > found[2]
 
 
-def test_without_gain_the_first_parameters_stay(make: Any) -> None:
+def test_without_gain_the_first_parameters_stay(make):
     upside_down = [replace(one, candidates=replace(one.candidates, fixed=~one.candidates.fixed)) for one in LISTS[45:]]
     trainer = make()
     first = {name: value.detach().clone() for name, value in trainer.model.learned.items()}
@@ -87,7 +85,7 @@ def test_without_gain_the_first_parameters_stay(make: Any) -> None:
     assert all(torch.equal(value, first[name]) for name, value in trainer.model.learned.items())
 
 
-def test_a_state_of_another_training_or_half_a_state_is_not_gone_on_with(make: Any, tmp_path: Path) -> None:
+def test_a_state_of_another_training_or_half_a_state_is_not_gone_on_with(make, tmp_path):
     first = fit(make(key="one", epochs=1))
     assert fit(make(key="two", epochs=1)) == first  # begun anew: one epoch, the same numbers
     assert fit(make(key="two", epochs=2))[:1] == first  # gone on with
@@ -106,7 +104,7 @@ REPORT = torch.randn(5, generator=torch.Generator().manual_seed(4))
 
 
 @pytest.mark.parametrize("cosine", [False, True])
-def test_padding_changes_no_score(cosine: bool) -> None:
+def test_padding_changes_no_score(cosine):
     torch.manual_seed(0)
     head = ScoringHead(5, cosine=cosine).eval()
     other = torch.where(REAL.unsqueeze(-1), CHUNKS, torch.full_like(CHUNKS, 77.0))
@@ -116,7 +114,7 @@ def test_padding_changes_no_score(cosine: bool) -> None:
     assert torch.allclose(scores[:1], head(REPORT, CHUNKS[:1, :2], REAL[:1, :2]), atol=1e-6)
 
 
-def test_the_papers_score_is_a_dot_product_with_a_softmax_over_the_real_chunks() -> None:
+def test_the_papers_score_is_a_dot_product_with_a_softmax_over_the_real_chunks():
     head = ScoringHead(5, cosine=False)
     assert sorted(head.state_dict()) == ["pooling.weight.bias", "pooling.weight.weight"]
     two, files = CHUNKS[0, :2], head.pooling(CHUNKS, REAL)
@@ -127,15 +125,13 @@ def test_the_papers_score_is_a_dot_product_with_a_softmax_over_the_real_chunks()
 
 
 @pytest.mark.parametrize(("fixed", "right", "wrong"), [([0, 1, 0], [2.0], [1.0, 0.5]), ([1, 1, 0], [2.0, 1.0], [0.5])])
-def test_the_loss_is_a_softmax_in_which_another_fixed_file_is_no_negative(
-    fixed: list[int], right: list[float], wrong: list[float]
-) -> None:
+def test_the_loss_is_a_softmax_in_which_another_fixed_file_is_no_negative(fixed, right, wrong):
     loss = contrastive(torch.tensor([1.0, 2.0, 0.5]), torch.tensor(fixed).bool()).item()
     rest = sum(map(math.exp, wrong))
     assert loss == pytest.approx(-sum(math.log(math.exp(one) / (math.exp(one) + rest)) for one in right) / len(right))
 
 
-def test_encoding_in_parts_changes_neither_scores_nor_gradients(encoder_folder: Path) -> None:
+def test_encoding_in_parts_changes_neither_scores_nor_gradients(encoder_folder):
     chunks = {"a": [[2, 7, 3], [2, 8, 9, 3]], "b": [[2, 5, 3]]}
     found = []
     for at_once in (0, 1):
