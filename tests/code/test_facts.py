@@ -176,7 +176,6 @@ def test_words_and_strings_that_are_odd():
         (b'<SCRIPT setup lang="ts" generic="T extends A<B>">a</SCRIPT >', b"a"),
         (b"<script>a</script><script setup>b</script>", b"a                       b"),
         (b"<!-- <script>a</script> --><script>b</script>", b"b"),
-        (b"<script>a", b"a"),
         (b"<scripts>a</scripts>", b""),
         (b"\n---\na\n---\n<script>b</script>", b"a\n   \n        b"),
         (b"---\na", b"a"),

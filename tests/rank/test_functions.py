@@ -84,7 +84,6 @@ TEXTS = {
         ("own", "the area is wrong", "", {"Shape.area", "compute_area"}),
         ("named", "s", "compute_area is wrong", {"compute_area"}),
         ("named", "s", "it is in `draw` I think", {"Shape.draw"}),
-        ("named", "s", "calling draw() fails", {"Shape.draw"}),
         ("named", "s", "Shape.draw fails", {"Shape.draw", "Shape"}),
         ("named", "s", "draw fails, and open too", set()),  # words of English
         ("qualified", "s", "pkg.shapes.Shape.draw() fails", {"Shape.draw"}),

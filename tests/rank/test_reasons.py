@@ -61,7 +61,6 @@ def test_the_report_itself_comes_first_then_the_past_then_words(why):
     [
         ("Growing fails in Tree", "the report says Tree, the file's name"),
         ("Growing fails in src/Tree.java", "the report names src/Tree.java"),
-        ("Tree.java:12 is wrong", "the report names Tree.java"),
         ("see https://x.org/blob/12ab/src/Tree.java#L3", "the report names src/Tree.java"),
         ("in src.Tree.grow there is a leak", "the report names src.Tree.grow"),
         ("src/Tree.javac", "the report says Tree, the file's name"),

@@ -208,9 +208,7 @@ METHOD = {"path": "a.py", "name": "f", "start": 1}
     ("wrong", "words"),
     [
         ('{"id": 1, "summary": }', "malformed JSON in line 2, column 22"),
-        ("[1]", "JSON, but no object"),
         ({"fixed": None, "opened": None}, "lacks opened, fixed"),
-        ({"id": ""}, "lacks id"),
         ({"fixed": "x/A.java"}, "'fixed' must be a list"),
         ({"summary": {"a": 1}}, "'summary' must be text, and is dict"),
         ({"opened": "2020-13-01"}, "'2020-13-01' is no time"),

@@ -55,7 +55,6 @@ def test_folded_java_trace():
         ("at async Shop.open (file:///src/door.mjs:10:5)", ("", "door.mjs", "open", 10)),
         ('File "src/shop/door.py", line 3, in open', ("", "door.py", "open", 3)),
         (r"at Shop.Door`1.Open(String key) in C:\src\Door.cs:line 12", ("Shop.Door", "Door.cs", "Open", 12)),
-        ("look at shop.door(x) please", None),
     ],
 )  # fmt: skip
 def test_one_frame(line, expected):
@@ -70,7 +69,6 @@ def test_one_frame(line, expected):
     [
         ("2021-03-03 10:11:12,123 ERROR [main] a.b.Shop - closed", ["a.b.Shop"]),
         ("10:11:12 CET a.b.Shop openDoor", ["a.b.Shop"]),
-        ("WARN: [a.b.Shop] closed", ["a.b.Shop"]),
         ("a.b.ShopException: closed", ["a.b.ShopException"]),
         ("The class a.b.Shop is nice, a.b.ShopException too.", []),
     ],
@@ -149,7 +147,6 @@ def test_frames_innermost_first(text, expected):
         ("at open (webpack:///./a/b.ts?1a2b:3:5)", ("///./a/b.ts", 3, "open")),
         ("Fatal error in /a/b.php on line 3.", ("/a/b.php", 3, "")),
         ("[ERROR] /a/B.java:[3,5] no key", ("/a/B.java", 3, "")),
-        ("B.cs(3,5): error CS1002", ("B.cs", 3, "")),
         (" --> src/b.rs:3:5", ("src/b.rs", 3, "")),
     ],
 )
