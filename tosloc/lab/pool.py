@@ -102,7 +102,7 @@ class Pool:
             calls = [joblib.delayed(_tables)(self, project) for project in ordered]
             found = dict(each(calls, self.config.run.jobs, "tables of projects", progress))
             tables = [one for project in projects if isinstance(one := found[project.name], Tables)]
-            failed = {project.name: found[project.name] for project in projects if found[project.name] not in tables}
+            failed = {name: one for name, one in found.items() if isinstance(one, str)}
         if len(tables) < 2:
             why = next((f" ({name} failed: {why})" for name, why in failed.items()), "")
             raise ToslocError(f"fewer than two projects have tables{why}; name at least two")
@@ -120,9 +120,10 @@ class Pool:
             head = ""  # another one, and more fixes may be found; a repository without branches has none
             with suppress(UnknownCommit):
                 head = repo.resolve("HEAD")
+            values = project.model_dump(mode="json", exclude={"repo", "reports", "alone", "weight"})
             key = key_of(
                 [FEATURES_VERSION, analyser(), sorted(PRIOR_WEIGHTS.items()), names, head],
-                [project.record(), config.data.model_dump(), fingerprint(project.reports), SAMPLED],
+                [values, config.data.model_dump(), fingerprint(project.reports), SAMPLED],
             )
             with suppress(OSError, ValueError, KeyError):
                 if parse_json(read_plain(folder / _RECORD))["key"] == key:
@@ -217,43 +218,27 @@ def folds_of(projects: Sequence[Tables], number: int) -> list[list[Tables]]:
     return folds
 
 
-@dataclass(frozen=True)
-class Pooled:
-    """What a pool found."""
-
-    evaluations: Mapping[str, Evaluation]  # by project: its rankings by weights that never saw it
-    temperature: float
-    failed: Mapping[str, str]  # project without tables -> why
-
-
 def make_pool(
     pool: Pool, projects: Sequence[Project] | None, folds: int, out: Path | None = None, progress: Progress = silent
-) -> Pooled:
-    """Make the tables that lack and the rankings of each project by the others' weights; the weights of all, to OUT."""
+) -> tuple[dict[str, Evaluation], float, dict[str, str]]:
+    """Make the tables that lack and the rankings of each project by the others' weights; the weights of all, to OUT.
+    By project how good its rankings are, the temperature, and why some projects have no tables.
+    """
     jobs = pool.config.run.jobs
     tables, failed = pool.tables(projects, progress)
     parts = folds_of(tables, folds)
-    answers: dict[str, list[JudgedAnswer]] = {}
-    learned: dict[int, StageOne] = {}
-    left_out = [*parts, *([] if out is None else [[]])]
-    calls = [joblib.delayed(_fold)(pool, number, tables, part) for number, part in enumerate(left_out)]
-    for number, stage, answered in each(calls, jobs, "parts left out", progress):
-        learned[number] = stage
-        answers |= answered
+    calls = [joblib.delayed(_fold)(pool, tables, part) for part in (*parts, *([] if out is None else [[]]))]
+    found = each(calls, jobs, "parts left out", progress)
+    answers = {name: judged for _, answered in found for name, judged in answered.items()}
     # shares are told to users, so that reports which users did not write say nothing of them
     asked = [one for one in tables if one.project.weight == 1]
     fitted = [one for one in asked if one.project.judged != "test" or one.project.part == "test"]
-    calls = [
-        joblib.delayed(_rank)(
-            pool,
-            one,
-            learned[number],
-            [other.project.name for other in tables if other not in part],
-            _temperature([other for other in fitted if other is not one], answers),
-        )
-        for number, part in enumerate(parts)
-        for one in part
-    ]
+    calls = []
+    for part, (stage, _) in zip(parts, found, strict=False):
+        others = [other.project.name for other in tables if other not in part]
+        for one in part:
+            temperature = _temperature([other for other in fitted if other is not one], answers)
+            calls.append(joblib.delayed(_rank)(pool, one, stage, others, temperature))
     evaluations = dict(each(calls, jobs, "projects ranked by the others", progress))
     temperature = _temperature(fitted, answers)
     if out is not None:
@@ -262,23 +247,24 @@ def make_pool(
             "reports": sum(one.learned for one in tables),
             "settings": _settings(pool.config),
         }
-        write_stage_one(out, learned[len(parts)], temperature=temperature, more={LEARNED_ON: provenance})
-    return Pooled({one.project.name: evaluations[one.project.name] for one in tables}, temperature, failed)
+        write_stage_one(out, found[-1][0], temperature=temperature, more={LEARNED_ON: provenance})
+    return {one.project.name: evaluations[one.project.name] for one in tables}, temperature, failed
 
 
-def each(calls: Sequence[Any], jobs: int, what: str, progress: Progress) -> Iterator[Any]:
-    """Results of calls that ``joblib.delayed`` made, as they come, one process a core."""
-    workers = max(1, min(joblib.effective_n_jobs(jobs), len(calls)))
+def each(calls: Sequence[Any], jobs: int, what: str, progress: Progress) -> list[Any]:
+    """Results of calls that ``joblib.delayed`` made, one process a core."""
+    workers, found = max(1, min(joblib.effective_n_jobs(jobs), len(calls))), list[Any]()
     progress(what, 0, len(calls))
-    with parallel(calls, workers, return_as="generator_unordered", pre_dispatch=workers) as results:
-        for done, result in enumerate(results, start=1):
-            progress(what, done, len(calls))
-            yield result
+    with parallel(calls, workers, return_as="generator", pre_dispatch=workers) as results:
+        for result in results:
+            found.append(result)
+            progress(what, len(found), len(calls))
+    return found
 
 
 def _fold(
-    pool: Pool, number: int, tables: Sequence[Tables], left_out: Sequence[Tables]
-) -> tuple[int, StageOne, dict[str, list[JudgedAnswer]]]:
+    pool: Pool, tables: Sequence[Tables], left_out: Sequence[Tables]
+) -> tuple[StageOne, dict[str, list[JudgedAnswer]]]:
     """Learn from all but those left out; their answers by it."""
     stage = fit_pool(pool.config, tables[0].features, (one.lists() for one in tables if one not in left_out))
     answers = {}
@@ -288,7 +274,7 @@ def _fold(
             scores = stage.scores(table.rows)
             first = np.argsort(-scores, kind="stable")[:LISTED]
             judged.append(JudgedAnswer(scores[first], bool(table.fixed[first[:1]].any())))
-    return number, stage, answers
+    return stage, answers
 
 
 def _temperature(projects: Sequence[Tables], answers: Mapping[str, Sequence[JudgedAnswer]]) -> float:
