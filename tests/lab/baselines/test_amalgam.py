@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.lab.baselines.by_hand import Bug, Commit, ask, context
-from tests.lab.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD, SOCKET, TABLE, TREE
+from tests.lab.baselines.leaks import COLOR, COOKIE, FILES, SOCKET, TABLE, TREE, project
 from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines.amalgam import AmaLgam, FixCommits
 from tosloc.lab.baselines.bluir import BLUiR
@@ -52,7 +52,7 @@ def test_commits(commits, expected):
 
 
 def test_it_is_made_of_its_three_parts():
-    made = context(FILES, [*OLD, ASKED], COMMITS)
+    made = project()
     query = ask(made, "3")
     structured, similar = BLUiR(made).scores(query), SimilarReports(made.fix_history).simi_scores(query)
     assert similar.max() > 0
