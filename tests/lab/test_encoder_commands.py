@@ -25,9 +25,16 @@ from tosloc.rerank.encoder.reranker import EncoderReranker
 pytestmark = pytest.mark.slow
 
 torch.set_num_threads(1)
-SETTINGS = (
-    "[stage_two]\n{}chunks = 2\nchunk_tokens = 16\nreport_tokens = 16\n[stage_two.training]\nepochs = 2\npairs = 16\n"
-)
+SETTINGS = """
+[stage_two]
+code_encoder = "{}"
+chunks = 2
+chunk_tokens = 16
+report_tokens = 16
+[stage_two.training]
+epochs = 2
+pairs = 16
+"""
 
 
 @pytest.fixture(scope="module")
@@ -59,12 +66,16 @@ def packed(pack):
 
 @pytest.fixture
 def train(packed, tmp_path):
-    """Function (name, encoders, learning) -> arguments of a training, and the folder that it writes."""
+    """Function (name, learning) -> arguments of a training, and the folder that it writes; without dropout, whose masks
+    two processes draw in another order than one.
+    """
+    encoder = write_encoder(tmp_path / "encoder", words=WORDS)
+    record = (encoder / "config.json").read_text()
+    (encoder / "config.json").write_text(record.replace('_dropout_prob": 0.1', '_dropout_prob": 0.0'))
 
-    def arguments(name, encoders, learning):
+    def arguments(name, learning):
         config = tmp_path / f"{name}.toml"
-        named = "".join(f'{key} = "{place}"\n' for key, place in encoders.items())
-        config.write_text(SETTINGS.format(named) + learning)
+        config.write_text(SETTINGS.format(encoder) + learning)
         return ["lab", "train-encoder", str(packed), str(config), "--out", str(tmp_path / name)], tmp_path / name
 
     return arguments
@@ -88,9 +99,8 @@ def test_a_pack_holds_what_training_needs_of_all_or_the_newest_reports(packed, p
     assert pack("none.pack", "--train-reports", "-1")[0] == 2
 
 
-def test_training_from_a_pack(project, train, tmp_path, capsys):
-    encoder = write_encoder(tmp_path / "encoder", words=WORDS)
-    command, out = train("two", {"code_encoder": encoder}, "learning_rate = 0.02\n")
+def test_training_from_a_pack(project, train, capsys):
+    command, out = train("two", "learning_rate = 0.02\n")
     assert main(command) == 0
     said = json.loads(capsys.readouterr().out)
     first = read_scored(project.folder / "out", "test").evaluation()
@@ -102,12 +112,9 @@ def test_training_from_a_pack(project, train, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("learns", ["head", "both"])
-def test_two_processes_learn_what_one_does(train, learns, tmp_path):
-    encoder = write_encoder(tmp_path / "encoder", words=WORDS)
-    place = encoder / "config.json"  # without dropout, whose masks two processes draw in another order than one
-    place.write_text(place.read_text().replace('_dropout_prob": 0.1', '_dropout_prob": 0.0'))
+def test_two_processes_learn_what_one_does(train, learns):
     learning = f'learning_rate = 0.002\nlearns = "{learns}"\n'
-    (alone, one), (together, both) = (train(name, {"code_encoder": encoder}, learning) for name in ("one", "both"))
+    (alone, one), (together, both) = (train(name, learning) for name in ("one", "both"))
     assert main(alone) == 0
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m", "tosloc"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -118,12 +125,9 @@ def test_two_processes_learn_what_one_does(train, learns, tmp_path):
     losses = [[loss for entry in result["curve"] for loss in entry["losses"]] for result in results]
     assert losses[0] == pytest.approx(losses[1], abs=1e-3)
     assert [results[0][key] == results[1][key] for key in ("mix", "validation", "test")] == [True] * 3
-    deep = [json.loads((out / "deep.json").read_text())["test"] for out in (one, both)]
-    for report, row in deep[0].items():
-        assert row == pytest.approx(deep[1][report], abs=1e-3)
 
 
-def test_random_encoders_learn_from_a_pack(packed, train, tmp_path, capsys):
+def test_random_encoders_are_made_of_a_pack(packed, tmp_path, capsys):
     small = RobertaConfig(
         vocab_size=400, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
         max_position_embeddings=66, type_vocab_size=1,
@@ -132,11 +136,6 @@ def test_random_encoders_learn_from_a_pack(packed, train, tmp_path, capsys):
     assert "random/report: " in capsys.readouterr().out
     encoder = Encoder.load(str(tmp_path / "random/code"), "first")
     assert (encoder.longest, encoder.pieces([""], 9), encoder.tokenizer.pad_token_id) == (64, [[[0, 2]]], 1)
-    named = {f"{name}_encoder": tmp_path / "random" / name for name in ("code", "report")}
-    command, out = train("out", named, 'learning_rate = 0.02\nlearns = "both"\n')
-    assert main(command) == 0
-    curve = json.loads((out / "result.json").read_text())["curve"]
-    assert curve[1]["loss"] < curve[0]["loss"]
 
 
 def test_what_is_no_pack_is_one_sentence(tmp_path, packed):

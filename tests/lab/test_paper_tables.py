@@ -38,16 +38,12 @@ def test_tosloc_against_every_system():
     numbers = paper(MAP={"BugLocator": {"toy": 0.2}}, MRR={"BLUiR": {}})
     made = systems.accuracy_tables(found, ["BugLocator", "BLIA", OURS, "BLUiR", "AmaLgam"], numbers)
     tables = {table.heads[0]: table for table in made}
-    above = ("MRR: TosLoc - other", "MAP: TosLoc - other", "MRR: p of it", "MAP: p of it")
-    assert list(tables) == ["MRR", "MAP", *above]
+    assert list(tables) == [f"{name}{kind}" for kind in systems.KINDS for name in ("MRR", "MAP")]
     assert tables["MAP"].rows[0] == ["BugLocator", Cell(15 / 40, paper=0.2), Cell(None)]
-    nothing = {OURS: [None, None], "BLUiR": [None, None]}
-    expected = {"BugLocator": [pytest.approx(0.5), None], "BLIA": [pytest.approx(0.0125), None]}
-    assert values(tables["MRR: TosLoc - other"]) == expected | nothing
+    above = {"BugLocator": [pytest.approx(0.5), None], "BLIA": [pytest.approx(0.0125), None]}
+    assert values(tables["MRR: TosLoc - other"]) == above | {OURS: [None, None], "BLUiR": [None, None]}
     p = values(tables["MRR: p of it"])
     assert p["BugLocator"][0] < 0.001 < 0.05 < p["BLIA"][0]
-    worse = systems.accuracy_tables({"toy": {"BLIA": good, OURS: bad}}, ["BLIA", OURS], paper())
-    assert values(worse[2])["BLIA"] == [pytest.approx(0.375 - 0.875)]
 
 
 def timed(files):
@@ -76,7 +72,6 @@ def test_answers_take_turns(monkeypatch):
 @pytest.mark.parametrize(
     ("cell", "text"),
     [
-        ("wins", "wins"),
         (Cell(None, paper=0.4), "- (.40)"),
         (Cell(0.6742, paper=0.4), ".674 (.40)"),
         (Cell(1.0), "1.00"),

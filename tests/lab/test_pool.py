@@ -19,7 +19,6 @@ from tosloc.lab.pool import Pool, Tables, fit_pool, folds_of, report_weight
 from tosloc.lab.projects import Project
 from tosloc.rank.feature_tables import RankingLists
 from tosloc.rank.fitting import judge
-from tosloc.rank.stage_one import StageOne
 from tosloc.records import silent
 
 NAMES = ("one", "two")
@@ -99,22 +98,15 @@ def call(world, capsys):
 def test_the_command(world, call):
     out = world / "out"
     code, printed, err = call("pool", "--out", out, "--json")
-    assert code == 1
-    assert "four failed: " in err
-    assert "no fix of its 12 reports is in" in err
+    assert (code, "four failed: " in err, "no fix of its 12 reports is in" in err) == (1, True, True)
     found = json.loads(printed)
     reports = {one["project"]: one["reports"] for one in found["projects"]}
     assert reports == {"one": 2, "two": 12, "three": 12}  # of 12 reports 9 train, 1 validation, 2 test
-    assert found["macro"]["mrr"]["mean"] == pytest.approx(np.mean([one["mrr"] for one in found["projects"]]))
     record = read_record(out / "weights.json")
-    assert record["learned on"]["projects"] == {
-        "one": {"reports": 6, "part": "train"},
-        "two": {"reports": 12, "part": "all"},
-        "three": {"reports": 12, "part": "all"},
-    }
+    parts = {name: (one["reports"], one["part"]) for name, one in record["learned on"]["projects"].items()}
+    assert parts == {"one": (6, "train"), "two": (12, "all"), "three": (12, "all")}
     assert record["temperature"] == found["temperature"] != fit_temperature([])
-    assert record["ranker"] == {"weight": 16.0, "features": ["bm25f", "path", "test"]}
-    assert read_stage_one(out)[0].ranker is not None
+    assert read_stage_one(out)[0].ranker.features == ("bm25f", "path", "test")
 
     runs = {name: read_scored(world / "work/left-out" / name) for name in reports}
     learned_on = {name: run.run.header["learned on"] for name, run in runs.items()}
@@ -148,14 +140,12 @@ def test_what_features_are_worth(world, call):
     for one in others:
         assert one["mrr change"]["mean"] == pytest.approx(one["mrr"] - whole["mrr"])
     tables, _ = Pool(world / "work", LINEAR).tables(None, silent)
-    for row, columns in ((whole, [0, 1, 2]), (others[1], [0, 2])):
+    for row, keeps in ((whole, [1, 1, 1]), (others[1], [1, 0, 1])):
         expected = []
         for one in tables:  # each is a part of its own
-            learned = [other.lists() for other in tables if other is not one]
-            rest = [replace(of, rows=np.ascontiguousarray(of.rows[:, columns])) for of in learned]
-            weights = np.zeros(3)
-            weights[columns] = fit_pool(LINEAR, tuple(one.features[column] for column in columns), rest).weights
-            expected.append(judge({"": StageOne(one.features, weights)}, one.tables())[""])
+            rest = [other.lists() for other in tables if other is not one]
+            zeroed = [replace(of, rows=of.rows * np.float32(keeps)) for of in rest]
+            expected.append(judge({"": fit_pool(LINEAR, one.features, zeroed)}, one.tables())[""])
         assert [row["mrr"], row["map"]] == pytest.approx(np.mean(expected, axis=0).tolist(), abs=1e-6)
     lines = call("feature-ablation", "--features", "path")[1].splitlines()
     assert lines[0] == "| left out | MRR | 95 % | MAP | 95 % |"

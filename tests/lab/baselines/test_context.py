@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.lab.baselines.by_hand import Bug, Commit, ask, case, context
+from tests.lab.baselines.by_hand import Bug, Commit, ask, context
 
 A, B, C = "src/a/A.java", "src/b/B.java", "src/c/C.java"
 FILES = {A: "package a; class A { }", B: "package b; class B { }", C: "package c; class C { }"}
@@ -44,9 +44,3 @@ def test_a_fix_that_the_version_does_not_contain_is_not_known():
     query = ask(made, "asked")
     assert (known(query), query.commits[made.fix_history.history.index["branch"]]) == (set(), False)
     assert known(ask(made, "asked", "branch")) == {"elsewhere"}
-
-
-def test_a_report_without_a_label_knows_what_an_equal_one_with_a_label_does():
-    labelled = context(FILES, [*BUGS, Bug("new", "x", opened=13, fixed_at=30, paths=[C])])
-    query = context(FILES, BUGS).query(case(labelled, "new").report, "fix-asked")
-    assert known(query) == known(ask(labelled, "new", "fix-asked")) == {"early", "at the opening", "between"}

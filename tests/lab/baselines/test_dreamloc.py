@@ -34,17 +34,6 @@ def test_vectors_of_compounds_are_means_of_their_parts():
     assert np.array_equal(vectors.vectors, again.vectors)
 
 
-def test_snippets_hold_distinct_words_with_the_logs_of_their_counts():
-    vectors = WordVectors(["apple", "pear"], np.eye(2, dtype=np.float32))
-    sources = [parse_source(text) for text in ("/** apple apple pear. apple pear */", "", "/** fig */")]
-    snippets = Snippets(sources, vectors, 3, 2)
-    assert list(map(len, snippets.of_blob)) == [2, 0, 1]
-    words, logs = snippets.padded([*snippets.of_blob[0], *snippets.of_blob[2]])
-    assert words[0].tolist() == [0, 1]
-    assert logs.exp().numpy() == pytest.approx(np.array([[2, 1], [1, 1], [1, 0]]))
-    assert snippets.table[words[2, 0]].numpy() == pytest.approx(vectors.of("fig", ()))  # is not among the learned ones
-
-
 def test_wide_features_by_hand():
     a, b, c = "src/Apple.java", "src/Banana.java", "src/Cherry.java"
     files = {a: "class Apple { } // seed seed rots", b: "class BananaPeel { } // seed", c: "class Cherry { }"}
@@ -84,7 +73,7 @@ WORDS = ["apple", "pear", "fig", "plum", "lime"]
 VECTORS = WordVectors(WORDS, np.random.default_rng(5).normal(size=(5, 6)).astype(np.float32))
 TEXTS = [
     "apple pear apple fig apple",
-    "plum lime fig pear apple apple fig fig lime plum pear pear pear lime",
+    "plum lime fig pear apple apple fig fig lime unknown pear pear pear lime",
     "apple lime plum fig " * 6,
     "",
     "fig",

@@ -33,12 +33,6 @@ def test_nothing_that_was_not_known_changes_an_answer(name, bugs):
     assert leaks.answer(make, bugs) == leaks.answer(make)
 
 
-@pytest.mark.parametrize("name", [name for name in FORMULAS if name != "bluir"])
-def test_the_past_matters(name):
-    later = [replace(OLD[0], fixed_at=12), *OLD[1:], ASKED]
-    assert leaks.answer(KINDS[name]) != leaks.answer(KINDS[name], later)
-
-
 @pytest.mark.parametrize("name", FORMULAS)
 def test_statistics_are_those_of_the_version(name):
     files = {"A.java": "class Alpha { int beta; }", "B.java": "class Beta { }"}
