@@ -1,11 +1,13 @@
 """Word vectors in place of a transformer."""
 
 import sys
+from collections import defaultdict
 
 import numpy as np
 import pytest
 
 from tosloc.errors import ToslocError
+from tosloc.lab import word2vec
 from tosloc.lab.word2vec import WIDTH, word_encoder
 
 TEXTS = [f"the {colour}Door {verb} the key" for colour in ("red", "blue") for verb in ("opens", "shuts")] * 30
@@ -28,6 +30,14 @@ def test_a_text_is_the_mean_of_its_words(vector):
     assert len(door) == WIDTH
     assert np.allclose(vector("doorKey"), (door.astype(float) + key) / 2, atol=2e-3)
     assert not np.allclose(door, key, atol=1e-2)
+
+
+def test_words_weigh_by_their_rarity(monkeypatch):
+    monkeypatch.setattr(word2vec, "skip_gram", lambda *_, **__: defaultdict(lambda: np.ones(WIDTH)))
+    encoder = word_encoder(TEXTS, 3)
+    for word, texts in (("the", 120), ("red", 60)):
+        [[piece]] = encoder.pieces([word], 8)
+        assert encoder.vectors([piece])[0, 0] == pytest.approx(np.log(1 + 121 / texts), abs=1e-3)
 
 
 def test_unknown_words_are_left_out(encoder, vector):
