@@ -14,11 +14,12 @@ from tosloc.cli import main
 from tosloc.config import Config
 from tosloc.errors import ToslocError
 from tosloc.evaluate.run_paths import read_scored
+from tosloc.lab import feature_ablation
 from tosloc.lab import pool as module
 from tosloc.lab.pool import Pool, Tables, fit_pool, folds_of, report_weight
 from tosloc.lab.projects import Project
 from tosloc.rank.feature_tables import RankingLists
-from tosloc.rank.fitting import judge
+from tosloc.rank.fitting import fit_listwise, judge
 from tosloc.records import silent
 
 NAMES = ("one", "two")
@@ -139,11 +140,19 @@ def test_the_command(world, call, monkeypatch):
 
 
 @pytest.mark.slow
-def test_what_features_are_worth(world, call):
+def test_what_features_are_worth(world, call, monkeypatch):
     """Values with every feature, and without one, are those of the others' linear weights."""
+    columns = []
+
+    def fit(lists, **start):
+        columns.append(lists.rows.shape[1])
+        return fit_listwise(lists, **start)
+
+    monkeypatch.setattr(feature_ablation, "fit_listwise", fit)
     code, out, _ = call("feature-ablation", "--json")
     whole, *others = json.loads(out)
     assert (code, [one["left out"] for one in (whole, *others)]) == (1, ["all", "bm25f", "path", "test"])
+    assert columns == [3, 2, 2, 2] * 3  # each left out is a fit of its own
     for one in others:
         assert one["mrr change"]["mean"] == pytest.approx(one["mrr"] - whole["mrr"])
     tables, _ = Pool(world / "work", LINEAR).tables(None, silent)

@@ -86,11 +86,10 @@ def accuracy_tables(
             values |= {("MRR", title, project): evaluation.mrr, ("MAP", title, project): evaluation.map}
         own = [title for title in OWN.values() if title in evaluations][-1:]
         for pair in compare_all(evaluations, all_pairs=True, measures=(RR, AP)) if own else ():
-            if own[0] in (pair.a, pair.b):
-                other, sign = (pair.b, -1) if pair.a == own[0] else (pair.a, 1)
+            if pair.b == own[0]:  # which stands last
                 for name, one in zip(("MRR", "MAP"), pair.differences, strict=True):
-                    values[f"{name}: TosLoc - other", other, project] = sign * one.difference
-                    values[f"{name}: p of it", other, project] = one.p_t if one.p_t_holm is None else one.p_t_holm
+                    values[f"{name}: TosLoc - other", pair.a, project] = one.difference
+                    values[f"{name}: p of it", pair.a, project] = one.p_t if one.p_t_holm is None else one.p_t_holm
     heads = {head for head, _, _ in values}
     printed = paper.paper.get("MRR", {}).keys() | {title for of in found.values() for title in of}
 
