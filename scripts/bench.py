@@ -65,7 +65,7 @@ from tosloc.cli.guard import guarded
 from tosloc.cli.printing import Table, print_table
 from tosloc.config import Config, load_config
 from tosloc.errors import ToslocError, require
-from tosloc.evaluate.judgements import Judgement, Qrels, write_judgements
+from tosloc.evaluate.judgements import Judgement, by_report, write_judgements
 from tosloc.evaluate.runs import Run, write_run
 from tosloc.evaluate.trec import write_trec_qrels, write_trec_run
 from tosloc.io import write_text
@@ -260,7 +260,7 @@ def write_large_run(work: Path, rankings: int, files: int) -> None:
     write_run(work / "run.jsonl.gz", {}, ranked)
     write_judgements(work / "qrels.jsonl", judgements)
     write_trec_run(work / "run.trec", Run.of({}, ranked))
-    write_trec_qrels(work / "qrels.trec", Qrels.of(judgements))
+    write_trec_qrels(work / "qrels.trec", by_report(judgements))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

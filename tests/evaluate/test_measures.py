@@ -1,14 +1,22 @@
 """Worked numbers of the literature, and invariants that always hold."""
 
 import math
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tosloc.errors import RunError
-from tosloc.evaluate.measures import Measure, Outcome
+from tosloc.evaluate.judgements import Judgement
+from tosloc.evaluate.measures import Measure, ReportScores
 from tosloc.metrics import Over, average_precision
+
+
+def answered(found: Iterable[int], relevant: int, ranked: int | None = 20, searched: int | None = 20) -> ReportScores:
+    """A report with so many fixed files, some of which are found."""
+    fixed = tuple(f"{number}.java" for number in range(relevant))
+    return ReportScores(Judgement("1", fixed, fixed, searched), tuple(sorted(found)), ranked)
 
 
 def ranks(pattern: str) -> list[int]:
@@ -50,23 +58,23 @@ def test_average_precision_by_its_denominator(
 
 
 @pytest.mark.parametrize(
-    ("outcome", "corrected", "faulty"),
+    ("one", "corrected", "faulty"),
     [
         # Buckley's case: retrieved are one judged non-relevant, then 4 relevant; not retrieved 3 and 2
-        (Outcome((2, 3, 4, 5), relevant=6, ranked=5, searched=10), 0.5, 0.0),
-        (Outcome((3,), relevant=4, ranked=6, searched=None), 1 / 8, 1 / 8),  # of others only the 5 ranked are known
-        (Outcome((3,), relevant=1, ranked=None, searched=3), 0.0, 0.0),
-        (Outcome((1, 2), relevant=2, ranked=2, searched=2), 1.0, 1.0),
-        (Outcome((), 0, 20, 20), 0.0, 0.0),
+        (answered((2, 3, 4, 5), relevant=6, ranked=5, searched=10), 0.5, 0.0),
+        (answered((3,), relevant=4, ranked=6, searched=None), 1 / 8, 1 / 8),  # of others only the 5 ranked are known
+        (answered((3,), relevant=1, ranked=None, searched=3), 0.0, 0.0),
+        (answered((1, 2), relevant=2, ranked=2, searched=2), 1.0, 1.0),
+        (answered((), 0), 0.0, 0.0),
     ],
 )
-def test_the_corrected_bpref_and_the_faulty_one(outcome: Outcome, corrected: float, faulty: float) -> None:
-    assert (Measure("bpref")(outcome), Measure("old_bpref")(outcome)) == (corrected, faulty)
+def test_the_corrected_bpref_and_the_faulty_one(one: ReportScores, corrected: float, faulty: float) -> None:
+    assert (Measure("bpref")(one), Measure("old_bpref")(one)) == (corrected, faulty)
 
 
 def test_bpref_that_cannot_be() -> None:
     with pytest.raises(RunError, match="how many were searched is not known"):
-        Measure("bpref")(Outcome((3,), 1, ranked=None, searched=None))
+        Measure("bpref")(answered((3,), 1, ranked=None, searched=None))
 
 
 @pytest.mark.parametrize(
@@ -84,25 +92,14 @@ def test_bpref_that_cannot_be() -> None:
 )
 def test_other_measures_by_hand(found: list[int], relevant: int, values: dict[str, float]) -> None:
     """Hit asks for any fixed file, accuracy for all; an ideal ranking's gain is one; without fixed files all are 0."""
-    outcome = Outcome(tuple(found), relevant, 20, 20)
-    assert {name: Measure.parse(name)(outcome) for name in values} == pytest.approx(values)
+    one = answered(found, relevant)
+    assert {name: Measure.parse(name)(one) for name in values} == pytest.approx(values)
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("MAPS", "no measure MAPS; known are AP, RR,"),
-        ("P", "no measure P; known are"),
-        ("bpref@5", "no measure bpref@5; known are"),
-        ("AP@0", "measure AP@0: a cut-off is 1 or more"),
-        ("nDCG@", "'nDCG@' is not the name of a measure"),
-        ("", "'' is not the name of a measure"),
-    ],
-)
-def test_an_unknown_measure_is_one_sentence(text: str, sentence: str) -> None:
-    with pytest.raises(RunError) as caught:
+@pytest.mark.parametrize("text", ["MAPS", "P", "bpref@5", "AP@0", "nDCG@", ""])
+def test_an_unknown_measure_is_one_sentence(text: str) -> None:
+    with pytest.raises(RunError, match=f"^no measure {text}; known are AP, RR, nDCG, AP_found, AP_reachable@k, P@k,"):
         Measure.parse(text)
-    assert str(caught.value).startswith(sentence)
 
 
 found_sets = st.sets(st.integers(1, 60), min_size=1)
@@ -113,12 +110,10 @@ def test_a_shorter_ranking_never_raises_average_precision(found: set[int], more:
     relevant = len(found) + more
     assert average_precision(found, relevant, k) <= average_precision(found, relevant, k + 1) <= 1
     assert average_precision(found, relevant, k) <= average_precision(found, relevant)
-    assert average_precision(found, relevant) <= average_precision(found, len(found))
     assert average_precision(range(1, relevant + 1), relevant) == 1
 
 
 @given(found_sets, st.integers(0, 5), st.integers(0, 20))
 def test_the_faulty_bpref_is_never_above_the_corrected_one(found: set[int], more: int, unranked: int) -> None:
-    length = max(found)
-    outcome = Outcome(tuple(sorted(found)), len(found) + more, length, length + more + unranked)
-    assert 0 <= Measure("old_bpref")(outcome) <= Measure("bpref")(outcome) + 1e-12 <= 1 + 2e-12
+    one = answered(found, len(found) + more, max(found), max(found) + more + unranked)
+    assert 0 <= Measure("old_bpref")(one) <= Measure("bpref")(one) + 1e-12 <= 1 + 2e-12

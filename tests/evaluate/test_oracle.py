@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tosloc.evaluate.evaluate import evaluate
-from tosloc.evaluate.judgements import Judgement, Qrels, read_file_lists, write_file_lists
+from tosloc.evaluate.judgements import Judgement, Qrels, by_report
 from tosloc.evaluate.measures import Measure
 from tosloc.evaluate.runs import Run
 from tosloc.evaluate.trec import read_trec_qrels, read_trec_run, write_trec_qrels, write_trec_run
@@ -42,11 +42,11 @@ def random_run(folder: Path, seed: int, reports: int, complete: bool) -> tuple[R
         files = FILES if complete else sorted(rng.permutation(FILES)[: rng.integers(1, len(FILES))].tolist())
         rankings.append(Ranking.from_scores(str(number), files, rng.integers(0, 4, len(files))))
         fixed = tuple(sorted(rng.permutation(FILES).tolist()[: rng.integers(0, 7)]))
-        judgements.append(Judgement(str(number), fixed, fixed, len(FILES), "v"))
-    write_file_lists(folder / "searched.jsonl.gz", [("v", FILES)])
-    run, qrels = Run.of({}, rankings), Qrels.of(judgements, read_file_lists(folder / "searched.jsonl.gz"))
+        judgements.append(Judgement(str(number), fixed, fixed, len(FILES)))
+    run, qrels = Run.of({}, rankings), by_report(judgements)
     write_trec_run(folder / "run.trec", run)
-    write_trec_qrels(folder / "qrels.trec", qrels, others=True)
+    every = Run.of({}, [Ranking.from_scores(str(number), FILES, [0] * len(FILES)) for number in range(reports)])
+    write_trec_qrels(folder / "qrels.trec", qrels, every)
     return run, qrels
 
 
@@ -74,7 +74,7 @@ def test_trec_eval_agrees(tmp_path_factory: pytest.TempPathFactory, seed: int, c
                 continue  # of a cut ranking alone it is not known how many files there are
             measure = Measure.parse(ours)
             for one in evaluation.per_report:
-                assert measure(one.outcome) == pytest.approx(theirs[one.report][name], abs=1e-6), (ours, one)
+                assert measure(one) == pytest.approx(theirs[one.report][name], abs=1e-6), (ours, one)
 
 
 @settings(max_examples=10, deadline=None)
