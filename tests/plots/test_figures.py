@@ -14,10 +14,8 @@ from tosloc.plots.figures import coverage_figure, first_hit_figure, first_hits, 
 
 
 def evaluation(*ranks: tuple[int, ...]) -> Evaluation:
-    fixed = ("A", "B")
-    return Evaluation(
-        tuple(ReportScores(Judgement(str(n), fixed, fixed, 2000), one, 2000) for n, one in enumerate(ranks))
-    )
+    judged = Judgement("1", ("A", "B"), ("A", "B"), 2000)
+    return Evaluation(tuple(ReportScores(judged, found, 2000) for found in ranks))
 
 
 ONE = evaluation((1, 3), (2,), (40, 900), ())

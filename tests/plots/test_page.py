@@ -74,10 +74,9 @@ def test_the_worst_reports_come_first_with_ranks_kinds_and_what_stands_above(tex
     assert '<s class="path">Gone.java</s>' in text
     assert "stack trace, names 2" in text
     assert text.count('<details class="above">') == 1
-    assert re.search(
-        r"above: 399 files</summary><ol>(?:(?!</ol>).)*F001(?:(?!</ol>).)*F002\.java(?:(?!F003).)*</ol>", text
-    )
-    assert '<span class="soft">and 396 more</span>' in text
+    above = text.partition("above: 399 files")[2].partition("and 396 more")[0]
+    assert above.count('<span class="path">') == 3
+    assert "F002.java" in above
 
 
 def test_the_headline_has_intervals_and_the_parts_are_there(text: str) -> None:

@@ -30,7 +30,6 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
     Paths are whole and can be copied; on a terminal reasons go on in further lines, a pipe gets them in one each.
     """
     console = Console(highlight=False, markup=False, emoji=False)
-    links = os.environ.get("TERM") != "linux"  # whose console prints what it should hide of a link
 
     def whole(line: str, style: str) -> None:
         console.print(Text(printable(line), style=style), soft_wrap=True)
@@ -54,7 +53,7 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
         place = Text(f"{hit.rank:>{widest}}  ")
         if console.is_terminal:
             place.append(f"{'█' * round(hit.share * BAR):<{BAR}} ", style="green")
-        here = _in_work_tree(hit.path, repository) if links else None
+        here = _in_work_tree(hit.path, repository)
         style = Style(color="cyan", link=None if here is None else here.as_uri())
         console.print(place.append(f"{percent(hit.share):>4}  ").append(printable(hit.path), style), soft_wrap=True)
         named = [

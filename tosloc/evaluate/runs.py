@@ -82,14 +82,13 @@ class Run:
         return tuple([self.names[number] for number in self.orders[report].files[:most].tolist()])
 
     def ranking(self, report: str) -> Ranking:
-        """The whole ranking of a report. Raises RunError when only some ranks are known."""
-        order = self.orders[report]
-        if order.known_ranks is not None:
-            raise RunError(f"{self.where}: only the ranks of some files are known, not the ranking of report {report}")
-        return Ranking(report, self.paths(report), order.scores)
+        """The whole ranking of a report, which has scores."""
+        return Ranking(report, self.paths(report), self.orders[report].scores)
 
     def rankings(self) -> Iterator[Ranking]:
         """Every ranking, by report id. Raises RunError when only some ranks are known."""
+        if self.partial:
+            raise RunError(f"{self.where}: only the ranks of some files are known, not whole rankings")
         return (self.ranking(report) for report in sorted(self.orders))
 
 

@@ -43,9 +43,9 @@ def write_trec_run(path: str | Path, run: Run, tag: str = "tosloc") -> None:
     so that every tool ranks alike, whatever it does with equal scores and in single precision, too; a run's own scores
     are not kept. Raises RunError for a run of known ranks only.
     """
-    cell, label = cache(encoded), encoded(tag)
+    cell, label, rankings = cache(encoded), encoded(tag), run.rankings()
     with written_whole(Path(path)) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
-        for one in run.rankings():
+        for one in rankings:
             start, ranked = encoded(one.report), list(map(cell, one.paths)) or [NO_PATH]
             file.writelines(
                 f"{start} Q0 {name} {rank} {len(ranked) - rank + 1} {label}\n" for rank, name in enumerate(ranked, 1)
