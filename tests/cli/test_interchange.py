@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conftest import GitRepository
 from tests.published_toy import RESULTS, SWT, fixes, spreadsheet
 from tosloc.cli import main
 from tosloc.evaluate.judgements import Judgement, write_judgements
@@ -21,13 +20,13 @@ QRELS = "7 0 c.java 1\n8 0 c.java 1\n"
 
 
 @pytest.fixture
-def trec(tmp_path: Path) -> Path:
+def trec(tmp_path):
     (tmp_path / "run.txt").write_text(RUN)
     (tmp_path / "qrels.txt").write_text(QRELS)
     return tmp_path / "run.txt"
 
 
-def test_a_trec_run_becomes_ours(trec: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trec_run_becomes_ours(trec, tmp_path, capsys):
     out = tmp_path / "ours"
     assert main(["import-run", str(trec), "--qrels", str(tmp_path / "qrels.txt"), "--out", str(out)]) == 0
     assert capsys.readouterr().err == f"tosloc: 2 rankings are in {out}\n"
@@ -41,9 +40,7 @@ def test_a_trec_run_becomes_ours(trec: Path, tmp_path: Path, capsys: pytest.Capt
     assert [file.name for file in out.iterdir()] == ["run.jsonl.gz"]  # judgements of another run are gone
 
 
-def test_published_ranks_become_a_run(
-    repository: GitRepository, tmp_path: Path, fails: Fails, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_published_ranks_become_a_run(repository, tmp_path, fails, capsys):
     reports = spreadsheet(tmp_path / "reports.xlsx", fixes(repository), RESULTS)
     command = ["import-run", str(reports), "--repo", str(repository.path), "--out", str(tmp_path / "ltr")]
     assert main([*command, "--split", "all"]) == 0
@@ -64,7 +61,7 @@ def test_published_ranks_become_a_run(
     assert "only the ranks of some files are known" in fails("export-run", tmp_path / "ltr", "--out", tmp_path / "trec")
 
 
-def test_a_run_goes_out_and_comes_back(tmp_path: Path, fails: Fails) -> None:
+def test_a_run_goes_out_and_comes_back(tmp_path, fails):
     paths, linear, out, back = (
         ("a b.java", "c%.java", "caf\udce9.java"),
         *(tmp_path / one for one in ("linear", "trec", "back")),
@@ -103,17 +100,13 @@ def test_a_run_goes_out_and_comes_back(tmp_path: Path, fails: Fails) -> None:
         (["run.txt", "--qrels", "run.txt", "--repo", "."], "labelled reports say themselves what is true"),
     ],
 )
-def test_what_is_no_run_is_one_sentence(
-    trec: Path, monkeypatch: pytest.MonkeyPatch, fails: Fails, words: list[str], says: str
-) -> None:
+def test_what_is_no_run_is_one_sentence(trec, monkeypatch, fails, words, says):
     monkeypatch.chdir(trec.parent)
     Path("other.txt").write_text("7 0 c.java 1\n")
     assert says in fails("import-run", *words, "--out", "out")
 
 
-def test_where_nothing_can_be_written_or_judged_is_one_sentence(
-    trec: Path, repository: GitRepository, tmp_path: Path, fails: Fails
-) -> None:
+def test_where_nothing_can_be_written_or_judged_is_one_sentence(trec, repository, tmp_path, fails):
     for command in ("import-run", "export-run"):
         assert "run.txt' is a file" in fails(command, trec, "--out", trec)
     assert "no judgements beside the run" in fails("export-run", trec, "--out", tmp_path / "out")

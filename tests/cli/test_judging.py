@@ -3,9 +3,8 @@
 import json
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -15,16 +14,14 @@ from tosloc.evaluate.judgements import Judgement, write_judgements
 from tosloc.evaluate.runs import write_run
 from tosloc.records import Ranking, ReportAttributes
 
-Fails: TypeAlias = Callable[..., str]
-Ask: TypeAlias = Callable[..., tuple[str, str]]
+Fails = Callable[..., str]
+Ask = Callable[..., tuple[str, str]]
 TRUTH = {"1": ("A.java",), "2": ("B.java", "test/T.java"), "3": ("C.java",)}
 GOOD = {"1": "ABC", "2": "BAC", "3": "CBA"}
 WORSE = {"1": "BAC", "2": "BAC", "3": "ABC"}
 
 
-def write_split(
-    folder: str | Path, orders: Mapping[str, str], truth: Mapping[str, Sequence[str]] = TRUTH, searched: int | None = 4
-) -> None:
+def write_split(folder, orders, truth=TRUTH, searched=4):
     """A run over A.java, B.java, C.java and test/T.java, which comes last."""
     rankings, judgements = [], []
     for report, order in orders.items():
@@ -37,13 +34,13 @@ def write_split(
     write_judgements(Path(folder, "qrels.jsonl"), judgements)
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) -> tuple[str, str]:
+def said(capsys, *arguments, code=0):
     assert main([str(argument) for argument in arguments]) == code
     printed = capsys.readouterr()
     return printed.out, printed.err
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+def refused(capsys, *arguments):
     """The one sentence of a command that must end with 2."""
     out, err = said(capsys, *arguments, code=2)
     assert (out, err[:8], err.count("\n")) == ("", "tosloc: ", 1)
@@ -51,7 +48,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 
 
 @pytest.fixture
-def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ask:
+def ask(tmp_path, monkeypatch, capsys):
     """What a command says on either stream, in a folder with the runs good and worse."""
     monkeypatch.chdir(tmp_path)
     write_split("good/test", GOOD)
@@ -60,15 +57,15 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return lambda words, code=0: said(capsys, *words.split(), code=code)
 
 
-def rows(text: str) -> list[list[str]]:
+def rows(text):
     return [line.split() for line in text.splitlines()]
 
 
-def values(ask: Ask, words: str) -> Any:
+def values(ask, words):
     return json.loads(ask(f"{words} --json")[0])
 
 
-def test_evaluate_prints_one_object(ask: Ask) -> None:
+def test_evaluate_prints_one_object(ask):
     printed = values(ask, "evaluate good --measures P@1,nDCG@10 --measures mrr")
     wanted = {"reports": 3, "relevant": 4, "dropped": 3, "empty": 0, "mrr": 1.0, "map": pytest.approx(2.75 / 3)}
     assert printed | wanted == printed
@@ -81,7 +78,7 @@ def test_evaluate_prints_one_object(ask: Ask) -> None:
     assert values(ask, "evaluate alone.jsonl.gz --qrels other.jsonl")["mrr"] == pytest.approx((1 / 2 + 1 + 1 / 2) / 3)
 
 
-def test_without_tests_neither_ranking_nor_truth_has_them(ask: Ask) -> None:
+def test_without_tests_neither_ranking_nor_truth_has_them(ask):
     """Of report 2 one fixed file is a test: it is last of four, and gone without tests."""
     fewer = values(ask, "evaluate good --measures Acc@2 --no-tests")
     assert (fewer["relevant"], fewer["dropped"], fewer["measures"]["Acc@2"]["mean"]) == (3, 3, 1.0)
@@ -90,7 +87,7 @@ def test_without_tests_neither_ranking_nor_truth_has_them(ask: Ask) -> None:
     assert pair["measures"]["Acc@1"] | {"a": 1 / 3, "b": 1.0, "wins": 2, "p_mcnemar": 0.5} == pair["measures"]["Acc@1"]
 
 
-def test_tables_of_runs_and_of_their_strata(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_of_runs_and_of_their_strata(ask, monkeypatch):
     table = rows(ask("evaluate good")[0])
     assert table[1] == ["all", "reports", "good", "[95", "%]"]
     assert ["map", ".917", "[.750,", "1.00]", "mean", "average", "precision,", "whole", "ranking"] in table
@@ -116,7 +113,7 @@ def test_tables_of_runs_and_of_their_strata(ask: Ask, monkeypatch: pytest.Monkey
         (4, "1.00", ""),
     ],
 )
-def test_rankings_that_lack_files_are_told(ask: Ask, searched: int | None, length: str, says: str) -> None:
+def test_rankings_that_lack_files_are_told(ask, searched, length, says):
     write_split("cut", GOOD, searched=searched)
     out, err = ask("evaluate cut")
     assert ["length", length] in [row[:2] for row in rows(out)]
@@ -143,7 +140,7 @@ def test_rankings_that_lack_files_are_told(ask: Ask, searched: int | None, lengt
         ("compare good nowhere", "nowhere: no such file or folder"),
     ],
 )
-def test_refusals(ask: Ask, fails: Fails, words: str, says: str) -> None:
+def test_refusals(ask, fails, words, says):
     write_split("short", {report: WORSE[report] for report in "12"})
     write_split("other", WORSE, TRUTH | {"3": ("A.java",)})
     write_split("unjudged", GOOD)
@@ -152,7 +149,7 @@ def test_refusals(ask: Ask, fails: Fails, words: str, says: str) -> None:
     assert says in fails(*words.split())
 
 
-def test_compare_prints_tests_and_moves(ask: Ask) -> None:
+def test_compare_prints_tests_and_moves(ask):
     out, err = ask("compare worse good --measures Acc@1")
     assert err == ""
     for row in (
@@ -173,7 +170,7 @@ def test_compare_prints_tests_and_moves(ask: Ask) -> None:
     assert ask("compare worse good third")[0].count("p, t-test, Holm") == 2
 
 
-def test_compare_as_values_and_what_is_left_out_or_differs(ask: Ask) -> None:
+def test_compare_as_values_and_what_is_left_out_or_differs(ask):
     [pair] = values(ask, "compare worse good")["pairs"]
     assert (pair["a"], pair["b"], pair["reports"]) == ("worse", "good", 3)
     rr = pair["measures"]["RR"]

@@ -1,20 +1,13 @@
 """``tosloc mine`` as people type it, and ``tosloc train`` after it."""
 
-from __future__ import annotations
-
 import json
-import re
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests import toy
-from tests.conftest import GitRepository
 from tosloc.cli import main
 from tosloc.reports.formats import read_reports
 
-ISSUE: dict[str, Any] = {
+ISSUE = {
     "number": 7,
     "title": "The header loses its colon",
     "body": "parse_header drops it",
@@ -25,19 +18,19 @@ ISSUE: dict[str, Any] = {
 
 
 @pytest.fixture(autouse=True)
-def place(plain_folder: Path) -> Path:
+def place(plain_folder):
     """Every command begins outside of a repository."""
     return plain_folder
 
 
 @pytest.fixture
-def project(repository: GitRepository) -> GitRepository:
+def project(repository):
     repository.commit({"src/parser.py": "1\n"}, "Begin")
     repository.commit({"src/parser.py": "2\n"}, "Fix #7: the header lost its colon")
     return repository
 
 
-def written(place: Path, *records: Any) -> str:
+def written(place, *records):
     (place / "issues.json").write_text(json.dumps(records))
     return str(place / "issues.json")
 
@@ -94,21 +87,3 @@ def test_what_goes_wrong_is_one_sentence_and_leaves_nothing(project, place, fail
     assert "Missing option '--reports'; or run tosloc mine first" in fails("train", "--out", "run")
     assert "'(' is no regular expression" in fails("mine", written(place, ISSUE), "--pattern", "(")
     assert "--pattern: says which issues commits name, and none are given" in fails("mine", "--pattern", "(1)")
-
-
-@pytest.mark.slow
-def test_train_learns_from_what_was_mined(tmp_path, monkeypatch, capsys):
-    project = toy.grow(tmp_path / "toy", bugs=12, themes=6)
-    keys = ("id", "summary", "description", "opened")
-    export = tmp_path / "export.jsonl"
-    export.write_text("".join(json.dumps({key: one[key] for key in keys}) + "\n" for one in project.records))
-    settings = tmp_path / "small.toml"
-    settings.write_text(toy.SETTINGS)
-    monkeypatch.chdir(project.git.path)
-    assert main(["mine", str(export)]) == 0
-    assert main(["train", str(settings), "--out", str(tmp_path / "run")]) == 0
-    err = capsys.readouterr().err
-    assert "the reports are those of tosloc mine" in err
-    assert "tosloc: validation took " in err
-    assert re.search("; of few reports .[12]., so that chance decides, too\n", err)
-    assert "; not " in err

@@ -1,12 +1,10 @@
 """Two runs on the same reports, worked by hand."""
 
-from collections.abc import Mapping
-
 import numpy as np
 import pytest
 
 from tosloc.evaluate.compare import compare, compare_all
-from tosloc.evaluate.evaluate import Evaluation, evaluate
+from tosloc.evaluate.evaluate import evaluate
 from tosloc.evaluate.judgements import Judgement, by_report
 from tosloc.evaluate.measures import AP, RR, Measure
 from tosloc.evaluate.runs import Run
@@ -16,7 +14,7 @@ TRUTH = {"1": ("A",), "2": ("A", "B"), "3": ("D",), "4": ()}
 ACC = Measure("Acc", 1)
 
 
-def judged(orders: Mapping[str, str]) -> Evaluation:
+def judged(orders):
     rankings = [Ranking(report, tuple(files), -np.arange(4.0)) for report, files in orders.items()]
     return evaluate(Run.of({}, rankings), by_report(Judgement(one, fixed, fixed, 4) for one, fixed in TRUTH.items()))
 
@@ -25,7 +23,7 @@ BASE = judged({"1": "BACD", "2": "ABCD", "3": "ABCD", "4": "ABCD"})
 BETTER = judged({"1": "ABCD", "2": "ACBD", "3": "DABC", "4": "DCBA"})
 
 
-def test_a_comparison_by_hand() -> None:
+def test_a_comparison_by_hand():
     """AP 1/2, 1, 1/4, 0 against 1, 5/6, 1, 0; RR 1/2, 1, 1/4, 0 against 1, 1, 1, 0; Acc@1 (all fixed files at rank 1)
     of 1 and 3 no and yes: two against none, p 1/2.
     """
@@ -46,7 +44,7 @@ def test_a_comparison_by_hand() -> None:
     assert [move.report for move in one.most_moved(1)["risen"]] == ["3"]
 
 
-def test_p_values_are_adjusted_over_the_pairs() -> None:
+def test_p_values_are_adjusted_over_the_pairs():
     pair = compare_all({"a": BASE, "b": BETTER}, measures=(AP, ACC))
     assert [of.p_t_holm for of in pair[0].differences] == [None, None]
     first, second = compare_all({"a": BASE, "b": BETTER, "c": BASE}, measures=(AP, ACC))

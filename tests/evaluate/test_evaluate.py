@@ -1,8 +1,5 @@
 """Runs against their judgements: means by hand, refusals, strata, and a judged run in a part of its search space."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +16,7 @@ from tosloc.records import Ranking, ReportAttributes
 FILES = tuple(f"F{i:03}" for i in range(1, 401))
 
 
-def ranked(report: str, files: tuple[str, ...] = FILES) -> Ranking:
+def ranked(report, files=FILES):
     return Ranking(report, files, -np.arange(len(files), dtype=np.float64))
 
 
@@ -32,7 +29,7 @@ JUDGEMENTS = (
 )
 
 
-def test_summary_is_worked_by_hand() -> None:
+def test_summary_is_worked_by_hand():
     ap = [(1 + 1 + 3 / 5 + 4 / 12 + 5 / 15) / 5, (1 / 4 + 2 / 60) / 2, (1 / 120 + 2 / 350) / 2, 0]
     assert evaluate(RUN, by_report(JUDGEMENTS)).summary() == pytest.approx(
         {
@@ -46,7 +43,7 @@ def test_summary_is_worked_by_hand() -> None:
     )
 
 
-def test_a_fixed_file_that_is_not_ranked_counts_as_not_found() -> None:
+def test_a_fixed_file_that_is_not_ranked_counts_as_not_found():
     run = Run.of({}, [ranked("1", FILES[:10])])
     result = evaluate(run, by_report(JUDGEMENTS[:1]))
     assert (result.map, result.length) == (pytest.approx(0.52), 10 / 400)
@@ -65,14 +62,14 @@ def test_a_fixed_file_that_is_not_ranked_counts_as_not_found() -> None:
         ),
     ],
 )
-def test_what_cannot_be_evaluated_is_one_sentence(judgements: tuple[Judgement, ...], sentence: str) -> None:
+def test_what_cannot_be_evaluated_is_one_sentence(judgements, sentence):
     with pytest.raises(RunError) as caught:
         evaluate(RUN, by_report(judgements))
     assert str(caught.value) == f"test run: {sentence}"
 
 
-def test_strata_by_hand() -> None:
-    def judged(report: str, *fixed: str, kind: ReportAttributes | None, gone: int = 0) -> Judgement:
+def test_strata_by_hand():
+    def judged(report, *fixed, kind, gone=0):
         return Judgement(report, fixed, (*fixed, *(f"Gone{n}" for n in range(gone))), attributes=kind)
 
     plain = ReportAttributes(True, False, 0)
@@ -84,7 +81,7 @@ def test_strata_by_hand() -> None:
         judged("e", *(f"src/{n}.java" for n in range(6)), kind=plain),
         judged("f", *(f"src/{n}.java" for n in range(5)), gone=1, kind=plain),
     ]
-    members: dict[str, str] = {}
+    members = {}
     for one in judgements:
         for name, holds in strata_of(one).items():
             members[name] = members.get(name, "") + one.report * holds
@@ -110,13 +107,13 @@ def test_strata_by_hand() -> None:
     assert names == [*list(members)[:5], "only test files fixed"]
 
 
-def of_four(fixed: Sequence[str], files: int = 4) -> ScoredRun:
+def of_four(fixed, files=4):
     """Of four files two are tests, and the last may not be ranked."""
     run = Run.of({"seed": 7}, [ranked("1", ("test/T.java", "a.java", "test/U.java", "b.java")[:files])], "a run")
     return ScoredRun("run", run, by_report([Judgement("1", tuple(fixed), (*fixed, "test/Gone.java", "gone.java"), 4)]))
 
 
-def test_without_tests_ranks_and_truth_are_those_of_the_rest() -> None:
+def test_without_tests_ranks_and_truth_are_those_of_the_rest():
     made = without_tests(of_four(["b.java", "test/T.java"]))
     [one] = made.evaluation().per_report
     assert (one.ranks, one.relevant, one.searched, one.judgement.dropped) == ((2,), 1, 2, 1)

@@ -1,12 +1,8 @@
 """Runs and judgements that no one of ours wrote: refused with the line that is at fault."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -22,11 +18,11 @@ TREC = "1 Q0 a 1 9 t\n1 Q0 b 2 8 t\n"
 JUDGED = "1 0 a 1\n1 0 b -1\n"
 
 
-def ranked(**changed: object) -> str:
+def ranked(**changed):
     return HEAD + json.dumps({"report": "1", "files": [0, 1], "scores": [2, 1]} | changed)
 
 
-def judged(**changed: object) -> str:
+def judged(**changed):
     return json.dumps({"report": "1", "fixed": ["a"], "listed": ["a"], "searched": 2} | changed)
 
 
@@ -66,7 +62,7 @@ DAMAGED = " line 3: report 1: damaged: "
         (read_trec_qrels, JUDGED + "\x1b7 0", r" line 3: '\\x1b7 0' is not report 0 path relevance"),
     ],
 )
-def test_the_line_at_fault_is_named(tmp_path: Path, read: Callable[[Path], object], text: str, sentence: str) -> None:
+def test_the_line_at_fault_is_named(tmp_path, read, text, sentence):
     (tmp_path / "file").write_text(text)
     with pytest.raises(RunError) as caught:
         read(tmp_path / "file")
@@ -74,16 +70,14 @@ def test_the_line_at_fault_is_named(tmp_path: Path, read: Callable[[Path], objec
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, '{"report": ' + "9" * 5_000 + "}", "[1]"])
-def test_json_that_is_made_to_hurt(tmp_path: Path, text: str) -> None:
+def test_json_that_is_made_to_hurt(tmp_path, text):
     (tmp_path / "file").write_text(text)
     with pytest.raises(RunError, match="line 1: not a JSON object"):
         list(jsonl.json_lines(tmp_path / "file"))
 
 
 @pytest.mark.parametrize(("read", "text"), [(read_run, ranked()), (read_trec_run, TREC * 50)])
-def test_cut_damaged_endless_and_no_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Path], object], text: str
-) -> None:
+def test_cut_damaged_endless_and_no_files(tmp_path, monkeypatch, read, text):
     path, whole = tmp_path / "run", gzip.compress(text.encode())
     monkeypatch.setattr(jsonl, "LONGEST_LINE", 1_000_000)
     for broken, says in (
@@ -102,6 +96,6 @@ def test_cut_damaged_endless_and_no_files(
         read(path)
 
 
-def test_a_place_without_a_run_is_told(tmp_path: Path) -> None:
+def test_a_place_without_a_run_is_told(tmp_path):
     with pytest.raises(RunError, match="no finished run of the split 'test'; make one with: tosloc train"):
         read_scored(tmp_path)

@@ -1,8 +1,5 @@
 """Random runs, exported, have the same values in trec_eval (by pytrec_eval and ir-measures) as here."""
 
-from pathlib import Path
-from typing import Any
-
 import ir_measures
 import numpy as np
 import pytest
@@ -11,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tosloc.evaluate.evaluate import evaluate
-from tosloc.evaluate.judgements import Judgement, Qrels, by_report
+from tosloc.evaluate.judgements import Judgement, by_report
 from tosloc.evaluate.measures import Measure
 from tosloc.evaluate.runs import Run
 from tosloc.evaluate.trec import read_trec_qrels, read_trec_run, write_trec_qrels, write_trec_run
@@ -35,7 +32,7 @@ THEIRS = {
 ASKED = {"map", "recip_rank", "ndcg", "bpref", "map_cut.10", "P.5,10", "recall.5,10", "ndcg_cut.5,10", "success.5"}
 
 
-def random_run(folder: Path, seed: int, reports: int, complete: bool) -> tuple[Run, Qrels]:
+def random_run(folder, seed, reports, complete):
     """A run with many equal scores and its judgements, some without a fixed file; both in TREC's form in a folder."""
     rng, rankings, judgements = np.random.default_rng(seed), [], []
     for number in range(reports):
@@ -50,9 +47,9 @@ def random_run(folder: Path, seed: int, reports: int, complete: bool) -> tuple[R
     return run, qrels
 
 
-def columns(path: Path, key: int, value: int, number: type = float) -> dict[str, dict[str, Any]]:
+def columns(path, key, value, number=float):
     """What pytrec_eval takes: report -> path -> number."""
-    table: dict[str, dict[str, Any]] = {}
+    table = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         cells = line.split()
         table.setdefault(cells[0], {})[cells[key]] = number(cells[value])
@@ -61,7 +58,7 @@ def columns(path: Path, key: int, value: int, number: type = float) -> dict[str,
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.booleans())
-def test_trec_eval_agrees(tmp_path_factory: pytest.TempPathFactory, seed: int, complete: bool) -> None:
+def test_trec_eval_agrees(tmp_path_factory, seed, complete):
     folder = tmp_path_factory.mktemp("oracle")
     run, qrels = random_run(folder, seed, 5, complete)
     truth, ranked = columns(folder / "qrels.trec", 2, 3, int), columns(folder / "run.trec", 2, 4)
@@ -79,7 +76,7 @@ def test_trec_eval_agrees(tmp_path_factory: pytest.TempPathFactory, seed: int, c
 
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_ir_measures_agrees_on_means(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+def test_ir_measures_agrees_on_means(tmp_path_factory, seed):
     folder = tmp_path_factory.mktemp("oracle")
     evaluation = evaluate(*random_run(folder, seed, 8, complete=True))
     theirs = ir_measures.calc_aggregate(

@@ -1,9 +1,7 @@
 """Runs and judgements come back from disk as they were."""
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +18,7 @@ RANKINGS = [
 HEADER = {"method": "linear", "split": "test"}
 
 
-def test_a_run_comes_back_with_six_digits_and_an_interrupted_one_changes_nothing(tmp_path: Path) -> None:
+def test_a_run_comes_back_with_six_digits_and_an_interrupted_one_changes_nothing(tmp_path):
     path = tmp_path / "new" / "run.jsonl.gz"
     write_run(path, HEADER, RANKINGS)
     run, before = read_run(path), path.read_bytes()
@@ -34,7 +32,7 @@ def test_a_run_comes_back_with_six_digits_and_an_interrupted_one_changes_nothing
     assert (tmp_path / "again.gz").read_bytes() == before
     assert before[4:8] == b"\0\0\0\0"  # no time
 
-    def interrupted() -> Iterator[Ranking]:
+    def interrupted():
         yield RANKINGS[0]
         raise KeyboardInterrupt
 
@@ -43,7 +41,7 @@ def test_a_run_comes_back_with_six_digits_and_an_interrupted_one_changes_nothing
     assert [file.read_bytes() for file in path.parent.iterdir()] == [before]
 
 
-def test_judgements_come_back(tmp_path: Path) -> None:
+def test_judgements_come_back(tmp_path):
     report = BugReport("7", "s", "d", datetime(2020, 1, 1, tzinfo=UTC))
     case = Case(report, "f" * 40, "e" * 40, 1_600_000_000, ("A.java", "New.java", "caf\udce9"), ("A.java", "caf\udce9"))
     kind = ReportAttributes(True, False, 2)

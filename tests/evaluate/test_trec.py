@@ -1,8 +1,5 @@
 """Runs in TREC's form: they come back, whatever the names; the order of lines changes nothing."""
 
-import random
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -25,11 +22,11 @@ RUN = Run.of(
 )
 
 
-def rankings(run: Run) -> dict[str, tuple[str, ...]]:
+def rankings(run):
     return {report: run.paths(report) for report in run.orders}
 
 
-def test_a_run_comes_back(tmp_path: Path) -> None:
+def test_a_run_comes_back(tmp_path):
     write_trec_run(tmp_path / "new" / "run.trec", RUN, "linear, 2")
     run = read_trec_run(tmp_path / "new" / "run.trec")
     assert rankings(run) == rankings(RUN)
@@ -40,19 +37,19 @@ def test_a_run_comes_back(tmp_path: Path) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\udc80\udcff% /"), min_size=1))
-def test_any_name_comes_back(name: str) -> None:
+def test_any_name_comes_back(name):
     cell = encoded(name)
     assert decoded(cell.encode()) == name
     assert cell.encode().split() == [cell.encode()]
 
 
 @pytest.mark.parametrize("name", ["", "a\ud800"])
-def test_what_is_no_name_is_refused(name: str) -> None:
+def test_what_is_no_name_is_refused(name):
     with pytest.raises(RunError, match="cannot be written in TREC's form"):
         encoded(name)
 
 
-def test_ties_are_broken_by_path_and_the_rank_column_is_not_read(tmp_path: Path) -> None:
+def test_ties_are_broken_by_path_and_the_rank_column_is_not_read(tmp_path):
     cells = ("b 1 2.5", "%F0 2 2.5", "é 9 2.5", "a 3 2.5", "z 4 1e1", "c 5 -3")
     (tmp_path / "run").write_text("\n".join(f"1 Q0 {cell} t" for cell in cells), encoding="utf-8")
     run = read_trec_run(tmp_path / "run")
@@ -61,7 +58,7 @@ def test_ties_are_broken_by_path_and_the_rank_column_is_not_read(tmp_path: Path)
 
 
 @given(st.randoms(use_true_random=False))
-def test_the_order_of_lines_changes_nothing(tmp_path_factory: pytest.TempPathFactory, shuffler: random.Random) -> None:
+def test_the_order_of_lines_changes_nothing(tmp_path_factory, shuffler):
     folder = tmp_path_factory.mktemp("trec")
     lines = [f"{report} Q0 d/F{file} 1 {file * 7 % 5} t" for report in range(5) for file in range(9)]
     judged = [f"{report} 0 d/F{file} {int(file < 3) - int(file > 6)}" for report in range(5) for file in range(9)]

@@ -1,10 +1,6 @@
 """Figures: what is on their axes, and the same bytes each time."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
-from matplotlib.figure import Figure
 
 from tosloc.evaluate.evaluate import Evaluation
 from tosloc.evaluate.judgements import Judgement
@@ -13,7 +9,7 @@ from tosloc.lab.truncation import truncation, truncation_figure
 from tosloc.plots.figures import coverage_figure, first_hit_figure, first_hits, save_figure, svg
 
 
-def evaluation(*ranks: tuple[int, ...]) -> Evaluation:
+def evaluation(*ranks):
     judged = Judgement("1", ("A", "B"), ("A", "B"), 2000)
     return Evaluation(tuple(ReportScores(judged, found, 2000) for found in ranks))
 
@@ -23,23 +19,23 @@ ONE = evaluation((1, 3), (2,), (40, 900), ())
 
 @pytest.mark.parametrize("draw", [coverage_figure, first_hit_figure])
 @pytest.mark.parametrize("run", [ONE, evaluation(())], ids=["some", "nothing found"])
-def test_every_axis_says_what_it_is_and_bytes_repeat(draw: Callable[[Evaluation], Figure], run: Evaluation) -> None:
+def test_every_axis_says_what_it_is_and_bytes_repeat(draw, run):
     figure = draw(run)
     assert all(axes.get_xlabel() and axes.get_ylabel() for axes in figure.axes)
     assert svg(figure) == svg(draw(run))
 
 
-def test_what_is_drawn_by_hand() -> None:
+def test_what_is_drawn_by_hand():
     """Of eight fixed files five are ranked: two in the first 2, three in the first 3; of four reports two, and two."""
     for line, expected in zip(coverage_figure(ONE).axes[0].get_lines(), ((2, 3, 5), (2, 2, 3)), strict=True):
-        drawn = dict(line.get_xydata().tolist())  # type: ignore[union-attr]
+        drawn = dict(line.get_xydata().tolist())
         whole = 8 if "fixed files" in str(line.get_label()) else 4
         assert [drawn[k] for k in (2, 3, 900)] == pytest.approx([number / whole for number in expected])
     assert first_hits(ONE) == [1, 1, 0, 1, 0, 0, 0, 1]
 
 
 @pytest.mark.slow
-def test_truncation_shows_both_truths_and_the_uncut_baseline(tmp_path: Path) -> None:
+def test_truncation_shows_both_truths_and_the_uncut_baseline(tmp_path):
     figure, same = (truncation_figure(truncation(ONE)) for _ in range(2))
     assert [axes.get_title() for axes in figure.axes] == ["existing files (cleaned)", "all listed files (bloated)"]
     assert len(figure.legends[0].get_texts()) == 5

@@ -39,11 +39,11 @@ RUN = Run.of(HEADER, [Ranking(report, FILES, -np.arange(400.0)) for report in QR
 
 
 @pytest.fixture(scope="module")
-def text() -> str:
+def text():
     return page(results_of(ScoredRun("a <name>", RUN, QRELS), [Measure("nDCG", 10)]))
 
 
-def test_it_is_well_formed_and_nothing_comes_from_elsewhere(text: str) -> None:
+def test_it_is_well_formed_and_nothing_comes_from_elsewhere(text):
     reader = Elements(text)
     ids = [attributes["id"] for _, attributes in reader.found if "id" in attributes]
     assert len(set(ids)) == len(ids)
@@ -58,7 +58,7 @@ def test_it_is_well_formed_and_nothing_comes_from_elsewhere(text: str) -> None:
     assert "@import" not in text
 
 
-def test_foreign_text_stays_text(text: str) -> None:
+def test_foreign_text_stays_text(text):
     reader = Elements(text)
     assert [tag for tag, _ in reader.found if tag in ("script", "i", "b")] == ["script"]
     assert r"src/<script>alert('x')</script>&\"/caf\xe9\x1b.java".replace('\\"', '"') in reader.text
@@ -66,7 +66,7 @@ def test_foreign_text_stays_text(text: str) -> None:
     text.encode("utf-8")
 
 
-def test_the_worst_reports_come_first_with_ranks_kinds_and_what_stands_above(text: str) -> None:
+def test_the_worst_reports_come_first_with_ranks_kinds_and_what_stands_above(text):
     rows = re.findall(r'<tr><th scope="row">(.*?)</th><td class="n short" data-name="AP">(.*?)</td>', text)
     second = '2 <span class="title">It &lt;b&gt;fails&lt;/b&gt;</span>'
     assert rows == [("&lt;3&gt;", "0.000"), (second, "0.003"), ("1", "0.583")]
@@ -79,7 +79,7 @@ def test_the_worst_reports_come_first_with_ranks_kinds_and_what_stands_above(tex
     assert "F002.java" in above
 
 
-def test_the_headline_has_intervals_and_the_parts_are_there(text: str) -> None:
+def test_the_headline_has_intervals_and_the_parts_are_there(text):
     reader = Elements(text)
     assert re.search(r'<th scope="row">MAP</th><td class="n">0\.195</td><td class="n">0\.\d{3} to 0\.\d{3}</td>', text)
     assert re.search(r'<th scope="row">length</th><td class="n">1\.000</td>', text)
@@ -91,7 +91,7 @@ def test_the_headline_has_intervals_and_the_parts_are_there(text: str) -> None:
     assert '"seed": 7' in reader.text
 
 
-def test_what_is_not_known_is_said() -> None:
+def test_what_is_not_known_is_said():
     known = {one: Order(of.files[:1], of.scores[:0], of.files[:1] + 1) for one, of in RUN.orders.items()}
     unknown = by_report(replace(one, searched=None) for one in QRELS.values())
     text = page(results_of(ScoredRun("known ranks", Run({}, RUN.names, known), unknown)))

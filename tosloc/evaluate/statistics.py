@@ -114,8 +114,8 @@ def mcnemar(wins: int, losses: int) -> float:
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Adjusted p-values of several comparisons, by Holm's step-down (1979); what is None stays so and is not counted.
 
-    >>> holm([0.01, 0.04, None, 0.03])
-    [0.03, 0.06, None, 0.06]
+    >>> holm([0.01, 0.04, None, 0.03]), holm([0.6, 0.7]), holm([])
+    ([0.03, 0.06, None, 0.06], [1.0, 1.0], [])
     """
     adjusted: list[float | None] = [None] * len(p_values)
     known = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
