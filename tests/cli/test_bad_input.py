@@ -3,19 +3,16 @@
 import json
 import shlex
 import shutil
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from tests import toy
-from tosloc.cli import main
 from tosloc.git.repository import Repository
 from tosloc.localizer import Localizer
 from tosloc.rank import features
 from tosloc.rank.stage_one import StageOne
 
-Fails = Callable[..., str]
 LINE = {"id": "1", "summary": "s", "description": "d", "opened": "2001-01-01T00:00:00Z", "fixed": ["A.java"]}
 
 
@@ -96,29 +93,26 @@ def test_a_place_that_can_hold_no_facts(fails, project, place, monkeypatch):
 
 
 def test_a_carried_version_answers_outside_of_its_repository_and_its_work_tree_inside(
-    checkpoint, place, project, monkeypatch, capsys
+    checkpoint, place, project, monkeypatch, tosloc
 ):
-    asking = ["localize", str(place / "bug.md"), "--checkpoint", str(checkpoint), "--json"]
-    found = []
-    for folder in (place, project.git.path):
+    for folder, repository in ((place, None), (project.git.path, str(project.git.path))):
         monkeypatch.chdir(folder)
-        assert main(asking) == 0
-        found.append(json.loads(capsys.readouterr().out)["repository"])
-    assert found == [None, str(project.git.path)]
+        out = tosloc("localize", place / "bug.md", "--checkpoint", checkpoint, "--json")[0]
+        assert json.loads(out)["repository"] == repository
 
 
-def test_too_few_reports(fails, project, checkpoint, place, capsys):
+def test_too_few_reports(fails, tosloc, project, checkpoint, place):
     one, two = (project.reports(f"few{number}.jsonl", project.records[:number]) for number in (1, 2))
     common = ["--repo", str(project.git.path), "--reports", str(one), "--out", "one"]
     assert "none of 0 training reports has a fixed file in its version; give more" in fails("train", *common)
     assert "--split all" in fails("rank", *common, "--checkpoint", checkpoint)
-    assert main(["rank", *common, "--checkpoint", str(checkpoint), "--split", "all"]) == 0
-    assert main(["evaluate", "one", "--split", "all"]) == 0
+    tosloc("rank", *common, "--checkpoint", checkpoint, "--split", "all")
+    tosloc("evaluate", "one", "--split", "all")
     (place / "small.toml").write_text(
         "[data]\ntrain = 0.8\nvalidation = 0.1\n[run]\njobs = 1\n"
         "[stage_one]\nfit = 'listwise'\nfeatures = ['bm25f', 'path', 'recency']\nranker = false\n"
     )
-    assert main(shlex.split(f"train small.toml --repo {project.git.path} --reports {two} --out out")) == 0
-    assert "no report is left for validation" in capsys.readouterr().err
-    assert main(["evaluate", "out"]) == 0
-    assert main(["evaluate", "out", "--split", "validation"]) == 2
+    said = tosloc("train", "small.toml", "--repo", project.git.path, "--reports", two, "--out", "out")
+    assert "no report is left for validation" in said[1]
+    tosloc("evaluate", "out")
+    fails("evaluate", "out", "--split", "validation")

@@ -15,7 +15,6 @@ import pytest
 
 from tests.cli.test_judging import GOOD, rows, write_split
 from tosloc.answer import Answer, Searched
-from tosloc.cli import main
 from tosloc.cli.answers import print_answer
 from tosloc.cli.guard import SENTENCE, guarded
 from tosloc.cli.progress import shown
@@ -39,11 +38,9 @@ FULL = "no room left on the disk; make room and run the same command again to go
         (["lab", "reproduce-check", "--depth", "9" * 5000], "Invalid value for '--depth'"),
     ],
 )
-def test_options_that_do_not_fit(words, says, capsys):
-    assert main(words) == 2
-    printed = capsys.readouterr()
-    [line] = printed.err.splitlines()
-    assert (printed.out, line.startswith(f"tosloc: {says}"), len(line) < 2_100) == ("", True, True)
+def test_options_that_do_not_fit(words, says, fails):
+    line = fails(*words)
+    assert (line[: len(says)], len(line) < 2_100) == (says, True)
 
 
 @pytest.mark.parametrize(
@@ -124,37 +121,29 @@ def test_an_answer_keeps_paths_whole_and_controls_out(capsys):
     ]
 
 
-def test_index_and_data_print_counts(repository, tmp_path, capsys, monkeypatch):
-    def printed(words):
-        assert main(words.split()) == 0
-        return capsys.readouterr().out
-
+def test_index_and_data_print_counts(repository, tmp_path, tosloc, monkeypatch):
     repository.commit({"src/A.java": "class A {}"})
     fix = repository.commit({"src/A.java": "class A { int x; }", "B.java": "class B {}"})
     line = {"id": "1", "summary": "s", "description": "d", "opened": "2001-01-01T00:00:00Z", "fix_commit": fix}
     (tmp_path / "bugs.jsonl").write_text(json.dumps({**line, "fixed": ["src/A.java", "B.java"]}) + "\n")
     monkeypatch.chdir(repository.path / "src")  # the repository around the folder
     data = f"data --reports {tmp_path}/bugs.jsonl"
-    first = json.loads(printed(f"{data} --json"))[0]
+    first = json.loads(tosloc(*f"{data} --json".split())[0])[0]
     assert (first["part"], first["reports"], first["listed"], first["existing"]) == ("all", 1, 2, 1)
-    table = rows(printed(data))
+    table = rows(tosloc(*data.split())[0])
     assert table[1] == ["part", "all", "train", "validation", "test"]
     assert ["listed", "2"] in [row[:2] for row in table]
-    assert json.loads(printed("index --commit HEAD~1 --json"))["added"] == 1
-    assert ["added", "2"] in rows(printed("index"))
+    assert json.loads(tosloc(*"index --commit HEAD~1 --json".split())[0])["added"] == 1
+    assert ["added", "2"] in rows(tosloc(*"index".split())[0])
 
 
-def test_version_and_help(capsys):
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out == "tosloc 0.1.0\n"
-    assert main(["--help"]) == 0
-    listed = capsys.readouterr().out
+def test_version_and_help(tosloc):
+    assert tosloc("--version")[0] == "tosloc 0.1.0\n"
+    listed = tosloc("--help")[0]
     for name in ("localize", "index", "train", "rank", "evaluate", "compare", "data", "lab"):
         assert f"\n  {name} " in listed
-        assert main([name, "--help"]) == 0
-        assert name == "lab" or "\n  Example: tosloc" in capsys.readouterr().out
-    assert main(["lab"]) == 2
-    assert "reproduce-check" in capsys.readouterr().err
+        assert name == "lab" or "\n  Example: tosloc" in tosloc(name, "--help")[0]
+    assert "reproduce-check" in tosloc("lab", code=2)[1]
 
 
 @pytest.mark.slow

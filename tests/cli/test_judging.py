@@ -3,19 +3,15 @@
 import json
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tosloc.cli import main
 from tosloc.evaluate.judgements import Judgement, write_judgements
 from tosloc.evaluate.runs import write_run
 from tosloc.records import Ranking, ReportAttributes
 
-Fails = Callable[..., str]
-Ask = Callable[..., tuple[str, str]]
 TRUTH = {"1": ("A.java",), "2": ("B.java", "test/T.java"), "3": ("C.java",)}
 GOOD = {"1": "ABC", "2": "BAC", "3": "CBA"}
 WORSE = {"1": "BAC", "2": "BAC", "3": "ABC"}
@@ -34,27 +30,14 @@ def write_split(folder, orders, truth=TRUTH, searched=4):
     write_judgements(Path(folder, "qrels.jsonl"), judgements)
 
 
-def said(capsys, *arguments, code=0):
-    assert main([str(argument) for argument in arguments]) == code
-    printed = capsys.readouterr()
-    return printed.out, printed.err
-
-
-def refused(capsys, *arguments):
-    """The one sentence of a command that must end with 2."""
-    out, err = said(capsys, *arguments, code=2)
-    assert (out, err[:8], err.count("\n")) == ("", "tosloc: ", 1)
-    return err.removeprefix("tosloc: ").rstrip("\n")
-
-
 @pytest.fixture
-def ask(tmp_path, monkeypatch, capsys):
+def ask(tmp_path, monkeypatch, tosloc):
     """What a command says on either stream, in a folder with the runs good and worse."""
     monkeypatch.chdir(tmp_path)
     write_split("good/test", GOOD)
     write_split("worse/test", WORSE)
     shutil.copy("good/test/run.jsonl.gz", "alone.jsonl.gz")
-    return lambda words, code=0: said(capsys, *words.split(), code=code)
+    return lambda words: tosloc(*words.split())
 
 
 def rows(text):

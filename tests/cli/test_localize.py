@@ -8,14 +8,11 @@ import re
 import subprocess
 import sys
 import termios
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import pytest
-
-from tosloc.cli import main
 
 FILES = {
     "src/parser.py": "class Parser:\n    def parse_header(self, line):\n        return line.split(':')\n",
@@ -42,19 +39,13 @@ def project(repository):
     return repository
 
 
-Printed = Callable[..., tuple[list[str], list[str]]]
-
-
 @pytest.fixture
-def printed(repository, capsys):
+def printed(repository, tosloc):
     """Function (*arguments) -> lines on standard output and standard error, asked of the repository."""
 
     def run(*arguments):
-        capsys.readouterr()
         given = [] if "--repo" in arguments else ["--repo", repository.path]
-        assert main(["localize", *map(str, (*arguments, *given))]) == 0
-        said = capsys.readouterr()
-        return said.out.splitlines(), said.err.splitlines()
+        return [text.splitlines() for text in tosloc("localize", *arguments, *given)]
 
     return run
 
@@ -77,7 +68,7 @@ def paths(answer):
 # Which repository
 
 
-def test_the_repository_around_the_current_folder(make_repository, project, place, capsys, monkeypatch):
+def test_the_repository_around_the_current_folder(make_repository, project, place, tosloc, monkeypatch):
     project.git("worktree", "add", "-q", str(place / "linked"), "HEAD~1")
     bare = make_repository("bare.git", bare=True)
     bare.commit(FILES)
@@ -88,8 +79,7 @@ def test_the_repository_around_the_current_folder(make_repository, project, plac
         (bare.path, bare.path, bare.made[-1]),
     ):
         monkeypatch.chdir(folder)
-        assert main(["localize", str(place / "bug.md"), "--top", "1", "--json"]) == 0
-        answer = json.loads(capsys.readouterr().out)
+        answer = json.loads(tosloc("localize", place / "bug.md", "--top", "1", "--json")[0])
         assert (answer["commit"], Path(answer["repository"])) == (commit, root)
         assert paths(answer) == ["src/parser.py"]
 

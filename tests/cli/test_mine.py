@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from tosloc.cli import main
 from tosloc.reports.formats import read_reports
 
 ISSUE = {
@@ -35,18 +34,17 @@ def written(place, *records):
     return str(place / "issues.json")
 
 
-def test_lines_that_train_reads_and_a_table(project, place, monkeypatch, capsys, tmp_path):
+def test_lines_that_train_reads_and_a_table(project, place, monkeypatch, tosloc, tmp_path):
     export = written(place, ISSUE, ISSUE | {"number": 8, "labels": [{"name": "question"}]})
     monkeypatch.chdir(project.path / "src")
-    assert main(["mine", export]) == 0
-    printed = capsys.readouterr()
-    words = [line.split() for line in printed.out.splitlines() if line.strip(" ─")]
+    out, err = tosloc("mine", export)
+    words = [line.split() for line in out.splitlines() if line.strip(" ─")]
     assert [" ".join(line) for line in words] == [
         *("linked by (GitHub) reports", "closing keyword 1", "all 1"),
         *("left out issues", "labelled as something else than a bug 1", "all 1"),
     ]
     [file] = tmp_path.glob("cache/*/reports.jsonl")
-    assert printed.err == f"tosloc: {file} holds 1 report; now run: tosloc train\n"
+    assert err == f"tosloc: {file} holds 1 report; now run: tosloc train\n"
     [report] = read_reports(file, suffixes=[".py"])
     assert (report.report.id, report.commit, report.listed) == ("7", project.made[1], ("src/parser.py",))
     line = json.loads(file.read_text())
@@ -54,36 +52,32 @@ def test_lines_that_train_reads_and_a_table(project, place, monkeypatch, capsys,
     assert project.git("status", "--porcelain") == ""
 
 
-def test_json_and_a_file_of_ones_own(project, place, capsys, tmp_path):
-    export, out = written(place, ISSUE), tmp_path / "own.jsonl"
-    assert main(["mine", export, "--repo", str(project.path), "--out", str(out), "--json"]) == 0
-    printed = capsys.readouterr()
-    found = json.loads(printed.out)
-    assert (found["tracker"], found["linked"], found["reports"]) == ("GitHub", {"closing keyword": 1}, 1)
-    assert (found["weak"], found["read"], found["left_out"], found["file"]) == (False, 1, {}, str(out))
-    assert f"now run: tosloc train --repo {project.path} --reports {out}\n" in printed.err
+def test_json_and_a_file_of_ones_own(project, place, tosloc, tmp_path):
+    own = tmp_path / "own.jsonl"
+    out, err = tosloc("mine", written(place, ISSUE), "--repo", project.path, "--out", own, "--json")
+    wanted = {"tracker": "GitHub", "linked": {"closing keyword": 1}, "reports": 1, "weak": False, "read": 1}
+    assert json.loads(out) == wanted | {"left_out": {}, "file": str(own)}
+    assert f"now run: tosloc train --repo {project.path} --reports {own}\n" in err
     assert not (tmp_path / "cache").exists()
 
 
-def test_git_alone_says_that_its_reports_are_weak(project, capsys):
-    assert main(["mine", "--repo", str(project.path)]) == 0
-    out = capsys.readouterr().out
+def test_git_alone_says_that_its_reports_are_weak(project, tosloc):
+    out = tosloc("mine", "--repo", project.path)[0]
     assert "linked by (git alone)" in out
     assert "weak reports: what commits say of their own fixes" in out
-    assert main(["mine", "--repo", str(project.path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["weak"] is True
 
 
-def test_what_goes_wrong_is_one_sentence_and_leaves_nothing(project, place, fails, capsys, monkeypatch):
-    empty, other = written(place), place / "other.json"
+def test_what_goes_wrong_is_one_sentence_and_leaves_nothing(project, place, fails, tosloc, monkeypatch):
     assert "not in a git repository; go to one, or name it with --repo" in fails("mine")
     monkeypatch.chdir(project.path)
-    assert "issues.json: holds no issue" in fails("mine", empty)
+    for records, options, says in (
+        ([], [], "issues.json: holds no issue"),
+        ([{"kind": "youtrack#issue"}], [], "issues.json, record 1: JSON of no known kind (keys: kind)"),
+        ([ISSUE], ["--pattern", "("], "'(' is no regular expression"),
+    ):
+        assert says in fails("mine", written(place, *records), *options)
     assert "nowhere.json: no such file" in fails("mine", "nowhere.json")
-    other.write_text('{"kind": "youtrack#issue"}')
-    assert "other.json, record 1: JSON of no known kind (keys: kind)" in fails("mine", str(other))
-    assert main(["mine", written(place, ISSUE | {"number": 9})]) == 2
-    assert "none of 1 issues has a fix to learn from" in capsys.readouterr().err
-    assert "Missing option '--reports'; or run tosloc mine first" in fails("train", "--out", "run")
-    assert "'(' is no regular expression" in fails("mine", written(place, ISSUE), "--pattern", "(")
     assert "--pattern: says which issues commits name, and none are given" in fails("mine", "--pattern", "(1)")
+    assert "Missing option '--reports'; or run tosloc mine first" in fails("train", "--out", "run")
+    said = tosloc("mine", written(place, ISSUE | {"number": 9}), code=2)
+    assert "none of 1 issues has a fix to learn from" in said[1]

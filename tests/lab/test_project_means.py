@@ -8,7 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_judging import GOOD, WORSE, refused, rows, said, write_split
+from tests.cli.test_judging import GOOD, WORSE, rows, write_split
+from tosloc.cli import main
+
+
+def said(capsys, *arguments, code=0):
+    assert main([str(argument) for argument in arguments]) == code
+    return capsys.readouterr()
+
+
+def refused(capsys, *arguments):
+    """The one sentence of a command that must end with 2."""
+    out, err = said(capsys, *arguments, code=2)
+    assert (out, err[:8], err.count("\n")) == ("", "tosloc: ", 1)
+    return err.removeprefix("tosloc: ").rstrip("\n")
 
 
 @pytest.fixture
