@@ -117,7 +117,7 @@ def test_rankings_that_lack_files_are_told(ask, searched, length, says):
         ("evaluate alone.jsonl.gz", "no judgements beside the run; name them with --qrels"),
         ("evaluate unjudged", "unjudged/qrels.jsonl: empty"),
         ("evaluate good worse --html x", "--html: a page tells of one run, not of 2; compare runs with"),
-        ("compare good short", "compare the 2 that both judge with --common"),
+        ("compare good short", "--common compares those that both judge, here 2"),
         ("compare good other", "report 3: A.java is a fixed file for other but not for good"),
         ("compare good", "name two runs or more"),
         ("compare good nowhere", "nowhere: no such file or folder"),

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from tests.runs import run_of
 from tosloc.evaluate.compare import compare, compare_all
 from tosloc.evaluate.evaluate import evaluate
 from tosloc.evaluate.judgements import Judgement, by_report
 from tosloc.evaluate.measures import AP, RR, Measure
-from tosloc.evaluate.runs import Run
 from tosloc.records import Ranking
 
 TRUTH = {"1": ("A",), "2": ("A", "B"), "3": ("D",), "4": ()}
@@ -16,7 +16,7 @@ ACC = Measure("Acc", 1)
 
 def judged(orders):
     rankings = [Ranking(report, tuple(files), -np.arange(4.0)) for report, files in orders.items()]
-    return evaluate(Run.of({}, rankings), by_report(Judgement(one, fixed, fixed, 4) for one, fixed in TRUTH.items()))
+    return evaluate(run_of(rankings), by_report(Judgement(one, fixed, fixed, 4) for one, fixed in TRUTH.items()))
 
 
 BASE = judged({"1": "BACD", "2": "ABCD", "3": "ABCD", "4": "ABCD"})

@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.runs import run_of
 from tosloc.errors import RunError
 from tosloc.evaluate.evaluate import evaluate
 from tosloc.evaluate.judgements import Judgement, by_report
 from tosloc.evaluate.run_paths import ScoredRun, without_tests
-from tosloc.evaluate.runs import Order, Run
+from tosloc.evaluate.runs import Order
 from tosloc.evaluate.tables import results_of, strata_of
 from tosloc.records import Ranking, ReportAttributes
 
@@ -20,7 +21,7 @@ def ranked(report, files=FILES):
     return Ranking(report, files, -np.arange(len(files), dtype=np.float64))
 
 
-RUN = Run.of({}, [ranked(report) for report in ("1", "2", "3", "4")], "test run")
+RUN = run_of([ranked(report) for report in ("1", "2", "3", "4")], where="test run")
 JUDGEMENTS = (
     Judgement("1", ("F001", "F002", "F005", "F012", "F015"), ("F001", "F002", "F005", "F012", "F015"), 400),
     Judgement("2", ("F004", "F060"), ("F004", "F060", "New1"), 400),
@@ -44,7 +45,7 @@ def test_summary_is_worked_by_hand():
 
 
 def test_a_fixed_file_that_is_not_ranked_counts_as_not_found():
-    run = Run.of({}, [ranked("1", FILES[:10])])
+    run = run_of([ranked("1", FILES[:10])])
     result = evaluate(run, by_report(JUDGEMENTS[:1]))
     assert (result.map, result.length) == (pytest.approx(0.52), 10 / 400)
     assert evaluate(run, by_report([Judgement("1", ("F001",), ("F001",))])).length is None
@@ -99,7 +100,7 @@ def test_strata_by_hand():
         "not localized": "bdef",
         "only test files fixed": "c",
     }
-    run = Run.of({}, [ranked(one.report) for one in judgements])
+    run = run_of([ranked(one.report) for one in judgements])
     rows = results_of(ScoredRun("run", run, by_report(judgements))).strata
     assert {row.stratum: row.reports for row in rows} == {name: len(held) for name, held in members.items()}
     unknown = [*judgements[:5], judged("f", "src/A.java", kind=None)]
@@ -109,7 +110,7 @@ def test_strata_by_hand():
 
 def of_four(fixed, files=4):
     """Of four files two are tests, and the last may not be ranked."""
-    run = Run.of({"seed": 7}, [ranked("1", ("test/T.java", "a.java", "test/U.java", "b.java")[:files])], "a run")
+    run = run_of([ranked("1", ("test/T.java", "a.java", "test/U.java", "b.java")[:files])], {"seed": 7}, "a run")
     return ScoredRun("run", run, by_report([Judgement("1", tuple(fixed), (*fixed, "test/Gone.java", "gone.java"), 4)]))
 
 

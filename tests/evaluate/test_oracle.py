@@ -7,10 +7,10 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.runs import run_of
 from tosloc.evaluate.evaluate import evaluate
 from tosloc.evaluate.judgements import Judgement, by_report
 from tosloc.evaluate.measures import Measure
-from tosloc.evaluate.runs import Run
 from tosloc.evaluate.trec import read_trec_qrels, read_trec_run, write_trec_qrels, write_trec_run
 from tosloc.records import Ranking
 
@@ -40,9 +40,9 @@ def random_run(folder, seed, reports, complete):
         rankings.append(Ranking.from_scores(str(number), files, rng.integers(0, 4, len(files))))
         fixed = tuple(sorted(rng.permutation(FILES).tolist()[: rng.integers(0, 7)]))
         judgements.append(Judgement(str(number), fixed, fixed, len(FILES)))
-    run, qrels = Run.of({}, rankings), by_report(judgements)
+    run, qrels = run_of(rankings), by_report(judgements)
     write_trec_run(folder / "run.trec", run)
-    every = Run.of({}, [Ranking.from_scores(str(number), FILES, [0] * len(FILES)) for number in range(reports)])
+    every = run_of([Ranking.from_scores(str(number), FILES, [0] * len(FILES)) for number in range(reports)])
     write_trec_qrels(folder / "qrels.trec", qrels, every)
     return run, qrels
 

@@ -5,15 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.runs import run_of
 from tosloc.errors import RunError
 from tosloc.evaluate.evaluate import evaluate
-from tosloc.evaluate.runs import Run
 from tosloc.evaluate.trec import decoded, encoded, read_trec_qrels, read_trec_run, write_trec_run
 from tosloc.records import Ranking
 
 ODD = ("bundles/Eclipse SWT/gtk/A.java", "100%/%41.java", "caf\udce9.java", "é\u3000ü.java", "-", "a\tb\n.java", "\x1b")
-RUN = Run.of(
-    {"method": "x"},
+RUN = run_of(
     [
         Ranking("7", ODD, np.arange(7.0, 0, -1)),
         Ranking("9", (), np.array([])),

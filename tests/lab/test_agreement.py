@@ -18,12 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from tests.runs import run_of
 from tosloc.cli import main
 from tosloc.errors import RunError
 from tosloc.evaluate.evaluate import evaluate
 from tosloc.evaluate.judgements import Judgement, by_report, write_judgements
 from tosloc.evaluate.measures import AP, RR
-from tosloc.evaluate.runs import Run, write_known_ranks, write_run
+from tosloc.evaluate.runs import write_known_ranks, write_run
 from tosloc.lab.agreement import (
     Effect,
     Pair,
@@ -233,7 +234,7 @@ def scored(qrels, skill, seed, files=FILES):
         Ranking.from_scores(one.report, files, rng.random(len(files)) + skill * np.isin(files, one.fixed))
         for one in qrels.values()
     ]
-    run = Run.of({}, rankings, f"run {seed}")
+    run = run_of(rankings, where=f"run {seed}")
     return run, evaluate(run, qrels)
 
 

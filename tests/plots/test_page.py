@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.pages import Elements
+from tests.runs import run_of
 from tosloc.evaluate.judgements import Judgement, by_report
 from tosloc.evaluate.measures import Measure
 from tosloc.evaluate.run_paths import ScoredRun
@@ -35,7 +36,7 @@ QRELS = by_report(
 )
 
 
-RUN = Run.of(HEADER, [Ranking(report, FILES, -np.arange(400.0)) for report in QRELS])
+RUN = run_of([Ranking(report, FILES, -np.arange(400.0)) for report in QRELS], HEADER)
 
 
 @pytest.fixture(scope="module")

@@ -51,9 +51,7 @@ class _LabCommands(TyperGroup):
 
 
 app = typer.Typer(
-    name="tosloc",
     no_args_is_help=True,
-    pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -86,19 +84,17 @@ def tosloc(
     """Here is a bug report: which files? Ranks every source file of a git version."""
 
 
+COMMAND: Final[Any] = typer.main.get_command(app)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code of a command: 0, 2 for input that is at fault (one sentence on standard error), 130 for Ctrl-C."""
     return guarded(lambda: _run(arguments))
 
 
-@functools.cache
-def _command() -> Any:
-    return typer.main.get_command(app)  # 30 ms, which a process that answers several commands spends once
-
-
 def _run(arguments: Sequence[str] | None) -> int:
     try:
-        code = _command()(args=arguments, prog_name="tosloc", standalone_mode=False)
+        code = COMMAND(args=arguments, prog_name="tosloc", standalone_mode=False)
     except UsageError as error:
         if type(error).__name__ != "NoArgsIsHelpError":
             command = "tosloc" if error.ctx is None else error.ctx.command_path

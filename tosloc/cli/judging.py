@@ -79,7 +79,7 @@ def evaluate(
     if level is Level.function:
         asked = list(dict.fromkeys((*FUNCTION_MEASURES, *asked)))
     results = [results_of(one, asked) for one in scored]
-    values = [results_values(one, name=len(scored) > 1) for one in results]
+    values = [results_values(one) for one in results]
     if html is not None:
         from tosloc.io import write_text
         from tosloc.plots.page import page

@@ -113,14 +113,13 @@ def print_table(table: Table) -> None:
 
 
 def print_rows(rows: Sequence[Mapping[str, str | int | float]]) -> None:
-    """Print rows of the same columns as a table, a row below the other's head; nothing for no row."""
-    if rows:
+    """Print rows of the same columns as a table, a row below the other's head."""
 
-        def cell(value: str | float) -> str:
-            return f"{value:.3f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else value
+    def cell(value: str | float) -> str:
+        return f"{value:.3f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else value
 
-        heads, *cells = [[name, *(cell(row[name]) for row in rows)] for name in rows[0]]
-        print_table(Table(heads, cells))
+    heads, *cells = [[name, *(cell(row[name]) for row in rows)] for name in rows[0]]
+    print_table(Table(heads, cells))
 
 
 # Results of runs, their strata, and comparisons

@@ -88,12 +88,10 @@ def compare(a: Named, b: Named, common: bool = False, measures: Sequence[Measure
     (name_a, of_a), (name_b, of_b) = a, b
     mine, other = ({one.report: one for one in of.per_report} for of in (of_a, of_b))
     only_a, only_b, both = mine.keys() - other.keys(), other.keys() - mine.keys(), sorted(mine.keys() & other.keys())
-    if not both:
-        raise RunError(f"{name_a} and {name_b} judge no report together; compare runs on the same labelled reports")
-    if (only_a or only_b) and not common:
+    if not both or ((only_a or only_b) and not common):
         raise RunError(
             f"{name_a} and {name_b} judge different reports ({len(only_a)} only the first, {len(only_b)} only the "
-            f"second, such as {min(only_a | only_b)}); compare the {len(both)} that both judge with --common"
+            f"second, such as {min(only_a | only_b)}); --common compares those that both judge, here {len(both)}"
         )
     moves = tuple(Move(mine[report], other[report]) for report in both)
     for move in moves:

@@ -29,12 +29,10 @@ class Judgement:
     summary: str | None = field(default=None, compare=False)  # what the report is called, for people; no judgement
 
     def __post_init__(self) -> None:
-        if len(set(self.fixed)) < len(self.fixed) or len(set(self.listed)) < len(self.listed):
-            raise ValueError(f"report {self.report}: a file is listed twice")
-        if not set(self.fixed) <= set(self.listed):
-            raise ValueError(f"report {self.report}: fixed files that are not listed")
-        if self.searched is not None and self.searched < len(self.fixed):
-            raise ValueError(f"report {self.report}: {len(self.fixed)} fixed of {self.searched} files searched")
+        listed, number = {*self.listed}, len(self.fixed)
+        sound = len(listed) == len(self.listed) and len(listed & {*self.fixed}) == number
+        if not sound or (self.searched is not None and self.searched < number):
+            raise ValueError(f"report {self.report}: fixed files are listed ones, each once, of those searched")
 
     @property
     def dropped(self) -> int:

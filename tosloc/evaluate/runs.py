@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Final, Self, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import numpy as np
 from pydantic import Field
@@ -58,15 +58,6 @@ class Run:
     names: Sequence[str]  # paths, which the orders' numbers mean
     orders: Mapping[str, Order]
     where: str = "run"  # the file, for messages
-
-    @classmethod
-    def of(cls, header: Mapping[str, Any], rankings: Iterable[Ranking], where: str = "run") -> Self:
-        names = Names()
-        orders = {
-            one.report: Order(np.array([names.id(path) for path in one.paths], dtype=np.int32), one.scores)
-            for one in rankings
-        }
-        return cls(header, names.names, orders, where)
 
     @cached_property
     def numbers(self) -> Mapping[str, int]:

@@ -177,10 +177,10 @@ def _strata_rows(evaluation: Evaluation) -> Iterator[StratumRow]:
             yield StratumRow(name, number, part.relevant, mrr, average_precision, intervals)
 
 
-def results_values(results: Results, name: bool = False) -> dict[str, Any]:
+def results_values(results: Results) -> dict[str, Any]:
     """Results as plain values for JSON: the summary's keys on top; intervals as ``[low, high]`` or null."""
     return {
-        **({"run": results.name} if name else {}),
+        "run": results.name,
         **results.summary,
         "intervals": results.intervals,
         "measures": {key: mean._asdict() for key, mean in results.measures.items()},

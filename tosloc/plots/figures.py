@@ -31,10 +31,8 @@ _STYLE: Final[Any] = {
     "axes.spines.right": False,
     "axes.grid": True,
     "grid.color": "#d9d9d9",
-    "grid.linewidth": 0.6,
     "font.family": "DejaVu Sans",
     "font.size": 9,
-    "legend.frameon": False,
     "svg.hashsalt": "tosloc",
     "svg.fonttype": "path",
 }
@@ -111,7 +109,6 @@ def first_hit_figure(evaluation: Evaluation) -> Figure:
         axes.grid(visible=False, axis="x")
         axes.set(xlabel="rank of the first fixed file", ylabel="reports (their number on the bars)")
         axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-        axes.margins(y=0.1)
     return figure
 
 
