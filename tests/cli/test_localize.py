@@ -181,7 +181,7 @@ def test_a_pipe_gets_plain_text_and_nothing_overlong(project, place, printed, an
 
 def test_notes_that_ask_nothing_are_for_those_who_want_them(project, printed, answered):
     words = "tosloc: no word of the report occurs in any file; the order says only which files change most"
-    assert printed("odd.md")[1] == [words]
+    assert printed("odd.md", "odd.md")[1] == [words]  # once for both
     notes = printed("odd.md", "-v")[1]
     assert words in notes
     assert any(note.startswith("tosloc: the report has no date; it is asked as if opened at ") for note in notes)

@@ -56,6 +56,7 @@ def test_the_paired_bootstrap_agrees_with_the_t_test_where_that_is_exact():
     assert result.difference == pytest.approx(np.mean(b - a))
     assert (result.t, result.p_t) == paired_t_test(a, b)
     assert result.p_bootstrap == pytest.approx(result.p_t, abs=0.01)
+    assert paired(np.zeros(9), np.arange(9.0) + 9).p_bootstrap == 1 / 10_001  # never 0
 
 
 @pytest.mark.parametrize(
