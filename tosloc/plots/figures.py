@@ -34,7 +34,6 @@ _STYLE: Final[Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
     "svg.hashsalt": "tosloc",
-    "svg.fonttype": "path",
 }
 MARKS: Final = (1, 10, *COVERED)
 BIN_ENDS: Final = (1, 5, 10, 50, 100, 300, sys.maxsize)  # last rank of each bin
