@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import FIRST_TIME, HOUR, GitRepository
 from tosloc.errors import ReportError
 from tosloc.git.repository import Repository
-from tosloc.mine import links, weak
+from tosloc.mine import links
 from tosloc.mine.issues import Exports
 from tosloc.mine.links import Mined, mine
 from tosloc.mine.mentions import BODY, CLOSES, NAMES, NUMBER, compiled
@@ -176,7 +176,7 @@ def test_git_alone_gives_weak_reports(miner):
     bad = miner.commit("Fix the other crash, too")
     miner.commit(f'Revert "Fix the other crash, too"\n\nThis reverts commit {bad}.')
     with Repository(miner.repository.path) as repo:
-        result = weak.mine_messages(repo)
+        result = links.mine_messages(repo)
     [report] = result.reports
     said = {"id": fix[:12], "summary": "crash on saving twice", "description": "It closed too early."}
     learned = {"opened": when(1), "fix_commit": fix, "fixed": ["a.py"], "link": "commit message", "weak": True}

@@ -105,10 +105,10 @@ def localize(
         asked |= {"min_share": min_share, "top": top, "functions": functions, "background": background}
         answers: Iterable[Answer] = localizer.localize_many(reports, **asked, progress=callback)
         if html is not None:  # before anything is printed: who reads may close the pipe
-            from tosloc.web.render import View, page
+            from tosloc.web.render import page
 
             answers = list(answers)
-            write_text(html, page([View.of(answer, localizer) for answer in answers]))
+            write_text(html, page(answers, localizer))
         for number, answer in enumerate(answers):
             notes = answer.notes if verbose else answer.warnings
             print_notes(note for note in notes if note not in said)
