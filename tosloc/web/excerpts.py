@@ -115,7 +115,7 @@ def syntax(lines: Sequence[str], path: str) -> list[list[str]]:
     >>> syntax(["def f(): 1"], "a.py")[0][:5], syntax(["def"], "a.unheard-of")
     (['keyword', 'keyword', 'keyword', '', 'name'], [['', '', '']])
     """
-    source = "\n".join(lines)
+    source = "".join(f"{line}\n" for line in lines)
     marks = [""] * len(source)
     with suppress(ClassNotFound):
         for start, kind, text in get_lexer_for_filename(path).get_tokens_unprocessed(source[:_MOST_COLOURED]):
