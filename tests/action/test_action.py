@@ -196,16 +196,12 @@ def test_other_actions_are_named_by_the_id_of_a_commit():
 
 def test_all_that_is_installed_is_known_by_its_hash():
     """One version each, the one that the tests run with."""
-    pinned: dict[str, str] = {}
-    for entry in re.split(r"\n(?=\w)", (FOLDER / "requirements.txt").read_text())[1:]:
-        named, _, hashes = entry.partition(" \\\n")
-        assert re.fullmatch(r"( +--hash=sha256:[0-9a-f]{64}( \\)?\n?)+", hashes), named
-        name, _, pinned[name] = named.partition(" ;")[0].partition("==")
-    told = (FOLDER.parent / "constraints.txt").read_text().splitlines()[1:]
-    tested = {canonicalize_name(line.partition("==")[0]): line.partition("==")[2] for line in told}
-    assert pinned.items() - tested.items() <= {
-        (name, version) for name, version in pinned.items() if name not in tested
-    }
+    [install] = [step["run"] for step in STEPS if step.get("id") == "install"]
+    assert "--require-hashes --only-binary :all: --requirement" in install
+    files = (FOLDER / "requirements.txt", FOLDER.parent / "constraints.txt")
+    found = [re.findall(r"^([\w.-]+)==(\S+)", file.read_text(), re.MULTILINE) for file in files]
+    pinned, tested = ({canonicalize_name(name): version for name, version in pairs} for pairs in found)
+    assert {name: tested.get(name, version) for name, version in pinned.items()} == pinned
     project = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text())
     wanted = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
     for one in map(Requirement, wanted):  # which grows

@@ -3,7 +3,6 @@
 import json
 import time
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,7 @@ from tosloc.mine.issues import Closing, Exports, is_no_bug
 from tosloc.mine.mentions import BODY, CLOSES, NAMES, NUMBER, compiled, mentions
 
 
-def exports(*values: Any) -> Exports:
+def exports(*values):
     read = Exports()
     for value in values:
         read.add(value if isinstance(value, str) else json.dumps(value), "x.json")
@@ -29,6 +28,7 @@ def test_github_as_gh_prints_it_and_as_rest_answers_it():
     assert (second.left_out, second.labels, second.closed) == ("still open", ("question", "help wanted"), None)
     pulls = exports([GH | {"url": "https://github.com/Ann/One/pull/12"}, REST | {"pull_request": {"merged_at": None}}])
     assert {one.left_out for one in pulls.issues.values()} == {"a pull request, listed as an issue"}
+    assert exports([GITLAB]).projects == {"g/sub/one"}
     # one answer after the other, our own lines
     assert exports(json.dumps([GH]) + json.dumps([REST])).issues == read.issues
     lines = exports('{"id": "a-1", "summary": "Crash", "opened": "2020-01-01"}\n')
@@ -38,10 +38,8 @@ def test_github_as_gh_prints_it_and_as_rest_answers_it():
 def test_pull_requests_of_gh_rest_and_gitlab():
     reference = {"number": 12, "url": "https://github.com/Ann/One/issues/12"}
     foreign = {"number": 12, "url": "https://github.com/bob/two/issues/12"}
-    gh = {"number": 20, "title": "Fix", "body": "Fixes #13", "mergeCommit": {"oid": "a" * 40}, "mergedAt": CLOSED} | {
-        "closingIssuesReferences": [reference, foreign],
-        "url": "https://github.com/Ann/One/pull/20",
-    }
+    gh = {"number": 20, "title": "Fix", "body": "Fixes #13", "mergeCommit": {"oid": "a" * 40}, "mergedAt": CLOSED}
+    gh |= {"closingIssuesReferences": [reference, foreign], "url": "https://github.com/Ann/One/pull/20"}
     rest = {"number": 21, "title": "T", "body": None, "merged_at": "2020-01-03T00:00:00Z", "merge_commit_sha": "b" * 40}
     gitlab = {"iid": 3, "title": "T", "description": "Closes #7", "merged_at": "x", "merge_commit_sha": "c" * 40}
     graph = gh | {"number": 22, "closingIssuesReferences": {"nodes": [foreign]}, "mergeCommit": None}
@@ -56,31 +54,33 @@ def test_pull_requests_of_gh_rest_and_gitlab():
 
 def test_what_closed_an_issue_by_events_and_as_graphql_says():
     closed = {"event": "closed", "commit_id": "a" * 40, "issue": {"number": 12}}
-    by_hand, labelled = closed | {"commit_id": None}, closed | {"event": "referenced"}
+    others = closed | {"commit_id": None}, closed | {"event": "referenced"}  # closed by hand; only named
     address = {"event": "closed", "commit_id": "b" * 40, "issue_url": "https://api.github.com/repos/a/b/issues/12"}
     found = [Closing("", "a" * 40, ("12",)), Closing("", "b" * 40, ("12",))]
-    assert exports([closed, by_hand, labelled, address], [GH]).closings == found
+    assert exports([closed, *others, address], [GH]).closings == found
     merged = {"closer": {"number": 20, "mergeCommit": {"oid": "b" * 40}}}
-    closers = [{"closer": {"oid": "a" * 40}}, merged, {"closer": None}]
-    issue = GH | {"labels": {"nodes": [{"name": "bug"}]}, "timelineItems": {"nodes": closers}}
-    read = exports({"nodes": [issue]})
+    closers = {"nodes": [{"closer": {"oid": "a" * 40}}, merged, {"closer": None}]}
+    read = exports({"nodes": [GH | {"labels": {"nodes": [{"name": "bug"}]}, "timelineItems": closers}]})
     assert (read.issues["12"].labels, read.closings) == (("bug",), [found[0], Closing("20", "b" * 40, ("12",))])
 
 
 NOT_PLANNED = "closed without a fix (not planned, duplicate, not reproduced)"
 
 
-def test_gitlab_jira_and_bugzilla():
-    one = exports([GITLAB])
-    assert (one.tracker, one.projects, one.issues["7"].labels) == ("GitLab", {"g/sub/one"}, ("type::bug",))
-    unresolved = JIRA_FIELDS | {"resolution": None, "resolutiondate": None}
-    jira = exports({"total": 2, "issues": [JIRA, {"key": "LANG-10", "fields": unresolved}]}).issues
-    assert (jira["LANG-9"].left_out, is_no_bug(jira["LANG-9"].labels)) == (NOT_PLANNED, True)
-    assert jira["LANG-10"].left_out == "still open"
-    others = [{"id": 2, "resolution": "WORKSFORME"}, {"id": 3, "resolution": "", "is_open": True}]
-    bugs = exports({"bugs": [BUGZILLA, *(BUGZILLA | other for other in others)]}).issues
-    assert [bug.left_out for bug in bugs.values()] == ["", NOT_PLANNED, "still open"]
-    assert is_no_bug(bugs["58522"].labels)
+@pytest.mark.parametrize(
+    ("record", "left_out", "other"),
+    [
+        (GITLAB, "", False),
+        (JIRA, NOT_PLANNED, True),
+        (JIRA | {"fields": JIRA_FIELDS | {"resolution": None, "resolutiondate": None}}, "still open", True),
+        (BUGZILLA, "", True),
+        (BUGZILLA | {"resolution": "WORKSFORME"}, NOT_PLANNED, True),
+        (BUGZILLA | {"resolution": "", "is_open": True}, "still open", True),
+    ],
+)
+def test_gitlab_jira_and_bugzilla(record, left_out, other):
+    [issue] = exports({"total": 1, "issues": [record]}).issues.values()
+    assert (issue.left_out, is_no_bug(issue.labels)) == (left_out, other)
 
 
 @pytest.mark.parametrize(

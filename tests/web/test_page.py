@@ -21,17 +21,22 @@ CODE = "class Parser:\n    def parse_header(self, line):\n        return line.sp
 
 
 @pytest.fixture
-def written(repository, tmp_path, monkeypatch):
-    """Function (report) -> the text of the page that ``localize --html`` writes."""
+def asked(repository, tmp_path, monkeypatch):
+    """Function (reports, file) -> the exit code of ``localize --html``."""
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
-    report, html = tmp_path / "bug.md", tmp_path / "page.html"
 
-    def run(text):
-        report.write_text(text, encoding="utf-8")
-        assert main(["localize", str(report), "--repo", str(repository.path), "--html", str(html)]) == 0
-        return html.read_text(encoding="utf-8")
+    def run(text, target="page.html"):
+        (tmp_path / "bug.md").write_text(text, encoding="utf-8")
+        where = ["--repo", str(repository.path), "--html", str(tmp_path / target)]
+        return main(["localize", str(tmp_path / "bug.md"), *where])
 
     return run
+
+
+@pytest.fixture
+def written(asked, tmp_path):
+    """Function (reports) -> the text of the page that ``localize --html`` writes."""
+    return lambda text: asked(text) or (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def check_harmless(text: str) -> Elements:
@@ -107,19 +112,9 @@ def test_many_reports_stand_below_each_other(repository, written):
     assert [one["href"] for one in found.all("a")][:3] == ["#question-1", "#question-2", "#question-3"]
 
 
-@pytest.mark.parametrize(
-    ("reports", "target", "said"),
-    [
-        (1, "", "is a folder; name a file"),
-        (101, "page.html", "a page holds 100 answers, and there are 101 reports; use --jsonl"),
-    ],
-)
-def test_what_cannot_become_a_page_is_said_before_anything_is_made(
-    repository, tmp_path, monkeypatch, capsys, reports, target, said
-):
-    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
-    given = tmp_path / "reports.jsonl"
-    given.write_text('{"summary": "parser"}\n' * reports)
-    assert main(["localize", str(given), "--repo", str(repository.path), "--html", str(tmp_path / target)]) == 2
-    assert said in capsys.readouterr().err
-    assert not list(tmp_path.glob("cache")) + list(tmp_path.glob("page.html"))
+def test_what_cannot_become_a_page_is_said_before_anything_is_made(asked, tmp_path, capsys):
+    many = "a page holds 100 answers, and there are 101 reports; use --jsonl"
+    for number, target, said in ((1, "", "is a folder; name a file"), (101, "page.html", many)):
+        assert asked('{"summary": "parser"}\n' * number, target) == 2
+        assert said in capsys.readouterr().err
+    assert {path.name for path in tmp_path.iterdir()} == {"bug.md", "repo"}

@@ -40,9 +40,9 @@ def repository_in(roots: Sequence[Path], named: str | None = None) -> Path:
                 found.append(discovery.containing(place if place.is_dir() else place.parent))
     inside = list(dict.fromkeys(place for place in found if _is_under(roots, place)))
     if not inside:
-        place = f"{named}: " if named else ""
+        what = f"{named}: " if named else ""
         raise RepositoryError(
-            f"{place}no git repository in {', '.join(map(str, roots))}, where this server may look; give its folder to"
+            f"{what}no git repository in {', '.join(map(str, roots))}, where this server may look; give its folder to"
             " the client, or start the server with --root"
         )
     if named is None and len(inside) > 1:

@@ -26,8 +26,10 @@ CLOSED_BY_COMMIT: Final = "closing commit"
 PULL_TEXT: Final = "pull request's text"
 PATTERN: Final = "pattern"
 WEAK: Final = "commit message"  # the kind of a report that is no report: what a commit says of its fix
-KINDS: Final = {CLOSED_BY_PULL: inf, CLOSED_BY_COMMIT: inf, CLOSES: 365, PULL_TEXT: 365, PATTERN: 365}
-KINDS |= {NAMES: 30, NUMBER: 30, BODY: 30, WEAK: inf}
+KINDS: Final = {
+    **{CLOSED_BY_PULL: inf, CLOSED_BY_COMMIT: inf, CLOSES: 365, PULL_TEXT: 365, PATTERN: 365},
+    **{NAMES: 30, NUMBER: 30, BODY: 30, WEAK: inf},
+}
 """Kinds of links in order of trust: what the tracker recorded, what people wrote to close it, what names it. For each
 the days after the closing in which a commit may fix an issue: a later one follows up, or means another project's.
 """

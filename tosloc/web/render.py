@@ -17,7 +17,6 @@ from markupsafe import Markup
 import tosloc
 from tosloc.answer import Answer, background_told, percent
 from tosloc.git.discovery import WebPages
-from tosloc.git.repository import Repository
 from tosloc.io import cut, printable
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport, Progress
@@ -72,7 +71,7 @@ def page(answers: Iterable[Answer], localizer: Localizer | None = None) -> str:
         Article(number, name_of(answer.report), answered(answer, localizer))
         for number, answer in enumerate(answers, start=1)
     ]
-    return rendered(articles, project_of(localizer and localizer.repository), number=int(len(articles) == 1))
+    return rendered(articles, project_of(localizer), number=int(len(articles) == 1))
 
 
 def rendered(known: Sequence[Article], project: str, ask: Ask | None = None, number: int = 0) -> str:
@@ -105,8 +104,7 @@ def answered(answer: Answer, localizer: Localizer | None = None, editor: str = "
     title, text = cut(answer.report.summary, LONGEST_LINE), cut(answer.report.description, LONGEST_REPORT)
     titled, described, pages = [Piece(title)], [Piece(text)], None
     sources: dict[str, list[Stretch]] = {}
-    repository = localizer and localizer.repository
-    if localizer is not None and repository is not None:
+    if localizer is not None and (repository := localizer.repository) is not None:
         pages, beside = WebPages.of(repository.remote_url()), told(localizer, answer, FILES)
         titled, described = marked(title, beside.terms), marked_report(text, beside)
         for hit, framed, lines in beside.lines:
@@ -129,7 +127,7 @@ def answered(answer: Answer, localizer: Localizer | None = None, editor: str = "
             description=described,
             sources=sources,
             pages=pages,
-            project=project_of(repository),
+            project=project_of(localizer),
             editor_link=editor_link,
         )
     )
@@ -152,9 +150,9 @@ def name_of(report: BugReport) -> str:
     return cut(f"{report.id}: {report.summary or report.description}", LONGEST_LINE)
 
 
-def project_of(repository: Repository | None) -> str:
+def project_of(localizer: Localizer | None) -> str:
     """A repository's name on the web, else its folder's: where it lies is nobody's business who is sent the page."""
-    if repository is None:
+    if localizer is None or (repository := localizer.repository) is None:
         return ""
     if (pages := WebPages.of(repository.remote_url())) is not None:
         return pages.project.split("/", 3)[-1]

@@ -186,7 +186,7 @@ def listening(port: int) -> socket.socket:
     try:
         return socket.create_server((HOST, port))
     except OSError as error:
-        why = f"cannot be had ({os.strerror(error.errno)}); name another by --port, or 0 for any that is free"
+        why = f"cannot be had ({os.strerror(error.errno or 0)}); name another by --port, or 0 for any that is free"
         raise ToslocError(f"port {port} of {HOST} {why}") from error
 
 
