@@ -49,7 +49,7 @@ class Miner:
     def found(self, *records, **options):
         """id -> kind of link, commit; and what is left out."""
         mined = self.mine(*records, **options)
-        return {one.report.id: (one.link, one.fix_commit) for one in mined.reports}, dict(mined.left_out)
+        return {one["id"]: (one["link"], one["fix_commit"]) for one in mined.reports}, dict(mined.left_out)
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_each_kind_of_link_and_the_files_that_a_fix_changed(miner):
     assert found == {str(number): fix for number, fix in enumerate(fixes.items(), start=1)}
     assert left_out == {"no fix is known": 1}
     result = miner.mine(*records)
-    assert result.reports[0].fixed == ("a.py", "b.py")  # what was there before
+    assert result.reports[0]["fixed"] == ("a.py", "b.py")  # what was there before
     assert (result.read, result.tracker) == (9, "GitHub")
     assert list(result.kinds) == [kind for kind in KINDS if kind not in ("pattern", "commit message")]
 
@@ -152,7 +152,7 @@ def test_a_merge_counts_by_all_that_it_brings_a_test_and_a_list_of_many_do_not(m
     main = miner.commit("Other work")
     side = miner.repository.commit({"b.py": "2\n"}, "Part", parents=[root])
     merge = miner.repository.commit({"b.py": "2\n"}, "Merge of x\n\nFixes #1", parents=[main, side])
-    assert miner.mine(issue(1)).reports[0].fixed == ("b.py",)
+    assert miner.mine(issue(1)).reports[0]["fixed"] == ("b.py",)
     miner.commit("Watch over #2", path="test_a.py")
     fix = miner.commit("Fix the test, closes #3", path="test_a.py")
     miner.commit("Release\n\n" + "\n".join(f"- #{number}" for number in range(4, 11)))
@@ -185,7 +185,7 @@ def test_git_alone_gives_weak_reports(miner):
     [report] = result.reports
     said = {"id": fix[:12], "summary": "crash on saving twice", "description": "It closed too early."}
     learned = {"opened": when(1), "fix_commit": fix, "fixed": ("a.py",), "link": "commit message", "weak": True}
-    assert report.as_dict() == said | learned
+    assert report == said | learned
     assert (result.tracker, result.read) == ("", 7)
     assert result.left_out == {
         "its fix changed no source file that was there before": 1,

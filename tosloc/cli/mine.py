@@ -85,7 +85,7 @@ def mine(
         if mined.reports and out is None:
             note_use(repository, default_store(repository))
     if mined.reports:
-        write_text(file, "".join(json.dumps(report.as_dict()) + "\n" for report in mined.reports))
+        write_text(file, "".join(json.dumps(report) + "\n" for report in mined.reports))
     _show(mined, file, as_json)
     if not mined.reports:
         what = "issues" if mined.tracker else "commits that say that they fix a bug"

@@ -75,38 +75,20 @@ class Change(NamedTuple):
     files: int = 0
 
 
-class MinedReport(NamedTuple):
-    """A report with the commit that fixed it and how that was found."""
-
-    report: BugReport
-    fix_commit: str
-    fixed: tuple[str, ...]  # source files of before the fix that it changed, in path order
-    link: str  # one of KINDS
-    url: str = ""
-
-    def as_dict(self) -> dict[str, object]:
-        """What a line of the file says, which ``tosloc train`` reads."""
-        report = self.report
-        assert report.opened is not None
-        line = {"id": report.id, "summary": report.summary, "description": report.description}
-        line |= {"opened": report.opened.isoformat(), "fix_commit": self.fix_commit}
-        more = {"weak": self.link == WEAK, "url": self.url}
-        return {**line, "fixed": self.fixed, "link": self.link} | {key: said for key, said in more.items() if said}
-
-
 @dataclass(slots=True)
 class Mined:
     """Labelled reports, and what was left out."""
 
     read: int  # issues read, or commits that say that they fix a bug
     tracker: str  # "" where commit messages stood in for reports
-    reports: list[MinedReport] = field(default_factory=list)  # in the order of their fixes' times
+    reports: list[dict[str, Any]] = field(default_factory=list)
+    """Lines as ``tosloc train`` reads them, in the order of their fixes' times, with the kind of link of each."""
     left_out: Counter[str] = field(default_factory=Counter)  # why -> how many
 
     @property
     def kinds(self) -> dict[str, int]:
         """Kind of link -> reports linked so, surest first."""
-        counts = Counter(report.link for report in self.reports)
+        counts = Counter(report["link"] for report in self.reports)
         return {kind: counts[kind] for kind in KINDS if counts[kind]}
 
 
@@ -191,8 +173,13 @@ def _mined(
             mined.left_out[found] += 1
         else:
             kind, commit = found
-            mined.reports.append(MinedReport(issue.report, commit, changes[commit].paths, kind, issue.url))
-    mined.reports.sort(key=lambda one: (infos[one.fix_commit].committed_at, one.fix_commit, one.report.id))
+            report = issue.report
+            assert report.opened is not None
+            line: dict[str, Any] = {"id": report.id, "summary": report.summary, "description": report.description}
+            line |= {"opened": report.opened.isoformat(), "fix_commit": commit, "fixed": changes[commit].paths}
+            more = {"link": kind, "weak": kind == WEAK, "url": issue.url}
+            mined.reports.append(line | {key: said for key, said in more.items() if said})
+    mined.reports.sort(key=lambda one: (infos[one["fix_commit"]].committed_at, one["fix_commit"], one["id"]))
     return mined
 
 
