@@ -178,6 +178,11 @@ def test_refusals_are_sentences_and_a_token_follows_no_redirect(stub, code, said
         ACTION.write_comment(7, "x")
 
 
+def test_a_message_of_the_runner_is_one(capsys):
+    ACTION.command("error", "100%0A\r\n::add-mask::x")
+    assert capsys.readouterr().out == "::error::100%250A%0D%0A::add-mask::x\n"
+
+
 # ---- step by step
 
 

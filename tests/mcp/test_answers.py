@@ -8,7 +8,7 @@ import pytest
 
 from tosloc.answer import Answer, Routine, Searched
 from tosloc.mcp.answers import Found
-from tosloc.records import BugReport, Function, Hit, Reason
+from tosloc.records import Background, BugReport, Function, Hit, Reason
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 REPORT = BugReport("1", "a", "b", None)
@@ -42,9 +42,11 @@ def test_the_first_files_have_functions_a_reason_and_source_and_the_rest_paths()
 
 
 def test_lines_go_first_then_reasons_functions_and_the_last_files():
-    whole, seen = found(), set()
+    whole, seen = found(background=Background(tests=("test_1.py",))), set()
     for budget in range(whole.length(), 100, -1):
-        files = whole.within(budget, Found.length).files
+        kept = whole.within(budget, Found.length)
+        files = kept.files
+        assert not kept.background or files[0].source
         reasons, functions = sum(len(one.why) for one in files), sum(len(one.functions) for one in files)
         assert reasons == 3 or not any(one.source for one in files)
         assert functions == 6 or not reasons

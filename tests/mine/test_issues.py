@@ -121,7 +121,7 @@ KNOWN = {"1", "12", "34", "567", "58522", "LANG-9"}
         ("Follow-up to #12, as in issue #34, refs #567", {}),
         ("Merge 12 files, v1.12, 34%, #120, a#12b, &#12;", {}),
         ("Mind the gap\n\nsee the talk in https://github.com/ann/one/issues/12#issuecomment-9", {}),
-        ("Update\n\n- Mind it ([#12](https://github.com/bob/two/pull/12))", {}),
+        ("Update\n\n- Mind it ([#12](https://github.com/ann/one/pull/12))", {}),
         ("Lock\n\n  #34  0x00005 in g ()", {}),
         ("Add a failing test for #12", {}),
     ],

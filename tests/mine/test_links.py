@@ -70,6 +70,7 @@ def test_each_kind_of_link_and_the_files_that_a_fix_changed(miner):
         "pattern": "Good\n\nTask 7!",
         "pull request's text": "Good again (#51)",
     }
+    miner.commit("Prepare (#51) well")  # the number at the end is a pull request's own
     fixes = {"closing pull request": merged} | {kind: miner.commit(message) for kind, message in messages.items()}
     closing = pull(50, merged, closingIssuesReferences=[{"number": 1}])
     says = pull(51, "f" * 40, body="Fixes #8")

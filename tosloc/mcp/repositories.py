@@ -36,9 +36,8 @@ def repository_in(roots: Sequence[Path], named: str | None = None) -> Path:
         # what does not exist, or is in no repository; a loop of links, no such user; a NUL byte
         with suppress(OSError, RepositoryError, RuntimeError, ValueError):
             place = (root / Path(named).expanduser()).resolve(strict=True)
-            if _is_under(roots, place):  # before it is looked at: a stranger's answer says nothing of what is outside
-                found.append(discovery.containing(place if place.is_dir() else place.parent))
-    inside = list(dict.fromkeys(place for place in found if _is_under(roots, place)))
+            found.append(discovery.containing(place if place.is_dir() else place.parent))
+    inside = [place for place in dict.fromkeys(found) if any(place.is_relative_to(root) for root in roots)]
     if not inside:
         what = f"{named}: " if named else ""
         raise RepositoryError(
@@ -61,10 +60,6 @@ def _below(root: Path) -> Iterator[Path]:
             folders.clear()
         deep = len(place.relative_to(root).parts) == _LEVELS
         folders[:] = [name for name in folders if not (deep or name.startswith(".") or name == "node_modules")]
-
-
-def _is_under(roots: Sequence[Path], place: Path) -> bool:
-    return any(place.is_relative_to(root) for root in roots)
 
 
 def answer(

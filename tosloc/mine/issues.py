@@ -162,8 +162,8 @@ def is_no_bug(labels: Iterable[str]) -> bool:
 
     >>> [is_no_bug([label]) for label in ("enhancement", "kind/feature-request", "type: bug", "c-crash", "area: docs")]
     [True, True, False, False, True]
-    >>> is_no_bug(["feature: tabs", "bug"]), is_no_bug(["good first issue"]), is_no_bug([])
-    (False, False, False)
+    >>> is_no_bug(["feature: tabs", "bug"]), is_no_bug(["good first issue"]), is_no_bug(["not-a-bug"])
+    (False, False, True)
     """
     words = [re.sub(r"[\W_]+", " ", label.replace("'", "")) for label in labels]
     return any(map(_NO_BUG.search, words)) and not any(map(_BUG.search, words))
