@@ -1,9 +1,8 @@
 """Which repositories a client may ask of: those under its folders, whatever links say."""
 
+import os
 import re
-import shutil
-from collections.abc import Callable
-from pathlib import Path
+import subprocess
 
 import pytest
 
@@ -85,62 +84,40 @@ def test_a_git_directory_outside_is_refused(inside, outside, how):
         repository_in([inside.path.parent], "borrowed")
 
 
-def other_folder(bare: Path, private: Path) -> None:
-    (bare / "commondir").write_text(f"{private}\n")
-    (bare / "gitdir").write_text(f"{bare / '.git'}\n")  # as a linked work tree has it
-
-
-def borrowed_by_way_of_another(bare: Path, private: Path) -> None:
-    between = bare.parent / "between"
-    (between / "info").mkdir(parents=True)
-    (between / "info/alternates").write_text(f"{private}/objects\n")
-    (bare / "objects/info/alternates").write_text("../../between\n")
-
-
-def linked(name: str, to: str | None = None) -> Callable[[Path, Path], None]:
-    def link(bare: Path, private: Path) -> None:
-        place = bare / name
-        if place.is_dir():
-            shutil.rmtree(place)
-        place.unlink(missing_ok=True)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.symlink_to(private / (to or name))
-
-    return link
-
-
-def linked_twice(bare: Path, private: Path) -> None:
-    (bare / "objects").rename(bare.parent / "store")
-    (bare / "objects").symlink_to("../store")
-    linked("store/pack", "objects/pack")(bare.parent, private)
-
-
-def included(bare: Path, private: Path) -> None:
-    with (bare / "config").open("a") as config:
-        config.write(f'[IncludeIf "gitdir:/"] Path = {private}/config\n')
+def shell(bare, private, script):
+    subprocess.run(["sh", "-ec", script], cwd=bare, env={**os.environ, "PRIVATE": str(private)}, check=True)
 
 
 @pytest.mark.parametrize(
     "lead",
     [
-        *(other_folder, borrowed_by_way_of_another, linked_twice, included),
-        *map(linked, ("objects", "objects/ab/" + "c" * 38, "refs/heads/main", "packed-refs", "config")),
-        linked("objects/info/alternates", "config"),
+        "echo $PRIVATE >commondir; echo $PWD/.git >gitdir",  # as a linked work tree has it
+        "mkdir -p ../b/info; echo $PRIVATE/objects >../b/info/alternates; echo ../../b >objects/info/alternates",
+        "mv objects ../b; ln -s ../b objects; rm -r ../b/pack; ln -s $PRIVATE/objects/pack ../b/pack",
+        "rm -r objects; ln -s $PRIVATE/objects objects",
+        "mkdir -p objects/ab; ln -s $PRIVATE/objects/ab/cd objects/ab/cd",
+        "ln -s $PRIVATE/refs/heads/main refs/heads/main",
+        "ln -s $PRIVATE/packed-refs packed-refs",
+        "ln -sf $PRIVATE/config config",
+        "ln -s $PRIVATE/config objects/info/alternates",
+        "echo [IncludeIf '\"gitdir:/\"'] Path = $PRIVATE/config >>config",
     ],
 )
 def test_all_that_git_reads_has_to_lie_under_the_roots(inside, outside, held, lead, capsys):
     assert repository_in([inside.path], "held") == held.resolve()
-    lead(held, (outside.path / ".git").resolve())
+    shell(held, (outside.path / ".git").resolve(), lead)
     with pytest.raises(RepositoryError, match=r"git would read .*, which (lies|may lie) outside"):
         repository_in([inside.path], "held")
     assert main(["serve", "--repo", str(held), "--port", "0"]) == 2
     assert re.search("lies? outside", capsys.readouterr().err)
-    if lead is not included:
+    if "Include" not in lead:
         assert repository_in([inside.path, outside.path], "held") == held.resolve()
 
 
 def test_links_that_stay_inside_and_hooks_are_nothing_to_refuse(inside, outside, held):
-    linked("hooks")(held, outside.path)
-    linked("objects/pack")(held, inside.path / ".git")
-    (held / "loop").symlink_to("objects")
+    shell(
+        held,
+        outside.path,
+        "rm -r hooks objects/pack; ln -s $PRIVATE hooks; ln -s ../../.git objects/pack; ln -s objects a",
+    )
     assert repository_in([inside.path], "held") == held.resolve()

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.trackers import BUGZILLA, CLOSED, GH, GITLAB, JIRA, JIRA_FIELDS, REST
+from tests.trackers import BUGZILLA, GH, GITLAB, JIRA, JIRA_FIELDS, REST
 from tosloc.errors import ConfigError, ReportError
 from tosloc.mine.issues import Closing, Exports, is_no_bug
 from tosloc.mine.mentions import BODY, CLOSES, NAMES, NUMBER, compiled, mentions
@@ -35,33 +35,43 @@ def test_github_as_gh_prints_it_and_as_rest_answers_it():
     assert (lines.tracker, list(lines.issues)) == ("lines", ["a-1"])
 
 
-def test_pull_requests_of_gh_rest_and_gitlab():
-    reference = {"number": 12, "url": "https://github.com/Ann/One/issues/12"}
-    foreign = {"number": 12, "url": "https://github.com/bob/two/issues/12"}
-    gh = {"number": 20, "title": "Fix", "body": "Fixes #13", "mergeCommit": {"oid": "a" * 40}, "mergedAt": CLOSED}
-    gh |= {"closingIssuesReferences": [reference, foreign], "url": "https://github.com/Ann/One/pull/20"}
-    rest = {"number": 21, "title": "T", "body": None, "merged_at": "2020-01-03T00:00:00Z", "merge_commit_sha": "b" * 40}
-    gitlab = {"iid": 3, "title": "T", "description": "Closes #7", "merged_at": "x", "merge_commit_sha": "c" * 40}
-    graph = gh | {"number": 22, "closingIssuesReferences": {"nodes": [foreign]}, "mergeCommit": None}
-    unmerged = [rest | {"number": 23, "merged_at": None}, gh | {"number": 24, "mergedAt": None, "mergeCommit": None}]
-    assert exports([gh, rest, gitlab, graph, *unmerged], [GH]).closings == [
-        Closing("20", "a" * 40, ("12",), "Fix\n\nFixes #13"),
-        Closing("21", "b" * 40, (), "T\n\n"),
-        Closing("3", "c" * 40, (), "T\n\nCloses #7"),
-        Closing("22", "", (), "Fix\n\nFixes #13"),
+PULLS = """
+[{"number": 20, "title": "Fix", "body": "Fixes #13", "mergedAt": "2020-01-03T00:00:00Z", "mergeCommit": {"oid": "a1"},
+  "url": "https://github.com/Ann/One/pull/20", "closingIssuesReferences": [
+    {"number": 12, "url": "https://github.com/Ann/One/issues/12"},
+    {"number": 12, "url": "https://github.com/bob/two/issues/12"}]},
+ {"number": 21, "title": "Graph", "body": "", "mergedAt": "2020-01-03T00:00:00Z", "mergeCommit": null,
+  "url": "https://github.com/Ann/One/pull/21", "closingIssuesReferences": {"nodes": [{"number": 12}]}},
+ {"number": 22, "title": "Open", "body": "", "mergeCommit": null, "mergedAt": null}]
+{"number": 23, "title": "Rest", "body": null, "merged_at": "2020-01-03T00:00:00Z", "merge_commit_sha": "b2"}
+{"number": 24, "title": "Rest, open", "body": null, "merged_at": null, "merge_commit_sha": "b3"}
+{"iid": 3, "title": "Lab", "description": "Closes #7", "merged_at": "2020-01-03T00:00:00Z", "merge_commit_sha": "c3"}
+"""
+CLOSED = """
+{"event": "closed", "commit_id": "a1", "issue": {"number": 12}}
+{"event": "closed", "commit_id": null, "issue": {"number": 12}}
+{"event": "referenced", "commit_id": "a2", "issue": {"number": 12}}
+{"event": "closed", "commit_id": "b2", "issue_url": "https://api.github.com/repos/a/b/issues/12"}
+{"nodes": [{"number": 13, "title": "Crash", "createdAt": "2020-01-01T00:00:00Z", "labels": {"nodes": [{"name": "bug"}]},
+  "timelineItems": {"nodes": [
+    {"closer": {"oid": "c3"}}, {"closer": {"number": 20, "mergeCommit": {"oid": "d4"}}}, {"closer": null}]}}]}
+"""
+
+
+def test_pull_requests_of_gh_rest_and_gitlab_that_were_merged():
+    assert exports(PULLS).closings == [
+        Closing("20", "a1", ("12",), "Fix\n\nFixes #13"),
+        Closing("21", "", ("12",), "Graph\n\n"),
+        Closing("23", "b2", (), "Rest\n\n"),
+        Closing("3", "c3", (), "Lab\n\nCloses #7"),
     ]
 
 
 def test_what_closed_an_issue_by_events_and_as_graphql_says():
-    closed = {"event": "closed", "commit_id": "a" * 40, "issue": {"number": 12}}
-    others = closed | {"commit_id": None}, closed | {"event": "referenced"}  # closed by hand; only named
-    address = {"event": "closed", "commit_id": "b" * 40, "issue_url": "https://api.github.com/repos/a/b/issues/12"}
-    found = [Closing("", "a" * 40, ("12",)), Closing("", "b" * 40, ("12",))]
-    assert exports([closed, *others, address], [GH]).closings == found
-    merged = {"closer": {"number": 20, "mergeCommit": {"oid": "b" * 40}}}
-    closers = {"nodes": [{"closer": {"oid": "a" * 40}}, merged, {"closer": None}]}
-    read = exports({"nodes": [GH | {"labels": {"nodes": [{"name": "bug"}]}, "timelineItems": closers}]})
-    assert (read.issues["12"].labels, read.closings) == (("bug",), [found[0], Closing("20", "b" * 40, ("12",))])
+    read = exports(CLOSED)
+    events = [("", "a1", ("12",)), ("", "b2", ("12",)), ("", "c3", ("13",)), ("20", "d4", ("13",))]
+    assert [closing[:3] for closing in read.closings] == events
+    assert read.issues["13"].labels == ("bug",)
 
 
 NOT_PLANNED = "closed without a fix (not planned, duplicate, not reproduced)"
