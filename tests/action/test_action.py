@@ -274,6 +274,9 @@ def runner(tmp_path: Path, shop: Path, stub: GitHub) -> Runner:
 
 @pytest.mark.slow
 def test_the_steps_together(runner, shop, stub):
+    assert runner.run(comment="true", min_share="1") == 0, runner.printed
+    assert (runner.outputs["answer"]["commented"], stub.changes) == ("false", [])
+    assert "Not sure enough" in (runner.folder / "summary.md").read_text()
     for name in ("issues", "workflow_dispatch"):
         runner.environment["GITHUB_EVENT_NAME"] = name
         assert runner.run(comment="true", min_share="0", issue="7") == 0, runner.printed
@@ -318,14 +321,6 @@ def test_no_code_of_the_workspace_installs(runner, evil):
     assert runner.run(install=True) == 1
     assert "No matching distribution found for" in runner.printed  # pip has run, and has no index here
     assert not evil()
-
-
-@pytest.mark.slow
-def test_it_is_silent_when_it_is_not_sure(runner, stub):
-    assert runner.run(comment="true", min_share="1") == 0, runner.printed
-    assert runner.outputs["answer"]["commented"] == "false"
-    assert "Not sure enough" in (runner.folder / "summary.md").read_text()
-    assert stub.changes == []
 
 
 @pytest.mark.slow

@@ -39,11 +39,10 @@ def test_the_stretch_that_says_most_is_shown_and_what_says_nothing_is_not(lines,
     assert all(len(one) <= LINES for one in found)
 
 
-def test_a_line_of_a_frame_is_told_and_takes_a_stretchs_place():
-    [one] = stretches(FILLER, TERMS, [], [10])
-    assert [line.number for line in one if line.framed] == [10]
+def test_a_line_of_a_frame_takes_a_stretchs_place_and_is_told():
     lines = [*FILLER, "cookie", *FILLER]
     assert list(telling_lines(lines, TERMS, [], [10, 20], stretches=1, length=6)) == [[6, 7, 8, 9, 10, 11]]
+    assert [line.number for line in stretches(FILLER, TERMS, [], [10])[0] if line.framed] == [10]
 
 
 def test_what_is_not_marked_has_the_colours_of_its_syntax_and_long_lines_are_cut():

@@ -70,7 +70,7 @@ class Questions:
         return self.session.ask(answer, self._opening, *question, progress=progress, stopped=stopped)
 
     def _waiting(self) -> list[Article]:
-        return [one for one in self.asked.values() if one.state == "waiting"]
+        return [one for one in list(self.asked.values()) if one.state == "waiting"]  # a list: two threads ask
 
     def warm(self, commit: str) -> None:
         """Make a version ready before anything is asked of it; what is wrong with it is said to who asks."""
