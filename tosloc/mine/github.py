@@ -96,16 +96,12 @@ def fetch_issue(project: str, number: str, token: str) -> dict[str, Any]:
     asked, page = f"{project}#{number}", f"/repos/{project}/issues/{number}"
     with _asking(project, asked):
         issue = _ask(asked, page, token)
-        reporter, said = _login(issue), [issue["body"] or ""]
+        reporter, said = issue["user"], [issue["body"] or ""]  # None where the account is gone
         for place in range(1, -(-issue["comments"] // 100) + 1):
             comments = _ask(asked, f"{page}/comments?per_page=100&page={place}", token)
-            said += [one["body"] or "" for one in comments if reporter and _login(one) == reporter]
+            own = [one for one in comments if reporter and one["user"] and one["user"]["login"] == reporter["login"]]
+            said += [one["body"] or "" for one in own]
         return {key: issue[key] for key in ("number", "title", "created_at")} | {"body": "\n\n".join(said)}
-
-
-def _login(written: dict[str, Any]) -> str:
-    """Whose it is; empty where the account is gone."""
-    return str((written["user"] or {}).get("login", ""))
 
 
 def _api() -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import inf
@@ -97,17 +97,6 @@ def history(repository: Repository, tip: str) -> dict[str, CommitInfo]:
     return {info.id: info for info in repository.commits(commit_order(repository, [repository.resolve(tip)]))}
 
 
-def source_changes(repository: Repository, commits: Iterable[CommitInfo]) -> dict[str, Change]:
-    """What each commit changed of the source against its first parent; those without a parent are left out."""
-    asked = {info.id: info.parents[0] for info in commits if info.parents}
-    paths: dict[str, list[str]] = {commit: [] for commit in asked}
-    is_source = ends_with(SOURCE_SUFFIXES)
-    for commit, kinds, path in repository.changes(f"{one} {parent}" for one, parent in asked.items()):
-        if b"100" in kinds and is_source(path):
-            paths[commit].append(path.decode("utf-8", "surrogateescape") if kinds[0] == b"100" else "")  # "" is new
-    return {commit: Change(tuple(filter(None, found)), len(found)) for commit, found in paths.items()}
-
-
 def mine(
     repository: Repository,
     exports: Exports,
@@ -164,15 +153,21 @@ def _mined(
     links: Mapping[str, Sequence[Link]],
 ) -> Mined:
     """The issues by their surest links."""
-    mined, gone = Mined(len(issues), tracker), reverted(infos)
+    # what each commit changed of the source against its first parent; those without a parent are left out
     named = {commit for some in links.values() for _, commit in some} & infos.keys()
-    changes = source_changes(repository, (infos[commit] for commit in named))
+    paths: dict[str, list[str]] = {commit: [] for commit in named if infos[commit].parents}
+    is_source = ends_with(SOURCE_SUFFIXES)
+    for commit, kinds, path in repository.changes(f"{commit} {infos[commit].parents[0]}" for commit in paths):
+        if b"100" in kinds and is_source(path):
+            paths[commit].append(path.decode("utf-8", "surrogateescape") if kinds[0] == b"100" else "")  # "" is new
+    changes = {commit: Change(tuple(filter(None, found)), len(found)) for commit, found in paths.items()}
+    mined, gone = Mined(len(issues), tracker), reverted(infos)
     for number, issue in issues.items():
-        found = issue.left_out or _fix_of(issue, links.get(number, ()), infos, changes, gone)
-        if isinstance(found, str):
-            mined.left_out[found] += 1
+        fix = issue.left_out or _fix_of(issue, links.get(number, ()), infos, changes, gone)
+        if isinstance(fix, str):
+            mined.left_out[fix] += 1
         else:
-            kind, commit = found
+            kind, commit = fix
             report = issue.report
             assert report.opened is not None
             line: dict[str, Any] = {"id": report.id, "summary": report.summary, "description": report.description}
