@@ -90,12 +90,16 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[GitHub]:
         yield made
 
 
-def answer(reason: str = "words cart", path: str = "shop/cart.py") -> dict[str, Any]:
-    why = [{"kind": "fix", "text": reason, "commit": "1" * 40}, {"kind": "words", "text": reason}]
-    function = {"name": "Cart.add", "start": 7, "end": 9, "score": 1.0}
-    hit = {"rank": 1, "path": path, "score": 1.0, "share": 0.5, "functions": [function], "why": why}
-    made = {"commit": "0" * 40, "searched": {"files": 3}, "others": [{"path": path}]}
-    return {**made, "hits": [hit, {**hit, "rank": 2, "share": 0.001}], "notes": [], "report": {"summary": "s"}}
+ANSWER = """{"commit": "0000000000000000000000000000000000000000", "searched": {"files": 3}, "notes": [],
+  "report": {"summary": "s"}, "others": [{"path": "PATH"}], "hits": [
+    {"rank": 1, "path": "PATH", "share": 0.5, "functions": [{"name": "Cart.add", "start": 7, "end": 9}],
+     "why": [{"text": "WHY", "commit": "1111111111111111111111111111111111111111"}, {"text": "WHY"}]},
+    {"rank": 2, "path": "PATH", "share": 0.001, "functions": [{"name": "Cart.add", "start": 7, "end": 9}],
+     "why": [{"text": "WHY"}]}]}"""
+
+
+def answer(why: str = "words cart", path: str = "shop/cart.py") -> dict[str, Any]:
+    return json.loads(ANSWER.replace('"WHY"', json.dumps(why)).replace('"PATH"', json.dumps(path)))
 
 
 # ---- is it asked?
