@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.runs import run_of
 from tosloc.cli import main
 from tosloc.errors import RunError
 from tosloc.evaluate.evaluate import evaluate
-from tosloc.evaluate.judgements import Judgement, Qrels
+from tosloc.evaluate.judgements import Judgement, by_report, write_judgements
 from tosloc.evaluate.measures import AP, RR
-from tosloc.evaluate.run_paths import ScoredRun
-from tosloc.evaluate.runs import Run
+from tosloc.evaluate.runs import Run, write_run
 from tosloc.lab import agreement
 from tosloc.lab.agreement import Pair, effect, kendall_tau_union, p_value, rank_biased_overlap, reproduction, rmse
 from tosloc.records import Ranking
@@ -129,7 +129,7 @@ FILES = tuple(f"src/F{number:02}.java" for number in range(20))
 def judgements(name="", number=12, seed=0):
     rng = np.random.default_rng(seed)
     chosen = [tuple(FILES[place] for place in rng.choice(len(FILES), 2, replace=False)) for _ in range(number)]
-    return Qrels.of(Judgement(f"{name}{report}", fixed, fixed) for report, fixed in enumerate(chosen))
+    return by_report(Judgement(f"{name}{report}", fixed, fixed) for report, fixed in enumerate(chosen))
 
 
 def scored(qrels, skill, seed):
@@ -137,9 +137,9 @@ def scored(qrels, skill, seed):
     rng = np.random.default_rng(seed)
     rankings = [
         Ranking.from_scores(one.report, FILES, rng.random(len(FILES)) + skill * np.isin(FILES, one.fixed))
-        for one in qrels.judgements.values()
+        for one in qrels.values()
     ]
-    run = Run.of({}, rankings, f"run {seed}")
+    run = run_of(rankings, where=f"run {seed}")
     return run, evaluate(run, qrels)
 
 
@@ -160,7 +160,7 @@ def test_the_levels_are_those_of_the_scores():
     assert rows["p of RR"]["baseline"] == p_value(b, our_b, True)
     assert rows["RR, delta"]["advanced"] == pytest.approx(a.mean() - our_a.mean())
     assert rows["ER of RR"]["effect"] == pytest.approx((our_a - our_b).mean() / (a - b).mean())
-    orders = [[run.ranking(report).paths for run, _ in runs[1::2]] for report in QRELS.judgements]
+    orders = [[run.ranking(report).paths for run, _ in runs[1::2]] for report in QRELS]
     for name, measure in (("Kendall's tau union", kendall_tau_union), ("RBO, phi 0.8", rank_biased_overlap)):
         assert rows[name]["advanced"] == pytest.approx(np.mean([measure(*both) for both in orders]))
 
@@ -176,7 +176,7 @@ def test_what_does_not_apply_is_said(ours, partial, remark, monkeypatch):
 
 
 def test_other_reports_or_only_some_in_common_are_refused():
-    some = Qrels.of(list(QRELS.judgements.values())[:5])
+    some = by_report(list(QRELS.values())[:5])
     with pytest.raises(RunError, match="share 5 of 12 and 5 judged reports"):
         reproduction(ORIGINAL, pair(some), [RR])
     with pytest.raises(RunError, match="run 1 and run 2 are judged by different reports or fixed files"):
@@ -201,7 +201,9 @@ def check(tmp_path, capsys):
     """Function (number, *options) -> exit code, output and errors of an original pair against itself, or ours, "2"."""
     for number, two in (("", ORIGINAL), ("2", pair(QRELS, 7, 0.4))):
         for name, (run, _) in (("b", two.baseline), ("a", two.advanced)):
-            ScoredRun(name, run, QRELS).write(tmp_path / f"{name}{number}" / "test")
+            folder = tmp_path / f"{name}{number}" / "test"
+            write_run(folder / "run.jsonl.gz", {}, run.rankings())
+            write_judgements(folder / "qrels.jsonl", QRELS.values())
 
     def call(number, *options, original=True):
         named = ["--baseline", str(tmp_path / "b"), "--advanced", str(tmp_path / "a")] if original else []

@@ -41,7 +41,7 @@ def test_reports_with_a_fix_and_with_a_version_are_ranked(repository, tmp_path, 
     assert evaluation.length == 1.0
     settings.write_text('[data]\nsuffixes = [".py", ".txt"]\n', encoding="utf-8")
     assert main([*command, "--config", str(settings)]) == 0
-    assert read_scored(out, "all").evaluation().per_report[0].outcome.searched == 4
+    assert read_scored(out, "all").evaluation().per_report[0].searched == 4
     assert main([*command[:-1], str(tmp_path / "new"), "--split", "validation"]) == 2
     assert "none of its 3 reports falls to validation; rank them all" in capsys.readouterr().err
     assert not (tmp_path / "new").exists()

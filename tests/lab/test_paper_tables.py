@@ -6,9 +6,9 @@ import pytest
 
 from tests.rerank.made import report
 from tosloc.cli.lab.paper import cell_text
-from tosloc.evaluate.evaluate import Evaluation, ReportScores
+from tosloc.evaluate.evaluate import Evaluation
 from tosloc.evaluate.judgements import Judgement
-from tosloc.evaluate.measures import Outcome
+from tosloc.evaluate.measures import ReportScores
 from tosloc.lab.paper import systems
 from tosloc.lab.paper.systems import Timed
 from tosloc.lab.paper.workspace import Cell, Published
@@ -23,9 +23,8 @@ def paper(**numbers):
 
 def evaluation(*ranks):
     """Reports with one fixed file each, at these ranks."""
-    outcomes = [Outcome((rank,), 1, 100, 100) for rank in ranks]
     judged = [Judgement(f"r{number:03}", ("a",), ("a",), 100) for number in range(len(ranks))]
-    return Evaluation(tuple(map(ReportScores, judged, outcomes)))
+    return Evaluation(tuple([ReportScores(one, (rank,), 100) for one, rank in zip(judged, ranks, strict=True)]))
 
 
 def values(table):

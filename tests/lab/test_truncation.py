@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tosloc.cli import main
-from tosloc.evaluate.evaluate import Evaluation, ReportScores
+from tosloc.evaluate.evaluate import Evaluation
 from tosloc.evaluate.judgements import Judgement, write_judgements
-from tosloc.evaluate.measures import Outcome
+from tosloc.evaluate.measures import ReportScores
 from tosloc.evaluate.runs import write_known_ranks, write_run
 from tosloc.lab.truncation import TRUTHS, truncation
 from tosloc.records import Ranking
@@ -20,7 +20,7 @@ def scored(report, ranks, unranked=0, missing=0, searched=15):
     """A report whose fixed files have these ranks, with more that are not ranked or not in the version."""
     fixed = tuple([f"F{place}.java" for place in range(len(ranks) + unranked)])
     listed = (*fixed, *[f"New{place}.java" for place in range(missing)])
-    return ReportScores(Judgement(report, fixed, listed, searched), Outcome(ranks, len(fixed), searched, searched))
+    return ReportScores(Judgement(report, fixed, listed, searched), ranks, searched)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_laws_hold_for_every_run(drawn):
         assert (bloated.textbook <= cleaned.textbook, bloated.seen) == (True, cleaned.seen)
     whole = result.of("cleaned")[-2]
     assert whole.textbook == result.baseline["cleaned"] == drawn.map
-    assert whole.seen == whole.textbook or any(len(one.ranks) < one.outcome.relevant for one in drawn.per_report)
+    assert whole.seen == whole.textbook or any(len(one.ranks) < one.relevant for one in drawn.per_report)
 
 
 @pytest.fixture

@@ -146,7 +146,7 @@ def grouped(projects: Mapping[str, Comparison], by: str = "all") -> dict[str, Co
     groups: defaultdict[str, list[Move]] = defaultdict(list)
     for project, one in projects.items():
         for move in one.moves:
-            number = HOW_MANY[int(np.searchsorted([0, 1, 5], move.a.outcome.relevant))]
+            number = HOW_MANY[int(np.searchsorted([0, 1, 5], move.a.relevant))]
             language = language_of_report(move.a.judgement.listed)
             groups[{"project": project, "language": language, "fixed": number, "all": "all"}[by]].append(move)
     names = sorted(groups, key=lambda name: -len(groups[name])) if by == "language" else list(groups)

@@ -17,9 +17,6 @@ from tosloc.cli.judging import (
     MeasuresOption,
     NoTestsOption,
     SplitOption,
-    check_distinct,
-    check_level,
-    function_runs,
     parsed_measures,
     scored_runs,
 )
@@ -38,7 +35,7 @@ from tosloc.errors import RunError, counted
 from tosloc.evaluate.compare import COMPARED, Comparison, Difference, difference_values
 from tosloc.evaluate.compare import compare as compare_pair
 from tosloc.evaluate.run_paths import BM25_NAME
-from tosloc.evaluate.tables import FUNCTION_MEASURES, taught_notes, unjudged_note
+from tosloc.evaluate.tables import FUNCTION_MEASURES, header_notes
 from tosloc.lab.projects import grouped, over_projects, project_means, runs_of_projects
 
 
@@ -73,23 +70,22 @@ def evaluate(
     if len(runs) == 1:
         paths, lacking = runs_of_projects(runs[0], split.value)
     else:
-        check_distinct(runs)
         names = Counter(path.name for path in runs)
         paths = {path.name if names[path.name] == 1 else str(path): path for path in runs}
+        if len(paths) < len(runs):
+            raise RunError("a run is named twice")
+    found = scored_runs(list(paths.values()), split.value, None, no_tests, level)
+    sides = {"": found}
     if level is Level.function:
-        check_level(no_tests=no_tests)
-        pairs = function_runs(list(paths.values()), split.value)
-        sides = {"functions": pairs[::2], BM25_NAME: pairs[1::2]}
-        asked, notes = list(dict.fromkeys((*FUNCTION_MEASURES, *asked))), unjudged_note(pairs[::2])
-    else:
-        sides = {"": scored_runs(list(paths.values()), split.value, None, no_tests)}
-        notes = taught_notes(sides[""])
+        sides = {"functions": found[::2], BM25_NAME: found[1::2]}
+        asked = list(dict.fromkeys((*FUNCTION_MEASURES, *asked)))
     values = {}
     for side, scored in sides.items():
         evaluations = {name: one.evaluation() for name, one in zip(paths, scored, strict=True)}
         values[side] = project_means({name: one for name, one in evaluations.items() if one.per_report}, asked)
     show(form, values.get("", values), [means_table(one, side) for side, one in values.items()])
     lacking_note = f"{counted(len(lacking), 'project')} without a finished run: {', '.join(lacking)}"
+    notes = dict.fromkeys(note for one in found for note in header_notes(one))
     print_notes([*notes, *([lacking_note] if lacking else [])])
 
 
