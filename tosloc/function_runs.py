@@ -104,7 +104,7 @@ def _versions(
             for snapshot, chosen in zip(snapshots, rows, strict=True)
             for row in chosen
         }
-        made = functions_of_files(indexed.repo, indexed.store_path, list(suffixes.items()))
+        made = functions_of_files(indexed.repo, indexed.store, list(suffixes.items()))
         facts = dict(zip(suffixes, made, strict=True))
         corpus, table = indexed.corpus(snapshots), PathTable.of(indexed.repo.path_names.names)
         for case, snapshot, chosen in zip(block, snapshots, rows, strict=True):

@@ -117,7 +117,7 @@ class OpenVersion:
             return {}
         place, suffixes = self.repository, self.repository.suffixes
         wanted = [(self.snapshot.blob(file), suffix_of(self.snapshot.path(file), suffixes)) for file in files]
-        found = functions_of_files(place.repo, place.store_path, wanted, remembered=self._functions)
+        found = functions_of_files(place.repo, place.store, wanted, remembered=self._functions)
         return dict(zip(files, found, strict=True))
 
     def for_reranking(self) -> RerankingContext:

@@ -80,23 +80,11 @@ def test_build(repository, tmp_path, jobs, monkeypatch):
         report = build(repo, store, wanted, jobs, lambda what, done, total: seen.append((done, total)))
         assert report == BuildReport(added=40, known=0, missing=1, fallback=0)
         assert (seen[0], seen[-1]) == ((0, 41), (41, 41))
-        table = read_facts(repo, store, wanted)
+        table = read_facts(store, wanted)
         made = [pack_facts(analyse(text, ".java")) for text in texts.values()]
         assert_same(table, Corpus.from_rows(list(wanted), [*made, None]))
         del wanted["f" * 40]
         assert build(repo, store, wanted, jobs) == BuildReport(added=0, known=40, missing=0, fallback=0)
-
-
-def test_damaged_rows_are_made_again(repository, tmp_path):
-    repo, texts = repository
-    wanted = dict.fromkeys(texts, ".java")
-    with FactStore(tmp_path / "facts.db") as store:
-        build(repo, store, wanted, 1)
-        whole = read_facts(repo, store, wanted)
-        store.write((blob, analyser_of("java"), b"damaged") for blob in list(texts)[::7])
-        assert_same(read_facts(repo, store, wanted), whole)
-        unread = read_facts(repo, store, {"f" * 40: ".java"} | wanted)  # a blob that could not be read
-        assert unread.parsed.tolist() == [False] + [True] * 40
 
 
 @pytest.mark.slow
@@ -117,7 +105,7 @@ def test_a_blob_that_kills_its_worker_loses_nobody_else(repository, tmp_path):
     assert "BuildReport(added=40, known=0, missing=0, fallback=1, large=0)" in done.stdout, done.stderr
     assert f"file content {bad} brings down what parses it" in done.stderr
     with FactStore(tmp_path / "facts.db") as store:
-        table = read_facts(repository[0], store, dict.fromkeys(repository[1], ".java"))
+        table = read_facts(store, dict.fromkeys(repository[1], ".java"))
     assert [blob for blob, parsed in zip(table.blobs, table.parsed, strict=True) if not parsed] == [bad]
 
 
@@ -125,7 +113,7 @@ def test_a_blob_that_kills_its_worker_loses_nobody_else(repository, tmp_path):
 @pytest.mark.parametrize("deaths", [3, 1_000])
 def test_no_file_is_blamed_for_the_death_of_what_reads_it(repository, tmp_path, deaths):
     """The first processes are killed whatever they do: both workers and the one after them, or all that there are."""
-    repo, texts = repository
+    _, texts = repository
     done = built_by_program(
         repository,
         tmp_path,
@@ -138,9 +126,9 @@ def test_no_file_is_blamed_for_the_death_of_what_reads_it(repository, tmp_path, 
         "        os.kill(os.getpid(), 9)\n",
     )
     with FactStore(tmp_path / "facts.db") as store:
-        left = set(store.missing(texts, analyser_of("java")))
+        left = set(store.missing(dict.fromkeys(texts, analyser_of("java"))))
         known = [blob for blob in texts if blob not in left]
-        assert read_facts(repo, store, dict.fromkeys(known, ".java")).parsed.all()
+        assert read_facts(store, dict.fromkeys(known, ".java")).parsed.all()
     if deaths == 3:
         assert (done.returncode, known) == (0, list(texts)), done.stderr
     else:
@@ -163,5 +151,5 @@ def test_a_file_that_is_too_large_is_known_by_its_path_alone(repository, tmp_pat
         report = build(repo, store, dict.fromkeys(texts, ".java"), 1)
         assert report == BuildReport(added=40, known=0, missing=0, fallback=0, large=len(larger))
         assert set(read) == texts.keys() - set(larger)
-        table = read_facts(repo, store, dict.fromkeys(larger, ".java"))
+        table = read_facts(store, dict.fromkeys(larger, ".java"))
     assert_same(table, Corpus.from_rows(larger, [None] * len(larger)))

@@ -136,7 +136,7 @@ def test_what_this_version_of_history_documents_is(repository):
     repository.commit({"src/XMLParser.java": "2", "src/Buffer.java": "1"}, message, when=200)
     with Repository(repository.path) as opened:
         history = read_history(opened, "main", JAVA)
-        made = history_of_commits(history.ids, dict(commit_payloads(history)), opened.path_names)
+        made = history_of_commits(history.ids, commit_payloads(history), opened.path_names)
     assert HISTORY_VERSION == 3
     assert words(made.commits, 0) == {"import": 1, "initi": 1}
     said = "buffer crash fix größe pars parseall parser read size twice xml xmlparser"

@@ -220,12 +220,3 @@ def test_only_what_is_new_is_read(project, grown, monkeypatch):
     monkeypatch.setattr(module, "read_history", None)
     assert len(project.prepared("HEAD").commit_ids) == 15
     assert asked == grown.made[-1:]
-
-
-def test_commits_that_are_damaged_are_made_again(project, grown):
-    first = project.prepared("HEAD")
-    [analyser] = [name for name in project.store.analysers() if name.startswith("commits")]
-    project.store.write([(grown.made[2], analyser, b"damaged")])
-    [path] = kept(project)
-    path.unlink()
-    assert answers(project.prepared("HEAD")) == answers(first)

@@ -16,8 +16,8 @@ from tosloc.code.facts import analyse, analyse_all
 from tosloc.errors import StoreWarning, ToslocError
 from tosloc.git.process import LARGEST_SOURCE
 from tosloc.git.repository import Repository, decode
-from tosloc.index.corpus import NO_FACTS, pack_facts
-from tosloc.index.facts import missing_facts
+from tosloc.index.corpus import no_facts, pack_facts
+from tosloc.index.facts import analysers_of
 from tosloc.index.store import FactStore
 from tosloc.processes import Worker, executor, parallel
 from tosloc.records import Progress, silent
@@ -58,12 +58,13 @@ def build(
     call goes on from there. A blob that brings workers down is analysed by regular expressions alone.
     Raises RepositoryError and StoreError, and ToslocError where workers die whatever they do.
     """
-    analysers = missing_facts(store, blobs, lizard=lizard)
-    sizes = repo.sizes(analysers)
+    analysers = analysers_of(blobs, lizard=lizard)
+    new = store.missing(analysers)
+    sizes = repo.sizes(new)
     large = [blob for blob, size in sizes.items() if size > LARGEST_SOURCE]
-    store.write((blob, analysers[blob], NO_FACTS) for blob in large)
-    batches = _batches({blob: blobs[blob].lower() for blob in analysers}, sizes)
-    known, added, missing, fallback = len(blobs) - len(analysers), len(large), 0, 0
+    store.write((blob, analysers[blob], no_facts()) for blob in large)
+    batches = _batches({blob: blobs[blob].lower() for blob in new}, sizes)
+    known, added, missing, fallback = len(blobs) - len(new), len(large), 0, 0
     progress("analysing", known + added, len(blobs))
     call = partial(_analyse_batch, repo, lizard=lizard)
     with closing(_run(call, batches, effective_n_jobs(jobs))) as results:

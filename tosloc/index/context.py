@@ -14,7 +14,7 @@ from tosloc.index import bm25
 from tosloc.index.bm25 import Hits, RevisedVectors
 from tosloc.index.corpus import VersionView
 from tosloc.index.documents import DocumentsView
-from tosloc.index.history_index import HistoryAsOf
+from tosloc.index.history_index import HistoryAsOf, joined
 from tosloc.index.paths import PathView
 from tosloc.index.postings import known_terms
 from tosloc.index.query import Query, frame_name
@@ -162,7 +162,7 @@ class QueryContext:
         known, of_summary = view.documents.term_ids, self.query.summary_weights
         by_summary = [of_summary.get(term, 0.0) for term in self.query.weights if term in known]
         asked = (weights, np.array(by_summary, dtype=np.float64) * view.idf[terms])
-        whole, summary = self.history.index.joined(view, self.version.paths).bm25(terms, asked)
+        whole, summary = joined(view, self.version.paths).bm25(terms, asked)
         return whole, summary
 
     @cached_property
@@ -170,7 +170,7 @@ class QueryContext:
         """(N,) BM25 of each file's fixed reports as one text."""
         view = self.history.reports
         terms, weights = view.known_terms(self.query.weights)
-        return self.history.index.joined(view, self.version.paths).bm25(terms, (weights,))[0]
+        return joined(view, self.version.paths).bm25(terms, (weights,))[0]
 
     @cached_property
     def referenced_changes(self) -> tuple[tuple[DocumentsView, LongArray], ...]:

@@ -10,13 +10,13 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tosloc.code.languages import FIELDS
 from tosloc.index.postings import Postings, idf, numbered, row_sums, starts_of
-from tosloc.index.store import pack, places_of, steps_of, unpack
+from tosloc.index.store import pack, unpack
 from tosloc.records import BoolArray, Float32Array, FloatArray, IntArray, LongArray, Snapshot, first_paths
 
 if TYPE_CHECKING:
@@ -24,25 +24,24 @@ if TYPE_CHECKING:
 
 CODE, COMMENT, STRING, METHOD, TYPE, FIELD = (FIELDS.index(name) for name in FIELDS)
 ALL_TEXT = len(FIELDS)  # column of lengths and averages that stands for code + comment + string
-NO_FACTS: Final = pack(
-    [[]], [np.zeros(size, kind) for size, kind in ((3, "i4"), (0, "u2"), (1, "u4"), (0, "u1"), (0, "u1"))]
-)
-"""Payload of a blob that was not read: no terms and one empty chunk."""
 
 
 def pack_facts(facts: Facts) -> bytes:
     """The facts of one blob as a row's payload."""
-    steps = steps_of(facts.chunk_terms, facts.chunk_starts)
     return pack(
-        [facts.terms],
-        [
-            np.array([facts.lines, facts.complexity, facts.parsed], dtype=np.int32),
-            facts.counts.T.ravel().astype(np.min_scalar_type(int(facts.counts.max(initial=0)))),
-            np.diff(facts.chunk_starts).astype(np.uint32),
-            steps.astype(np.min_scalar_type(int(steps.max(initial=0)))),
-            facts.chunk_counts,
-        ],
+        facts.terms,
+        facts.counts.T.ravel().astype(np.min_scalar_type(int(facts.counts.max(initial=0)))),
+        np.diff(facts.chunk_starts),
+        np.diff(facts.chunk_terms, prepend=np.int32(0)),  # packs better
+        facts.chunk_counts,
+        np.array([facts.lines, facts.complexity, facts.parsed], dtype=np.int32),
     )
+
+
+def no_facts() -> bytes:
+    """The payload of a blob that was not read: no terms and one empty chunk."""
+    none = np.zeros(0, dtype=np.uint8)
+    return pack([], none, np.array([0]), none, none, np.zeros(3, dtype=np.int32))
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,34 +61,35 @@ class Corpus:
 
     @classmethod
     def from_rows(cls, blobs: Sequence[str], payloads: Iterable[bytes | None]) -> Corpus:
-        """The facts of ``blobs`` from what ``pack_facts`` made of each, read once; None has one empty chunk.
-
-        Raises ValueError for a row that does not unpack.
-        """
+        """The facts of ``blobs`` from what ``pack_facts`` made of each, read once; None has one empty chunk."""
         numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
-        rows = []
+        kinds = (np.int32, np.uint16, np.int64, np.int32, np.uint8, np.int32)
+        rows = [[np.zeros((0, len(FIELDS)) if kind is np.uint16 else 0, kind)] for kind in kinds]
         for payload in payloads:
-            [words], [head, counts, sizes, steps, in_chunk] = unpack(NO_FACTS if payload is None else payload, 1)
+            words, counts, sizes, steps, in_chunk, head = unpack(no_facts() if payload is None else payload)
             own = np.fromiter(map(numbers.__getitem__, words), dtype=np.int32, count=len(words))
-            terms = own[places_of(steps, starts_of(sizes))]
-            rows.append((own, counts.reshape(len(FIELDS), -1).T.astype(np.uint16), terms, in_chunk, sizes, head))
+            columns = (
+                own,
+                counts.reshape(len(FIELDS), -1).T.astype(np.uint16),
+                sizes,
+                own[np.cumsum(steps)],
+                in_chunk,
+                head,
+            )
+            for column, part in zip(rows, columns, strict=True):
+                column.append(part)
         order = sorted(numbers)
         place_of_number = np.zeros(len(order), dtype=np.int32)
         place_of_number[[numbers[term] for term in order]] = np.arange(len(order), dtype=np.int32)
-        kinds = (np.int32, np.uint16, np.int32, np.uint8, np.int64, np.int32)
-        none = [np.zeros((0, len(FIELDS)) if kind is np.uint16 else 0, kind) for kind in kinds]
-        starts, columns = starts_of([len(row[0]) for row in rows]), list(zip(none, *rows, strict=True))
-        chunk_starts = starts_of([len(row[4]) for row in rows])
-        del rows  # so that the parts of each array go as soon as it is made
-        terms, counts, chunk_terms, chunk_counts, chunk_sizes, heads = (np.concatenate(columns.pop(0)) for _ in kinds)
+        starts, chunk_starts = (starts_of([len(part) for part in rows[place][1:]]) for place in (0, 2))
+        # so that the parts of each array go as soon as it is made
+        terms, counts, sizes, chunk_terms, chunk_counts, heads = (np.concatenate(rows.pop(0)) for _ in kinds)
         by_field = [row_sums(column, starts) for column in counts.T]
         return cls(
             blobs=tuple(blobs),
             terms=numbered(order),
             postings=Postings(starts, place_of_number[terms], counts).inverted(len(order)),
-            chunk_postings=Postings(starts_of(chunk_sizes), place_of_number[chunk_terms], chunk_counts).inverted(
-                len(order)
-            ),
+            chunk_postings=Postings(starts_of(sizes), place_of_number[chunk_terms], chunk_counts).inverted(len(order)),
             chunk_starts=chunk_starts,
             lines=heads[0::3],
             complexity=heads[1::3],
@@ -128,20 +128,16 @@ class Corpus:
 
 
 class VersionView:
-    """One version of a corpus: which blob each file is, and the statistics of exactly these files.
+    """One version of a corpus: which blob each file is, and the statistics of exactly these files."""
 
-    ``known``: rows and document frequencies, where they were computed before.
-    """
-
-    def __init__(self, corpus: Corpus, snapshot: Snapshot, known: tuple[IntArray, LongArray] | None = None) -> None:
+    def __init__(self, corpus: Corpus, snapshot: Snapshot) -> None:
         self.corpus, self.snapshot = corpus, snapshot
-        rows = corpus.row_of_blob if known is None else {}
-        self.rows = known[0] if known else np.array([rows.get(blob, -1) for blob in snapshot.blobs], dtype=np.int32)
+        rows, lists = corpus.row_of_blob, corpus.postings
+        self.rows: IntArray = np.array([rows.get(blob, -1) for blob in snapshot.blobs], dtype=np.int32)
         """(F,) corpus row of each file, -1 where the blob could not be read."""
         self.multiplicity: LongArray = np.bincount(self.rows[self.rows >= 0], minlength=len(corpus)).astype(np.int64)
         """(B,) in how many files each blob stands."""
-        lists = corpus.postings
-        self.frequency = known[1] if known else row_sums(self.multiplicity[lists.rows], lists.starts).astype(np.int64)
+        self.frequency = row_sums(self.multiplicity[lists.rows], lists.starts).astype(np.int64)
         """(V,) number of files that hold each term."""
         self.norms: dict[Hashable, Float32Array] = {}
         """Of formulas: (B,) what the length of a blob does to its frequencies."""

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -127,23 +127,24 @@ class Documents:
 
     def take(self, chosen: LongArray) -> Documents:
         """The given documents alone, in their order."""
-        starts = self.file_starts, self.starts, self.class_starts
-        pairs, terms, names = (ranges(some[chosen], some[chosen + 1]) for some in starts)
-        listed = chosen.tolist()
-        return dataclasses.replace(
-            self,
-            ids=tuple(self.ids[d] for d in listed),
-            times=self.times[chosen],
-            commits=self.commits[chosen],
-            commit_ids=tuple(self.commit_ids[d] for d in listed),
-            starts=starts_of(terms.sizes),
-            terms=terms.take(self.terms),
-            counts=terms.take(self.counts),
-            file_starts=starts_of(pairs.sizes),
-            files=pairs.take(self.files),
-            sizes=self.sizes[chosen],
-            classes=tuple(self.classes[place] for place in names.positions.tolist()),
-            class_starts=starts_of(names.sizes),
+
+        def parts(starts: LongArray, *values: npt.ArrayLike) -> list[Any]:
+            part = ranges(starts[chosen], starts[chosen + 1])
+            return [starts_of(part.sizes), *(part.take(np.asarray(some)) for some in values)]
+
+        starts, terms, counts = parts(self.starts, self.terms, self.counts)
+        file_starts, files = parts(self.file_starts, self.files)
+        class_starts, classes = parts(self.class_starts, self.classes)
+        return Documents(
+            np.asarray(self.ids)[chosen].tolist(),
+            self.times[chosen],
+            self.commits[chosen],
+            np.asarray(self.commit_ids)[chosen].tolist(),
+            self.vocabulary,
+            *(starts, terms, counts, file_starts, files),
+            self.sizes[chosen],
+            classes.tolist(),
+            class_starts,
         )
 
     def renumbered(self, numbers: IntArray) -> Documents:
@@ -166,18 +167,22 @@ def _places_of(names: Sequence[str], numbers: Iterable[int]) -> Mapping[str, lis
 
 def check_documents(arrays: Mapping[str, Array], name: str, paths: int) -> None:
     """Raise KeyError or ValueError unless arrays that anyone may have made are ``Documents`` about so many paths."""
-    strings = ("ids", "commit_ids", "vocabulary", "classes")
-    D, commits, terms, classes = (len(unpack_words(arrays[f"{name}.{key}"])) for key in strings)
+    D, commits, terms, classes = (
+        len(unpack_words(arrays[f"{name}.{key}"])) for key in ("ids", "commit_ids", "vocabulary", "classes")
+    )
     pairs, touched = len(arrays[f"{name}.terms"]), len(arrays[f"{name}.files"])
-    times = checked(arrays, f"{name}.times", np.int64, D, least=TIMES.start, below=TIMES.stop)
-    checked(arrays, f"{name}.terms", np.int32, pairs, below=terms)
-    checked(arrays, f"{name}.counts", np.uint16, pairs, least=1, below=np.inf)
-    checked(arrays, f"{name}.files", np.int32, touched, below=paths)
-    checked(arrays, f"{name}.commits", np.int64, D, below=np.inf)
-    checked(arrays, f"{name}.sizes", np.float64, D, least=1, below=np.inf)
+    for key, kind, size, least, below in (
+        ("times", np.int64, D, TIMES.start, TIMES.stop),
+        ("commits", np.int64, D, 0, np.inf),
+        ("sizes", np.float64, D, 1, np.inf),
+        ("terms", np.int32, pairs, 0, terms),
+        ("counts", np.uint16, pairs, 1, np.inf),
+        ("files", np.int32, touched, 0, paths),
+    ):
+        checked(arrays, f"{name}.{key}", kind, size, least=least, below=below)
     for key, size in (("starts", pairs), ("file_starts", touched), ("class_starts", classes)):
         checked_starts(arrays, f"{name}.{key}", D, size)
-    if commits != D or (times[1:] < times[:-1]).any():
+    if commits != D or (np.diff(arrays[f"{name}.times"]) < 0).any():
         raise ValueError("documents are counted wrongly, or not in order of time")
 
 

@@ -15,8 +15,6 @@ from tosloc.records import FloatArray, IntArray, LongArray
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 K1, B = 1.2, 0.5  # of BM25, saturation and length normalisation, where a formula names no others
-_LISTS_AT_ONCE = 1 << 12
-"""Lists that are inverted together: all at once would take several times the memory of what is made."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,30 +54,28 @@ class Postings:
     rows: IntArray  # (P,) row of each posting, ascending within a term
     values: npt.NDArray[Any]  # (P, ...) such as how often the row holds the term
 
+    @classmethod
+    def grouped(
+        cls, terms: npt.NDArray[np.integer[Any]], rows: IntArray, values: npt.NDArray[Any], number: int
+    ) -> Postings:
+        """Lists of ``number`` terms from the term, row and value of each posting (P,); equal terms keep their order."""
+        order = stable_order(terms, number)
+        return cls(starts_of(np.bincount(terms, minlength=number)), rows[order], values[order])
+
+    @property
+    def terms(self) -> IntArray:
+        """(P,) term of each posting."""
+        return np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
+
     def inverted(self, size: int) -> Postings:
         """The lists the other way round: the terms of each of ``size`` rows, ascending, with their values."""
-        starts = starts_of(np.bincount(self.rows, minlength=size))
-        terms, values = np.empty(len(self.rows), dtype=np.int32), np.empty_like(self.values)
-        free = starts[:-1].copy()  # where the next posting of each row goes
-        for first in range(0, len(self.starts) - 1, _LISTS_AT_ONCE):
-            bounds = self.starts[first : first + _LISTS_AT_ONCE + 1]
-            part = slice(bounds[0], bounds[-1])
-            order, sizes = stable_order(self.rows[part], size), np.bincount(self.rows[part], minlength=size)
-            places = ranges(free, free + sizes).positions
-            term_of = np.repeat(np.arange(first, first + len(bounds) - 1, dtype=np.int32), np.diff(bounds))
-            terms[places], values[places] = term_of[order], self.values[part][order]
-            free += sizes
-        return Postings(starts, terms, values)
+        return Postings.grouped(self.rows, self.terms, self.values, size)
 
     def followed_by(self, other: Postings, terms: IntArray, first: int) -> Postings:
         """Both as one; list v of the other is of term terms[v], known or new; its rows count from ``first`` on."""
-        sizes = np.bincount(terms, np.diff(other.starts), len(self.starts) - 1).astype(np.int64)
-        before = np.concatenate((self.starts, np.full(len(sizes) + 1 - len(self.starts), self.starts[-1])))
-        added = other.select(np.argsort(terms))
-        places = np.repeat(before[1:], sizes)
-        rows = np.insert(self.rows, places, added.take(other.rows) + first)
-        values = np.insert(self.values, places, added.take(other.values), axis=0)
-        return Postings(before + starts_of(sizes), rows, values)
+        both = [(self.terms, terms[other.terms]), (self.rows, other.rows + first), (self.values, other.values)]
+        joined = [np.concatenate(pair) for pair in both]
+        return Postings.grouped(*joined, max(len(self.starts) - 1, int(terms.max(initial=-1)) + 1))
 
     def select(self, terms: LongArray | IntArray) -> Selection:
         """Postings of the given terms, in their order."""

@@ -131,7 +131,7 @@ def _extract(made: Extraction, tasks: Sequence[Task], path: Path) -> tuple[Path,
     kept = made.folder / HISTORY_FILE
     repo, store, history, paths = _opened(made.repo_path, made.store_path, made.shared, kept, made.history_digest)
     snapshots = [repo.snapshot(task.case.version, made.suffixes) for task in tasks]
-    corpus = read_facts(repo, store, blobs_of(snapshots, made.suffixes), lizard=made.lizard)
+    corpus = read_facts(store, blobs_of(snapshots, made.suffixes), lizard=made.lizard)
     tables = []
     for task, snapshot in zip(tasks, snapshots, strict=True):
         version = VersionIndex(VersionView(corpus, snapshot), PathView(paths, snapshot.path_ids))

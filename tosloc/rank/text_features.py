@@ -14,6 +14,7 @@ from tosloc.index import bm25
 from tosloc.index.bm25 import Hits, min_max
 from tosloc.index.context import QueryContext
 from tosloc.index.corpus import METHOD, STRING, TYPE, VersionView
+from tosloc.index.history_index import joined
 from tosloc.index.postings import idf, known_terms, leaders
 from tosloc.records import FloatArray, IntArray, LongArray
 from tosloc.reports.text import Name
@@ -166,9 +167,9 @@ def folder_reports(context: QueryContext) -> FloatArray:
 
 def name_documents(context: QueryContext) -> FloatArray:
     """BM25 of the messages of all commits that touched a file whose name shares a word: helps files that have none."""
-    index, view, paths = context.history.index, context.history.commits, context.version.paths
+    view, paths = context.history.commits, context.version.paths
     terms, weights = view.known_terms(context.query.summary_weights)
-    of_terms = index.joined(view, paths, by_name=True).bm25(terms, (weights,))[0]
+    of_terms = joined(view, paths, by_name=True).bm25(terms, (weights,))[0]
     return context.to_files(paths.name_sum(of_terms) / np.maximum(paths.name_weight, 1e-9) ** 0.7)
 
 
