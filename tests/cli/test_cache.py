@@ -50,7 +50,7 @@ def test_listed(folder: Path, run: Run, repository: GitRepository) -> None:
         assert last[:2] == ["all", "1"]
     [found] = json.loads(run("cache", "list", "--json")[1])
     assert (found["repository"], found["there"]) == (str(repository.path), True)
-    assert found["total"] == sum(found["bytes"].values()) > 0
+    assert found["total"] > 0
     assert stat.S_IMODE(folder.parent.stat().st_mode) == 0o700  # its owner's alone
 
 

@@ -96,10 +96,7 @@ class IndexedRepository:
     def _index(self, blobs: Mapping[str, str], progress: Progress) -> BuildReport:
         from tosloc.index.build import build  # here: parsers and workers are not loaded in vain
 
-        built = build(self.repo, self.store, blobs, self.jobs, progress, lizard=self.lizard)
-        if built.added:
-            keep_to_size(self.repo, self.store_path)
-        return built
+        return build(self.repo, self.store, blobs, self.jobs, progress, lizard=self.lizard)
 
     def corpus(self, snapshots: Sequence[Snapshot]) -> Corpus:
         """Inverted lists of the versions' files."""
@@ -187,7 +184,6 @@ class IndexedRepository:
         path = self.store_path.with_name(f"{self.store_path.stem}.versions") / name
         with suppress(CheckpointError, LookupError, ValueError):  # of a file that is missing, or damaged inside
             kept = PreparedVersion.from_arrays(read_mapped(path))
-            note_use(self.repo, self.store_path)
             with suppress(OSError):
                 os.utime(path)
             return kept
