@@ -77,12 +77,6 @@ def test_shortened_ids(repository):
         found = opened.resolve_many(short)
         assert found == {c[:4]: None if c[:4] in twice else c for c in commits}
         assert opened.resolve(shared[0]) == found[shared[0]]
-        several = sorted(commit for commit in commits if commit[:4] == twice[0])
-        assert opened.candidates(twice[0]) == several
-        assert opened.candidates(shared[0]) == [found[shared[0]]]
-        assert opened.candidates("zz") == []
-        with pytest.raises(UnknownCommit, match=f"begins {len(several)} commit ids; give more digits"):
-            opened.resolve(twice[0])
 
 
 def test_texts_stream_in_order_and_survive_being_left(repository):

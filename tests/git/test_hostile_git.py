@@ -132,9 +132,12 @@ def test_encodings_and_lengths_of_messages(sound):
 def test_commits_that_name_nothing(sound, lines):
     commit = raw_commit(sound, **lines)
     with Repository(sound.path) as opened:
-        with pytest.raises(RepositoryError, match=f"{commit} is damaged: it names no tree"):
-            opened.commits([commit])[0]
-        for ask in (opened.resolve, lambda name: opened.snapshot(name, JAVA), lambda _: opened.resolve("HEAD")):
+        for ask in (
+            lambda name: opened.commits([name]),
+            opened.resolve,
+            lambda name: opened.snapshot(name, JAVA),
+            lambda _: opened.resolve("HEAD"),
+        ):
             with pytest.raises(RepositoryError, match="no commit"):  # git does not take it for one
                 ask(commit)
         assert opened.snapshot(sound.made[-1], JAVA).paths  # it goes on working
