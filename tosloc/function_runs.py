@@ -17,8 +17,7 @@ from tosloc.evaluate.judgements import Judgement, write_judgements
 from tosloc.evaluate.run_paths import BM25_LEVEL, FUNCTION_LEVEL, JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluate.runs import read_run, write_run
 from tosloc.index.context import VersionIndex
-from tosloc.index.corpus import VersionView, suffix_of
-from tosloc.index.facts import functions_of_files
+from tosloc.index.corpus import VersionView, functions_of_files, suffix_of
 from tosloc.index.paths import PathTable, PathView
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository

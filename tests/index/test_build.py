@@ -18,7 +18,7 @@ from tosloc.git.repository import Repository
 from tosloc.index import build as module
 from tosloc.index.build import BuildReport, build
 from tosloc.index.corpus import Corpus, pack_facts
-from tosloc.index.facts import read_facts
+from tosloc.index.corpus import read_facts
 from tosloc.index.store import FactStore
 
 SCRIPT = """

@@ -12,7 +12,7 @@ from tosloc.errors import StoreError
 from tosloc.git.repository import Repository
 from tosloc.index import store as module
 from tosloc.index.corpus import Corpus, pack_facts
-from tosloc.index.facts import functions_of_files
+from tosloc.index.corpus import functions_of_files
 from tosloc.index.store import FactStore, pack, unpack
 
 
@@ -132,7 +132,7 @@ def test_functions_are_made_once_and_kept(repository, tmp_path, monkeypatch):
         files = [(blobs["b.java"], ".java"), (blobs["a.py"], ".py"), (blobs["b.java"], ".java"), ("0" * 40, ".py")]
         first = functions_of_files(repo, store, files)
         assert [one.names for one in first] == [("Store", "Store.open"), ("area",), ("Store", "Store.open"), ()]
-        monkeypatch.setattr("tosloc.index.facts.functions_of", None)  # nothing is left to be made
+        monkeypatch.setattr("tosloc.index.corpus.functions_of", None)  # nothing is left to be made
         again = functions_of_files(repo, store, files[:3])
         for before, now in zip(first, again, strict=False):
             assert all(np.array_equal(value, getattr(now, name)) for name, value in vars(before).items())

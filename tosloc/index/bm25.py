@@ -120,12 +120,9 @@ class Hits:
 
     def positions_in(self, rows: Sequence[int]) -> list[tuple[LongArray, LongArray]]:
         """For each of some rows: which of the terms it holds, as places among them, and where their postings stand."""
-        wanted = np.array(rows, dtype=np.int64)
         term_of = np.repeat(np.arange(len(self.selection.sizes)), self.selection.sizes)
-        all_rows = self._rows_and_counts[1]
-        met = np.flatnonzero(np.isin(all_rows, wanted))
-        of_rows = [met[all_rows[met] == row] for row in wanted]
-        return [(term_of[places], self.selection.positions[places]) for places in of_rows]
+        met = [np.flatnonzero(self._rows_and_counts[0] == row) for row in rows]
+        return [(term_of[places], self.selection.positions[places]) for places in met]
 
 
 # ---- rVSM

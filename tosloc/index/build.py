@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -12,12 +12,11 @@ from typing import Final, TypeAlias
 
 from joblib import delayed, effective_n_jobs
 
-from tosloc.code.facts import analyse, analyse_all
+from tosloc.code.facts import analyse_all
 from tosloc.errors import StoreWarning, ToslocError
 from tosloc.git.process import LARGEST_SOURCE
 from tosloc.git.repository import Repository, decode
-from tosloc.index.corpus import no_facts, pack_facts
-from tosloc.index.facts import analysers_of
+from tosloc.index.corpus import analysers_of, no_facts, pack_facts
 from tosloc.index.store import FactStore
 from tosloc.processes import Worker, executor, parallel
 from tosloc.records import Progress, silent
@@ -116,14 +115,9 @@ def _run(call: partial[_Result], batches: Sequence[_Batch], jobs: int) -> Genera
                 yield [row for blob in batch for row in _carefully(worker, call, {blob: batch[blob]})]
 
 
-def _texts(repo: Repository, blobs: Iterable[str]) -> dict[str, str]:
-    """The text of each blob that can be read."""
-    return {blob: decode(data) for blob, data in repo.texts(blobs) if data is not None}
-
-
-def _analyse_batch(repo: Repository, batch: _Batch, lizard: bool) -> _Result:
-    texts = _texts(repo, batch)
-    made = analyse_all([(text, batch[blob]) for blob, text in texts.items()], lizard=lizard)
+def _analyse_batch(repo: Repository, batch: _Batch, *, lizard: bool, parse: bool = True) -> _Result:
+    texts = {blob: decode(data) for blob, data in repo.texts(batch) if data is not None}
+    made = analyse_all([(text, batch[blob]) for blob, text in texts.items()], parse=parse, lizard=lizard)
     packed = {blob: (blob, pack_facts(facts), not facts.parsed) for blob, facts in zip(texts, made, strict=True)}
     return [packed.get(blob, (blob, None, False)) for blob in batch]
 
@@ -133,7 +127,7 @@ def _carefully(worker: Worker, call: partial[_Result], batch: _Batch) -> _Result
     for _ in range(3):
         with suppress(BrokenProcessPool):
             return worker.call(call, batch)  # type: ignore[no-any-return]
-    [repo], [(blob, suffix)] = call.args, batch.items()
+    [repo], [blob] = call.args, batch
     try:
         worker.call(call, {})
     except BrokenProcessPool:
@@ -143,5 +137,4 @@ def _carefully(worker: Worker, call: partial[_Result], batch: _Batch) -> _Result
         ) from None
     why = f"{repo.path}: file content {blob} brings down what parses it; it is read word by word"
     warnings.warn(why, StoreWarning, stacklevel=2)
-    facts = analyse(_texts(repo, [blob]).get(blob, ""), suffix, parse=False)
-    return [(blob, pack_facts(facts), True)]
+    return _analyse_batch(repo, batch, lizard=False, parse=False)

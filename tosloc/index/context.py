@@ -180,7 +180,7 @@ class QueryContext:
         named = {d for name in sorted(numbers) for d in commits.documents.naming.get(name, ())} if numbers else set()
         if names := self.query.commit_names:
             named |= {d for d, commit in enumerate(commits.documents.commit_ids) if commit.startswith(names)}
-        fixed = {d for name in self.query.references for d in reports.documents.by_id.get(name, ())}
+        fixed = {d for name in self.query.references for d in reports.documents.naming.get(name, ())}
         return tuple(
             (view, np.array([d for d in sorted(found) if view.known[d]], dtype=np.int64))
             for view, found in ((commits, named), (reports, fixed))

@@ -90,14 +90,13 @@ class Documents:
         return numbered(self.vocabulary)
 
     @cached_property
-    def by_id(self) -> Mapping[str, list[int]]:
-        """Of each id the documents that have it, in order."""
-        return _places_of(self.ids, range(len(self)))
-
-    @cached_property
     def naming(self) -> Mapping[str, list[int]]:
-        """Of each name among ``classes`` the documents that hold it, in order."""
-        return _places_of(self.classes, np.repeat(np.arange(len(self)), np.diff(self.class_starts)).tolist())
+        """Of each id, and of each name among ``classes``, the documents that have it, in order."""
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        owners = [*range(len(self)), *np.repeat(np.arange(len(self)), np.diff(self.class_starts)).tolist()]
+        for name, number in zip((*self.ids, *self.classes), owners, strict=True):
+            found[name].append(number)
+        return found
 
     @cached_property
     def postings(self) -> Postings:
@@ -155,14 +154,6 @@ class Documents:
         order = stable_order(self.pair_document[kept] * width + new[kept], len(self) * width)
         files = new[kept][order].astype(np.int32)
         return dataclasses.replace(self, file_starts=starts_of(kept)[self.file_starts], files=files)
-
-
-def _places_of(names: Sequence[str], numbers: Iterable[int]) -> Mapping[str, list[int]]:
-    """Of each name the numbers that stand beside it, in order."""
-    found: defaultdict[str, list[int]] = defaultdict(list)
-    for name, number in zip(names, numbers, strict=True):
-        found[name].append(number)
-    return found
 
 
 def check_documents(arrays: Mapping[str, Array], name: str, paths: int) -> None:
@@ -230,11 +221,6 @@ class DocumentsView:
         """Documents with the largest similarities above 0, at most ``number``, nearest first; ties: latest first."""
         nearest: LongArray = len(similarities) - 1 - leaders(similarities[::-1], number)
         return nearest[similarities[nearest] > 0]
-
-    def by_file(self, values: FloatArray, paths: int) -> FloatArray:
-        """(N,) sum of the values (D,) of the known documents over the files that they touched."""
-        documents = self.documents
-        return summed(documents.files, (self.known * values)[documents.pair_document], paths)
 
     def spread(self, documents: LongArray, values: FloatArray, paths: int) -> FloatArray:
         """(N,) sum of some documents' values over the files that they touched."""

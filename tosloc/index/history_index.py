@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from tosloc.arrays import Array, Arrays, from_arrays, to_arrays, unpack_words
+from tosloc.arrays import Array, Arrays, from_arrays, to_arrays
 from tosloc.code import text
 from tosloc.git.fixes import references, says_fix
 from tosloc.git.history import History
@@ -132,10 +132,9 @@ class HistoryIndex:
         return to_arrays({"paths": paths, "commits": self.commits, "reports": self.reports})
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Array]) -> tuple[HistoryIndex, list[str]]:
-        """History and its paths from ``to_arrays``. Raises KeyError or ValueError when the arrays are no history."""
-        commits, reports = (from_arrays(Documents, arrays, name) for name in ("commits", "reports"))
-        return cls(commits, reports), unpack_words(arrays["paths"])
+    def from_arrays(cls, arrays: Mapping[str, Array]) -> HistoryIndex:
+        """The history of ``to_arrays``. Raises KeyError or ValueError when the arrays are none."""
+        return cls(*(from_arrays(Documents, arrays, name) for name in ("commits", "reports")))
 
     def as_of(self, opened: float, contained: BoolArray | None = None) -> HistoryAsOf:
         """The history strictly before ``opened`` (seconds since 1970).
@@ -156,7 +155,8 @@ class HistoryIndex:
 def _activity(view: DocumentsView, opened: float, days: float, paths: int) -> FloatArray:
     """Depends on no report but by its opening: many are asked as if opened at the same time."""
     values = HistoryAsOf(opened, view, view).decayed(view, days) / np.sqrt(view.documents.sizes)
-    return np.log1p(view.by_file(values, paths))
+    known = np.flatnonzero(view.known)
+    return np.log1p(view.spread(known, values[known], paths))
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +187,8 @@ class HistoryAsOf:
 
     def fixes(self, paths: int) -> FloatArray:
         """(N,) number of known fixed reports that each file was part of."""
-        return self.reports.by_file(np.ones(len(self.reports.known)), paths)
+        known = np.flatnonzero(self.reports.known)
+        return self.reports.spread(known, np.ones(len(known)), paths)
 
     def frame_rarity(self, qualified: str) -> float:
         """ln((n + 2) / (df + 1)) / ln(n + 2): 1 for a class in no earlier trace, towards 0 for one in all.

@@ -139,9 +139,9 @@ def leaders(values: FloatArray, number: int) -> LongArray:
     return positions[np.argsort(-values[positions], kind="stable")][:number]
 
 
-def numbered(names: Sequence[str], first: int = 0) -> dict[str, int]:
-    """Name -> its place, counted from ``first``."""
-    return dict(zip(names, range(first, first + len(names)), strict=True))
+def numbered(names: Sequence[str]) -> dict[str, int]:
+    """Name -> its place."""
+    return {name: place for place, name in enumerate(names)}
 
 
 def known_terms(numbers: Mapping[str, int], weights: Mapping[str, float]) -> tuple[LongArray, FloatArray]:

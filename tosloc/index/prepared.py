@@ -61,13 +61,11 @@ class PreparedVersion:
 
         Files that neither the version nor its history knows are left out.
         """
-        numbers = numbered(self.commit_ids)
-        contained = [place for place, commit in enumerate(reports.commit_ids) if commit in numbers]
+        own, known = self.snapshot.path_names.ids, set(self.commit_ids)
+        contained = [place for place, commit in enumerate(reports.commit_ids) if commit in known]
         kept = reports.take(np.array(contained, dtype=np.int64))
-        own = self.snapshot.path_names.ids
-        adopted = kept.renumbered(np.array([own.get(path, -1) for path in paths], dtype=np.int32))
-        adopted.commits[:] = [numbers[commit] for commit in kept.commit_ids]
-        return HistoryIndex(self.history.commits, adopted)
+        numbers = np.array([own.get(path, -1) for path in paths], dtype=np.int32)
+        return HistoryIndex(self.history.commits, kept.renumbered(numbers))
 
     def with_changes(self, changes: Collection[Change], facts: Corpus) -> PreparedVersion:
         """The version with files changed, new or gone; ``facts`` are those of blobs that it lacks."""
@@ -120,8 +118,7 @@ class PreparedVersion:
         table = from_arrays(PathTable, arrays, "paths")
         names, blobs = Names(list(table.paths), numbered(table.paths)), Names([*corpus.blobs, ""])  # "" of row -1
         snapshot = Snapshot(commit, committed_at, names, blobs, np.arange(len(rows), dtype=np.int32), rows)
-        history = HistoryIndex(*(from_arrays(Documents, arrays, name) for name in ("commits", "reports")))
-        return cls.of(snapshot, corpus, table, history, unpack_words(arrays["commit_ids"]))
+        return cls.of(snapshot, corpus, table, HistoryIndex.from_arrays(arrays), unpack_words(arrays["commit_ids"]))
 
 
 def version_of_stranger(arrays: Arrays) -> PreparedVersion:

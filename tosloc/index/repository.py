@@ -16,9 +16,8 @@ from tosloc.errors import CheckpointError, ToslocError
 from tosloc.git.history import History, commit_order, read_commits, read_history
 from tosloc.git.repository import Change, Repository, ends_with
 from tosloc.index.cache import default_store, keep_to_size, note_use
-from tosloc.index.corpus import Corpus, blobs_of, suffix_of
+from tosloc.index.corpus import Corpus, analysers_of, blobs_of, read_facts, suffix_of
 from tosloc.index.documents import Documents
-from tosloc.index.facts import analysers_of, read_facts
 from tosloc.index.history_index import COMMITS, HISTORY_VERSION, HistoryIndex, commit_payloads, history_of_commits
 from tosloc.index.paths import PathTable
 from tosloc.index.prepared import PreparedVersion

@@ -18,13 +18,12 @@ from typing import Final
 import joblib
 import numpy as np
 
-from tosloc.arrays import load_arrays
+from tosloc.arrays import load_arrays, unpack_words
 from tosloc.code.languages import analyser
 from tosloc.git.history import History
 from tosloc.git.repository import Repository
 from tosloc.index.context import QueryContext, VersionIndex
-from tosloc.index.corpus import VersionView, blobs_of
-from tosloc.index.facts import read_facts
+from tosloc.index.corpus import VersionView, blobs_of, read_facts
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.paths import PathTable, PathView
 from tosloc.index.query import Query
@@ -119,7 +118,8 @@ def _opened(
     repo_path: Path, store_path: Path, shared: bool, history_path: Path, digest: str
 ) -> tuple[Repository, FactStore, HistoryIndex, PathTable]:
     """What a process needs for every block of an extraction."""
-    history, paths = HistoryIndex.from_arrays(load_arrays(history_path))
+    arrays = load_arrays(history_path)
+    history, paths = HistoryIndex.from_arrays(arrays), unpack_words(arrays["paths"])
     repo = Repository(repo_path)
     for path in paths:
         repo.path_names.id(path)
