@@ -201,7 +201,7 @@ def test_every_kind_of_repository_opens(make_repository, tmp_path, monkeypatch, 
 def test_not_a_repository_or_an_empty_one(tmp_path, repository):
     (tmp_path / "file").write_text("x")
     for name, words in (
-        ("nowhere", r"nowhere: no such folder; give the path of a git repository$"),
+        ("nowhere", r"nowhere: no such folder; give the path of a git repository"),
         ("", r": not a git repository; give the folder that has \.git in it"),
         ("file", "file: not a git repository"),
     ):

@@ -39,16 +39,16 @@ def test_collected_in_order_of_time_then_commit_then_name():
             Document("touches nothing", 1, 1, "c1", Counter(q=1), ()),
         ]
     )
-    assert made.ids == ("y", "z", "x", "late")
+    assert made.ids == ["y", "z", "x", "late"]
     assert (made.times.tolist(), made.commits.tolist()) == ([5, 5, 5, 9], [2, 2, 3, 0])
-    assert (made.commit_ids, made.vocabulary) == (("c2", "c2", "c3", "c0"), ("a", "b", "c"))
+    assert (made.commit_ids, made.vocabulary) == (["c2", "c2", "c3", "c0"], ["a", "b", "c"])
     assert made.starts.tolist() == [0, 0, 1, 3, 4]
     assert made.terms.tolist() == [0, 0, 2, 1]
     assert made.counts.tolist() == [1, 1, 65_535, 2]
     assert made.file_starts.tolist() == [0, 2, 3, 4, 6]
     assert made.files.tolist() == [0, 2, 0, 2, 1, 3]
     assert made.sizes.tolist() == [2.0, 1.0, 1.0, 2.0]
-    assert (made.classes, made.class_starts.tolist()) == (("x.Y",), [0, 0, 0, 0, 1])
+    assert (made.classes, made.class_starts.tolist()) == (["x.Y"], [0, 0, 0, 0, 1])
     assert made.pair_document.tolist() == [0, 0, 1, 2, 3, 3]
 
 
@@ -92,7 +92,7 @@ def test_bm25_of_two_aggregated_documents_by_hand():
     made = documents_of(["aab", "ac"], [(0,), (0, 1, 2, 3)])
     view = DocumentsView(made, bools(True, True))
     present = bools(True, True, False, False)
-    got = AggregatedDocuments(view, in_files(made), present).bm25(np.array([0]), (np.array([1.0]),))[0]
+    got = AggregatedDocuments(view, in_files(made), present).bm25(np.array([0]), np.array([1.0]))
     first = 2.5 * 2.2 / (2.5 + 1.2 * (0.5 + 0.5 * 4 / 2.5))
     other = 0.5 * 2.2 / (0.5 + 1.2 * (0.5 + 0.5 * 1 / 2.5))
     assert got == pytest.approx([first, other, other, other])

@@ -108,25 +108,25 @@ def test_commits_and_labelled_reports(repository):
         commits, reports = index.commits, index.reports
         # neither the commit without a source file nor the one of more than three
         assert commits.times.tolist() == [100, 400]
-        assert commits.ids == (repository.made[0], fix)
+        assert commits.ids == [repository.made[0], fix]
         assert words(commits, 0) == {"grow": 1, "tree": 1}
         assert sorted(paths(commits, 0, names)) == ["a/Leaf.java", "a/Tree.java"]
-        assert reports.ids == ("7",)
-        assert reports.commit_ids == (fix,)
+        assert reports.ids == ["7"]
+        assert reports.commit_ids == [fix]
         assert reports.times.tolist() == [400]
         assert words(reports, 0) == {"tree": 2, "break": 1, "node": 1}
         # all listed files: the fix was also about the one that it added
         assert sorted(paths(reports, 0, names)) == ["a/New.java", "a/Tree.java"]
-        assert reports.classes == ("a.Tree",)
+        assert reports.classes == ["a.Tree"]
         # its own fix is never in the history of the version, even when the report was opened later by the clock
         late = index.as_of(9999, history.ancestors(before))
         assert late.reports.known.tolist() == [False]
         assert late.commits.known.tolist() == [True, False]
         # where no fix is known commits that fix bugs stand in for reports
         searched = build_history(history, [Case(report, "", fix, 400, ("a/Tree.java",), ("a/Tree.java",))], names)
-        assert searched.reports.ids == searched.reports.commit_ids == (fix,)
+        assert searched.reports.ids == searched.reports.commit_ids == [fix]
         assert words(searched.reports, 0) == {"bug": 1, "fix": 1, "tree": 1}
-        assert build_history(history, [], names).reports.ids == ()
+        assert build_history(history, [], names).reports.ids == []
 
 
 def test_what_this_version_of_history_documents_is(repository):

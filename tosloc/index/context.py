@@ -154,33 +154,19 @@ class QueryContext:
         """The 200 nearest known fixed reports, nearest first."""
         return self.history.reports.nearest(self.report_similarities, 200)
 
-    @cached_property
-    def commits_bm25(self) -> tuple[FloatArray, FloatArray]:
-        """(N,) twice: BM25 of each file's commit messages as one text for the whole report, and for its summary."""
-        view = self.history.commits
-        terms, weights = view.known_terms(self.query.weights)
-        known, of_summary = view.documents.term_ids, self.query.summary_weights
-        by_summary = [of_summary.get(term, 0.0) for term in self.query.weights if term in known]
-        asked = (weights, np.array(by_summary, dtype=np.float64) * view.idf[terms])
-        whole, summary = joined(view, self.version.paths).bm25(terms, asked)
-        return whole, summary
-
-    @cached_property
-    def reports_bm25(self) -> FloatArray:
-        """(N,) BM25 of each file's fixed reports as one text."""
-        view = self.history.reports
-        terms, weights = view.known_terms(self.query.weights)
-        return joined(view, self.version.paths).bm25(terms, (weights,))[0]
+    def joined_bm25(self, view: DocumentsView, weights: Mapping[str, float], *, by_name: bool = False) -> FloatArray:
+        """(N,) BM25 of known documents of the history as one text a file, or (terms,) as one a term of file names."""
+        return joined(view, self.version.paths, by_name=by_name).bm25(*view.known_terms(weights))
 
     @cached_property
     def referenced_changes(self) -> tuple[tuple[DocumentsView, LongArray], ...]:
         """The known commits and fixed reports that the report mentions by number or by name, in order."""
-        commits, reports = self.history.commits, self.history.reports
-        numbers = {f"#{name}" for name in self.query.references}
-        named = {d for name in sorted(numbers) for d in commits.documents.naming.get(name, ())} if numbers else set()
-        if names := self.query.commit_names:
-            named |= {d for d, commit in enumerate(commits.documents.commit_ids) if commit.startswith(names)}
-        fixed = {d for name in self.query.references for d in reports.documents.naming.get(name, ())}
+        query, commits, reports = self.query, self.history.commits, self.history.reports
+        named = {d for name in query.references for d in commits.documents.naming.get(f"#{name}", ())}
+        if query.commit_names:
+            ids = enumerate(commits.documents.commit_ids)
+            named |= {d for d, commit in ids if commit.startswith(query.commit_names)}
+        fixed = {d for name in query.references for d in reports.documents.naming.get(name, ())}
         return tuple(
             (view, np.array([d for d in sorted(found) if view.known[d]], dtype=np.int64))
             for view, found in ((commits, named), (reports, fixed))

@@ -61,23 +61,23 @@ class Documents:
     def collect(cls, documents: Iterable[Document]) -> Documents:
         """Arrays of the documents that touched a file, ordered by time, then commit, then id."""
         ordered = sorted((d for d in documents if d.paths), key=lambda d: (d.at, d.commit, d.id))
-        vocabulary = tuple(sorted({term for document in ordered for term in document.terms}))
-        numbers = {term: number for number, term in enumerate(vocabulary)}
-        counted = [sorted((numbers[term], count) for term, count in d.terms.items()) for d in ordered]
-        files = [sorted(set(d.paths)) for d in ordered]
+        vocabulary = sorted({term for d in ordered for term in d.terms})
+        numbers = numbered(vocabulary)
+        counted = [sorted((numbers[term], min(count, 65_535)) for term, count in d.terms.items()) for d in ordered]
+        files = [sorted({*d.paths}) for d in ordered]
         return cls(
-            ids=tuple(d.id for d in ordered),
+            ids=[d.id for d in ordered],
             times=np.array([d.at for d in ordered], dtype=np.int64),
             commits=np.array([d.commit for d in ordered], dtype=np.int64),
-            commit_ids=tuple(d.commit_id for d in ordered),
+            commit_ids=[d.commit_id for d in ordered],
             vocabulary=vocabulary,
             starts=starts_of([len(terms) for terms in counted]),
             terms=np.array([number for terms in counted for number, _ in terms], dtype=np.int32),
-            counts=np.array([min(count, 65_535) for terms in counted for _, count in terms], dtype=np.uint16),
+            counts=np.array([count for terms in counted for _, count in terms], dtype=np.uint16),
             file_starts=starts_of([len(paths) for paths in files]),
             files=np.array([path for paths in files for path in paths], dtype=np.int32),
             sizes=np.array([len(paths) for paths in files], dtype=np.float64),
-            classes=tuple(name for d in ordered for name in d.classes),
+            classes=[name for d in ordered for name in d.classes],
             class_starts=starts_of([len(d.classes) for d in ordered]),
         )
 

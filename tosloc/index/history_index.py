@@ -82,14 +82,13 @@ class AggregatedDocuments:
         shares = chosen.spread(values) * chosen.take(self.groups.values)
         return summed(chosen.take(self.groups.rows), shares, len(self.present))
 
-    def bm25(self, terms: LongArray, weights: Sequence[FloatArray]) -> list[FloatArray]:
-        """(G,) BM25 of the texts, one for each of several weightings (T,) of the same terms: query weight x IDF."""
+    def bm25(self, terms: LongArray, weights: FloatArray) -> FloatArray:
+        """(G,) BM25 of the texts, from query weight x IDF (T,) of terms."""
         found = [self._saturated(term) for term in terms.tolist()]
         if not found:
-            return [np.zeros(len(self.present)) for _ in weights]
-        held, values = np.concatenate([held for held, _ in found]), np.concatenate([value for _, value in found])
-        sizes = [len(held) for held, _ in found]
-        return [summed(held, values * np.repeat(weight, sizes), len(self.present)) for weight in weights]
+            return np.zeros(len(self.present))
+        held, values = map(np.concatenate, zip(*found, strict=True))
+        return summed(held, values * np.repeat(weights, [len(groups) for groups, _ in found]), len(self.present))
 
     def _saturated(self, term: int) -> tuple[LongArray, FloatArray]:
         """Groups whose texts hold a term, and its saturated frequency; remembered, since queries share their terms."""

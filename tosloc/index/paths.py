@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain, takewhile
-from pathlib import PurePosixPath
 from typing import Final
 
 import numpy as np
@@ -167,11 +166,9 @@ class PathView:
 
     def rows_of_file(self, spelled: str) -> list[int]:
         """Rows of the files that a path in a stack frame can mean: same name, and as many equal folders as any has."""
-        folders = PurePosixPath(spelled.replace("\\", "/")).parts
-        if not folders:
-            return []
-        rows = self.rows_of_stem(PurePosixPath(folders[-1]).stem)
-        return _best({row: _common(PurePosixPath(self.table.paths[row]).parts, folders) for row in rows})
+        written = [part for part in spelled.replace("\\", "/").split("/") if part not in ("", ".")]
+        rows = self.rows_of_stem(stem_of(written[-1])) if written else []
+        return _best({row: _common(self.table.paths[row].split("/"), written) for row in rows})
 
     def rows_of_location(self, spelled: str, qualified: bool = False) -> list[int]:
         """Rows of the project's own files that a written path can mean: those that agree with it best from the end.
@@ -186,9 +183,7 @@ class PathView:
         elif _FOREIGN.search(spelled):
             return []
         written = [part for part in spelled.split("/") if part not in ("", ".", "..", "~")]
-        if not written:
-            return []
-        rows = self.rows_of_stem(stem_of(written[-1]))
+        rows = self.rows_of_stem(stem_of(written[-1])) if written else []
         owns = {row: self.table.paths[row].split("/") for row in rows}
         return _best({row: _agreed(written, own, qualified, bool(installed)) for row, own in owns.items()})
 

@@ -14,7 +14,6 @@ from tosloc.index import bm25
 from tosloc.index.bm25 import Hits, min_max
 from tosloc.index.context import QueryContext
 from tosloc.index.corpus import METHOD, STRING, TYPE, VersionView
-from tosloc.index.history_index import joined
 from tosloc.index.postings import idf, known_terms, leaders
 from tosloc.records import FloatArray, IntArray, LongArray
 from tosloc.reports.text import Name
@@ -165,11 +164,23 @@ def folder_reports(context: QueryContext) -> FloatArray:
     return context.version.paths.directory_sum(context.to_files(view.spread(nearest, values, context.all_paths)))
 
 
+def file_documents(context: QueryContext) -> FloatArray:
+    """BM25 of each file's fixed reports, and of its commit messages, as one text each."""
+    reports, commits = (
+        context.joined_bm25(view, context.query.weights) for view in (context.history.reports, context.history.commits)
+    )
+    return context.to_files(reports + commits)
+
+
+def commit_summary(context: QueryContext) -> FloatArray:
+    """BM25 of each file's commit messages as one text, for the summary alone."""
+    return context.to_files(context.joined_bm25(context.history.commits, context.query.summary_weights))
+
+
 def name_documents(context: QueryContext) -> FloatArray:
     """BM25 of the messages of all commits that touched a file whose name shares a word: helps files that have none."""
-    view, paths = context.history.commits, context.version.paths
-    terms, weights = view.known_terms(context.query.summary_weights)
-    of_terms = joined(view, paths, by_name=True).bm25(terms, (weights,))[0]
+    paths = context.version.paths
+    of_terms = context.joined_bm25(context.history.commits, context.query.summary_weights, by_name=True)
     return context.to_files(paths.name_sum(of_terms) / np.maximum(paths.name_weight, 1e-9) ** 0.7)
 
 
