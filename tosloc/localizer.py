@@ -275,7 +275,7 @@ class Localizer:
             stored.write_known_reports(folder, *self.reports_)
         version, reranker, more = self.version_, self.reranker_, {}
         if version is not None:
-            carried = PreparedVersion(version.snapshot, version.index, version.history)
+            carried = PreparedVersion(version.index, version.history)
             save_arrays(folder / stored.VERSION_FILE, carried.to_arrays())
         if reranker is not None:
             if version is not None and version.reranking is not None:

@@ -17,8 +17,7 @@ from tosloc.code.languages import analyser_of
 from tosloc.git.repository import Repository
 from tosloc.index import build as module
 from tosloc.index.build import BuildReport, build
-from tosloc.index.corpus import Corpus, pack_facts
-from tosloc.index.corpus import read_facts
+from tosloc.index.corpus import Corpus, pack_facts, read_facts
 from tosloc.index.store import FactStore
 
 SCRIPT = """

@@ -94,7 +94,7 @@ def test_a_version_is_made_once(project, grown, monkeypatch):
     assert [len(first.history.commits), len(first.history.reports), len(first.commit_ids)] == [15, 5, 15]
     assert "src/caf\udce9.java" in first.index.paths.table.paths
     assert len(kept(project)) == 1
-    for name in ("history", "index", "corpus", "snapshot", "facts"):
+    for name in ("index", "corpus", "snapshot", "facts"):
         monkeypatch.setattr(IndexedRepository, name, not_again)
     monkeypatch.setattr(Git, "objects", not_again)
     again = project.prepared("HEAD")
@@ -217,6 +217,5 @@ def test_only_what_is_new_is_read(project, grown, monkeypatch):
 
     read = module.read_commits
     monkeypatch.setattr(module, "read_commits", counted)
-    monkeypatch.setattr(module, "read_history", None)
     assert len(project.prepared("HEAD").commit_ids) == 15
     assert asked == grown.made[-1:]

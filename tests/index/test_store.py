@@ -11,8 +11,7 @@ from tosloc.code.terms import Facts
 from tosloc.errors import StoreError
 from tosloc.git.repository import Repository
 from tosloc.index import store as module
-from tosloc.index.corpus import Corpus, pack_facts
-from tosloc.index.corpus import functions_of_files
+from tosloc.index.corpus import Corpus, functions_of_files, pack_facts
 from tosloc.index.store import FactStore, pack, unpack
 
 

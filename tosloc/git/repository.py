@@ -98,9 +98,8 @@ class Repository(process.Git):
     def name(self) -> str:
         """Short name: the folder's, or its parent's when the folder is only called .git or repo."""
         folder = self.home
-        while folder.name in (".git", "repo", "repository", "git") and folder.parent.name:
-            folder = folder.parent
-        return folder.name.removesuffix(".git") or "repository"
+        name = folder.parent.name if folder.name in (".git", "repo", "repository", "git") else folder.name
+        return name.removesuffix(".git") or "repository"
 
     @property
     def home(self) -> Path:
@@ -266,8 +265,7 @@ class Repository(process.Git):
                 content = read_inside(root, name, process.LARGEST_SOURCE)
                 if content is None:
                     found += [Change(name, None)] * bool(committed)
-                # a checkout may end lines as other systems do
-                elif committed not in (blob := self._blob_id(content), self._blob_id(content.replace(b"\r\n", b"\n"))):
+                elif committed != (blob := self._blob_id(content)):
                     found.append(Change(name, blob))
                     self.on_disk[blob] = name
         return frozenset(found)

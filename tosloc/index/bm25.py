@@ -94,17 +94,18 @@ def of_chunks(_: VersionView, counts: npt.NDArray[np.uint8], rows: IntArray) -> 
 
 
 class Hits:
-    """The postings of a report's terms in R rows, selected once and scored in several ways. T terms, P postings."""
+    """The postings of a report's terms, selected once and scored in several ways. R rows, T terms, P postings.
 
-    def __init__(self, view: VersionView, postings: Postings, terms: LongArray, rows: int) -> None:
-        self.view, self.postings, self.rows, self.idf = view, postings, rows, view.idf(terms)
-        self.selection = postings.select(terms)
+    The rows are the blobs of a version, unless other ``postings`` say what holds the terms.
+    """
+
+    def __init__(
+        self, view: VersionView, terms: LongArray, postings: Postings | None = None, rows: int | None = None
+    ) -> None:
+        self.view, self.idf = view, view.idf(terms)
+        self.postings, self.rows = postings or view.corpus.postings, rows or len(view.corpus)
+        self.selection = self.postings.select(terms)
         self._saturated: dict[Formula, Fractions] = {}
-
-    @classmethod
-    def of_text(cls, view: VersionView, terms: LongArray) -> Hits:
-        """In the files of a version; rows are blobs."""
-        return cls(view, view.corpus.postings, terms, len(view.corpus))
 
     @cached_property
     def _rows_and_counts(self) -> tuple[IntArray, LongArray, npt.NDArray[Any]]:

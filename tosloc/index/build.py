@@ -21,9 +21,7 @@ from tosloc.index.store import FactStore
 from tosloc.processes import Worker, executor, parallel
 from tosloc.records import Progress, silent
 
-BATCH_BLOBS: Final = 64
-BATCH_BYTES: Final = 1_000_000
-"""A batch ends at either: small enough that no worker is left alone with a long one at the end."""
+BATCH_BLOBS: Final = 32  # few enough that no worker is left alone with a long batch at the end
 
 
 _Batch: TypeAlias = dict[str, str]  # blobs to analyse -> their suffixes
@@ -62,7 +60,8 @@ def build(
     sizes = repo.sizes(new)
     large = [blob for blob, size in sizes.items() if size > LARGEST_SOURCE]
     store.write((blob, analysers[blob], no_facts()) for blob in large)
-    batches = _batches({blob: blobs[blob].lower() for blob in new}, sizes)
+    wanted = [(blob, blobs[blob].lower()) for blob in new if sizes[blob] <= LARGEST_SOURCE]
+    batches = [dict(wanted[start : start + BATCH_BLOBS]) for start in range(0, len(wanted), BATCH_BLOBS)]
     known, added, missing, fallback = len(blobs) - len(new), len(large), 0, 0
     progress("analysing", known + added, len(blobs))
     call = partial(_analyse_batch, repo, lizard=lizard)
@@ -75,21 +74,6 @@ def build(
             fallback += sum(unparsed for _, _, unparsed in result)
             progress("analysing", known + added + missing, len(blobs))
     return BuildReport(added, known, missing, fallback, len(large))
-
-
-def _batches(suffixes: _Batch, sizes: Mapping[str, int]) -> list[_Batch]:
-    """Blobs in their order, in batches of about as many blobs and bytes each; without those that are too large."""
-    batches: list[_Batch] = []
-    size = 0
-    for blob, suffix in suffixes.items():
-        if sizes[blob] > LARGEST_SOURCE:
-            continue
-        if not batches or len(batches[-1]) == BATCH_BLOBS or size + sizes[blob] > BATCH_BYTES:
-            batches.append({})
-            size = 0
-        batches[-1][blob] = suffix
-        size += sizes[blob]
-    return batches
 
 
 def _run(call: partial[_Result], batches: Sequence[_Batch], jobs: int) -> Generator[_Result, None, None]:

@@ -12,13 +12,13 @@ import numpy as np
 from tosloc.code import text
 from tosloc.index import bm25
 from tosloc.index.bm25 import Hits, RevisedVectors
-from tosloc.index.corpus import VersionView
+from tosloc.index.corpus import Corpus, VersionView
 from tosloc.index.documents import DocumentsView
 from tosloc.index.history_index import HistoryAsOf, joined
-from tosloc.index.paths import PathView
+from tosloc.index.paths import PathTable, PathView
 from tosloc.index.postings import known_terms
 from tosloc.index.query import Query, frame_name
-from tosloc.records import FloatArray, LongArray
+from tosloc.records import FloatArray, LongArray, Snapshot
 from tosloc.reports.traces import Frame
 
 _EVERYDAY: Final = frozenset(
@@ -34,12 +34,11 @@ _EVERYDAY: Final = frozenset(
 _RARE: Final = 0.25  # a word in more of the files than this part, and in more than three, does not tell them apart
 
 
-@dataclass(eq=False)
 class VersionIndex:
-    """A version made ready for queries: its texts and its paths."""
+    """A version made ready for queries: its texts and its paths, which the table numbers."""
 
-    text: VersionView
-    paths: PathView
+    def __init__(self, corpus: Corpus, snapshot: Snapshot, table: PathTable) -> None:
+        self.text, self.paths = VersionView(corpus, snapshot), PathView(table, snapshot.path_ids)
 
     @cached_property
     def revised(self) -> RevisedVectors:
@@ -110,7 +109,7 @@ class QueryContext:
     @cached_property
     def hits(self) -> Hits:
         """Postings of the report's terms."""
-        return Hits.of_text(self.version.text, self.text_terms[0])
+        return Hits(self.version.text, self.text_terms[0])
 
     def in_files(self, formula: bm25.Formula, weights: FloatArray) -> FloatArray:
         """(F,) BM25 of the files' texts, from weights (T,) of the terms of ``hits``."""
@@ -120,7 +119,7 @@ class QueryContext:
     def _chunk_hits(self) -> Hits:
         """Postings of the report's terms among the chunks of files."""
         view = self.version.text
-        return Hits(view, view.corpus.chunk_postings, self.text_terms[0], int(view.corpus.chunk_starts[-1]))
+        return Hits(view, self.text_terms[0], view.corpus.chunk_postings, int(view.corpus.chunk_starts[-1]))
 
     def best_chunk(self, weights: FloatArray) -> FloatArray:
         """(F,) BM25 of the best chunk of each file, from such weights."""
@@ -175,17 +174,12 @@ class QueryContext:
     @cached_property
     def frame_files(self) -> tuple[tuple[str, int, tuple[int, ...]], ...]:
         """(class, part of the trace, path rows) of each stack frame that names files of the version, in order."""
-        paths = self.version.paths
-        found: dict[str, tuple[int, ...]] = {}
-        frames = []
+        paths, found = self.version.paths, []
         for frame in self.query.frames:
-            name = frame_name(frame)
-            if name not in found:
-                rows = paths.rows_of_class(frame.type) if frame.type else paths.rows_of_file(frame.path or frame.file)
-                found[name] = tuple(rows)
-            if found[name]:
-                frames.append((name, frame.cause, found[name]))
-        return tuple(frames)
+            rows = paths.rows_of_class(frame.type) if frame.type else paths.rows_of_file(frame.path or frame.file)
+            if rows:
+                found.append((frame_name(frame), frame.cause, tuple(rows)))
+        return tuple(found)
 
     @cached_property
     def mentioned(self) -> tuple[list[int], ...]:

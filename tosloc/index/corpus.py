@@ -179,9 +179,8 @@ def suffix_of(path: str, suffixes: frozenset[str]) -> str:
     ('.java', '.d.ts')
     """
     name = path.rpartition("/")[2].lower()
-    parts = name.split(".")
-    tails = (f".{'.'.join(parts[place:])}" for place in range(1, len(parts)))  # longest first
-    return next((tail for tail in tails if tail in suffixes), f".{parts[-1]}")
+    tails = [name[place:] for place, letter in enumerate(name) if letter == "."] or [f".{name}"]
+    return next((tail for tail in tails if tail in suffixes), tails[-1])
 
 
 def blobs_of(snapshots: Sequence[Snapshot], suffixes: frozenset[str]) -> dict[str, str]:

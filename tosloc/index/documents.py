@@ -217,6 +217,11 @@ class DocumentsView:
         dots = summed(chosen.take(postings.rows), weight * chosen.spread(query * self.idf[terms]), len(self.known))
         return np.where(self.known, dots / (self.norms * length), 0.0)
 
+    def decayed(self, opened: float, days: float) -> FloatArray:
+        """(D,) exp(-age / days), 0 for unknown documents; ages are days before a report's opening."""
+        ages = np.maximum(opened - self.documents.times, 0.0) / DAY
+        return np.where(self.known, np.exp(-ages / days), 0.0)
+
     def nearest(self, similarities: FloatArray, number: int) -> LongArray:
         """Documents with the largest similarities above 0, at most ``number``, nearest first; ties: latest first."""
         nearest: LongArray = len(similarities) - 1 - leaders(similarities[::-1], number)

@@ -40,7 +40,6 @@ _TRAILER: Final = re.compile(
     r"^(git-svn-id|change-id|signed-off-by|reviewed-(on|by)|tested-by|also-by|co-authored-by|acked-by)\b.*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_REMEMBERED = 2_000  # terms of which it is remembered who holds them
 
 
 @lru_cache(maxsize=4)
@@ -74,7 +73,7 @@ class AggregatedDocuments:
         lengths = self.totals(np.arange(len(terms), dtype=np.int32), terms)
         filled = present & (lengths > 0)
         self._norm = length_norm(lengths, float(lengths[filled].mean()) if filled.any() else 1.0, K1, B)
-        self._known: dict[int, tuple[LongArray, FloatArray]] = {}
+        self._remembered = lru_cache(maxsize=2_000)(self._saturated)  # queries share their terms
 
     def totals(self, documents: IntArray, values: FloatArray) -> FloatArray:
         """(G,) sum of the values of some documents, each times its share."""
@@ -84,32 +83,28 @@ class AggregatedDocuments:
 
     def bm25(self, terms: LongArray, weights: FloatArray) -> FloatArray:
         """(G,) BM25 of the texts, from query weight x IDF (T,) of terms."""
-        found = [self._saturated(term) for term in terms.tolist()]
+        found = [self._remembered(term) for term in terms.tolist()]
         if not found:
             return np.zeros(len(self.present))
         held, values = map(np.concatenate, zip(*found, strict=True))
         return summed(held, values * np.repeat(weights, [len(groups) for groups, _ in found]), len(self.present))
 
     def _saturated(self, term: int) -> tuple[LongArray, FloatArray]:
-        """Groups whose texts hold a term, and its saturated frequency; remembered, since queries share their terms."""
-        if term not in self._known:
-            postings = self.view.documents.postings
-            part = slice(*postings.starts[term : term + 2].tolist())
-            rows = postings.rows[part]
-            seen = self.view.known[rows]
-            frequency = self.totals(rows[seen], postings.values[part][seen].astype(np.float64))
-            held = np.flatnonzero(frequency)
-            if len(self._known) == _REMEMBERED:
-                self._known.clear()
-            self._known[term] = held, saturated(frequency[held], self._norm[held], K1)
-        return self._known[term]
+        """Groups whose texts hold a term, and its saturated frequency."""
+        postings = self.view.documents.postings
+        part = slice(*postings.starts[term : term + 2].tolist())
+        rows = postings.rows[part]
+        seen = self.view.known[rows]
+        frequency = self.totals(rows[seen], postings.values[part][seen].astype(np.float64))
+        held = np.flatnonzero(frequency)
+        return held, saturated(frequency[held], self._norm[held], K1)
 
 
 @lru_cache(maxsize=8)
 def joined(view: DocumentsView, paths: PathView, *, by_name: bool = False) -> AggregatedDocuments:
     """The known documents as one text a file, or one a term of file names."""
     if by_name:
-        return AggregatedDocuments(view, in_names(view.documents, paths.table), paths.name_terms)
+        return AggregatedDocuments(view, in_names(view.documents, paths.table), paths.name_frequency > 0)
     return AggregatedDocuments(view, in_files(view.documents), paths.present)
 
 
@@ -153,7 +148,7 @@ class HistoryIndex:
 @lru_cache(maxsize=16)
 def _activity(view: DocumentsView, opened: float, days: float, paths: int) -> FloatArray:
     """Depends on no report but by its opening: many are asked as if opened at the same time."""
-    values = HistoryAsOf(opened, view, view).decayed(view, days) / np.sqrt(view.documents.sizes)
+    values = view.decayed(opened, days) / np.sqrt(view.documents.sizes)
     known = np.flatnonzero(view.known)
     return np.log1p(view.spread(known, values[known], paths))
 
@@ -165,11 +160,6 @@ class HistoryAsOf:
     opened: float  # seconds since 1970
     commits: DocumentsView
     reports: DocumentsView
-
-    def decayed(self, view: DocumentsView, days: float) -> FloatArray:
-        """(D,) exp(-age / days), 0 for unknown documents; ages are days before the report's opening."""
-        ages = np.maximum(self.opened - view.documents.times, 0.0) / DAY
-        return np.where(view.known, np.exp(-ages / days), 0.0)
 
     def activity(self, days: float, paths: int) -> FloatArray:
         """(N,) ln(1 + sum over a file's commits of exp(-age/days)/sqrt(k)); infinite ``days`` counts all alike."""
@@ -204,7 +194,7 @@ class HistoryAsOf:
         The probability weighs a commit by exp(-age/days)/sqrt(k); a file gives nothing to itself.
         """
         view, documents = self.commits, self.commits.documents
-        weight = self.decayed(view, days) / np.sqrt(documents.sizes)
+        weight = view.decayed(self.opened, days) / np.sqrt(documents.sizes)
         # only commits that touch a given file count: far fewer than all, and summed in the same order
         touching = documents.by_file
         last = len(touching.starts) - 1
@@ -248,7 +238,7 @@ def commit_payloads(history: History) -> Iterator[bytes]:
         message = without_trailers(whole)
         terms = Counter(text.terms(message))
         paths = [names[file] for file in files]
-        counts = np.minimum(np.fromiter(terms.values(), np.int64, len(terms)), 65_535).astype(np.uint16)
+        counts = np.array([min(count, 65_535) for count in terms.values()], dtype=np.uint16)
         told = np.array([at, says_fix(whole)], dtype=np.int64)
         yield pack(list(terms), references(message), paths, counts, told)
 

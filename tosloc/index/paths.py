@@ -215,11 +215,6 @@ class PathView:
         return np.bincount(terms[self.present[rows]], minlength=len(self.table.term_ids)).astype(np.int64)
 
     @cached_property
-    def name_terms(self) -> BoolArray:
-        """(terms,) whether a path term stands in a file name of this version."""
-        return self.name_frequency > 0
-
-    @cached_property
     def name_idf(self) -> FloatArray:
         """(terms,) IDF of every path term as a part of this version's file names."""
         return idf(self.files, self.name_frequency)

@@ -7,7 +7,7 @@ of depends on whether it was made or read.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -18,10 +18,10 @@ from tosloc.code.languages import FIELDS, has_grammar, language_of
 from tosloc.errors import counted
 from tosloc.git.repository import Change
 from tosloc.index.context import VersionIndex
-from tosloc.index.corpus import Corpus, VersionView
+from tosloc.index.corpus import Corpus
 from tosloc.index.documents import Documents, check_documents
 from tosloc.index.history_index import HistoryIndex
-from tosloc.index.paths import PathTable, PathView
+from tosloc.index.paths import PathTable
 from tosloc.index.postings import numbered
 from tosloc.records import TIMES, Names, Snapshot
 
@@ -30,31 +30,21 @@ _MOST_CHUNKS: Final = 1 << 24  # of a version that a stranger may have made
 
 @dataclass(frozen=True, eq=False)
 class PreparedVersion:
-    """A version and its history, ready for queries; only computed parts are added later."""
+    """A version and its history, ready for queries; only computed parts are added later.
 
-    snapshot: Snapshot
+    Files that are gone stay in the history, after the version's own: what was said of them is heard through
+    their names, here as in training.
+    """
+
     index: VersionIndex
     history: HistoryIndex
     commit_ids: Sequence[str] = ()  # ids of all commits that the version contains, by their number in the history
     missing: int = 0  # blobs that could not be read: their files have no words but those of their paths
 
-    @classmethod
-    def of(
-        cls,
-        snapshot: Snapshot,
-        corpus: Corpus,
-        table: PathTable,
-        history: HistoryIndex,
-        commit_ids: Sequence[str] = (),
-        missing: int = 0,
-    ) -> PreparedVersion:
-        """A version made ready; ``table`` has the paths that the numbers of files mean, and of its history.
-
-        Files that are gone stay in the history, after the version's own: what was said of them is heard through their
-        names, here as in training.
-        """
-        index = VersionIndex(VersionView(corpus, snapshot), PathView(table, snapshot.path_ids))
-        return cls(snapshot, index, history, commit_ids, missing)
+    @property
+    def snapshot(self) -> Snapshot:
+        """Its files."""
+        return self.index.text.snapshot
 
     def with_reports(self, reports: Documents, paths: Sequence[str]) -> HistoryIndex:
         """The history with other fixed reports, those whose fix it contains; ``paths`` are what their numbers mean.
@@ -75,8 +65,7 @@ class PreparedVersion:
         snapshot = Snapshot.of(own.commit, own.committed_at, files, table.paths)
         if len(snapshot.path_names) > len(table):
             table = PathTable.of(snapshot.path_names.names)
-        corpus = self.index.text.corpus.followed_by(facts)
-        return self.of(snapshot, corpus, table, self.history, self.commit_ids, self.missing)
+        return replace(self, index=VersionIndex(self.index.text.corpus.followed_by(facts), snapshot, table))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -118,7 +107,8 @@ class PreparedVersion:
         table = from_arrays(PathTable, arrays, "paths")
         names, blobs = Names(list(table.paths), numbered(table.paths)), Names([*corpus.blobs, ""])  # "" of row -1
         snapshot = Snapshot(commit, committed_at, names, blobs, np.arange(len(rows), dtype=np.int32), rows)
-        return cls.of(snapshot, corpus, table, HistoryIndex.from_arrays(arrays), unpack_words(arrays["commit_ids"]))
+        history = HistoryIndex.from_arrays(arrays)
+        return cls(VersionIndex(corpus, snapshot, table), history, unpack_words(arrays["commit_ids"]))
 
 
 def version_of_stranger(arrays: Arrays) -> PreparedVersion:

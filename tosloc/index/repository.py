@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 from tosloc.arrays import read_mapped, write_mapped
 from tosloc.code.languages import OTHER_SUFFIXES, SOURCE_SUFFIXES, analyser_of, language_of
 from tosloc.errors import CheckpointError, ToslocError
-from tosloc.git.history import History, commit_order, read_commits, read_history
+from tosloc.git.history import commit_order, read_commits
 from tosloc.git.repository import Change, Repository, ends_with
 from tosloc.index.cache import default_store, keep_to_size, note_use
+from tosloc.index.context import VersionIndex
 from tosloc.index.corpus import Corpus, analysers_of, blobs_of, read_facts, suffix_of
 from tosloc.index.documents import Documents
 from tosloc.index.history_index import COMMITS, HISTORY_VERSION, HistoryIndex, commit_payloads, history_of_commits
@@ -107,10 +108,6 @@ class IndexedRepository:
             self._index(blobs, progress)
         return read_facts(self.store, blobs, lizard=self.lizard)
 
-    def history(self, tips: Sequence[str], progress: Progress = silent) -> History:
-        """All commits that the tips contain."""
-        return read_history(self.repo, tips, self.suffixes, progress)
-
     # ---- versions ready for queries
 
     def prepared(self, revision: str, progress: Progress = silent, changes: Collection[Change] = ()) -> PreparedVersion:
@@ -130,7 +127,7 @@ class IndexedRepository:
             order = commit_order(self.repo, [commit])
             history = self._history_of(order, snapshot.path_names, progress)
             table = PathTable.of(snapshot.path_names.names)
-            return PreparedVersion.of(snapshot, self.corpus([listed]), table, history, order, missing)
+            return PreparedVersion(VersionIndex(self.corpus([listed]), snapshot, table), history, order, missing)
 
         # a clone that was cut off has another history once it is made whole
         made = self._kept(commit, (sorted(self.suffixes), sorted(self.repo.shallow)), make)
@@ -169,7 +166,7 @@ class IndexedRepository:
             files = {path: blob for path, blob in pairs if not is_source(os.fsencode(path))}
             snapshot, none = Snapshot.of(commit, everything.committed_at, files), Documents.collect([])
             table = PathTable.of(snapshot.path_names.names)
-            return PreparedVersion.of(snapshot, facts(files.items()), table, HistoryIndex(none, none))
+            return PreparedVersion(VersionIndex(facts(files.items()), snapshot, table), HistoryIndex(none, none))
 
         made = self._kept(commit, ("other files", sorted(self.suffixes), sorted(OTHER_SUFFIXES)), make)
         others = [change for change in changes if not is_source(os.fsencode(change.path))]

@@ -23,9 +23,9 @@ from tosloc.code.languages import analyser
 from tosloc.git.history import History
 from tosloc.git.repository import Repository
 from tosloc.index.context import QueryContext, VersionIndex
-from tosloc.index.corpus import VersionView, blobs_of, read_facts
+from tosloc.index.corpus import blobs_of, read_facts
 from tosloc.index.history_index import HistoryIndex
-from tosloc.index.paths import PathTable, PathView
+from tosloc.index.paths import PathTable
 from tosloc.index.query import Query
 from tosloc.index.store import FactStore
 from tosloc.io import key_of, written_whole
@@ -134,7 +134,7 @@ def _extract(made: Extraction, tasks: Sequence[Task], path: Path) -> tuple[Path,
     corpus = read_facts(store, blobs_of(snapshots, made.suffixes), lizard=made.lizard)
     tables = []
     for task, snapshot in zip(tasks, snapshots, strict=True):
-        version = VersionIndex(VersionView(corpus, snapshot), PathView(paths, snapshot.path_ids))
+        version = VersionIndex(corpus, snapshot, paths)
         report, path_ids = task.case.report, snapshot.path_ids
         contained = np.unpackbits(np.frombuffer(task.contained, dtype=np.uint8)).astype(bool)
         known = history.as_of(report.opened_seconds, contained)

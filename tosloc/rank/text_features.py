@@ -57,7 +57,7 @@ def summary_strings(context: QueryContext) -> FloatArray:
     weights = rare(context, context.query.weights_of("", 1.0))
     terms, values = known_terms(context.version.text.corpus.terms, weights)
     view = context.version.text
-    return view.to_files(Hits.of_text(view, terms).scores(bm25.STRING_FIELD, values))
+    return view.to_files(Hits(view, terms).scores(bm25.STRING_FIELD, values))
 
 
 class DefinedName(NamedTuple):
@@ -138,7 +138,7 @@ def near_commits(context: QueryContext) -> FloatArray:
 def near_reports(context: QueryContext) -> FloatArray:
     """Sum of s^2 exp(-age/730 d)/sqrt(k) over the 200 nearest fixed reports."""
     view, nearest = context.history.reports, context.near_reports
-    weight = context.history.decayed(view, 730.0)[nearest] / np.sqrt(view.documents.sizes[nearest])
+    weight = view.decayed(context.history.opened, 730.0)[nearest] / np.sqrt(view.documents.sizes[nearest])
     return context.to_files(view.spread(nearest, context.report_similarities[nearest] ** 2 * weight, context.all_paths))
 
 
