@@ -39,17 +39,17 @@ def test_collected_in_order_of_time_then_commit_then_name():
             Document("touches nothing", 1, 1, "c1", Counter(q=1), ()),
         ]
     )
-    assert made.ids == ["y", "z", "x", "late"]
-    assert (made.times.tolist(), made.commits.tolist()) == ([5, 5, 5, 9], [2, 2, 3, 0])
-    assert (made.commit_ids, made.vocabulary) == (["c2", "c2", "c3", "c0"], ["a", "b", "c"])
-    assert made.starts.tolist() == [0, 0, 1, 3, 4]
-    assert made.terms.tolist() == [0, 0, 2, 1]
-    assert made.counts.tolist() == [1, 1, 65_535, 2]
-    assert made.file_starts.tolist() == [0, 2, 3, 4, 6]
-    assert made.files.tolist() == [0, 2, 0, 2, 1, 3]
-    assert made.sizes.tolist() == [2.0, 1.0, 1.0, 2.0]
-    assert (made.classes, made.class_starts.tolist()) == (["x.Y"], [0, 0, 0, 0, 1])
-    assert made.pair_document.tolist() == [0, 0, 1, 2, 3, 3]
+    expected = {
+        **{"ids": ["y", "z", "x", "late"], "times": [5, 5, 5, 9], "commits": [2, 2, 3, 0]},
+        **{"commit_ids": ["c2", "c2", "c3", "c0"], "vocabulary": ["a", "b", "c"], "starts": [0, 0, 1, 3, 4]},
+        **{"terms": [0, 0, 2, 1], "counts": [1, 1, 65_535, 2], "file_starts": [0, 2, 3, 4, 6]},
+        **{"files": [0, 2, 0, 2, 1, 3], "sizes": [2.0, 1.0, 1.0, 2.0]},
+        **{"classes": ["x.Y"], "class_starts": [0, 0, 0, 0, 1]},
+    }
+    assert {name: list(value) for name, value in vars(made).items()} == expected
+    some = made.take(np.array([0, 3])).renumbered(np.array([1, -1, 0, 2], dtype=np.int32))
+    assert (some.ids, some.files.tolist(), some.file_starts.tolist()) == (["y", "late"], [0, 1, 2], [0, 2, 3])
+    assert (some.terms.tolist(), some.sizes.tolist(), some.naming["x.Y"]) == ([1], [2.0, 2.0], [1])
 
 
 @given(TEXTS, st.data())

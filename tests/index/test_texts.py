@@ -44,26 +44,14 @@ def corpus(make_table):
     return make_table(BLOBS)
 
 
-def test_the_same_blob_under_two_paths_counts_twice(corpus):
-    view = VersionView(corpus, Snapshot.of("v", 0, {"p": "one", "q": "two", "r": "one"}))
-    assert view.rows.tolist() == [0, 1, 0]
-    assert view.multiplicity.tolist() == [2, 1, 0, 0]
+def test_a_version_is_a_selection_of_blobs(corpus):
+    """One blob stands under two paths, one could not be read: it has no words. F = 4; df 2, 3, 1, 0."""
+    view = VersionView(corpus, Snapshot.of("v", 0, {"p": "one", "q": "two", "r": "one", "s": "lost"}))
+    assert (view.files, view.rows.tolist(), view.multiplicity.tolist()) == (4, [0, 1, 0, -1], [2, 1, 0, 0])
     assert view.frequency.tolist() == [2, 3, 1, 0]
-    assert view.averages[CODE] == pytest.approx(7 / 3)
-    assert view.averages[ALL_TEXT] == pytest.approx(11 / 3)
-    # F = 3: df 2, 3, 1, 0
-    expected = [math.log(1 + 1.5 / 2.5), math.log(1 + 0.5 / 3.5), math.log(1 + 2.5 / 1.5), math.log(1 + 3.5 / 0.5)]
-    assert view.idf(np.arange(4)) == pytest.approx(expected)
-    assert view.to_files(np.array([1.0, 2.0, 3.0, 4.0])).tolist() == [1.0, 2.0, 1.0]
-
-
-def test_a_blob_that_could_not_be_read_is_a_file_without_words(corpus):
-    view = VersionView(corpus, Snapshot.of("v", 0, {"p": "one", "q": "lost"}))
-    assert view.rows.tolist() == [0, -1]
-    assert view.files == 2
-    assert view.frequency.tolist() == [1, 1, 0, 0]
-    assert view.averages[CODE] == pytest.approx(1.5)
-    assert view.to_files(np.array([1.0, 2.0, 3.0, 4.0])).tolist() == [1.0, 0.0]
+    assert view.averages[[CODE, ALL_TEXT]] == pytest.approx([7 / 4, 11 / 4])
+    assert view.idf(np.array([0, 3])) == pytest.approx([math.log(1 + 2.5 / 2.5), math.log(1 + 4.5 / 0.5)])
+    assert view.to_files(np.array([1.0, 2.0, 3.0, 4.0])).tolist() == [1.0, 2.0, 1.0, 0.0]
 
 
 # ---- the query
