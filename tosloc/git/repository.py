@@ -279,9 +279,9 @@ class Repository(process.Git):
         Other questions may be asked while the stream is read, and it may be left half read.
         """
         for blob_id, content in self.objects(blob_ids, b"blob"):
-            if content is None and self.work_tree is not None and blob_id in self.on_disk:
+            if content is None and blob_id in self.on_disk:
                 with suppress(OSError):
-                    content = read_inside(self.work_tree, self.on_disk[blob_id], process.LARGEST_SOURCE)
+                    content = read_inside(self.path, self.on_disk[blob_id], process.LARGEST_SOURCE)
                 if content is not None and self._blob_id(content) != blob_id:
                     content = None
             yield blob_id, content

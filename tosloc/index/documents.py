@@ -103,16 +103,9 @@ class Documents:
         """Documents of each term, with how often each holds it."""
         return Postings(self.starts, self.terms, self.counts).inverted(len(self.vocabulary))
 
-    @cached_property
-    def by_file(self) -> Postings:
-        """Documents of each file up to the last that any touched, with the places of the pairs in ``files``."""
-        places = np.arange(len(self.files), dtype=np.int64)
-        return Postings(self.file_starts, self.files, places).inverted(int(self.files.max(initial=-1)) + 1)
-
-    def of_file(self, number: int) -> IntArray:
+    def of_file(self, number: int) -> LongArray:
         """The documents that touched the file with this number, in their order."""
-        starts = self.by_file.starts[number : number + 2].tolist()
-        return self.by_file.rows[slice(*starts)] if len(starts) == 2 else self.by_file.rows[:0]
+        return self.pair_document[self.files == number]
 
     @cached_property
     def pair_document(self) -> LongArray:

@@ -92,7 +92,7 @@ class AggregatedDocuments:
     def _saturated(self, term: int) -> tuple[LongArray, FloatArray]:
         """Groups whose texts hold a term, and its saturated frequency."""
         postings = self.view.documents.postings
-        part = slice(*postings.starts[term : term + 2].tolist())
+        part = postings.part(term)
         rows = postings.rows[part]
         seen = self.view.known[rows]
         frequency = self.totals(rows[seen], postings.values[part][seen].astype(np.float64))
@@ -195,17 +195,11 @@ class HistoryAsOf:
         """
         view, documents = self.commits, self.commits.documents
         weight = view.decayed(self.opened, days) / np.sqrt(documents.sizes)
-        # only commits that touch a given file count: far fewer than all, and summed in the same order
-        touching = documents.by_file
-        last = len(touching.starts) - 1
-        pairs = np.sort(touching.select(files[files < last]).take(touching.values))
-        commits = documents.pair_document[pairs]
-        total = summed(documents.files[pairs], weight[commits], paths)[files]
+        total = summed(documents.files, weight[documents.pair_document], paths)[files]
         of_path = np.zeros(paths)
         of_path[files] = shares / np.where(total > 0, total, np.inf)
-        given = summed(commits, of_path[documents.files[pairs]], len(documents)) * weight
-        distinct = np.unique(commits)
-        spread = view.spread(distinct, given[distinct], paths)
+        given = summed(documents.pair_document, of_path[documents.files], len(documents)) * weight
+        spread = summed(documents.files, given[documents.pair_document], paths)
         spread[files] -= np.where(total > 0, shares, 0.0)
         # what rounding leaves of a file's own share would be scaled up to a full score where nothing changes together
         return np.where(spread > 1e-12, spread, 0.0)

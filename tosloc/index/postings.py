@@ -32,11 +32,6 @@ class Selection:
         positions += np.arange(len(positions), dtype=np.int64)
         return positions
 
-    @property
-    def parts(self) -> list[slice]:
-        """(T,) where the elements of each part lie."""
-        return list(map(slice, self.starts.tolist(), (self.starts + self.sizes).tolist()))
-
     def take(self, values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
         """(P, ...) ``values[positions]``."""
         return values.take(self.positions, axis=0)
@@ -76,6 +71,10 @@ class Postings:
         both = [(self.terms, terms[other.terms]), (self.rows, other.rows + first), (self.values, other.values)]
         joined = [np.concatenate(pair) for pair in both]
         return Postings.grouped(*joined, max(len(self.starts) - 1, int(terms.max(initial=-1)) + 1))
+
+    def part(self, term: int) -> slice:
+        """Where the postings of a term are."""
+        return slice(*self.starts[term : term + 2].tolist())
 
     def select(self, terms: LongArray | IntArray) -> Selection:
         """Postings of the given terms, in their order."""

@@ -40,7 +40,7 @@ def length(context: QueryContext) -> FloatArray:
 def _holders(view: VersionView, terms: Sequence[int], fields: tuple[int, ...]) -> tuple[list[IntArray], LongArray]:
     """For each of T terms the numbers of the version's blobs that hold it in some fields; (T,) in how many files."""
     lists, rows = view.corpus.postings, []
-    for part in lists.select(np.array(terms, dtype=np.int64)).parts:
+    for part in map(lists.part, terms):
         held, counts = lists.rows[part], lists.values[part]
         rows.append(held[counts[:, fields].any(axis=1) & (view.multiplicity[held] > 0)])
     return rows, np.array([int(view.multiplicity[held].sum()) for held in rows], dtype=np.int64)
