@@ -44,7 +44,6 @@ def test_changed_new_gone_and_renamed_files(repository: GitRepository, monkeypat
     repository.git("worktree", "add", "-q", "--detach", str(tree / "linked"))
     (tree / "linked/kept.py").write_text("linked")
     assert changes(repository, tree / "linked") == {"kept.py": "linked"}
-    repository.git("config", "extensions.x", "y")
     (tree / ".git/index").unlink()
     assert changes(repository) == {}  # nothing is checked out
     (tree / ".git/index").write_bytes(b"no index")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -76,65 +77,62 @@ def test_co_change():
 JAVA = frozenset({".java"})
 
 
-def words(documents, number):
-    start, end = documents.starts[number], documents.starts[number + 1]
-    counts = documents.counts[start:end].tolist()
-    return {documents.vocabulary[t]: n for t, n in zip(documents.terms[start:end].tolist(), counts, strict=True)}
-
-
-def paths(documents, number, names):
-    start, end = documents.file_starts[number], documents.file_starts[number + 1]
-    return [names.names[f] for f in documents.files[start:end].tolist()]
+def told(documents, names):
+    """Of each document its words with their counts, and the paths that it touched."""
+    words, files = documents.starts, documents.file_starts
+    pairs = zip(documents.terms.tolist(), documents.counts.tolist(), strict=True)
+    counts = [(documents.vocabulary[term], count) for term, count in pairs]
+    paths = [names.names[file] for file in documents.files]
+    each = range(len(documents))
+    return [(dict(counts[words[d] : words[d + 1]]), {*paths[files[d] : files[d + 1]]}) for d in each]
 
 
 def test_commits_and_labelled_reports(repository):
-    repository.commit({"a/Tree.java": "1", "a/Leaf.java": "1", "x.txt": "1"}, "Grow trees\n\nChange-Id: Iabc", when=100)
+    root = repository.commit(
+        {"a/Tree.java": "1", "a/Leaf.java": "1", "x.txt": "1"}, "Grow trees\n\nChange-Id: Iabc", when=100
+    )
     repository.commit({"x.txt": "2"}, "Only text", when=200)
     before = repository.commit({f"many/F{n}.java": "1" for n in range(31)}, "Import", when=300)
     fix = repository.commit({"a/Tree.java": "2", "a/New.java": "1"}, "Fix tree bug 7", when=400)
-    opened = datetime.fromtimestamp(350, UTC)
-    report = BugReport("7", "Tree tree breaks", "at a.Tree.grow(Tree.java:1) at a.Tree.x(Tree.java:2) node", opened)
+    traces = "at a.Tree.grow(Tree.java:1) at a.Tree.x(Tree.java:2) node"
+    report = BugReport("7", "Tree tree breaks", traces, datetime.fromtimestamp(350, UTC))
     case = Case(report, fix, before, 400, ("a/New.java", "a/Tree.java"), ("a/Tree.java",))
-    with Repository(repository.path) as opened_repository:
-        names = opened_repository.path_names
-        history = read_history(opened_repository, fix, JAVA)
-        index = build_history(history, [case], names)
-        commits, reports = index.commits, index.reports
-        # neither the commit without a source file nor the one of more than three
-        assert commits.times.tolist() == [100, 400]
-        assert commits.ids == [repository.made[0], fix]
-        assert words(commits, 0) == {"grow": 1, "tree": 1}
-        assert sorted(paths(commits, 0, names)) == ["a/Leaf.java", "a/Tree.java"]
-        assert reports.ids == ["7"]
-        assert reports.commit_ids == [fix]
-        assert reports.times.tolist() == [400]
-        assert words(reports, 0) == {"tree": 2, "break": 1, "node": 1}
-        # all listed files: the fix was also about the one that it added
-        assert sorted(paths(reports, 0, names)) == ["a/New.java", "a/Tree.java"]
-        assert reports.classes == ["a.Tree"]
-        # its own fix is never in the history of the version, even when the report was opened later by the clock
-        late = index.as_of(9999, history.ancestors(before))
-        assert late.reports.known.tolist() == [False]
-        assert late.commits.known.tolist() == [True, False]
-        # where no fix is known commits that fix bugs stand in for reports
-        searched = build_history(history, [Case(report, "", fix, 400, ("a/Tree.java",), ("a/Tree.java",))], names)
-        assert searched.reports.ids == searched.reports.commit_ids == [fix]
-        assert words(searched.reports, 0) == {"bug": 1, "fix": 1, "tree": 1}
-        assert build_history(history, [], names).reports.ids == []
+    with Repository(repository.path) as opened:
+        names, history = opened.path_names, read_history(opened, fix, JAVA)
+    index = build_history(history, [case], names)
+    said = {"bug": 1, "fix": 1, "tree": 1}
+    # neither the commit without a source file nor the one of more than thirty
+    assert (index.commits.ids, index.commits.times.tolist()) == ([root, fix], [100, 400])
+    assert told(index.commits, names) == [
+        ({"grow": 1, "tree": 1}, {"a/Leaf.java", "a/Tree.java"}),
+        (said, {"a/New.java", "a/Tree.java"}),
+    ]
+    reports = index.reports
+    assert (reports.ids, reports.commit_ids, reports.times.tolist()) == (["7"], [fix], [400])
+    # all listed files: the fix was also about the one that it added
+    assert told(reports, names) == [({"tree": 2, "break": 1, "node": 1}, {"a/New.java", "a/Tree.java"})]
+    assert reports.classes == ["a.Tree"]
+    # its own fix is never in the history of the version, even when the report was opened later by the clock
+    late = index.as_of(9999, history.ancestors(before))
+    assert (late.reports.known.tolist(), late.commits.known.tolist()) == ([False], [True, False])
+    # where no fix is known commits that fix bugs stand in for reports
+    searched = build_history(history, [replace(case, fix_commit="", version=fix)], names).reports
+    assert searched.ids == searched.commit_ids == [fix]
+    assert told(searched, names)[0][0] == said
+    assert build_history(history, [], names).reports.ids == []
 
 
 def test_what_this_version_of_history_documents_is(repository):
     """Kept histories are found by HISTORY_VERSION: raise it, and write it here, when this test has to change."""
     message = "Fix crash of XMLParser in parse_all\n\nThe buffer's size was read twice, see Größe.\n\nChange-Id: I1"
-    repository.commit({"src/XMLParser.java": "1"}, "Initial import", when=100)
-    repository.commit({"src/XMLParser.java": "2", "src/Buffer.java": "1"}, message, when=200)
+    repository.commit({"src/XMLParser.java": "2", "src/Buffer.java": "1"}, message)
     with Repository(repository.path) as opened:
         history = read_history(opened, "main", JAVA)
-        made = history_of_commits(history.ids, commit_payloads(history), opened.path_names)
+    made = history_of_commits(history.ids, commit_payloads(history), history.path_names)
+    said = "buffer crash fix größe pars parseall parser read size twice xml xmlparser".split()
     assert HISTORY_VERSION == 3
-    assert words(made.commits, 0) == {"import": 1, "initi": 1}
-    said = "buffer crash fix größe pars parseall parser read size twice xml xmlparser"
-    assert words(made.commits, 1) == words(made.reports, 0) == dict.fromkeys(said.split(), 1)
+    assert told(made.commits, history.path_names)[0][0] == told(made.reports, history.path_names)[0][0]
+    assert (made.commits.vocabulary, made.commits.counts.tolist()) == (said, [1] * len(said))
     for trailer in ("Signed-off-by: A <a@b>", "git-svn-id: https://x@1", "Co-Authored-By: B", "Reviewed-on: http://x"):
         assert without_trailers(f"Fix it\n\n{trailer}\n").strip() == "Fix it"
         assert trailer in without_trailers(f"Fix it: {trailer}")
