@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import zlib
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +18,6 @@ from tosloc.git.repository import Repository
 
 JAVA = frozenset({".java"})
 PERSON = b"Ada <ada@example.org>"
-TEXT = "class Cookie {\n  int size;\n}\n"
 
 
 # ---- objects as bytes
@@ -57,20 +55,16 @@ def point(repository, commit):
     return commit
 
 
-def sound_in(folder: Path) -> GitRepository:
-    """A small sound repository, bare, every object loose: two commits, two source files."""
-    folder.mkdir()
-    repository = GitRepository(folder, True, git_environment(folder.parent))
-    repository.git("init", "-q", "-b", "main", "--bare", "--template=")
-    repository.git("config", "fastimport.unpackLimit", "1000")
-    repository.commit({"src/app/Parser.java": "class Parser { }", "src/app/Cookie.java": TEXT}, "First version")
-    repository.commit({"src/app/Cookie.java": TEXT + "//\n"}, "Fix bug 12: cookie")
-    return repository
-
-
 @pytest.fixture
 def sound(tmp_path):
-    return sound_in(tmp_path / "hostile.git")
+    """A small sound repository, bare, every object loose: two commits, two source files."""
+    repository = GitRepository(tmp_path / "hostile.git", True, git_environment(tmp_path))
+    repository.path.mkdir()
+    repository.git("init", "-q", "-b", "main", "--bare", "--template=")
+    repository.git("config", "fastimport.unpackLimit", "1000")
+    repository.commit({"src/app/Parser.java": "class Parser { }", "src/app/Cookie.java": "class Cookie { }"})
+    repository.commit({"src/app/Cookie.java": "class Cookie { int size; }"})
+    return repository
 
 
 def outcome(path):

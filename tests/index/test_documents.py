@@ -28,23 +28,20 @@ def test_collected_in_order_of_time_then_commit_then_name():
     made = Documents.collect(
         [
             Document("late", 9, 0, "c0", Counter(b=2), (3, 1, 3), ("x.Y",)),
-            Document("z", 5, 2, "c2", Counter(a=1), (0,)),
-            Document("y", 5, 2, "c2", Counter(), (0, 2)),
-            Document("x", 5, 3, "c3", Counter(c=70_000, a=1), (2,)),
+            Document("z", 5, 2, "c2", Counter(), (0,)),
+            Document("x", 5, 2, "c2", Counter(c=70_000, a=1), (2, 0)),
             Document("touches nothing", 1, 1, "c1", Counter(q=1), ()),
         ]
     )
-    expected = {
-        **{"ids": ["y", "z", "x", "late"], "times": [5, 5, 5, 9], "commits": [2, 2, 3, 0]},
-        **{"commit_ids": ["c2", "c2", "c3", "c0"], "vocabulary": ["a", "b", "c"], "starts": [0, 0, 1, 3, 4]},
-        **{"terms": [0, 0, 2, 1], "counts": [1, 1, 65_535, 2], "file_starts": [0, 2, 3, 4, 6]},
-        **{"files": [0, 2, 0, 2, 1, 3], "sizes": [2.0, 1.0, 1.0, 2.0]},
-        **{"classes": ["x.Y"], "class_starts": [0, 0, 0, 0, 1]},
-    }
-    assert {name: list(value) for name, value in vars(made).items()} == expected
-    some = made.take(np.array([0, 3])).renumbered(np.array([1, -1, 0, 2], dtype=np.int32))
-    assert (some.ids, some.files.tolist(), some.file_starts.tolist()) == (["y", "late"], [0, 1, 2], [0, 2, 3])
-    assert (some.terms.tolist(), some.sizes.tolist(), some.naming["x.Y"]) == ([1], [2.0, 2.0], [1])
+    expected = Documents(
+        *(["x", "z", "late"], [5, 5, 9], [2, 2, 0], ["c2", "c2", "c0"]),
+        *(["a", "b", "c"], [0, 2, 2, 3], [0, 2, 1], [1, 65_535, 2]),
+        *([0, 2, 3, 5], [0, 2, 0, 1, 3], [2.0, 1.0, 2.0], ["x.Y"], [0, 0, 0, 1]),
+    )
+    assert {name: list(value) for name, value in vars(made).items()} == vars(expected)
+    some = made.take(np.array([0, 2])).renumbered(np.array([1, -1, 0, 2], dtype=np.int32))
+    assert (some.ids, some.files.tolist(), some.file_starts.tolist()) == (["x", "late"], [0, 1, 2], [0, 2, 3])
+    assert (some.terms.tolist(), some.sizes.tolist(), some.naming["x.Y"]) == ([0, 2, 1], [2.0, 2.0], [1])
 
 
 def test_similarities_are_cosines_over_what_is_known():

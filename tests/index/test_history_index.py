@@ -66,10 +66,9 @@ def test_co_change():
     expected = [0.4, 0.6 * (two + four) / total + 0.4, 0.6 * four / total, 0.6 * four / total + 0.4, 0.0]
     assert got == pytest.approx(expected, abs=1e-6)
     # commits of one file each: what is left of rounding must not pass for co-change
-    rng = np.random.default_rng(3)
-    commits = [commit(float(age), (n % 3,), n) for n, age in enumerate(rng.uniform(1, 900, 40))]
-    at = history_of(commits).as_of(NOW)
-    assert at.co_change(np.arange(3), rng.dirichlet(np.ones(3)), 4).tolist() == [0.0] * 4
+    ages = np.random.default_rng(3).uniform(1, 900, 40).tolist()
+    at = history_of([commit(age, (n % 3,), n) for n, age in enumerate(ages)]).as_of(NOW)
+    assert at.co_change(np.arange(3), np.array([0.31, 0.23, 0.46]), 4).tolist() == [0.0] * 4
 
 
 # ---- from commits and labelled reports

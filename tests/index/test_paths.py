@@ -71,31 +71,21 @@ def test_rows_of_a_file_that_a_frame_spells():
 def test_bm25_of_path_words_by_hand():
     """Folder words of a, b, c: {org, core}, {org}, {core, core}; file names: parser, parser + context, label.
 
-    Absent: d, with the folder core and the name parser, counts nowhere. F = 3; query: parser (1), core (2).
+    Absent: d, with the folder core and the name parser, counts nowhere. F = 3; query: parser (1), core (2), both in 2
+    of 3 files. Whole paths have 3, 4 (org, parser, context, parsercontext) and 3 words, folders 2, 1 and 2.
     """
     view = view_of(("org/core/parser.c", "org/ParserContext.c", "core/core/label.c", "core/parser.c"), [0, 1, 2])
     weights = {"parser": 1.0, "core": 2.0, "unheard": 9.0}
 
-    def value(frequency, length, average, idf, weight):
-        return weight * idf * frequency * 2.2 / (frequency + 1.2 * (0.5 + 0.5 * length / average))
+    def value(weight, frequency, length):
+        return weight * math.log(1 + 1.5 / 2.5) * frequency * 2.2 / (frequency + 1.2 * (0.5 + 0.5 * length))
 
-    # both words stand in 2 of 3 files: ln(1 + 1.5 / 2.5)
-    idf = math.log(1.6)
-    # whole paths: 3, 4 (org, parser, context, parsercontext) and 3 words
     mean = 10 / 3
-    both = view.bm25(weights)
-    assert both == pytest.approx(
-        [
-            value(1, 3, mean, idf, 1) + value(1, 3, mean, idf, 2),
-            value(1, 4, mean, idf, 1),
-            value(2, 3, mean, idf, 2),
-        ]
-    )
-    folders = view.bm25(weights, names=False)
-    # folders: 2, 1 and 2 words, mean 5/3
-    assert folders == pytest.approx([value(1, 2, 5 / 3, idf, 2), 0.0, value(2, 2, 5 / 3, idf, 2)])
-    assert view.bm25({"unheard": 1.0}).tolist() == [0.0, 0.0, 0.0]
-    assert view.bm25({}).tolist() == [0.0, 0.0, 0.0]
+    whole = [value(1, 1, 3 / mean) + value(2, 1, 3 / mean), value(1, 1, 4 / mean), value(2, 2, 3 / mean)]
+    assert view.bm25(weights) == pytest.approx(whole)
+    folders = [value(2, 1, 6 / 5), 0.0, value(2, 2, 6 / 5)]
+    assert view.bm25(weights, names=False) == pytest.approx(folders)
+    assert view.bm25({"unheard": 1.0}).tolist() == view.bm25({}).tolist() == [0.0, 0.0, 0.0]
 
 
 def test_coverage_of_file_names_by_hand():

@@ -80,7 +80,7 @@ def test_a_corpus_holds_the_facts_whatever_their_order():
             Corpus.from_rows(["a", "b"], [payloads[0], damage])
 
 
-@pytest.mark.parametrize("damage", ["format", "cut", "bytes"])
+@pytest.mark.parametrize("damage", ["format", "bytes"])
 def test_a_store_that_is_damaged_or_of_another_format_is_begun_anew(tmp_path, damage):
     path = tmp_path / "facts.db"
     with FactStore(path) as store:
@@ -89,12 +89,8 @@ def test_a_store_that_is_damaged_or_of_another_format_is_begun_anew(tmp_path, da
         with sqlite3.connect(path) as database:
             database.execute("PRAGMA user_version = 3")
         database.close()
-    elif damage == "cut":
-        os.truncate(path, 300)
     else:
-        data = bytearray(path.read_bytes())
-        data[100:3000] = b"\xff" * 2900
-        path.write_bytes(data)
+        path.write_bytes(path.read_bytes()[:100] + b"\xff" * 2900)
     with FactStore(path) as store:
         assert store.missing(asked()) == list(TEXTS)
         store.write(ROWS)
