@@ -89,10 +89,11 @@ def test_the_largest_size(folder: Path, run: Run, tmp_path: Path, monkeypatch: p
     other.mkdir()
     (other / "facts.sqlite").write_bytes(bytes(9_000_000))
     os.utime(other, (0, 0))
-    monkeypatch.setenv("TOSLOC_CACHE_SIZE", "5M")
+    monkeypatch.setenv("TOSLOC_CACHE_SIZE", "1K")
     given = ["localize", "Door does not open", "--repo", json.loads((folder / "place.json").read_text())["repository"]]
     assert run(*given)[0] == 0
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
+    assert (folder / "facts.sqlite").exists()  # of whoever writes
     monkeypatch.setenv("TOSLOC_CACHE_SIZE", "a lot")
     code, _, err = run(*given)
     assert (code, "$TOSLOC_CACHE_SIZE: 'a lot' is no size" in err) == (2, True)

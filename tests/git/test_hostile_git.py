@@ -10,6 +10,7 @@ import pytest
 
 from tests.conftest import FIRST_TIME, HOUR, GitRepository, git_environment
 from tosloc.errors import RepositoryError
+from tosloc.git import discovery
 from tosloc.git import process as git_process
 from tosloc.git import repository as git_repository
 from tosloc.git.history import read_history
@@ -205,3 +206,16 @@ def test_a_damaged_file_is_an_answer_or_an_error_of_the_input(sound, place):
             with pytest.raises(RepositoryError, match=r"fatal: bad config line 2 in file .*/config"):
                 opened.resolve("HEAD")
             assert len(opened.snapshot(sound.made[-1], JAVA)) == 2  # a full id needs no configuration
+
+
+def test_an_alternate_is_where_git_takes_it_to_be(sound, tmp_path):
+    """Git takes .. away before it follows links."""
+    root = tmp_path / "root"
+    (root / "a/b/c/d").mkdir(parents=True)
+    repository = sound.path.rename(root / "repo.git")
+    discovery.check_roots(repository, [root])
+    (repository / "objects/link").symlink_to(root / "a/b/c/d")
+    (repository / "objects/info").mkdir(exist_ok=True)
+    (repository / "objects/info/alternates").write_text("link/../../../../outside\n")
+    with pytest.raises(RepositoryError, match=f"git would read {tmp_path}/outside, which lies outside {root}"):
+        discovery.check_roots(repository, [root])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from tosloc.git.process import Git
 from tosloc.git.repository import Repository
 from tosloc.index import repository as module
 from tosloc.index.context import QueryContext
+from tosloc.index.documents import Document, Documents
 from tosloc.index.query import Query
 from tosloc.index.repository import KEPT_VERSIONS, IndexedRepository
 from tosloc.rank import features
@@ -199,3 +201,20 @@ def test_only_what_is_new_is_read(project, grown, monkeypatch):
     monkeypatch.setattr(module, "read_commits", counted)
     assert len(project.prepared("HEAD").commit_ids) == 15
     assert asked == grown.made[-1:]
+
+
+def test_what_was_cut_off_is_read_once_the_clone_is_whole(grown, tmp_path):
+    grown.git("clone", "-q", "--bare", "--depth=1", f"file://{grown.path}", str(tmp_path / "clone"))
+    with Repository(tmp_path / "clone") as repo:
+        place = IndexedRepository(repo, tmp_path / "facts.sqlite", {".java"}, jobs=1)
+        assert len(place.prepared("HEAD").history.commits) == 0
+        grown.git(f"--git-dir={tmp_path}/clone", "fetch", "-q", "--unshallow")
+        assert len(place.prepared("HEAD").history.commits) == 14
+
+
+def test_reports_whose_fix_a_version_lacks_are_not_known_there(project, grown):
+    fixed = enumerate(grown.made[-4:])
+    reports = Documents.collect(Document(str(n), n, n, commit, Counter(a=1), (0, 1)) for n, commit in fixed)
+    found = project.prepared("HEAD~2").with_reports(reports, ["gone.java", "src/org/app/p0/ParserService.java"]).reports
+    assert (found.ids, found.sizes.tolist()) == (["0", "1"], [2.0, 2.0])
+    assert len(found.files) == 2

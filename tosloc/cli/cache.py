@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -81,7 +82,7 @@ def prune(repo: RepositoriesOption = None, max_size: SizeOption = None) -> None:
     if repo and not found:
         raise ToslocError(f"{repo[0]}: nothing is kept of such a repository; see: tosloc cache list")
     kept.remove_leftovers()
-    names = kept.KEPT
+    names: Sequence[str] = kept.KEPT
     if max_size is not None:
         most, names = kept.bytes_of_size(max_size, "--max-size"), kept.MADE_AGAIN
         found = kept.least_used(found or kept.entries(), most)

@@ -105,7 +105,7 @@ class Documents:
 
     def of_file(self, number: int) -> LongArray:
         """The documents that touched the file with this number, in their order."""
-        return self.pair_document[self.files == number]
+        return self.pair_document.take(np.flatnonzero(self.files == number))
 
     @cached_property
     def pair_document(self) -> LongArray:

@@ -115,11 +115,10 @@ class PathTable:
         return dict(found)
 
     @cached_property
-    def name_terms(self) -> tuple[IntArray, LongArray]:
+    def name_terms(self) -> tuple[IntArray, IntArray]:
         """Path and term of each (path, file-name term) pair, by term."""
-        terms = np.repeat(np.arange(len(self.term_ids), dtype=np.int64), np.diff(self.postings.starts))
         in_name = self.postings.values[:, 1] > 0
-        return self.postings.rows[in_name], terms[in_name]
+        return self.postings.rows[in_name], self.postings.terms[in_name]
 
 
 def _numbered(names: Iterable[str]) -> IntArray:

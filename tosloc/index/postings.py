@@ -68,9 +68,12 @@ class Postings:
 
     def followed_by(self, other: Postings, terms: IntArray, first: int) -> Postings:
         """Both as one; list v of the other is of term terms[v], known or new; its rows count from ``first`` on."""
-        both = [(self.terms, terms[other.terms]), (self.rows, other.rows + first), (self.values, other.values)]
-        joined = [np.concatenate(pair) for pair in both]
-        return Postings.grouped(*joined, max(len(self.starts) - 1, int(terms.max(initial=-1)) + 1))
+        return Postings.grouped(
+            np.concatenate((self.terms, terms[other.terms])),
+            np.concatenate((self.rows, other.rows + first)),
+            np.concatenate((self.values, other.values)),
+            max(len(self.starts) - 1, int(terms.max(initial=-1)) + 1),
+        )
 
     def part(self, term: int) -> slice:
         """Where the postings of a term are."""
@@ -116,14 +119,15 @@ def starts_of(sizes: npt.ArrayLike) -> LongArray:
     return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
 
 
-def row_sums(values: npt.NDArray[Any], starts: LongArray) -> FloatArray:
+def row_sums(values: npt.NDArray[Any], starts: npt.NDArray[np.integer[Any]]) -> FloatArray:
     """(n,) sum of each row, from values of all rows one after the other; exact for whole numbers.
 
     >>> row_sums(np.array([1, 2, 3]), starts_of([2, 0, 1])).tolist()
     [3.0, 0.0, 3.0]
     """
     running: FloatArray = np.concatenate(([0.0], np.cumsum(values, dtype=np.float64)))
-    return running[starts[1:]] - running[starts[:-1]]
+    sums: FloatArray = running[starts[1:]] - running[starts[:-1]]
+    return sums
 
 
 def leaders(values: FloatArray, number: int) -> LongArray:

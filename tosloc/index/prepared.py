@@ -123,19 +123,19 @@ def version_of_stranger(arrays: Arrays) -> PreparedVersion:
     if not 0 < files <= paths or starts[0] != 0 or (np.diff(starts) < 1).any() or starts[-1] > _MOST_CHUNKS:
         raise ValueError("files of the version are counted wrongly")
     checked(arrays, "committed_at", np.int64, 1, least=TIMES.start, below=TIMES.stop)
-    checked(arrays, "rows", np.int32, files, below=blobs)
     checked(arrays, "text.lengths", np.float64, blobs, len(FIELDS) + 1, below=np.inf)
-    for name, kind in (("parsed", np.bool_), ("complexity", np.int32), ("lines", np.int32)):
-        checked(arrays, f"text.{name}", kind, blobs)
+    checked(arrays, "text.parsed", np.bool_, blobs)
+    checked(arrays, "text.complexity", np.int32, blobs)
+    checked(arrays, "text.lines", np.int32, blobs)
     for name in ("commits", "reports"):
         check_documents(arrays, name, paths)
-    for name, rows, kind, *shape in (
-        ("text.postings", blobs, np.uint16, len(FIELDS)),
-        ("text.chunk_postings", int(starts[-1]), np.uint8),
+    for name, rows, counts in (
+        ("text.postings", blobs, (np.uint16, len(FIELDS))),
+        ("text.chunk_postings", int(starts[-1]), (np.uint8,)),
     ):
         size = len(arrays[f"{name}.rows"])
         checked_starts(arrays, f"{name}.starts", terms, size)
         checked(arrays, f"{name}.rows", np.int32, size, below=rows)
-        checked(arrays, f"{name}.values", kind, size, *shape, below=np.inf)
+        checked(arrays, f"{name}.values", counts[0], size, *counts[1:], below=np.inf)
     table = PathTable.of(unpack_words(arrays["paths.paths"]))
     return PreparedVersion.from_arrays(arrays | to_arrays({"paths": table}))

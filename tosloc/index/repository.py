@@ -148,13 +148,10 @@ class IndexedRepository:
 
         def facts(files: Iterable[tuple[str, str | None]]) -> Corpus:
             """Of those whose words are searched."""
-            named = [(path, blob) for path, blob in files if blob and is_other(os.fsencode(path))]
-            tests = which_are_tests([path for path, _ in named]).tolist()
-            found = {
-                blob: suffix_of(*file, OTHER_SUFFIXES)
-                for (*file, blob), test in zip(named, tests, strict=True)
-                if not test
-            }
+            named = {path: blob for path, blob in files if blob and is_other(os.fsencode(path))}
+            tests = which_are_tests(list(named)).tolist()
+            pairs = zip(named.items(), tests, strict=True)
+            found = {blob: suffix_of(path, OTHER_SUFFIXES) for (path, blob), test in pairs if not test}
             sizes = self.repo.sizes(found)
             return self.facts(
                 {blob: suffix for blob, suffix in found.items() if sizes[blob] <= LARGEST_OTHER}, progress

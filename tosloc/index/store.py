@@ -128,9 +128,10 @@ def pack(*parts: Sequence[str] | npt.NDArray[Any]) -> bytes:
     """
     heads, data = [], []
     for part in parts:
-        kind = part.dtype.char if isinstance(part, np.ndarray) else ""
-        data.append(part.tobytes() if kind else "\0".join(part).encode("utf-8", "surrogateescape"))
-        heads.append((kind, len(data[-1])))
+        data.append(
+            part.tobytes() if isinstance(part, np.ndarray) else "\0".join(part).encode("utf-8", "surrogateescape")
+        )
+        heads.append((part.dtype.char if isinstance(part, np.ndarray) else "", len(data[-1])))
     # a window of 4 KB suffices for what repeats, and takes half the time of zlib's 32 KB
     return zlib.compress(b"".join((json.dumps(heads).encode(), b"\n", *data)), 1, 12)
 
