@@ -65,18 +65,14 @@ def test_texts_stream_in_order_and_survive_being_left(repository):
 
 def test_missing_and_damaged_blobs_are_skipped_and_a_missing_folder_is_an_error(repository):
     repository.commit({"a/A.java": "a", "b/B.java": "b", "b/C.java": "c", "d/D.java": "d"})
-
-    def place(path):
-        identity = repository.git("rev-parse", f"HEAD:{path}")
-        return repository.objects / identity[:2] / identity[2:]
-
-    place("b/B.java").unlink()
-    place("b/C.java").chmod(0o600)
-    place("b/C.java").write_bytes(zlib.compress(b"blob 1000\0short")[:-4])
+    repository.lose("HEAD:b/B.java")
+    damaged = repository.git("rev-parse", "HEAD:b/C.java")
+    repository.lose(damaged)
+    (repository.objects / damaged[:2] / damaged[2:]).write_bytes(zlib.compress(b"blob 1000\0short")[:-4])
     with Repository(repository.path) as opened:
         blobs = opened.snapshot("HEAD", JAVA).blobs
         assert [data for _, data in opened.texts(blobs)] == [b"a", None, None, b"d"]
-        place("a").unlink()
+        repository.lose("HEAD:a")
         with pytest.raises(RepositoryError, match=r"git ls-tree failed \(.*\); run 'git fsck' there"):
             opened.snapshot("HEAD", {".jav", ".java"})
 

@@ -145,7 +145,7 @@ def test_damaged_trees(sound):
         assert outcome(sound.path)[: len(paths)] == paths
 
 
-def test_a_tree_bomb_is_refused_and_a_deep_path_left_out(sound, monkeypatch):
+def test_a_tree_bomb_is_refused(sound, monkeypatch):
     """Four trees that stand for ten thousand files: each level holds the next one ten times."""
     monkeypatch.setattr(git_repository, "LARGEST_VERSION", 2000)
     tree = raw_tree(sound, *((b"100644", b"%d.java" % place, raw(sound, "blob", b"x")) for place in range(10)))
@@ -158,11 +158,6 @@ def test_a_tree_bomb_is_refused_and_a_deep_path_left_out(sound, monkeypatch):
         with pytest.raises(RepositoryError, match="a commit touches more than 2,000 files"):
             read_history(opened, "HEAD", JAVA)
         assert len(opened.snapshot(sound.made[-1], JAVA)) == 2
-    tree = raw_tree(sound, (b"100644", b"Deep.java", raw(sound, "blob", b"x")))
-    for _ in range(30):  # a path that no system could check out
-        tree = raw_tree(sound, (b"40000", b"n" * 200, tree))
-    raw_commit(sound, tree=tree.encode())
-    assert outcome(sound.path) == ()
 
 
 # ---- what is too large
@@ -197,15 +192,7 @@ def test_a_damaged_file_is_an_answer_or_an_error_of_the_input(sound, place):
     file.rmdir()
     os.mkfifo(file)
     if place in ("config", "HEAD", "commondir"):
-        with pytest.raises(RepositoryError, match=rf"/{place} cannot be read \(is a named pipe, not a file\); clone"):
-            Repository(sound.path)
-    if place == "config":
-        file.unlink()
-        file.write_bytes(b"[core")
-        with Repository(sound.path) as opened:
-            with pytest.raises(RepositoryError, match=r"fatal: bad config line 2 in file .*/config"):
-                opened.resolve("HEAD")
-            assert len(opened.snapshot(sound.made[-1], JAVA)) == 2  # a full id needs no configuration
+        assert f"/{place} cannot be read (is a named pipe, not a file); clone" in outcome(sound.path)
 
 
 def test_an_alternate_is_where_git_takes_it_to_be(sound, tmp_path):

@@ -17,10 +17,8 @@ def changes(repository: GitRepository, path: Path | None = None) -> dict[str, st
     """Path -> text on disk, None for what is gone."""
     with Repository(path or repository.path) as opened:
         found = opened.uncommitted(opened.resolve("HEAD"), {".py"})
-        texts = {
-            blob: data.decode() for blob, data in opened.texts(c.blob for c in found if c.blob) if data is not None
-        }
-        return {path: None if blob is None else texts[blob] for path, blob in found}
+        texts = dict(opened.texts(blob for _, blob in found if blob))
+        return {path: blob and (texts[blob] or b"?").decode() for path, blob in found}
 
 
 def test_changed_new_gone_and_renamed_files(repository: GitRepository, monkeypatch: pytest.MonkeyPatch) -> None:

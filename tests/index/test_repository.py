@@ -150,8 +150,7 @@ def test_without_room_a_version_is_only_not_kept(project, monkeypatch):
 
 
 def test_a_version_with_files_that_cannot_be_read_is_not_kept(project, grown) -> None:
-    blob = grown.git("rev-parse", "HEAD:src/org/app/p1/WriterService.java")
-    (grown.objects / blob[:2] / blob[2:]).unlink()
+    grown.lose("HEAD:src/org/app/p1/WriterService.java")
     assert len(project.prepared("HEAD").snapshot) == 15
     assert kept(project) == []
 
@@ -191,14 +190,8 @@ def test_a_version_made_where_another_is_known_read_and_made_from_nothing(projec
 def test_only_what_is_new_is_read(project, grown, monkeypatch):
     project.prepared("HEAD")
     grown.commit({"src/New.java": source(77, "New")}, "One more")
-    asked: list[str] = []
-
-    def counted(repo: Repository, ids: list[str], *rest: object):
-        asked.extend(ids)
-        return read(repo, ids, *rest)  # type: ignore[arg-type]
-
-    read = module.read_commits
-    monkeypatch.setattr(module, "read_commits", counted)
+    asked, read = [], module.read_commits
+    monkeypatch.setattr(module, "read_commits", lambda repo, ids, *rest: asked.extend(ids) or read(repo, ids, *rest))
     assert len(project.prepared("HEAD").commit_ids) == 15
     assert asked == grown.made[-1:]
 

@@ -29,7 +29,6 @@ from tosloc.records import IntArray, Names, Snapshot
 LARGEST_VERSION: Final = 2_000_000
 """Files of a version: four times what Chromium has. A few trees that hold each other ten times over stand for any
 number."""
-_LONGEST_PATH: Final = 4096  # bytes of a path; those that are longer, which no system could check out, are left out
 _REMEMBERED: Final = 50_000_000  # files of remembered versions together: 400 MB
 _FULL_ID = re.compile(r"[0-9a-fA-F]{40}|[0-9a-fA-F]{64}")
 _COMMIT: Final = "^{commit}"  # makes a name that of a commit: tags are followed, and what is none is missing
@@ -228,7 +227,7 @@ class Repository(process.Git):
                 if number == LARGEST_VERSION:
                     raise RepositoryError(f"{self.path}: tree {tree[:12]} has more than {LARGEST_VERSION:,} files")
                 kind, path = entry.split(b"\t", 1)
-                if kind.startswith(b"100") and len(path) < _LONGEST_PATH and keep(path):
+                if kind.startswith(b"100") and keep(path):
                     files.setdefault(path, kind[12:].decode("ascii"))
         numbers = [
             (self.path_names.id(path.decode("utf-8", "surrogateescape")), self.blob_names.id(blob))
