@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from tosloc.index.documents import Document, Documents, DocumentsView
-from tosloc.index.history_index import AggregatedDocuments, in_files
 
 
 def documents_of(texts, files=None):
@@ -64,17 +63,3 @@ def test_nearest_first_and_of_equals_the_latest():
         ([0.0, 0.3, 0.0], 2, [1]),
     ):
         assert view.nearest(np.array(similarities), number).tolist() == expected
-
-
-def test_bm25_of_two_aggregated_documents_by_hand():
-    """File 0 has d0 (aab, alone) and d1 (ac, of 4 files): tf a = 2 + .5, length 3 + 1; file 1 has d1: tf .5, length 1.
-
-    Average over the present files 0 and 1: 2.5. File 2, 3 have d1 too but are not searched.
-    """
-    made = documents_of(["aab", "ac"], [(0,), (0, 1, 2, 3)])
-    view = DocumentsView(made, bools(True, True))
-    present = bools(True, True, False, False)
-    got = AggregatedDocuments(view, in_files(made), present).bm25(np.array([0]), np.array([1.0]))
-    first = 2.5 * 2.2 / (2.5 + 1.2 * (0.5 + 0.5 * 4 / 2.5))
-    other = 0.5 * 2.2 / (0.5 + 1.2 * (0.5 + 0.5 * 1 / 2.5))
-    assert got == pytest.approx([first, other, other, other])

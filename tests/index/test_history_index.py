@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
-import pytest
 
 from tosloc.git.history import read_history
 from tosloc.git.repository import Repository
@@ -53,21 +51,9 @@ def test_what_is_known_as_of_a_time_in_a_version():
     assert at.fixes(2).tolist() == [0.0, 0.0]
 
 
-def test_co_change():
-    """File 0 alone (weight 1), with 1 (k = 2) and with 1, 2, 3 (k = 4), all today: 1 + .7071 + .5 = 2.2071.
-
-    Given p = .6 for file 0 and .4 for file 2 (only the last commit): file 1 gets .6 x 1.2071/2.2071 + .4; file 3
-    .6 x .5/2.2071 + .4; file 0 gets .4 from file 2, file 2 gets .6 x .5/2.2071 from file 0, file 4 nothing.
-    """
-    at = history_of([commit(0.0, (0,), 0), commit(0.0, (0, 1), 1), commit(0.0, (0, 1, 2, 3), 2)]).as_of(NOW + 1e-3)
-    got = at.co_change(np.array([0, 2]), np.array([0.6, 0.4]), 5)
-    two, four = math.sqrt(0.5), 0.5
-    total = 1 + two + four
-    expected = [0.4, 0.6 * (two + four) / total + 0.4, 0.6 * four / total, 0.6 * four / total + 0.4, 0.0]
-    assert got == pytest.approx(expected, abs=1e-6)
-    # commits of one file each: what is left of rounding must not pass for co-change
+def test_what_rounding_leaves_of_a_share_does_not_pass_for_co_change():
     ages = np.random.default_rng(3).uniform(1, 900, 40).tolist()
-    at = history_of([commit(age, (n % 3,), n) for n, age in enumerate(ages)]).as_of(NOW)
+    at = history_of([commit(age, (n % 3,), n) for n, age in enumerate(ages)]).as_of(NOW)  # of one file each
     assert at.co_change(np.arange(3), np.array([0.31, 0.23, 0.46]), 4).tolist() == [0.0] * 4
 
 

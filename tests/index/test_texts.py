@@ -53,15 +53,6 @@ def query(summary, description=""):
     return Query(BugReport("r", summary, description, None))
 
 
-def test_words_of_the_summary_count_three_times_or_five():
-    asked = query("tree leaf leaf", "leaf node")
-    assert asked.weights == pytest.approx({"leaf": 1 + math.log(7), "node": 1.0, "tree": 1 + math.log(3)})
-    assert asked.fielded_weights == pytest.approx({"leaf": 1 + math.log(11), "node": 1.0, "tree": 1 + math.log(5)})
-    assert asked.plain_weights == pytest.approx({"leaf": 1 + math.log(3), "node": 1.0, "tree": 1.0})
-    assert asked.summary_weights == pytest.approx({"leaf": 1 + math.log(2), "tree": 1.0})
-    assert list(asked.weights) == list(asked.fielded_weights) == sorted(asked.weights)
-
-
 def test_stack_frames_are_no_prose_except_for_the_paper():
     asked = query("crash of StandardContext", f"node {TRACE} max_size, then Display")
     assert not {"tree", "grow", "leaf", "fall"} & set(asked.weights)
