@@ -193,7 +193,6 @@ def test_shallow_and_partial_clones_are_read_without_fetching(repository, tmp_pa
         snapshot = opened.snapshot("HEAD", JAVA)
         assert snapshot.paths == ("A.java", "B.java")
         assert [data for _, data in opened.texts(snapshot.blobs)] == [None, None]  # git left to itself fetches them
-        assert opened.resolve_many(["0123456789" * 4, "0123456"]) == {"0123456789" * 4: None, "0123456": None}
 
 
 def test_nothing_of_the_folder_changes_and_copies_are_of_their_own(repository, tmp_path, monkeypatch):

@@ -88,9 +88,7 @@ def outcome(path):
     ("line", "seconds"),
     [
         (b"committer %s -5 +0000\n" % PERSON, -5),
-        (b"committer %s 253402300800 +0000\n" % PERSON, 0),
         (b"committer %s %s +0000\n" % (PERSON, b"9" * 5000), 0),
-        (b"committer >%s1\n" % (b" " * 100_000), 0),
         (b"committer %s\n" % (b"> 1" * 100_000), 1),
         (b"", 0),
     ],
@@ -103,7 +101,7 @@ def test_times_of_commits(sound, line, seconds):
 
 
 def test_messages_of_commits(sound):
-    for encoding in (b"ISO-8859-1", b"idna", b"base64", b"\0", b"", b"\xff", b"x" * 100_000):
+    for encoding in (b"ISO-8859-1", b"idna", b"base64", b"\0", b""):
         commit = raw_commit(sound, extra=b"encoding %s\n" % encoding, body=b"\ncaf\xe9")
         with Repository(sound.path) as opened:
             assert opened.commits([commit])[0].message == ("café" if encoding == b"ISO-8859-1" else "caf\ufffd")
