@@ -67,11 +67,6 @@ class CacheEntry:
     folder: Path
 
     @property
-    def name(self) -> str:
-        """The repository's."""
-        return self.folder.name.rpartition("-")[0]
-
-    @property
     def repository(self) -> Path | None:
         """Where it lies; None where the folder does not tell."""
         try:
@@ -122,7 +117,7 @@ def entries_of(text: str) -> list[CacheEntry]:
     """What is kept of the repository that lies at a path, or that is called so, with or without the digest."""
     digest, everything = _digest(Path(text).expanduser().absolute()), entries()
     by_place = [entry for entry in everything if entry.folder.name.endswith(f"-{digest}")]
-    return by_place or [entry for entry in everything if text in (entry.name, entry.folder.name)]
+    return by_place or [e for e in everything if text in (e.folder.name, e.folder.name.rpartition("-")[0])]
 
 
 def remove_leftovers() -> None:
