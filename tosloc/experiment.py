@@ -23,7 +23,7 @@ from tosloc.evaluate.judgements import Judgement, write_judgements
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluate.runs import TAUGHT, write_run
 from tosloc.function_runs import write_function_runs
-from tosloc.git.history import History
+from tosloc.git.history import History, read_history
 from tosloc.git.repository import Repository
 from tosloc.index.build import BuildReport
 from tosloc.index.history_index import HistoryIndex, build_history
@@ -70,7 +70,7 @@ class ExperimentContext:
             versions = dict.fromkeys(case.version for case in dataset.cases)
             indexed.index([indexed.snapshot(version) for version in versions], progress)
         tips = dict.fromkeys(case.fix_commit or case.version for case in dataset.cases)
-        history = indexed.history(list(tips), progress)
+        history = read_history(repo, list(tips), indexed.suffixes, progress)
         history_index = build_history(history, dataset.cases, repo.path_names)
         return cls(indexed, dataset, splits, history, history_index, reports, config)
 

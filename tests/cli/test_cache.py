@@ -67,10 +67,11 @@ def test_the_largest_size(folder, tosloc, repository, monkeypatch):
     other.mkdir()
     (other / "facts.sqlite").write_bytes(bytes(9_000_000))
     os.utime(other, (0, 0))
-    for size, code, says in (("5M", 0, ""), ("a lot", 2, "$TOSLOC_CACHE_SIZE: 'a lot' is no size")):
+    for size, code, says in (("1K", 0, ""), ("a lot", 2, "$TOSLOC_CACHE_SIZE: 'a lot' is no size")):
         monkeypatch.setenv("TOSLOC_CACHE_SIZE", size)
         assert says in tosloc("localize", "Door does not open", "--repo", repository.path, code=code)[1]
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
+    assert (folder / "facts.sqlite").exists()  # of whoever writes
 
 
 def test_wrong_input_is_one_sentence(folder, fails):

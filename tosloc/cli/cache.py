@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -47,8 +48,8 @@ def list_command(repo: RepositoriesOption = None) -> None:
         rows = []
         for entry in found:
             place = f"{entry.repository or 'unknown'}{' (gone)' if entry.gone else ''}"
-            rows.append([entry.folder.name, decimal(entry.total), f"{entry.last_used:%Y-%m-%d %H:%M}", place])
-        rows.append([f"all {len(found):,}", decimal(sum(entry.total for entry in found)), "", str(cache_folder())])
+            rows.append([entry.folder.name, decimal(entry.bytes()), f"{entry.last_used:%Y-%m-%d %H:%M}", place])
+        rows.append([f"all {len(found):,}", decimal(sum(entry.bytes() for entry in found)), "", str(cache_folder())])
         print_table(Table(["kept of", "size", "last used", "repository"], rows, left=(0, 3)))
 
 
@@ -67,13 +68,13 @@ def prune(repo: RepositoriesOption = None, max_size: SizeOption = None) -> None:
     if repo and not found:
         raise ToslocError(f"{repo[0]}: nothing is kept of such a repository; see: tosloc cache list")
     kept.remove_leftovers()
-    kinds = tuple(kept.KINDS)
+    names: Sequence[str] = kept.KEPT
     if max_size is not None:
-        most, kinds = kept.bytes_of_size(max_size, "--max-size"), kept.MADE_AGAIN
+        most, names = kept.bytes_of_size(max_size, "--max-size"), kept.MADE_AGAIN
         found = kept.least_used(found or kept.entries(), most)
     elif not repo:
         found = [entry for entry in kept.entries() if entry.gone]
     for entry in found:
-        print(printable(f"{entry.folder.name}: {decimal(entry.remove(kinds))} removed"))
+        print(printable(f"{entry.folder.name}: {decimal(entry.remove(names))} removed"))
     if not found:
         print("nothing to remove")

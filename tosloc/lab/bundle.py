@@ -15,12 +15,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from tosloc.arrays import load_arrays
+from tosloc.arrays import load_arrays, unpack_words
 from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.errors import ToslocError
 from tosloc.experiment import fingerprint
 from tosloc.git.repository import Repository
-from tosloc.index.history_index import HistoryIndex
 from tosloc.io import key_of, written_whole
 from tosloc.localization import LabelledCandidates, texts_of
 from tosloc.localizer import Localizer
@@ -70,7 +69,7 @@ def bundle_training(
     suffixes = frozenset(localizer.config.data.named_suffixes) or SOURCE_SUFFIXES
     with Repository(repository) as repo:
         # the tables' numbers of paths, before anything else is read
-        for name in HistoryIndex.from_arrays(load_arrays(tables.work / HISTORY_FILE))[1]:
+        for name in unpack_words(load_arrays(tables.work / HISTORY_FILE)["paths"]):
             repo.path_names.id(name)
         dataset = load_dataset(repo, reports, zone=localizer.config.data.zone, suffixes=suffixes, progress=progress)
         cases = {case.report.id: case for case in dataset.cases}

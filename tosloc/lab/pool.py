@@ -17,7 +17,7 @@ from typing import Any, Final
 import joblib
 import numpy as np
 
-from tosloc.arrays import load_arrays, save_arrays
+from tosloc.arrays import load_arrays, save_arrays, unpack_words
 from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
 from tosloc.checkpoint import LEARNED_ON, write_stage_one
 from tosloc.code.languages import analyser
@@ -28,7 +28,6 @@ from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_scored
 from tosloc.evaluate.runs import write_run
 from tosloc.experiment import ExperimentContext, fingerprint, write_truth
 from tosloc.git.repository import Repository
-from tosloc.index.history_index import HistoryIndex
 from tosloc.io import key_of, parse_json, read_plain, write_text
 from tosloc.lab.projects import Project, spread
 from tosloc.processes import parallel
@@ -299,7 +298,7 @@ def _rank(
     }
     folder.mkdir(parents=True, exist_ok=True)
     (folder / JUDGEMENTS_FILE).unlink(missing_ok=True)
-    paths = HistoryIndex.from_arrays(load_arrays(one.folder / HISTORY_FILE))[1]  # what their numbers mean
+    paths = unpack_words(load_arrays(one.folder / HISTORY_FILE)["paths"])  # what their numbers mean
     write_run(folder / RUN_FILE, header, (table.ranking(stage.scores(table.rows), paths) for table in one.tables()))
     shutil.copyfile(one.folder / JUDGEMENTS_FILE, folder / JUDGEMENTS_FILE)  # last: a folder with it is a finished run
     return one.project.name, read_scored(folder).evaluation()
