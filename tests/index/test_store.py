@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from tosloc.code.facts import analyse
-from tosloc.code.terms import Facts
 from tosloc.errors import StoreError
 from tosloc.git.repository import Repository
 from tosloc.index import store as module
@@ -73,7 +72,7 @@ def test_a_corpus_holds_the_facts_whatever_their_order():
     assert other.chunk_postings.inverted(corpus.chunk_starts[-2]).starts.tolist() == [
         *corpus.chunk_postings.inverted(corpus.chunk_starts[-2]).starts
     ]
-    assert_holds(corpus, len(blobs), Facts(parsed=False))
+    assert_holds(corpus, len(blobs), analyse("", "", parse=False))
     assert list(corpus.terms) == sorted({term for facts in FACTS.values() for term in facts.terms})
     large = analyse("word " * 70_000, ".java", parse=False)
     assert large.counts.max() == 65_535

@@ -11,13 +11,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
-from tosloc.code.languages import language_named, language_of
-from tosloc.code.parse import MAX_PARSED, Captures, Outline, Span, captures_of, lex
-from tosloc.code.terms import Facts, SourceText, count_terms
+import numpy as np
+import numpy.typing as npt
 
+from tosloc.code.languages import FIELDS, language_named, language_of
+from tosloc.code.parse import MAX_PARSED, Captures, Outline, Span, captures_of, lex
+from tosloc.code.text import identifier_terms
+from tosloc.records import IntArray, LongArray
+
+CHUNK_LINES: Final = 50
+CHUNK_OVERLAP: Final = 10  # lines that a chunk shares with the next one
 SPAN_KINDS: Final = {"comment": "comment", "string": "string", "import": "drop", "package": "drop"}
 """Capture of a query -> kind of span."""
 _WANTED: Final = (*SPAN_KINDS, "method", "type", "field")
@@ -31,7 +38,31 @@ _OPENING = re.compile(
 )
 _CLOSING = re.compile(rb"</script\b", re.I)
 _FRONT = re.compile(rb"\s*---[ \t]*\n(?P<code>.*?)(?:^---[ \t]*$|\Z)", re.S | re.M)
-_BLANKED: Final = bytes(code if code in b"\n\r" else ord(" ") for code in range(256))
+_MARKUP = re.compile(
+    r"</?(?:a|b|blockquote|br|code|dd|div|dl|dt|em|h[1-6]|i|li|nl|ol|p|pre|span|strong|sub|sup|table|td|th|tr|tt|ul)\s*/?>"
+    r"|\{@(?:code|link|linkplain|literal|value)\b",
+    re.I,
+)
+_ESCAPE = re.compile(r"\\(?:u+[0-9a-fA-F]{4}|.)", re.S)
+_CODE, _COMMENT, _STRING, _METHOD = range(4)  # places in FIELDS
+_KINDS: Final = {"comment": (_COMMENT, _MARKUP), "string": (_STRING, _ESCAPE)}
+"""Kind of span -> its field, and what of it are no words of the text."""
+_BLANKED: Final = "".join(letter if letter.isalnum() or letter in "_$" else " " for letter in map(chr, range(128)))
+_NO_WORD = re.compile(r"[^\w$]")
+
+
+@dataclass(slots=True)
+class Facts:
+    """Facts of one text. T distinct terms, C chunks, Q (chunk, term) pairs."""
+
+    terms: list[str]  # (T,) distinct terms, sorted
+    counts: npt.NDArray[np.uint16]  # (T, 6) how often each term stands in each of ``FIELDS``, at most 65,535
+    chunk_starts: LongArray  # (C + 1,) chunk c holds pairs ``chunk_starts[c]:chunk_starts[c + 1]``; C is at least 1
+    chunk_terms: IntArray  # (Q,) positions in ``terms``, ascending in a chunk
+    chunk_counts: npt.NDArray[np.uint8]  # (Q,) counts of code, comments and strings together, at most 255
+    lines: int = 0
+    parsed: bool = True  # False if the lexer had to stand in for a parser
+    complexity: int = 0  # sum of the cyclomatic complexity numbers of the functions, by lizard, where it was asked for
 
 
 def analyse(text: str, path_suffix: str, *, parse: bool = True, lizard: bool = False) -> Facts:
@@ -40,24 +71,65 @@ def analyse(text: str, path_suffix: str, *, parse: bool = True, lizard: bool = F
     Broken, binary, empty and huge texts have facts too; nothing in a text raises. ``parse=False`` uses regular
     expressions alone, for a text that brings a parser down. Without ``lizard``, which takes long, complexity is 0.
     """
-    return analyse_all([(text, path_suffix)], parse=parse, lizard=lizard)[0]
-
-
-def analyse_all(files: Sequence[tuple[str, str]], *, parse: bool = True, lizard: bool = False) -> list[Facts]:
-    """Facts of each (text, suffix), as ``analyse`` makes them, in less time."""
-    texts = []
-    for text, suffix in files:
-        source = (text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text).encode("utf-8", "replace")
-        lines = source.count(b"\n") + (bool(source) and not source.endswith(b"\n"))
-        texts.append(SourceText(source, lines, outline_of(source, language_of(suffix), parse=parse)))
-    made = count_terms(texts)
-    if lizard:
+    source = text.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace")
+    language = language_named(language_of(path_suffix))
+    facts = _counted(source, outline_of(source, language.name, parse=parse))
+    if lizard and language.lizard is not None:  # else it is no program
         from tosloc.code.complexity import lizard_complexity  # lizard takes long to import
 
-        for (text, suffix), facts in zip(files, made, strict=True):
-            if (read_as := language_named(language_of(suffix)).lizard) is not None:  # else it is no program
-                facts.complexity = lizard_complexity(text, read_as if parse and len(text) <= MAX_PARSED else "")
-    return made
+        facts.complexity = lizard_complexity(text, language.lizard if parse and len(text) <= MAX_PARSED else "")
+    return facts
+
+
+def _counted(source: bytes, outline: Outline) -> Facts:
+    """Counts of the terms. Letters in names: S pieces of one field, N words, M terms of theirs, T distinct ones."""
+    pieces: list[tuple[int, str]] = []  # in the order of the text, declared names behind it
+    end = 0
+    for span in (*outline.spans, Span(len(source), len(source), "drop")):
+        pieces.append((_CODE, source[end : span.start].decode("utf-8", "replace")))
+        own, end = source[span.start : span.end].decode("utf-8", "replace"), span.end
+        if span.kind == "drop":
+            pieces.append((_CODE, "\n" * own.count("\n")))
+        else:
+            field, no_words = _KINDS[span.kind]
+            pieces.append((field, no_words.sub(lambda found: " " + "\n" * found[0].count("\n"), own)))
+    for field, names in enumerate((outline.methods, outline.types, outline.fields), start=_METHOD):
+        pieces.append((field, " ".join(names)))
+    text = " ".join(["", *(piece for _, piece in pieces), ""])  # a word does not go on in the next piece
+    blanked = text.translate(_BLANKED) if text.isascii() else _NO_WORD.sub(" ", text)
+    is_word, newlines = _letters(blanked) != ord(" "), np.flatnonzero(_letters(text) == ord("\n"))
+    starts_N = np.flatnonzero(is_word[1:] & ~is_word[:-1]) + 1
+    starts_S = np.cumsum([1, *(len(piece) + 1 for _, piece in pieces)])
+    fields_N = np.array([field for field, _ in pieces])[np.searchsorted(starts_S, starts_N, side="right") - 1]
+    of_words = list(map(identifier_terms, blanked.split()))
+    sizes_N = np.fromiter(map(len, of_words), dtype=np.int64, count=len(of_words))
+    terms_M = list(chain.from_iterable(of_words))
+    fields_M, lines_M = np.repeat(fields_N, sizes_N), np.repeat(np.searchsorted(newlines, starts_N), sizes_N)
+
+    terms = sorted({*terms_M})
+    T, places = len(terms), {term: place for place, term in enumerate(terms)}
+    places_M = np.fromiter(map(places.__getitem__, terms_M), dtype=np.int64, count=len(terms_M))
+    counts = np.bincount(places_M * len(FIELDS) + fields_M, minlength=T * len(FIELDS)).reshape(-1, len(FIELDS))
+    lines = source.count(b"\n") + (source[-1:] not in b"\n")
+    C = max(1, -(-(lines - CHUNK_OVERLAP) // CHUNK_LINES))  # a last chunk of overlap lines only is not made
+    chunks_M, in_text = lines_M // CHUNK_LINES, fields_M < _METHOD
+    here = in_text & (chunks_M < C)
+    before = in_text & (lines_M % CHUNK_LINES < CHUNK_OVERLAP) & (chunks_M > 0)
+    keys_M = chunks_M * T + places_M
+    pairs, times = np.unique(np.concatenate((keys_M[here], keys_M[before] - T)), return_counts=True)
+    return Facts(
+        terms,
+        np.minimum(counts, np.iinfo(np.uint16).max).astype(np.uint16),
+        np.searchsorted(pairs, np.arange(C + 1) * T),
+        (pairs % max(T, 1)).astype(np.int32),
+        np.minimum(times, np.iinfo(np.uint8).max).astype(np.uint8),
+        lines,
+        outline.parsed or not source,
+    )
+
+
+def _letters(text: str) -> IntArray:
+    return np.frombuffer(text.encode("utf-32-le"), dtype=np.int32)
 
 
 def outline_of(source: bytes, language: str, *, parse: bool = True) -> Outline:
@@ -114,7 +186,7 @@ def apart(source: bytes) -> tuple[bytes, bytes]:
     >>> apart(b"<p>a</p><script>b()</script>")
     (b'                b()         ', b'<p>a</p><script>   </script>')
     """
-    script, rest = bytearray(source.translate(_BLANKED)), bytearray(source)
+    script, rest = bytearray(re.sub(rb"[^\n\r]", b" ", source)), bytearray(source)
     for start, end in _scripts(source):
         rest[start:end] = script[start:end]
         script[start:end] = source[start:end]

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from joblib import delayed, effective_n_jobs
 
-from tosloc.code.facts import analyse, analyse_all
+from tosloc.code.facts import analyse
 from tosloc.errors import StoreWarning, ToslocError
 from tosloc.git.process import LARGEST_SOURCE
 from tosloc.git.repository import Repository, decode
@@ -122,8 +122,8 @@ def _texts(repo: Repository, blobs: Iterable[str]) -> dict[str, str]:
 
 def _analyse_batch(repo: Repository, batch: _Batch, lizard: bool) -> _Result:
     texts = _texts(repo, batch)
-    made = analyse_all([(text, batch[blob]) for blob, text in texts.items()], lizard=lizard)
-    packed = {blob: (blob, pack_facts(facts), not facts.parsed) for blob, facts in zip(texts, made, strict=True)}
+    made = {blob: analyse(text, batch[blob], lizard=lizard) for blob, text in texts.items()}
+    packed = {blob: (blob, pack_facts(facts), not facts.parsed) for blob, facts in made.items()}
     return [packed.get(blob, (blob, None, False)) for blob in batch]
 
 

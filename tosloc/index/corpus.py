@@ -20,7 +20,7 @@ from tosloc.index.store import pack, places_of, steps_of, unpack
 from tosloc.records import BoolArray, Float32Array, FloatArray, IntArray, LongArray, Snapshot, first_paths
 
 if TYPE_CHECKING:
-    from tosloc.code.terms import Facts  # not loaded: what only reads rows needs no parser
+    from tosloc.code.facts import Facts  # not loaded: what only reads rows needs no parser
 
 CODE, COMMENT, STRING, METHOD, TYPE, FIELD = (FIELDS.index(name) for name in FIELDS)
 ALL_TEXT = len(FIELDS)  # column of lengths and averages that stands for code + comment + string
