@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tosloc.code.facts import analyse, analyse_all, apart
+from tosloc.code.facts import Facts, analyse, apart
 from tosloc.code.languages import FIELDS, analyser_of, language_of
-from tosloc.code.terms import Facts
 
 SHOP = """/*
  * Licensed to nobody in particular.
@@ -149,14 +148,10 @@ def test_what_is_declared_in_each_language(suffix, sample):
     assert facts.parsed == (suffix not in (".sql", ".pyx"))
 
 
-def test_analysers_and_facts_of_several_texts():
+def test_analysers():
     assert [language_of(suffix) for suffix in (".JAVA", ".md", ".nothing")] == ["java", "markup", "text"]
     assert "lizard" not in analyser_of("java") != analyser_of("java", lizard=True)
     assert analyser_of("vue").endswith(analyser_of("typescript").partition("+")[2])
-    texts = [(SHOP, ".java"), ("", ".py"), ('über = "naïve\\n" # straße\n' * 120, ".py"), ("word\n" * 300, ".txt")]
-    for text, facts in zip(texts, analyse_all(texts), strict=True):
-        own = analyse(*text)
-        assert (facts.terms, table(facts), chunks(facts)) == (own.terms, table(own), chunks(own))
 
 
 def test_words_and_strings_that_are_odd():

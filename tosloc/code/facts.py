@@ -10,7 +10,7 @@ Facts are a pure function of text, language and the analyser's version, so they 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from tosloc.code.functions import FunctionFacts, functions_of
+from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts, functions_of
 from tosloc.code.languages import analyser_of, functions_analyser_of, language_of
 from tosloc.errors import StoreError
 from tosloc.git.repository import Repository, decode
@@ -96,7 +96,7 @@ def functions_of_files(
             known |= made
             with suppress(StoreError):
                 store.write((*key, _pack_functions(facts)) for key, facts in made.items())
-    return [known.get(key, FunctionFacts()) for key in keys]
+    return [known.get(key, NO_FUNCTIONS) for key in keys]
 
 
 def _pack_functions(facts: FunctionFacts) -> bytes:
