@@ -86,7 +86,7 @@ def test_what_goes_wrong_is_one_sentence_and_leaves_nothing(project, place, fail
     assert "not in a git repository; go to one, or name it with --repo" in fails("mine")
     monkeypatch.chdir(project.path)
     assert "issues.json: holds no issue" in fails("mine", empty)
-    assert "nowhere.json: no such file" in fails("mine", "nowhere.json")
+    assert "nowhere.json: cannot be read (No such file" in fails("mine", "nowhere.json")
     other.write_text('{"kind": "youtrack#issue"}')
     assert "other.json, record 1: JSON of no known kind (keys: kind)" in fails("mine", str(other))
     assert main(["mine", written(place, ISSUE | {"number": 9})]) == 2

@@ -90,20 +90,18 @@ def read_reports(path: str | Path, zone: str = "UTC", *, suffixes: Iterable[str]
     kept: dict[str, LabelledReport] = {}
     for where, record in records:
         report = _labelled(record, where, read_in, ends)
-        seen = commits[report.bug]
-        if report.commit in seen:
-            which = f"with commit {report.commit}" if report.commit else "without a commit"
-            raise ReportError(f"{name}: report {report.bug} is listed twice {which}; keep one of them")
-        seen.add(report.commit)
-        if len(seen) > 1:
-            report = replace(report, report=replace(report.report, id=f"{report.bug}#{len(seen)}"))
-        if kept.setdefault(report.report.id, report) is not report:
-            raise ReportError(f"{name}: two reports get the same id; do not end ids with # and a number")
+        again = len(commits[report.bug])
+        commits[report.bug].add(report.commit)
+        if again:
+            report = replace(report, report=replace(report.report, id=f"{report.bug}#{again + 1}"))
+        if len(commits[report.bug]) == again or report.report.id in kept:
+            raise ReportError(f"{where}: report {report.bug} is listed twice with one commit, or none; keep one of them")
+        kept[report.report.id] = report
     if not kept:
         raise ReportError(f"{name}: holds no report")
     if not any(report.listed for report in kept.values()):
-        listed = ", ".join(sorted(ends)) if len(ends) <= 10 else "a suffix that TosLoc knows"
-        raise ReportError(f"{name}: no listed file ends with {listed}; name its source suffixes")
+        some = ", ".join(sorted(ends)[:9])
+        raise ReportError(f"{name}: no listed file ends with one of {len(ends)} suffixes ({some}); name its own")
     return list(kept.values())
 
 
