@@ -10,7 +10,7 @@ Facts are a pure function of text, language and the analyser's version, so they 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
@@ -32,12 +32,11 @@ _LICENCE = re.compile(
     rb"(?i)copyright|all rights reserved|licen[sc]ed (?:under|to) |SPDX-License|terms of the [\w /.]{0,60}licen[sc]e"
 )
 _LINE_COMMENT: Final = (b"//", b"#", b"--", b";", b"%", b"!", b"'")
-_OPENING = re.compile(
-    rb"<!--.*?(?:-->|\Z)|(?P<script><script\b(?:[^<>\"']{1,500}+|\"[^\"]{0,500}+\"|'[^']{0,500}+'){0,50}+>)",
-    re.S | re.I,
+_SCRIPT = re.compile(
+    rb"\A\s*---[ \t]*\n(?P<front>.*?)(?:^---[ \t]*$|\Z)|<!--.*?(?:-->|\Z)(?P<nothing>)"
+    rb"|<script\b(?:[^<>\"']{1,500}+|\"[^\"]{0,500}+\"|'[^']{0,500}+'){0,50}+>(?P<script>.*?)(?=</script\b|\Z)",
+    re.S | re.I | re.M,
 )
-_CLOSING = re.compile(rb"</script\b", re.I)
-_FRONT = re.compile(rb"\s*---[ \t]*\n(?P<code>.*?)(?:^---[ \t]*$|\Z)", re.S | re.M)
 _MARKUP = re.compile(
     r"</?(?:a|b|blockquote|br|code|dd|div|dl|dt|em|h[1-6]|i|li|nl|ol|p|pre|span|strong|sub|sup|table|td|th|tr|tt|ul)\s*/?>"
     r"|\{@(?:code|link|linkplain|literal|value)\b",
@@ -145,16 +144,10 @@ def outline_of(source: bytes, language: str, *, parse: bool = True) -> Outline:
     if captures is None:
         outline = lex(script, known.style)
     else:
-        methods, types, fields = (names_of(script, captures, name) for name in ("method", "type", "field"))
-        outline = Outline(spans_of(captures, SPAN_KINDS), methods, types, fields)
-    if around:
-        spans, outline.spans, end = sorted((*outline.spans, *around)), [], 0
-        for span in spans:
-            if span.start >= end:  # what is no page at all may be read in two ways
-                outline.spans.append(span)
-                end = span.end
-    outline.spans = _without_headers(source, outline.spans, all_before_package=language == "java")
-    return outline
+        names = (names_of(script, captures, name) for name in ("method", "type", "field"))
+        outline = Outline(spans_of(captures, SPAN_KINDS), *names, parsed=True)
+    spans = _disjoint([*outline.spans, *around]) if around else outline.spans
+    return outline._replace(spans=_without_headers(source, spans, all_before_package=language == "java"))
 
 
 def names_of(source: bytes, captures: Captures, name: str) -> list[str]:
@@ -165,15 +158,16 @@ def names_of(source: bytes, captures: Captures, name: str) -> list[str]:
 
 def spans_of(captures: Captures, kinds: Mapping[str, str]) -> list[Span]:
     """Spans of the captures that have a kind, in order; of overlapping ones the first, from one start the longest."""
-    found = ((node, number) for number, name in enumerate(kinds) for node in captures.get(name, ()))
-    spans = sorted((node.start_byte, -node.end_byte, number) for node, number in found)
-    names = list(kinds.values())
+    return _disjoint(
+        [Span(node.start_byte, node.end_byte, kind) for name, kind in kinds.items() for node in captures.get(name, ())]
+    )
+
+
+def _disjoint(spans: list[Span]) -> list[Span]:
     kept: list[Span] = []
-    end = 0
-    for start, minus_stop, number in spans:
-        if start >= end and start < -minus_stop:
-            end = -minus_stop
-            kept.append(Span(start, end, names[number]))
+    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
+        if span.start < span.end and (not kept or span.start >= kept[-1].end):
+            kept.append(span)
     return kept
 
 
@@ -187,25 +181,11 @@ def apart(source: bytes) -> tuple[bytes, bytes]:
     (b'                b()         ', b'<p>a</p><script>   </script>')
     """
     script, rest = bytearray(re.sub(rb"[^\n\r]", b" ", source)), bytearray(source)
-    for start, end in _scripts(source):
+    for found in _SCRIPT.finditer(source):
+        start, end = found.span(found.lastgroup or 0)
         rest[start:end] = script[start:end]
         script[start:end] = source[start:end]
     return bytes(script), bytes(rest)
-
-
-def _scripts(source: bytes) -> Iterator[tuple[int, int]]:
-    """Where the scripts begin and end."""
-    front = _FRONT.match(source)
-    end = 0
-    if front is not None:
-        yield front.span("code")
-        end = front.end()
-    while opening := _OPENING.search(source, end):
-        end = opening.end()
-        if opening["script"] is not None:
-            closing = _CLOSING.search(source, end)
-            start, end = end, len(source) if closing is None else closing.start()
-            yield start, end
 
 
 def _without_headers(source: bytes, spans: list[Span], *, all_before_package: bool) -> list[Span]:
