@@ -201,6 +201,7 @@ def test_lines(tmp_path):
     assert report.functions == (*found, ChangedFunction("x/A.java", "a::b", 3))
 
 
+FIXED = "'fixed' must be a list of paths, 'functions' an object"
 METHOD = {"path": "a.py", "name": "f", "start": 1}
 
 
@@ -209,12 +210,12 @@ METHOD = {"path": "a.py", "name": "f", "start": 1}
     [
         ('{"id": 1, "summary": }', "malformed JSON in line 2, column 22"),
         ({"fixed": None, "opened": None}, "lacks opened, fixed"),
-        ({"fixed": "x/A.java"}, "'fixed' must be a list"),
+        ({"fixed": "x/A.java"}, FIXED),
         ({"summary": {"a": 1}}, "'summary' must be text, and is dict"),
         ({"opened": "2020-13-01"}, "'2020-13-01' is no time"),
         ({"id": "a/b#12"}, "report a/b#12 is listed twice"),
         ({"version": "ef01"}, "names both a fix_commit and the version to search"),
-        *(({"functions": value}, "'functions' must be an object") for value in (["f"], {"a.py": "f"})),
+        *(({"functions": value}, FIXED) for value in (["f"], {"a.py": "f"})),
         *(({"methods": [METHOD | {"start": n}]}, "'methods' must be a list of objects") for n in (True, 0, 1 << 40)),
     ],
 )

@@ -193,34 +193,13 @@ def _without_headers(source: bytes, spans: list[Span], *, all_before_package: bo
 
     The head is what comes before the first thing that is neither comment, package nor import. With
     ``all_before_package`` every comment before the package or the imports is a header; other comments of the head are
-    if they speak of a licence.
+    if they speak of a licence. Line comments that follow each other without a blank line stand together.
     """
-    size = _head_size(source, spans)
-    first_drop = next((number for number, span in enumerate(spans[:size]) if span.kind == "drop"), 0)
-    result: list[Span] = []
-    for block in _blocks(source, spans[:size]):
-        before_package = all_before_package and len(result) < first_drop
-        licence = before_package or _LICENCE.search(source, block[0].start, block[-1].end)
-        if block[0].kind == "comment" and licence:
-            block = [span._replace(kind="drop") for span in block]
-        result += block
-    return result + spans[size:]
-
-
-def _head_size(source: bytes, spans: list[Span]) -> int:
-    """How many of the spans stand in the head of the file."""
     end = 3 if source.startswith(b"\xef\xbb\xbf") else 0
-    for number, span in enumerate(spans):
-        if span.kind == "string" or source[end : span.start].strip(b" \t\r\n\f;"):
-            return number
-        end = span.end
-    return len(spans)
-
-
-def _blocks(source: bytes, spans: list[Span]) -> list[list[Span]]:
-    """Spans in their order; line comments that follow each other without a blank line stand together."""
     blocks: list[list[Span]] = []
     for span in spans:
+        if span.kind == "string" or source[end : span.start].strip(b" \t\r\n\f;"):
+            break
         before = blocks[-1][-1] if blocks else None
         if (
             before is not None
@@ -232,4 +211,11 @@ def _blocks(source: bytes, spans: list[Span]) -> list[list[Span]]:
             blocks[-1].append(span)
         else:
             blocks.append([span])
-    return blocks
+        end = span.end
+    package = next((number for number, block in enumerate(blocks) if block[0].kind == "drop"), 0)
+    result: list[Span] = []
+    for number, block in enumerate(blocks):
+        licence = (all_before_package and number < package) or _LICENCE.search(source, block[0].start, block[-1].end)
+        is_header = block[0].kind == "comment" and licence
+        result += [span._replace(kind="drop") for span in block] if is_header else block
+    return result + spans[len(result) :]

@@ -95,10 +95,7 @@ class FunctionFacts:
 
     def of_terms(self, values: Mapping[str, float]) -> FloatArray:
         """(T,) the value of each term, 0 for those that have none."""
-        found = np.zeros(len(self.terms))
-        for term in values.keys() & self.term_places.keys():
-            found[self.term_places[term]] = values[term]
-        return found
+        return np.array([values.get(term, 0.0) for term in self.terms], dtype=np.float64)
 
     @cached_property
     def simple_names(self) -> list[str]:

@@ -89,7 +89,7 @@ _ROWS: Final[tuple[tuple[Any, ...], ...]] = (
 
 
 def _language(name: str, suffixes: str, style: str, grammar: str = "", lizard: str | None = "the first") -> Language:
-    """A language: its suffixes without dots, its grammar as module and function, and lizard's suffix if not the first."""
+    """A language: suffixes without dots, grammar as module and function, lizard's suffix where it is not the first."""
     dotted = tuple(f".{suffix}" for suffix in suffixes.split())
     return Language(name, dotted, dotted[0] if lizard == "the first" else lizard, style, *grammar.split())
 

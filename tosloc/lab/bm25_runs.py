@@ -66,7 +66,7 @@ def rank_with_bm25s(
         cases: Sequence[Case] = dataset.cases if split == "all" else getattr(splits, split)
         if not cases:
             raise ToslocError(
-                f"{reports}: none of its {counted(len(dataset), 'report')} falls to {split}; rank them all"
+                f"{reports}: none of its {counted(len(dataset.cases), 'report')} falls to {split}; rank them all"
             )
         header = {
             "command": "tosloc lab bm25",

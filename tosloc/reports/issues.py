@@ -225,8 +225,8 @@ def read_new_reports(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC")
             raise ReportError(f"{where}: the report is empty; write a summary line and a description")
         if is_unfilled(report):
             raise ReportError(f"{where}: the report is an empty template; fill in what happens and where")
-    names = [own] if len(found) == 1 else [f"{own}:{number}" for number in range(1, len(found) + 1)]
-    return [replace(one, id=one.id or name) for (_, one), name in zip(found, names, strict=True)]
+    numbers = [""] if len(found) == 1 else [f":{number}" for number in range(1, len(found) + 1)]
+    return [replace(one, id=one.id or f"{own}{number}") for (_, one), number in zip(found, numbers, strict=True)]
 
 
 _FRONT_MATTER: Final = re.compile(r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)

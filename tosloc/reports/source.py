@@ -35,13 +35,13 @@ def read_bytes(source: Path | BinaryIO, name: str) -> bytes:
 def read_text(source: Path | Literal["-"] | TextIO) -> tuple[str, str]:
     """Text of a file, of standard input (``"-"``) or of an open stream, and its name for errors. Raises ReportError."""
     name = "standard input" if source == "-" else str(getattr(source, "name", "the report"))
+    binary: Path | BinaryIO | None
     if isinstance(source, Path):
-        return decoded(read_bytes(source, str(source)), str(source)), str(source)
-    stream = sys.stdin if source == "-" else source
-    if stream is None:  # the program was started without it
+        name, binary = str(source), source
+    elif (stream := sys.stdin if source == "-" else source) is None:  # the program was started without it
         raise ReportError(f"{name}: is closed; give a file")
-    if (binary := getattr(stream, "buffer", None)) is None:
-        binary = BytesIO(stream.read(LARGEST_FILE).encode("utf-8", "surrogatepass"))
+    elif (binary := getattr(stream, "buffer", None)) is None:
+        binary = BytesIO(stream.read(LARGEST_FILE + 1).encode("utf-8", "surrogatepass"))
     return decoded(read_bytes(binary, name), name), name
 
 
