@@ -96,7 +96,8 @@ def _counted(source: bytes, outline: Outline) -> Facts:
         pieces.append((field, " ".join(names)))
     text = " ".join(["", *(piece for _, piece in pieces), ""])  # a word does not go on in the next piece
     blanked = text.translate(_BLANKED) if text.isascii() else _NO_WORD.sub(" ", text)
-    is_word, newlines = _letters(blanked) != ord(" "), np.flatnonzero(_letters(text) == ord("\n"))
+    letters, marks = (np.frombuffer(one.encode("utf-32-le"), dtype=np.int32) for one in (blanked, text))
+    is_word, newlines = letters != ord(" "), np.flatnonzero(marks == ord("\n"))
     starts_N = np.flatnonzero(is_word[1:] & ~is_word[:-1]) + 1
     starts_S = np.cumsum([1, *(len(piece) + 1 for _, piece in pieces)])
     fields_N = np.array([field for field, _ in pieces])[np.searchsorted(starts_S, starts_N, side="right") - 1]
@@ -127,10 +128,6 @@ def _counted(source: bytes, outline: Outline) -> Facts:
     )
 
 
-def _letters(text: str) -> IntArray:
-    return np.frombuffer(text.encode("utf-32-le"), dtype=np.int32)
-
-
 def outline_of(source: bytes, language: str, *, parse: bool = True) -> Outline:
     """Outline of ``source``, UTF-8 text of a file of the language called so. Never raises for what it holds.
 
@@ -144,8 +141,8 @@ def outline_of(source: bytes, language: str, *, parse: bool = True) -> Outline:
     if captures is None:
         outline = lex(script, known.style)
     else:
-        names = (names_of(script, captures, name) for name in ("method", "type", "field"))
-        outline = Outline(spans_of(captures, SPAN_KINDS), *names, parsed=True)
+        methods, types, fields = (names_of(script, captures, name) for name in ("method", "type", "field"))
+        outline = Outline(spans_of(captures, SPAN_KINDS), methods, types, fields, parsed=True)
     spans = _disjoint([*outline.spans, *around]) if around else outline.spans
     return outline._replace(spans=_without_headers(source, spans, all_before_package=language == "java"))
 

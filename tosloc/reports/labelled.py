@@ -66,7 +66,7 @@ def load_dataset(
     reports = {one.report.id: one for one in read_reports(path, zone, suffixes=suffixes)}
     named = {report: one.version or one.commit for report, one in reports.items()}
     resolved = repository.resolve_many(name for name in named.values() if name)
-    commits = {report: commit for report, name in named.items() if name and (commit := resolved[name])}
+    commits = {report: known for report, name in named.items() if name and (known := resolved[name])}
     commits |= _named_by_messages(repository, [one for report, one in reports.items() if not named[report]])
     infos = {info.id: info for info in repository.commits(dict.fromkeys(commits.values()))}
     found = [(infos[commit], reports[report]) for report, commit in commits.items()]
