@@ -120,10 +120,9 @@ def test_standard_input_streams_and_what_a_shell_hands_over(monkeypatch):
     assert read_report(io.StringIO("é\nrest")) == expected
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("é\nrest".encode()), encoding="ascii"))
     assert read_report("-") == expected
-    for given, words in ((io.StringIO(""), "is empty"), (None, "is closed; give a file")):
-        monkeypatch.setattr("sys.stdin", given)
-        with pytest.raises(ReportError, match=f"standard input: {words}"):
-            read_report("-")
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(ReportError, match="standard input: is closed; give a file"):
+        read_report("-")
     with pytest.raises(ReportError, match="is binary"):
         read_report(io.StringIO("a\0b"))
     reading, writing = os.pipe()
