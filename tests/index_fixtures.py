@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
+from tosloc.code.facts import Facts
 from tosloc.code.languages import FIELDS
-from tosloc.code.terms import Facts
 from tosloc.index.context import QueryContext, VersionIndex
 from tosloc.index.corpus import Corpus, pack_facts
 from tosloc.index.documents import Document, Documents

@@ -76,7 +76,7 @@ def test_what_goes_wrong_is_one_sentence_and_leaves_nothing(project, place, fail
         ([ISSUE], ["--pattern", "("], "'(' is no regular expression"),
     ):
         assert says in fails("mine", written(place, *records), *options)
-    assert "nowhere.json: no such file" in fails("mine", "nowhere.json")
+    assert "nowhere.json: cannot be read (No such file" in fails("mine", "nowhere.json")
     assert "--pattern: says which issues commits name, and none are given" in fails("mine", "--pattern", "(1)")
     assert "Missing option '--reports'; or run tosloc mine first" in fails("train", "--out", "run")
     said = tosloc("mine", written(place, ISSUE | {"number": 9}), code=2)

@@ -1,14 +1,14 @@
 """Facts of small sources, term by term, and of sources made to break things."""
 
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tosloc.code.facts import analyse, analyse_all, apart
-from tosloc.code.languages import FIELDS, analyser_of, language_of
-from tosloc.code.terms import Facts
+from tosloc.code.facts import Facts, analyse, apart
+from tosloc.code.languages import FIELDS, analyser_of
 
 SHOP = """/*
  * Licensed to nobody in particular.
@@ -27,25 +27,27 @@ public class PageShop extends Base {
     List<Page> getURLFor(char c) { return c == 'x' ? other : MAX_SIZE; }
 }
 """
-GOLDEN = {  # code, comment, string, method, type, field
-    "sell": (0, 1, 0, 0, 0, 0),
-    "html": (0, 1, 0, 0, 0, 0),
-    "page": (3, 2, 0, 1, 1, 0),
-    "htmlpages": (0, 1, 0, 0, 0, 0),
-    "pageshop": (2, 0, 0, 1, 1, 0),
-    "shop": (2, 0, 0, 1, 1, 0),
-    "base": (1, 0, 0, 0, 0, 0),
-    "limit": (0, 1, 0, 0, 0, 0),
-    "max": (2, 0, 0, 0, 0, 1),
-    "size": (2, 0, 0, 0, 0, 1),
-    "maxsize": (2, 0, 0, 0, 0, 1),
-    "name": (2, 0, 0, 0, 0, 0),
-    "valu": (0, 0, 1, 0, 0, 0),
-    "list": (1, 0, 0, 0, 0, 0),
-    "get": (1, 0, 0, 1, 0, 0),
-    "url": (1, 0, 0, 1, 0, 0),
-    "geturlfor": (1, 0, 0, 1, 0, 0),
-}
+COUNTS = """\
+sell      0  1  0  0  0  0
+html      0  1  0  0  0  0
+page      3  2  0  1  1  0
+htmlpages 0  1  0  0  0  0
+pageshop  2  0  0  1  1  0
+shop      2  0  0  1  1  0
+base      1  0  0  0  0  0
+limit     0  1  0  0  0  0
+max       2  0  0  0  0  1
+size      2  0  0  0  0  1
+maxsize   2  0  0  0  0  1
+name      2  0  0  0  0  0
+valu      0  0  1  0  0  0
+list      1  0  0  0  0  0
+get       1  0  0  1  0  0
+url       1  0  0  1  0  0
+geturlfor 1  0  0  1  0  0
+"""
+"""Of each term in code, comments, strings, names of methods, types and fields."""
+GOLDEN = {term: tuple(map(int, counts)) for term, *counts in map(str.split, COUNTS.splitlines())}
 
 
 def table(facts: Facts) -> dict[str, tuple[int, ...]]:
@@ -53,14 +55,10 @@ def table(facts: Facts) -> dict[str, tuple[int, ...]]:
 
 
 def chunks(facts: Facts) -> list[dict[str, int]]:
-    found = []
-    for start, end in zip(facts.chunk_starts[:-1], facts.chunk_starts[1:], strict=True):
-        places = facts.chunk_terms[start:end]
-        assert (np.diff(places) > 0).all()
-        found.append(
-            {facts.terms[p]: int(n) for p, n in zip(places.tolist(), facts.chunk_counts[start:end], strict=True)}
-        )
-    return found
+    pairs = [(facts.terms[p], n) for p, n in zip(facts.chunk_terms, facts.chunk_counts.tolist(), strict=True)]
+    found = [pairs[start:end] for start, end in pairwise(facts.chunk_starts)]
+    assert found == list(map(sorted, found))
+    return list(map(dict, found))
 
 
 def column(facts: Facts, field: str) -> Counter[str]:
@@ -72,8 +70,7 @@ def test_golden_java():
     facts = analyse(SHOP, ".java")
     assert table(facts) == GOLDEN
     assert facts.terms == sorted(facts.terms)
-    assert (facts.lines, facts.complexity) == (16, 0)
-    assert facts.parsed
+    assert (facts.lines, facts.parsed, facts.complexity) == (16, True, 0)
     assert chunks(facts) == [{term: sum(row[:3]) for term, row in GOLDEN.items()}]
     assert (facts.counts.dtype, facts.chunk_counts.dtype) == (np.uint16, np.uint8)
     for end in ("\r\n", "\r"):
@@ -99,8 +96,6 @@ def test_chunks_are_fifty_lines_and_ten_more(last):
     names = [f"n{i:03}" for i in range(165)]
     facts = analyse("\n".join(names) + last, ".txt")
     assert [list(chunk) for chunk in chunks(facts)] == [names[0:60], names[50:110], names[100:160], names[150:165]]
-    text = "\n".join(['apple /* pear */ "plum"'] * 55)
-    assert chunks(analyse(text, ".java")) == [{"appl": 55, "pear": 55, "plum": 55}]
     text = "class A {\n" + "\n".join(['apple(); /* pear */ "plum".size();'] * 65) + "}"
     assert [chunk["plum"] for chunk in chunks(analyse(text, ".java"))] == [59, 16]
     facts = analyse("apple " * 70_000, ".txt")
@@ -114,9 +109,7 @@ BROKEN = [
     "}}}} ((( /* never closed",
     'class A { String s = "never closed; }',
     "(" * 60_000,
-    "class A{void m(){" + "if(a){" * 5_000,
     "new A(){" * 3_000,
-    '"' * 20_001,
     "x" * 300_000,
     '<script>"',
     "\0<script>\0",
@@ -149,14 +142,9 @@ def test_what_is_declared_in_each_language(suffix, sample):
     assert facts.parsed == (suffix not in (".sql", ".pyx"))
 
 
-def test_analysers_and_facts_of_several_texts():
-    assert [language_of(suffix) for suffix in (".JAVA", ".md", ".nothing")] == ["java", "markup", "text"]
+def test_analysers():
     assert "lizard" not in analyser_of("java") != analyser_of("java", lizard=True)
     assert analyser_of("vue").endswith(analyser_of("typescript").partition("+")[2])
-    texts = [(SHOP, ".java"), ("", ".py"), ('über = "naïve\\n" # straße\n' * 120, ".py"), ("word\n" * 300, ".txt")]
-    for text, facts in zip(texts, analyse_all(texts), strict=True):
-        own = analyse(*text)
-        assert (facts.terms, table(facts), chunks(facts)) == (own.terms, table(own), chunks(own))
 
 
 def test_words_and_strings_that_are_odd():
@@ -176,7 +164,6 @@ def test_words_and_strings_that_are_odd():
         (b'<SCRIPT setup lang="ts" generic="T extends A<B>">a</SCRIPT >', b"a"),
         (b"<script>a</script><script setup>b</script>", b"a                       b"),
         (b"<!-- <script>a</script> --><script>b</script>", b"b"),
-        (b"<scripts>a</scripts>", b""),
         (b"\n---\na\n---\n<script>b</script>", b"a\n   \n        b"),
         (b"---\na", b"a"),
         (b"<p>---\na\n---\n</p>", b""),

@@ -89,12 +89,12 @@ def test_a_blob_that_kills_its_worker_loses_nobody_else(repository, tmp_path):
         tmp_path,
         "import os\n"
         "import tosloc.code.facts as facts\n"
-        "real = facts.analyse_all\n"
-        "def analyse_all(files, *, parse=True, **more):\n"
-        "    if parse and any('class Shop17 ' in text for text, _ in files):\n"
+        "real = facts.analyse\n"
+        "def analyse(text, suffix, *, parse=True, **more):\n"
+        "    if parse and 'class Shop17 ' in text:\n"
         "        os._exit(9)\n"
-        "    return real(files, parse=parse, **more)\n"
-        "facts.analyse_all = analyse_all\n",
+        "    return real(text, suffix, parse=parse, **more)\n"
+        "facts.analyse = analyse\n",
     )
     assert "BuildReport(added=40, known=0, missing=0, fallback=1, large=0)" in done.stdout, done.stderr
     assert f"file content {bad} brings down what parses it" in done.stderr

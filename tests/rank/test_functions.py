@@ -6,7 +6,8 @@ import bm25s
 import numpy as np
 import pytest
 
-from tosloc.code.functions import FunctionFacts, functions_of
+from tosloc.code.functions import NO_FUNCTIONS as NONE
+from tosloc.code.functions import functions_of
 from tosloc.code.text import terms
 from tosloc.rank.functions import WEIGHTS, function_bm25, score_functions
 from tosloc.records import BugReport
@@ -65,8 +66,8 @@ def test_every_function_of_every_file_comes_best_first(scored):
     assert (first[0].name, first[0].start, first[0].end) == ("Shape.draw", 4, 5)
     # files without functions, and no files
     assert scored(["anything"], facts=[]) == []
-    assert scored(["anything"], facts=[FunctionFacts(), FunctionFacts()]) == [(), ()]
-    assert [len(found) for found in scored(["anything"], facts=[FunctionFacts(), FACTS[0]])] == [0, 4]
+    assert scored(["anything"], facts=[NONE, NONE]) == [(), ()]
+    assert [len(found) for found in scored(["anything"], facts=[NONE, FACTS[0]])] == [0, 4]
 
 
 TRACE = 'File "/usr/lib/pkg/store.py", line 7, in open\n  x\nFile "pkg/shapes.py", line 5, in elsewhere\n'
@@ -128,7 +129,7 @@ def test_the_reference_ranks_as_bm25s_does(words):
     store = "def load(path):\n    return read(path)\n\ndef empty(): pass\n"
     index = bm25s.BM25(k1=1.5, b=0.75, method="lucene")
     index.index([terms(text) for text in (*draw.split("\n\n"), *store.split("\n\n"))], show_progress=False)
-    facts = [functions_of(draw, ".py"), functions_of(store, ".py"), FunctionFacts()]
+    facts = [functions_of(draw, ".py"), functions_of(store, ".py"), NONE]
 
     def asked(summary):
         return function_bm25(BugReport("r", summary, "", datetime(2020, 1, 1, tzinfo=UTC)), facts)

@@ -27,13 +27,8 @@ def test_folded_java_trace():
         ("org.example.keys.Ring", "Ring.java", "find", 0, 1),
         ("org.example.keys.Pocket", "Pocket.java", "<init>", 0, 2),
     ]
-    assert FOLDED[frames(FOLDED)[0].offset :].startswith("at org.example.doors")
-    first, *others = [
-        f"org.example.{name}" for name in "core.BasicShop doors.WoodenDoor KeyException keys.Ring".split()
-    ]
-    others.insert(1, "sun.misc.Unsafe")
-    names = [first, "java.lang.IllegalStateException", *others, "org.example.keys.Pocket"]
-    assert qualified_names(FOLDED) == names
+    names = "core.BasicShop doors.WoodenDoor KeyException keys.Ring keys.Pocket".split()
+    assert [name[12:] for name in qualified_names(FOLDED) if name.startswith("org.example")] == names
     assert " ".join(without_frames(FOLDED).split()) == (
         "It fails on start: Mar 3, 2021 4:05:06 PM org.example.core.BasicShop openDoor SEVERE: Error opening the shop "
         "java.lang.IllegalStateException: Closed : no key Caused by: org.example.KeyException: lost ... 12 more "

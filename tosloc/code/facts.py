@@ -10,14 +10,21 @@ Facts are a pure function of text, language and the analyser's version, so they 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
-from tosloc.code.languages import language_named, language_of
-from tosloc.code.parse import MAX_PARSED, Captures, Outline, Span, captures_of, lex
-from tosloc.code.terms import Facts, SourceText, count_terms
+import numpy as np
+import numpy.typing as npt
 
+from tosloc.code.languages import FIELDS, language_named, language_of
+from tosloc.code.parse import MAX_PARSED, Captures, Outline, Span, captures_of, lex
+from tosloc.code.text import identifier_terms
+from tosloc.records import IntArray, LongArray
+
+CHUNK_LINES: Final = 50
+CHUNK_OVERLAP: Final = 10  # lines that a chunk shares with the next one
 SPAN_KINDS: Final = {"comment": "comment", "string": "string", "import": "drop", "package": "drop"}
 """Capture of a query -> kind of span."""
 _WANTED: Final = (*SPAN_KINDS, "method", "type", "field")
@@ -25,13 +32,36 @@ _LICENCE = re.compile(
     rb"(?i)copyright|all rights reserved|licen[sc]ed (?:under|to) |SPDX-License|terms of the [\w /.]{0,60}licen[sc]e"
 )
 _LINE_COMMENT: Final = (b"//", b"#", b"--", b";", b"%", b"!", b"'")
-_OPENING = re.compile(
-    rb"<!--.*?(?:-->|\Z)|(?P<script><script\b(?:[^<>\"']{1,500}+|\"[^\"]{0,500}+\"|'[^']{0,500}+'){0,50}+>)",
-    re.S | re.I,
+_SCRIPT = re.compile(
+    rb"\A\s*---[ \t]*\n(?P<front>.*?)(?:^---[ \t]*$|\Z)|<!--.*?(?:-->|\Z)(?P<nothing>)"
+    rb"|<script\b(?:[^<>\"']{1,500}+|\"[^\"]{0,500}+\"|'[^']{0,500}+'){0,50}+>(?P<script>.*?)(?=</script\b|\Z)",
+    re.S | re.I | re.M,
 )
-_CLOSING = re.compile(rb"</script\b", re.I)
-_FRONT = re.compile(rb"\s*---[ \t]*\n(?P<code>.*?)(?:^---[ \t]*$|\Z)", re.S | re.M)
-_BLANKED: Final = bytes(code if code in b"\n\r" else ord(" ") for code in range(256))
+_MARKUP = re.compile(
+    r"</?(?:a|b|blockquote|br|code|dd|div|dl|dt|em|h[1-6]|i|li|nl|ol|p|pre|span|strong|sub|sup|table|td|th|tr|tt|ul)\s*/?>"
+    r"|\{@(?:code|link|linkplain|literal|value)\b",
+    re.I,
+)
+_ESCAPE = re.compile(r"\\(?:u+[0-9a-fA-F]{4}|.)", re.S)
+_CODE, _COMMENT, _STRING, _METHOD = range(4)  # places in FIELDS
+_KINDS: Final = {"comment": (_COMMENT, _MARKUP), "string": (_STRING, _ESCAPE)}
+"""Kind of span -> its field, and what of it are no words of the text."""
+_BLANKED: Final = "".join(letter if letter.isalnum() or letter in "_$" else " " for letter in map(chr, range(128)))
+_NO_WORD = re.compile(r"[^\w$]")
+
+
+@dataclass(slots=True)
+class Facts:
+    """Facts of one text. T distinct terms, C chunks, Q (chunk, term) pairs."""
+
+    terms: list[str]  # (T,) distinct terms, sorted
+    counts: npt.NDArray[np.uint16]  # (T, 6) how often each term stands in each of ``FIELDS``, at most 65,535
+    chunk_starts: LongArray  # (C + 1,) chunk c holds pairs ``chunk_starts[c]:chunk_starts[c + 1]``; C is at least 1
+    chunk_terms: IntArray  # (Q,) positions in ``terms``, ascending in a chunk
+    chunk_counts: npt.NDArray[np.uint8]  # (Q,) counts of code, comments and strings together, at most 255
+    lines: int = 0
+    parsed: bool = True  # False if the lexer had to stand in for a parser
+    complexity: int = 0  # sum of the cyclomatic complexity numbers of the functions, by lizard, where it was asked for
 
 
 def analyse(text: str, path_suffix: str, *, parse: bool = True, lizard: bool = False) -> Facts:
@@ -40,24 +70,62 @@ def analyse(text: str, path_suffix: str, *, parse: bool = True, lizard: bool = F
     Broken, binary, empty and huge texts have facts too; nothing in a text raises. ``parse=False`` uses regular
     expressions alone, for a text that brings a parser down. Without ``lizard``, which takes long, complexity is 0.
     """
-    return analyse_all([(text, path_suffix)], parse=parse, lizard=lizard)[0]
-
-
-def analyse_all(files: Sequence[tuple[str, str]], *, parse: bool = True, lizard: bool = False) -> list[Facts]:
-    """Facts of each (text, suffix), as ``analyse`` makes them, in less time."""
-    texts = []
-    for text, suffix in files:
-        source = (text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text).encode("utf-8", "replace")
-        lines = source.count(b"\n") + (bool(source) and not source.endswith(b"\n"))
-        texts.append(SourceText(source, lines, outline_of(source, language_of(suffix), parse=parse)))
-    made = count_terms(texts)
-    if lizard:
+    source = text.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace")
+    language = language_named(language_of(path_suffix))
+    facts = _counted(source, outline_of(source, language.name, parse=parse))
+    if lizard and language.lizard is not None:  # else it is no program
         from tosloc.code.complexity import lizard_complexity  # lizard takes long to import
 
-        for (text, suffix), facts in zip(files, made, strict=True):
-            if (read_as := language_named(language_of(suffix)).lizard) is not None:  # else it is no program
-                facts.complexity = lizard_complexity(text, read_as if parse and len(text) <= MAX_PARSED else "")
-    return made
+        facts.complexity = lizard_complexity(text, language.lizard if parse and len(text) <= MAX_PARSED else "")
+    return facts
+
+
+def _counted(source: bytes, outline: Outline) -> Facts:
+    """Counts of the terms. Letters in names: S pieces of one field, N words, M terms of theirs, T distinct ones."""
+    pieces: list[tuple[int, str]] = []  # in the order of the text, declared names behind it
+    end = 0
+    for span in (*outline.spans, Span(len(source), len(source), "drop")):
+        pieces.append((_CODE, source[end : span.start].decode("utf-8", "replace")))
+        own, end = source[span.start : span.end].decode("utf-8", "replace"), span.end
+        if span.kind == "drop":
+            pieces.append((_CODE, "\n" * own.count("\n")))
+        else:
+            field, no_words = _KINDS[span.kind]
+            pieces.append((field, no_words.sub(lambda found: " " + "\n" * found[0].count("\n"), own)))
+    for field, names in enumerate((outline.methods, outline.types, outline.fields), start=_METHOD):
+        pieces.append((field, " ".join(names)))
+    text = " ".join(["", *(piece for _, piece in pieces), ""])  # a word does not go on in the next piece
+    blanked = text.translate(_BLANKED) if text.isascii() else _NO_WORD.sub(" ", text)
+    letters, marks = (np.frombuffer(one.encode("utf-32-le"), dtype=np.int32) for one in (blanked, text))
+    is_word, newlines = letters != ord(" "), np.flatnonzero(marks == ord("\n"))
+    starts_N = np.flatnonzero(is_word[1:] & ~is_word[:-1]) + 1
+    starts_S = np.cumsum([1, *(len(piece) + 1 for _, piece in pieces)])
+    fields_N = np.array([field for field, _ in pieces])[np.searchsorted(starts_S, starts_N, side="right") - 1]
+    of_words = list(map(identifier_terms, blanked.split()))
+    sizes_N = np.fromiter(map(len, of_words), dtype=np.int64, count=len(of_words))
+    terms_M = list(chain.from_iterable(of_words))
+    fields_M, lines_M = np.repeat(fields_N, sizes_N), np.repeat(np.searchsorted(newlines, starts_N), sizes_N)
+
+    terms = sorted({*terms_M})
+    T, places = len(terms), {term: place for place, term in enumerate(terms)}
+    places_M = np.fromiter(map(places.__getitem__, terms_M), dtype=np.int64, count=len(terms_M))
+    counts = np.bincount(places_M * len(FIELDS) + fields_M, minlength=T * len(FIELDS)).reshape(-1, len(FIELDS))
+    lines = source.count(b"\n") + (source[-1:] not in b"\n")
+    C = max(1, -(-(lines - CHUNK_OVERLAP) // CHUNK_LINES))  # a last chunk of overlap lines only is not made
+    chunks_M, in_text = lines_M // CHUNK_LINES, fields_M < _METHOD
+    here = in_text & (chunks_M < C)
+    before = in_text & (lines_M % CHUNK_LINES < CHUNK_OVERLAP) & (chunks_M > 0)
+    keys_M = chunks_M * T + places_M
+    pairs, times = np.unique(np.concatenate((keys_M[here], keys_M[before] - T)), return_counts=True)
+    return Facts(
+        terms,
+        np.minimum(counts, np.iinfo(np.uint16).max).astype(np.uint16),
+        np.searchsorted(pairs, np.arange(C + 1) * T),
+        (pairs % max(T, 1)).astype(np.int32),
+        np.minimum(times, np.iinfo(np.uint8).max).astype(np.uint8),
+        lines,
+        outline.parsed or not source,
+    )
 
 
 def outline_of(source: bytes, language: str, *, parse: bool = True) -> Outline:
@@ -74,15 +142,9 @@ def outline_of(source: bytes, language: str, *, parse: bool = True) -> Outline:
         outline = lex(script, known.style)
     else:
         methods, types, fields = (names_of(script, captures, name) for name in ("method", "type", "field"))
-        outline = Outline(spans_of(captures, SPAN_KINDS), methods, types, fields)
-    if around:
-        spans, outline.spans, end = sorted((*outline.spans, *around)), [], 0
-        for span in spans:
-            if span.start >= end:  # what is no page at all may be read in two ways
-                outline.spans.append(span)
-                end = span.end
-    outline.spans = _without_headers(source, outline.spans, all_before_package=language == "java")
-    return outline
+        outline = Outline(spans_of(captures, SPAN_KINDS), methods, types, fields, parsed=True)
+    spans = _disjoint([*outline.spans, *around]) if around else outline.spans
+    return outline._replace(spans=_without_headers(source, spans, all_before_package=language == "java"))
 
 
 def names_of(source: bytes, captures: Captures, name: str) -> list[str]:
@@ -93,15 +155,16 @@ def names_of(source: bytes, captures: Captures, name: str) -> list[str]:
 
 def spans_of(captures: Captures, kinds: Mapping[str, str]) -> list[Span]:
     """Spans of the captures that have a kind, in order; of overlapping ones the first, from one start the longest."""
-    found = ((node, number) for number, name in enumerate(kinds) for node in captures.get(name, ()))
-    spans = sorted((node.start_byte, -node.end_byte, number) for node, number in found)
-    names = list(kinds.values())
+    return _disjoint(
+        [Span(node.start_byte, node.end_byte, kind) for name, kind in kinds.items() for node in captures.get(name, ())]
+    )
+
+
+def _disjoint(spans: list[Span]) -> list[Span]:
     kept: list[Span] = []
-    end = 0
-    for start, minus_stop, number in spans:
-        if start >= end and start < -minus_stop:
-            end = -minus_stop
-            kept.append(Span(start, end, names[number]))
+    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
+        if span.start < span.end and (not kept or span.start >= kept[-1].end):
+            kept.append(span)
     return kept
 
 
@@ -114,26 +177,12 @@ def apart(source: bytes) -> tuple[bytes, bytes]:
     >>> apart(b"<p>a</p><script>b()</script>")
     (b'                b()         ', b'<p>a</p><script>   </script>')
     """
-    script, rest = bytearray(source.translate(_BLANKED)), bytearray(source)
-    for start, end in _scripts(source):
+    script, rest = bytearray(re.sub(rb"[^\n\r]", b" ", source)), bytearray(source)
+    for found in _SCRIPT.finditer(source):
+        start, end = found.span(found.lastgroup or 0)
         rest[start:end] = script[start:end]
         script[start:end] = source[start:end]
     return bytes(script), bytes(rest)
-
-
-def _scripts(source: bytes) -> Iterator[tuple[int, int]]:
-    """Where the scripts begin and end."""
-    front = _FRONT.match(source)
-    end = 0
-    if front is not None:
-        yield front.span("code")
-        end = front.end()
-    while opening := _OPENING.search(source, end):
-        end = opening.end()
-        if opening["script"] is not None:
-            closing = _CLOSING.search(source, end)
-            start, end = end, len(source) if closing is None else closing.start()
-            yield start, end
 
 
 def _without_headers(source: bytes, spans: list[Span], *, all_before_package: bool) -> list[Span]:
@@ -141,34 +190,13 @@ def _without_headers(source: bytes, spans: list[Span], *, all_before_package: bo
 
     The head is what comes before the first thing that is neither comment, package nor import. With
     ``all_before_package`` every comment before the package or the imports is a header; other comments of the head are
-    if they speak of a licence.
+    if they speak of a licence. Line comments that follow each other without a blank line stand together.
     """
-    size = _head_size(source, spans)
-    first_drop = next((number for number, span in enumerate(spans[:size]) if span.kind == "drop"), 0)
-    result: list[Span] = []
-    for block in _blocks(source, spans[:size]):
-        before_package = all_before_package and len(result) < first_drop
-        licence = before_package or _LICENCE.search(source, block[0].start, block[-1].end)
-        if block[0].kind == "comment" and licence:
-            block = [span._replace(kind="drop") for span in block]
-        result += block
-    return result + spans[size:]
-
-
-def _head_size(source: bytes, spans: list[Span]) -> int:
-    """How many of the spans stand in the head of the file."""
     end = 3 if source.startswith(b"\xef\xbb\xbf") else 0
-    for number, span in enumerate(spans):
-        if span.kind == "string" or source[end : span.start].strip(b" \t\r\n\f;"):
-            return number
-        end = span.end
-    return len(spans)
-
-
-def _blocks(source: bytes, spans: list[Span]) -> list[list[Span]]:
-    """Spans in their order; line comments that follow each other without a blank line stand together."""
     blocks: list[list[Span]] = []
     for span in spans:
+        if span.kind == "string" or source[end : span.start].strip(b" \t\r\n\f;"):
+            break
         before = blocks[-1][-1] if blocks else None
         if (
             before is not None
@@ -180,4 +208,11 @@ def _blocks(source: bytes, spans: list[Span]) -> list[list[Span]]:
             blocks[-1].append(span)
         else:
             blocks.append([span])
-    return blocks
+        end = span.end
+    package = next((number for number, block in enumerate(blocks) if block[0].kind == "drop"), 0)
+    result: list[Span] = []
+    for number, block in enumerate(blocks):
+        licence = (all_before_package and number < package) or _LICENCE.search(source, block[0].start, block[-1].end)
+        is_header = block[0].kind == "comment" and licence
+        result += [span._replace(kind="drop") for span in block] if is_header else block
+    return result + spans[len(result) :]

@@ -11,16 +11,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tosloc.code.languages import language_named, language_of
-from tosloc.code.text import identifier_terms, words
+from tosloc.code.text import identifier_terms
+from tosloc.code.text import terms as terms_of
 from tosloc.records import FloatArray, IntArray, LongArray
 
 if TYPE_CHECKING:
@@ -61,19 +62,15 @@ _MAX_ABOVE: Final = 500  # comments and attributes above one definition
 class FunctionFacts:
     """The functions and classes of one text, in the order of their beginnings. N functions, T terms, Q pairs."""
 
-    names: tuple[str, ...] = ()  # (N,) qualified names, Class.method; overloads have the same
-    kinds: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))  # (N,) places in KINDS
-    starts: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))  # (N,) first lines, from 1
-    ends: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))  # (N,) last lines
-    terms: tuple[str, ...] = ()  # (T,) distinct terms, sorted
-    offsets: LongArray = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
-    """(N + 1,) function n holds pairs ``offsets[n]:offsets[n + 1]``."""
-    places: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
-    """(Q,) places in ``terms``, ascending in a function."""
-    code: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
-    """(Q,) how often the term stands in the function's code and strings, at most 255."""
-    comments: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
-    """(Q,) how often it stands in its comments and documentation, at most 255."""
+    names: tuple[str, ...]  # (N,) qualified names, Class.method; overloads have the same
+    kinds: npt.NDArray[np.uint8]  # (N,) places in KINDS
+    starts: IntArray  # (N,) first lines, from 1
+    ends: IntArray  # (N,) last lines
+    terms: tuple[str, ...]  # (T,) distinct terms, sorted
+    offsets: LongArray  # (N + 1,) function n holds pairs ``offsets[n]:offsets[n + 1]``
+    places: IntArray  # (Q,) places in ``terms``, ascending in a function
+    code: npt.NDArray[np.uint8]  # (Q,) how often the term stands in the function's code and strings, at most 255
+    comments: npt.NDArray[np.uint8]  # (Q,) how often it stands in its comments and documentation, at most 255
 
     def __len__(self) -> int:
         return len(self.names)
@@ -98,10 +95,7 @@ class FunctionFacts:
 
     def of_terms(self, values: Mapping[str, float]) -> FloatArray:
         """(T,) the value of each term, 0 for those that have none."""
-        found = np.zeros(len(self.terms))
-        for term in values.keys() & self.term_places.keys():
-            found[self.term_places[term]] = values[term]
-        return found
+        return np.array([values.get(term, 0.0) for term in self.terms], dtype=np.float64)
 
     @cached_property
     def simple_names(self) -> list[str]:
@@ -142,7 +136,7 @@ def functions_of(text: str, suffix: str) -> FunctionFacts:
     language = language_named(language_of(suffix))
     source = text.encode("utf-8", "replace")
     if not language.grammar:
-        return FunctionFacts()
+        return NO_FUNCTIONS
     from tosloc.code.facts import apart  # here: what is known needs no parser
     from tosloc.code.parse import captures_of
 
@@ -272,56 +266,46 @@ def dotted(written: str) -> str:
 
 def _facts(source: bytes, definitions: Sequence[_Definition], comments: Sequence[tuple[int, int]]) -> FunctionFacts:
     """The definitions with their lines and the terms of their texts."""
-    if not definitions:
-        return FunctionFacts()
-    held = [(Counter[str](), Counter[str]()) for _ in definitions]  # words in its code, in its comments
-    for start, end, innermost, is_comment in _stretches(definitions, comments):
-        found = words(source[start:end].decode("utf-8", "replace"))
+    held = [(Counter[str](), Counter[str]()) for _ in definitions]  # terms of its code, of its comments
+    for text, innermost, is_comment in _pieces(source, definitions, comments):
+        found = terms_of(text)
         number = innermost
         while number >= 0 and (number == innermost or definitions[number].kind != 2):  # and the functions around it
             held[number][is_comment].update(found)
             number = definitions[number].parent
-    counts: list[dict[str, list[int]]] = []
-    for of_words in held:
-        counts.append({})
-        for column, times_of in enumerate(of_words):
-            for word, times in times_of.items():
-                for term in identifier_terms(word):
-                    counts[-1].setdefault(term, [0, 0])[column] += times
-    terms = sorted(set().union(*counts))
+    terms = sorted(set().union(*chain.from_iterable(held)))
     place = {term: number for number, term in enumerate(terms)}
-    pairs = np.array([(place[term], *of_term[term]) for of_term in counts for term in sorted(of_term)]).reshape(-1, 3)
+    counts = [(place[term], code[term], said[term]) for code, said in held for term in sorted(code | said)]
+    places, code, said = np.array(counts, dtype=np.int32).reshape(-1, 3).T
     lines = np.flatnonzero(np.frombuffer(source, dtype=np.uint8) == ord("\n"))
-    starts = np.array([one.start for one in definitions])
-    last = np.array([max(one.end - 1, one.start) for one in definitions])
+    starts, last = ([one.start for one in definitions], [max(one.end - 1, one.start) for one in definitions])
     return FunctionFacts(
         names=tuple(one.name for one in definitions),
         kinds=np.array([one.kind for one in definitions], dtype=np.uint8),
         starts=(np.searchsorted(lines, starts) + 1).astype(np.int32),
         ends=(np.searchsorted(lines, last) + 1).astype(np.int32),
         terms=tuple(terms),
-        offsets=np.cumsum([0, *map(len, counts)], dtype=np.int64),
-        places=pairs[:, 0].astype(np.int32),
-        code=np.minimum(pairs[:, 1], 255).astype(np.uint8),
-        comments=np.minimum(pairs[:, 2], 255).astype(np.uint8),
+        offsets=np.cumsum([0, *(len(code | said) for code, said in held)], dtype=np.int64),
+        places=places,
+        code=np.minimum(code, 255).astype(np.uint8),
+        comments=np.minimum(said, 255).astype(np.uint8),
     )
 
 
-def _stretches(
-    definitions: Sequence[_Definition], comments: Sequence[tuple[int, int]]
-) -> Iterator[tuple[int, int, int, bool]]:
-    """Beginning, end, innermost definition, and whether it is comment, of the pieces of the source that one holds."""
-    places = {place for one in definitions for place in (one.begin, one.end)}
-    cuts = sorted(places.union(*comments) if comments else places)
-    opened: list[int] = []
-    following = comment = 0
-    for start, end in pairwise(cuts):
-        while opened and definitions[opened[-1]].end <= start:
-            opened.pop()
-        while following < len(definitions) and definitions[following].begin <= start:
-            opened.append(following)
-            following += 1
-        while comment < len(comments) and comments[comment][1] <= start:
-            comment += 1
-        if opened:
-            yield start, end, opened[-1], comment < len(comments) and comments[comment][0] <= start
+def _pieces(
+    source: bytes, definitions: Sequence[_Definition], comments: Sequence[tuple[int, int]]
+) -> Iterator[tuple[str, int, bool]]:
+    """The pieces of the source that a definition holds: text, innermost definition, whether it is a comment."""
+    cuts = sorted({place for one in definitions for place in (one.begin, one.end)}.union(*comments))
+    number = {cut: place for place, cut in enumerate(cuts)}
+    holders, is_comment = np.full(len(cuts), -1), np.zeros(len(cuts), dtype=bool)
+    for place, one in enumerate(definitions):  # inner ones last
+        holders[number[one.begin] : number[one.end]] = place
+    for begin, end in comments:
+        is_comment[number[begin] : number[end]] = True
+    for place, (start, end) in enumerate(pairwise(cuts)):
+        if holders[place] >= 0:
+            yield source[start:end].decode("utf-8", "replace"), int(holders[place]), bool(is_comment[place])
+
+
+NO_FUNCTIONS: Final = _facts(b"", (), ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
-from typing import Final
+from typing import Any, Final
 
 FIELDS: Final = ("code", "comment", "string", "method", "type", "field")
 """Columns of the counts. The first three make up the whole text; the others, declared names, are also in ``code``."""
@@ -38,59 +38,63 @@ class Language:
         return (distribution + metadata.version(distribution),) if distribution else ()
 
 
-_ROWS: Final[tuple[tuple[str, str, str | None, str, str], ...]] = (
-    ("java", "java", ".java", "c", "tree_sitter_java"),
-    ("python", "py pyi pyw", ".py", "hash", "tree_sitter_python"),
-    ("javascript", "js mjs cjs", ".js", "c", "tree_sitter_javascript"),
-    ("jsx", "jsx", ".jsx", "c", "tree_sitter_javascript"),
-    ("c", "c", ".c", "c", "tree_sitter_c"),
-    ("cpp", "h hh hpp hxx h++ cc cpp cxx c++ inl ipp tpp tcc txx ixx cppm ino cu cuh", ".cpp", "c", "tree_sitter_cpp"),
-    ("go", "go", ".go", "c", "tree_sitter_go"),
-    ("csharp", "cs", ".cs", "c", "tree_sitter_c_sharp"),
-    ("typescript", "ts mts cts", ".ts", "c", "tree_sitter_typescript language_typescript"),
-    ("tsx", "tsx", ".tsx", "c", "tree_sitter_typescript language_tsx"),
-    ("kotlin", "kt kts", ".kt", "c", "tree_sitter_kotlin"),
-    ("scala", "scala sc", ".scala", "c", "tree_sitter_scala"),
-    ("groovy", "groovy gradle", ".java", "c", ""),
-    ("swift", "swift", ".swift", "c", "tree_sitter_swift"),
-    ("rust", "rs", ".rs", "c", "tree_sitter_rust"),
-    ("objc", "m mm", ".m", "c", ""),
-    ("php", "php phtml", ".php", "c", "tree_sitter_php language_php"),
-    ("ruby", "rb rake", ".rb", "hash", "tree_sitter_ruby"),
-    ("perl", "pl pm t", ".pl", "hash", ""),
-    ("lua", "lua", ".lua", "dash", ""),
-    ("r", "r", ".r", "hash", ""),
-    ("plsql", "sql pks pkb pls plb pck", ".sql", "dash", ""),
-    ("fortran", "f f70 f90 f95 f03 f08 for ftn fpp", ".f90", "bang", ""),
-    ("erlang", "erl hrl escript", ".erl", "percent", ""),
-    ("solidity", "sol", ".sol", "c", ""),
-    ("zig", "zig", ".zig", "c", ""),
-    ("vue", "vue svelte astro", ".vue", "markup", "tree_sitter_typescript language_typescript"),
-    ("gdscript", "gd", ".gd", "hash", ""),
-    ("st", "st", ".st", "c", ""),
-    ("ttcn", "ttcn ttcnpp", ".ttcn", "c", ""),
-    ("dart", "dart", ".java", "c", ""),
-    ("d", "d", ".c", "c", ""),
-    ("clike", "aj proto thrift idl jj jjt javacc g g4 glsl vert frag comp geom hlsl metal cl v sv", ".c", "c", ""),
-    ("shell", "sh bash zsh ksh", "", "hash", ""),
-    ("powershell", "ps1 psm1", "", "hash", ""),
-    ("hash", "ex exs jl nim cr coffee tcl awk cmake mk", "", "hash", ""),
-    ("cython", "pyx pxd pxi", "", "hash", ""),
-    ("haskell", "hs lhs elm ada adb ads vhd vhdl", "", "dash", ""),
-    ("lisp", "clj cljs cljc lisp lsp el scm rkt s asm", "", "semicolon", ""),
-    ("basic", "vb bas vbs", "", "apostrophe", ""),
-    ("pascal", "pas pp dpr", "", "c", ""),
-    ("fsharp", "fs fsi fsx ml mli", "", "c", ""),
-    ("page", "jsp jspx jspf tag tagx jsf asp aspx cshtml erb ejs ftl vm mustache hbs", "", "markup", ""),
-    ("markup", "xml xsd xsl xslt html htm xhtml svg tld wsdl md", None, "markup", ""),
-    ("settings", "properties ini cfg conf toml yml yaml", None, "hash", ""),
+_ROWS: Final[tuple[tuple[Any, ...], ...]] = (
+    ("java", "java", "c", "tree_sitter_java"),
+    ("python", "py pyi pyw", "hash", "tree_sitter_python"),
+    ("javascript", "js mjs cjs", "c", "tree_sitter_javascript"),
+    ("jsx", "jsx", "c", "tree_sitter_javascript"),
+    ("c", "c", "c", "tree_sitter_c"),
+    ("cpp", "cpp h hh hpp hxx h++ cc cxx c++ inl ipp tpp tcc txx ixx cppm ino cu cuh", "c", "tree_sitter_cpp"),
+    ("go", "go", "c", "tree_sitter_go"),
+    ("csharp", "cs", "c", "tree_sitter_c_sharp"),
+    ("typescript", "ts mts cts", "c", "tree_sitter_typescript language_typescript"),
+    ("tsx", "tsx", "c", "tree_sitter_typescript language_tsx"),
+    ("kotlin", "kt kts", "c", "tree_sitter_kotlin"),
+    ("scala", "scala sc", "c", "tree_sitter_scala"),
+    ("groovy", "groovy gradle", "c", "", ".java"),
+    ("swift", "swift", "c", "tree_sitter_swift"),
+    ("rust", "rs", "c", "tree_sitter_rust"),
+    ("objc", "m mm", "c"),
+    ("php", "php phtml", "c", "tree_sitter_php language_php"),
+    ("ruby", "rb rake", "hash", "tree_sitter_ruby"),
+    ("perl", "pl pm t", "hash"),
+    ("lua", "lua", "dash"),
+    ("r", "r", "hash"),
+    ("plsql", "sql pks pkb pls plb pck", "dash"),
+    ("fortran", "f90 f f70 f95 f03 f08 for ftn fpp", "bang"),
+    ("erlang", "erl hrl escript", "percent"),
+    ("solidity", "sol", "c"),
+    ("zig", "zig", "c"),
+    ("vue", "vue svelte astro", "markup", "tree_sitter_typescript language_typescript"),
+    ("gdscript", "gd", "hash"),
+    ("st", "st", "c"),
+    ("ttcn", "ttcn ttcnpp", "c"),
+    ("dart", "dart", "c", "", ".java"),
+    ("d", "d", "c", "", ".c"),
+    ("clike", "aj proto thrift idl jj jjt javacc g g4 glsl vert frag comp geom hlsl metal cl v sv", "c", "", ".c"),
+    ("shell", "sh bash zsh ksh", "hash", "", ""),
+    ("powershell", "ps1 psm1", "hash", "", ""),
+    ("hash", "ex exs jl nim cr coffee tcl awk cmake mk", "hash", "", ""),
+    ("cython", "pyx pxd pxi", "hash", "", ""),
+    ("haskell", "hs lhs elm ada adb ads vhd vhdl", "dash", "", ""),
+    ("lisp", "clj cljs cljc lisp lsp el scm rkt s asm", "semicolon", "", ""),
+    ("basic", "vb bas vbs", "apostrophe", "", ""),
+    ("pascal", "pas pp dpr", "c", "", ""),
+    ("fsharp", "fs fsi fsx ml mli", "c", "", ""),
+    ("page", "jsp jspx jspf tag tagx jsf asp aspx cshtml erb ejs ftl vm mustache hbs", "markup", "", ""),
+    ("markup", "xml xsd xsl xslt html htm xhtml svg tld wsdl md", "markup", "", None),
+    ("settings", "properties ini cfg conf toml yml yaml", "hash", "", None),
 )
-"""Name, suffixes without their dots, lizard's suffix, style of the lexer, grammar (its module and function)."""
+"""What ``_language`` takes."""
 
-_LANGUAGES: Final = {
-    name: Language(name, tuple(f".{suffix}" for suffix in suffixes.split()), lizard, style, *grammar.split())
-    for name, suffixes, lizard, style, grammar in _ROWS
-}
+
+def _language(name: str, suffixes: str, style: str, grammar: str = "", lizard: str | None = "the first") -> Language:
+    """A language: suffixes without dots, grammar as module and function, lizard's suffix where it is not the first."""
+    dotted = tuple(f".{suffix}" for suffix in suffixes.split())
+    return Language(name, dotted, dotted[0] if lizard == "the first" else lizard, style, *grammar.split())
+
+
+_LANGUAGES: Final = {row[0]: _language(*row) for row in _ROWS}
 _TEXT: Final = Language("text", (), None, "plain")
 
 LANGUAGES: Final[dict[str, str]] = {

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import importlib
 import re
-import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
@@ -43,8 +41,6 @@ _NEEDS_LINE_END: Final = "tree_sitter_kotlin"
 _CAPTURE = re.compile(r"@(\w+)")
 
 Captures: TypeAlias = Mapping[str, list[tree_sitter.Node]]  # name of a query's capture -> its nodes
-
-_parsers = threading.local()  # language -> parser: one that reads cannot begin another text in between
 
 
 def captures_of(source: bytes, language: Language, wanted: tuple[str, ...]) -> Captures | None:
@@ -87,22 +83,17 @@ def syntax_tree(source: bytes, language: Language) -> tree_sitter.Node | None:
         steps += 1
         return steps > most_steps or reads > most_reads
 
-    parser = parser_of(language)
     try:
-        root = parser.parse(read, progress_callback=too_much).root_node
+        root = parser_of(language).parse(read, progress_callback=too_much).root_node
     except (ValueError, RecursionError, MemoryError):
-        parser.reset()  # else it goes on with this text
         return None
     parsed = True
     return None if reads > most_reads or _is_no_program(root) else root
 
 
 def parser_of(language: Language) -> tree_sitter.Parser:
-    """This thread's parser of a language, which must have a grammar."""
-    known: dict[str, tree_sitter.Parser] = vars(_parsers)
-    if language.name not in known:
-        known[language.name] = tree_sitter.Parser(_grammar(language.grammar, language.function))
-    return known[language.name]
+    """A parser of a language, which must have a grammar."""
+    return tree_sitter.Parser(_grammar(language.grammar, language.function))
 
 
 @cache
@@ -162,15 +153,14 @@ class Span(NamedTuple):
     kind: str  # of an outline: comment, string, or drop for what gives no terms (imports, the package, licences)
 
 
-@dataclass(slots=True)
-class Outline:
+class Outline(NamedTuple):
     """What a file declares, and where its comments and strings are."""
 
-    spans: list[Span] = field(default_factory=list)  # ascending, not overlapping; everything else is code
-    methods: list[str] = field(default_factory=list)
-    types: list[str] = field(default_factory=list)
-    fields: list[str] = field(default_factory=list)
-    parsed: bool = True  # False if the lexer was used
+    spans: list[Span]  # ascending, not overlapping; everything else is code
+    methods: list[str]
+    types: list[str]
+    fields: list[str]
+    parsed: bool  # False if the lexer was used
 
 
 _STRINGS: Final = rb"""(?P<string>\"{3}.*?(?:\"{3}|\Z)|`(?:\\.|[^`\\])*+(?:`|\\?\Z))|(?P<quote>["'])"""
@@ -225,9 +215,9 @@ _FIELD_NAMES = re.compile(
 
 def lex(source: bytes, style: str) -> Outline:
     """Outline of ``source`` by the lexer of ``style``: declared names are those that follow the usual keywords."""
-    lexer, outline, position = STYLES[style], Outline(parsed=False), 0
+    spans, position = list[Span](), 0
     unclosed = dict.fromkeys(_QUOTED, 0)  # no quote before this place is closed: where one is not, none after it is
-    while found := lexer.search(source, position):
+    while found := STYLES[style].search(source, position):
         position, kind = found.end(), found.lastgroup or ""
         if kind == "quote":  # one that nothing closes on its line is code
             quote, start = found.group(), found.start()
@@ -239,14 +229,15 @@ def lex(source: bytes, style: str) -> Outline:
                 unclosed[quote] = found.end()
                 continue
             position, kind = found.end(), "string"
-        outline.spans.append(Span(found.start(), position, kind))
-    if style in ("markup", "plain"):
-        return outline
-    code = bytearray(source)
-    for start, end, _ in outline.spans:
+        spans.append(Span(found.start(), position, kind))
+    code = bytearray(b"" if style in ("markup", "plain") else source)
+    for start, end, _ in spans if code else ():
         code[start:end] = b" " * (end - start)
     methods = [match[match.lastindex or 0] for match in _METHOD_NAMES.finditer(code)]
-    outline.methods = [name.decode() for name in methods if bytes(name) not in _NOT_METHODS]
-    outline.types = [match[1].decode() for match in _TYPE_NAMES.finditer(code)]
-    outline.fields = [match[1].decode() for match in _FIELD_NAMES.finditer(code)]
-    return outline
+    return Outline(
+        spans,
+        [name.decode() for name in methods if bytes(name) not in _NOT_METHODS],
+        [match[1].decode() for match in _TYPE_NAMES.finditer(code)],
+        [match[1].decode() for match in _FIELD_NAMES.finditer(code)],
+        parsed=False,
+    )

@@ -6,7 +6,9 @@ Code, comments and bug reports go through the same functions, so that their term
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
+from itertools import chain
 from typing import Final
 
 import Stemmer
@@ -66,6 +68,7 @@ def split_identifier(identifier: str) -> list[str]:
     return [identifier[match.start() : match.end()] for match in _PART.finditer(shape)]
 
 
+@lru_cache(_MAX_CACHED)
 def identifier_terms(identifier: str) -> tuple[str, ...]:
     """Terms of one word token: its stemmed parts, then its compound if it has two parts or more.
 
@@ -76,7 +79,27 @@ def identifier_terms(identifier: str) -> tuple[str, ...]:
     >>> identifier_terms("Outer$InnerTypes")
     ('outer', 'inner', 'type', 'innertypes')
     """
-    return _expanded(identifier)[0]
+    found: list[str] = []
+    for parts in _names(identifier):
+        kept = (part.lower() for part in parts if len(part) > 1 and not part.isdecimal())
+        found += [_stem(word) for word in kept if word not in _STOP_WORDS]
+        if len(parts) > 1:
+            found.append("".join(parts).lower())
+    return tuple(found)
+
+
+@lru_cache(_MAX_CACHED)
+def identifier_compounds(identifier: str) -> tuple[str, ...]:
+    """Compounds of one word token: one for each ``$``-separated name of two parts or more."""
+    return tuple("".join(parts).lower() for parts in _names(identifier) if len(parts) > 1)
+
+
+def _names(identifier: str) -> Iterator[list[str]]:
+    """Parts of each ``$``-separated name that is no data, no number and, as a whole (inheritDoc), no stop word."""
+    for name in identifier.split("$"):
+        number = "0" <= name[:1] <= "9" and _NUMBER.fullmatch(name)
+        if 1 < len(name) <= _MAX_IDENTIFIER and not number and name.lower() not in _STOP_WORDS:
+            yield split_identifier(name)
 
 
 def terms(text: str) -> list[str]:
@@ -85,7 +108,7 @@ def terms(text: str) -> list[str]:
     >>> terms("The getURLFor(x) of HTMLParser fails")
     ['get', 'url', 'geturlfor', 'html', 'parser', 'htmlparser', 'fail']
     """
-    return [term for word in _WORD.findall(text) for term in _expanded(word)[0]]
+    return list(chain.from_iterable(map(identifier_terms, words(text))))
 
 
 def compounds(text: str) -> list[str]:
@@ -94,32 +117,7 @@ def compounds(text: str) -> list[str]:
     >>> compounds("StandardContext.start() of a web app: MAX_SIZE")
     ['standardcontext', 'maxsize']
     """
-    return [compound for word in _WORD.findall(text) for compound in _expanded(word)[1]]
-
-
-def identifier_compounds(identifier: str) -> tuple[str, ...]:
-    """Compounds of one word token: one for each ``$``-separated name of two parts or more."""
-    return _expanded(identifier)[1]
-
-
-def expand_identifier(identifier: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Terms of one word token, and its compounds; for who keeps them in ways of their own."""
-    found: list[str] = []
-    compounds: list[str] = []
-    for name in identifier.split("$"):
-        if not 1 < len(name) <= _MAX_IDENTIFIER or ("0" <= name[0] <= "9" and _NUMBER.fullmatch(name)):
-            continue
-        parts = [] if name.lower() in _STOP_WORDS else split_identifier(name)  # whole, for inheritDoc
-        for part in parts:
-            if len(part) > 1 and not part.isdecimal() and (word := part.lower()) not in _STOP_WORDS:
-                found.append(_stem(word))
-        if len(parts) > 1:
-            compounds.append("".join(parts).lower())
-            found.append(compounds[-1])
-    return tuple(found), tuple(compounds)
-
-
-_expanded = lru_cache(_MAX_CACHED)(expand_identifier)
+    return list(chain.from_iterable(map(identifier_compounds, words(text))))
 
 
 @lru_cache(_MAX_CACHED)

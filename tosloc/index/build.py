@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from joblib import delayed, effective_n_jobs
 
-from tosloc.code.facts import analyse_all
+from tosloc.code.facts import analyse
 from tosloc.errors import ToslocError
 from tosloc.git.process import LARGEST_SOURCE
 from tosloc.git.repository import Repository, decode
@@ -101,8 +101,8 @@ def _run(call: partial[_Result], batches: Sequence[_Batch], jobs: int) -> Genera
 
 def _analyse_batch(repo: Repository, batch: _Batch, *, lizard: bool, parse: bool = True) -> _Result:
     texts = {blob: decode(data) for blob, data in repo.texts(batch) if data is not None}
-    made = analyse_all([(text, batch[blob]) for blob, text in texts.items()], parse=parse, lizard=lizard)
-    packed = {blob: (blob, pack_facts(facts), not facts.parsed) for blob, facts in zip(texts, made, strict=True)}
+    made = {blob: analyse(text, batch[blob], parse=parse, lizard=lizard) for blob, text in texts.items()}
+    packed = {blob: (blob, pack_facts(facts), not facts.parsed) for blob, facts in made.items()}
     return [packed.get(blob, (blob, None, False)) for blob in batch]
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from tosloc.code.functions import FunctionFacts, functions_of
+from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts, functions_of
 from tosloc.code.languages import FIELDS, analyser_of, functions_analyser_of, language_of
 from tosloc.errors import StoreError
 from tosloc.git.repository import Repository, decode
@@ -26,7 +26,7 @@ from tosloc.index.store import FactStore, pack, unpack
 from tosloc.records import BoolArray, Float32Array, FloatArray, IntArray, LongArray, Snapshot, first_paths
 
 if TYPE_CHECKING:
-    from tosloc.code.terms import Facts  # not loaded: what only reads rows needs no parser
+    from tosloc.code.facts import Facts  # not loaded: what only reads rows needs no parser
 
 CODE, COMMENT, STRING, METHOD, TYPE, FIELD = (FIELDS.index(name) for name in FIELDS)
 ALL_TEXT = len(FIELDS)  # column of lengths and averages that stands for code + comment + string
@@ -227,4 +227,4 @@ def functions_of_files(
         with suppress(StoreError):
             names = [field.name for field in fields(FunctionFacts)]
             store.write((*key, pack(*(getattr(facts, name) for name in names))) for key, facts in made.items())
-    return [known.get(key, FunctionFacts()) for key in keys]
+    return [known.get(key, NO_FUNCTIONS) for key in keys]

@@ -11,15 +11,14 @@ import warnings
 import zipfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Final, NamedTuple, TypeGuard
+from typing import Any, Final, NamedTuple
 from xml.etree.ElementTree import Element, ParseError
 
 import defusedxml.ElementTree
-from defusedxml.common import DefusedXmlException
 
 from tosloc.errors import ReportError
 from tosloc.records import BugReport
@@ -32,7 +31,6 @@ _LARGEST: Final = 200_000_000  # bytes that a spreadsheet may unpack to
 _ROWS, _COLUMNS = 1_048_576, 64
 """What is read of a sheet: every row that there can be, and more columns than a table of reports has."""
 _REQUIRED: Final = ("bug_id", "summary", "report_time", "commit", "files")
-_LACKS: Final = f"lacks a table with the columns {', '.join(_REQUIRED)}"
 _MOST_LINES: Final = 1 << 31  # no file has a line of such a number
 _MISSING: Final = frozenset({"", "nan", "none", "null"})
 _RANK: Final = re.compile(r"(?s)(?:\A|(?<=\s))([0-9]{1,9}):(.*?)(?=\s[0-9]{1,9}:|\Z)")
@@ -57,12 +55,12 @@ class LabelledReport:
     commit: str | None  # the fixing commit as listed: full, abbreviated, or None when the format has none
     listed: tuple[str, ...]
     """The fixed source files as listed, each once, in order: paths, or dotted class names (``org.x.Y.java``)."""
-    published_ranks: Mapping[str, int] = field(default_factory=dict, hash=False)
+    published_ranks: Mapping[str, int]
     """path -> rank that the authors of the data published for it; empty where they gave none."""
-    fixed_on: datetime | None = None
+    fixed_on: datetime | None
     """When the tracker says that the bug was fixed; only formats without commits have it."""
-    version: str | None = None  # the commit to search, where the data names that in place of the fix
-    functions: tuple[ChangedFunction, ...] = ()  # truth of the function level; each once
+    version: str | None  # the commit to search, where the data names that in place of the fix
+    functions: tuple[ChangedFunction, ...]  # truth of the function level; each once
 
 
 def read_reports(path: str | Path, zone: str = "UTC", *, suffixes: Iterable[str] = (".java",)) -> list[LabelledReport]:
@@ -90,20 +88,20 @@ def read_reports(path: str | Path, zone: str = "UTC", *, suffixes: Iterable[str]
     kept: dict[str, LabelledReport] = {}
     for where, record in records:
         report = _labelled(record, where, read_in, ends)
-        seen = commits[report.bug]
-        if report.commit in seen:
-            which = f"with commit {report.commit}" if report.commit else "without a commit"
-            raise ReportError(f"{name}: report {report.bug} is listed twice {which}; keep one of them")
-        seen.add(report.commit)
-        if len(seen) > 1:
-            report = replace(report, report=replace(report.report, id=f"{report.bug}#{len(seen)}"))
-        if kept.setdefault(report.report.id, report) is not report:
-            raise ReportError(f"{name}: two reports get the same id; do not end ids with # and a number")
+        again = len(commits[report.bug])
+        commits[report.bug].add(report.commit)
+        if again:
+            report = replace(report, report=replace(report.report, id=f"{report.bug}#{again + 1}"))
+        if len(commits[report.bug]) == again or report.report.id in kept:
+            raise ReportError(
+                f"{where}: report {report.bug} is listed twice with one commit, or none; keep one of them"
+            )
+        kept[report.report.id] = report
     if not kept:
-        raise ReportError(f"{name}: holds no report")
+        raise ReportError(f"{name}: holds no report, or of no form that is known")
     if not any(report.listed for report in kept.values()):
-        listed = ", ".join(sorted(ends)) if len(ends) <= 10 else "a suffix that TosLoc knows"
-        raise ReportError(f"{name}: no listed file ends with {listed}; name its source suffixes")
+        some = ", ".join(sorted(ends)[:9])
+        raise ReportError(f"{name}: no listed file ends with one of {len(ends)} suffixes ({some}); name its own")
     return list(kept.values())
 
 
@@ -133,7 +131,7 @@ def _spreadsheet(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
                     rows = [(number, row) for number, row in enumerate(cells, start=2) if any(row)]
                     break
             else:
-                raise ReportError(f"{name}: {_LACKS}")
+                raise ReportError(f"{name}: lacks a table with the columns {', '.join(_REQUIRED)}")
     except ReportError:
         raise
     except Exception as error:  # openpyxl lets errors of every kind out of a damaged file
@@ -151,19 +149,11 @@ def _xml(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
         raise ReportError(f"{name}: has more than {MOST_TAGS:,} tags; split it")
     try:
         root: Element = defusedxml.ElementTree.fromstring(data)
-    except DefusedXmlException as error:
-        raise ReportError(f"{name}: declares XML entities, which are not expanded; remove its <!DOCTYPE>") from error
     except (ParseError, LookupError, ValueError, RecursionError) as error:
-        raise ReportError(f"{name}: malformed XML ({error})") from error
-    tables = root.findall(".//database/table")
-    if root.tag != "bugrepository" and not tables:
-        raise ReportError(f"{name}: XML with root <{root.tag}>; expected a phpMyAdmin export or <bugrepository>")
-    for number, table in enumerate(tables, start=1):
-        row: Json = {column.get("name", ""): column.text for column in table.iter("column")}
-        if not {*_REQUIRED} <= row.keys():
-            raise ReportError(f"{name}, row {number}: {_LACKS}")
-        yield f"{name}, row {number}", row
-    for number, bug in enumerate(root.iter("bug") if root.tag == "bugrepository" else (), start=1):
+        raise ReportError(f"{name}: malformed XML, or with entities, which are not expanded ({error})") from error
+    for number, table in enumerate(root.iterfind(".//database/table"), start=1):
+        yield f"{name}, row {number}", {column.get("name", ""): column.text for column in table.iter("column")}
+    for number, bug in enumerate(root.iter("bug"), start=1):
         said = {column: bug.findtext(f"buginformation/{column}") for column in ("summary", "description")}
         files = "\n".join(_text(element.text) for element in bug.iterfind("fixedFiles/file"))
         times = {"report_time": bug.get("opendate"), "fixed_on": bug.get("fixdate")}
@@ -176,7 +166,7 @@ def _of_rows(rows: Iterable[tuple[str, Json]], suffixes: Iterable[str]) -> Itera
         said = defaultdict(str, {key: _text(value) for key, value in row.items()})
         bug, listed = said["bug_id"], split_paths(said["files"], suffixes)
         summary = re.sub(rf"^Bug {re.escape(bug)}(?:\s*[:-])?(?:\s+|$)", "", said["summary"])
-        record = {"id": bug, "summary": summary, "description": said["description"], "opened": row["report_time"]}
+        record = {"id": bug, "summary": summary, "description": said["description"], "opened": row.get("report_time")}
         answer = {"fix_commit": said["commit"], "fixed": list(listed), "fixed_on": said["fixed_on"]}
         yield where, record | answer | {"published_ranks": said["result"]}
 
@@ -234,19 +224,20 @@ def _labelled(record: Json, where: str, zone: tzinfo, suffixes: Iterable[str]) -
     fix, version, fixed_on, ranks = (text_at(record, key, where) for key in keys)
     if fix and version:
         raise ReportError(f"{where}: names both a fix_commit and the version to search; keep one of them")
-    if not _are_texts(fixed := record["fixed"]):
-        raise ReportError(f"{where}: 'fixed' must be a list of paths")
-    ends = tuple(suffix.lower() for suffix in suffixes)
-    by_path, methods = record.get("functions") or {}, record.get("methods") or []
-    if not isinstance(by_path, dict) or not all(map(_are_texts, by_path.values())):
-        raise ReportError(f"{where}: 'functions' must be an object of paths with their lists of names")
-    functions = [ChangedFunction(clean(path), clean(name)) for path in by_path for name in by_path[path] if name]
+    fixed: Any = record["fixed"]
+    functions, methods = record.get("functions") or {}, record.get("methods") or []
+    names: dict[str, Any] = functions if isinstance(functions, dict) else {"": None}
+    for texts in (fixed, *names.values()):
+        if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
+            raise ReportError(f"{where}: 'fixed' must be a list of paths, 'functions' an object of lists of names")
+    changed = [ChangedFunction(clean(path), clean(name)) for path in names for name in names[path] if name]
     for method in methods if isinstance(methods, list) else [None]:
         match method:
             case {"path": str(path), "name": str(name), "start": int(n)} if n is not True and 1 <= n < _MOST_LINES:
-                functions.append(ChangedFunction(clean(path), clean(name), n))
+                changed.append(ChangedFunction(clean(path), clean(name), n))
             case _:
                 raise ReportError(f"{where}: 'methods' must be a list of objects with a path, a name and a first line")
+    ends = tuple(suffix.lower() for suffix in suffixes)
     report = report_of(record, where, zone, OUR_LINES)
     return LabelledReport(
         report,
@@ -256,9 +247,5 @@ def _labelled(record: Json, where: str, zone: tzinfo, suffixes: Iterable[str]) -
         split_ranks(ranks),
         time_of(fixed_on, zone, where) if fixed_on else None,
         version or None,
-        tuple(dict.fromkeys(functions)),
+        tuple(dict.fromkeys(changed)),
     )
-
-
-def _are_texts(value: object) -> TypeGuard[list[str]]:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)

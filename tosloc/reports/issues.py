@@ -211,19 +211,11 @@ def read_new_reports(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC")
     One of many without an id is called like its file, with its number. Raises ReportError.
     """
     text, name = read_text(source)
-    own, read_in, records = source.stem if isinstance(source, Path) else "report", zone_of(zone), None
-    if re.match(r'\s*(?:\{\s*["}]|\[\s*[{\]])', text):
-        try:
-            records = list(records_of(text, name))
-        except ReportError:
-            if not text.lstrip().startswith("["):  # "[{0}] is printed ...": a summary
-                raise
-    if records is None:
-        found = [(name, _written(text, name, read_in))]
-    elif len(records) == 1:
-        found = [(name, report_of(records[0][1], name, read_in))]
+    own, read_in = source.stem if isinstance(source, Path) else "report", zone_of(zone)
+    if re.match(r'\s*(?:\[\s*)?\{\s*["}]|\s*\[\s*\]', text):
+        found = [(where, report_of(record, where, read_in)) for where, record in records_of(text, name)]
     else:
-        found = [(where, report_of(record, where, read_in)) for where, record in records]
+        found = [(name, _written(text, name, read_in))]
     if not found:
         raise ReportError(f"{name}: holds 0 reports; give one")
     if len(found) == 1 and len(text) >= LARGEST_REPORT:
@@ -233,8 +225,8 @@ def read_new_reports(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC")
             raise ReportError(f"{where}: the report is empty; write a summary line and a description")
         if is_unfilled(report):
             raise ReportError(f"{where}: the report is an empty template; fill in what happens and where")
-    names = [own] if len(found) == 1 else [f"{own}:{number}" for number in range(1, len(found) + 1)]
-    return [replace(one, id=one.id or name) for (_, one), name in zip(found, names, strict=True)]
+    numbers = [""] if len(found) == 1 else [f":{number}" for number in range(1, len(found) + 1)]
+    return [replace(one, id=one.id or f"{own}{number}") for (_, one), number in zip(found, numbers, strict=True)]
 
 
 _FRONT_MATTER: Final = re.compile(r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)

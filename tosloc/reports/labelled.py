@@ -26,6 +26,7 @@ from tosloc.reports.formats import LabelledReport, read_reports
 from tosloc.reports.traces import frames
 
 _DAY: Final = 86_400
+_NEVER: Final = 1 << 60  # later than all commits: nearest to it is the newest
 LANGUAGE_SHARE: Final = 0.1
 """Of the reports that fixed a source file: where so many fixed one of a language, its files are searched."""
 
@@ -40,9 +41,6 @@ class Dataset:
     """Ids of the reports whose fix or version was not found, or whose fix has no parent; in the order of the file."""
     labelled: Mapping[str, LabelledReport]  # report id -> what the file says of it, published ranks included
     files: Mapping[str, int]  # report id -> number of source files of its before-fix version
-
-    def __len__(self) -> int:
-        return len(self.cases)
 
     def oldest(self, share: float) -> Dataset:
         """The oldest ``share`` of the cases, as if the later ones had not been written."""
@@ -65,41 +63,30 @@ def load_dataset(
     never lost: what cannot be resolved is in ``unresolved``. Raises ReportError when the file cannot be read, or none
     of its reports belongs to this repository.
     """
-    reports = read_reports(path, zone, suffixes=suffixes)
-    commits = _commits(repository, reports)
+    reports = {one.report.id: one for one in read_reports(path, zone, suffixes=suffixes)}
+    named = {report: one.version or one.commit for report, one in reports.items()}
+    resolved = repository.resolve_many(name for name in named.values() if name)
+    commits = {report: known for report, name in named.items() if name and (known := resolved[name])}
+    commits |= _named_by_messages(repository, [one for report, one in reports.items() if not named[report]])
     infos = {info.id: info for info in repository.commits(dict.fromkeys(commits.values()))}
-    found = [(report, infos[commits[report.report.id]]) for report in reports if report.report.id in commits]
-    found = [(report, commit) for report, commit in found if report.version or commit.parents]
+    found = [(infos[commit], reports[report]) for report, commit in commits.items()]
+    found = [(commit, one) for commit, one in found if one.version or commit.parents]
     if not found:
-        what = "version" if all(report.version for report in reports) else "fix"
+        what = "version" if all(one.version for one in reports.values()) else "fix"
         raise ReportError(
             f"{path}: no {what} of its {counted(len(reports), 'report')} is in {repository.path}; is it the right one?"
         )
-    cases: dict[str, Case] = {}
+    cases: list[Case] = []
     files: dict[str, int] = {}
-    found.sort(key=lambda pair: (pair[1].committed_at, pair[1].id))  # neighbours in time: their versions share most
-    for number, (labelled, commit) in enumerate(found, start=1):
-        fix, version = ("", commit.id) if labelled.version else (commit.id, commit.parents[0])
+    found.sort(key=lambda pair: (pair[0].committed_at, pair[0].id))  # neighbours in time: their versions share most
+    for commit, one in found:
+        fix, version = ("", commit.id) if one.version else (commit.id, commit.parents[0])
         snapshot = repository.snapshot(version, suffixes)
-        listed, fixed = _resolved(labelled.listed, snapshot)
-        report = labelled.report
-        cases[report.id] = Case(report, fix, snapshot.commit, commit.committed_at, listed, fixed)
-        files[report.id] = len(snapshot)
-        progress("reading versions", number, len(found))
-    return Dataset(
-        tuple(sorted(cases.values(), key=fix_order)),
-        tuple(report.report.id for report in reports if report.report.id not in cases),
-        {report.report.id: report for report in reports},
-        files,
-    )
-
-
-def _commits(repository: Repository, reports: Sequence[LabelledReport]) -> dict[str, str]:
-    """Report id -> its fix, or the version that it names, where the repository has it."""
-    named = {report.report.id: report.version or report.commit for report in reports}
-    resolved = repository.resolve_many(name for name in named.values() if name)
-    found = {report: commit for report, name in named.items() if name and (commit := resolved[name]) is not None}
-    return found | _named_by_messages(repository, [report for report in reports if named[report.report.id] is None])
+        cases.append(Case(one.report, fix, snapshot.commit, commit.committed_at, *_resolved(one.listed, snapshot)))
+        files[one.report.id] = len(snapshot)
+        progress("reading versions", len(cases), len(found))
+    unresolved = tuple(report for report in reports if report not in files)
+    return Dataset(tuple(sorted(cases, key=fix_order)), unresolved, reports, files)
 
 
 def _number(bug: str) -> str:
@@ -115,22 +102,20 @@ def _named_by_messages(repository: Repository, reports: Sequence[LabelledReport]
     """
     if not reports:
         return {}
-    by_bug, by_number = defaultdict[str, list[tuple[int, str]]](list), defaultdict[str, list[tuple[int, str]]](list)
+    naming = defaultdict[tuple[bool, str], list[tuple[int, str]]](list)  # as a bug, its name or number -> commits
     for info in repository.commits(commit_order(repository, [repository.resolve("HEAD")])):
         bugs = bug_ids(info.message)
-        for bug in {*bugs, *map(_number, bugs)}:
-            by_bug[bug].append((info.committed_at, info.id))
-        for number in set(re.findall(r"\d+", info.message)):
-            by_number[number].append((info.committed_at, info.id))
+        keys = [(True, bug) for bug in (*bugs, *map(_number, bugs))]
+        for key in {*keys, *((False, number) for number in re.findall(r"\d+", info.message))}:
+            naming[key].append((info.committed_at, info.id))
     found: dict[str, str] = {}
     for report in reports:
-        wanted = math.inf if report.fixed_on is None else report.fixed_on.timestamp()
+        wanted = _NEVER if report.fixed_on is None else report.fixed_on.timestamp()
         number = _number(report.bug)
-        for commits in (by_bug[report.bug], by_bug[number], by_number[number]):
-            named = [commit for commit in commits if commit[0] > report.report.opened_seconds - _DAY]
+        for key in ((True, report.bug), (True, number), (False, number)):
+            named = [commit for commit in naming[key] if commit[0] > report.report.opened_seconds - _DAY]
             if named:
-                nearest = min(named, key=lambda commit: (abs(commit[0] - wanted), commit))
-                found[report.report.id] = max(named)[1] if report.fixed_on is None else nearest[1]
+                found[report.report.id] = min(named, key=lambda commit: (abs(commit[0] - wanted), commit))[1]
                 break
     return found
 
@@ -161,8 +146,8 @@ def attributes_of(report: BugReport, fixed: Iterable[str]) -> ReportAttributes:
     """
     text = f"{report.summary}\n{report.description}"
     words = frozenset(re.findall(r"\w+", text))
-    stems = [path.rpartition("/")[2].partition(".")[0] for path in fixed]
-    return ReportAttributes(bool(report.description.strip()), bool(frames(text)), sum(stem in words for stem in stems))
+    named = sum(path.rpartition("/")[2].partition(".")[0] in words for path in fixed)
+    return ReportAttributes(bool(report.description.strip()), bool(frames(text)), named)
 
 
 def published_ranks(dataset: Dataset, cases: Iterable[Case]) -> dict[str, dict[str, int]]:
@@ -176,7 +161,7 @@ def published_ranks(dataset: Dataset, cases: Iterable[Case]) -> dict[str, dict[s
         if published := dataset.labelled[report].published_ranks:
             ranks = {path: published[path] for path in case.fixed if path in published}
             possible = range(1, dataset.files[report] + 1)
-            if len({*ranks.values()}) < len(ranks) or not all(rank in possible for rank in ranks.values()):
+            if len({*ranks.values()}.intersection(possible)) < len(ranks):
                 raise ReportError(f"report {report}: published ranks {ranks} of {len(possible)} files cannot be")
             found[report] = ranks
     return found
@@ -218,11 +203,8 @@ def describe(dataset: Dataset) -> list[dict[str, str | int | float]]:
     """One row for all cases and one for each part of the split, column -> value, ready to print.
 
     ``listed`` source files as fixed; ``existing`` ones of them in the before-fix version, the others were added by the
-    fix or named wrongly; ``empty`` reports have none. ``before train ended`` counts the reports of validation and test
-    that were opened before the last fix of train: what is learned from all of train knows later fixes than these.
+    fix or named wrongly; ``empty`` reports have none.
     """
-    parts = parts_of(dataset.cases)
-    train_ended = max((case.fixed_at for case in parts["train"]), default=0)
     return [
         {
             "part": part,
@@ -232,12 +214,10 @@ def describe(dataset: Dataset) -> list[dict[str, str | int | float]]:
             "empty": sum(not case.fixed for case in cases),
             "no description": sum(not case.report.description for case in cases),
             "opened after fix": sum(case.report.opened_seconds > case.fixed_at for case in cases),
-            "before train ended": sum(case.report.opened_seconds < train_ended for case in cases)
-            * (part in ("validation", "test")),
             "files a version": round(sum(dataset.files[case.report.id] for case in cases) / max(len(cases), 1), 1),
             "unresolved": len(dataset.unresolved) * (part == "all"),
         }
-        for part, cases in parts.items()
+        for part, cases in parts_of(dataset.cases).items()
     ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import re
 import sys
 from datetime import UTC, datetime, tzinfo
@@ -23,17 +22,11 @@ _EPOCH: Final = re.compile(r"-?[0-9]{9,13}(?:\.[0-9]{1,20})?")
 def read_bytes(source: Path | BinaryIO, name: str) -> bytes:
     """Content of a plain file or a stream; ReportError when it cannot be read, is empty or too large."""
     try:
-        data = read_plain(source, LARGEST_FILE - 1) if isinstance(source, Path) else source.read(LARGEST_FILE)
-        if len(data) == LARGEST_FILE:
-            raise OSError(errno.EFBIG, "")
-    except FileNotFoundError as error:
-        raise ReportError(f"{name}: no such file; check the path") from error
-    except IsADirectoryError as error:
-        raise ReportError(f"{name}: is a folder; give a file inside it") from error
+        data = read_plain(source, LARGEST_FILE) if isinstance(source, Path) else source.read(LARGEST_FILE + 1)
     except OSError as error:
-        if error.errno == errno.EFBIG:
-            raise ReportError(f"{name}: is 100 MB or larger; split it into smaller files") from error
         raise ReportError(f"{name}: cannot be read ({error.strerror})") from error
+    if len(data) > LARGEST_FILE:
+        raise ReportError(f"{name}: is larger than 100 MB; split it into smaller files")
     if not data.strip():
         raise ReportError(f"{name}: is empty; a report was expected")
     return data
@@ -41,14 +34,14 @@ def read_bytes(source: Path | BinaryIO, name: str) -> bytes:
 
 def read_text(source: Path | Literal["-"] | TextIO) -> tuple[str, str]:
     """Text of a file, of standard input (``"-"``) or of an open stream, and its name for errors. Raises ReportError."""
-    if isinstance(source, Path):
-        return decoded(read_bytes(source, str(source)), str(source)), str(source)
     name = "standard input" if source == "-" else str(getattr(source, "name", "the report"))
-    stream = sys.stdin if source == "-" else source
-    if stream is None:  # the program was started without it
+    binary: Path | BinaryIO | None
+    if isinstance(source, Path):
+        name, binary = str(source), source
+    elif (stream := sys.stdin if source == "-" else source) is None:  # the program was started without it
         raise ReportError(f"{name}: is closed; give a file")
-    if (binary := getattr(stream, "buffer", None)) is None:
-        binary = BytesIO(stream.read(LARGEST_FILE).encode("utf-8", "surrogatepass"))
+    elif (binary := getattr(stream, "buffer", None)) is None:
+        binary = BytesIO(stream.read(LARGEST_FILE + 1).encode("utf-8", "surrogatepass"))
     return decoded(read_bytes(binary, name), name), name
 
 

@@ -21,16 +21,16 @@ from tosloc.records import BoolArray
 
 _JAVA: Final = re.compile(r".*[a-z0-9_](?:Tests?|TestCase|IT|ITCase)")
 _JVM: Final = re.compile(rf"{_JAVA.pattern}|.*[a-z0-9_](?:Spec|Specs|Suite)")
-_PYTHON: Final = re.compile(r"test_.*|.+_test|conftest|tests")
-_SCRIPT: Final = re.compile(r".+(?:\.(?:tests?|specs?|e2e|cy)|[-_]test|_spec)")
-_RUBY: Final = re.compile(r"test_.*|.+_(?:test|spec)|(?:spec|test)_helper")
 _OTHER: Final = re.compile(r"test_.*|.+_(?:unit)?tests?|.*[a-z0-9]Tests|.+_SUITE")
 _NAMES: Final[dict[str, re.Pattern[str]]] = {
     "java": _JAVA,
     **dict.fromkeys("kt kts scala sc groovy".split(), _JVM),
-    **dict.fromkeys("py pyi pyw pyx".split(), _PYTHON),
-    **dict.fromkeys("js mjs cjs jsx ts mts cts tsx vue svelte coffee".split(), _SCRIPT),
-    **dict.fromkeys("rb rake".split(), _RUBY),
+    **dict.fromkeys("py pyi pyw pyx".split(), re.compile(r"test_.*|.+_test|conftest|tests")),
+    **dict.fromkeys(
+        "js mjs cjs jsx ts mts cts tsx vue svelte coffee".split(),
+        re.compile(r".+(?:\.(?:tests?|specs?|e2e|cy)|[-_]test|_spec)"),
+    ),
+    **dict.fromkeys("rb rake".split(), re.compile(r"test_.*|.+_(?:test|spec)|(?:spec|test)_helper")),
     "go": re.compile(r".+_test"),
     "rs": re.compile(r".+_tests?|tests"),  # test.rs, test_*.rs: what a program does that runs tests
     "swift": re.compile(r".*[a-z0-9](?:Tests?|Spec)"),
@@ -73,17 +73,16 @@ def which_are_tests(paths: Sequence[str]) -> BoolArray:
     >>> which_are_tests(["latest.py", "contest/a.py", "src/_pytest/fixtures.py", "numpy/testing/a.py"]).tolist()
     [False, False, False, False]
     """
-    in_tests = cache(_in_tests)
-    found = np.empty(len(paths), dtype=np.bool_)
-    for place, path in enumerate(paths):
+    in_tests, found = cache(_in_tests), list[bool]()
+    for path in paths:
         folder, _, name = path.rpartition("/")
         stem, _, suffix = name.rpartition(".")
         stem, suffix = (stem, suffix.lower()) if stem else (name, "")
         names = _NAMES.get(suffix, _OTHER)
         # below src/main Maven and Gradle keep what is shipped, libraries for tests among it
         shipped = names in (_JAVA, _JVM) and "/src/main/" in f"/{folder}/"
-        found[place] = not shipped and (in_tests(folder, suffix) or names.fullmatch(stem) is not None)
-    return found
+        found.append(not shipped and (in_tests(folder, suffix) or names.fullmatch(stem) is not None))
+    return np.array(found, dtype=np.bool_)
 
 
 def _in_tests(folder: str, suffix: str) -> bool:
@@ -144,13 +143,12 @@ class PathFilter:
 
         matched = np.zeros(len(paths), dtype=np.bool_)
         for glob in globs:
-            wrong = "it is empty, a comment, or taken back by '!'"
             try:
                 spec = GitIgnoreSpec.from_lines([glob.removeprefix("./")])
+                if [pattern.include for pattern in spec.patterns] != [True]:
+                    raise ValueError("it is empty, a comment, or taken back by '!'")
             except ValueError as error:
-                spec, wrong = GitIgnoreSpec([]), str(error)
-            if [pattern.include for pattern in spec.patterns] != [True]:
-                raise ToslocError(f"--{option} {glob!r} is no glob: {wrong}")
+                raise ToslocError(f"--{option} {glob!r} is no glob: {error}") from None
             found = np.fromiter(map(spec.match_file, paths), dtype=np.bool_, count=len(paths))
             if not found.any() and option not in self.may_miss:
                 raise ToslocError(

@@ -15,8 +15,10 @@ COMMENT: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FENCE: Final = re.compile(r"```+|^~~~+", re.MULTILINE)
 _TAG: Final = re.compile(r"[ \t]{0,9}([\w+#.\-]{0,30})[ \t]{0,9}\n")
 """After a fence that opens: the language of the block."""
-_ADDRESS: Final = re.compile(r"(?:https?://|www\.)[^\s<>)\"'`]+")
-_FILE_ADDRESS: Final = re.compile(r"/(?:blob|tree|raw|blame)/")
+_ADDRESS: Final = re.compile(
+    r"""(?x)(?:https?://|www\.) (?:
+      [^\s<>)"'`]+? /(?:blob|tree|raw|blame)/ [^\s<>)"'`/]*+ (?:/(?P<file>[^\s<>)"'`]*+))? | [^\s<>)"'`]+ )"""
+)
 
 _FORM_WORDS: Final = frozenset(
     """
@@ -78,7 +80,7 @@ _LOG: Final = re.compile(
 )
 _SETTING: Final = re.compile(
     r"""(?x) \s* (?:-\s)? (?: "[^"\n]{1,80}"\s*: | '[^'\n]{1,80}'\s*: | [\w.\-]{1,60}\s*[:=](?![:=]) ) \s*
-      (?P<value>[^\n]*)"""
+      (?:[^\n]*[^\s;()])?\s*\Z"""
 )
 _CODE: Final = re.compile(
     r"""(?x) \s* (?:
@@ -119,10 +121,9 @@ def parts(description: str) -> ReportText:
         if place % 2:  # between two fences
             tag = _TAG.match(block)
             lines = [line for line in (block[tag.end() :] if tag else block).splitlines() if line.strip()]
-            settings = [match for match in map(_SETTING.match, lines) if match]
-            held = sum(not match["value"].rstrip().endswith((";", "(", ")")) for match in settings)
-            is_data = (tag and tag[1].lower() in _SETTINGS) or (len(lines) > 2 and held * 3 > len(lines) * 2)
-            is_data = is_data or sum(_LOG.match(line) is not None for line in lines) * 2 > len(lines)
+            settings, logged = (len(list(filter(kind.match, lines))) for kind in (_SETTING, _LOG))
+            is_data = (tag and tag[1].lower() in _SETTINGS) or (len(lines) > 2 and settings * 3 > len(lines) * 2)
+            is_data = is_data or logged * 2 > len(lines)
             for line in lines:
                 if not _is_installed(line) and not _DASHES.fullmatch(line):
                     found["data" if is_data or _LOG.match(line) else "code"].append(line)
@@ -169,7 +170,7 @@ def _is_form_heading(line: str) -> bool:
 
 
 _PREFIX: Final = re.compile(
-    r"(?i)\s*(?:[\[(](?:bug|bug report|issue|problem|regression|critical|error|question|help)[\])]"
+    r"(?i)\A\s*(?:[\[(](?:bug|bug report|issue|problem|regression|critical|error|question|help)[\])]"
     r"|(?:bug|issue|problem|regression)(?:\s?report)?\s?[:\-]\s)\s*:?\s*"
 )
 
@@ -180,8 +181,7 @@ def bare_title(summary: str) -> str:
     >>> bare_title("[BUG] Crash on save"), bare_title("BUG: Crash"), bare_title("Bug in Foo")
     ('Crash on save', 'Crash', 'Bug in Foo')
     """
-    prefix = _PREFIX.match(summary)
-    return summary[prefix.end() :] or summary if prefix else summary
+    return _PREFIX.sub("", summary) or summary
 
 
 def without_addresses(said: str) -> str:
@@ -190,12 +190,7 @@ def without_addresses(said: str) -> str:
     >>> without_addresses("see https://x.org/a/b and https://github.com/a/b/blob/12ab/src/c.py#L7")
     'see   and  src/c.py#L7'
     """
-
-    def kept(match: re.Match[str]) -> str:
-        file = _FILE_ADDRESS.search(match[0])
-        return " " + match[0][file.end() :].partition("/")[2] if file else " "
-
-    return _ADDRESS.sub(kept, said)
+    return _ADDRESS.sub(r" \g<file>", said)
 
 
 class Name(NamedTuple):
@@ -251,7 +246,7 @@ _QUOTES: Final = re.compile(
     r"\"([^\"\n]{6,300})\"|(?<![\w])'([^'\n]{6,300})'(?!\w)|\u201c([^\u201d\n]{6,300})\u201d|\u2018([^\u2019\n]{6,300})\u2019|`([^`\n]{6,300})`"
 )
 _THROWN: Final = re.compile(
-    r"(?:\b[\w.]{0,80}(?:Error|Exception|Warning|Fault|Failure|Panic)|\b(?:error|fatal|panic|panicked|exception|warning|failed|ERROR|FATAL|Error|Warning|WARNING|WARN|E|CRITICAL))\b[\w\s\[\]()]{0,20}?:\s*(?P<message>[^\n]{6,400})"
+    r"(?:\b[\w.]{0,80}(?:Error|Exception|Warning|Fault|Failure|Panic)|\b(?:error|fatal|panic|panicked|exception|warning|failed|ERROR|FATAL|Error|Warning|WARNING|WARN|E|CRITICAL))\b[\w\s\[\]()]{0,20}?:\s*([^\n]{6,400})"
 )
 _VARIABLE: Final = re.compile(
     r"0x[0-9a-fA-F]+|\b\d[\w.,:]{0,40}|<[^>\n]{0,80}>|\{[^}\n]{0,80}\}|\[[^\]\n]{0,80}\]|(?<=')[^'\n]{0,40}(?=')"
@@ -265,8 +260,7 @@ def messages(said: str) -> list[tuple[str, ...]]:
     >>> messages('It prints "no such table: x" and ValueError: cannot read 3 bytes')
     [('tabl',), ('read', 'byte')]
     """
-    found = [next(filter(None, groups)) for groups in _QUOTES.findall(said)]
-    found += (match["message"] for match in _THROWN.finditer(said))
+    found = [*map("".join, _QUOTES.findall(said)), *_THROWN.findall(said)]
     kept = (" ".join(word for word in message.split() if not {"/", "\\"} & {*word}) for message in found)
     terms = (tuple(dict.fromkeys(text.terms(_VARIABLE.sub(" ", message)))) for message in kept)
     return list(dict.fromkeys(filter(None, terms)))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
+from collections import defaultdict
 from typing import Final, NamedTuple
 
 from tosloc.code.languages import SOURCE_SUFFIXES
@@ -52,24 +53,25 @@ class Locations(NamedTuple):
 
 _SOURCE: Final = r"""(?:Native\s+Method|Unknown\s+Source|(?:Inlined\s+)?Compiled\s+Code|<generated>|<eval>
     # a blank may stand anywhere: mail programs broke long lines, and the breaks became blanks
-    |(?P<file>(?:[\w$.\-]\s?){1,200}\.\s?(?:j\s?a\s?v\s?a|k\s?t\s?s?|s\s?c\s?a\s?l\s?a|groovy|clj|aj|j\s?s\s?p\s?x?|tag))
-     (?:\s*:\s*(?P<line>-?(?:\d\s?){1,9}))?)"""
+    |(?P<ja_file>(?:[\w$.\-]\s?){1,200}\.\s?(?:j\s?a\s?v\s?a|k\s?t\s?s?|s\s?c\s?a\s?l\s?a|groovy|clj|aj|j\s?s\s?p\s?x?|tag))
+     (?:\s*:\s*(?P<ja_line>-?(?:\d\s?){1,9}))?)"""
 _JAVA: Final = rf"""
-    (?<![\w$.]) at \s+ (?P<where>[^\s()]{{1,400}}) \s? \( \s* {_SOURCE} \s* \)
+    (?<![\w$.]) at \s+ (?=[^\s()]{{1,400}}\.) (?P<ja_where>[^\s()]{{1,400}}) \s? \( \s* {_SOURCE} \s* \)
     (?: \s* ~? \[ [^\]\s]{{1,100}} \] )?"""
 _DEBUGGER: Final = r"""
-    (?<![\w$.]) (?P<runtime>[\w$.]{1,200}) (?: \( (?P<declaring>[\w$.]{1,200}) \) )? \. (?P<called>[\w$<>]{1,100})
-    \( [^()\n]{0,200} \) \s+ line: \s* (?P<stopped>\d{1,9}) (?: \s* \[ [^\]\n]{0,40} \] )?"""
+    (?<![\w$.]) (?P<db_runtime>[\w$.]{1,200}) (?: \( (?P<db_declaring>[\w$.]{1,200}) \) )?
+    \. (?P<db_method>[\w$<>]{1,100}) \( [^()\n]{0,200} \) \s+ line: \s* (?P<db_line>\d{1,9})
+    (?: \s* \[ [^\]\n]{0,40} \] )?"""
 _PYTHON: Final = r"""
-    File \s+ "(?P<pyfile>[^"\n]{1,300})" ,\s+ line \s+ (?P<pyline>\d{1,9})
-    (?: ,\s+ in \s+ (?P<pyname>[\w.<>]{1,100}) )?"""
+    File \s+ "(?P<py_path>[^"\n]{1,300})" ,\s+ line \s+ (?P<py_line>\d{1,9})
+    (?: ,\s+ in \s+ (?P<py_method>[\w.<>]{1,100}) )?"""
 _DOTNET: Final = r"""
-    (?<![\w$.]) at \s+ (?P<member>[\w.`+<>\[\],$]{1,300}) \s? \( [^()\n]{0,300} \) \s+ in \s+
-    (?P<csfile>(?:[A-Za-z]:)?[^:\n]{1,300}?) :line \s+ (?P<csline>\d{1,9})"""
+    (?<![\w$.]) at \s+ (?P<cs_member>[\w.`+<>\[\],$]{1,300}) \s? \( [^()\n]{0,300} \) \s+ in \s+
+    (?P<cs_path>(?:[A-Za-z]:)?[^:\n]{1,300}?) :line \s+ (?P<cs_line>\d{1,9})"""
 _SCRIPT: Final = r"""
-    (?<![\w$.]) at \s+ (?: (?P<jsname>(?:async\s+|new\s+)?[\w$.<>\[\]#]{1,200}(?:\s\[as\ [\w$.]{1,100}\])?) \s+ \( )?
-    (?P<jsfile>(?:[\w\-]{1,20}:/{1,3})?[^\s():,]{1,300}\.(?:[cm]?[jt]sx?|vue|svelte)) (?:\?[^\s():]{0,100})?
-    : (?P<jsline>\d{1,9}) (?: : \d{1,9} )? \)?"""
+    (?<![\w$.]) at \s+ (?: (?P<js_name>(?:async\s+|new\s+)?[\w$.<>\[\]#]{1,200}(?:\s\[as\ [\w$.]{1,100}\])?) \s+ \( )?
+    (?P<js_path>(?:[\w\-]{1,20}:/{1,3})?[^\s():,]{1,300}\.(?:[cm]?[jt]sx?|vue|svelte)) (?:\?[^\s():]{0,100})?
+    : (?P<js_line>\d{1,9}) (?: : \d{1,9} )? \)?"""
 
 _FRAME: Final = re.compile("|".join((_JAVA, _DOTNET, _SCRIPT, _PYTHON, _DEBUGGER)), re.VERBOSE)
 _CAUSE: Final = re.compile(r"\bcaused by\b|\broot cause\b", re.I)
@@ -112,30 +114,25 @@ def frames(text: str) -> list[Frame]:
     found: list[Frame] = []
     causes = [match.start() for match in _CAUSE.finditer(text)]
     for match in _FRAME.finditer(text):
-        part = match.groupdict("")
-        path, class_name, file = part["csfile"] or part["jsfile"] or part["pyfile"], "", ""
-        line = part["line"] or part["stopped"] or part["csline"] or part["jsline"] or part["pyline"] or "0"
-        method = part["called"] or part["pyname"]
-        if part["where"]:
-            class_name, _, method = part["where"].rpartition(".")
-            if not class_name:
-                continue
+        said = defaultdict(str, {name[3:]: part for name, part in match.groupdict("").items() if part})
+        path, file, method, class_name = said["path"], "".join(said["file"].split()), said["method"], ""
+        if said["where"]:
+            class_name, _, method = said["where"].rpartition(".")
             # module and loader, "java.base/" or "app//", before the class; a hidden class's number, "/0x0012", after it
             class_name = _outer(re.sub(r"/(?:0x)?[0-9a-f]+$", "", class_name).rpartition("/")[2])
-            file = "".join(part["file"].split())
-        elif part["runtime"]:
-            class_name = _outer(part["declaring"] or part["runtime"])
-        elif part["member"]:
-            class_name, _, method = part["member"].rpartition(".")
+        elif said["runtime"]:
+            class_name = _outer(said["declaring"] or said["runtime"])
+        elif said["member"]:
+            class_name, _, method = said["member"].rpartition(".")
             class_name, path = re.split(r"[`+<\[]", class_name)[0].rstrip("."), path.strip()
-        elif part["jsname"]:
-            method = re.sub(r"^(?:async|new)\s+|\s\[as .*$", "", part["jsname"]).rpartition(".")[2]
+        elif said["name"]:
+            method = re.sub(r"^(?:async|new)\s+|\s\[as .*$", "", said["name"]).rpartition(".")[2]
         simple = class_name.rpartition(".")[2]
         if path:
             file = re.split(r"[/\\]", path)[-1]
         elif not file and simple and not simple.startswith("$"):
             file = f"{simple}.java"
-        number = max(int("".join(line.split())), 0)  # a blank may stand among the digits
+        number = max(int("".join(said["line"].split()) or 0), 0)  # a blank may stand among the digits
         first = found[0].offset if found else match.start()  # no cause counts before the first frame
         cause = bisect(causes, match.start()) - bisect(causes, first)
         found.append(Frame(match.start(), match.end(), number, method, path, class_name, file, cause))
@@ -148,10 +145,7 @@ def without_frames(text: str) -> str:
     >>> without_frames("It fails: a.b.MyException: no at a.b.C.d(C.java:1) at a.b.C.e(C.java:2) Help!")
     'It fails: a.b.MyException: no     Help!'
     """
-    found = frames(text)
-    ends = (0, *(frame.end for frame in found))
-    starts = (*(frame.offset for frame in found), len(text))
-    return " ".join(text[end:start] for end, start in zip(ends, starts, strict=True))
+    return _FRAME.sub(" ", text)
 
 
 def qualified_names(text: str) -> list[str]:
@@ -188,22 +182,23 @@ def locations(text: str) -> Locations:
     found = [frame for frame in known if frame.qualified]
     links: list[Frame] = []
     paths: list[Frame] = []
+    known.append(Frame(len(text) + 1, len(text) + 1))
     ends = [frame.end for frame in known]
     for run in _RUN.finditer(text):
         start = run.start()
-        number = bisect(ends, start)
-        inside = known[number] if number < len(known) and known[number].offset <= start else None
+        frame = known[bisect(ends, start)]
+        inside = frame.offset <= start
         spelled = run.group().rstrip(".").replace("\\", "/")
         end = start + len(spelled)
         link = _BLOB.search(spelled)
         path = spelled[link.end() :] if link else spelled
-        if (inside is not None and inside.qualified) or path[path.rfind(".") :].lower() not in SOURCE_SUFFIXES:
+        if (inside and frame.qualified) or path[path.rfind(".") :].lower() not in SOURCE_SUFFIXES:
             continue
         if (shown := _SHOWN.match(text, end)) or link:
             shown = shown or _LINKED.match(text, end)
             links.append(Frame(start, end, int(shown["line"]) if shown else 0, path=path))
-        elif inside is not None:
-            found.append(Frame(start, end, inside.line, inside.method, path))
+        elif inside:
+            found.append(Frame(start, end, frame.line, frame.method, path))
         elif located := _LOCATED.match(text, end):
             method = re.split(r"[.#]", located["named"] or located["called"] or "")[-1]
             found.append(Frame(start, end, int(located["line"] or 0), method, path))
