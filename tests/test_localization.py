@@ -1,7 +1,7 @@
 """Localizing and training see the same features and candidates; what becomes of a reranker's scores."""
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -166,10 +166,9 @@ class Turned:
     silent_on: tuple[str, ...] = ()
     asked: list[Candidates] = field(default_factory=list)
 
-    def rerank(self, candidates: Iterable[Candidates], *_: object) -> Iterator[Reranked | None]:
-        for one in candidates:
-            self.asked.append(one)
-            yield None if one.report.id in self.silent_on else Reranked(-one.scores)
+    def rerank(self, candidates: Candidates, *_: object) -> Reranked | None:
+        self.asked.append(candidates)
+        return None if candidates.report.id in self.silent_on else Reranked(-candidates.scores)
 
 
 def test_candidates_are_the_first_files_and_in_training_those_that_the_fix_changed(experiment, extracted):

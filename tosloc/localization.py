@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import count, tee
+from itertools import count
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -76,7 +76,10 @@ class OpenVersion:
         about = () if repository is None else repository.repo.notes(prepared.missing, len(history.reports))
         version = cls(prepared.snapshot, prepared.index, history, (*about, *prepared.notes), repository)
         context = version.for_reranking()
-        version.reranking = context if reranker is not None and reranker.can_score(context) else None
+        if reranker is not None and reranker.can_score(context):
+            version.reranking = context
+        elif reranker is not None and reranker.weight:
+            version.notes += ("the second stage reads the files' texts, so stage one alone answers; give --repo",)
         return version
 
     @property
@@ -163,7 +166,7 @@ class Localization:
         first = StageOneAnswer.of(context, stage)
         scores, reranked = first.scores, None
         if reranker is not None and version.reranking is not None and reranker.may_score(report.opened_seconds):
-            [reranked] = reranker.rerank([candidates_of_answer(first, reranker.depth)], version.reranking)
+            reranked = reranker.rerank(candidates_of_answer(first, reranker.depth), version.reranking)
             scores = scores if reranked is None else final_scores(scores, reranked)
         if not context.shares_words:
             notes += ("no word of the report occurs in any file; the order says only which files change most",)
@@ -338,13 +341,10 @@ class LabelledCandidates:
     ) -> Iterator[Ranking]:
         """Final rankings of a part's reports, every file of each version; by stage one alone without a reranker."""
         paths = self.repo.path_names.names
-        scored = ((table, self.stage.scores(table.rows)) for table in self.tables(part))
-        if reranker is None or context is None or not reranker.weight:
-            for table, scores in scored:
-                yield table.ranking(scores, paths)
-            return
-        mine, theirs = tee(scored)
-        first = (self._of(table, scores, reranker.depth).unlabelled() for table, scores in theirs)
-        answers = reranker.rerank(first, context, progress)
-        for (table, scores), reranked in zip(mine, answers, strict=True):
-            yield table.ranking(scores if reranked is None else final_scores(scores, reranked), paths)
+        for table in self.tables(part):
+            scores = self.stage.scores(table.rows)
+            if reranker is not None and context is not None and reranker.weight:
+                first = self._of(table, scores, reranker.depth).unlabelled()
+                reranked = reranker.rerank(first, context, progress)
+                scores = scores if reranked is None else final_scores(scores, reranked)
+            yield table.ranking(scores, paths)

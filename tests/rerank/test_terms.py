@@ -24,11 +24,12 @@ from tosloc.rerank.terms.sparse_vectors import (
     SIDES,
     DualEncoder,
     SparseVectors,
-    VectorCache,
+    Vector,
     Vocabulary,
     heaviest,
     path_words,
     report_counts,
+    stacked,
 )
 from tosloc.rerank.terms.training import Lessons, fit_dual_encoder
 
@@ -108,6 +109,10 @@ REPORTS = vectors((0,), (1,), (2,), (0, 1))
 FILES = {"content": vectors((3,), (4,), (5,), (6,)), "history": vectors((7,), (), (3, 4), (0,))}
 
 
+def rows_of(matrix: sparse.csr_array) -> list[Vector]:
+    return [(row.indices, row.data) for row in (matrix[[place]] for place in range(matrix.shape[0]))]
+
+
 def files(*rows: int, history: int | None = None) -> dict[str, sparse.csr_array]:
     past = list(rows) if history is None else [history] * len(rows)
     return {"content": FILES["content"][list(rows)], "history": FILES["history"][past]}
@@ -129,17 +134,14 @@ def test_learning_brings_the_fixed_file_first_whatever_stage_one_said(monkeypatc
     small = {"_EPOCHS": 40, "_LEARNING_RATE": 0.05, "_REPORTS": 4, "_DROPOUT": 0.0, "_NEGATIVES": 3}
     for name, value in small.items():
         monkeypatch.setattr(training, name, value)
-    texts = {side: VectorCache(V) for side in FILE_SIDES}
-    for side, cache in texts.items():
-        cache.numbers(list(range(4)), lambda new, side=side: FILES[side][new])
-    numbers = {"content": np.arange(4), "history": np.zeros(4, dtype=np.int64)}
+    known = {"content": rows_of(FILES["content"]), "history": rows_of(FILES["history"])[:1] * 4}
     lists = [candidates("a b c d", "0" * (r % 3) + "1", scores=np.linspace(1, 0, 4)) for r in range(4)]
 
     def first(some: DualEncoder) -> int:
         return sum(some.scores(REPORTS[[r]], files(0, 1, 2, 3, history=0)).argmax() == r for r in range(3))
 
     before = DualEncoder({side: START.astype(np.float16) for side in SIDES}, dict.fromkeys(FILE_SIDES, 1.0))
-    encoder = fit_dual_encoder(START, Lessons(REPORTS, lists, [numbers] * 4, texts), seed=1)
+    encoder = fit_dual_encoder(START, Lessons(REPORTS, lists, [known] * 4), seed=1)
     assert first(before) < first(encoder) == 3
     assert encoder.tables["report"].dtype == np.float16
     # only terms of the report and of the file, those that help
@@ -195,8 +197,7 @@ def words(vectors: SparseVectors, row: sparse.csr_array) -> dict[str, float]:
     return {vectors.vocabulary.terms[t]: w for t, w in zip(row.indices.tolist(), row.data.tolist(), strict=True)}
 
 
-def test_terms_count_that_are_common_enough_or_in_a_path(context, monkeypatch):
-    monkeypatch.setattr(sparse_vectors, "_BLOCK", 2)
+def test_terms_count_that_are_common_enough_or_in_a_path(context):
     found = learned(context)
     assert set(found.terms) == {"bake", "lost"} | {"src", "cooki", "jar", "cookiejar", "net", "socket", "planet"}
     assert list(found.terms) == sorted(found.terms)
@@ -222,7 +223,7 @@ def test_vectors_of_reports_and_contents_by_hand(context):
     # y: 1 x 2, x: 2 x 1
     assert found.toarray() == pytest.approx(np.array([[0.5**0.5] * 2, [0, 0]]))
     vectors = SparseVectors(learned(context), context)
-    found = vectors.of_side["content"].take(vectors.of_contents([SOURCES[0], (PATHS[1], "gone")]))
+    found = stacked(vectors.of_contents([SOURCES[0], (PATHS[1], "gone")]), len(vectors.vocabulary))
     # bake is called, is a method's name, and stands in no other field
     fields = sparse_vectors._OF_FIELD
     counts = {"bake": 2 * fields["code"] + fields["method"], "src": 2.0, "jar": 6.0, "cooki": 6.0, "cookiejar": 6.0}
@@ -241,7 +242,7 @@ def test_a_history_by_hand_of_what_was_known_and_contained(context):
         """What was known of each candidate."""
         vectors = made(replace(context, **more), "cooki", "planet", "socket")
         one = candidates("a b c", of=report(opened=opened))
-        found = vectors.of_side["history"].take(vectors.numbers(one)["history"])
+        found = stacked(vectors.of_candidates(one)["history"], 3)
         return [words(vectors, found[[row]]) for row in range(len(one))]
 
     found = history(2 * YEARS)

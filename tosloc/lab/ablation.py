@@ -183,8 +183,12 @@ class AblationRunner:
             part: [row.tolist() for row in reranker.encoder_scores(self.bundle.parts[part], context, progress)]
             for part in SCORED
         }
-        epochs = None if reranker.state_ is None else reranker.state_.epoch
-        found = {"key": key, "epochs": epochs, "seconds": round(time.monotonic() - started, 1), "deep": deep}
+        found = {
+            "key": key,
+            "epochs": len(reranker.curve_) - 1 if reranker.curve_ else None,
+            "seconds": round(time.monotonic() - started, 1),
+            "deep": deep,
+        }
         write_text(folder / "found.json", json.dumps(found) + "\n")
         return found
 
@@ -253,7 +257,7 @@ def train_on_bundle(bundle_path: Path, config: Config, out: Path, progress: Prog
     context = bundle.for_reranking(out / f"vectors-{state.process_index}.sqlite")
     reranker = EncoderReranker.configured(config)
     reranker.fit(bundle, context, out / "work", seed=config.run.seed, progress=progress)
-    seconds, learned, parts = time.monotonic() - started, reranker.state_, bundle.parts
+    seconds, parts = time.monotonic() - started, bundle.parts
     if not state.is_main_process:
         return None
     scores = {part: list(reranker.encoder_scores(parts[part], context, progress)) for part in SCORED}
@@ -266,8 +270,8 @@ def train_on_bundle(bundle_path: Path, config: Config, out: Path, progress: Prog
         "processes": state.num_processes,
         "device": str(state.device),
         "peak GiB": round(peak, 2),
-        "epochs": None if learned is None else learned.epoch,
-        "curve": None if learned is None else learned.curve,
+        "epochs": len(reranker.curve_) - 1 if reranker.curve_ else None,
+        "curve": reranker.curve_,
         "mix": reranker.weight,
         **{part: mean_measures(parts[part], scores[part], reranker.weight) for part in SCORED},
     }

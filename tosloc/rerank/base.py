@@ -5,11 +5,11 @@ Shapes: C candidates of a report.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from itertools import compress, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeAlias
 
@@ -32,9 +32,6 @@ TextSource: TypeAlias = Callable[[Sequence[str]], Iterable[tuple[str, str | None
 """Blobs -> each with its text, None for one that cannot be read."""
 Matches: TypeAlias = Callable[[int], Sequence[tuple[str, str]]]
 """Position -> terms of the report that bring the candidate most, each with the file's term that answers it best."""
-
-
-_BLOCK: Final = 48  # reports whose candidates are in memory together when many are ranked
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +85,13 @@ def values_of(candidates: Candidates, scores: FloatArray) -> tuple[float, float]
     """
     ranks = [*fixed_ranks(scores, candidates.fixed).tolist(), *candidates.missed_ranks]
     return rr_and_ap(ranks, candidates.relevant, add=sum)
+
+
+def mean_values(candidates: Sequence[Candidates], scores: Iterable[FloatArray]) -> tuple[float, float]:
+    """MRR and MAP of the candidates reordered by scores (C,) of each report, over all reports."""
+    values = [values_of(listed, row) for listed, row in zip(candidates, scores, strict=True)]
+    mrr, map_ = (math.fsum(column) / len(values) for column in zip(*values, strict=True)) if values else (0.0, 0.0)
+    return mrr, map_
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,23 +173,16 @@ class Reranker(ABC):
     ) -> Self:
         """Learn from train, choose by validation; ``folder`` is for an interrupted training. Raises ToslocError."""
 
-    def rerank(
-        self, candidates: Iterable[Candidates], context: RerankingContext, progress: Progress = silent
-    ) -> Iterator[Reranked | None]:
-        """New scores for the candidates of each report; None where there are none, or ``may_score`` says no: stage
-        one's order stands.
+    def rerank(self, candidates: Candidates, context: RerankingContext, progress: Progress = silent) -> Reranked | None:
+        """New scores for a report's candidates; None where there are none, or ``may_score`` says no: stage one's order
+        stands.
         """
-        rest = iter(candidates)
-        while block := list(islice(rest, _BLOCK)):
-            asked = [bool(len(listed)) and self.may_score(listed.opened) for listed in block]
-            found = self.answers(list(compress(block, asked)), context, progress) if any(asked) else iter(())
-            yield from (next(found) if one else None for one in asked)
+        asked = len(candidates) and self.may_score(candidates.opened)
+        return self.answer(candidates, context, progress) if asked else None
 
     @abstractmethod
-    def answers(
-        self, candidates: Sequence[Candidates], context: RerankingContext, progress: Progress = silent
-    ) -> Iterator[Reranked]:
-        """New scores for the candidates of each of some reports that it may score."""
+    def answer(self, candidates: Candidates, context: RerankingContext, progress: Progress = silent) -> Reranked:
+        """New scores for the candidates of a report that it may score."""
 
     @abstractmethod
     def save(self, folder: Path) -> None:
@@ -228,11 +225,8 @@ class Reranker(ABC):
         """Whether it has an answer to a report opened then: it has weight, and learned from nothing later."""
         return bool(self.weight) and self.trained_before(opened)
 
-    def carry(self, context: RerankingContext, blobs: Sequence[str]) -> None:  # noqa: B027  most need nothing
-        """Take along what scoring these blobs without their repository needs."""
-
     def can_score(self, context: RerankingContext) -> bool:
-        """Whether the context, with what was carried along, holds what it needs."""
+        """Whether the context holds what it reads."""
         return True
 
 

@@ -161,14 +161,14 @@ def test_each_blob_is_encoded_once(encoder_folder, tmp_path):
         another.vectors(["1"], path)
     assert asked[4:] == ["1", "1"]
     with pytest.raises(ToslocError, match="reads at most 34 tokens"):
-        ChunkReader(encoder, 3, 35, texts)
+        reranker(encoder_folder, chunk_tokens=35)
 
 
 # An encoder reranker on disk: what comes back, what is refused, and what an interruption leaves
 
 
 def reranker(encoder: Path, learns: str = "head", **two: Any) -> EncoderReranker:
-    values = {"code_encoder": str(encoder), "training": {"learns": learns}, **two}
+    values = {"code_encoder": str(encoder), "chunk_tokens": 16, "training": {"learns": learns}, **two}
     return EncoderReranker.configured(Config.of({"stage_two": values}, "two.toml"))
 
 

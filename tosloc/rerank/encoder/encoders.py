@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeAlias
 
@@ -15,7 +16,6 @@ import torch
 from accelerate import PartialState
 from huggingface_hub import constants
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging
 
@@ -44,6 +44,15 @@ _LICENCE: Final = re.compile(
 TEXT_VERSION: Final = "text2"
 """Changes when what is read of a text does, so that old vectors are not taken for new ones."""
 FILES: Final = 256  # files encoded together; what a crash can lose
+
+
+@contextmanager
+def memory_explained(*settings: str) -> Iterator[None]:
+    """Turn a GPU's lack of memory into one sentence, with the settings of ``[stage_two]`` to lower."""
+    try:
+        yield
+    except torch.cuda.OutOfMemoryError as error:
+        raise ToslocError(f"the GPU's memory is too small; lower [stage_two] {' or '.join(settings)}") from error
 
 
 class Encoder(nn.Module):
@@ -137,17 +146,14 @@ class Encoder(nn.Module):
 
     def forward(self, pieces: Sequence[Piece]) -> Tensor:
         """(S, d) vectors."""
-        tokens = [torch.tensor(piece, dtype=torch.long) for piece in pieces]
-        padding = self.tokenizer.pad_token_id or 0
-        tokens_SL = pad_sequence(tokens, batch_first=True, padding_value=padding).to(self.device)
-        sizes_S1 = torch.tensor([[len(piece)] for piece in pieces], device=self.device)
-        real_SL = torch.arange(tokens_SL.shape[1], device=self.device) < sizes_S1
-        hidden_SLd: Tensor = self.model(input_ids=tokens_SL, attention_mask=real_SL.long()).last_hidden_state
+        padded = self.tokenizer.pad({"input_ids": pieces}, padding_side="right", return_tensors="pt").to(self.device)
+        hidden_SLd: Tensor = self.model(**padded).last_hidden_state
         if self.pooling == "first":
             return hidden_SLd[:, 0]
-        mask_SL1 = real_SL.unsqueeze(-1).to(hidden_SLd.dtype)
+        mask_SL1 = padded["attention_mask"].unsqueeze(-1).to(hidden_SLd.dtype)
         return (hidden_SLd * mask_SL1).sum(1) / mask_SL1.sum(1).clamp(min=1)
 
+    @memory_explained("chunk_tokens")
     @torch.inference_mode()
     def vectors(self, pieces: Sequence[Piece]) -> Float16Array:
         """(S, d) the same without learning, pieces of like length together so that little is padding. In bfloat16 on a
@@ -155,8 +161,7 @@ class Encoder(nn.Module):
         """
         self.eval()
         made = np.zeros((len(pieces), self.width), dtype=np.float16)
-        fast = torch.autocast(self.device.type, torch.bfloat16, enabled=self.in_bfloat16)
-        with memory_explained("chunk_tokens"), fast:
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.in_bfloat16):
             for places in alike(pieces):
                 made[places] = self([pieces[place] for place in places]).float().cpu().numpy()
         return made
@@ -182,15 +187,6 @@ def processes() -> PartialState:
     return PartialState(cpu=not torch.cuda.is_available())
 
 
-@contextmanager
-def memory_explained(*settings: str) -> Iterator[None]:
-    """Turn a GPU's lack of memory into one sentence, with the settings of ``[stage_two]`` to lower."""
-    try:
-        yield
-    except torch.cuda.OutOfMemoryError as error:
-        raise ToslocError(f"the GPU's memory is too small; lower [stage_two] {' or '.join(settings)}") from error
-
-
 def encodable(text: str) -> str:
     """Text with "?" for half a character, which a report may hold and no tokenizer takes."""
     return text.encode("utf-8", "replace").decode("utf-8")
@@ -213,41 +209,40 @@ def report_text(report: BugReport) -> str:
     return f"{report.summary}\n{without_frames(report.description).strip()}".strip()
 
 
+@dataclass(frozen=True)
 class ChunkReader:
     """Chunks of blobs for one encoder: at most ``most`` pieces of ``length`` tokens of each."""
 
-    def __init__(self, encoder: Encoder, most: int, length: int, texts: TextSource) -> None:
-        if length > encoder.longest:
-            raise ToslocError(
-                f"[stage_two] chunk_tokens: {encoder.name} reads at most {encoder.longest} tokens, not {length}"
-            )
-        self.encoder, self.most, self.length, self.texts = encoder, most, length, texts
+    encoder: Encoder
+    most: int
+    length: int
+    texts: TextSource
 
     def chunks(self, blobs: Sequence[str]) -> dict[str, list[Piece]]:
         """Blob -> its pieces; none of a blob that is blank or cannot be read."""
+        made: dict[str, list[Piece]] = {blob: [] for blob in blobs}
         read = {blob: without_licence(text or "") for blob, text in self.texts(blobs)}
-        whole = [blob for blob in blobs if read[blob].strip()]
-        made = self.encoder.pieces([read[blob] for blob in whole], self.length, self.most) if whole else []
-        return {blob: [] for blob in blobs} | dict(zip(whole, made, strict=True))
+        if whole := {blob: text for blob, text in read.items() if text.strip()}:
+            made |= zip(whole, self.encoder.pieces([*whole.values()], self.length, self.most), strict=True)
+        return made
 
     def vectors(self, blobs: Iterable[str], path: Path, progress: Progress = silent) -> dict[str, Float16Array]:
         """Blob -> (n, d) chunk vectors, in half precision; those that the store in a file lacks are made now, and kept.
         Several processes may use the file at once. Raises StoreError.
         """
-        wanted, width = sorted(set(blobs)), self.encoder.width
-        precision = "bfloat16" if self.encoder.in_bfloat16 else "float32"
+        wanted, precision = sorted(set(blobs)), "bfloat16" if self.encoder.in_bfloat16 else "float32"
         maker = f"{self.encoder.fingerprint} {TEXT_VERSION} {self.most}x{self.length} {precision}"
         with FactStore(path) as store:
             kept = store.read(wanted, maker)
-            found = {blob: np.frombuffer(data, dtype="<f2").reshape(-1, width) for blob, data in kept.items()}
-            missing = [blob for blob in wanted if blob not in found]
+            missing = [blob for blob in wanted if blob not in kept]
             progress("encoding files", 0, len(missing))
             for start in range(0, len(missing), FILES):
                 chunks = self.chunks(missing[start : start + FILES])
                 vectors = self.encoder.vectors([piece for pieces in chunks.values() for piece in pieces])
                 ends = np.cumsum([len(pieces) for pieces in chunks.values()])
-                made = dict(zip(chunks, np.split(vectors, ends[:-1]), strict=True))
-                store.write((blob, maker, one.astype("<f2").tobytes()) for blob, one in made.items())
-                found |= made
+                parts = np.split(vectors.astype("<f2"), ends[:-1])
+                made = {blob: part.tobytes() for blob, part in zip(chunks, parts, strict=True)}
+                store.write((blob, maker, data) for blob, data in made.items())
+                kept |= made
                 progress("encoding files", start + len(chunks), len(missing))
-        return found
+        return {blob: np.frombuffer(kept[blob], "<f2").reshape(-1, self.encoder.width) for blob in wanted}

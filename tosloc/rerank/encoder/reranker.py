@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
-import safetensors.numpy
 import safetensors.torch
 
 from tosloc.config import Config, StageTwoSettings
-from tosloc.errors import CheckpointError
+from tosloc.errors import CheckpointError, ToslocError
 from tosloc.io import key_of, read_plain, write_text, written_whole
-from tosloc.records import Float16Array, FloatArray, Progress, silent
-from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TrainingSet
+from tosloc.records import FloatArray, Progress, silent
+from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TrainingSet, mean_values
 from tosloc.rerank.encoder.encoders import ChunkReader, Encoder, processes, report_text
 from tosloc.rerank.encoder.scoring import Chunks, Question, RerankingModel, contrastive
-from tosloc.rerank.encoder.training import EarlyStopping, Loss, Trainer, mean_values
+from tosloc.rerank.encoder.training import Curve, Loss, Trainer
 
 SCHEMA: Final = 3
 RECORD: Final = "encoder.json"
 HEAD: Final = "head.safetensors"
-VECTORS: Final = "vectors.safetensors"  # chunk vectors that a checkpoint carries along, by blob
 _WEIGHTS: Final = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
 """Weights beside stage one's score that validation chooses from; 0 is stage one alone."""
 
@@ -40,9 +38,7 @@ class EncoderReranker(Reranker):
         self.model, self.settings = model.to(processes().device), model.settings
         self.depth, self.weight = self.settings.candidates, 1.0
         self.loss: Loss = contrastive
-        self.state_: EarlyStopping | None = None
-        """How the training went; None where nothing was to be learned."""
-        self._carried: dict[str, Float16Array] | None = None
+        self.curve_: Curve = []  # how the training went; empty where nothing was to be learned
 
     @classmethod
     def configured(cls, config: Config) -> Self:
@@ -53,6 +49,8 @@ class EncoderReranker(Reranker):
         # one that learns alone must not drag along the code's, whose vectors are made
         if named != settings.code_encoder or settings.training.learns == "report":
             report = Encoder.load(named, settings.token_pooling)
+        if (asked := settings.chunk_tokens) > code.longest:
+            raise ToslocError(f"[stage_two] chunk_tokens: {code.name} reads at most {code.longest} tokens, not {asked}")
         return cls(RerankingModel(settings, code, report, config.run.seed))
 
     def fit(
@@ -61,22 +59,25 @@ class EncoderReranker(Reranker):
         """Learn from train, stop and choose the weight by validation; the folder holds what an interruption leaves.
         Without epochs nothing is learned, and the encoders' own closeness is the score.
         """
-        validation, self.state_ = list(training_set.candidates("validation", self.depth)), None
-        if self.settings.training.epochs:
+        validation, self.curve_, training = (
+            [*training_set.candidates("validation", self.depth)],
+            [],
+            self.settings.training,
+        )
+        if training.epochs:
             train = []
             for listed in training_set.candidates("train", self.depth, for_training=True):
                 # the fixed files and as many wrong ones as stand beside one fixed file
                 right, wrong = np.flatnonzero(listed.fixed), np.flatnonzero(~listed.fixed)
                 train.append(listed.take(np.sort(np.concatenate((right, wrong[: self.depth - 1])))))
             self.trained_until = 0  # while it learns, files of all reports are read
-            learning = self.settings.training.learns
-            chunks, questions = self._read([*train, *validation], context, learning, progress)
+            chunks, questions = self._read([*train, *validation], context, training.learns, progress)
             self.trained_until = max((listed.fixed_at for listed in train), default=0)
             encoders = [encoder.fingerprint for encoder in self.model.encoders.values()]
             lists = [(report_text(listed.report), listed.blobs, listed.fixed.tolist()) for listed in train]
             key = key_of(self.settings.model_dump(mode="json"), encoders, seed, self.trained_until, lists)
             trainer = Trainer(self.model, chunks, folder, seed, key, self.trained_until, self.loss)
-            self.state_ = trainer.fit(questions[: len(train)], questions[len(train) :], progress)
+            self.curve_ = trainer.fit(questions[: len(train)], questions[len(train) :], progress)
             for encoder in self.model.learning.values():
                 encoder.fingerprint = encoder.fingerprint_now()  # what it made before is another encoder's
         self.weight, self.validation_ = choose_weight(validation, list(self.encoder_scores(validation, context)))
@@ -90,37 +91,26 @@ class EncoderReranker(Reranker):
         progress: Progress = silent,
     ) -> tuple[Mapping[str, Chunks], list[Question]]:
         """Chunks of all candidates by blob, and reports: vectors, or tokens for an encoder that learns."""
+        assert context.texts is not None
+        assert context.vectors is not None
+        reader = ChunkReader(self.model.code, self.settings.chunks, self.settings.chunk_tokens, context.texts)
         # no file is read for reports that are left to stage one
         blobs = {blob for listed in candidates if self.trained_before(listed.opened) for blob in listed.blobs}
         chunks: Mapping[str, Chunks]
         if learning == "both":
-            chunks = self._reader(context).chunks(sorted(blobs))
+            chunks = reader.chunks(sorted(blobs))
         else:
-            chunks = self._vectors(blobs, context, progress)
+            chunks = reader.vectors(blobs, context.vectors, progress)
         texts = [report_text(listed.report) for listed in candidates]
-        pieces = self.model.report.pieces(texts, self.settings.report_tokens) if texts else []
-        reports: Iterable[Chunks] = pieces
+        reports: Sequence[Chunks] = self.model.report.pieces(texts, self.settings.report_tokens) if texts else []
         if learning == "head":
-            reports = iter(self.model.report.vectors([piece for [piece] in pieces])[:, None])
+            reports = self.model.report.vectors([piece for [piece] in reports])[:, None]
         return chunks, [Question(listed, report) for listed, report in zip(candidates, reports, strict=True)]
 
-    def _reader(self, context: RerankingContext) -> ChunkReader:
-        assert context.texts is not None
-        return ChunkReader(self.model.code, self.settings.chunks, self.settings.chunk_tokens, context.texts)
-
-    def _vectors(self, blobs: Iterable[str], context: RerankingContext, progress: Progress) -> dict[str, Float16Array]:
-        """Blob -> (n, d) chunk vectors: made now, kept, or carried along where no repository is at hand."""
-        if context.texts is None:
-            return self._carried or {}
-        assert context.vectors is not None
-        return self._reader(context).vectors(blobs, context.vectors, progress)
-
-    def answers(
-        self, candidates: Sequence[Candidates], context: RerankingContext, progress: Progress = silent
-    ) -> Iterator[Reranked]:
+    def answer(self, candidates: Candidates, context: RerankingContext, progress: Progress = silent) -> Reranked:
         """New scores: stage one's and the encoders'."""
-        for listed, row in zip(candidates, self.encoder_scores(candidates, context, progress), strict=True):
-            yield Reranked(listed.scores.max(initial=0.0) + combined(listed.scores, row, self.weight))
+        [row] = self.encoder_scores([candidates], context, progress)
+        return Reranked(candidates.scores.max(initial=0.0) + combined(candidates.scores, row, self.weight))
 
     def encoder_scores(
         self, candidates: Sequence[Candidates], context: RerankingContext, progress: Progress = silent
@@ -129,38 +119,28 @@ class EncoderReranker(Reranker):
         chunks, questions = self._read(candidates, context, progress=progress)
         return self.model.scores(questions, chunks, self.trained_until)
 
-    def carry(self, context: RerankingContext, blobs: Sequence[str]) -> None:
-        """Take along the chunk vectors of blobs; those that lack are made now."""
-        self._carried = self._vectors(blobs, context, silent)
-
     def can_score(self, context: RerankingContext) -> bool:
-        """Whether texts of files, or vectors carried along, are at hand."""
-        return context.texts is not None or self._carried is not None
+        """Whether texts of files are at hand."""
+        return context.texts is not None
 
     def save(self, folder: Path) -> None:
-        """Write head, encoders that learned, the vectors that are carried along, and the record that names the rest. An
-        interruption leaves the folder that was there before. Raises CheckpointError for one that holds other things.
+        """Write head, encoders that learned, and the record that names the rest. An interruption leaves the folder that
+        was there before. Raises CheckpointError for one that holds other things.
         """
         if folder.exists() and any(folder.iterdir()) and not (folder / RECORD).exists():
             raise CheckpointError(f"{folder}: holds other things than a second stage; name another folder")
         learning = self.model.learning
-        record = {
-            "schema": SCHEMA,
-            "settings": self.settings.model_dump(mode="json"),
-            "encoders": {
-                name: {"place": None if name in learning else encoder.name, "fingerprint": encoder.fingerprint}
-                for name, encoder in self.model.encoders.items()
-            },
-            **self.learned(),
+        encoders = {
+            name: {"place": None if name in learning else encoder.name, "fingerprint": encoder.fingerprint}
+            for name, encoder in self.model.encoders.items()
         }
+        record = {"schema": SCHEMA, "settings": self.settings.model_dump(mode="json"), "encoders": encoders}
         with written_whole(folder) as new:
             new.mkdir()
             for name, encoder in learning.items():
                 encoder.save(new / name)
             safetensors.torch.save_file(self.model.head.state_dict(), new / HEAD)
-            if self._carried is not None:
-                safetensors.numpy.save_file(self._carried, new / VECTORS)
-            write_text(new / RECORD, json.dumps(record, indent=1) + "\n")
+            write_text(new / RECORD, json.dumps(record | self.learned(), indent=1) + "\n")
 
     @classmethod
     def read(cls, record: Mapping[str, Any], folder: Path) -> Self:
@@ -170,8 +150,7 @@ class EncoderReranker(Reranker):
         settings = StageTwoSettings.model_validate(record["settings"])
         encoders = {}
         for name, known in record["encoders"].items():
-            own = folder / {"code": "code", "report": "report"}[name]
-            place = str(own if known["place"] is None else known["place"])
+            place = known["place"] or str(folder / {"code": "code", "report": "report"}[name])
             encoders[name] = Encoder.load(place, settings.token_pooling)
             if encoders[name].fingerprint != known["fingerprint"]:
                 raise CheckpointError(
@@ -182,10 +161,6 @@ class EncoderReranker(Reranker):
         made.model.head.load_state_dict(head)
         if not all(bool(value.isfinite().all()) for value in head.values()):
             raise ValueError("a weight is out of bounds")
-        if (folder / VECTORS).exists():
-            made._carried = safetensors.numpy.load(read_plain(folder / VECTORS))
-            if any(carried.shape[1:] != (made.model.code.width,) for carried in made._carried.values()):
-                raise ValueError(f"{VECTORS} is of another width")
         return made
 
 
@@ -205,10 +180,9 @@ def choose_weight(
     candidates: Sequence[Candidates], encoder_scores: Sequence[FloatArray]
 ) -> tuple[float, dict[str, tuple[float, float]]]:
     """The weight with the best MRR + MAP on these reports, the smallest of equals, and what each weight gave."""
-    tried = {}
+    both, tried = list(zip(candidates, encoder_scores, strict=True)), {}
     for weight in (*_WEIGHTS, math.inf):
-        both = zip(candidates, encoder_scores, strict=True)
-        tried[weight] = mean_values(candidates, (combined(listed.scores, row, weight) for listed, row in both))
+        tried[weight] = mean_values(candidates, [combined(listed.scores, row, weight) for listed, row in both])
     best = max(_WEIGHTS, key=lambda weight: (round(sum(tried[weight]), 9), -weight))
     names = {0.0: "stage one", math.inf: "encoder"}
     return best, {names.get(weight, f"encoder x {weight:g}"): value for weight, value in tried.items()}

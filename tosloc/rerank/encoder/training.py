@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -17,8 +16,8 @@ from torch.optim import AdamW, Optimizer
 
 from tosloc.errors import ToslocError
 from tosloc.io import written_whole
-from tosloc.records import FloatArray, Progress, silent
-from tosloc.rerank.base import Candidates, values_of
+from tosloc.records import Progress, silent
+from tosloc.rerank.base import mean_values
 from tosloc.rerank.encoder.encoders import memory_explained, processes
 from tosloc.rerank.encoder.scoring import Chunks, Question, RerankingModel, contrastive
 
@@ -28,19 +27,8 @@ LONGEST_GRADIENT: Final = 1.0  # the default of transformers
 
 Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 """(C,) scores of a report's candidates, and which of them are fixed, to a loss."""
-Parameters: TypeAlias = Mapping[str, Tensor]
-
-
-@dataclass(slots=True)
-class EarlyStopping:
-    """How far a training has come: kept after every epoch, so that a killed one goes on."""
-
-    epoch: int = 0  # epochs that are finished
-    best: float = -math.inf
-    """Best value of what stops it: a measure on validation, or the loss below 0 where there is no validation."""
-    best_epoch: int = 0
-    curve: list[dict[str, Any]] = field(default_factory=list)
-    """One entry an epoch: loss on train, measures on validation, seconds of the pass, and the loss of each step."""
+Curve: TypeAlias = list[dict[str, float]]
+"""Of each epoch, the untrained model first, MRR and MAP on validation, and the loss on train."""
 
 
 @dataclass(eq=False)
@@ -49,6 +37,9 @@ class Trainer:
     that were opened before ``trained_until``, the last fix learned from, keep stage one's order there. The folder holds
     the state of an interrupted training, and every epoch begins from its own seed, so that going on ends where never
     stopping does.
+
+    Not the Trainer of transformers: it writes all weights each epoch, those that never change too, and a kill while it
+    does leaves a state that it cannot read.
     """
 
     model: RerankingModel
@@ -59,118 +50,74 @@ class Trainer:
     trained_until: float = 0
     loss: Loss = contrastive
 
-    def __post_init__(self) -> None:
-        self.settings = self.model.settings.training
-        self.processes = processes()
-
-    def fit(
-        self, train: Sequence[Question], validation: Sequence[Question], progress: Progress = silent
-    ) -> EarlyStopping:
+    def fit(self, train: Sequence[Question], validation: Sequence[Question], progress: Progress = silent) -> Curve:
         """Train until validation no longer gains; the model holds the best epoch's parameters afterwards."""
         teaching = [question for question in train if 0 < question.candidates.fixed.sum() < len(question.candidates)]
         if not teaching:
             raise ToslocError("stage two has nothing to learn: no training report has both fixed and wrong candidates")
-        self.model.to(self.processes.device)
-        learned = self.model.learned
-        optimizer = AdamW(learned.values(), lr=self.settings.learning_rate)
-        state, best = self._resume(learned, optimizer)
-        if not state.curve:
-            state.best, best = sum(self.validate(validation)), _copied(learned)
-        while state.epoch < self.settings.epochs and state.epoch - state.best_epoch < PATIENCE:
-            started = time.monotonic()
-            losses, loss = self._epoch(optimizer, teaching, state.epoch, progress)
-            seconds = round(time.monotonic() - started, 1)
-            mrr, map_ = self.validate(validation)
-            state.epoch += 1
-            entry = {"epoch": state.epoch, "loss": loss, "mrr": mrr, "map": map_}
-            state.curve.append(entry | {"seconds": seconds, "losses": losses})
-            if mrr + map_ > state.best:
-                state.best, state.best_epoch, best = mrr + map_, state.epoch, _copied(learned)
-            self._save(state, learned, best, optimizer)
-            progress(f"epoch {state.epoch}: loss {loss:.3f}, validation MRR {mrr:.3f} MAP {map_:.3f}", 1, 1)
-        _restore(learned, best)
-        return state
+        settings = self.model.settings.training
+        self.model.to(processes().device)
+        optimizer = AdamW(self.model.learned.values(), lr=settings.learning_rate)
+        curve, best = self._resumed(optimizer) or ([self.validate(validation)], self._parameters())
+        while True:
+            values = [entry["mrr"] + entry["map"] for entry in curve]
+            epoch = len(curve) - 1
+            if epoch >= settings.epochs or epoch - values.index(max(values)) >= PATIENCE:
+                break
+            loss = self._epoch(optimizer, teaching, epoch, progress)
+            curve.append({"loss": loss} | (judged := self.validate(validation)))
+            if judged["mrr"] + judged["map"] > max(values):
+                best = self._parameters()
+            state = {"key": self.key, "curve": curve, "parameters": self._parameters(), "best": best}
+            if processes().is_main_process:
+                with written_whole(self.folder / STATE) as temporary:
+                    torch.save(state | {"optimizer": optimizer.state_dict()}, temporary)
+            said = "loss {loss:.3f}, validation MRR {mrr:.3f} MAP {map:.3f}".format(**curve[-1])
+            progress(f"epoch {epoch + 1}: {said}", 1, 1)
+        self.model.load_state_dict(best, strict=False)
+        return curve
 
-    def _epoch(
-        self, optimizer: Optimizer, train: Sequence[Question], epoch: int, progress: Progress
-    ) -> tuple[list[float], float]:
-        """Mean loss of the reports of each step of one pass, and of all; many processes learn what one would."""
-        processes, parameters = self.processes, list(self.model.learned.values())
-        mixed = self.settings.precision == "bfloat16"
+    @memory_explained("training.chunks_at_once")
+    def _epoch(self, optimizer: Optimizer, train: Sequence[Question], epoch: int, progress: Progress) -> float:
+        """Mean loss of one pass over the reports; many processes learn what one would."""
+        settings, own, parameters = self.model.settings.training, processes(), list(self.model.learned.values())
         rng = np.random.default_rng([self.seed, epoch])
-        torch.manual_seed(int(rng.integers(2**31)) + processes.process_index)
+        torch.manual_seed(int(rng.integers(2**31)) + own.process_index)
         self.model.train()
-        sums, sizes = [], list[int]()
-        for step in _steps([train[number] for number in rng.permutation(len(train))], self.settings.pairs):
+        order, total = rng.permutation(len(train)), torch.zeros((), device=own.device)
+        size = max(1, round(settings.pairs / np.mean([len(question.candidates) for question in train])))
+        for start in range(0, len(order), size):
+            step = order[start : start + size]
             optimizer.zero_grad()
-            total = torch.zeros((), device=processes.device)
-            for question in step[processes.process_index :: processes.num_processes]:
-                with memory_explained("training.chunks_at_once"):
-                    with torch.autocast(processes.device.type, torch.bfloat16, enabled=mixed):
-                        scores_C = self.model(question, self.chunks)
-                    fixed_C = torch.from_numpy(question.candidates.fixed).to(scores_C.device)
-                    loss = self.loss(scores_C.float(), fixed_C)
-                    (loss / len(step)).backward()  # type: ignore[no-untyped-call]
+            for number in step[own.process_index :: own.num_processes]:
+                with torch.autocast(own.device.type, torch.bfloat16, enabled=settings.precision == "bfloat16"):
+                    scores_C = self.model(train[number], self.chunks)
+                fixed_C = torch.from_numpy(train[number].candidates.fixed).to(scores_C.device)
+                loss = self.loss(scores_C.float(), fixed_C)
+                (loss / len(step)).backward()  # type: ignore[no-untyped-call]
                 total += loss.detach()
-            for value in parameters if processes.num_processes > 1 else ():
+            for value in parameters if own.num_processes > 1 else ():
                 # a process without reports in this step has no gradient, but the others wait for it
                 value.grad = reduce(torch.zeros_like(value) if value.grad is None else value.grad, "sum")
             torch.nn.utils.clip_grad_norm_(parameters, LONGEST_GRADIENT)
             optimizer.step()
-            sums.append(total)
-            sizes.append(len(step))
-            progress(f"epoch {epoch + 1}", sum(sizes), len(train))
-        totals: list[float] = reduce(torch.stack(sums), "sum").tolist()
-        return [total / size for total, size in zip(totals, sizes, strict=True)], sum(totals) / len(train)
+            progress(f"epoch {epoch + 1}", start + len(step), len(train))
+        return float(reduce(total, "sum")) / len(train)
 
-    def validate(self, questions: Sequence[Question]) -> tuple[float, float]:
+    def validate(self, validation: Sequence[Question]) -> dict[str, float]:
         """MRR and MAP of the model's order over all reports; fixed files beyond the candidates keep their ranks."""
-        scores = self.model.scores(questions, self.chunks, self.trained_until)
-        return mean_values([question.candidates for question in questions], scores)
+        scores = self.model.scores(validation, self.chunks, self.trained_until)
+        mrr, map_ = mean_values([question.candidates for question in validation], scores)
+        return {"mrr": mrr, "map": map_}
 
-    def _save(self, state: EarlyStopping, learned: Parameters, best: Parameters, optimizer: Optimizer) -> None:
-        values = {"key": self.key, "state": asdict(state), "parameters": _copied(learned), "best": best}
-        if self.processes.is_main_process:
-            with written_whole(self.folder / STATE) as temporary:
-                torch.save(values | {"optimizer": optimizer.state_dict()}, temporary)
+    def _parameters(self) -> Mapping[str, Tensor]:
+        return {name: value.detach().cpu().clone() for name, value in self.model.learned.items()}
 
-    def _resume(self, learned: Parameters, optimizer: Optimizer) -> tuple[EarlyStopping, Parameters]:
-        try:
-            values: dict[str, Any] = torch.load(self.folder / STATE, map_location="cpu", weights_only=True)
-        except Exception:  # half a state, whatever it raises, is none; training begins again
-            return EarlyStopping(), {}
-        if values["key"] != self.key:
-            return EarlyStopping(), {}
-        _restore(learned, values["parameters"])
-        optimizer.load_state_dict(values["optimizer"])
-        return EarlyStopping(**values["state"]), values["best"]
-
-
-def mean_values(candidates: Sequence[Candidates], scores: Iterator[FloatArray]) -> tuple[float, float]:
-    """MRR and MAP of the candidates reordered by scores (C,) of each report, over all reports."""
-    values = [values_of(listed, row) for listed, row in zip(candidates, scores, strict=True)]
-    number = max(len(values), 1)
-    return math.fsum(rr for rr, _ in values) / number, math.fsum(ap for _, ap in values) / number
-
-
-def _steps(questions: Sequence[Question], pairs: int) -> Iterator[list[Question]]:
-    """Reports in groups of ``pairs`` pairs of report and candidate, or of a few more."""
-    step, count = [], 0
-    for question in questions:
-        step.append(question)
-        count += len(question.candidates)
-        if count >= pairs:
-            yield step
-            step, count = [], 0
-    if step:
-        yield step
-
-
-def _copied(values: Parameters) -> dict[str, Tensor]:
-    return {name: value.detach().cpu().clone() for name, value in values.items()}
-
-
-@torch.no_grad()
-def _restore(learned: Parameters, values: Parameters) -> None:
-    for name, value in learned.items():
-        value.copy_(values[name])
+    def _resumed(self, optimizer: Optimizer) -> tuple[Curve, Mapping[str, Tensor]] | None:
+        with suppress(Exception):  # half a state, whatever it raises, is none; training begins again
+            kept: Any = torch.load(self.folder / STATE, map_location="cpu", weights_only=True)
+            if kept["key"] == self.key:
+                self.model.load_state_dict(kept["parameters"], strict=False)
+                optimizer.load_state_dict(kept["optimizer"])
+                return kept["curve"], kept["best"]
+        return None

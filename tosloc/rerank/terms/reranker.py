@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
@@ -14,8 +14,16 @@ from tosloc.config import Config
 from tosloc.errors import ToslocError, require
 from tosloc.io import read_plain, write_text, written_whole
 from tosloc.records import FloatArray, Progress, silent
-from tosloc.rerank.base import Candidates, Matches, Reranked, Reranker, RerankingContext, TrainingSet, values_of
-from tosloc.rerank.terms.sparse_vectors import FILE_SIDES, SIDES, DualEncoder, SparseVectors, Vocabulary, report_counts
+from tosloc.rerank.base import Candidates, Matches, Reranked, Reranker, RerankingContext, TrainingSet, mean_values
+from tosloc.rerank.terms.sparse_vectors import (
+    FILE_SIDES,
+    SIDES,
+    DualEncoder,
+    SparseVectors,
+    Vocabulary,
+    report_counts,
+    stacked,
+)
 
 _TRAINING_DEPTH: Final = 150  # training draws wrong files from so many first ones
 WEIGHTS: Final = (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -63,34 +71,35 @@ class TermReranker(Reranker):
         vocabulary = Vocabulary.learned(context, newest, counts, self.trained_until)
         self._vectors = vectors = SparseVectors(vocabulary, context)
         progress("terms of files and reports", 1, 2)
-        lessons = Lessons(vectors.of_reports(counts), train, list(map(vectors.numbers, train)), vectors.of_side)
-        start = start_vectors(lessons, vectors.of_contents(list(newest.items())), seed)
+        lessons = Lessons(vectors.of_reports(counts), train, list(map(vectors.of_candidates, train)))
+        contents = stacked(vectors.of_contents(list(newest.items())), len(vocabulary))
+        start = start_vectors(lessons, contents, seed)
         progress("terms of files and reports", 2, 2)
         self._model = vocabulary, fit_dual_encoder(start, lessons, seed=seed, progress=progress)
-        self._choose(training_set.candidates("validation", self.depth), context)
+        self._choose(list(training_set.candidates("validation", self.depth)), context)
         return self
 
-    def _choose(self, validation: Iterable[Candidates], context: RerankingContext) -> None:
+    def _choose(self, validation: Sequence[Candidates], context: RerankingContext) -> None:
         """Take the weight that gains most; none where it gains less than a margin, or a measure falls."""
-        values = []
-        for listed in validation:
-            known = len(listed) and self.trained_before(listed.opened)
-            added = self._reranked(listed.unlabelled(), context)[0] if known else np.zeros(len(listed))
-            values.append([values_of(listed, listed.scores + weight * added) for weight in (0.0, *WEIGHTS)])
-        means = np.array(values).reshape(-1, 1 + len(WEIGHTS), 2).sum(axis=0) / max(len(values), 1)
-        names = ("stage one", *(f"weight {weight:g}" for weight in WEIGHTS))
-        self.validation_ = {name: (mrr, map_) for name, (mrr, map_) in zip(names, means.tolist(), strict=True)}
-        gains = np.round(means[1:] - means[0], 9)
+        added = [
+            self._reranked(listed.unlabelled(), context)[0]
+            if len(listed) and self.trained_before(listed.opened)
+            else np.zeros(len(listed))
+            for listed in validation
+        ]
+        tried = {}
+        for weight in (0.0, *WEIGHTS):
+            both = zip(validation, added, strict=True)
+            tried[weight] = mean_values(validation, [listed.scores + weight * row for listed, row in both])
+        self.validation_ = {f"weight {weight:g}" if weight else "stage one": found for weight, found in tried.items()}
+        gains = np.round(np.array([tried[weight] for weight in WEIGHTS]) - tried[0.0], 9)
         total = np.where(gains.min(axis=1) >= 0, gains.sum(axis=1), 0.0)
         self.weight = WEIGHTS[int(total.argmax())] if total.max() > _MARGIN else 0.0
 
-    def answers(
-        self, candidates: Sequence[Candidates], context: RerankingContext, progress: Progress = silent
-    ) -> Iterator[Reranked]:
+    def answer(self, candidates: Candidates, context: RerankingContext, progress: Progress = silent) -> Reranked:
         """New scores: stage one's, and what term vectors add."""
-        for listed in candidates:
-            added, matches = self._reranked(listed, context)
-            yield Reranked(listed.scores + self.weight * added, matches)
+        added, matches = self._reranked(candidates, context)
+        return Reranked(candidates.scores + self.weight * added, matches)
 
     def _reranked(self, listed: Candidates, context: RerankingContext) -> tuple[FloatArray, Matches]:
         """(C,) what term vectors say of a report's candidates, and by which terms."""
@@ -100,7 +109,7 @@ class TermReranker(Reranker):
             self._vectors = SparseVectors(vocabulary, context)
         vectors = self._vectors
         report = vectors.of_reports([report_counts(listed.report)])
-        files = {side: vectors.of_side[side].take(numbers) for side, numbers in vectors.numbers(listed).items()}
+        files = {side: stacked(some, len(vocabulary)) for side, some in vectors.of_candidates(listed).items()}
 
         def matches(position: int) -> Sequence[tuple[str, str]]:
             file = {side: files[side][[position]] for side in FILE_SIDES}

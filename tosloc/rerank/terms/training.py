@@ -17,9 +17,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tosloc.errors import ToslocError
+from tosloc.index.postings import starts_of
 from tosloc.records import Float32Array, LongArray, Progress, silent
 from tosloc.rerank.base import Candidates
-from tosloc.rerank.terms.sparse_vectors import FILE_SIDES, SIDES, DualEncoder, VectorCache
+from tosloc.rerank.terms.sparse_vectors import FILE_SIDES, SIDES, DualEncoder, Vector, stacked
 
 WIDTH: Final = 64  # numbers of a term's vector
 _EPOCHS: Final = 3
@@ -36,27 +37,29 @@ _OVERSAMPLED, _ROUNDS = 20, 5
 
 @dataclass(frozen=True, eq=False)
 class Lessons:
-    """What a dual encoder learns from: reports (R, V), and of each the candidates."""
+    """What a dual encoder learns from: reports (R, V), and of each the candidates with their sparse vectors by side."""
 
     reports: sparse.csr_array
     candidates: Sequence[Candidates]
-    numbers: Sequence[Mapping[str, LongArray]]
-    """Of each report: side of files -> (C,) numbers of the candidates' sparse vectors."""
-    texts: Mapping[str, VectorCache]  # side of files -> these vectors
+    vectors: Sequence[Mapping[str, Sequence[Vector]]]
+
+    def take(self, side: str, reports: LongArray, chosen: Sequence[LongArray]) -> sparse.csr_array:
+        """(N, V) vectors of a side of the candidates that are chosen of some reports, one report after the other."""
+        each = zip(reports.tolist(), chosen, strict=True)
+        vectors = [self.vectors[report][side][place] for report, places in each for place in places.tolist()]
+        return stacked(vectors, self.reports.shape[1])
 
 
-def start_vectors(lessons: Lessons, files: LongArray, seed: int) -> Float32Array:
-    """(V, d) vectors by which files, reports, and reports joined with their fixed files are told apart best. ``files``
-    are numbers of contents.
+def start_vectors(lessons: Lessons, contents: sparse.csr_array, seed: int) -> Float32Array:
+    """(V, d) vectors by which files (their contents), reports, and reports joined with their fixed files are told apart
+    best.
     """
-    contents = lessons.texts["content"]
-    lists = zip(lessons.candidates, lessons.numbers, strict=True)
-    fixed = [numbers["content"][np.flatnonzero(listed.fixed)[:_JOINED]] for listed, numbers in lists]
-    starts = np.cumsum([0, *map(len, fixed)])
+    fixed = [np.flatnonzero(listed.fixed)[:_JOINED] for listed in lessons.candidates]
+    starts = starts_of([len(some) for some in fixed])
     shares = np.repeat([1.0 / len(some) for some in fixed], np.diff(starts))
     mean = sparse.csr_array((shares, np.arange(len(shares)), starts), shape=(len(fixed), len(shares)))
-    joined = lessons.reports + mean @ contents.take(np.concatenate(fixed))
-    return principal(sparse.vstack((contents.take(files), lessons.reports, joined), format="csr"), WIDTH, seed)
+    joined = lessons.reports + mean @ lessons.take("content", np.arange(len(fixed)), fixed)
+    return principal(sparse.vstack((contents, lessons.reports, joined), format="csr"), WIDTH, seed)
 
 
 def principal(rows: sparse.csr_array, width: int, seed: int) -> Float32Array:
@@ -145,8 +148,7 @@ def _loss(
     fixed_N = torch.from_numpy(np.concatenate([listed.fixed[chosen] for listed, chosen in pairs]))
     report_Bd = model.encode("report", lessons.reports[some], generator)
     for side in FILE_SIDES:
-        numbers = np.concatenate([lessons.numbers[n][side][chosen] for n, chosen in zip(some, drawn, strict=True)])
-        file_Nd = model.encode(side, lessons.texts[side].take(numbers), generator)
+        file_Nd = model.encode(side, lessons.take(side, some, drawn), generator)
         score_N = score_N + model.gains[side] * (report_Bd[owner_N] * file_Nd).sum(dim=-1)
     lists = zip(torch.split(score_N, sizes), torch.split(fixed_N, sizes), strict=True)
     return torch.stack([even_mass_loss(score_C, fixed_C) for score_C, fixed_C in lists]).mean()
