@@ -105,11 +105,15 @@ def test_what_a_command_lacks_is_said_before_it_begins(
         ),
         ({"url": "file:///src", "dir_info": {}}, "/v", "/v/python -m pip install '/src[mcp]'"),
         (None, "/v", "/v/python -m pip install 'tosloc[mcp]'"),
-        ({"url": "file:///src", "dir_info": {}}, "/h/uv/tools/tosloc", "uv tool install --force '/src[mcp]'"),
+        (
+            {"url": "file:///src", "dir_info": {}},
+            "/h/uv/tools/tosloc",
+            "uv pip install --python /h/uv/tools/tosloc/python '/src[mcp]'",
+        ),
         (
             {"url": "https://host/t.git", "vcs_info": {"vcs": "git"}},
             "/h/pipx/venvs/tosloc",
-            "pipx install --force 'tosloc[mcp] @ git+https://host/t.git'",
+            "pipx inject tosloc 'tosloc[mcp] @ git+https://host/t.git'",
         ),
     ],
 )

@@ -95,10 +95,9 @@ class ExperimentContext:
         cases = {case.report.id: case for case in self.dataset.cases}
         return LabelledCandidates(self.repo, self.indexed.suffixes, cases, stage, tables)
 
-    @property
-    def newest_paths(self) -> Sequence[str]:
-        """Files of the version of the report that was fixed last."""
-        return self.indexed.snapshot(self.dataset.cases[-1].version).paths
+    def shipped(self, case: Case) -> tuple[StageOne, float]:
+        """The shipped weights for the files that a report was opened to, and their temperature."""
+        return shipped(self.indexed.snapshot(case.version).paths)
 
     def for_reranking(self) -> RerankingContext:
         """What a reranker may read: files of all versions, and the whole history, of which each report sees a part."""
@@ -206,7 +205,7 @@ def rank_reports(
                 " or 'methods'"
             )
         if localizer.is_shipped:
-            localizer.stage_one, localizer.temperature = shipped(experiment.newest_paths)
+            localizer.stage_one, localizer.temperature = experiment.shipped(cases[0])  # none of them is later
         extraction = experiment.extraction(work, localizer.stage_one.features)
         tasks = tasks_of(cases, experiment.history, 0)
         blocks = extraction.run(tasks, jobs=config.run.jobs, what=f"ranking {split}", progress=progress)
