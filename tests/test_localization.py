@@ -16,7 +16,6 @@ from tosloc.index.repository import IndexedRepository
 from tosloc.localization import candidates_of_answer
 from tosloc.localizer import Localizer
 from tosloc.rank import features
-from tosloc.rank.extract import tasks_of
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import Ranking
 from tosloc.rerank.base import Candidates, Reranked, RerankingContext
@@ -89,7 +88,7 @@ def localizer(experiment: ExperimentContext) -> Localizer:
 def extracted(experiment, tmp_path_factory):
     """Report -> its feature table from the extraction, all files and all features."""
     extraction = experiment.extraction(tmp_path_factory.mktemp("work"), features.ALL)
-    blocks = extraction.run(tasks_of(experiment.dataset.cases, experiment.history, 0), jobs=1)
+    blocks = extraction.run(experiment.dataset.cases, jobs=1)
     return {table.report: table for table in extraction.tables(blocks)}
 
 

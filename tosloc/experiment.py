@@ -31,7 +31,7 @@ from tosloc.index.repository import IndexedRepository
 from tosloc.io import parse_json, read_plain, remove_unfinished
 from tosloc.localization import LabelledCandidates, texts_of
 from tosloc.localizer import Localizer
-from tosloc.rank.extract import Extraction, tasks_of
+from tosloc.rank.extract import Extraction
 from tosloc.rank.feature_tables import HISTORY_FILE, WORK, FeatureTable
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import Case, Progress, Ranking, Snapshot, silent
@@ -115,7 +115,7 @@ class ExperimentContext:
         indexed, history = self.indexed, folder / HISTORY_FILE
         save_arrays(history, self.history_index.to_arrays(self.repo.path_names.names))
         of_history, where = fingerprint(history), (folder, self.repo.path, indexed.store_path)
-        return Extraction(*where, indexed.suffixes, names, of_history, lizard=indexed.lizard)
+        return Extraction(*where, indexed.suffixes, names, of_history, self.history.ancestors, indexed.lizard)
 
     def provenance(self) -> dict[str, Any]:
         """Where a result comes from."""
@@ -207,8 +207,7 @@ def rank_reports(
         if localizer.is_shipped:
             localizer.stage_one, localizer.temperature = experiment.shipped(cases[0])  # none of them is later
         extraction = experiment.extraction(work, localizer.stage_one.features)
-        tasks = tasks_of(cases, experiment.history, 0)
-        blocks = extraction.run(tasks, jobs=config.run.jobs, what=f"ranking {split}", progress=progress)
+        blocks = extraction.run(cases, jobs=config.run.jobs, what=f"ranking {split}", progress=progress)
         candidates = experiment.candidates(localizer.stage_one, lambda _: extraction.tables(blocks))
         rankings = candidates.rankings(split, localizer.reranker_, experiment.for_reranking(), progress)
         header = experiment.run_header("tosloc rank") | {"split": split, TEMPERATURE: localizer.temperature}

@@ -17,7 +17,7 @@ from tosloc.git.repository import Repository
 from tosloc.index.history_index import report_documents
 from tosloc.localizer import Localizer
 from tosloc.rank import features
-from tosloc.rank.extract import SAMPLED, tasks_of
+from tosloc.rank.extract import SAMPLED
 from tosloc.rank.feature_tables import PARTS, WORK, FeatureTable, ranking_lists, write_listing
 from tosloc.rank.fitting import fit_stage_one
 from tosloc.records import Case, Progress, Ranking, silent
@@ -54,8 +54,8 @@ def train(
         extraction, blocks = experiment.extraction(work, names), {}
         for part in PARTS:
             cases, sampled = learned_from if part == "train" else (experiment.part(part), 0)
-            tasks = tasks_of(cases, experiment.history, sampled)
-            blocks[part] = extraction.run(tasks, jobs=config.run.jobs, what=f"features of {part}", progress=progress)
+            what = f"features of {part}"
+            blocks[part] = extraction.run(cases, sampled, jobs=config.run.jobs, what=what, progress=progress)
 
         def tables(part: str) -> Iterable[FeatureTable]:
             return extraction.tables(blocks[part])

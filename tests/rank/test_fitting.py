@@ -13,7 +13,7 @@ from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
 from tosloc.metrics import rr_and_ap
 from tosloc.rank import fitting, lambdamart
-from tosloc.rank.extract import HARD_SHARE, sampled_table, tasks_of
+from tosloc.rank.extract import HARD_SHARE, sampled_table
 from tosloc.rank.feature_tables import (
     FeatureTable,
     RankingLists,
@@ -212,8 +212,7 @@ def test_blocks_hold_rows_of_all_files_and_serve_no_other_history(project, tmp_p
             reports = project.reports(f"{folder}.jsonl", records)
             with ExperimentContext.set_up(toy.config(0.5, 0.2), repo, reports) as experiment:
                 extraction = experiment.extraction(tmp_path / folder, ("code", "near_reports", "popularity"))
-                tasks = tasks_of(experiment.dataset.cases[-4:], experiment.history, most)
-                return list(extraction.tables(extraction.run(tasks, jobs=1)))
+                return list(extraction.tables(extraction.run(experiment.dataset.cases[-4:], most, jobs=1)))
 
     full, some = tables(None, "same", 0), tables(None, "same", 4)
     for whole, part in zip(full, some, strict=True):

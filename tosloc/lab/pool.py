@@ -33,7 +33,7 @@ from tosloc.index.history_index import HistoryIndex
 from tosloc.io import key_of, parse_json, read_plain, write_text
 from tosloc.lab.projects import Project, spread
 from tosloc.processes import parallel
-from tosloc.rank.extract import SAMPLED, sampled_table, tasks_of
+from tosloc.rank.extract import SAMPLED, sampled_table
 from tosloc.rank.feature_tables import HISTORY_FILE, FeatureTable, RankingLists, ranking_lists, read_block
 from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS
 from tosloc.rank.fitting import fit_listwise, head_lists
@@ -151,7 +151,7 @@ class Pool:
             extraction = experiment.extraction(folder, names)
 
             def blocks(cases: Sequence[Case], sampled: int) -> list[Path]:
-                return extraction.run(tasks_of(cases, experiment.history, sampled), jobs=1)
+                return extraction.run(cases, sampled, jobs=1)
 
             whole = blocks(judged, 0)
             if project.part == project.judged:

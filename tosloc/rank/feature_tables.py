@@ -15,7 +15,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from tosloc.arrays import Arrays, arrays_of, checked, write_arrays
+from tosloc.arrays import Arrays, arrays_of, pack_words, unpack_words, write_arrays
 from tosloc.errors import ToslocError
 from tosloc.index.postings import starts_of
 from tosloc.io import parse_json, read_plain, write_text
@@ -43,37 +43,26 @@ class FeatureTable:
         return Ranking.from_scores(self.report, [paths[number] for number in self.path_ids.tolist()], scores)
 
 
-_COLUMNS: Final[Mapping[str, tuple[Any, ...]]] = {
-    "rows": (np.float32, None, None),
-    "fixed": (np.bool_, None),
-    "weights": (np.float32, None),
-    "path_ids": (np.int32, None),
-}
-"""Column -> type and number of dimensions."""
+_COLUMNS: Final = ("rows", "fixed", "weights", "path_ids")
 
 
 def read_block(path: Path) -> Iterator[FeatureTable]:
     """The tables of one block's file. Raises CheckpointError when it is damaged."""
     with arrays_of(path, "delete it and run the same command again") as arrays:
-        reports = parse_json(arrays["reports"].tobytes())
-        columns = {name: checked(arrays, name, *kind) for name, kind in _COLUMNS.items()}
-        bounds = list(zip(reports, pairwise(arrays["starts"].tolist()), strict=True))
-        if {len(column) for column in columns.values()} != {int(arrays["starts"][-1])}:
+        columns: Any = [arrays[name] for name in _COLUMNS]
+        parts = list(zip(unpack_words(arrays["reports"]), pairwise(arrays["starts"].tolist()), strict=True))
+        if {len(column) for column in columns} != {int(arrays["starts"][-1])}:
             raise ValueError("its columns have other lengths")
-    for report, (start, end) in bounds:
-        yield FeatureTable(str(report), *(column[start:end] for column in columns.values()))
+    for report, (start, end) in parts:
+        yield FeatureTable(report, *(column[start:end] for column in columns))
 
 
 def block_bytes(tables: Sequence[FeatureTable]) -> bytes:
     """Tables as the bytes of one file."""
     buffer = io.BytesIO()
-    ids = json.dumps([table.report for table in tables]).encode()
-    arrays: Arrays = {
-        **{name: np.concatenate([getattr(table, name) for table in tables]) for name in _COLUMNS},
-        "starts": starts_of([len(table.rows) for table in tables]),
-        "reports": np.frombuffer(ids, dtype=np.uint8),
-    }
-    write_arrays(buffer, arrays, level=1)
+    arrays: Arrays = {name: np.concatenate([getattr(table, name) for table in tables]) for name in _COLUMNS}
+    starts, reports = starts_of([len(table.rows) for table in tables]), pack_words(table.report for table in tables)
+    write_arrays(buffer, arrays | {"starts": starts, "reports": reports}, level=1)
     return buffer.getvalue()
 
 
