@@ -108,7 +108,7 @@ class OpenVersion:
         pages = WebPages.of(repo.remote_url())
         rules = code_owners(repo, self.snapshot.commit)
         return Sources(
-            repo.subjects,
+            lambda commit: repo.subjects([commit]).get(commit),
             lambda commit: None if pages is None else pages.commit(commit),
             lambda commits: repo.authors(commits, self.snapshot.commit),
             lambda path: owners_of(rules, path),
@@ -212,8 +212,11 @@ class Localization:
         if facts:
             of_files = [facts[file] for file in files]
             scored = score_functions(context.query, context.version, files, self.scores, of_files, most=functions)
-        known = {file: (facts[file], listed) for file, listed in zip(files, scored, strict=True) if facts}
-        why = self.stage_one.why(files, version.sources, self._lifted(files), known)
+        lifted = self._lifted(files)
+        why = [
+            self.stage_one.why(file, version.sources, lifted.get(file), facts.get(file), listed)
+            for file, listed in zip(files, scored, strict=True)
+        ]
         hits = []
         for number, file, found, said in zip(count(rank), files, scored, why, strict=False):
             score, share = round(float(self.scores[file]), 6), round(share_of.get(file, 0.0), 6)

@@ -10,6 +10,7 @@ from tosloc.rank.stage_one import SHOWN, StageOne, StageOneAnswer
 from tosloc.records import Function, Reason
 
 PATHS = ("src/Leaf.java", "src/Tree.java", "test/TreeTest.java", *(f"test/x/F{n:02}.java" for n in range(30)))
+SILENT = Sources()
 EVERYTHING = dict.fromkeys(features.ALL, 1.0)
 TEXTS = {
     PATHS[0]: {"code": "leaf file", "comment": "grow"},
@@ -28,8 +29,10 @@ PAST = {
 def why(make_context):
     """Function (file, summary, description, files, weights, ...) -> its reasons."""
 
-    def reasons(file, summary="Growing Tree", description="", files=TEXTS, weights=EVERYTHING, past=PAST, **more):
-        return answer_of(make_context(files, summary, description, **past), weights).why([file], **more)[0]
+    def reasons(
+        file, summary="Growing Tree", description="", files=TEXTS, weights=EVERYTHING, past=PAST, sources=SILENT, **more
+    ):
+        return answer_of(make_context(files, summary, description, **past), weights).why(file, sources, **more)
 
     return reasons
 
@@ -49,9 +52,9 @@ def test_the_report_itself_comes_first_then_the_past_then_words(why):
         Reason("words", "words Growing, Tree"),
     )
     said = Reason("terms", "read again")  # what a reranker says comes after what can be checked
-    assert [reason.kind for reason in why(1, terms={1: said})] == ["name", "fix", "words"]
+    assert [reason.kind for reason in why(1, terms=said)] == ["name", "fix", "words"]
     little = {"weights": {"recency": 1.0}, "past": {"commits": [(1, "tree", PATHS[5:6])]}}
-    assert why(5, terms={5: said}, **little) == (said,)
+    assert why(5, terms=said, **little) == (said,)
     nothing = Reason("activity", "no word in common; ranked by how often and how lately it changed")
     assert why(5, **little) == (nothing,)
 
@@ -92,16 +95,12 @@ def test_names_of_many_files_say_nothing_and_definitions_are_told(why):
     assert names(2, *said[:2], {**files, "src/c.py": defined}) == [told]
 
 
-def test_a_commit_is_told_by_what_it_says_of_itself(make_context, why):
+def test_a_commit_is_told_by_what_it_says_of_itself(why):
     subjects = {"c0": "Fix bug 52974: the tree must grow\x1b[31m", "c1": "Other"}
-    asked = []
-    sources = Sources(lambda commits: asked.append(commits) or subjects, lambda commit: f"https://host/{commit}")
+    sources = Sources(subjects.get, lambda commit: f"https://host/{commit}")
     [fix] = [reason for reason in why(1, sources=sources) if reason.kind == "fix"]
     assert fix.text == "earlier fix c0 of bug d0, 1972-08-18: Fix bug 52974: the tree must grow\x1b[31m"
     assert (fix.commit, fix.issue, fix.url) == ("c0", "d0", "https://host/c0")
-    answer_of(make_context(TEXTS, "Growing Tree", **PAST), EVERYTHING).why([0, 1, 2], sources)
-    assert len(asked) == 2  # once for all files, and only for what is shown
-    assert set(asked[1]) <= {"c0", "c1"}
     [commit] = [one for one in why(1, past={"commits": PAST["commits"]}, sources=sources) if one.commit]
     assert (commit.kind, commit.issue) == ("commit", "52974")
     # a second change is told where it is near to the report, too
@@ -136,7 +135,7 @@ def test_words_are_told_with_the_listed_function_that_holds_them(why):
         ("growing tree", [Function("Tree", 1, 5, 1.0)], "words growing, tree", None),
         ("growing tree", [], "words growing, tree", None),
     ):
-        told = why(1, summary, weights={"bm25f": 1.0}, functions={1: (facts, listed)})
+        told = why(1, summary, weights={"bm25f": 1.0}, functions=facts, listed=listed)
         assert told == (Reason("words", text, lines=held),)
 
 

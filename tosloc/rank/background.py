@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -36,9 +36,7 @@ _WRITTEN: Final = re.compile(r"[\w@+.-]+(?:/[\w@+.-]+)*")
 
 def background(reasons: ReasonsOf, first: int | None, sources: Sources) -> Background:
     """What is known for the query that was answered; of people and tests that of its ``first`` file."""
-    similar = reasons.similar()[:MOST]
-    subjects = sources.subjects([change.commit for change in similar])
-    earlier = tuple(_told(reasons, change, subjects, sources) for change in similar)
+    earlier = tuple(_told(reasons, change, sources) for change in reasons.past()[:MOST])
     if first is None:
         return Background(earlier)
     paths = reasons.paths
@@ -46,8 +44,8 @@ def background(reasons: ReasonsOf, first: int | None, sources: Sources) -> Backg
     return Background(earlier, _people(reasons, first, sources), tuple(sources.owners(path)), _tests(reasons, first))
 
 
-def _told(reasons: ReasonsOf, change: PastChange, subjects: Mapping[str, str], sources: Sources) -> EarlierChange:
-    subject = subjects.get(change.commit, "")
+def _told(reasons: ReasonsOf, change: PastChange, sources: Sources) -> EarlierChange:
+    subject = sources.subject(change.commit) or ""
     files = tuple(reasons.paths.table.paths[row] for row in change.rows)
     issue = change.bug or issue_named(subject)
     return EarlierChange(change.commit, _day(change.at), issue, subject, files, sources.commit_url(change.commit))
@@ -123,7 +121,6 @@ def other_files(context: QueryContext, common: frozenset[str] = frozenset()) -> 
     scores = context.in_files(bm25.WHOLE, context.text_terms[1]) + context.version.paths.bm25(context.query.weights)
     told = {file: Reason("name", f"the report names {written}") for file, written in named(context).items()}
     likely = leaders(scores, _LOOKED_AT).tolist()
-    reasons.look_at(likely)
     for file in likely:
         words, _ = reasons.words(file)
         rare = [word for word in words if word not in common]
