@@ -59,9 +59,9 @@ def test_arrays_that_are_no_trees(trees):
     arrays = trees.to_arrays()
     for name, wrong in {
         "feature": arrays["feature"] + 9,
-        "threshold": arrays["threshold"] * np.nan,
+        "threshold": arrays["threshold"][:, 1:],
         "left": arrays["left"].ravel(),
-        "leaves": arrays["leaves"] + 1e10,
+        "leaves": arrays["leaves"] * np.nan,
     }.items():
         with pytest.raises(ValueError, match=r"."):
             Trees.from_arrays(arrays | {name: wrong}, 4)

@@ -56,21 +56,17 @@ class Trees:
     @classmethod
     def of_model(cls, model: Mapping[str, Any]) -> Self:
         """Trees of what LightGBM's ``Booster.dump_model`` gives, of at most 16 leaves."""
-        T = len(model["tree_info"])
-        feature, left = np.zeros((T, _MOST_LEAVES - 1), np.int32), np.zeros((T, _MOST_LEAVES - 1), np.uint16)
-        largest = np.finfo(np.float32).max
-        threshold, leaves = np.full((T, _MOST_LEAVES - 1), largest, np.float64), np.zeros((T, _MOST_LEAVES))
+        largest, size = np.finfo(np.float32).max, (len(model["tree_info"]), _MOST_LEAVES - 1)
+        feature, left = np.zeros(size, np.int32), np.zeros(size, np.uint16)
+        threshold, leaves = np.full(size, largest, np.float64), np.zeros((len(feature), _MOST_LEAVES))
         for tree, made in enumerate(model["tree_info"]):
-            splits: list[tuple[int, float, int]] = []
-            values: list[float] = []
-            _collect(made["tree_structure"], splits, values)
+            splits, values = _collected(made["tree_structure"])
             leaves[tree, : len(values)] = values
             for place, split in enumerate(splits):
                 feature[tree, place], threshold[tree, place], left[tree, place] = split
         threshold = np.minimum(threshold, largest)
         rounded = threshold.astype(np.float32)
-        rounded = np.where(rounded > threshold, np.nextafter(rounded, np.float32(-np.inf)), rounded)
-        return cls(feature, rounded.astype(np.float32), left, leaves)
+        return cls(feature, np.where(rounded > threshold, np.nextafter(rounded, -largest), rounded), left, leaves)
 
     def to_arrays(self) -> Arrays:
         """Plain arrays, for ``from_arrays``."""
@@ -79,13 +75,11 @@ class Trees:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array], features: int) -> Self:
         """Trees of ``to_arrays`` that ask for ``features``. Raises KeyError or ValueError when they are none."""
-        leaves: Any = checked(arrays, "leaves", np.float64, None, _MOST_LEAVES)
+        leaves: Any = checked(arrays, "leaves", np.float64, None, _MOST_LEAVES, least=-_LARGEST, below=_LARGEST)
         size = len(leaves), _MOST_LEAVES - 1
         feature: Any = checked(arrays, "feature", np.int32, *size, below=features)
         threshold: Any = checked(arrays, "threshold", np.float32, *size)
         left: Any = checked(arrays, "left", np.uint16, *size)
-        if np.isnan(threshold).any() or not (np.abs(leaves) <= _LARGEST).all():
-            raise ValueError("a number of a tree is out of bounds")
         return cls(feature, threshold, left, leaves)
 
     def scores(self, rows: Float32Array) -> FloatArray:
@@ -103,16 +97,15 @@ class Trees:
         return total
 
 
-def _collect(node: Mapping[str, Any], splits: list[tuple[int, float, int]], values: list[float]) -> None:
-    """Add the splits and the leaves' values below a node, from left to right."""
+def _collected(node: Mapping[str, Any], first: int = 0) -> tuple[list[tuple[int, float, int]], list[float]]:
+    """The splits (feature, threshold, leaves on the left as bits) and leaves of a node, whose ``first`` leaf it is."""
     if "split_feature" not in node:
-        values.append(float(node["leaf_value"]))
-        return
-    first, place = len(values), len(splits)
-    splits.append((0, 0.0, 0))
-    _collect(node["left_child"], splits, values)
-    splits[place] = int(node["split_feature"]), float(node["threshold"]), (1 << len(values)) - (1 << first)
-    _collect(node["right_child"], splits, values)
+        return [], [float(node["leaf_value"])]
+    splits, values = _collected(node["left_child"], first)
+    middle = first + len(values)
+    more, others = _collected(node["right_child"], middle)
+    own = int(node["split_feature"]), float(node["threshold"]), (1 << middle) - (1 << first)
+    return [own, *splits, *more], values + others
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,13 +129,8 @@ def fit_trees(heads: RankingLists, seed: int, rounds: int | None = None) -> Tree
     """
     import lightgbm
 
-    alike = bool((heads.report_weights == 1).all())
-    data = lightgbm.Dataset(
-        heads.rows,
-        label=heads.fixed.astype(np.int32),
-        weight=None if alike else np.repeat(heads.report_weights, heads.sizes),
-        group=heads.sizes.tolist(),
-    )
+    weights = np.repeat(heads.report_weights, heads.sizes)
+    data = lightgbm.Dataset(heads.rows, heads.fixed.astype(np.int32), weight=weights, group=heads.sizes.tolist())
     return Trees.of_model(lightgbm.train(PARAMETERS | {"seed": seed}, data, rounds or ROUNDS).dump_model())
 
 

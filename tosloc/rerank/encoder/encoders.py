@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,6 +131,8 @@ class Encoder(nn.Module):
 
     def pieces(self, texts: Sequence[str], length: int, most: int = 1) -> list[list[Piece]]:
         """Of each text its first ``most`` pieces of at most ``length`` tokens; of an empty one, the marks alone."""
+        if not texts:
+            return []
         found = self.tokenizer(
             [encodable(text[: LETTERS * length * most]) for text in texts],
             truncation=True,
@@ -222,19 +224,18 @@ class ChunkReader:
         """Blob -> its pieces; none of a blob that is blank or cannot be read."""
         made: dict[str, list[Piece]] = {blob: [] for blob in blobs}
         read = {blob: without_licence(text or "") for blob, text in self.texts(blobs)}
-        if whole := {blob: text for blob, text in read.items() if text.strip()}:
-            made |= zip(whole, self.encoder.pieces([*whole.values()], self.length, self.most), strict=True)
-        return made
+        whole = {blob: text for blob, text in read.items() if text.strip()}
+        return made | dict(zip(whole, self.encoder.pieces([*whole.values()], self.length, self.most), strict=True))
 
-    def vectors(self, blobs: Iterable[str], path: Path, progress: Progress = silent) -> dict[str, Float16Array]:
+    def vectors(self, blobs: Sequence[str], path: Path, progress: Progress = silent) -> dict[str, Float16Array]:
         """Blob -> (n, d) chunk vectors, in half precision; those that the store in a file lacks are made now, and kept.
         Several processes may use the file at once. Raises StoreError.
         """
-        wanted, precision = sorted(set(blobs)), "bfloat16" if self.encoder.in_bfloat16 else "float32"
+        precision = "bfloat16" if self.encoder.in_bfloat16 else "float32"
         maker = f"{self.encoder.fingerprint} {TEXT_VERSION} {self.most}x{self.length} {precision}"
         with FactStore(path) as store:
-            kept = store.read(wanted, maker)
-            missing = [blob for blob in wanted if blob not in kept]
+            kept = store.read(blobs, maker)
+            missing = [blob for blob in dict.fromkeys(blobs) if blob not in kept]
             progress("encoding files", 0, len(missing))
             for start in range(0, len(missing), FILES):
                 chunks = self.chunks(missing[start : start + FILES])
@@ -245,4 +246,4 @@ class ChunkReader:
                 store.write((blob, maker, data) for blob, data in made.items())
                 kept |= made
                 progress("encoding files", start + len(chunks), len(missing))
-        return {blob: np.frombuffer(kept[blob], "<f2").reshape(-1, self.encoder.width) for blob in wanted}
+        return {blob: np.frombuffer(kept[blob], "<f2").reshape(-1, self.encoder.width) for blob in blobs}

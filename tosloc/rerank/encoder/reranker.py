@@ -45,10 +45,8 @@ class EncoderReranker(Reranker):
         """Untrained, with the encoders that the configuration names. Raises CheckpointError."""
         settings = config.stage_two
         code = Encoder.load(settings.code_encoder, settings.token_pooling)
-        named, report = settings.report_encoder or settings.code_encoder, code
-        # one that learns alone must not drag along the code's, whose vectors are made
-        if named != settings.code_encoder or settings.training.learns == "report":
-            report = Encoder.load(named, settings.token_pooling)
+        other = settings.report_encoder not in ("", settings.code_encoder)
+        report = Encoder.load(settings.report_encoder, settings.token_pooling) if other else code
         if (asked := settings.chunk_tokens) > code.longest:
             raise ToslocError(f"[stage_two] chunk_tokens: {code.name} reads at most {code.longest} tokens, not {asked}")
         return cls(RerankingModel(settings, code, report, config.run.seed))
@@ -59,19 +57,15 @@ class EncoderReranker(Reranker):
         """Learn from train, stop and choose the weight by validation; the folder holds what an interruption leaves.
         Without epochs nothing is learned, and the encoders' own closeness is the score.
         """
-        validation, self.curve_, training = (
-            [*training_set.candidates("validation", self.depth)],
-            [],
-            self.settings.training,
-        )
-        if training.epochs:
+        validation, self.curve_ = list(training_set.candidates("validation", self.depth)), []
+        if self.settings.training.epochs:
             train = []
             for listed in training_set.candidates("train", self.depth, for_training=True):
                 # the fixed files and as many wrong ones as stand beside one fixed file
                 right, wrong = np.flatnonzero(listed.fixed), np.flatnonzero(~listed.fixed)
                 train.append(listed.take(np.sort(np.concatenate((right, wrong[: self.depth - 1])))))
             self.trained_until = 0  # while it learns, files of all reports are read
-            chunks, questions = self._read([*train, *validation], context, training.learns, progress)
+            chunks, questions = self._read([*train, *validation], context, progress, learns=bool(self.model.learning))
             self.trained_until = max((listed.fixed_at for listed in train), default=0)
             encoders = [encoder.fingerprint for encoder in self.model.encoders.values()]
             lists = [(report_text(listed.report), listed.blobs, listed.fixed.tolist()) for listed in train]
@@ -84,28 +78,22 @@ class EncoderReranker(Reranker):
         return self
 
     def _read(
-        self,
-        candidates: Sequence[Candidates],
-        context: RerankingContext,
-        learning: str = "head",
-        progress: Progress = silent,
+        self, candidates: Sequence[Candidates], context: RerankingContext, progress: Progress, *, learns: bool = False
     ) -> tuple[Mapping[str, Chunks], list[Question]]:
-        """Chunks of all candidates by blob, and reports: vectors, or tokens for an encoder that learns."""
+        """Chunks of all candidates by blob, and reports: vectors, or tokens where encoders learn."""
         assert context.texts is not None
         assert context.vectors is not None
         reader = ChunkReader(self.model.code, self.settings.chunks, self.settings.chunk_tokens, context.texts)
         # no file is read for reports that are left to stage one
-        blobs = {blob for listed in candidates if self.trained_before(listed.opened) for blob in listed.blobs}
-        chunks: Mapping[str, Chunks]
-        if learning == "both":
-            chunks = reader.chunks(sorted(blobs))
-        else:
-            chunks = reader.vectors(blobs, context.vectors, progress)
-        texts = [report_text(listed.report) for listed in candidates]
-        reports: Sequence[Chunks] = self.model.report.pieces(texts, self.settings.report_tokens) if texts else []
-        if learning == "head":
-            reports = self.model.report.vectors([piece for [piece] in reports])[:, None]
-        return chunks, [Question(listed, report) for listed, report in zip(candidates, reports, strict=True)]
+        blobs = sorted({blob for one in candidates if self.trained_before(one.opened) for blob in one.blobs})
+        pieces = self.model.report.pieces([report_text(one.report) for one in candidates], self.settings.report_tokens)
+        chunks: Mapping[str, Chunks] = (
+            reader.chunks(blobs) if learns else reader.vectors(blobs, context.vectors, progress)
+        )
+        reports: Sequence[Chunks] = pieces
+        if not learns:
+            reports = self.model.report.vectors([piece for [piece] in pieces])[:, None]
+        return chunks, [Question(*pair) for pair in zip(candidates, reports, strict=True)]
 
     def answer(self, candidates: Candidates, context: RerankingContext, progress: Progress = silent) -> Reranked:
         """New scores: stage one's and the encoders'."""
@@ -116,7 +104,7 @@ class EncoderReranker(Reranker):
         self, candidates: Sequence[Candidates], context: RerankingContext, progress: Progress = silent
     ) -> Iterator[FloatArray]:
         """(C,) the encoders' own scores of each report's candidates; 0 for one opened before the last fix learned."""
-        chunks, questions = self._read(candidates, context, progress=progress)
+        chunks, questions = self._read(candidates, context, progress)
         return self.model.scores(questions, chunks, self.trained_until)
 
     def can_score(self, context: RerankingContext) -> bool:

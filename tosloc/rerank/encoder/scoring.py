@@ -104,10 +104,9 @@ class RerankingModel(nn.Module):
                 f" {report.width}; name two of one width"
             )
         self.settings, self.code, self.report = settings, code, report
-        learns = settings.training.learns
-        self.learning = {name: encoder for name, encoder in self.encoders.items() if learns in (name, "both")}
+        self.learning = self.encoders if settings.training.learns == "both" else {}
         for encoder in self.encoders.values():
-            encoder.requires_grad_(encoder in self.learning.values())
+            encoder.requires_grad_(bool(self.learning))
         torch.manual_seed(seed)
         self.head = ScoringHead(code.width, cosine=settings.scoring == "cosine")
 
@@ -135,15 +134,15 @@ class RerankingModel(nn.Module):
 
     def _read(self, encoder: Encoder, texts: Sequence[Chunks]) -> Tensor:
         """(U, d) vectors of the chunks of all texts, one after the other."""
-        arrays = [text for text in texts if not isinstance(text, list)]
-        known = np.concatenate([np.zeros((0, encoder.width), dtype=np.float16), *arrays])
+        none = np.zeros((0, encoder.width), dtype=np.float16)
+        known = np.concatenate([none, *(text for text in texts if not isinstance(text, list))])
         made = [torch.from_numpy(known.astype(np.float32)).to(encoder.device)]
         pieces = [piece for text in texts if isinstance(text, list) for piece in text]
         at_once = self.settings.training.chunks_at_once
-        again, size = at_once and torch.is_grad_enabled(), at_once or max(len(pieces), 1)
+        size = at_once or len(pieces) or 1
         for start in range(0, len(pieces), size):
             part = pieces[start : start + size]
-            made.append(checkpoint(encoder, part, use_reentrant=False) if again else encoder(part))
+            made.append(checkpoint(encoder, part, use_reentrant=False) if at_once else encoder(part))
         return torch.cat(made)
 
     @torch.inference_mode()
