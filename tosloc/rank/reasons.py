@@ -206,7 +206,7 @@ class ReasonsOf:
         fix = change.fix and (subject is None or change.bug is not None or says_fix(subject))
         of_bug = f" of bug {change.bug}" if change.bug else ""
         said = f"{'earlier fix' if fix else 'commit'} {change.commit[:10]}{of_bug}, "
-        said += datetime.fromtimestamp(change.at, UTC).date().isoformat()
+        said += day(change.at)
         shared = self.listed(change.words)
         if subject:
             said = f"{said}: {subject if len(subject) <= SUBJECT else subject[: SUBJECT - 2].rstrip() + ' …'}"
@@ -290,3 +290,8 @@ def _frame(function: str, line: int, rows: Sequence[int]) -> Reason:
 
 def _one_of(files: int) -> str:
     return f" (one of {files} files so called)" if files > 1 else ""
+
+
+def day(seconds: int) -> str:
+    """The date, in UTC, of seconds since 1970."""
+    return datetime.fromtimestamp(seconds, UTC).date().isoformat()

@@ -43,10 +43,6 @@ class StageOne:
     weights: FloatArray  # (K,)
     ranker: HeadRanker | None = None  # its features are among these
 
-    def __post_init__(self) -> None:
-        if len(self.features) != len(self.weights):
-            raise ValueError(f"{len(self.features)} features but {len(self.weights)} weights")
-
     def aligned(self, names: tuple[str, ...]) -> StageOne | None:
         """The same decision for tables of other features: one that it does not know has weight 0. None where a feature
         that it knows is not among them.
@@ -145,6 +141,6 @@ class StageOneAnswer:
 
     def _lifted(self, file: int, kind: str) -> bool:
         """Whether the features of a kind together add to the file's score."""
-        weights = zip(self.stage.features, self.stage.weights, strict=True)
-        of_kind = ((name, float(weight)) for name, weight in weights if features.FEATURES[name].reason == kind)
+        weights = zip(self.stage.features, self.stage.weights.tolist(), strict=True)
+        of_kind = ((name, weight) for name, weight in weights if features.FEATURES[name].reason == kind)
         return sum(weight * float(self.columns[name][file]) for name, weight in of_kind) > 0
