@@ -26,6 +26,7 @@ from tosloc.function_runs import write_function_runs
 from tosloc.git.history import History
 from tosloc.git.repository import Repository
 from tosloc.index.build import BuildReport
+from tosloc.index.corpus import suffix_of
 from tosloc.index.history_index import HistoryIndex, build_history
 from tosloc.index.repository import IndexedRepository
 from tosloc.io import parse_json, read_plain, remove_unfinished
@@ -36,7 +37,7 @@ from tosloc.rank.feature_tables import HISTORY_FILE, WORK, FeatureTable
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import Case, Progress, Ranking, Snapshot, silent
 from tosloc.reports.labelled import Dataset, Splits, attributes_of, chronological, load_dataset, settled
-from tosloc.rerank.base import RerankingContext, facts_in_store
+from tosloc.rerank.base import RerankingContext
 
 _PACKAGES: Final = ("numpy", "scipy", "tree-sitter", "PyStemmer", "lightgbm")
 _OF_RERANKERS: Final = {"terms": ("torch", "safetensors"), "encoder": ("torch", "transformers", "accelerate")}
@@ -101,8 +102,9 @@ class ExperimentContext:
 
     def for_reranking(self) -> RerankingContext:
         """What a reranker may read: files of all versions, and the whole history, of which each report sees a part."""
+        indexed = self.indexed
         return RerankingContext(
-            facts_in_store(self.indexed),
+            lambda blobs: indexed.facts({blob: suffix_of(path, indexed.suffixes) for blob, path in blobs.items()}),
             self.history_index,
             len(self.repo.path_names),
             self.history.ancestors,

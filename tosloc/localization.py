@@ -39,7 +39,7 @@ from tosloc.rank.reasons import Sources
 from tosloc.rank.stage_one import StageOne, StageOneAnswer
 from tosloc.records import BugReport, Case, FloatArray, Function, Hit, Progress, Ranking, Reason, Snapshot, silent
 from tosloc.reports.test_paths import Chosen, PathFilter
-from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TextSource, facts_in_corpus
+from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TextSource
 
 if TYPE_CHECKING:
     from tosloc.code.functions import FunctionFacts
@@ -127,7 +127,7 @@ class OpenVersion:
         """What a reranker may read of the version."""
         place = self.repository
         return RerankingContext(
-            facts_in_corpus(self.index.text.corpus),
+            lambda blobs: self.index.text.corpus,
             self.history,
             len(self.index.paths.table),
             texts=None if place is None else texts_of(place.repo),
@@ -267,7 +267,7 @@ class Localization:
             matches = self.reranked.matches(before) if now < before else ()
             if matches:
                 words = ", ".join(self.stage_one.reasons.as_answered(asked, answer) for asked, answer in matches)
-                found[file] = Reason("terms", f"{self.reranker.says}: up from place {before + 1} ({words})")
+                found[file] = Reason("terms", f"read again by its words: up from place {before + 1} ({words})")
         return found
 
 

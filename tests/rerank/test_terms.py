@@ -77,7 +77,7 @@ def test_the_weight_is_taken_that_gains_most_on_validation():
 )
 def test_what_is_damaged_is_one_sentence(tmp_path, name, kept, content):
     rng = np.random.default_rng(0)
-    tables = {side: rng.standard_normal((2, 3)).astype(np.float16) for side in SIDES}
+    tables = {side: rng.standard_normal((2, 3)).astype(np.float32) for side in SIDES}
     saved = TermReranker()
     saved._model = (
         Vocabulary(("cooki", "größe"), *rng.random((4, 2))),
@@ -119,7 +119,7 @@ def files(*rows: int, history: int | None = None) -> dict[str, sparse.csr_array]
 
 
 def test_scores_by_hand():
-    tables = {side: np.zeros((V, 2), dtype=np.float16) for side in SIDES}
+    tables = {side: np.zeros((V, 2), dtype=np.float32) for side in SIDES}
     tables["report"][0] = (2, 0)
     tables["content"][3], tables["content"][4] = (3, 0), (1, 1)
     tables["history"][7] = (-1, 0)
@@ -140,10 +140,9 @@ def test_learning_brings_the_fixed_file_first_whatever_stage_one_said(monkeypatc
     def first(some: DualEncoder) -> int:
         return sum(some.scores(REPORTS[[r]], files(0, 1, 2, 3, history=0)).argmax() == r for r in range(3))
 
-    before = DualEncoder({side: START.astype(np.float16) for side in SIDES}, dict.fromkeys(FILE_SIDES, 1.0))
+    before = DualEncoder(dict.fromkeys(SIDES, START), dict.fromkeys(FILE_SIDES, 1.0))
     encoder = fit_dual_encoder(START, Lessons(REPORTS, lists, [known] * 4), seed=1)
     assert first(before) < first(encoder) == 3
-    assert encoder.tables["report"].dtype == np.float16
     # only terms of the report and of the file, those that help
     matches = encoder.matches(REPORTS[[3]], files(2), 3)
     assert matches
@@ -178,8 +177,8 @@ HISTORY = HistoryIndex(
 def context(tmp_path_factory) -> RerankingContext:
     payloads = {blob: pack_facts(analyse(text, ".java")) for blob, text in TEXTS.items()}
 
-    def facts(blobs, _):
-        return Corpus.from_rows(list(blobs), map(payloads.get, blobs)), np.arange(len(blobs), dtype=np.int64)
+    def facts(blobs):
+        return Corpus.from_rows(list(blobs), map(payloads.get, blobs))
 
     return RerankingContext(facts, HISTORY, 3)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeAlia
 import numpy as np
 
 from tosloc.errors import CheckpointError, require
-from tosloc.index.corpus import Corpus, suffix_of
+from tosloc.index.corpus import Corpus
 from tosloc.index.history_index import HistoryAsOf, HistoryIndex
 from tosloc.io import parse_json, read_plain
 from tosloc.metrics import fixed_ranks, rr_and_ap
@@ -24,10 +24,9 @@ from tosloc.records import BoolArray, BugReport, FloatArray, IntArray, LongArray
 
 if TYPE_CHECKING:
     from tosloc.config import Config
-    from tosloc.index.repository import IndexedRepository
 
-FactSource: TypeAlias = Callable[[Sequence[str], Sequence[str]], tuple[Corpus, LongArray]]
-"""(blobs, paths) -> what has the facts of these files, and (n,) the row of each, -1 where there are none."""
+FactSource: TypeAlias = Callable[[Mapping[str, str]], Corpus]
+"""Blobs, each with a path of it -> what has the facts of those that are known."""
 TextSource: TypeAlias = Callable[[Sequence[str]], Iterable[tuple[str, str | None]]]
 """Blobs -> each with its text, None for one that cannot be read."""
 Matches: TypeAlias = Callable[[int], Sequence[tuple[str, str]]]
@@ -113,23 +112,6 @@ class RerankingContext:
         return self.history.as_of(candidates.opened, contained)
 
 
-def facts_in_corpus(corpus: Corpus) -> FactSource:
-    """The facts of a version that is in memory."""
-    known = corpus.row_of_blob
-    return lambda blobs, paths: (corpus, np.array([known.get(blob, -1) for blob in blobs], dtype=np.int64))
-
-
-def facts_in_store(indexed: IndexedRepository) -> FactSource:
-    """The facts of a store; a blob that it lacks has no terms."""
-
-    def facts(blobs: Sequence[str], paths: Sequence[str]) -> tuple[Corpus, LongArray]:
-        wanted = {blob: suffix_of(path, indexed.suffixes) for blob, path in zip(blobs, paths, strict=True)}
-        rows = {blob: row for row, blob in enumerate(wanted)}
-        return indexed.facts(wanted), np.array([rows[blob] for blob in blobs], dtype=np.int64)
-
-    return facts
-
-
 class TrainingSet(Protocol):
     """Labelled reports in the order of their fixes, as candidates; each call reads them anew."""
 
@@ -154,9 +136,7 @@ class Reranker(ABC):
     line in ``RERANKERS``.
     """
 
-    name: ClassVar[str]  # in [stage_two] reranker; also of its folder in a checkpoint
-    says: ClassVar[str]  # what a reason says that it did
-    record_file: ClassVar[str]  # JSON in its folder
+    name: ClassVar[str]  # in [stage_two] reranker; also of its folder in a checkpoint, and of a record in it
     depth: int  # how many of the first files it scores
     weight: float = 0.0  # its score's weight beside stage one's, chosen on validation; 0 leaves all to stage one
     trained_until: int = 0  # when the last of the reports that it learned from was fixed, seconds since 1970
@@ -192,7 +172,7 @@ class Reranker(ABC):
     def load(cls, folder: Path) -> Self:
         """What ``save`` wrote. Raises CheckpointError when it is incomplete or damaged."""
         try:
-            record = parse_json(read_plain(folder / cls.record_file))
+            record = parse_json(read_plain(folder / f"{cls.name}.json"))
             made = cls.read(record, folder)
             made.weight, made.trained_until = float(record["weight"]), int(record["trained_until"])
             if not made.weight >= 0:

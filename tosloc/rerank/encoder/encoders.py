@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeAlias
@@ -46,15 +46,6 @@ TEXT_VERSION: Final = "text2"
 FILES: Final = 256  # files encoded together; what a crash can lose
 
 
-@contextmanager
-def memory_explained(*settings: str) -> Iterator[None]:
-    """Turn a GPU's lack of memory into one sentence, with the settings of ``[stage_two]`` to lower."""
-    try:
-        yield
-    except torch.cuda.OutOfMemoryError as error:
-        raise ToslocError(f"the GPU's memory is too small; lower [stage_two] {' or '.join(settings)}") from error
-
-
 class Encoder(nn.Module):
     """Tokens to vectors. Its name and fingerprint say which weights these are."""
 
@@ -73,8 +64,7 @@ class Encoder(nn.Module):
         local, offline = os.environ.get("TOSLOC_HUB") != "1", constants.HF_HUB_OFFLINE
         constants.HF_HUB_OFFLINE = offline or local  # local_files_only alone still makes requests
         try:
-            folder = Path(name).expanduser()
-            where = str(folder) if folder.is_dir() else name
+            where = str(Path(name).expanduser())
             tokenizer = AutoTokenizer.from_pretrained(where, trust_remote_code=False, local_files_only=local)
             model = AutoModel.from_pretrained(
                 where, dtype=torch.float32, trust_remote_code=False, use_safetensors=True, local_files_only=local
@@ -98,7 +88,6 @@ class Encoder(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Write model and tokenizer as transformers do."""
-        self._forget_lengths()
         self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
 
@@ -117,17 +106,12 @@ class Encoder(nn.Module):
 
     def fingerprint_now(self) -> str:
         """Of the weights as they are now, the tokenizer and the pooling: what a vector depends on."""
-        self._forget_lengths()
-        digest = hashlib.sha256(f"{self.tokenizer.backend_tokenizer.to_str()} {self.pooling}".encode())
+        words = json.dumps(self.tokenizer.get_vocab(), sort_keys=True)
+        digest = hashlib.sha256(f"{words} {self.pooling}".encode())
         for name, value in sorted(self.model.state_dict().items()):
             digest.update(name.encode())
             digest.update(value.detach().cpu().contiguous().view(torch.uint8).numpy())
         return digest.hexdigest()[:16]
-
-    def _forget_lengths(self) -> None:
-        # a tokenizer keeps, and writes, how long the last texts were allowed to be
-        self.tokenizer.backend_tokenizer.no_truncation()
-        self.tokenizer.backend_tokenizer.no_padding()
 
     def pieces(self, texts: Sequence[str], length: int, most: int = 1) -> list[list[Piece]]:
         """Of each text its first ``most`` pieces of at most ``length`` tokens; of an empty one, the marks alone."""
@@ -155,33 +139,22 @@ class Encoder(nn.Module):
         mask_SL1 = padded["attention_mask"].unsqueeze(-1).to(hidden_SLd.dtype)
         return (hidden_SLd * mask_SL1).sum(1) / mask_SL1.sum(1).clamp(min=1)
 
-    @memory_explained("chunk_tokens")
     @torch.inference_mode()
     def vectors(self, pieces: Sequence[Piece]) -> Float16Array:
-        """(S, d) the same without learning, pieces of like length together so that little is padding. In bfloat16 on a
-        GPU that has it. Raises ToslocError when the GPU has too little memory.
-        """
+        """(S, d) the same without learning, pieces of like length together so that little is padding."""
         self.eval()
         made = np.zeros((len(pieces), self.width), dtype=np.float16)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.in_bfloat16):
-            for places in alike(pieces):
-                made[places] = self([pieces[place] for place in places]).float().cpu().numpy()
+        for places in alike(pieces):
+            made[places] = self([pieces[place] for place in places]).cpu().numpy()
         return made
-
-    @property
-    def in_bfloat16(self) -> bool:
-        """Whether ``vectors`` computes in bfloat16; on a processor that has it, it would gain a quarter."""
-        return self.device.type == "cuda" and torch.cuda.is_bf16_supported()
 
 
 def alike(pieces: Sequence[Piece]) -> Iterator[list[int]]:
     """Places of pieces that go through an encoder together: of like length, ``BATCH_TOKENS`` at most."""
-    order = sorted(range(len(pieces)), key=lambda place: (-len(pieces[place]), place))
-    start = 0
-    while start < len(order):
-        number = max(1, BATCH_TOKENS // max(len(pieces[order[start]]), 1))
+    order = sorted(range(len(pieces)), key=lambda place: -len(pieces[place]))
+    number = max(1, BATCH_TOKENS // max(map(len, pieces), default=1))
+    for start in range(0, len(order), number):
         yield order[start : start + number]
-        start += number
 
 
 def processes() -> PartialState:
@@ -231,8 +204,7 @@ class ChunkReader:
         """Blob -> (n, d) chunk vectors, in half precision; those that the store in a file lacks are made now, and kept.
         Several processes may use the file at once. Raises StoreError.
         """
-        precision = "bfloat16" if self.encoder.in_bfloat16 else "float32"
-        maker = f"{self.encoder.fingerprint} {TEXT_VERSION} {self.most}x{self.length} {precision}"
+        maker = f"{self.encoder.fingerprint} {TEXT_VERSION} {self.most}x{self.length}"
         with FactStore(path) as store:
             kept = store.read(blobs, maker)
             missing = [blob for blob in dict.fromkeys(blobs) if blob not in kept]

@@ -31,8 +31,6 @@ class EncoderReranker(Reranker):
     """Chunked code and report through one or two encoders, pooling over chunks, a contrastive loss (the paper, 2.3)."""
 
     name: ClassVar = "encoder"
-    says: ClassVar = "read again by the deep model"
-    record_file: ClassVar = RECORD
 
     def __init__(self, model: RerankingModel) -> None:
         self.model, self.settings = model.to(processes().device), model.settings
@@ -98,7 +96,7 @@ class EncoderReranker(Reranker):
     def answer(self, candidates: Candidates, context: RerankingContext, progress: Progress = silent) -> Reranked:
         """New scores: stage one's and the encoders'."""
         [row] = self.encoder_scores([candidates], context, progress)
-        return Reranked(candidates.scores.max(initial=0.0) + combined(candidates.scores, row, self.weight))
+        return Reranked(combined(candidates.scores, row, self.weight))
 
     def encoder_scores(
         self, candidates: Sequence[Candidates], context: RerankingContext, progress: Progress = silent
@@ -153,15 +151,8 @@ class EncoderReranker(Reranker):
 
 
 def combined(scores: FloatArray, encoder_scores: FloatArray, weight: float) -> FloatArray:
-    """(C,) stage one's scores, counted from their best, and ``weight`` times the encoders', counted from their mean. An
-    infinite weight is the encoders' order alone.
-    """
-    if not len(scores):
-        return scores
-    together: FloatArray = encoder_scores - encoder_scores.max()
-    if not math.isinf(weight):
-        together = scores - scores.max() + weight * (encoder_scores - encoder_scores.mean())
-    return together
+    """(C,) stage one's scores and ``weight`` times the encoders'; an infinite weight is the encoders' order alone."""
+    return encoder_scores if math.isinf(weight) else scores + weight * encoder_scores
 
 
 def choose_weight(

@@ -18,7 +18,7 @@ from tosloc.errors import ToslocError
 from tosloc.io import written_whole
 from tosloc.records import Progress, silent
 from tosloc.rerank.base import mean_values
-from tosloc.rerank.encoder.encoders import memory_explained, processes
+from tosloc.rerank.encoder.encoders import processes
 from tosloc.rerank.encoder.scoring import Chunks, Question, RerankingModel, contrastive
 
 STATE: Final = "state.pt"  # everything that training needs to go on; read with weights_only, so it runs no code
@@ -77,7 +77,6 @@ class Trainer:
         self.model.load_state_dict(best, strict=False)
         return curve
 
-    @memory_explained("training.chunks_at_once")
     def _epoch(self, optimizer: Optimizer, train: Sequence[Question], epoch: int, progress: Progress) -> float:
         """Mean loss of one pass over the reports; many processes learn what one would."""
         settings, own, parameters = self.model.settings.training, processes(), list(self.model.learned.values())

@@ -38,8 +38,6 @@ class TermReranker(Reranker):
     """Adds what a dual encoder of term vectors says of the first files."""
 
     name: ClassVar = "terms"
-    says: ClassVar = "read again by its words"
-    record_file: ClassVar = "terms.json"
     depth = 100
 
     def __init__(self) -> None:
@@ -123,18 +121,18 @@ class TermReranker(Reranker):
         assert self._model is not None
         vocabulary, encoder = self._model
         arrays = {name: getattr(vocabulary, name) for name in _IDFS}
-        arrays |= {side: np.ascontiguousarray(encoder.tables[side]) for side in SIDES}
+        arrays |= {side: encoder.tables[side].astype(np.float16) for side in SIDES}
         with written_whole(folder / _VECTORS) as temporary:
             temporary.write_bytes(safetensors.numpy.save(arrays))
         record = self.learned() | {"gains": dict(encoder.gains), "terms": vocabulary.terms}
-        write_text(folder / self.record_file, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+        write_text(folder / f"{self.name}.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
     @classmethod
     def read(cls, record: Mapping[str, Any], folder: Path) -> Self:
         """What ``save`` wrote."""
         arrays = safetensors.numpy.load(read_plain(folder / _VECTORS))
         vocabulary = Vocabulary(tuple(map(str, record["terms"])), *(arrays[name] for name in _IDFS))
-        tables, gains = {side: arrays[side] for side in SIDES}, record["gains"]
+        tables, gains = {side: arrays[side].astype(np.float32) for side in SIDES}, record["gains"]
         shapes = {array.shape[:1] for array in arrays.values()} | {(len(vocabulary.ids),)}
         if len(shapes) > 1 or len({table.shape[1:] for table in tables.values()}) > 1:
             raise ValueError("terms and vectors do not fit together")

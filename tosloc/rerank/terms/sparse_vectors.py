@@ -22,7 +22,7 @@ from tosloc.code.languages import FIELDS
 from tosloc.index.documents import DAY, Documents
 from tosloc.index.postings import idf, starts_of
 from tosloc.index.query import Query
-from tosloc.records import BugReport, Float16Array, Float32Array, FloatArray, IntArray, LongArray
+from tosloc.records import BugReport, Float32Array, FloatArray, IntArray, LongArray
 from tosloc.rerank.base import Candidates, RerankingContext
 
 Vector: TypeAlias = tuple[IntArray, Float32Array]
@@ -67,7 +67,7 @@ class Vocabulary:
         """Terms that count of some files (path -> blob) and reports, with the frequencies of history until then."""
         assert context.facts is not None
         assert context.history is not None
-        corpus, _ = context.facts([*files.values()], [*files])
+        corpus = context.facts({blob: path for path, blob in files.items()})
         of_files = Counter(dict(zip(corpus.terms, np.diff(corpus.postings.starts).tolist(), strict=True)))
         of_reports = Counter(term for report in reports for term in report)
         kept = {term for term, number in of_files.items() if number >= _MIN_FILES}
@@ -206,7 +206,8 @@ class SparseVectors:
 
     def _contents(self, files: Sequence[tuple[str, str]]) -> sparse.csr_array:
         """(n, V) ln(1 + tf) x IDF in files, the words of the path among them; of a file without facts these alone."""
-        corpus, rows = self._facts([blob for _, blob in files], [path for path, _ in files])
+        corpus = self._facts({blob: path for path, blob in files})
+        rows = np.array([corpus.row_of_blob.get(blob, -1) for _, blob in files], dtype=np.int64)
         names, read, lists = list(corpus.terms), np.flatnonzero(rows >= 0), corpus.by_blob
         held = lists.select(rows[read])
         used, places = np.unique(held.take(lists.rows), return_inverse=True)
@@ -243,18 +244,14 @@ def _of_documents(documents: Documents, vocabulary: Vocabulary, rare: FloatArray
 
 @dataclass(frozen=True, eq=False)
 class DualEncoder:
-    """Vectors of the terms on each side, in half precision, and how much content and history count."""
+    """Vectors of the terms on each side, numbers of half precision, and how much content and history count."""
 
-    tables: Mapping[str, Float16Array]  # side -> (V, d)
+    tables: Mapping[str, Float32Array]  # side -> (V, d)
     gains: Mapping[str, float]  # side of files -> what its cosine is multiplied by
-
-    @cached_property
-    def _tables(self) -> dict[str, Float32Array]:
-        return {side: table.astype(np.float32) for side, table in self.tables.items()}
 
     def encode(self, side: str, texts: sparse.csr_array) -> Float32Array:
         """(n, d) unit vectors of texts (n, V); 0 where one has no term."""
-        summed: Float32Array = texts @ self._tables[side]
+        summed: Float32Array = texts @ self.tables[side]
         unit: Float32Array = summed / np.maximum(np.sqrt((summed**2).sum(axis=1, keepdims=True)), 1e-12)
         return unit
 
@@ -270,10 +267,10 @@ class DualEncoder:
         self, report: sparse.csr_array, file: Mapping[str, sparse.csr_array], number: int
     ) -> list[tuple[int, int]]:
         """The terms of a report (1, V) that bring one file (1, V) most, each with the file's that answers it best."""
-        asked = report.data[:, None] * self._tables["report"][report.indices]
+        asked = report.data[:, None] * self.tables["report"][report.indices]
         shares = []
         for side in FILE_SIDES:
-            vectors = file[side].data[:, None] * self._tables[side][file[side].indices]
+            vectors = file[side].data[:, None] * self.tables[side][file[side].indices]
             length = float(np.sqrt((vectors.sum(axis=0) ** 2).sum()))
             shares.append(self.gains[side] / max(length, 1e-12) * (asked @ vectors.T))
         share, terms = np.concatenate(shares, axis=1), np.concatenate([file[side].indices for side in FILE_SIDES])

@@ -108,7 +108,7 @@ def fit_dual_encoder(start: Float32Array, lessons: Lessons, *, seed: int, progre
     finally:
         torch.set_num_threads(threads)
     with torch.no_grad():
-        tables = {side: model.tables[side].half().numpy() for side in SIDES}
+        tables = {side: model.tables[side].half().float().numpy() for side in SIDES}
         return DualEncoder(tables, {side: float(model.gains[side]) for side in FILE_SIDES})
 
 
