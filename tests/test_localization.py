@@ -16,6 +16,7 @@ from tosloc.index.repository import IndexedRepository
 from tosloc.localization import candidates_of_answer
 from tosloc.localizer import Localizer
 from tosloc.rank import features
+from tosloc.rank.feature_tables import read_blocks
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import Ranking
 from tosloc.rerank.base import Candidates, Reranked, RerankingContext
@@ -89,7 +90,7 @@ def extracted(experiment, tmp_path_factory):
     """Report -> its feature table from the extraction, all files and all features."""
     extraction = experiment.extraction(tmp_path_factory.mktemp("work"), features.ALL)
     blocks = extraction.run(experiment.dataset.cases, jobs=1)
-    return {table.report: table for table in extraction.tables(blocks)}
+    return {table.report: table for table in read_blocks(blocks)}
 
 
 @pytest.mark.parametrize("identity", CASES)

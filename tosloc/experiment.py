@@ -33,7 +33,7 @@ from tosloc.io import parse_json, read_plain, remove_unfinished
 from tosloc.localization import LabelledCandidates, texts_of
 from tosloc.localizer import Localizer
 from tosloc.rank.extract import Extraction
-from tosloc.rank.feature_tables import HISTORY_FILE, WORK, FeatureTable
+from tosloc.rank.feature_tables import HISTORY_FILE, WORK, FeatureTable, read_blocks
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import Case, Progress, Ranking, Snapshot, silent
 from tosloc.reports.labelled import Dataset, Splits, attributes_of, chronological, load_dataset, settled
@@ -210,7 +210,7 @@ def rank_reports(
             localizer.stage_one, localizer.temperature = experiment.shipped(cases[0])  # none of them is later
         extraction = experiment.extraction(work, localizer.stage_one.features)
         blocks = extraction.run(cases, jobs=config.run.jobs, what=f"ranking {split}", progress=progress)
-        candidates = experiment.candidates(localizer.stage_one, lambda _: extraction.tables(blocks))
+        candidates = experiment.candidates(localizer.stage_one, lambda _: read_blocks(blocks))
         rankings = candidates.rankings(split, localizer.reranker_, experiment.for_reranking(), progress)
         header = experiment.run_header("tosloc rank") | {"split": split, TEMPERATURE: localizer.temperature}
         if taught := experiment.taught(localizer.provenance_, cases):

@@ -18,7 +18,7 @@ from tosloc.index.history_index import report_documents
 from tosloc.localizer import Localizer
 from tosloc.rank import features
 from tosloc.rank.extract import SAMPLED
-from tosloc.rank.feature_tables import PARTS, WORK, FeatureTable, ranking_lists, write_listing
+from tosloc.rank.feature_tables import PARTS, WORK, FeatureTable, ranking_lists, read_blocks, write_listing
 from tosloc.rank.fitting import fit_stage_one
 from tosloc.records import Case, Progress, Ranking, silent
 from tosloc.rerank.base import Reranker, reranker_class
@@ -58,7 +58,7 @@ def train(
             blocks[part] = extraction.run(cases, sampled, jobs=config.run.jobs, what=what, progress=progress)
 
         def tables(part: str) -> Iterable[FeatureTable]:
-            return extraction.tables(blocks[part])
+            return read_blocks(blocks[part])
 
         default = experiment.shipped(experiment.splits.train[-1])[0] if config.stage_one.shipped else None
         lists = ranking_lists(tables("train"))
@@ -73,7 +73,7 @@ def train(
         newest = max(experiment.dataset.cases, key=lambda case: case.fixed_at).version if carry else None
         _finish(experiment, localizer, tables, folder, newest, progress)
     if keep_features:
-        write_listing(work, names, blocks)
+        write_listing(work, blocks)
     else:
         shutil.rmtree(work)
     return localizer

@@ -17,10 +17,10 @@ from tosloc.rank.extract import HARD_SHARE, sampled_table
 from tosloc.rank.feature_tables import (
     FeatureTable,
     RankingLists,
-    StoredFeatureTables,
     block_bytes,
+    kept_blocks,
     ranking_lists,
-    read_block,
+    read_blocks,
 )
 from tosloc.rank.fitting import MARGIN, choose, fit_evolution, fit_stage_one, judge, list_quality, listwise_loss
 from tosloc.rank.stage_one import StageOne
@@ -212,7 +212,7 @@ def test_blocks_hold_rows_of_all_files_and_serve_no_other_history(project, tmp_p
             reports = project.reports(f"{folder}.jsonl", records)
             with ExperimentContext.set_up(toy.config(0.5, 0.2), repo, reports) as experiment:
                 extraction = experiment.extraction(tmp_path / folder, ("code", "near_reports", "popularity"))
-                return list(extraction.tables(extraction.run(experiment.dataset.cases[-4:], most, jobs=1)))
+                return list(read_blocks(extraction.run(experiment.dataset.cases[-4:], most, jobs=1)))
 
     full, some = tables(None, "same", 0), tables(None, "same", 4)
     for whole, part in zip(full, some, strict=True):
@@ -227,17 +227,17 @@ def test_blocks_hold_rows_of_all_files_and_serve_no_other_history(project, tmp_p
 
 
 def test_what_is_missing_or_damaged_is_one_sentence(tmp_path):
-    for kept in (None, "{", '{"features": []}'):
+    for kept in (None, "{", '{"train": []}'):
         if kept is not None:
             (tmp_path / ".tosloc-work").mkdir(exist_ok=True)
             (tmp_path / ".tosloc-work/blocks.json").write_text(kept)
         with pytest.raises(ToslocError, match="keeps no feature tables; train it with --keep-features"):
-            StoredFeatureTables.read(tmp_path)
+            kept_blocks(tmp_path)
     whole, path = table("1", np.ones((3, 2)), [True] * 3), tmp_path / "block.npz"
     path.write_bytes(block_bytes([whole, whole]))
-    assert [content(one) for one in read_block(path)] == [content(whole)] * 2
+    assert [content(one) for one in read_blocks([path])] == [content(whole)] * 2
     arrays = load_arrays(path)
     for name in ("rows", "starts", "reports"):
         save_arrays(path, arrays | {name: arrays[name][:-1]})
         with pytest.raises(CheckpointError, match=r"block\.npz is damaged .* delete it and run the same command again"):
-            list(read_block(path))
+            list(read_blocks([path]))

@@ -24,7 +24,7 @@ from tosloc.index.history_index import HistoryIndex
 from tosloc.io import key_of, written_whole
 from tosloc.localization import LabelledCandidates, texts_of
 from tosloc.localizer import Localizer
-from tosloc.rank.feature_tables import HISTORY_FILE, StoredFeatureTables
+from tosloc.rank.feature_tables import HISTORY_FILE, WORK, kept_blocks, read_blocks
 from tosloc.records import BugReport, Progress, silent
 from tosloc.reports.labelled import load_dataset
 from tosloc.rerank.base import Candidates, RerankingContext
@@ -71,16 +71,18 @@ def bundle_training(
     run: Path, repository: Path, reports: Path, out: Path, settings: BundleSettings, progress: Progress = silent
 ) -> dict[str, int]:
     """Write the first files of a training folder's reports, with their texts; how many reports each part has."""
-    tables, localizer = StoredFeatureTables.read(run), Localizer.load(run)
+    blocks, localizer = kept_blocks(run), Localizer.load(run)
     suffixes = frozenset(localizer.config.data.named_suffixes) or SOURCE_SUFFIXES
     with Repository(repository) as repo:
-        for name in HistoryIndex.from_arrays(load_arrays(tables.work / HISTORY_FILE))[
+        for name in HistoryIndex.from_arrays(load_arrays(run / WORK / HISTORY_FILE))[
             1
         ]:  # the tables' numbers of paths, before anything else is read
             repo.path_names.id(name)
         dataset = load_dataset(repo, reports, zone=localizer.config.data.zone, suffixes=suffixes, progress=progress)
         cases = {case.report.id: case for case in dataset.cases}
-        training_set = LabelledCandidates(repo, suffixes, cases, localizer.stage_one, tables.tables)
+        training_set = LabelledCandidates(
+            repo, suffixes, cases, localizer.stage_one, lambda part: read_blocks(blocks[part])
+        )
         depth, parts = settings.candidates, {}
         for part in PARTS:
             candidates = training_set.candidates(part, depth, for_training=part == "train")
@@ -92,10 +94,11 @@ def bundle_training(
 
 def bundle_key(run: Path, reports: Path, settings: BundleSettings) -> str:
     """What a bundle of the training folder is made of; another one for another training, reports or settings."""
-    tables, checkpoint = StoredFeatureTables.read(run), run / "checkpoint"
+    blocks, checkpoint = kept_blocks(run), run / "checkpoint"
     files = [*(checkpoint / name for name in ("config.json", "weights.json", "ranker.npz")), reports]
     digests = [fingerprint(path) for path in files if path.exists()]
-    return key_of(digests, tables.features, dict(tables.blocks), asdict(settings))
+    names = [path.name for part in PARTS for path in blocks[part]]
+    return key_of(digests, names, asdict(settings))
 
 
 def _write(

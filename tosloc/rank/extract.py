@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -30,7 +29,7 @@ from tosloc.index.query import Query
 from tosloc.index.store import FactStore
 from tosloc.io import key_of, written_whole
 from tosloc.processes import executor, parallel
-from tosloc.rank.feature_tables import HISTORY_FILE, FeatureTable, block_bytes, read_block
+from tosloc.rank.feature_tables import HISTORY_FILE, FeatureTable, block_bytes
 from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS, columns, prior
 from tosloc.records import BoolArray, Case, FloatArray, Progress, silent
 
@@ -111,10 +110,6 @@ class Extraction:
             yield replace(self, folder=folder, repo_path=repo_path, store_path=copy, ancestors=None, shared=True)
         finally:
             copy.unlink()
-
-    def tables(self, paths: Sequence[Path]) -> Iterator[FeatureTable]:
-        """The tables of finished blocks, in order."""
-        return chain.from_iterable(map(read_block, paths))
 
 
 @lru_cache(maxsize=1)

@@ -9,7 +9,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -46,15 +46,16 @@ class FeatureTable:
 _COLUMNS: Final = ("rows", "fixed", "weights", "path_ids")
 
 
-def read_block(path: Path) -> Iterator[FeatureTable]:
-    """The tables of one block's file. Raises CheckpointError when it is damaged."""
-    with arrays_of(path, "delete it and run the same command again") as arrays:
-        columns: Any = [arrays[name] for name in _COLUMNS]
-        parts = list(zip(unpack_words(arrays["reports"]), pairwise(arrays["starts"].tolist()), strict=True))
-        if {len(column) for column in columns} != {int(arrays["starts"][-1])}:
-            raise ValueError("its columns have other lengths")
-    for report, (start, end) in parts:
-        yield FeatureTable(report, *(column[start:end] for column in columns))
+def read_blocks(paths: Iterable[Path]) -> Iterator[FeatureTable]:
+    """The tables of blocks' files, in order. Raises CheckpointError for a file that is damaged."""
+    for path in paths:
+        with arrays_of(path, "delete it and run the same command again") as arrays:
+            columns: Any = [arrays[name] for name in _COLUMNS]
+            parts = list(zip(unpack_words(arrays["reports"]), pairwise(arrays["starts"].tolist()), strict=True))
+            if {len(column) for column in columns} != {int(arrays["starts"][-1])}:
+                raise ValueError("its columns have other lengths")
+        for report, (start, end) in parts:
+            yield FeatureTable(report, *(column[start:end] for column in columns))
 
 
 def block_bytes(tables: Sequence[FeatureTable]) -> bytes:
@@ -116,33 +117,21 @@ def ranking_lists(tables: Iterable[FeatureTable]) -> RankingLists:
 # What a training folder keeps
 
 
-def write_listing(work: Path, names: Sequence[str], blocks: Mapping[str, Sequence[Path]]) -> None:
+def write_listing(work: Path, blocks: Mapping[str, Sequence[Path]]) -> None:
     """Note which blocks of a kept work folder are train, validation and test."""
-    record = {"features": names, "blocks": {part: [path.name for path in paths] for part, paths in blocks.items()}}
-    write_text(work / _LISTING, json.dumps(record, indent=1) + "\n")
+    names = {part: [path.name for path in paths] for part, paths in blocks.items()}
+    write_text(work / _LISTING, json.dumps(names, indent=1) + "\n")
 
 
 def keeps_tables(folder: Path) -> bool:
-    """Whether a training folder keeps its feature tables, for ``StoredFeatureTables.read``."""
+    """Whether a training folder keeps its feature tables, for ``kept_blocks``."""
     return (folder / WORK / _LISTING).is_file()
 
 
-@dataclass(frozen=True)
-class StoredFeatureTables:
-    """The kept feature tables of one training folder."""
-
-    work: Path
-    features: Sequence[str]
-    blocks: Mapping[str, Sequence[str]]
-
-    @classmethod
-    def read(cls, folder: Path) -> Self:
-        """Raises ToslocError when the folder keeps no tables."""
-        try:
-            return cls(folder / WORK, **parse_json(read_plain(folder / WORK / _LISTING)))
-        except (OSError, ValueError, TypeError) as error:
-            raise ToslocError(f"{folder} keeps no feature tables; train it with --keep-features") from error
-
-    def tables(self, part: str) -> Iterator[FeatureTable]:
-        """The tables of train, validation or test, in order. Raises CheckpointError when they are damaged."""
-        return chain.from_iterable(read_block(self.work / name) for name in self.blocks[part])
+def kept_blocks(folder: Path) -> dict[str, list[Path]]:
+    """Of each part of a training the files of its feature tables. Raises ToslocError when the folder keeps none."""
+    try:
+        listing = parse_json(read_plain(folder / WORK / _LISTING))
+        return {part: [folder / WORK / name for name in listing[part]] for part in PARTS}
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise ToslocError(f"{folder} keeps no feature tables; train it with --keep-features") from error
