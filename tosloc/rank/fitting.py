@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import count, pairwise
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -105,20 +105,14 @@ def fit_evolution(
     """
     from scipy import optimize
 
-    generation = count(1)
-
     def step(intermediate_result: optimize.OptimizeResult) -> None:  # SciPy wants this name
-        progress("differential evolution", next(generation), settings.generations)
-
-    def cost(weights: FloatArray) -> float:
-        return -objective(weights)
+        progress("differential evolution", intermediate_result.nit, settings.generations)
 
     found = optimize.differential_evolution(
-        cost,
-        optimize.Bounds(np.zeros(features), np.ones(features)),
+        lambda weights: -objective(weights),
+        [(0.0, 1.0)] * features,
         maxiter=settings.generations,
         popsize=settings.population,
-        tol=0.01,  # SciPy's own
         rng=np.random.default_rng(seed),
         polish=False,
         callback=step,
@@ -204,21 +198,19 @@ def fit_stage_one(
     taken = choose(tried)
     if settings.ranker:
         progress("learned ranker", 0, 1)
-        stage, heads = stages[taken], head_lists(stages[taken], train)
+        stage, heads, whole = stages[taken], head_lists(stages[taken], train), dict[str, StageOne]()
         rankers = {"own ranker": HeadRanker(names, fit_trees(heads, seed), 1.0)} if len(heads) else {}
         if default is not None and default.ranker is not None:
-            rankers["shipped ranker"], stages[AS_SHIPPED] = default.ranker, default
-        stages |= {
+            rankers["shipped ranker"], whole[AS_SHIPPED] = default.ranker, default
+        ranked = {
             f"{taken}, {name} x {weight:g}": replace(stage, ranker=replace(ranker, weight=weight))
             for name, ranker in rankers.items()
             for weight in WEIGHTS
         }
         progress("learned ranker", 1, 1)
-        tried |= judge({name: one for name, one in stages.items() if name not in tried}, validation())
-        as_shipped = tried.pop(AS_SHIPPED, (0.0, 0.0))
-        taken = choose({name: tried[name] for name in tried if name == taken or name.startswith(f"{taken}, ")})
-        if "shipped ranker" in rankers:
-            tried[AS_SHIPPED] = as_shipped
-            if 0 < sum(as_shipped) >= sum(tried[taken]):  # 0 where nothing was left to judge by
-                taken = AS_SHIPPED
+        stages |= ranked | whole
+        tried |= judge(ranked | whole, validation())
+        taken = choose({name: tried[name] for name in (taken, *ranked)})
+        if 0 < sum(tried.get(AS_SHIPPED, ())) >= sum(tried[taken]):  # 0 where nothing was left to judge by
+            taken = AS_SHIPPED
     return stages[taken], Choice(taken, tried)

@@ -160,8 +160,7 @@ def choose_weight(
 ) -> tuple[float, dict[str, tuple[float, float]]]:
     """The weight with the best MRR + MAP on these reports, the smallest of equals, and what each weight gave."""
     both, tried = list(zip(candidates, encoder_scores, strict=True)), {}
-    for weight in (*_WEIGHTS, math.inf):
+    for weight in _WEIGHTS:
         tried[weight] = mean_values(candidates, [combined(listed.scores, row, weight) for listed, row in both])
     best = max(_WEIGHTS, key=lambda weight: (round(sum(tried[weight]), 9), -weight))
-    names = {0.0: "stage one", math.inf: "encoder"}
-    return best, {names.get(weight, f"encoder x {weight:g}"): value for weight, value in tried.items()}
+    return best, {f"encoder x {weight:g}" if weight else "stage one": found for weight, found in tried.items()}

@@ -60,19 +60,16 @@ class TermReranker(Reranker):
 
         of_train = training_set.candidates("train", _TRAINING_DEPTH, for_training=True, by_linear_score=True)
         train = [listed for listed in of_train if listed.fixed.any()]
-        if not train:
-            raise ToslocError("no training report has a fixed file; the second stage cannot learn")
+        if all(listed.fixed.all() for listed in train):
+            raise ToslocError("no training report has both fixed and wrong candidates; the second stage cannot learn")
         self.trained_until = max(listed.fixed_at for listed in train)
-        progress("terms of files and reports", 0, 2)
         counts = [report_counts(listed.report) for listed in train]
         newest = {path: blob for listed in train for path, blob in zip(listed.paths, listed.blobs, strict=True)}
         vocabulary = Vocabulary.learned(context, newest, counts, self.trained_until)
         self._vectors = vectors = SparseVectors(vocabulary, context)
-        progress("terms of files and reports", 1, 2)
         lessons = Lessons(vectors.of_reports(counts), train, list(map(vectors.of_candidates, train)))
         contents = stacked(vectors.of_contents(list(newest.items())), len(vocabulary))
         start = start_vectors(lessons, contents, seed)
-        progress("terms of files and reports", 2, 2)
         self._model = vocabulary, fit_dual_encoder(start, lessons, seed=seed, progress=progress)
         self._choose(list(training_set.candidates("validation", self.depth)), context)
         return self
@@ -80,10 +77,8 @@ class TermReranker(Reranker):
     def _choose(self, validation: Sequence[Candidates], context: RerankingContext) -> None:
         """Take the weight that gains most; none where it gains less than a margin, or a measure falls."""
         added = [
-            self._reranked(listed.unlabelled(), context)[0]
-            if len(listed) and self.trained_before(listed.opened)
-            else np.zeros(len(listed))
-            for listed in validation
+            self._reranked(one.unlabelled(), context)[0] if len(one) and self.trained_before(one.opened) else 0.0
+            for one in validation
         ]
         tried = {}
         for weight in (0.0, *WEIGHTS):

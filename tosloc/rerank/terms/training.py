@@ -16,7 +16,6 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tosloc.errors import ToslocError
 from tosloc.index.postings import starts_of
 from tosloc.records import Float32Array, LongArray, Progress, silent
 from tosloc.rerank.base import Candidates
@@ -77,14 +76,8 @@ def principal(rows: sparse.csr_array, width: int, seed: int) -> Float32Array:
 
 
 def fit_dual_encoder(start: Float32Array, lessons: Lessons, *, seed: int, progress: Progress = silent) -> DualEncoder:
-    """Dual encoder learned from start vectors (V, d); the same for the same seed, however many cores there are. Raises
-    ToslocError when no list holds both fixed and wrong files.
-    """
-    useful = np.array(
-        [n for n, listed in enumerate(lessons.candidates) if listed.fixed.any() and not listed.fixed.all()]
-    )
-    if not len(useful):
-        raise ToslocError("no training report has both fixed and wrong candidates; the second stage cannot learn")
+    """Dual encoder learned from start vectors (V, d); the same for the same seed, however many cores there are."""
+    useful = np.flatnonzero([not listed.fixed.all() for listed in lessons.candidates])
     rng, generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
     model = _Model(start)
     total = -(-len(useful) // _REPORTS) * _EPOCHS
@@ -151,9 +144,5 @@ def _loss(
         file_Nd = model.encode(side, lessons.take(side, some, drawn), generator)
         score_N = score_N + model.gains[side] * (report_Bd[owner_N] * file_Nd).sum(dim=-1)
     lists = zip(torch.split(score_N, sizes), torch.split(fixed_N, sizes), strict=True)
-    return torch.stack([even_mass_loss(score_C, fixed_C) for score_C, fixed_C in lists]).mean()
-
-
-def even_mass_loss(score_C: Tensor, fixed_C: Tensor) -> Tensor:
-    """Cross-entropy of the softmax over a report's candidates with a mass spread evenly over its fixed files (>= 1)."""
-    return -score_C.log_softmax(dim=0)[fixed_C].mean()
+    # cross-entropy of the softmax over a report's candidates with a mass spread evenly over its fixed files
+    return -torch.stack([score_C.log_softmax(dim=0)[fixed_C].mean() for score_C, fixed_C in lists]).mean()
