@@ -79,10 +79,8 @@ def test_what_is_damaged_is_one_sentence(tmp_path, name, kept, content):
     rng = np.random.default_rng(0)
     tables = {side: rng.standard_normal((2, 3)).astype(np.float32) for side in SIDES}
     saved = TermReranker()
-    saved._model = (
-        Vocabulary(("cooki", "größe"), *rng.random((4, 2))),
-        DualEncoder(tables, dict.fromkeys(FILE_SIDES, 1.5)),
-    )
+    saved._vocabulary = Vocabulary(("cooki", "größe"), *rng.random((4, 2)))
+    saved._encoder = DualEncoder(tables, dict.fromkeys(FILE_SIDES, 1.5))
     saved.save(tmp_path)
     TermReranker.load(tmp_path)
     whole = (tmp_path / name).read_bytes()

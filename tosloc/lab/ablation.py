@@ -6,7 +6,6 @@ They need no repository. What a trained variant scores is kept: called again not
 from __future__ import annotations
 
 import json
-import math
 import resource
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +28,7 @@ from tosloc.lab.word2vec import VERSION, word_encoder
 from tosloc.records import FloatArray, LongArray, Progress, silent, tracked
 from tosloc.rerank.base import Candidates, TrainingSet, values_of
 from tosloc.rerank.encoder.encoders import Encoder, processes
-from tosloc.rerank.encoder.reranker import EncoderReranker, choose_weight, combined
+from tosloc.rerank.encoder.reranker import EncoderReranker, choose_weight
 from tosloc.rerank.encoder.scoring import RerankingModel, contrastive
 from tosloc.rerank.encoder.training import Loss
 
@@ -240,8 +239,9 @@ def mean_measures(
 ) -> Mapping[str, Mapping[str, float]]:
     """MRR and MAP over all reports of stage one, of both stages, and of the encoder's order alone."""
     rows: dict[str, Any] = {}
-    for name, used in (("stage one", 0.0), ("fused", weight), ("deep", math.inf)):
-        values = [values_of(one, combined(one.scores, row, used)) for one, row in zip(candidates, scores, strict=True)]
+    for name, first, used in (("stage one", 1.0, 0.0), ("fused", 1.0, weight), ("deep", 0.0, 1.0)):
+        both = zip(candidates, scores, strict=True)
+        values = [values_of(one, first * one.scores + used * row) for one, row in both]
         number = max(len(values), 1)
         rows[name] = {
             "mrr": round(sum(rr for rr, _ in values) / number, 4),

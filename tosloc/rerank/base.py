@@ -93,6 +93,14 @@ def mean_values(candidates: Sequence[Candidates], scores: Iterable[FloatArray]) 
     return mrr, map_
 
 
+def values_by_weight(
+    candidates: Sequence[Candidates], added: Sequence[FloatArray], weights: Sequence[float]
+) -> dict[float, tuple[float, float]]:
+    """Weight -> ``mean_values`` of stage one's scores with so many times what a reranker adds."""
+    both = list(zip(candidates, added, strict=True))
+    return {weight: mean_values(candidates, [one.scores + weight * row for one, row in both]) for weight in weights}
+
+
 @dataclass(frozen=True, eq=False)
 class RerankingContext:
     """What a reranker may read beside the candidates: facts and texts of files, and the history of their project."""

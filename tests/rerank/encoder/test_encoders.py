@@ -184,7 +184,7 @@ def test_what_is_not_a_second_stage_of_today_is_one_sentence(saved, encoder_fold
     for values, content, sentence in (
         ({"schema": 99}, head, "written by another version of TosLoc"),
         ({"weight": -1}, head, "a weight is out of bounds"),
-        ({"encoders": {"../code": {"place": None, "fingerprint": ""}}}, head, damaged),
+        ({"encoders": {}}, head, damaged),
         ({"settings": {"magic": 1}}, head, damaged),
         ({"encoders": {"code": {"place": hub, "fingerprint": ""}}}, head, f"{hub}: no encoder can be loaded"),
         ({"encoders": {"code": {"place": other, "fingerprint": "0"}}}, head, "not the encoder that"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
@@ -15,7 +14,7 @@ from tosloc.config import Config, StageTwoSettings
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.io import key_of, read_plain, write_text, written_whole
 from tosloc.records import FloatArray, Progress, silent
-from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TrainingSet, mean_values
+from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TrainingSet, values_by_weight
 from tosloc.rerank.encoder.encoders import ChunkReader, Encoder, processes, report_text
 from tosloc.rerank.encoder.scoring import Chunks, Question, RerankingModel, contrastive
 from tosloc.rerank.encoder.training import Curve, Loss, Trainer
@@ -96,7 +95,7 @@ class EncoderReranker(Reranker):
     def answer(self, candidates: Candidates, context: RerankingContext, progress: Progress = silent) -> Reranked:
         """New scores: stage one's and the encoders'."""
         [row] = self.encoder_scores([candidates], context, progress)
-        return Reranked(combined(candidates.scores, row, self.weight))
+        return Reranked(candidates.scores + self.weight * row)
 
     def encoder_scores(
         self, candidates: Sequence[Candidates], context: RerankingContext, progress: Progress = silent
@@ -136,7 +135,7 @@ class EncoderReranker(Reranker):
         settings = StageTwoSettings.model_validate(record["settings"])
         encoders = {}
         for name, known in record["encoders"].items():
-            place = known["place"] or str(folder / {"code": "code", "report": "report"}[name])
+            place = known["place"] or str(folder / name)
             encoders[name] = Encoder.load(place, settings.token_pooling)
             if encoders[name].fingerprint != known["fingerprint"]:
                 raise CheckpointError(
@@ -150,17 +149,10 @@ class EncoderReranker(Reranker):
         return made
 
 
-def combined(scores: FloatArray, encoder_scores: FloatArray, weight: float) -> FloatArray:
-    """(C,) stage one's scores and ``weight`` times the encoders'; an infinite weight is the encoders' order alone."""
-    return encoder_scores if math.isinf(weight) else scores + weight * encoder_scores
-
-
 def choose_weight(
     candidates: Sequence[Candidates], encoder_scores: Sequence[FloatArray]
 ) -> tuple[float, dict[str, tuple[float, float]]]:
     """The weight with the best MRR + MAP on these reports, the smallest of equals, and what each weight gave."""
-    both, tried = list(zip(candidates, encoder_scores, strict=True)), {}
-    for weight in _WEIGHTS:
-        tried[weight] = mean_values(candidates, [combined(listed.scores, row, weight) for listed, row in both])
+    tried = values_by_weight(candidates, encoder_scores, _WEIGHTS)
     best = max(_WEIGHTS, key=lambda weight: (round(sum(tried[weight]), 9), -weight))
     return best, {f"encoder x {weight:g}" if weight else "stage one": found for weight, found in tried.items()}

@@ -14,7 +14,7 @@ from tosloc.config import Config
 from tosloc.errors import ToslocError, require
 from tosloc.io import read_plain, write_text, written_whole
 from tosloc.records import FloatArray, Progress, silent
-from tosloc.rerank.base import Candidates, Matches, Reranked, Reranker, RerankingContext, TrainingSet, mean_values
+from tosloc.rerank.base import Candidates, Matches, Reranked, Reranker, RerankingContext, TrainingSet, values_by_weight
 from tosloc.rerank.terms.sparse_vectors import (
     FILE_SIDES,
     SIDES,
@@ -40,9 +40,9 @@ class TermReranker(Reranker):
     name: ClassVar = "terms"
     depth = 100
 
-    def __init__(self) -> None:
-        self._model: tuple[Vocabulary, DualEncoder] | None = None
-        self._vectors: SparseVectors | None = None
+    _vocabulary: Vocabulary
+    _encoder: DualEncoder
+    _vectors: SparseVectors | None = None
 
     @classmethod
     def configured(cls, config: Config) -> Self:
@@ -65,25 +65,22 @@ class TermReranker(Reranker):
         self.trained_until = max(listed.fixed_at for listed in train)
         counts = [report_counts(listed.report) for listed in train]
         newest = {path: blob for listed in train for path, blob in zip(listed.paths, listed.blobs, strict=True)}
-        vocabulary = Vocabulary.learned(context, newest, counts, self.trained_until)
+        self._vocabulary = vocabulary = Vocabulary.learned(context, newest, counts, self.trained_until)
         self._vectors = vectors = SparseVectors(vocabulary, context)
         lessons = Lessons(vectors.of_reports(counts), train, list(map(vectors.of_candidates, train)))
         contents = stacked(vectors.of_contents(list(newest.items())), len(vocabulary))
         start = start_vectors(lessons, contents, seed)
-        self._model = vocabulary, fit_dual_encoder(start, lessons, seed=seed, progress=progress)
+        self._encoder = fit_dual_encoder(start, lessons, seed=seed, progress=progress)
         self._choose(list(training_set.candidates("validation", self.depth)), context)
         return self
 
     def _choose(self, validation: Sequence[Candidates], context: RerankingContext) -> None:
         """Take the weight that gains most; none where it gains less than a margin, or a measure falls."""
-        added = [
-            self._reranked(one.unlabelled(), context)[0] if len(one) and self.trained_before(one.opened) else 0.0
-            for one in validation
-        ]
-        tried = {}
-        for weight in (0.0, *WEIGHTS):
-            both = zip(validation, added, strict=True)
-            tried[weight] = mean_values(validation, [listed.scores + weight * row for listed, row in both])
+        added = [np.zeros(len(one)) for one in validation]
+        for place, one in enumerate(validation):
+            if len(one) and self.trained_before(one.opened):
+                added[place], _ = self._reranked(one.unlabelled(), context)
+        tried = values_by_weight(validation, added, (0.0, *WEIGHTS))
         self.validation_ = {f"weight {weight:g}" if weight else "stage one": found for weight, found in tried.items()}
         gains = np.round(np.array([tried[weight] for weight in WEIGHTS]) - tried[0.0], 9)
         total = np.where(gains.min(axis=1) >= 0, gains.sum(axis=1), 0.0)
@@ -96,8 +93,7 @@ class TermReranker(Reranker):
 
     def _reranked(self, listed: Candidates, context: RerankingContext) -> tuple[FloatArray, Matches]:
         """(C,) what term vectors say of a report's candidates, and by which terms."""
-        assert self._model is not None
-        vocabulary, encoder = self._model
+        vocabulary, encoder = self._vocabulary, self._encoder
         if self._vectors is None or self._vectors.context is not context:
             self._vectors = SparseVectors(vocabulary, context)
         vectors = self._vectors
@@ -113,13 +109,11 @@ class TermReranker(Reranker):
 
     def save(self, folder: Path) -> None:
         """Write what was learned."""
-        assert self._model is not None
-        vocabulary, encoder = self._model
-        arrays = {name: getattr(vocabulary, name) for name in _IDFS}
-        arrays |= {side: encoder.tables[side].astype(np.float16) for side in SIDES}
+        arrays = {name: getattr(self._vocabulary, name) for name in _IDFS}
+        arrays |= {side: self._encoder.tables[side].astype(np.float16) for side in SIDES}
         with written_whole(folder / _VECTORS) as temporary:
             temporary.write_bytes(safetensors.numpy.save(arrays))
-        record = self.learned() | {"gains": dict(encoder.gains), "terms": vocabulary.terms}
+        record = self.learned() | {"gains": self._encoder.gains, "terms": self._vocabulary.terms}
         write_text(folder / f"{self.name}.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
     @classmethod
@@ -132,5 +126,6 @@ class TermReranker(Reranker):
         if len(shapes) > 1 or len({table.shape[1:] for table in tables.values()}) > 1:
             raise ValueError("terms and vectors do not fit together")
         made = cls()
-        made._model = vocabulary, DualEncoder(tables, {side: float(gains[side]) for side in FILE_SIDES})
+        made._vocabulary = vocabulary
+        made._encoder = DualEncoder(tables, {side: float(gains[side]) for side in FILE_SIDES})
         return made

@@ -20,7 +20,7 @@ from scipy import sparse
 from tosloc.code import text
 from tosloc.code.languages import FIELDS
 from tosloc.index.documents import DAY, Documents
-from tosloc.index.postings import idf, starts_of
+from tosloc.index.postings import idf, leaders, starts_of
 from tosloc.index.query import Query
 from tosloc.records import BugReport, Float32Array, FloatArray, IntArray, LongArray
 from tosloc.rerank.base import Candidates, RerankingContext
@@ -271,9 +271,8 @@ class DualEncoder:
         shares = []
         for side in FILE_SIDES:
             vectors = file[side].data[:, None] * self.tables[side][file[side].indices]
-            length = float(np.sqrt((vectors.sum(axis=0) ** 2).sum()))
-            shares.append(self.gains[side] / max(length, 1e-12) * (asked @ vectors.T))
+            shares.append(self.gains[side] / max(np.linalg.norm(vectors.sum(axis=0)), 1e-12) * (asked @ vectors.T))
         share, terms = np.concatenate(shares, axis=1), np.concatenate([file[side].indices for side in FILE_SIDES])
         total = share.sum(axis=1)
-        best = [place for place in np.argsort(-total, kind="stable")[:number].tolist() if total[place] > 0]
+        best = [place for place in leaders(total, number).tolist() if total[place] > 0]
         return [(int(report.indices[place]), int(terms[share[place].argmax()])) for place in best]

@@ -91,7 +91,7 @@ def fit_dual_encoder(start: Float32Array, lessons: Lessons, *, seed: int, progre
             order = rng.permutation(useful)
             for begin in range(0, len(order), _REPORTS):
                 some = order[begin : begin + _REPORTS]
-                loss = _loss(model, lessons, some, [_draw(lessons.candidates[n], rng) for n in some], generator)
+                loss = _loss(model, lessons, some, rng, generator)
                 optimizer.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
@@ -131,9 +131,10 @@ def _draw(listed: Candidates, rng: np.random.Generator) -> LongArray:
 
 
 def _loss(
-    model: _Model, lessons: Lessons, some: LongArray, drawn: Sequence[LongArray], generator: torch.Generator
+    model: _Model, lessons: Lessons, some: LongArray, rng: np.random.Generator, generator: torch.Generator
 ) -> Tensor:
-    """The loss of some reports by their drawn candidates."""
+    """The loss of some reports by candidates that are drawn of each."""
+    drawn = [_draw(lessons.candidates[number], rng) for number in some]
     pairs = [(lessons.candidates[number], chosen) for number, chosen in zip(some, drawn, strict=True)]
     sizes = [len(chosen) for chosen in drawn]
     owner_N = torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))
