@@ -5,13 +5,11 @@ from dataclasses import replace
 import lightgbm
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tosloc.checkpoint import shipped
 from tosloc.rank import lambdamart
 from tosloc.rank.feature_tables import RankingLists
-from tosloc.rank.lambdamart import HeadRanker, Trees, fit_trees, head_rows, raised
+from tosloc.rank.lambdamart import HeadRanker, Trees, fit_trees, head_rows
 from tosloc.rank.stage_one import StageOne
 
 pytestmark = pytest.mark.usefixtures("small_trees")
@@ -63,25 +61,11 @@ def test_arrays_that_are_no_trees(trees):
         "left": arrays["left"].ravel(),
         "leaves": arrays["leaves"] * np.nan,
     }.items():
-        with pytest.raises(ValueError, match=r"."):
+        with pytest.raises(ValueError, match=name):
             Trees.from_arrays(arrays | {name: wrong}, 4)
-        with pytest.raises(KeyError):
-            Trees.from_arrays({other: array for other, array in arrays.items() if other != name}, 4)
     # any bits give every row a score
     left = np.random.default_rng(1).integers(0, 1 << 16, trees.left.shape).astype(np.uint16)
     assert np.isfinite(Trees.from_arrays(arrays | {"left": left}, 4).scores(heads().rows)).all()
-
-
-@given(st.lists(st.floats(-5, 5), min_size=1, max_size=12), st.lists(st.floats(-50, 50), min_size=1, max_size=12))
-def test_the_tail_keeps_its_places(scores, points):
-    values = np.array(scores)
-    order = np.argsort(-values, kind="stable")
-    head = order[: len(points)]
-    new = raised(values, head, np.array(points[: len(head)]))
-    after = np.argsort(-new, kind="stable")
-    assert sorted(after[: len(head)].tolist()) == sorted(head.tolist())
-    assert after[len(head) :].tolist() == order[len(head) :].tolist()
-    assert new[order[len(head) :]].tolist() == values[order[len(head) :]].tolist()
 
 
 def test_a_ranker_reorders_the_first_files_alone(trees):
