@@ -106,7 +106,6 @@ class ExperimentContext:
         return RerankingContext(
             lambda blobs: indexed.facts({blob: suffix_of(path, indexed.suffixes) for blob, path in blobs.items()}),
             self.history_index,
-            len(self.repo.path_names),
             self.history.ancestors,
             texts_of(self.repo),
             self.indexed.vectors_path,

@@ -129,7 +129,6 @@ class OpenVersion:
         return RerankingContext(
             lambda blobs: self.index.text.corpus,
             self.history,
-            len(self.index.paths.table),
             texts=None if place is None else texts_of(place.repo),
             vectors=None if place is None else place.vectors_path,
         )

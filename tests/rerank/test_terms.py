@@ -166,7 +166,7 @@ def context(tmp_path_factory) -> RerankingContext:
     def facts(blobs):
         return Corpus.from_rows(list(blobs), map(payloads.get, blobs))
 
-    return RerankingContext(facts, HISTORY, 3)
+    return RerankingContext(facts, HISTORY)
 
 
 def learned(context: RerankingContext) -> Vocabulary:

@@ -38,7 +38,6 @@ PARAMETERS: Final = {
 """Of LightGBM; like the two above chosen on the training and validation reports of four projects (docs/features.md)."""
 _MOST_LEAVES: Final = 16  # of a tree: one bit each
 _LARGEST: Final = 1e9  # of a leaf; LightGBM learns none beyond 100
-_AT_ONCE: Final = 256  # rows that are looked at together
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,16 +83,14 @@ class Trees:
 
     def scores(self, rows: Float32Array) -> FloatArray:
         """(k,) sums over the trees, in their order, of the leaves that the rows (k, K) come to."""
+        right = rows.T.take(self.feature, axis=0) > self.threshold[..., None]
+        # to the bits of a leaf on the left add nothing where a row goes right, and all where it goes left
+        kept = np.bitwise_and.reduce(~self.left[..., None] | (right - np.uint16(1)), axis=1)  # (T, k)
+        lowest = np.frexp((kept & -kept).astype(np.float32))[1] - 1
+        places = np.arange(0, self.leaves.size, _MOST_LEAVES)[:, None] + (lowest & (_MOST_LEAVES - 1))
         total = np.zeros(len(rows))
-        for start in range(0, len(rows), _AT_ONCE):
-            some = slice(start, start + _AT_ONCE)
-            right = rows[some].T.take(self.feature, axis=0) > self.threshold[..., None]
-            # to the bits of a leaf on the left add nothing where a row goes right, and all where it goes left
-            kept = np.bitwise_and.reduce(~self.left[..., None] | (right - np.uint16(1)), axis=1)  # (T, k)
-            lowest = np.frexp((kept & -kept).astype(np.float32))[1] - 1
-            places = np.arange(0, self.leaves.size, _MOST_LEAVES)[:, None] + (lowest & (_MOST_LEAVES - 1))
-            for values in self.leaves.ravel().take(places):  # one tree after the other
-                total[some] += values
+        for values in self.leaves.ravel().take(places):  # one tree after the other
+            total += values
         return total
 
 

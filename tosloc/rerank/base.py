@@ -66,10 +66,9 @@ class Candidates:
 
     def take(self, positions: LongArray) -> Self:
         """Some of the candidates, in the order of their positions."""
-        taken: dict[str, Any] = {name: getattr(self, name)[positions] for name in ("path_ids", "scores", "fixed")}
-        for name in ("paths", "blobs"):
-            taken[name] = tuple(getattr(self, name)[place] for place in positions.tolist())
-        return replace(self, **taken)
+        paths, blobs = (tuple(some[place] for place in positions.tolist()) for some in (self.paths, self.blobs))
+        ids, scores, fixed = (some[positions] for some in (self.path_ids, self.scores, self.fixed))
+        return replace(self, paths=paths, blobs=blobs, path_ids=ids, scores=scores, fixed=fixed)
 
     def head(self, depth: int) -> Self:
         """The first ``depth`` candidates; fixed files after them are missed."""
@@ -107,7 +106,6 @@ class RerankingContext:
 
     facts: FactSource | None = None
     history: HistoryIndex | None = None
-    path_count: int = 0  # paths that the history can speak of
     contained: Callable[[str], BoolArray] | None = None
     """Version -> commits of the history that it contains; None: all of them."""
     texts: TextSource | None = None  # None where no repository is at hand

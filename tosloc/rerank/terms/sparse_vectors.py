@@ -22,7 +22,7 @@ from tosloc.code.languages import FIELDS
 from tosloc.index.documents import DAY, Documents
 from tosloc.index.postings import idf, leaders, starts_of
 from tosloc.index.query import Query
-from tosloc.records import BugReport, Float32Array, FloatArray, IntArray, LongArray
+from tosloc.records import BugReport, Float32Array, FloatArray, IntArray
 from tosloc.rerank.base import Candidates, RerankingContext
 
 Vector: TypeAlias = tuple[IntArray, Float32Array]
@@ -115,7 +115,7 @@ def report_counts(report: BugReport) -> dict[str, float]:
 def heaviest(matrix: sparse.csr_array, size: int) -> sparse.csr_array:
     """(n, V) the ``size`` heaviest terms of each row, heaviest first, of equals the first ones; of length 1."""
     number = matrix.shape[0]
-    rows = _row_of_each(matrix)
+    rows = np.repeat(np.arange(number), np.diff(matrix.indptr))
     order = np.lexsort((matrix.indices, -matrix.data, rows))  # which leaves the rows where they are
     kept = order[(np.arange(len(rows)) - matrix.indptr[rows] < size) & (matrix.data[order] > 0)]
     rows, weights = rows[kept], matrix.data[kept]
@@ -124,11 +124,6 @@ def heaviest(matrix: sparse.csr_array, size: int) -> sparse.csr_array:
     return sparse.csr_array(
         ((weights / length[rows]).astype(np.float32), matrix.indices[kept], starts), shape=matrix.shape
     )
-
-
-def _row_of_each(matrix: sparse.csr_array) -> LongArray:
-    """(P,) row of each element."""
-    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
 
 
 def stacked(vectors: Sequence[Vector], terms: int) -> sparse.csr_array:
@@ -151,13 +146,6 @@ class SparseVectors:
         fixes = FIX_WEIGHT * _of_documents(reports, vocabulary, vocabulary.in_fixes)
         self._documents = sparse.vstack((messages, fixes), format="csr")
         self._times = np.concatenate((commits.times, reports.times)).astype(np.float64)
-        documents = np.concatenate((commits.pair_document, reports.pair_document + len(commits)))
-        files = np.concatenate((commits.files, reports.files))
-        kept = files < context.path_count
-        self._touching = sparse.csr_array(
-            (np.ones(int(kept.sum()), dtype=np.bool_), (files[kept], documents[kept])),
-            shape=(context.path_count, len(self._times)),
-        )
 
     def of_reports(self, reports: Sequence[Mapping[str, float]]) -> sparse.csr_array:
         """(n, V) vectors of reports from ``report_counts``: (1 + ln tf) x mean of the IDF in files and in reports."""
@@ -171,13 +159,13 @@ class SparseVectors:
         it was opened.
         """
         history = self.context.history_of(listed)
-        known = np.concatenate((history.commits.known, history.reports.known))
-        touching = self._touching[listed.path_ids]
-        touching.data = known[touching.indices]
-        touching.eliminate_zeros()
-        parts = np.split(touching.indices, touching.indptr[1:-1])
-        keys = [(file, hash(part.tobytes())) for file, part in zip(listed.path_ids.tolist(), parts, strict=True)]
-        histories = self._made_once(keys, lambda new: self._histories(touching[new]))
+        views = (history.commits, 0), (history.reports, len(history.commits.documents))
+        touching, paths = [], listed.path_ids.tolist()
+        for path in paths:
+            of_path = [(view, first, view.documents.of_file(path)) for view, first in views]
+            touching.append(np.concatenate([some[view.known[some]] + first for view, first, some in of_path]))
+        keys = [(path, some.tobytes()) for path, some in zip(paths, touching, strict=True)]
+        histories = self._made_once(keys, lambda new: self._histories([touching[place] for place in new]))
         contents = self.of_contents(list(zip(listed.paths, listed.blobs, strict=True)))
         return dict(zip(FILE_SIDES, (contents, histories), strict=True))
 
@@ -220,14 +208,16 @@ class SparseVectors:
         whole.data = np.log1p(whole.data) * np.maximum(self.vocabulary.in_files[whole.indices], _LEAST_IDF)
         return heaviest(whole, _CONTENT_TERMS)
 
-    def _histories(self, touching: sparse.csr_array) -> sparse.csr_array:
-        """(n, V) vectors of files from the documents (n, D) that touched them."""
-        owners, times = _row_of_each(touching), self._times[touching.indices]
-        newest = np.full(touching.shape[0], -np.inf)
+    def _histories(self, touching: Sequence[IntArray]) -> sparse.csr_array:
+        """(n, V) vectors of files from the documents that touched each."""
+        starts, documents = starts_of(list(map(len, touching))), np.concatenate(touching)
+        owners, times = np.repeat(np.arange(len(touching)), np.diff(starts)), self._times[documents]
+        newest = np.full(len(touching), -np.inf)
         np.maximum.at(newest, owners, times)
         # only ages among a file's own documents count: its vector has length 1 whatever the time
         decayed = np.exp((times - newest[owners]) / _DECAY)
-        joined = sparse.csr_array((decayed, touching.indices, touching.indptr), shape=touching.shape) @ self._documents
+        shape = len(touching), self._documents.shape[0]
+        joined = sparse.csr_array((decayed, documents, starts), shape=shape) @ self._documents
         joined.data = np.sqrt(joined.data)
         return heaviest(joined, _HISTORY_TERMS)
 
