@@ -20,7 +20,7 @@ from tosloc.config import load_config
 from tosloc.lab import ablation
 from tosloc.lab.ablation import train_on_bundle
 from tosloc.lab.paper import reranking
-from tosloc.rerank.encoder.training import Trainer
+from tosloc.rerank.encoder.reranker import Trainer
 
 pytestmark = pytest.mark.slow  # every variant is trained
 torch.set_num_threads(1)

@@ -28,9 +28,8 @@ from tosloc.lab.word2vec import VERSION, word_encoder
 from tosloc.records import FloatArray, LongArray, Progress, silent, tracked
 from tosloc.rerank.base import Candidates, TrainingSet, values_of
 from tosloc.rerank.encoder.encoders import Encoder, processes
-from tosloc.rerank.encoder.reranker import EncoderReranker, choose_weight
+from tosloc.rerank.encoder.reranker import EncoderReranker, Loss, choose_weight
 from tosloc.rerank.encoder.scoring import RerankingModel, contrastive
-from tosloc.rerank.encoder.training import Loss
 
 # C candidates of a report, N chunks of the longest file, d width
 

@@ -14,8 +14,8 @@ from tests.rerank.made import candidates, report
 from tosloc.config import StageTwoSettings
 from tosloc.records import Float16Array, silent
 from tosloc.rerank.encoder.encoders import Encoder
+from tosloc.rerank.encoder.reranker import PATIENCE, STATE, Trainer
 from tosloc.rerank.encoder.scoring import Question, RerankingModel, ScoringHead, contrastive
-from tosloc.rerank.encoder.training import PATIENCE, STATE, Trainer
 
 WIDTH, FILES = 16, 12
 
