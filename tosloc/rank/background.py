@@ -71,7 +71,7 @@ def _tests(reasons: ReasonsOf, row: int) -> tuple[str, ...]:
     tests = reasons.paths.present & table.test
     named = np.flatnonzero(tests & (table.counterpart_group == table.counterpart_group[row])).tolist()
     touching, sizes = view.documents.of_file(row), view.documents.sizes
-    chosen = touching[view.known[touching] & (sizes[touching] <= _WIDE)]
+    chosen = touching[view.known[touching] & (sizes[touching] <= _WIDE)].astype(np.int64)
     weights = view.spread(chosen, 1 / sizes[chosen], len(table)) * tests
     changed = [other for other in leaders(weights, len(named) + MOST).tolist() if weights[other]]
     return tuple(table.paths[other] for other in dict.fromkeys([*named, *changed]))[:MOST]

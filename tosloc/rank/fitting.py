@@ -108,9 +108,12 @@ def fit_evolution(
     def step(intermediate_result: optimize.OptimizeResult) -> None:  # SciPy wants this name
         progress("differential evolution", intermediate_result.nit, settings.generations)
 
+    def cost(weights: FloatArray) -> float:
+        return -objective(weights)
+
     found = optimize.differential_evolution(
-        lambda weights: -objective(weights),
-        [(0.0, 1.0)] * features,
+        cost,
+        optimize.Bounds(np.zeros(features), np.ones(features)),
         maxiter=settings.generations,
         popsize=settings.population,
         rng=np.random.default_rng(seed),

@@ -72,7 +72,7 @@ def telling_lines(
     [[2, 3]]
     """
     lines = lines[:MOST_LINES]
-    held = np.array([[term in found for term in terms] for found in map(frozenset, map(terms_of, lines))])
+    held: Any = np.array([[term in found for term in terms] for found in map(frozenset, map(terms_of, lines))])
     shown, inside = np.zeros(len(lines), dtype=np.bool_), np.ones((len(lines), 1))
     for function in functions:
         inside[function.start - 1 : function.end] = IN_FUNCTION
@@ -105,7 +105,7 @@ def telling_lines(
             yield list(range(written[0], written[-1] + 1))
 
 
-def _highest(values: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
+def _highest(values: npt.NDArray[Any], length: int) -> Any:
     """(n, ...) of each place the largest value of so many from it on."""
     padded = np.concatenate((values, np.zeros((length - 1, *values.shape[1:]), values.dtype)))
     return sliding_window_view(padded, length, axis=0).max(axis=-1)

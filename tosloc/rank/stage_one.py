@@ -143,4 +143,4 @@ class StageOneAnswer:
         """Whether the features of a kind together add to the file's score."""
         weights = zip(self.stage.features, self.stage.weights.tolist(), strict=True)
         of_kind = ((name, weight) for name, weight in weights if features.FEATURES[name].reason == kind)
-        return sum(weight * float(self.columns[name][file]) for name, weight in of_kind) > 0
+        return bool(sum(weight * float(self.columns[name][file]) for name, weight in of_kind) > 0)

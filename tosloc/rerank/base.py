@@ -67,8 +67,8 @@ class Candidates:
     def take(self, positions: LongArray) -> Self:
         """Some of the candidates, in the order of their positions."""
         paths, blobs = (tuple(some[place] for place in positions.tolist()) for some in (self.paths, self.blobs))
-        ids, scores, fixed = (some[positions] for some in (self.path_ids, self.scores, self.fixed))
-        return replace(self, paths=paths, blobs=blobs, path_ids=ids, scores=scores, fixed=fixed)
+        path_ids, scores, fixed = self.path_ids[positions], self.scores[positions], self.fixed[positions]
+        return replace(self, paths=paths, blobs=blobs, path_ids=path_ids, scores=scores, fixed=fixed)
 
     def head(self, depth: int) -> Self:
         """The first ``depth`` candidates; fixed files after them are missed."""

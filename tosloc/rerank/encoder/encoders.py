@@ -136,7 +136,7 @@ class Encoder(nn.Module):
         hidden_SLd: Tensor = self.model(**padded).last_hidden_state
         if self.pooling == "first":
             return hidden_SLd[:, 0]
-        mask_SL1 = padded["attention_mask"].unsqueeze(-1).to(hidden_SLd.dtype)
+        mask_SL1: Tensor = padded["attention_mask"].unsqueeze(-1).to(hidden_SLd.dtype)
         return (hidden_SLd * mask_SL1).sum(1) / mask_SL1.sum(1).clamp(min=1)
 
     @torch.inference_mode()

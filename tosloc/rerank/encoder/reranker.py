@@ -203,7 +203,7 @@ class EncoderReranker(Reranker):
         )
         reports: Sequence[Chunks] = pieces
         if not learns:
-            reports = self.model.report.vectors([piece for [piece] in pieces])[:, None]
+            reports = list(self.model.report.vectors([piece for [piece] in pieces])[:, None])
         return chunks, [Question(*pair) for pair in zip(candidates, reports, strict=True)]
 
     def answer(self, candidates: Candidates, context: RerankingContext, progress: Progress = silent) -> Reranked:

@@ -53,9 +53,9 @@ class ChunkPooling(nn.Module):
 
 def adapter(width: int) -> nn.Sequential:
     """A low-rank layer that is added to an encoder's vectors (..., d); it begins as 0."""
-    made = nn.Sequential(nn.Linear(width, ADAPTER_RANK, bias=False), nn.Linear(ADAPTER_RANK, width, bias=False))
-    nn.init.zeros_(made[1].weight)
-    return made
+    down, up = nn.Linear(width, ADAPTER_RANK, bias=False), nn.Linear(ADAPTER_RANK, width, bias=False)
+    nn.init.zeros_(up.weight)
+    return nn.Sequential(down, up)
 
 
 class ScoringHead(nn.Module):

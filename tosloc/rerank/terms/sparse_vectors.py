@@ -261,7 +261,9 @@ class DualEncoder:
         shares = []
         for side in FILE_SIDES:
             vectors = file[side].data[:, None] * self.tables[side][file[side].indices]
-            shares.append(self.gains[side] / max(np.linalg.norm(vectors.sum(axis=0)), 1e-12) * (asked @ vectors.T))
+            shares.append(
+                self.gains[side] / max(float(np.linalg.norm(vectors.sum(axis=0))), 1e-12) * (asked @ vectors.T)
+            )
         share, terms = np.concatenate(shares, axis=1), np.concatenate([file[side].indices for side in FILE_SIDES])
         total = share.sum(axis=1)
         best = [place for place in leaders(total, number).tolist() if total[place] > 0]
