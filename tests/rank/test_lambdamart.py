@@ -29,13 +29,6 @@ def trees() -> Trees:
     return fit_trees(heads(), 7)
 
 
-def test_it_learns_what_the_linear_order_misses_and_the_same_each_time(trees):
-    test, again = heads(seed=2), fit_trees(heads(), 7)
-    right = trees.scores(test.rows).reshape(-1, 6).argmax(axis=1) == test.fixed.reshape(-1, 6).argmax(axis=1)
-    assert right.mean() > 0.6  # the linear order is right one time in six
-    assert all(np.array_equal(array, again.to_arrays()[name]) for name, array in trees.to_arrays().items())
-
-
 @pytest.mark.parametrize("leaves", [2, 16])
 def test_scores_are_lightgbms_own_to_the_last_bit(leaves):
     """Also of rows on the thresholds, and of trees that split nothing."""

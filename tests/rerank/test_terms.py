@@ -17,10 +17,9 @@ from tosloc.index.corpus import Corpus, pack_facts
 from tosloc.index.documents import Document, Documents
 from tosloc.index.history_index import HistoryIndex
 from tosloc.rerank.base import RerankingContext
-from tosloc.rerank.terms import sparse_vectors, training
+from tosloc.rerank.terms import sparse_vectors
 from tosloc.rerank.terms.reranker import TermReranker
 from tosloc.rerank.terms.sparse_vectors import (
-    FILE_SIDES,
     FIX_WEIGHT,
     SIDES,
     DualEncoder,
@@ -31,7 +30,6 @@ from tosloc.rerank.terms.sparse_vectors import (
     report_counts,
     stacked,
 )
-from tosloc.rerank.terms.training import Lessons, fit_dual_encoder
 
 
 class Fixed(TermReranker):
@@ -86,54 +84,20 @@ def test_what_is_damaged_is_one_sentence(world, tmp_path, name, changes):
 
 
 torch.set_num_threads(1)
-V = 8
-
-
-def vectors(*rows: tuple[int, ...]) -> sparse.csr_array:
-    """Sparse vectors of equal weights."""
-    made = np.zeros((len(rows), V), dtype=np.float32)
-    for row, some in enumerate(rows):
-        made[row, list(some)] = max(len(some), 1) ** -0.5
-    return sparse.csr_array(made)
-
-
-REPORTS = vectors((0,), (1,), (2,), (0, 1))
-FILES = {"content": vectors((3,), (4,), (5,), (6,)), "history": vectors((7,), (), (3, 4), (0,))}
-
-
-def file(row: int) -> dict[str, sparse.csr_array]:
-    return {side: FILES[side][[row]] for side in FILE_SIDES}
 
 
 def test_scores_by_hand():
-    tables = {side: np.zeros((V, 2), dtype=np.float32) for side in SIDES}
+    tables = {side: np.zeros((8, 2), dtype=np.float32) for side in SIDES}
     tables["report"][0] = (2, 0)
     tables["content"][3], tables["content"][4] = (3, 0), (1, 1)
     tables["history"][7] = (-1, 0)
     encoder = DualEncoder(tables, {"content": 1.0, "history": 0.5})
-    assert encoder.scores(REPORTS[[0]], FILES) == pytest.approx([1 - 0.5, 0.5**0.5, 0, 0], abs=1e-6)
-    assert encoder.matches(REPORTS[[0]], file(1), 3) == [(0, 4)]
-    assert encoder.matches(REPORTS[[0]], file(3), 3) == []
-
-
-def test_learning_brings_the_fixed_file_first_whatever_stage_one_said(monkeypatch):
-    """Report r is fixed in file r, which shares no term with it; all files have the first one's history."""
-    small = {"_EPOCHS": 40, "_LEARNING_RATE": 0.05, "_REPORTS": 4, "_DROPOUT": 0.0, "_NEGATIVES": 3}
-    for name, value in small.items():
-        monkeypatch.setattr(training, name, value)
-    files = {"content": FILES["content"], "history": FILES["history"][[0] * 4]}
-    known = {}
-    for side, some in files.items():
-        rows = [some[[row]] for row in range(4)]
-        known[side] = [(row.indices, row.data) for row in rows]
-    lists = [candidates("a b c d", "0" * (r % 3) + "1", scores=np.linspace(1, 0, 4)) for r in range(4)]
-    start = np.random.default_rng(0).standard_normal((V, 4)).astype(np.float32)
-    encoder = fit_dual_encoder(start, Lessons(REPORTS, lists, [known] * 4), seed=1)
-    assert [int(encoder.scores(REPORTS[[r]], files).argmax()) for r in range(3)] == [0, 1, 2]
-    # only terms of the report and of the file, those that help
-    matches = encoder.matches(REPORTS[[3]], file(2), 3)
-    assert matches
-    assert all(asked in (0, 1) and found in (3, 4, 5) for asked, found in matches)
+    report, content, history = (
+        sparse.csr_array(np.eye(8, dtype=np.float32)[rows]) for rows in ([0], [3, 4, 5], [7, 6, 6])
+    )
+    assert encoder.scores(report, {"content": content, "history": history}) == pytest.approx([1 - 0.5, 0.5**0.5, 0])
+    for place, found in ((0, [(0, 3)]), (1, [(0, 4)]), (2, [])):
+        assert encoder.matches(report, {"content": content[[place]], "history": history[[place]]}, 3) == found
 
 
 # Terms that count, and reports, files and what was said of files before some time as sparse vectors of them

@@ -12,26 +12,24 @@ from torch.nn import functional
 
 from tests.rerank.made import candidates, report
 from tosloc.config import StageTwoSettings
-from tosloc.records import Float16Array, silent
+from tosloc.records import Float16Array
 from tosloc.rerank.encoder.encoders import Encoder
 from tosloc.rerank.encoder.reranker import PATIENCE, STATE, Trainer
 from tosloc.rerank.encoder.scoring import Question, RerankingModel, ScoringHead, contrastive
 
-WIDTH, FILES = 16, 12
+WIDTH = 16
 
 
-def world(reports: int = 60) -> tuple[dict[str, Float16Array], list[Question]]:
+def world() -> tuple[dict[str, Float16Array], list[Question]]:
     """Files whose vectors a hidden rotation turns into those of the reports that mean them."""
-    rng = np.random.default_rng(1)
-    files = {f"f{n}": rng.normal(size=(1 + n % 3, WIDTH)).astype(np.float16) for n in range(FILES)}
-    turn = np.linalg.qr(np.random.default_rng(99).normal(size=(WIDTH, WIDTH)))[0]
-    lists = []
-    for number in range(reports):
-        blobs = [f"f{n}" for n in rng.permutation(FILES)[:6]]
-        right = int(rng.integers(6))
-        asked = files[blobs[right]].mean(0).astype(np.float64) @ turn + rng.normal(size=WIDTH) * 0.05
+    rng, lists = np.random.default_rng(1), []
+    files = {f"f{n}": rng.normal(size=(1 + n % 3, WIDTH)).astype(np.float16) for n in range(12)}
+    turn = np.linalg.qr(rng.normal(size=(WIDTH, WIDTH)))[0]
+    for number in range(60):
+        blobs, right = rng.permutation(list(files))[:6], number % 6
+        asked = files[blobs[right]].mean(0, keepdims=True).astype(np.float64) @ turn
         one = candidates(" ".join(blobs), "0" * right + "1", of=report(str(number), 1000))
-        lists.append(Question(one, asked[None].astype(np.float16)))
+        lists.append(Question(one, asked.astype(np.float16)))
     return files, lists
 
 
@@ -47,11 +45,6 @@ def make(encoder_folder: Path, tmp_path: Path) -> Any:
         return Trainer(model, CHUNKS_OF, tmp_path / folder, 3, key)
 
     return trainer
-
-
-def fit(trainer: Trainer, train: list[Question] = LISTS[:45], validation: list[Question] = LISTS[45:]) -> list[float]:
-    """The losses of its epochs."""
-    return [entry["loss"] for entry in trainer.fit(train, validation, silent)[1:]]
 
 
 def test_it_learns_to_find_what_it_has_not_seen_and_nothing_frozen_moves(make):
@@ -79,7 +72,8 @@ def test_without_gain_the_first_parameters_stay(make):
 
 def test_a_state_of_another_training_or_half_a_state_is_not_gone_on_with(make, tmp_path):
     def losses(key: str, epochs: int = 1) -> list[float]:
-        return fit(make(key=key, epochs=epochs), LISTS[:12])
+        curve = make(key=key, epochs=epochs).fit(LISTS[:12], LISTS[45:])
+        return [entry["loss"] for entry in curve[1:]]
 
     first = losses("one")
     assert losses("two") == first  # begun anew: one epoch, the same numbers
