@@ -91,12 +91,10 @@ class RankingLists:
     @classmethod
     def of(cls, lists: Sequence[tuple[Float32Array, BoolArray]], weights: Sequence[Float32Array] = ()) -> Self:
         """Lists of (rows, fixed), which count alike; every row weighs 1 unless weights are given."""
-        rows, fixed = np.zeros((0, 0), dtype=np.float32), np.zeros(0, dtype=bool)
-        if lists:
-            rows, fixed = (np.concatenate(column) for column in zip(*lists, strict=True))
-        starts = starts_of([len(fixed) for _, fixed in lists])
+        columns = zip(*lists, strict=True) if lists else ([np.zeros((0, 0), np.float32)], [np.zeros(0, np.bool_)])
+        rows, fixed = (np.concatenate(column) for column in columns)
         of_rows = np.concatenate(weights) if weights else np.ones(len(rows), dtype=np.float32)
-        return cls(rows, fixed, starts, of_rows, np.ones(len(lists)))
+        return cls(rows, fixed, starts_of([len(own) for _, own in lists]), of_rows, np.ones(len(lists)))
 
     @classmethod
     def join(cls, parts: Sequence[RankingLists]) -> Self:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Final
@@ -18,7 +18,6 @@ from tosloc.index import bm25
 from tosloc.index.context import QueryContext
 from tosloc.index.documents import DocumentsView
 from tosloc.index.paths import stem_of
-from tosloc.index.query import frame_name
 from tosloc.rank.functions import holder_of
 from tosloc.rank.text_features import defined
 from tosloc.records import Function, Reason
@@ -50,11 +49,11 @@ _MODULE: Final = re.compile(r"(?<![\w./\\])[a-z_]\w*(?:\.[A-Za-z_]\w*){1,8}")
 class Sources:
     """What reasons may read of the repository beside the facts; by default nothing."""
 
-    subject: Callable[[str], str | None] = field(default=lambda commit: None)  # first line of a commit's message
-    commit_url: Callable[[str], str | None] = field(default=lambda commit: None)  # where a commit can be read
-    authors: Callable[[Sequence[str]], Mapping[str, str]] = field(default=lambda commits: {})
+    subject: Callable[[str], str | None] = lambda commit: None  # first line of a commit's message
+    commit_url: Callable[[str], str | None] = lambda commit: None  # where a commit can be read
+    authors: Callable[[Sequence[str]], Mapping[str, str]] = lambda commits: {}
     """Commit ids -> the names of their authors."""
-    owners: Callable[[str], Sequence[str]] = field(default=lambda path: ())
+    owners: Callable[[str], Sequence[str]] = lambda path: ()
     """Whom the version's CODEOWNERS names for a path."""
 
 
@@ -110,16 +109,15 @@ class ReasonsOf:
 
     def frame(self, file: int) -> Reason | None:
         """The first stack frame in the file; its line is that of the report's version."""
-        row, query = self._path(file), self.context.query
-        for name, _, rows in self.context.frame_files:
-            frame = next(frame for frame in query.frames if frame_name(frame) == name)
-            if row in rows and frame.type:
-                return _frame(".".join(filter(None, (frame.type.rpartition(".")[2], frame.method))), frame.line, rows)
-        for trace in query.locations.traces:
+        row = self._path(file)
+        for trace in self.context.query.locations.traces:
             for place in trace:
                 rows = self.context.rows_of_frame(place)
                 if row in rows and (len(trace) > 1 or place.method):
-                    return _frame(place.method, place.line, rows)
+                    named = ".".join(filter(None, (place.type.rpartition(".")[2], place.method)))
+                    where = f", line {place.line} in the report's version" if place.line else ""
+                    said = f"stack frame{f' {named}' if named else ''}{where}{_one_of(len(rows))}"
+                    return Reason("frame", said, lines=(place.line, place.line) if place.line else None)
         return None
 
     def name(self, file: int) -> Reason | None:
@@ -280,12 +278,6 @@ def _tail(spelled: str, path: str) -> str:
     """
     own, theirs = path.split("/"), spelled.replace("\\", "/").split("/")
     return next(("/".join(own[-n:]) for n in range(len(own), 0, -1) if own[-n:] == theirs[-n:]), "")
-
-
-def _frame(function: str, line: int, rows: Sequence[int]) -> Reason:
-    where = f", line {line} in the report's version" if line else ""
-    said = f"stack frame{f' {function}' if function else ''}{where}{_one_of(len(rows))}"
-    return Reason("frame", said, lines=(line, line) if line else None)
 
 
 def _one_of(files: int) -> str:

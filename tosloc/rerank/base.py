@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeAlias
@@ -134,7 +134,7 @@ class Reranked:
     """New scores of a report's candidates, and why."""
 
     scores: FloatArray  # (C,)
-    matches: Matches = field(default=lambda position: ())
+    matches: Matches = lambda position: ()
 
 
 class Reranker(ABC):
@@ -203,13 +203,9 @@ class Reranker(ABC):
         """Of a record, what every reranker has learned."""
         return {"weight": self.weight, "validation": self.validation_, "trained_until": self.trained_until}
 
-    def trained_before(self, opened: float) -> bool:
-        """Whether all that it learned from was fixed when a report was opened; if not, stage one alone may rank it."""
-        return opened >= self.trained_until
-
     def may_score(self, opened: float) -> bool:
         """Whether it has an answer to a report opened then: it has weight, and learned from nothing later."""
-        return bool(self.weight) and self.trained_before(opened)
+        return bool(self.weight) and opened >= self.trained_until
 
     def can_score(self, context: RerankingContext) -> bool:
         """Whether the context holds what it reads."""

@@ -196,7 +196,7 @@ class EncoderReranker(Reranker):
         assert context.vectors is not None
         reader = ChunkReader(self.model.code, self.settings.chunks, self.settings.chunk_tokens, context.texts)
         # no file is read for reports that are left to stage one
-        blobs = sorted({blob for one in candidates if self.trained_before(one.opened) for blob in one.blobs})
+        blobs = sorted({blob for one in candidates if one.opened >= self.trained_until for blob in one.blobs})
         pieces = self.model.report.pieces([report_text(one.report) for one in candidates], self.settings.report_tokens)
         chunks: Mapping[str, Chunks] = (
             reader.chunks(blobs) if learns else reader.vectors(blobs, context.vectors, progress)

@@ -78,7 +78,7 @@ class TermReranker(Reranker):
         """Take the weight that gains most; none where it gains less than a margin, or a measure falls."""
         added = [np.zeros(len(one)) for one in validation]
         for place, one in enumerate(validation):
-            if len(one) and self.trained_before(one.opened):
+            if len(one) and one.opened >= self.trained_until:
                 added[place], _ = self._reranked(one.unlabelled(), context)
         tried = values_by_weight(validation, added, (0.0, *WEIGHTS))
         self.validation_ = {f"weight {weight:g}" if weight else "stage one": found for weight, found in tried.items()}

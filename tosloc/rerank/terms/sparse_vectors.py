@@ -32,7 +32,7 @@ FILE_SIDES: Final = SIDES[1:]
 # As all numbers of this folder, chosen on the validation parts of the four Java projects of docs/results.md.
 _MIN_FILES: Final = 3
 _MIN_REPORTS: Final = 2  # a term counts that stands in so many files, or in so many training reports, or in a path
-_SUMMARY_WEIGHT: Final = 3.0  # how many times a term of a report's summary counts
+_SUMMARY_WEIGHT: Final = 3  # how many times a term of a report's summary counts
 _NAME_WEIGHT, _FOLDER_WEIGHT = 6.0, 2.0
 """The same of the words of a file's path."""
 _REPORT_TERMS: Final = 64
@@ -103,12 +103,11 @@ def path_words(path: str) -> dict[str, float]:
     return words
 
 
-def report_counts(report: BugReport) -> dict[str, float]:
+def report_counts(report: BugReport) -> Mapping[str, float]:
     """How many times each term of a report counts."""
     query = Query(report)
-    counts = {term: float(count) for term, count in query.prose_counts.items()}
-    for term, count in query.summary_counts.items():
-        counts[term] = counts.get(term, 0.0) + _SUMMARY_WEIGHT * count
+    counts = Counter(query.prose_counts)
+    counts.update({term: _SUMMARY_WEIGHT * count for term, count in query.summary_counts.items()})
     return counts
 
 
