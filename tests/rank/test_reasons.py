@@ -105,7 +105,12 @@ def test_a_commit_is_told_by_what_it_says_of_itself(why):
     for said, kinds in (("tree grow", ["name", "fix", "fix"]), ("grow under a moon at sea", ["name", "fix"])):
         past = {"reports": [(40, "tree grow", PATHS[1:2]), (7, said, PATHS[1:2])]}
         assert [one.kind for one in why(1, weights={"near_reports": 1.0}, past=past)] == kinds
-    # changes that share nothing with the report
+    # what the report is about comes first; changes that share nothing, or little of what they say
+    leaf = why(1, "A tree", "with a leaf", past={"commits": [(9, "tree leaf", PATHS[1:2])]})
+    assert [one.text[-18:] for one in leaf if one.commit] == ["; it says tree, leaf"[-18:]]
+    long = " ".join(["tree", "grow", *(f"word{number}" for number in range(200))])
+    many = {"commits": [(9, long, PATHS[1:2]), *[(1, "other", PATHS[5:6])] * 30]}
+    assert not [one for one in why(1, past=many) if one.commit]
     past = {"commits": [(9, "unrelated words here", PATHS[:2])], "reports": [(9, "others too", PATHS[:2])]}
     assert [reason.kind for reason in why(1, past=past)] == ["name", "words", "test"]
 

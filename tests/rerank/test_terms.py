@@ -17,7 +17,7 @@ from tosloc.index.corpus import Corpus, pack_facts
 from tosloc.index.documents import Document, Documents
 from tosloc.index.history_index import HistoryIndex
 from tosloc.rerank.base import RerankingContext
-from tosloc.rerank.terms import sparse_vectors
+from tosloc.rerank.terms import sparse_vectors, training
 from tosloc.rerank.terms.reranker import TermReranker
 from tosloc.rerank.terms.sparse_vectors import (
     FIX_WEIGHT,
@@ -98,6 +98,20 @@ def test_scores_by_hand():
     assert encoder.scores(report, {"content": content, "history": history}) == pytest.approx([1 - 0.5, 0.5**0.5, 0])
     for place, found in ((0, [(0, 3)]), (1, [(0, 4)]), (2, [])):
         assert encoder.matches(report, {"content": content[[place]], "history": history[[place]]}, 3) == found
+
+
+def test_learning_brings_the_fixed_file_first_whatever_stage_one_said(monkeypatch):
+    """Report r is fixed in file r, which shares no term with it."""
+    for name, value in {"_EPOCHS": 40, "_LEARNING_RATE": 0.05, "_DROPOUT": 0.0}.items():
+        monkeypatch.setattr(training, name, value)
+    reports, files = (sparse.csr_array(np.eye(6, dtype=np.float32)[rows]) for rows in ([0, 1, 2], [3, 4, 5]))
+    known = [(row.indices, row.data) for row in (files[[place]] for place in range(3))]
+    lists = [candidates("a b c", "0" * r + "1", scores=np.linspace(1, 0, 3)) for r in range(3)]
+    start = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float32)
+    lessons = training.Lessons(reports, lists, [dict.fromkeys(sparse_vectors.FILE_SIDES, known)] * 3)
+    encoder = training.fit_dual_encoder(start, lessons, seed=1)
+    both = dict.fromkeys(sparse_vectors.FILE_SIDES, files)
+    assert [int(encoder.scores(reports[[r]], both).argmax()) for r in range(3)] == [0, 1, 2]
 
 
 # Terms that count, and reports, files and what was said of files before some time as sparse vectors of them

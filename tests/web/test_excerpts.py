@@ -31,6 +31,7 @@ def test_the_stretch_that_says_most_is_shown_and_what_says_nothing_is_not() -> N
     assert first <= 82 <= last
     assert last - first < LINES
     assert numbers(FILLER) == numbers([""]) == []
+    assert len(numbers(["cookie", *FILLER, "cookie"])) == 1  # what has been shown says less
     assert numbers(FILLER, [Function("f", 5, 7, 1.0)]) == [(5, 7)]  # without any word
 
 

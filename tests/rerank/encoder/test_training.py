@@ -10,11 +10,12 @@ import pytest
 import torch
 from torch.nn import functional
 
+from tests.rerank.encoder.tiny import Epochs
 from tests.rerank.made import candidates, report
 from tosloc.config import StageTwoSettings
 from tosloc.records import Float16Array
 from tosloc.rerank.encoder.encoders import Encoder
-from tosloc.rerank.encoder.reranker import PATIENCE, STATE, Trainer
+from tosloc.rerank.encoder.reranker import PATIENCE, STATE, Curve, Trainer
 from tosloc.rerank.encoder.scoring import Question, RerankingModel, ScoringHead, contrastive
 
 WIDTH = 16
@@ -70,17 +71,18 @@ def test_without_gain_the_first_parameters_stay(make):
     assert all(torch.equal(value, first[name]) for name, value in trainer.model.learned.items())
 
 
-def test_a_state_of_another_training_or_half_a_state_is_not_gone_on_with(make, tmp_path):
-    def losses(key: str, epochs: int = 1) -> list[float]:
-        curve = make(key=key, epochs=epochs).fit(LISTS[:12], LISTS[45:])
-        return [entry["loss"] for entry in curve[1:]]
+def test_a_training_goes_on_to_the_same_end_but_not_from_another_or_half_a_state(make, tmp_path):
+    def run(folder: str, epochs: int, **more: Any) -> tuple[Curve, list[int]]:
+        seen = Epochs()
+        return make(folder, epochs=epochs, **more).fit(LISTS[:12], LISTS[45:], seen), seen.begun
 
-    first = losses("one")
-    assert losses("two") == first  # begun anew: one epoch, the same numbers
-    assert losses("two", 2)[:1] == first  # gone on with
-    state = tmp_path / "work" / STATE
+    whole, _ = run("whole", 2)
+    assert run("half", 1)[0] == whole[:2]
+    assert run("half", 2) == (whole, [1])
+    assert run("half", 2, key="another")[1] == [0, 1]
+    state = tmp_path / "half" / STATE
     state.write_bytes(state.read_bytes()[:100])
-    assert losses("two") == first
+    assert run("half", 2) == (whole, [0, 1])
 
 
 # Scores and the loss by hand
