@@ -36,7 +36,3 @@ def __getattr__(name: str) -> "Any":
 
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'tosloc' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

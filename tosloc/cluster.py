@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import tosloc
 from tosloc.errors import RepositoryError, ToslocError, require
 from tosloc.git.repository import Repository
-from tosloc.processes import executed_by
+from tosloc.processes import EXECUTOR
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -62,8 +62,11 @@ def on_cluster(address: str | None, repositories: Mapping[Path, str]) -> Iterato
             raise ToslocError(f"--cluster: {why}") from None
         with closing(client):
             _check_workers(client, address, wanted)
-            with executed_by(partial(_results, client, address)):
+            before = EXECUTOR.set(partial(_results, client, address))
+            try:
                 yield
+            finally:
+                EXECUTOR.reset(before)
 
 
 def _check_workers(client: Client, address: str, repositories: dict[str, str]) -> None:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import cached_property
 from io import StringIO
 from pathlib import Path, PurePosixPath
@@ -125,7 +124,7 @@ class Localizer:
         self,
         report: BugReport | str,
         *,
-        commit: str | None = None,
+        commit: str | OpenVersion | None = None,
         include: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
         tests: bool | None = None,
@@ -138,8 +137,8 @@ class Localizer:
         """The first files for a report, or for the text of one (see ``read_report``), with functions and reasons.
 
         They are those of the work tree as they are on disk now, committed or not; with a ``commit``, or in a bare
-        repository, those of the version that it (or HEAD) names now. What is new since the last question is read first.
-        Of a localizer that was loaded with a version, they are that version's.
+        repository, those of the version that it (or HEAD) names now, or the one that ``version`` gave. What is new
+        since the last question is read first. Of a localizer that was loaded with a version, they are that version's.
 
         ``include`` and ``exclude`` are globs as ``.gitignore`` has them; test files are left out unless ``tests``, and
         files with less than ``min_share``. What is None here is as the repository's own settings have it (see
@@ -149,45 +148,34 @@ class Localizer:
         Raises UnknownCommit, ReportError for a text that is no report, ConfigError for settings, ToslocError for a glob
         that matches nothing, for a version without source files, and after ``close``.
         """
-        options: dict[str, Any] = {"commit": commit, "include": include, "exclude": exclude, "tests": tests}
-        options |= {"min_share": min_share, "top": top, "functions": functions}
-        options |= {"background": background, "progress": progress}
-        return next(self.localize_many([report], **options))
+        started, asked, version = time.perf_counter(), _report_of(report), self.version(commit, progress)
+        given = {"include": include, "exclude": exclude, "tests": tests, "min_share": min_share}
+        told = {name: value for name, value in given.items() if value is not None}
+        own = settings_of(None if self.repository is None else self.repository.work_tree)
+        shown: dict[str, Any] = {"include": (), "exclude": (), "tests": False, "min_share": 0.0} | own | told
+        globs = tuple(shown["include"]), tuple(shown["exclude"])
+        chosen = version.choose(PathFilter(*globs, shown["tests"], may_miss=tuple(given.keys() - told.keys())))
+        with self._lock:
+            answer = self.localization(asked, version).answer(
+                top, chosen, functions=functions, min_share=shown["min_share"], background=background
+            )
+        return replace(answer, seconds=time.perf_counter() - started)
 
     def localize_many(
         self,
         reports: Iterable[BugReport | str],
         *,
         commit: str | None = None,
-        include: Sequence[str] | None = None,
-        exclude: Sequence[str] | None = None,
-        tests: bool | None = None,
-        min_share: float | None = None,
-        top: int = 10,
-        functions: int = 3,
-        background: bool = True,
         progress: Progress = silent,
+        **options: Any,
     ) -> Iterator[Answer]:
-        """``localize`` for each of many reports, in their order, all of the files as they are at the start.
-        Raises as ``localize`` does, when an answer is asked for.
+        """``localize``, with its options, for each of many reports, in their order, all of the files as they are at the
+        start. Raises as ``localize`` does, when an answer is asked for.
         """
-        started, version = time.perf_counter(), None
+        version = None
         for report in reports:
-            asked = _report_of(report)
-            if version is None:
-                version = self.version(commit, progress)
-                given = {"include": include, "exclude": exclude, "tests": tests, "min_share": min_share}
-                told: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-                shown = settings_of(None if self.repository is None else self.repository.work_tree)._replace(**told)
-                globs = tuple(shown.include), tuple(shown.exclude)
-                chosen = version.choose(PathFilter(*globs, shown.tests, may_miss=tuple(given.keys() - told.keys())))
-            with self._lock:
-                localization = self.localization(asked, version)
-                answer = localization.answer(
-                    top, chosen, functions=functions, min_share=shown.min_share, background=background
-                )
-            yield replace(answer, seconds=time.perf_counter() - started)
-            started = time.perf_counter()
+            version = version or self.version(commit, progress)
+            yield self.localize(report, commit=version, **options)
 
     def explain(
         self,
@@ -206,11 +194,8 @@ class Localizer:
         asked, version = _report_of(report), self.version(commit, progress)
         paths = version.snapshot.paths
         if path not in paths:
-            name, names = PurePosixPath(path).name, [PurePosixPath(other).name for other in paths]
-            alike = {name} if name in names else {*get_close_matches(name, set(names), cutoff=0.8)}
-            some = [other for other, own in zip(paths, names, strict=True) if own in alike]
-            near = " or ".join(get_close_matches(path, some, cutoff=0))
-            hint = f"did you mean {near}?" if near else "paths begin at the root of the repository"
+            same = [other for other in paths if PurePosixPath(other).name == PurePosixPath(path).name]
+            hint = f"did you mean {' or '.join(same[:3])}?" if same else "paths begin at the root of the repository"
             raise ToslocError(f"{path} is no source file of version {version.snapshot.commit[:10]}; {hint}")
         file, chosen = paths.index(path), version.choose(PathFilter())
         chosen = chosen if chosen.kept[file] else version.choose(PathFilter(tests=True))
@@ -218,10 +203,12 @@ class Localizer:
             answer = self.localization(asked, version).answer(1, chosen, functions=functions, only=file)
         return replace(answer, seconds=time.perf_counter() - started)
 
-    def version(self, commit: str | None = None, progress: Progress = silent) -> OpenVersion:
-        """The files that ``localize`` ranks for a ``commit``, ready for queries; without a repository those of the
-        version that is carried along. Raises as ``localize`` does.
+    def version(self, commit: str | OpenVersion | None = None, progress: Progress = silent) -> OpenVersion:
+        """The files that ``localize`` ranks for a ``commit``, ready for queries, as is what an earlier call gave;
+        without a repository those of the version that is carried along. Raises as ``localize`` does.
         """
+        if isinstance(commit, OpenVersion):
+            return commit
         place = self._repository
         if place is None:
             if self.version_ is None:

@@ -2,16 +2,12 @@
 
 ``ranks`` are the ranks, from 1, of the fixed files that the ranking holds; ``relevant`` counts all fixed files. A
 report without fixed files has the value 0 everywhere.
-
-Learners and evaluation use the same functions, but add up in different orders: evaluation rounds once (``math.fsum``),
-learners in numpy's order or one by one, as they did when their checkpoints were made. The results differ in the last
-digit at most, but a choice between two models can hang on it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -21,7 +17,6 @@ from tosloc.records import BoolArray, FloatArray, LongArray
 Over: TypeAlias = Literal["relevant", "reachable", "found"]
 """What average precision is divided by: all fixed files (the textbook's), as many of them as k ranks can hold, or
 only those found within the first k ("at seen relevant documents": a diagnostic, never a result)."""
-Add: TypeAlias = Callable[[list[float]], float]  # how numbers are added, which decides how the sum is rounded
 
 
 def fixed_ranks(scores: FloatArray, fixed: BoolArray | LongArray) -> LongArray:
@@ -37,9 +32,7 @@ def fixed_ranks(scores: FloatArray, fixed: BoolArray | LongArray) -> LongArray:
     return np.sort(ranks[fixed])
 
 
-def average_precision(
-    ranks: Iterable[int], relevant: int, k: int | None = None, over: Over = "relevant", add: Add = math.fsum
-) -> float:
+def average_precision(ranks: Iterable[int], relevant: int, k: int | None = None, over: Over = "relevant") -> float:
     """Sum of the precision at each fixed file's rank (within the first ``k``), divided by what ``over`` says.
 
     The textbook divides by all fixed files, so that one that is not ranked adds 0 (Manning et al. 2008, section 8.4;
@@ -52,10 +45,10 @@ def average_precision(
     [0.52, 0.52, 0.867]
     """
     found = [rank for rank in sorted(ranks) if k is None or rank <= k]
-    gain = add([number / rank for number, rank in enumerate(found, start=1)])
+    gain = math.fsum(number / rank for number, rank in enumerate(found, start=1))
     reachable = relevant if k is None else min(relevant, k)
     share = {"relevant": relevant, "reachable": reachable, "found": len(found)}[over]
-    return float(gain / share) if share else 0.0
+    return gain / share if share else 0.0
 
 
 def reciprocal_rank(ranks: Iterable[int], k: int | None = None) -> float:
@@ -67,14 +60,13 @@ def reciprocal_rank(ranks: Iterable[int], k: int | None = None) -> float:
     return 1 / min((float(rank) for rank in ranks if k is None or rank <= k), default=math.inf)
 
 
-def rr_and_ap(ranks: Iterable[int], relevant: int | None = None, add: Add = np.sum) -> tuple[float, float]:
-    """Reciprocal rank and textbook average precision, as learners add it; ``relevant`` is the number of ranks if None.
+def rr_and_ap(ranks: Sequence[int], relevant: int | None = None) -> tuple[float, float]:
+    """Reciprocal rank and textbook average precision; ``relevant`` is the number of ranks if None.
 
     >>> rr_and_ap([2, 4])
     (0.5, 0.5)
     """
-    known = list(ranks)
-    return reciprocal_rank(known), average_precision(known, len(known) if relevant is None else relevant, add=add)
+    return reciprocal_rank(ranks), average_precision(ranks, len(ranks) if relevant is None else relevant)
 
 
 def found_at(ranks: Iterable[int], k: int) -> int:

@@ -90,5 +90,5 @@ def _fold(tables: Sequence[Tables], left_out: Sequence[Tables], features: Sequen
             [fixed_ranks(weighted_sums(table.rows, variant), table.fixed).tolist() for variant in weights]
             for table in one.tables()
         ]
-        found[one.project.name] = np.array([[rr_and_ap(some) if some else (0.0, 0.0) for some in row] for row in ranks])
+        found[one.project.name] = np.array([[rr_and_ap(some) for some in row] for row in ranks])
     return found

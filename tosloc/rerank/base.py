@@ -87,7 +87,7 @@ def values_of(candidates: Candidates, scores: FloatArray) -> tuple[float, float]
     Equal scores keep stage one's order. A report without fixed files counts 0.
     """
     ranks = [*fixed_ranks(scores, candidates.fixed).tolist(), *candidates.missed_ranks]
-    return rr_and_ap(ranks, candidates.relevant, add=sum)
+    return rr_and_ap(ranks, candidates.relevant)
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,7 +59,7 @@ def fixed_positions(query: BaselineQuery, paths: Sequence[str]) -> LongArray:
 def mean_average_precision(rankings: Iterable[tuple[FloatArray, LongArray, int]]) -> float:
     """MAP over all files; of each report the files' scores, the fixed files' positions and their number."""
     ranked = [(fixed_ranks(scores, fixed).tolist(), relevant) for scores, fixed, relevant in rankings]
-    return float(np.mean([average_precision(ranks, relevant, add=np.sum) for ranks, relevant in ranked]))
+    return float(np.mean([average_precision(ranks, relevant) for ranks, relevant in ranked]))
 
 
 def seeded(seed: int, build: Callable[[], nn.Module]) -> Any:
