@@ -162,7 +162,7 @@ class Localization:
         context = QueryContext(Query(report), version.index, version.history.as_of(report.opened_seconds))
         first = StageOneAnswer.of(context, stage)
         scores, reranked = first.scores, None
-        if reranker is not None and version.reranking is not None and reranker.may_score(report.opened_seconds):
+        if reranker is not None and version.reranking is not None:
             [reranked] = reranker.rerank([candidates_of_answer(first, reranker.depth)], version.reranking)
             scores = scores if reranked is None else final_scores(scores, reranked)
         if not context.shares_words:
