@@ -153,11 +153,6 @@ def grow(folder: Path, bugs: int = 40, themes: int = len(THEMES), seed: int = 5)
     return toy
 
 
-def pointers(hit: Hit) -> list[tuple[str, str | None, tuple[int, int] | None]]:
-    """What the reasons of a hit point to."""
-    return [(reason.kind, reason.commit, reason.lines) for reason in hit.why]
-
-
 # What must not matter to a report: commits, fixes and reports that nobody could know when it was opened
 
 PLANTED: Final = "src/org/app/p0/ParserService.java"
