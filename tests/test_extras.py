@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -91,16 +92,33 @@ def test_what_a_command_lacks_is_said_before_it_begins(
 
 
 @pytest.mark.parametrize(
-    ("stated", "source"),
+    ("stated", "prefix", "command"),
     [
-        ('{"url": "file:///a%20b", "dir_info": {}}', "'tosloc[mcp] @ file:///a%20b'"),
-        ('{"url": "https://host/t.git", "vcs_info": {"vcs": "git"}}', "'tosloc[mcp] @ git+https://host/t.git'"),
-        (None, "'tosloc[mcp]'"),
+        (
+            {"url": "file:///a%20b", "dir_info": {"editable": True}},
+            "/v",
+            "/v/python -m pip install --editable '/a b[mcp]'",
+        ),
+        ({"url": "file:///src", "dir_info": {}}, "/v", "/v/python -m pip install '/src[mcp]'"),
+        (None, "/v", "/v/python -m pip install 'tosloc[mcp]'"),
+        (
+            {"url": "file:///src", "dir_info": {}},
+            "/h/uv/tools/tosloc",
+            "uv pip install --python /h/uv/tools/tosloc/python '/src[mcp]'",
+        ),
+        (
+            {"url": "https://host/t.git", "vcs_info": {"vcs": "git"}},
+            "/h/pipx/venvs/tosloc",
+            "pipx inject tosloc 'tosloc[mcp] @ git+https://host/t.git'",
+        ),
     ],
 )
-def test_a_hint_names_what_was_installed(monkeypatch, stated, source):
-    monkeypatch.setattr(metadata, "distribution", lambda _: SimpleNamespace(read_text=lambda _: stated))
-    assert _install("mcp") == f"pip install {source} (or uv tool install, pipx install --force)"
+def test_a_hint_is_a_command_of_the_tool_that_installed_it(monkeypatch, stated, prefix, command):
+    said = None if stated is None else json.dumps(stated)
+    monkeypatch.setattr(metadata, "distribution", lambda _: SimpleNamespace(read_text=lambda _: said))
+    monkeypatch.setattr(sys, "prefix", prefix)
+    monkeypatch.setattr(sys, "executable", f"{prefix}/python")
+    assert _install("mcp") == command
 
 
 # What is heavy loads only when a command needs it

@@ -64,15 +64,26 @@ def require(part: str, extra: str, *modules: str) -> None:
 
 
 def _install(extra: str) -> str:
-    """The command that adds an extra to this installation, from where it came (PEP 610)."""
+    """The command that adds an extra to this installation, and keeps those that it has: by the tool that made it, from
+    where it came (PEP 610).
+    """
     import json  # here, as below: few processes need them
     import shlex
+    import sys
     from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import unquote, urlsplit
 
     try:
         stated = json.loads(distribution("tosloc").read_text("direct_url.json") or "{}")
     except PackageNotFoundError:  # sources that are run as they lie there
         stated = {}
-    kind = f"{stated['vcs_info']['vcs']}+" if "vcs_info" in stated else ""
-    source = f"tosloc[{extra}]" + (f" @ {kind}{stated['url']}" if stated else "")
-    return f"pip install {shlex.quote(source)} (or uv tool install, pipx install --force)"
+    url = stated.get("url", "tosloc")
+    source = shlex.quote(f"{unquote(urlsplit(url).path) if url.startswith('file:') else url}[{extra}]")
+    if stated.get("vcs_info"):
+        source = shlex.quote(f"tosloc[{extra}] @ {stated['vcs_info']['vcs']}+{url}")
+    if "uv/tools/" in f"{sys.prefix}/":
+        return f"uv pip install --python {shlex.quote(sys.executable)} {source}"
+    if "pipx/venvs/" in f"{sys.prefix}/":
+        return f"pipx inject tosloc {source}"
+    editable = "--editable " if stated.get("dir_info", {}).get("editable") else ""
+    return f"{shlex.quote(sys.executable)} -m pip install {editable}{source}"
