@@ -6,11 +6,11 @@ Where the stages meet: stage one's first files become candidates, and a reranker
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import count, tee
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,11 +21,10 @@ from tosloc.code.languages import SOURCE_SUFFIXES, has_grammar, language_of
 from tosloc.errors import CheckpointError
 from tosloc.git.discovery import WebPages
 from tosloc.git.repository import Repository, decode
-from tosloc.index.context import QueryContext, VersionIndex
+from tosloc.index.context import QueryContext
 from tosloc.index.corpus import suffix_of
 from tosloc.index.documents import Documents
 from tosloc.index.facts import Remembered, functions_of_files
-from tosloc.index.history_index import HistoryIndex
 from tosloc.index.postings import leaders
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
@@ -37,7 +36,7 @@ from tosloc.rank.functions import score_functions
 from tosloc.rank.lambdamart import raised
 from tosloc.rank.reasons import Sources
 from tosloc.rank.stage_one import StageOne, StageOneAnswer
-from tosloc.records import BugReport, Case, FloatArray, Function, Hit, Progress, Ranking, Reason, Snapshot, silent
+from tosloc.records import BugReport, Case, FloatArray, Function, Hit, Progress, Ranking, Reason, silent
 from tosloc.reports.test_paths import Chosen, PathFilter
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TextSource, facts_in_corpus
 
@@ -45,39 +44,28 @@ if TYPE_CHECKING:
     from tosloc.code.functions import FunctionFacts
 
 
-@dataclass(eq=False)
 class OpenVersion:
-    """One version ready for queries, with the history of its files and what is read beside them."""
+    """One version ready for queries, with the history of its files and what is read beside them: of a ``repository``
+    functions, texts and messages, none of a version that a checkpoint carries.
 
-    snapshot: Snapshot
-    index: VersionIndex
-    history: HistoryIndex
-    notes: tuple[str, ...] = ()
-    repository: IndexedRepository | None = None
-    """What functions, texts and messages are read from; None of a version that a checkpoint carries."""
-    reranking: RerankingContext | None = None  # what a reranker reads; None where stage one is alone
-    uncommitted: int = 0  # files that are not as the commit has them: changed, new or gone
-    others: PreparedVersion | None = None
-    """Its files that are no sources; None of a version that a checkpoint carries, and in experiments."""
-    _functions: Remembered = field(default_factory=dict)
+    It may have the fixed reports that training knew, with the paths that their numbers mean; its files that are no
+    sources; and how many files are not as the commit has them.
+    """
 
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         repository: IndexedRepository | None,
         prepared: PreparedVersion,
-        reports: tuple[Documents, Sequence[str]] | None,
-        reranker: Reranker | None,
-    ) -> Self:
-        """A version with the fixed reports that training knew, and the paths that their numbers mean, if there are any.
-        The ``reranker`` is one that may be asked of it.
-        """
-        history = prepared.history if reports is None else prepared.with_reports(*reports)
-        about = () if repository is None else repository.repo.notes(prepared.missing, len(history.reports))
-        version = cls(prepared.snapshot, prepared.index, history, (*about, *prepared.notes), repository)
-        context = version.for_reranking()
-        version.reranking = context if reranker is not None and reranker.can_score(context) else None
-        return version
+        reports: tuple[Documents, Sequence[str]] | None = None,
+        others: PreparedVersion | None = None,
+        uncommitted: int = 0,
+    ) -> None:
+        self.snapshot, self.index, self.repository = prepared.snapshot, prepared.index, repository
+        self.history = prepared.history if reports is None else prepared.with_reports(*reports)
+        self.others, self.uncommitted = others, uncommitted
+        about = () if repository is None else repository.repo.notes(prepared.missing, len(self.history.reports))
+        self.notes = (*about, *prepared.notes)
+        self._functions: Remembered = {}
 
     @property
     def newest(self) -> datetime:
@@ -120,7 +108,8 @@ class OpenVersion:
         found = functions_of_files(place.repo, place.store_path, wanted, remembered=self._functions)
         return dict(zip(files, found, strict=True))
 
-    def for_reranking(self) -> RerankingContext:
+    @cached_property
+    def reranking(self) -> RerankingContext:
         """What a reranker may read of the version."""
         place = self.repository
         return RerankingContext(
@@ -137,41 +126,36 @@ def texts_of(repo: Repository) -> TextSource:
     return lambda blobs: ((blob, None if data is None else decode(data)) for blob, data in repo.texts(blobs))
 
 
-@dataclass(eq=False)
 class Localization:
-    """The answer to one report: a full ranking, and reasons for as many of its files as are asked for."""
+    """The answer to one report: a full ranking, and reasons for as many of its files as are asked for. Raises
+    CheckpointError for weights that give no scores. ``temperature`` is that of the softmax that makes shares.
+    """
 
-    version: OpenVersion
-    stage_one: StageOneAnswer
-    scores: FloatArray  # (F,) final scores, in path order
-    notes: tuple[str, ...]
-    temperature: float  # of the softmax that makes shares of scores
-    reranker: Reranker | None
-    reranked: Reranked | None  # the reranker's answer, where it had one
-
-    @classmethod
-    def of(
-        cls, report: BugReport, version: OpenVersion, stage: StageOne, reranker: Reranker | None, temperature: float
-    ) -> Self:
-        """Every file of a version ranked for a report. Raises CheckpointError for weights that give no scores."""
-        notes = version.notes
+    def __init__(
+        self, report: BugReport, version: OpenVersion, stage: StageOne, reranker: Reranker | None, temperature: float
+    ) -> None:
+        self.version, self.reranker, self.temperature, self.notes = version, reranker, temperature, version.notes
         if report.opened is None:
             report = replace(report, opened=version.newest)
             when = f"{report.opened:%Y-%m-%d %H:%M} UTC"
-            notes += (Routine(f"the report has no date; it is asked as if opened at {when}"),)
+            self.notes += (Routine(f"the report has no date; it is asked as if opened at {when}"),)
         context = QueryContext(Query(report), version.index, version.history.as_of(report.opened_seconds))
-        first = StageOneAnswer.of(context, stage)
-        scores, reranked = first.scores, None
-        if reranker is not None and version.reranking is not None:
-            [reranked] = reranker.rerank([candidates_of_answer(first, reranker.depth)], version.reranking)
-            scores = scores if reranked is None else final_scores(scores, reranked)
+        self.stage_one = StageOneAnswer.of(context, stage)
+        self.scores: FloatArray = self.stage_one.scores  # (F,), in path order
+        self.reranked: Reranked | None = None
+        if reranker is not None and reranker.can_score(version.reranking):
+            first = candidates_of_answer(self.stage_one, reranker.depth)
+            [self.reranked] = reranker.rerank([first], version.reranking)
+        if self.reranked is not None:
+            self.scores = final_scores(self.scores, self.reranked)
         if not context.shares_words:
-            notes += ("no word of the report occurs in any file; the order says only which files change most",)
+            self.notes += ("no word of the report occurs in any file; the order says only which files change most",)
         elif not context.tells_files_apart:
-            notes += ("no word of the report tells the files apart, so the answer has no shares; say where it fails",)
-        if not np.isfinite(scores).all():
+            self.notes += (
+                "no word of the report tells the files apart, so the answer has no shares; say where it fails",
+            )
+        if not np.isfinite(self.scores).all():
             raise CheckpointError("the weights give scores that are no numbers; train again")
-        return cls(version, first, scores, notes, temperature, reranker, reranked)
 
     @cached_property
     def ranking(self) -> Ranking:
@@ -194,12 +178,10 @@ class Localization:
         """
         version, place, context = self.version, self.version.repository, self.stage_one.context
         named = np.where(chosen.kept, self.scores, -np.inf)
-        if only is None:
-            first = leaders(named, number)
-            files, rank = first[chosen.kept[first]].tolist(), 1
-        else:
-            before = (named > named[only]).sum() + (named[:only] == named[only]).sum()
-            files, rank = [only], int(before) + 1
+        first = leaders(named, number if only is None else len(named))
+        files, rank = first[chosen.kept[first]].tolist(), 1
+        if only is not None:
+            files, rank = [only], files.index(only) + 1
         share_of, notes = self._shares(chosen), [*self.notes, *chosen.notes]
         files = [file for file in files if share_of.get(file, 0.0) >= min_share]
         if not files:

@@ -223,8 +223,8 @@ class Localizer:
             if key not in self._versions:
                 with closing(place):  # the next version may be made by another thread, which needs its own store
                     prepared = place.prepared(resolved, progress, changes)
-                    made = OpenVersion.of(place, prepared, self.reports_, self.reranker_)
-                    made.others, made.uncommitted = place.other_files(resolved, progress, changes), len(changes)
+                    others = place.other_files(resolved, progress, changes)
+                    made = OpenVersion(place, prepared, self.reports_, others, len(changes))
                 self._versions = dict([*self._versions.items(), (key, made)][-OPEN_VERSIONS:])
             return self._versions[key]
 
@@ -235,7 +235,7 @@ class Localizer:
         version = version or self.version_ or self.version()
         stage, temperature = version.shipped if self.is_shipped else (self.stage_one, self.temperature)
         with self._lock:
-            return Localization.of(report, version, stage, self.reranker_, temperature)
+            return Localization(report, version, stage, self.reranker_, temperature)
 
     def indexed(self, repo: Repository) -> IndexedRepository:
         """A repository with the files that these weights are for."""
@@ -246,7 +246,7 @@ class Localizer:
 
     def open_version(self, indexed: IndexedRepository, revision: str = "HEAD", progress: Progress = silent) -> Self:
         """Get ready to rank one version of a repository that others have open: for training, and for experiments."""
-        self.version_ = OpenVersion.of(indexed, indexed.prepared(revision, progress), self.reports_, self.reranker_)
+        self.version_ = OpenVersion(indexed, indexed.prepared(revision, progress), self.reports_)
         return self
 
     @property
@@ -267,7 +267,7 @@ class Localizer:
             carried = PreparedVersion(version.snapshot, version.index, version.history)
             save_arrays(folder / stored.VERSION_FILE, carried.to_arrays())
         if reranker is not None:
-            if version is not None and version.reranking is not None:
+            if version is not None and reranker.can_score(version.reranking):
                 reranker.carry(version.reranking, sorted(set(version.snapshot.blobs)))
             reranker.save(folder / reranker.name)
             more = {"stage_two": reranker.name}
@@ -295,7 +295,7 @@ class Localizer:
         localizer.reports_ = stored.read_known_reports(path)
         localizer.reranker_ = stored.read_reranker(record, path)
         if (carried := stored.read_version(path)) is not None:
-            localizer.version_ = OpenVersion.of(None, carried, None, localizer.reranker_)
+            localizer.version_ = OpenVersion(None, carried)
         return localizer
 
     @classmethod

@@ -100,7 +100,7 @@ def changed(folder: Path, out: Path, kind: str, **changes: Any) -> Path:
 def alone(checkpoint: Path) -> Localization:
     """The answer of its stage one alone."""
     made = Localizer.load(checkpoint)
-    made.version_.reranking = None  # type: ignore[union-attr]
+    made.reranker_ = None
     return made.localization(REPORT)
 
 

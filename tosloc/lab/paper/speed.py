@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Final
@@ -164,8 +165,9 @@ def _answers(
         system = one(looked_at, context.config.run.seed)
         system.fit(train, validation, progress)
         answers[one.name] = partial(system.rank, version=snapshot)
-    alone = replace(version, reranking=None)
-    answers[STAGE_ONE] = lambda report: localizer.localization(report, alone)
+    alone = copy(localizer)
+    alone.reranker_ = None
+    answers[STAGE_ONE] = lambda report: alone.localization(report, version)
     if localizer.reranker_ is not None and localizer.reranker_.weight > 0:
         answers[BOTH_STAGES] = lambda report: localizer.localization(report, version)
     return answers
