@@ -91,7 +91,7 @@ def measure(path: Path, folder: Path, parts: Sequence[str]) -> dict[str, Any]:
     sizes = {
         "pack": sum(file.stat().st_size for file in path.glob("objects/pack/*.pack")),
         "store": store.stat().st_size,
-        "kept": sum(file.stat().st_size for file in versions.glob(f"*-{head}.safetensors")),
+        "kept": sum(file.stat().st_size for file in versions.glob(f"*-{head}/*")),
     }
     return {"repository": path.name, "files": files, "parts": rows, "bytes": sizes}
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import json
 import os
-import struct
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -27,8 +25,6 @@ _UNPACKED_FREELY, _UNPACKED_TIMES, _UNPACKED_AT_MOST = 1 << 28, 100, 1 << 32
 """Bytes that any .npz may hold, as many times its size, and however large it is."""
 _KINDS: Final = "biuf"
 """Kinds of numbers that arrays hold: truth values, whole numbers with and without sign, fractions."""
-_TYPES: Final = {"BOOL": "?", "U8": "u1", "U16": "<u2", "I32": "<i4", "I64": "<i8", "F64": "<f8"}
-_NAMES: Final = {np.dtype(kind): name for name, kind in _TYPES.items()}
 
 
 def pack_words(words: Iterable[str]) -> npt.NDArray[np.uint8]:
@@ -157,35 +153,13 @@ def arrays_of(path: Path, again: str = "train again") -> Iterator[Arrays]:
 
 
 def write_mapped(path: Path, arrays: Mapping[str, Array]) -> None:
-    """Write arrays as a safetensors file, whole or not at all; the same arrays give the same bytes.
-
-    The format (https://github.com/huggingface/safetensors): eight bytes of length, a JSON object of names, types,
-    shapes and places, the arrays. It is written and mapped here, since the library copies all arrays, both ways.
-    """
-    head: dict[str, Any] = {}
-    ordered = sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0]))  # so each lies at its alignment
-    end = 0
-    for name, array in ordered:
-        head[name] = {"dtype": _NAMES[array.dtype], "shape": array.shape, "data_offsets": [end, end + array.nbytes]}
-        end += array.nbytes
-    text = json.dumps(head).encode()
-    text += b" " * (-len(text) % 8)
-    with written_whole(path) as temporary, temporary.open("wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        for _, array in ordered:
-            file.write(np.ascontiguousarray(array).data)
+    """Write arrays as a folder of .npy files, whole or not at all."""
+    with written_whole(path) as temporary:
+        temporary.mkdir()
+        for name, array in arrays.items():
+            np.save(temporary / f"{name}.npy", array, allow_pickle=False)
 
 
 def read_mapped(path: Path) -> Arrays:
-    """What ``write_mapped`` wrote, read where it lies. Raises CheckpointError when it is missing or damaged."""
-    try:
-        with open_plain(path) as file:
-            mapped = np.memmap(file, np.uint8, "r").view(np.ndarray)
-        start = 8 + int(mapped[:8].view("<u8")[0])
-        head = json.loads(mapped[8:start].tobytes())
-        return {
-            name: mapped[start:][slice(*told["data_offsets"])].view(_TYPES[told["dtype"]]).reshape(told["shape"])
-            for name, told in head.items()
-        }
-    except (OSError, ValueError, TypeError, KeyError, IndexError) as error:
-        raise CheckpointError(f"{path} is missing or damaged ({error}); delete it") from error
+    """What ``write_mapped`` wrote, read where it lies. Raises OSError or ValueError when it is missing or damaged."""
+    return {file.stem: np.load(file, mmap_mode="r").view(np.ndarray) for file in path.iterdir()}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from tosloc.arrays import read_mapped, write_mapped
 from tosloc.code.languages import OTHER_SUFFIXES, SOURCE_SUFFIXES, analyser_of, language_of
-from tosloc.errors import CheckpointError, StoreError, ToslocError
+from tosloc.errors import StoreError, ToslocError
 from tosloc.git.history import History, commit_order, read_commits, read_history
 from tosloc.git.repository import Change, Repository, ends_with
 from tosloc.index.cache import default_store, keep_to_size, note_use
@@ -22,7 +22,7 @@ from tosloc.index.facts import missing_facts, read_facts
 from tosloc.index.history_index import COMMITS, HISTORY_VERSION, HistoryIndex, commit_payloads, history_of_commits
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.store import FactStore
-from tosloc.io import key_of
+from tosloc.io import key_of, remove
 from tosloc.records import Progress, Snapshot, silent
 from tosloc.reports.test_paths import which_are_tests
 
@@ -147,9 +147,9 @@ class IndexedRepository:
         """What is kept of a commit, else what is made now, and kept."""
         languages = sorted({analyser_of(language_of(suffix), self.lizard) for suffix in self.suffixes})
         maker = f"{PREPARED_VERSION}+{HISTORY_VERSION}+PyStemmer{metadata.version('PyStemmer')}"
-        name = f"{key_of(maker, languages, what)[:16]}-{commit}.safetensors"
+        name = f"{key_of(maker, languages, what)[:16]}-{commit}"
         path = self.store_path.with_name(f"{self.store_path.stem}.versions") / name
-        with suppress(CheckpointError, LookupError, ValueError):  # of a file that is missing, or damaged inside
+        with suppress(OSError, LookupError, ValueError):  # of a file that is missing, or damaged inside
             kept = PreparedVersion.from_arrays(read_mapped(path))
             note_use(self.repo, self.store_path)
             with suppress(OSError):
@@ -160,9 +160,9 @@ class IndexedRepository:
             with suppress(OSError):  # a full disk or a folder that cannot be written costs time, not the answer
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 write_mapped(path, made.to_arrays())
-                by_use = sorted(path.parent.glob("*.safetensors"), key=lambda kept: -kept.stat().st_mtime_ns)
+                by_use = sorted(path.parent.glob("[!.]*"), key=lambda kept: -kept.stat().st_mtime_ns)
                 for old in by_use[KEPT_VERSIONS:]:
-                    old.unlink(missing_ok=True)
+                    remove(old)
             keep_to_size(self.repo, self.store_path)
         return made
 
