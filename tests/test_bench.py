@@ -51,20 +51,6 @@ def test_the_committed_file() -> None:
         assert one["lowest"] <= one["ratio"] <= one["highest"] < 1.3 * one["ratio"]
 
 
-def test_a_slowdown_is_measured_once_more_and_told(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    measured = iter([{"one": rows(a=4, b=4)}, {"one": rows(a=2, b=5)}])
-    monkeypatch.setattr(bench, "measure", lambda *_: next(measured))
-    monkeypatch.setattr(bench.synthetic, "write_repository", lambda *_: None)
-    monkeypatch.setattr(bench, "FILE", tmp_path / "ratios.json")
-    bench.accept(bench.FILE, [{"one": rows(a=2, b=2)}])
-    assert bench.main(["--quick"]) == 1
-    said = capsys.readouterr().err.splitlines()
-    assert said[1] == "bench: measuring once more: one"
-    assert [line.partition(",")[0] for line in said[2:]] == ["bench: b: 4 where 2 is accepted"]
-
-
 def test_without_a_repository() -> None:
     with pytest.raises(ToslocError, match=r"^name a git repository with --repo"):
         bench.main([])

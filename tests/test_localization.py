@@ -170,25 +170,21 @@ class Turned:
 
 def test_candidates_are_the_first_files_and_in_training_those_that_the_fix_changed(experiment, extracted):
     listed = experiment.candidates(STAGE, lambda _: extracted.values())
-    names, missed = experiment.repo.path_names.names, 0
-    in_training = listed.candidates("all", DEPTH, for_training=True)
-    for one, known, table in zip(listed.candidates("all", DEPTH), in_training, extracted.values(), strict=True):
-        case = listed.cases[table.report]
-        snapshot, ranked = experiment.indexed.snapshot(case.version), table.ranking(STAGE.scores(table.rows), names)
-        [right] = [rank for rank, path in enumerate(ranked.paths, start=1) if path in case.fixed]
+    both = zip(listed.candidates("all", DEPTH), listed.candidates("all", DEPTH, for_training=True), strict=True)
+    missed = 0
+    for (one, known), ranked in zip(both, listed.rankings("all"), strict=True):
+        case = listed.cases[ranked.report]
+        [fixed] = case.fixed
+        right = ranked.paths.index(fixed) + 1
         beyond = right > DEPTH
         missed += beyond
         assert one.paths == ranked.paths[:DEPTH]
-        assert known.paths == (*one.paths, *(ranked.paths[right - 1 : right] if beyond else ()))
+        assert known.paths == (*one.paths, *([fixed] if beyond else []))
         assert (one.missed_ranks, known.missed_ranks) == ((right,) if beyond else (), ())
+        assert [path for path, hit in zip(known.paths, known.fixed.tolist(), strict=True) if hit] == [fixed]
         for made in (one, known):
-            files = [snapshot.paths.index(path) for path in made.paths]
-            assert int(made.fixed.sum()) + len(made.missed_ranks) == made.relevant == 1
-            assert (made.blobs, made.path_ids.tolist()) == (
-                tuple(map(snapshot.blob, files)),
-                snapshot.path_ids[files].tolist(),
-            )
             assert (made.report, made.version, made.fixed_at) == (case.report, case.version, case.fixed_at)
+            assert (len(made.blobs), made.relevant) == (len(made.paths), 1)
     assert 0 < missed < len(extracted)
 
 

@@ -141,16 +141,13 @@ def test_a_wrong_address_is_a_sentence(address):
         pass
 
 
-@pytest.mark.parametrize("command", ["index", "train", "rank", "lab pool"])
+@pytest.mark.parametrize("command", ["index", "train", "rank"])
 def test_no_command_begins_without_its_cluster(command, project, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
-    one, projects, out = ["--repo", project.git.path], tmp_path / "projects.toml", tmp_path / "out"
-    projects.write_text(f'[a]\nrepo = "{project.git.path}"\nreports = "{project.reports()}"\n')
-    one += [] if command == "index" else ["--reports", project.reports(), "--out", out]
-    words = ["--projects", projects, "--work", out] if command == "lab pool" else one
-    assert main([*command.split(), *map(str, words), "--cluster", "nothing"]) == 2
+    more = [] if command == "index" else ["--reports", str(project.reports()), "--out", str(tmp_path / "out")]
+    assert main([command, "--repo", str(project.git.path), *more, "--cluster", "nothing"]) == 2
     assert capsys.readouterr().err.startswith("tosloc: --cluster: 'nothing' is no address of a Dask scheduler")
-    assert list(tmp_path.iterdir()) == [projects]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_without_dask(monkeypatch):

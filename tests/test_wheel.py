@@ -71,19 +71,14 @@ def test_it_holds_all_that_the_package_and_the_configurations_do(wheel: Path) ->
 
 
 def test_it_trains_ranks_evaluates_and_localizes_by_shipped_names(run: Run, project: toy.Toy, tmp_path: Path) -> None:
-    own = toy.SETTINGS.replace("[run]", '[stage_two]\nreranker = "encoder"\n[run]')
-    (tmp_path / "own.toml").write_text(f'extends = "tomcat"\n{own}', encoding="utf-8")
+    (tmp_path / "own.toml").write_text(f'extends = "tomcat"\n{toy.SETTINGS}', encoding="utf-8")
     given = ["--repo", project.git.path, "--reports", project.reports()]
-    report = tmp_path / "bug.md"
-    report.write_text("# openParser is slow\n\nThe parser hangs.\n", encoding="utf-8")
     for command in (
-        ["index", "--repo", project.git.path, "--config", "smoke"],
         ["train", "own", *given, "--out", "runs"],
-        ["rank", *given, "--checkpoint", "runs", "--split", "test", "--out", "ranked"],
-        ["evaluate", "runs", "ranked", "--split", "test"],
+        ["rank", *given, "--checkpoint", "runs", "--split", "test", "--out", "ranked", "--config", "smoke"],
         ["compare", "runs", "ranked", "--split", "test"],
-        ["localize", report, "--repo", project.git.path],
-        ["localize", report, "--checkpoint", "runs", "--json"],
+        ["localize", "openParser is slow", "--repo", project.git.path],
+        ["localize", "openParser is slow", "--checkpoint", "runs", "--json"],
     ):
         done = run(*command)
         assert done.returncode == 0, done.stderr

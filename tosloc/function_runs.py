@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,21 +53,24 @@ def write_function_runs(
     for number, (case, version, facts) in enumerate(_versions(indexed, cases), start=1):
         progress("ranking functions", number, len(cases))
         report, paths = case.report, version.text.snapshot.paths
-        by_path = {paths[row]: found for row, found in facts.items()}
-        listed, fixed = changed_functions(dataset.labelled[report.id].functions, by_path)
+        row_of = {paths[row]: row for row in facts}
+        listed, fixed = changed_functions(
+            dataset.labelled[report.id].functions, {path: facts[row] for path, row in row_of.items()}
+        )
         if not fixed:
             continue
-        names = [f"{path}::{name}" for path, found in by_path.items() for name in found.names]
+        names = [f"{path}::{name}" for path, row in row_of.items() for name in facts[row].names]
         attributes = attributes_of(report, case.fixed)
         judgements.append(Judgement(report.id, fixed, listed, len(set(names)), case.version, attributes))
         files = run.ranking(report.id)
-        of_path, rows = dict(zip(files.paths, files.scores.tolist(), strict=True)), {paths[row]: row for row in facts}
-        head = [rows[path] for path in files.paths if path in rows][:FUNCTION_DEPTH]
+        head = [row_of[path] for path in files.paths if path in row_of][:FUNCTION_DEPTH]
+        of_path = dict(zip(files.paths, files.scores.tolist(), strict=True))
         of_files = np.array([of_path[path] for path in paths])
         scored = score_functions(Query(report), version, head, of_files, [facts[row] for row in head])
-        in_lines = ((row, sorted(some, key=lambda one: one.start)) for row, some in zip(head, scored, strict=True))
-        found = [(f"{paths[row]}::{function.name}", function.score) for row, some in in_lines for function in some]
-        ours.append(_ranking(report.id, found))
+        in_lines = (
+            (row, one) for row, some in zip(head, scored, strict=True) for one in sorted(some, key=attrgetter("start"))
+        )
+        ours.append(_ranking(report.id, ((f"{paths[row]}::{one.name}", one.score) for row, one in in_lines)))
         scores = function_bm25(report, list(facts.values())).tolist()
         bm25.append(_ranking(report.id, zip(names, scores, strict=True)))
     said = {
@@ -87,8 +91,7 @@ def _ranking(report: str, functions: Iterable[tuple[str, float]]) -> Ranking:
     best: dict[str, float] = {}
     for name, score in sorted(functions, key=lambda function: -function[1]):
         best.setdefault(name, score)
-    first = list(best)[:MOST_RANKED]
-    return Ranking(report, tuple(first), np.array([best[name] for name in first], dtype=np.float64))
+    return Ranking(report, tuple(best)[:MOST_RANKED], np.array([*best.values()][:MOST_RANKED], dtype=np.float64))
 
 
 def _versions(
@@ -98,18 +101,13 @@ def _versions(
     for start in range(0, len(cases), BLOCK_REPORTS):
         block = cases[start : start + BLOCK_REPORTS]
         snapshots = [indexed.snapshot(case.version) for case in block]
-        rows = [np.flatnonzero(~which_are_tests(snapshot.paths)).tolist() for snapshot in snapshots]
-        suffixes = {
-            snapshot.blob(row): suffix_of(snapshot.path(row), indexed.suffixes)
-            for snapshot, chosen in zip(snapshots, rows, strict=True)
-            for row in chosen
-        }
-        made = functions_of_files(indexed.repo, indexed.store_path, list(suffixes.items()))
-        facts = dict(zip(suffixes, made, strict=True))
         corpus, table = indexed.corpus(snapshots), PathTable.of(indexed.repo.path_names.names)
-        for case, snapshot, chosen in zip(block, snapshots, rows, strict=True):
+        for case, snapshot in zip(block, snapshots, strict=True):
+            rows = np.flatnonzero(~which_are_tests(snapshot.paths)).tolist()
+            files = [(snapshot.blob(row), suffix_of(snapshot.path(row), indexed.suffixes)) for row in rows]
+            facts = functions_of_files(indexed.repo, indexed.store_path, files)
             version = VersionIndex(VersionView(corpus, snapshot), PathView(table, snapshot.path_ids))
-            yield case, version, {row: facts[snapshot.blob(row)] for row in chosen}
+            yield case, version, dict(zip(rows, facts, strict=True))
 
 
 def changed_functions(

@@ -23,7 +23,6 @@ from tosloc.evaluate.run_paths import read_scored
 from tosloc.evaluate.runs import TAUGHT, read_run
 from tosloc.lab.reliability import judged_answers
 from tosloc.localizer import Localizer
-from tosloc.rank.feature_tables import StoredFeatureTables
 from tosloc.records import BugReport, Case
 
 CONFIG = toy.config(0.6, 0.2, ranker=True)
@@ -125,15 +124,12 @@ def test_what_an_error_leaves_is_gone_on_with(tmp_path, part):
 @pytest.mark.slow
 def test_the_paper_s_configuration(project):
     config = toy.config(0.6, 0.2, method="paper", fit="differential_evolution")
-    localizer = train(project, "paper", config, carry=False, keep_features=True)
+    localizer = train(project, "paper", config, carry=False)
     assert localizer.stage_one.features == ("text", "trace", "history", "complexity")
     assert ((localizer.stage_one.weights >= 0) & (localizer.stage_one.weights <= 1)).all()
     assert read_scored(project.folder / "paper", "test").evaluation().mrr > 0.4
     with pytest.raises(ToslocError, match="carries no version"):
         Localizer.load(project.folder / "paper").localize("openViolin loses a click")
-    kept = StoredFeatureTables.read(project.folder / "paper")
-    assert tuple(kept.features) == localizer.stage_one.features
-    assert [len(list(kept.tables(part))) for part in ("train", "validation", "test")] == [24, 8, 8]
 
 
 def test_no_training_report_has_a_fixed_file(project, tmp_path):
