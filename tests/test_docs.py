@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,7 @@ import pytest
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from tests import toy
-from tests.conftest import GitRepository
 from tests.test_floors import FLOORS
-from tosloc.cli import main
 from tosloc.cli.app import app
 
 ROOT = Path(__file__).parents[1]
@@ -100,29 +96,6 @@ def test_what_is_wrong_is_seen(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# Top\n[a](page.md#top) [b](gone.md) [c](#gone) [d](https://x.org/y)\n```\n[e](gone.md)\n```\n")
     assert missing_links(page) == ["gone.md", "#gone"]
-
-
-@pytest.mark.parametrize(
-    ("page", "heading"),
-    [("README", "Learn from your own issues"), ("docs/guide", "Ask"), ("docs/guide", "House-keeping")],
-)
-@pytest.mark.usefixtures("plain_folder")
-def test_blocks_that_need_no_data_run(
-    page: str, heading: str, repository: GitRepository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-) -> None:
-    """What the pages say of learning, asking and the cache, in a small project."""
-    for number in range(30):
-        name = toy.THEMES[number % 6]
-        files = {f"{name}.py": f"def open_{name}():\n    return {number}\n"}
-        repository.commit(files, f"Fix crash of the {name} when orders of customers are empty ({number})")
-    monkeypatch.chdir(repository.path)
-    Path("bug.md").write_text("The Socket crashes when orders are empty\n", encoding="utf-8")
-    text = (ROOT / f"{page}.md").read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2]
-    calls = [shlex.split(line, comments=True)[2:] for line in CONSOLE.findall(text)[0].splitlines()]
-    calls = [call for call in calls if not {"#123", "reports.jsonl", "tomcat.git", "-q"} & {*call}]
-    assert len(calls) >= 2
-    for call in calls:
-        assert main(call) == 0, (call, capsys.readouterr().err)
 
 
 def test_the_table_of_rooms_is_complete() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shutil
 import subprocess
 import sys
@@ -51,12 +50,12 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_encoder(tmp_path_factory.mktemp("tiny") / "encoder", words=toy.WORDS)
 
 
-def settings_of(kind: str, encoder: Path, **learning: Any) -> Config:
+def settings_of(kind: str, encoder: Path) -> Config:
     """Small settings, with a first stage that hears few words, so that there is something to add."""
     two: dict[str, Any] = {"reranker": "terms"}
     if kind == "encoder":
         two = {"code_encoder": str(encoder), "chunks": 2, "chunk_tokens": 16, "report_tokens": 16, "candidates": HEAD}
-        two["training"] = {"epochs": 3, "pairs": 16, **learning}
+        two["training"] = {"epochs": 3, "pairs": 16}
     values = toy.config(0.6, 0.2, features=["popularity", "near_reports"]).as_dict()
     return Config.of(values | {"stage_two": two}, "toy")
 
@@ -199,18 +198,6 @@ def test_answering_by_terms_loads_no_torch(trained: Callable[[str], Path]) -> No
 
 
 # The encoder
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("learns", ["report", "both"])
-def test_encoders_learn_too(project: toy.Toy, encoder: Path, learns: str) -> None:
-    learning = {"learns": learns, "epochs": 2, "chunks_at_once": 5, "learning_rate": 0.01}
-    out = train(project, learns, settings_of("encoder", encoder, **learning))
-    assert all(math.isfinite(value) for pair in record_of(out, "encoder")["validation"].values() for value in pair)
-    # the encoder that learned lies in the checkpoint; the one it began from may go
-    own = "report" if learns == "report" else "code"
-    assert (out / "checkpoint/encoder" / own / "model.safetensors").is_file()
-    assert len(Localizer.load(out).localization(REPORT).ranking) == 28
 
 
 @pytest.mark.slow
