@@ -23,7 +23,7 @@ FULL = Answer("/srv/flask", "c" * 40, WHEN, REPORT, Searched(40, 2), (HIT,), ("a
 BARE = Answer(None, "c" * 64, datetime(33, 1, 1, tzinfo=UTC), BugReport("x", "", "d", None), Searched(0), ())
 
 
-def test_an_answer_in_plain_values() -> None:
+def test_an_answer_in_plain_values():
     fix = {"kind": "fix", "text": "earlier fix", "commit": "a" * 40, "issue": "#7", "url": FIX.url}
     why = [{"kind": "frame", "text": FRAME.text, "lines": [4, 4]}, fix]
     functions = [{"name": "App.run", "start": 3, "end": 9, "score": 1.5}]
@@ -47,7 +47,7 @@ def test_an_answer_in_plain_values() -> None:
     assert BARE.as_dict()["committed"] == "0033-01-01T00:00:00Z"  # early times have four digits
 
 
-def test_the_background_in_words() -> None:
+def test_the_background_in_words():
     assert [told.text for told in background_told(FULL)] == [
         "tests of it: test_b.py",
         "src/caf\udce9.py: last changed by Ada (2013-01-02) and Grace (2012-01-02), owned by @all",
@@ -57,7 +57,7 @@ def test_the_background_in_words() -> None:
 
 
 @pytest.mark.parametrize("answer", [FULL, BARE], ids=["full", "bare"])
-def test_answers_are_what_the_schema_says(answer: Answer) -> None:
+def test_answers_are_what_the_schema_says(answer):
     jsonschema = pytest.importorskip("jsonschema")
     assert schema()["$id"] == SCHEMA == schema()["properties"]["schema"]["const"]
     validator = jsonschema.Draft202012Validator(schema())
@@ -67,7 +67,7 @@ def test_answers_are_what_the_schema_says(answer: Answer) -> None:
         assert list(validator.iter_errors(answer.as_dict() | wrong))
 
 
-def test_the_page_speaks_of_every_key_and_kind() -> None:
+def test_the_page_speaks_of_every_key_and_kind():
     page = (Path(__file__).parents[1] / "docs/formats.md").read_text(encoding="utf-8")
     reason = schema()["$defs"]["reason"]["properties"]
     kinds = reason["kind"]["description"].partition(";")[0].split(", ")

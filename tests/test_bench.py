@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scripts import bench
 from scripts.timing import Row
-from tests.conftest import GitRepository
 from tests.rerank.encoder.tiny import write_encoder
 from tosloc.errors import ToslocError
 
@@ -30,7 +28,7 @@ def run(*arguments: object) -> list[dict[str, Any]]:
     return list(json.loads(printed))
 
 
-def test_ratios_are_accepted_as_medians_and_worse_by_half_is_a_sentence(tmp_path: Path) -> None:
+def test_ratios_are_accepted_as_medians_and_worse_by_half_is_a_sentence(tmp_path):
     file = tmp_path / "ratios.json"
     bench.accept(file, [{"one": rows(a=a, b=2, c=2), "two": rows(d=2)} for a in (3, 1, 2.0004)])
     known = json.loads(file.read_text())["ratios"]
@@ -43,7 +41,7 @@ def test_ratios_are_accepted_as_medians_and_worse_by_half_is_a_sentence(tmp_path
     assert [one["ratio"] for one in json.loads(file.read_text())["ratios"].values()] == [2, 2, 2, 7]
 
 
-def test_the_committed_file() -> None:
+def test_the_committed_file():
     found = json.loads(bench.FILE.read_text())["ratios"].values()
     assert {one["part"] for one in found} == set(bench.QUICK)
     for one in found:
@@ -51,18 +49,18 @@ def test_the_committed_file() -> None:
         assert one["lowest"] <= one["ratio"] <= one["highest"] < 1.3 * one["ratio"]
 
 
-def test_without_a_repository() -> None:
+def test_without_a_repository():
     with pytest.raises(ToslocError, match=r"^name a git repository with --repo"):
         bench.main([])
 
 
 @pytest.mark.slow
-def test_no_ratio_got_worse_by_half() -> None:
+def test_no_ratio_got_worse_by_half():
     assert all(row["accepted"] for row in run("--quick")), "accept new rows: bench.py --quick --accept"
 
 
 @pytest.mark.slow
-def test_rows_of_a_small_repository(repository: GitRepository, tmp_path: Path) -> None:
+def test_rows_of_a_small_repository(repository, tmp_path):
     names = [f"{first}{second}" for first in ("Session", "Cookie", "Header") for second in ("Reader", "Writer")]
     repository.commit({f"src/{name}.java": JAVA.format(name, name.lower()) for name in names}, "first version")
     repository.commit({"src/CookieReader.java": JAVA.format("CookieReader", "value")}, "Fix bug 12345: cookie is lost")

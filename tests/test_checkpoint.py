@@ -1,6 +1,5 @@
 """The checkpoints that are shipped, made by earlier versions and still understood; and those that are damaged."""
 
-import json
 import os
 import shutil
 from collections import Counter
@@ -30,7 +29,7 @@ REPORT = BugReport("r", "Cookie is lost", "The table flickers when it is painted
 
 
 @pytest.fixture(scope="module")
-def made(project: toy.Toy, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(project, tmp_path_factory) -> Path:
     """A checkpoint of hand-written weights with a version and known reports."""
     localizer = Localizer(toy.config())
     localizer.stage_one = StageOne(features.NAMES, np.ones(len(features.NAMES)))
@@ -45,7 +44,7 @@ def made(project: toy.Toy, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def copy(made: Path, tmp_path: Path) -> Path:
+def copy(made, tmp_path) -> Path:
     """A copy to be damaged."""
     return Path(shutil.copytree(made, tmp_path / "copy"))
 
@@ -110,12 +109,8 @@ def test_other_content_is_one_sentence(copy, name, content, words):
     refused(copy, f"{name}.*{words}")
 
 
-def test_no_checkpoint_and_one_of_a_machine_with_more_cores(copy, tmp_path):
+def test_no_checkpoint(tmp_path):
     refused(tmp_path, "no checkpoint")
-    record = json.loads((copy / "config.json").read_text())
-    record["run"]["jobs"] = 1_000
-    (copy / "config.json").write_text(json.dumps(record))
-    assert Localizer.load(copy).config.run.jobs == -1
 
 
 DAMAGES = {

@@ -40,19 +40,19 @@ def report_of(name: str) -> BugReport:
 
 
 @pytest.fixture(scope="module", params=rankers.NAMES)
-def ranker(request: pytest.FixtureRequest) -> str:
+def ranker(request) -> str:
     """The name of each ranker."""
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def answer(world: World, ranker: str) -> Answer:
+def answer(world, ranker) -> Answer:
     """Each ranker on the newest version."""
     return opened(world, ranker, world.newest)
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_every_file_once_by_falling_scores_the_same_each_time(world: World, answer: Answer, name: str) -> None:
+def test_every_file_once_by_falling_scores_the_same_each_time(world, answer, name):
     listed = world.project.git.git("ls-tree", "-r", "-z", "--name-only", world.newest).split("\0")
     ranking = answer(report_of(name))
     assert sorted(ranking.paths) == sorted(path for path in listed if path.endswith(".java"))
@@ -68,14 +68,14 @@ def test_every_file_once_by_falling_scores_the_same_each_time(world: World, answ
     assert renamed == replace(ranking, report="Parser 7")
 
 
-def test_files_without_any_difference_are_a_tie(answer: Answer) -> None:
+def test_files_without_any_difference_are_a_tie(answer):
     ranking = answer(report_of("usual"))
     score = dict(zip(ranking.paths, ranking.scores.tolist(), strict=True))
     assert score["Twin1.java"] == score["Twin2.java"]
     assert ranking.paths.index("Twin2.java") == ranking.paths.index("Twin1.java") + 1
 
 
-def test_words_matter(ranker: str, answer: Answer) -> None:
+def test_words_matter(ranker, answer):
     """So that the answers above are answers: all but the constant one hear what a report says."""
     said = answer(report_of("usual"))
     other = answer(replace(report_of("usual"), summary="Widget planet", description="WidgetService"))
@@ -88,7 +88,7 @@ RENUMBERED: Final = "paths known in another order"
 
 
 @pytest.fixture(scope="module")
-def other(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], World]]:
+def other(world, tmp_path_factory) -> Iterator[Callable[[str], World]]:
     """Function (kind) -> the world in which something was planted or is labelled or numbered otherwise."""
     report, _ = world.old
     said = {"summary": report.summary, "description": report.description, "fixed": [toy.path_of("Falcon")]}
@@ -114,7 +114,7 @@ def other(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ca
 
 
 @pytest.fixture(scope="module")
-def before(world: World, ranker: str) -> Ranking:
+def before(world, ranker) -> Ranking:
     """What each ranker says of a report of the past."""
     report, version = world.old
     return opened(world, ranker, version)(report)
@@ -125,17 +125,13 @@ def same(after: Ranking, before: Ranking) -> None:
     assert after.scores == pytest.approx(before.scores, rel=1e-5, abs=1e-6)
 
 
-def test_the_order_in_which_paths_became_known_does_not_matter(
-    ranker: str, answer: Answer, other: Callable[[str], World]
-) -> None:
+def test_the_order_in_which_paths_became_known_does_not_matter(ranker, answer, other):
     renumbered = other(RENUMBERED)
     same(opened(renumbered, ranker, renumbered.newest)(report_of("usual")), answer(report_of("usual")))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_future_does_not_matter(
-    ranker: str, world: World, before: Ranking, other: Callable[[str], World], kind: str
-) -> None:
+def test_the_future_does_not_matter(ranker, world, before, other, kind):
     (report, version), (planted_report, planted_version) = world.old, other(kind).old
     assert report == planted_report
     # what is planted inside the version makes it another commit, of the same files
@@ -143,7 +139,7 @@ def test_the_future_does_not_matter(
     same(opened(other(kind), ranker, planted_version)(report), before)
 
 
-def test_the_past_does(ranker: str, world: World, before: Ranking, other: Callable[[str], World]) -> None:
+def test_the_past_does(ranker, world, before, other):
     """So that the test above can fail: another early fix changes the answers of all that read history."""
     report, version = world.old
     after = opened(other(PAST), ranker, version)(report)
@@ -152,8 +148,6 @@ def test_the_past_does(ranker: str, world: World, before: Ranking, other: Callab
 
 
 @pytest.mark.parametrize("kind", LABELS)
-def test_its_own_label_is_no_evidence(
-    ranker: str, world: World, before: Ranking, other: Callable[[str], World], kind: str
-) -> None:
+def test_its_own_label_is_no_evidence(ranker, world, before, other, kind):
     report, version = world.old
     same(opened(other(kind), ranker, version)(report), before)

@@ -81,14 +81,14 @@ def unknown_in(call: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_files_and_commands_of_pages_exist(page: Path) -> None:
+def test_links_files_and_commands_of_pages_exist(page):
     assert missing_links(page) == []
     names = [name for name in NAMED.findall(prose(page)) if "NAME" not in name]
     assert [name for name in names if not (ROOT / name).exists()] == []
     assert [(call, unknown) for call in commands_of(page) if (unknown := unknown_in(call))] == []
 
 
-def test_what_is_wrong_is_seen(tmp_path: Path) -> None:
+def test_what_is_wrong_is_seen(tmp_path):
     assert unknown_in("lab reproduce table-4 --out runs") == []
     assert unknown_in("lab produce table-4") == ["produce"]
     assert unknown_in("train --repo x --rounds 3") == ["--rounds"]
@@ -98,13 +98,13 @@ def test_what_is_wrong_is_seen(tmp_path: Path) -> None:
     assert missing_links(page) == ["gone.md", "#gone"]
 
 
-def test_the_table_of_rooms_is_complete() -> None:
+def test_the_table_of_rooms_is_complete():
     table = (ROOT / "docs/architecture.md").read_text(encoding="utf-8").partition("## Rooms")[2].partition("\n## ")[0]
     rooms = set().union(*FLOORS)
     assert sorted(room for room in rooms if not re.search(rf"`[\w/]*\b{room}(\.py|/)`", table)) == []
 
 
-def test_cited_sections_of_the_method_exist() -> None:
+def test_cited_sections_of_the_method_exist():
     sections = set(SECTION.findall((ROOT / "docs/method.md").read_text(encoding="utf-8")))
     code = [path for folder in ("tosloc", "tests", "scripts", "configs") for path in (ROOT / folder).rglob("*.*")]
     texts = {path: path.read_text(encoding="utf-8") for path in code if path.suffix in {".py", ".toml"}}

@@ -8,21 +8,19 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from importlib.util import find_spec
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
 import tosloc
 from tests import toy
-from tests.conftest import GitRepository
 from tosloc.cli import main
 from tosloc.errors import _install
 from tosloc.localizer import Localizer
 
 
 @pytest.fixture
-def without(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+def without(monkeypatch) -> Iterator[Callable[..., None]]:
     """Function (*packages): as if they were not installed, and nothing that needs them imported yet."""
 
     def hide(*packages: str) -> None:
@@ -148,12 +146,12 @@ def loaded(code: str, *arguments: str) -> set[str]:
     return set(done.stderr.split())
 
 
-def test_facts_need_no_lizard_and_no_other_grammar() -> None:
+def test_facts_need_no_lizard_and_no_other_grammar():
     names = {name for name in loaded(ANALYSE) if name.partition("_")[0] in ("lizard", "tree") and "." not in name}
     assert names == {"tree_sitter", "tree_sitter_java"}
 
 
-def test_a_second_question_loads_no_more_than_it_needs(repository: GitRepository, tmp_path: Path) -> None:
+def test_a_second_question_loads_no_more_than_it_needs(repository, tmp_path):
     """The version is ready, the functions of its files are known: neither parsers nor what learns have a part."""
     repository.commit({"Door.java": "class Door { void open() { } }", "Key.java": "class Key { }"}, "Fix #3: key")
     (tmp_path / "bug.md").write_text("Door does not open")

@@ -108,7 +108,7 @@ def wrong(room: str, part: str, imported: Iterable[str]) -> list[str]:
     return found
 
 
-def test_imports_go_down_only_in_no_circle_and_through_nine_floors_at_most() -> None:
+def test_imports_go_down_only_in_no_circle_and_through_nine_floors_at_most():
     targets: dict[str, set[str]] = {room: set() for room in FLOOR}
     found = {}
     for path in (*(ROOT / "tosloc").rglob("*.py"), *(ROOT / "scripts").rglob("*.py")):
@@ -133,5 +133,5 @@ def test_imports_go_down_only_in_no_circle_and_through_nine_floors_at_most() -> 
         ("rank", "features", "import tree_sitter_java", ["rank imports tree_sitter_java"]),
     ],
 )
-def test_the_check_sees_what_it_should(room: str, part: str, source: str, problems: list[str]) -> None:
+def test_the_check_sees_what_it_should(room, part, source, problems):
     assert wrong(room, part, imports(source)) == problems

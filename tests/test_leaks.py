@@ -36,7 +36,7 @@ Records: TypeAlias = Sequence[Mapping[str, Any]]
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> toy.Toy:
+def project(tmp_path) -> toy.Toy:
     made = toy.grow(tmp_path, bugs=14, themes=7)
     # words and frames that what is planted could act upon
     frame = " at org.app.p0.ParserService.Inner.x(ParserService.java:1) parser cookie crash"
@@ -56,7 +56,7 @@ def extracted(made: toy.Toy, records: Records) -> Features:
 
 
 @pytest.fixture
-def before(project: toy.Toy) -> Features:
+def before(project) -> Features:
     """Before anything was planted."""
     return extracted(project, project.records)
 

@@ -74,7 +74,7 @@ def experiment(project) -> Iterator[ExperimentContext]:
 
 
 @pytest.fixture(scope="module")
-def localizer(experiment: ExperimentContext) -> Localizer:
+def localizer(experiment) -> Localizer:
     """A localizer as training leaves it."""
     made, names = Localizer(CONFIG), experiment.repo.path_names
     made.stage_one = STAGE
@@ -114,13 +114,13 @@ def test_the_example_is_not_trivial(extracted):
 
 
 @pytest.fixture
-def case(experiment: ExperimentContext) -> Case:
+def case(experiment) -> Case:
     """The newest."""
     return experiment.dataset.cases[-1]
 
 
 @pytest.fixture
-def answer(localizer: Localizer, experiment: ExperimentContext, case: Case) -> Localization:
+def answer(localizer, experiment, case) -> Localization:
     """The answer to its report."""
     return localizer.open_version(experiment.indexed, case.version).localization(case.report)
 

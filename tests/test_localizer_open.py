@@ -5,7 +5,6 @@ import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,7 +25,7 @@ WORDS = toy.THEMES[:6]
 
 
 @pytest.fixture
-def grown(repository: GitRepository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> GitRepository:
+def grown(repository, monkeypatch, tmp_path) -> GitRepository:
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
     repository.commit({toy.path_of(word): toy.source(word) for word in WORDS}, "Start")
     for number, word in enumerate(WORDS[:4]):
@@ -37,7 +36,7 @@ def grown(repository: GitRepository, monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 @pytest.fixture
-def opened(grown: GitRepository) -> Iterator[Localizer]:
+def opened(grown) -> Iterator[Localizer]:
     with Localizer.open(grown.path) as localizer:
         yield localizer
 

@@ -37,7 +37,7 @@ SCORES = st.lists(st.floats(-50, 50), min_size=1, max_size=30).map(np.array)
 
 
 @given(SCORES, st.floats(LOWEST, HIGHEST))
-def test_shares_are_the_softmax_of_the_first_ten(scores: np.ndarray, temperature: float) -> None:
+def test_shares_are_the_softmax_of_the_first_ten(scores, temperature):
     found = shares(scores, temperature)
     order = np.argsort(-scores, kind="stable")
     assert np.allclose(found[order[:LISTED]], softmax(scores[order[:LISTED]] / temperature))
@@ -59,7 +59,7 @@ def answers(temperature: float, number: int = 4000, seed: int = 3) -> list[Judge
 
 
 @pytest.mark.parametrize("temperature", [0.3, 1.0, 4.0])
-def test_the_temperature_that_made_the_answers_is_found_again_and_is_calibrated(temperature: float) -> None:
+def test_the_temperature_that_made_the_answers_is_found_again_and_is_calibrated(temperature):
     made = answers(temperature)
     assert fit_temperature(made) == pytest.approx(temperature, rel=0.12)
     found = Reliability.of(made, temperature)
@@ -67,7 +67,7 @@ def test_the_temperature_that_made_the_answers_is_found_again_and_is_calibrated(
     assert Reliability.of(made, 3 * temperature).error > 3 * found.error
 
 
-def test_few_answers_do_not_make_it_as_sure_as_can_be() -> None:
+def test_few_answers_do_not_make_it_as_sure_as_can_be():
     gap = np.array([1.0, 0.0])
     assert fit_temperature([]) == UNFITTED
     assert 0.3 < fit_temperature([JudgedAnswer(gap, True)] * 3) < UNFITTED

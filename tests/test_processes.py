@@ -157,7 +157,7 @@ def test_without_dask(monkeypatch):
 
 
 @pytest.fixture
-def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+def two(tmp_path_factory) -> Iterator[LocalCluster]:
     """A scheduler and two workers."""
     pytest.importorskip("distributed")
     with closing(LocalCluster(tmp_path_factory.mktemp("dask"))) as made:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ SOURCE = "class Parser:\n    def parse(self, header):\n        return header\n\n
 
 
 @pytest.fixture
-def project(repository: GitRepository) -> GitRepository:
+def project(repository) -> GitRepository:
     files = {"src/parser.py": SOURCE, "src/a.py": "x = 1", "b.vue": "<script>function f() {}</script>"}
     repository.commit(files, "Begin")
     repository.commit({"src/parser.py": SOURCE + "\n", "d.lua": "x = 1", "e.md": "none"}, "Fix the header of a parser")
@@ -28,7 +27,7 @@ def project(repository: GitRepository) -> GitRepository:
 
 
 @pytest.mark.slow
-def test_what_a_repository_costs(project: GitRepository, tmp_path: Path, capsys: Capture) -> None:
+def test_what_a_repository_costs(project, tmp_path, capsys):
     (tmp_path / "work").mkdir()
     assert scale.main([str(project.path), "--work", str(tmp_path / "work"), "--json"]) == 0
     [found] = json.loads(capsys.readouterr().out)
@@ -40,7 +39,7 @@ def test_what_a_repository_costs(project: GitRepository, tmp_path: Path, capsys:
     assert min(found["bytes"]["store"], found["bytes"]["kept"]) > 1000
 
 
-def test_what_repositories_hold(project: GitRepository, capsys: Capture) -> None:
+def test_what_repositories_hold(project, capsys):
     assert languages.main([str(project.path)]) == 0
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in capsys.readouterr().out.splitlines()]
     found = {row[0]: row[3:] for row in rows if len(row) == 7}
@@ -51,13 +50,13 @@ def test_what_repositories_hold(project: GitRepository, capsys: Capture) -> None
 
 
 @pytest.mark.parametrize(("arguments", "said"), [("{0} --parts version,others", "'others'"), ("no", "no such folder")])
-def test_bad_input_is_one_sentence(arguments: str, said: str, tmp_path: Path, capsys: Capture) -> None:
+def test_bad_input_is_one_sentence(arguments, said, tmp_path, capsys):
     assert guarded(lambda: scale.main([str(tmp_path), "--work", *arguments.format(tmp_path).split()])) == 2
     assert said in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
-def test_the_same_arguments_give_the_same_commit(tmp_path: Path, capsys: Capture) -> None:
+def test_the_same_arguments_give_the_same_commit(tmp_path, capsys):
     # with NumPy's draws as they have been since its 1.17
     assert synthetic.main([str(tmp_path / "a.git"), "--files", "60", "--commits", "30"]) == 0
     assert synthetic.main([str(tmp_path / "b.git"), "--files", "60", "--commits", "0", "--seed", "1"]) == 0

@@ -26,7 +26,7 @@ EXTRAS_ONLY |= {"mcp", "dask", "distributed"}
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run([*PIP, "wheel", "--no-deps", "--wheel-dir", folder, ROOT], check=True)
     [made] = folder.glob("*.whl")
@@ -34,7 +34,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def environment(wheel, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("installed") / "environment"
     subprocess.run([sys.executable, "-P", "-m", "venv", "--without-pip", folder], check=True)
     subprocess.run([*PIP, "--python", folder / "bin/python", "install", wheel], check=True)
@@ -42,7 +42,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(environment: Path, tmp_path: Path) -> Run:
+def run(environment, tmp_path) -> Run:
     """Runs the installed ``tosloc`` in an empty folder."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "TOSLOC"))}
     settings: Any = {"env": kept | {"XDG_CACHE_HOME": str(tmp_path / "cache")}, "cwd": tmp_path, "text": True}
@@ -53,7 +53,7 @@ def run(environment: Path, tmp_path: Path) -> Run:
     return run
 
 
-def test_it_is_light(environment: Path) -> None:
+def test_it_is_light(environment):
     """250 MB at most, without byte code: NumPy, SciPy and LightGBM, which needs SciPy, are 184 of them, grammars 35."""
     [site] = environment.glob("lib/python*/site-packages")
     sizes = {path: path.stat().st_size for path in site.rglob("*") if path.is_file() and path.suffix != ".pyc"}
@@ -61,7 +61,7 @@ def test_it_is_light(environment: Path) -> None:
     assert EXTRAS_ONLY.isdisjoint(package.metadata["Name"].lower() for package in distributions(path=[str(site)]))
 
 
-def test_it_holds_all_that_the_package_and_the_configurations_do(wheel: Path) -> None:
+def test_it_holds_all_that_the_package_and_the_configurations_do(wheel):
     listed = subprocess.run(["git", "ls-files", "tosloc", "configs"], cwd=ROOT, stdout=subprocess.PIPE, check=True)
     names = listed.stdout.decode().splitlines()
     wanted = {name if name.startswith("tosloc/") else f"tosloc/{name}" for name in names}
@@ -70,7 +70,7 @@ def test_it_holds_all_that_the_package_and_the_configurations_do(wheel: Path) ->
     assert held == wanted
 
 
-def test_it_trains_ranks_evaluates_and_localizes_by_shipped_names(run: Run, project: toy.Toy, tmp_path: Path) -> None:
+def test_it_trains_ranks_evaluates_and_localizes_by_shipped_names(run, project, tmp_path):
     (tmp_path / "own.toml").write_text(f'extends = "tomcat"\n{toy.SETTINGS}', encoding="utf-8")
     given = ["--repo", project.git.path, "--reports", project.reports()]
     for command in (

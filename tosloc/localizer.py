@@ -286,10 +286,7 @@ class Localizer:
         path = stored.checkpoint_folder(folder)
         from tosloc.config import Config
 
-        config = Config.of(stored.read_record(path / "config.json"), str(path / "config.json"))
-        if config.run.jobs > (os.cpu_count() or 1):  # those of a machine with more cores
-            config = config.model_copy(update={"run": config.run.model_copy(update={"jobs": -1})})
-        localizer = cls(config)
+        localizer = cls(Config.of(stored.read_record(path / "config.json"), str(path / "config.json")))
         localizer.stage_one, localizer.temperature, record = stored.read_stage_one(path)
         localizer.provenance_ = stored.read_record(path / "provenance.json")
         localizer.reports_ = stored.read_known_reports(path)

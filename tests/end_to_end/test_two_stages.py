@@ -46,7 +46,7 @@ def small() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def encoder(tmp_path_factory) -> Path:
     return write_encoder(tmp_path_factory.mktemp("tiny") / "encoder", words=toy.WORDS)
 
 
@@ -67,19 +67,19 @@ def train(project: toy.Toy, name: str, settings: Config, records: Records = None
 
 
 @pytest.fixture(scope="module")
-def trained(project: toy.Toy, encoder: Path) -> Callable[[str], Path]:
+def trained(project, encoder) -> Callable[[str], Path]:
     """Function (reranker) -> where it was trained."""
     return cache(lambda kind: train(project, f"out {kind}", settings_of(kind, encoder)))
 
 
 @pytest.fixture(scope="module", params=LEARNED)
-def kind(request: pytest.FixtureRequest) -> str:
+def kind(request) -> str:
     """Each reranker."""
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def out(trained: Callable[[str], Path], kind: str) -> Path:
+def out(trained, kind) -> Path:
     return trained(kind)
 
 
@@ -109,7 +109,7 @@ def asked(project: toy.Toy, checkpoint: Path) -> Localization:
         return toy.ask(Localizer.load(checkpoint), REPORT, repo, project.git.made[-2])
 
 
-def test_validation_says_what_its_ranking_gives_and_only_the_head_moves(out: Path, kind: str) -> None:
+def test_validation_says_what_its_ranking_gives_and_only_the_head_moves(out, kind):
     record, moved = record_of(out, kind), 0
     for split in ("validation", "test"):
         both, first = (read_run(folder / split / "run.jsonl.gz") for folder in (out, out / "stage_one"))
@@ -139,7 +139,7 @@ def relabelled(project: toy.Toy, first: int, last: int) -> Records:
     ]
 
 
-def test_what_is_tested_teaches_nothing(out: Path, kind: str, encoder: Path, project: toy.Toy) -> None:
+def test_what_is_tested_teaches_nothing(out, kind, encoder, project):
     other = train(project, f"other {kind}", settings_of(kind, encoder), relabelled(project, 32, 40))
     assert (other / "test/qrels.jsonl").read_bytes() != (out / "test/qrels.jsonl").read_bytes()
     for name in (f"checkpoint/{kind}/{LEARNED[kind]}", f"checkpoint/{kind}/{kind}.json"):
@@ -151,17 +151,13 @@ def test_what_is_tested_teaches_nothing(out: Path, kind: str, encoder: Path, pro
 
 
 @pytest.mark.slow
-def test_the_labels_of_validation_change_no_vector(
-    trained: Callable[[str], Path], project: toy.Toy, encoder: Path
-) -> None:
+def test_the_labels_of_validation_change_no_vector(trained, project, encoder):
     other = train(project, "labels", settings_of("terms", encoder), relabelled(project, 24, 26))
     one, two = ((out / "checkpoint/terms/vectors.safetensors").read_bytes() for out in (trained("terms"), other))
     assert one == two
 
 
-def test_localizing_with_and_without_the_repository_and_what_is_said(
-    out: Path, kind: str, project: toy.Toy, tmp_path: Path
-) -> None:
+def test_localizing_with_and_without_the_repository_and_what_is_said(out, kind, project, tmp_path):
     checkpoint = changed(tmp_path, out, kind, weight=9.0)
     carried, before = Localizer.load(checkpoint).localization(REPORT), alone(checkpoint)
     assert asked(project, checkpoint).ranking == carried.ranking
@@ -178,14 +174,14 @@ def test_localizing_with_and_without_the_repository_and_what_is_said(
     assert Localizer.load(late).localization(REPORT).ranking == before.ranking  # what learned from a later fix
 
 
-def test_ranking_with_the_checkpoint_repeats_the_run(out: Path, project: toy.Toy, tmp_path: Path) -> None:
+def test_ranking_with_the_checkpoint_repeats_the_run(out, project, tmp_path):
     experiment.rank_reports(out / "checkpoint", project.git.path, project.reports(), tmp_path, "test")
     again, run = (read_run(folder / "test/run.jsonl.gz") for folder in (tmp_path, out))
     assert list(again.rankings()) == list(run.rankings())
 
 
 @pytest.mark.slow
-def test_answering_by_terms_loads_no_torch(trained: Callable[[str], Path]) -> None:
+def test_answering_by_terms_loads_no_torch(trained):
     code = (
         "import sys; from datetime import UTC, datetime; from tosloc.localizer import Localizer;"
         "from tosloc.records import BugReport; from tosloc.reports.test_paths import PathFilter;"
@@ -201,9 +197,7 @@ def test_answering_by_terms_loads_no_torch(trained: Callable[[str], Path]) -> No
 
 
 @pytest.mark.slow
-def test_a_killed_training_goes_on_to_the_same_end(
-    trained: Callable[[str], Path], project: toy.Toy, encoder: Path
-) -> None:
+def test_a_killed_training_goes_on_to_the_same_end(trained, project, encoder):
     settings, rest = settings_of("encoder", encoder), Epochs()
     with pytest.raises(KeyboardInterrupt):
         train(project, "killed", settings, progress=Epochs(interrupted=1))
@@ -213,9 +207,7 @@ def test_a_killed_training_goes_on_to_the_same_end(
         assert (killed / name).read_bytes() == (trained("encoder") / name).read_bytes(), name
 
 
-def test_without_weight_or_vectors_stage_one_alone_answers(
-    trained: Callable[[str], Path], project: toy.Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_weight_or_vectors_stage_one_alone_answers(trained, project, tmp_path, monkeypatch):
     """Where validation wants nothing of it, or nothing was carried along: no file is encoded."""
     expected = alone(trained("encoder")).ranking
     for weight in (1.0, 0.0):
