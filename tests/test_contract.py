@@ -125,13 +125,9 @@ def same(after: Ranking, before: Ranking) -> None:
     assert after.scores == pytest.approx(before.scores, rel=1e-5, abs=1e-6)
 
 
-def test_the_order_in_which_paths_became_known_does_not_matter(ranker, answer, other):
-    renumbered = other(RENUMBERED)
-    same(opened(renumbered, ranker, renumbered.newest)(report_of("usual")), answer(report_of("usual")))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_future_does_not_matter(ranker, world, before, other, kind):
+@pytest.mark.parametrize("kind", [*KINDS, *LABELS, RENUMBERED])
+def test_what_must_not_matter(ranker, world, before, other, kind):
+    """What the future brings, the report's own label, and the order in which paths became known."""
     (report, version), (planted_report, planted_version) = world.old, other(kind).old
     assert report == planted_report
     # what is planted inside the version makes it another commit, of the same files
@@ -145,9 +141,3 @@ def test_the_past_does(ranker, world, before, other):
     after = opened(other(PAST), ranker, version)(report)
     # BLUiR reads earlier fixes only as an option of the paper, which its settings leave out
     assert (before == after) == (ranker in {"constant", "bluir"})
-
-
-@pytest.mark.parametrize("kind", LABELS)
-def test_its_own_label_is_no_evidence(ranker, world, before, other, kind):
-    report, version = world.old
-    same(opened(other(kind), ranker, version)(report), before)

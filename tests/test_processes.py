@@ -205,7 +205,7 @@ def test_what_does_not_fit_and_a_call_that_brings_its_worker_down(two, monkeypat
 
     with monkeypatch.context() as patch:
         patch.setattr(cluster.tosloc, "__version__", "0.0.1")
-        refused(r"has other packages .*tosloc 0\.0\.1")
+        refused(r"is not as this machine is \(.*tosloc 0\.0\.1.* on one side alone\)")
     two.start_worker("--nanny")
     with on_cluster(two.address, {}), pytest.raises(BrokenProcessPool, match="killed at the same work"):
         in_order([delayed(deadly)(number, 5) for number in range(12)])

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import count, tee
+from itertools import count, repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -236,12 +236,11 @@ class Localization:
         """What the reranker says of those of some files that it has lifted."""
         if self.reranker is None or self.reranked is None:
             return {}
-        first, order = self.stage_one.order, np.argsort(-self.scores, kind="stable")
+        first, now = (np.argsort(order) for order in (self.stage_one.order, np.argsort(-self.scores, kind="stable")))
         found = {}
         for file in files:
-            before, now = (int(np.flatnonzero(places == file)[0]) for places in (first, order))
-            matches = self.reranked.matches(before) if now < before else ()
-            if matches:
+            before = int(first[file])
+            if now[file] < before and (matches := self.reranked.matches(before)):
                 words = ", ".join(self.stage_one.reasons.as_answered(asked, answer) for asked, answer in matches)
                 found[file] = Reason("terms", f"{self.reranker.says}: up from place {before + 1} ({words})")
         return found
@@ -294,15 +293,13 @@ class LabelledCandidates:
         missed_ranks: tuple[int, ...] = tuple((missed + len(rows) + 1).tolist())
         if for_training:
             rows, missed_ranks = np.concatenate((rows, rest[missed])), ()
-        snapshot = self.repo.snapshot(case.version, self.suffixes)
-        by_path = np.argsort(snapshot.path_ids)
-        path_ids = table.path_ids[rows]
-        files = by_path[np.searchsorted(snapshot.path_ids, path_ids, sorter=by_path)]
+        snapshot, path_ids = self.repo.snapshot(case.version, self.suffixes), table.path_ids[rows]
+        blobs = dict(zip(snapshot.path_ids.tolist(), snapshot.blobs, strict=True))
         return Candidates(
             case.report,
             case.version,
-            tuple(names[number] for number in path_ids.tolist()),
-            tuple(map(snapshot.blob, files.tolist())),
+            tuple(map(names.__getitem__, path_ids.tolist())),
+            tuple(map(blobs.__getitem__, path_ids.tolist())),
             path_ids,
             scores[rows],
             table.fixed[rows],
@@ -319,14 +316,11 @@ class LabelledCandidates:
         progress: Progress = silent,
     ) -> Iterator[Ranking]:
         """Final rankings of a part's reports, every file of each version; by stage one alone without a reranker."""
-        paths = self.repo.path_names.names
-        scored = ((table, self.stage.scores(table.rows)) for table in self.tables(part))
-        if reranker is None or context is None or not reranker.weight:
-            for table, scores in scored:
-                yield table.ranking(scores, paths)
-            return
-        mine, theirs = tee(scored)
-        first = (self._of(table, scores, reranker.depth).unlabelled() for table, scores in theirs)
-        answers = reranker.rerank(first, context, progress)
-        for (table, scores), reranked in zip(mine, answers, strict=True):
-            yield table.ranking(scores if reranked is None else final_scores(scores, reranked), paths)
+        answers: Iterator[Reranked | None] = repeat(None)
+        if reranker is not None and context is not None and reranker.weight:
+            first = (one.unlabelled() for one in self.candidates(part, reranker.depth))
+            answers = reranker.rerank(first, context, progress)
+        for table in self.tables(part):
+            scores, reranked = self.stage.scores(table.rows), next(answers)
+            scores = scores if reranked is None else final_scores(scores, reranked)
+            yield table.ranking(scores, self.repo.path_names.names)
