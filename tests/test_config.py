@@ -33,7 +33,7 @@ def test_every_shipped_file_loads_and_holds_what_it_should():
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("[run]\nsede = 3", "run.sede: unknown key, did you mean 'run.seed'?"),
+        ("[run]\njobs = 0\nsede = 3", "run.sede: unknown key, did you mean 'run.seed'?"),
         ("[xyzzy]", "xyzzy: unknown key; known are data.zone, data.suffixes, "),
         ("[run]\njobs = 0", "run.jobs: a number of processes, or -1 for every core"),
         ("[stage_one]\nmethod = 'deep'", "stage_one.method: Input should be 'linear' or 'paper'"),

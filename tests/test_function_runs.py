@@ -69,7 +69,14 @@ class Canvas:
     def draw_line(self, length):
         return self.paint("line", length)
 """
-STORE = "def load_file(path):\n    return open(path).read()\n\n\ndef save_file(path):\n    open(path, 'w').write('')\n"
+STORE = """\
+def load_file(path):
+    return open(path).read()
+
+def save_file(path): pass
+
+def load_file(): pass
+"""
 CIRCLE = "pkg/drawing.py::Canvas.draw_circle"
 
 

@@ -281,32 +281,29 @@ class LabelledCandidates:
         self, part: str, depth: int, *, for_training: bool = False, by_linear_score: bool = False
     ) -> Iterator[Candidates]:
         """The first files of each report of a part; in training every fixed file too."""
-        scores_of = self.stage.linear if by_linear_score else self.stage.scores
+        scores_of, names = self.stage.linear if by_linear_score else self.stage.scores, self.repo.path_names.names
         for table in self.tables(part):
-            yield self._of(table, scores_of(table.rows), depth, for_training=for_training)
-
-    def _of(self, table: FeatureTable, scores: FloatArray, depth: int, *, for_training: bool = False) -> Candidates:
-        case, names = self.cases[table.report], self.repo.path_names.names
-        order = np.argsort(-scores, kind="stable")
-        rows, rest = order[:depth], order[depth:]
-        missed = np.flatnonzero(table.fixed[rest])
-        missed_ranks: tuple[int, ...] = tuple((missed + len(rows) + 1).tolist())
-        if for_training:
-            rows, missed_ranks = np.concatenate((rows, rest[missed])), ()
-        snapshot, path_ids = self.repo.snapshot(case.version, self.suffixes), table.path_ids[rows]
-        blobs = dict(zip(snapshot.path_ids.tolist(), snapshot.blobs, strict=True))
-        return Candidates(
-            case.report,
-            case.version,
-            tuple(map(names.__getitem__, path_ids.tolist())),
-            tuple(map(blobs.__getitem__, path_ids.tolist())),
-            path_ids,
-            scores[rows],
-            table.fixed[rows],
-            missed_ranks,
-            len(case.fixed),
-            int(case.fixed_at),
-        )
+            case, scores = self.cases[table.report], scores_of(table.rows)
+            order = np.argsort(-scores, kind="stable")
+            rows, rest = order[:depth], order[depth:]
+            missed = np.flatnonzero(table.fixed[rest])
+            missed_ranks: tuple[int, ...] = tuple((missed + len(rows) + 1).tolist())
+            if for_training:
+                rows, missed_ranks = np.concatenate((rows, rest[missed])), ()
+            snapshot, path_ids = self.repo.snapshot(case.version, self.suffixes), table.path_ids[rows]
+            blobs = dict(zip(snapshot.path_ids.tolist(), snapshot.blobs, strict=True))
+            yield Candidates(
+                case.report,
+                case.version,
+                tuple(map(names.__getitem__, path_ids.tolist())),
+                tuple(map(blobs.__getitem__, path_ids.tolist())),
+                path_ids,
+                scores[rows],
+                table.fixed[rows],
+                missed_ranks,
+                len(case.fixed),
+                int(case.fixed_at),
+            )
 
     def rankings(
         self,

@@ -29,5 +29,5 @@ def settings_of(work_tree: Path | None) -> dict[str, Any]:
         if values:
             from tosloc.config import AnswerSettings  # here: it takes long to load
 
-            return AnswerSettings.of(values, f"{name} of the repository").model_dump(exclude_unset=True)
+            return AnswerSettings.of(values, f"{name} of the repository").model_dump()
     return {}
