@@ -1,7 +1,5 @@
 """The answer as JSON: what its schema promises, and that nothing else is in it."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path

@@ -1,11 +1,8 @@
 """``scripts/bench.py``: its rows, what is accepted, and what is told when something got worse by half."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
-from typing import Any
 
 import pytest
 
@@ -17,11 +14,11 @@ from tosloc.errors import ToslocError
 JAVA = "package org.x;\n/** Keeps {0} open. */\nclass {0} {{\n  int {1}Count(int a) {{ return a > 0 ? a : 1; }}\n}}\n"
 
 
-def rows(**ratios: float) -> list[Row]:
+def rows(**ratios):
     return [Row(name, 2 * ratio, 2.0) for name, ratio in ratios.items()]
 
 
-def run(*arguments: object) -> list[dict[str, Any]]:
+def run(*arguments):
     """The rows that the script prints."""
     command = [sys.executable, bench.__file__, *map(str, arguments), "--json"]
     printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout

@@ -29,7 +29,7 @@ REPORT = BugReport("r", "Cookie is lost", "The table flickers when it is painted
 
 
 @pytest.fixture(scope="module")
-def made(project, tmp_path_factory) -> Path:
+def made(project, tmp_path_factory):
     """A checkpoint of hand-written weights with a version and known reports."""
     localizer = Localizer(toy.config())
     localizer.stage_one = StageOne(features.NAMES, np.ones(len(features.NAMES)))
@@ -44,12 +44,12 @@ def made(project, tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def copy(made, tmp_path) -> Path:
+def copy(made, tmp_path):
     """A copy to be damaged."""
     return Path(shutil.copytree(made, tmp_path / "copy"))
 
 
-def refused(folder: Path, words: str) -> None:
+def refused(folder, words):
     with pytest.raises(CheckpointError, match=rf"\A[^\n]*{words}[^\n]*\Z"):
         Localizer.load(folder)
 

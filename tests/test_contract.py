@@ -5,9 +5,6 @@ joins there. All of them keep all of it; what the public code of a technique doe
 tested with the techniques.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
@@ -17,9 +14,8 @@ import numpy as np
 import pytest
 
 from tests import rankers, toy
-from tests.rankers import OLD, Answer, World, new_report, opened, world_of
+from tests.rankers import OLD, new_report, opened, world_of
 from tests.toy import INSIDE, KINDS, plant
-from tosloc.records import BugReport, Ranking
 
 REPORTS: Final = {
     "usual": (
@@ -34,19 +30,19 @@ REPORTS: Final = {
 }
 
 
-def report_of(name: str) -> BugReport:
+def report_of(name):
     """One of REPORTS."""
     return new_report(name, *REPORTS[name])
 
 
 @pytest.fixture(scope="module", params=rankers.NAMES)
-def ranker(request) -> str:
+def ranker(request):
     """The name of each ranker."""
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def answer(world, ranker) -> Answer:
+def answer(world, ranker):
     """Each ranker on the newest version."""
     return opened(world, ranker, world.newest)
 
@@ -88,14 +84,14 @@ RENUMBERED: Final = "paths known in another order"
 
 
 @pytest.fixture(scope="module")
-def other(world, tmp_path_factory) -> Iterator[Callable[[str], World]]:
+def other(world, tmp_path_factory):
     """Function (kind) -> the world in which something was planted or is labelled or numbered otherwise."""
     report, _ = world.old
     said = {"summary": report.summary, "description": report.description, "fixed": [toy.path_of("Falcon")]}
     with ExitStack() as opened_worlds:
 
         @cache
-        def of(kind: str) -> World:
+        def of(kind):
             project, known = world.project, ()
             records = [dict(record) for record in project.records]
             if kind in KINDS:
@@ -114,13 +110,13 @@ def other(world, tmp_path_factory) -> Iterator[Callable[[str], World]]:
 
 
 @pytest.fixture(scope="module")
-def before(world, ranker) -> Ranking:
+def before(world, ranker):
     """What each ranker says of a report of the past."""
     report, version = world.old
     return opened(world, ranker, version)(report)
 
 
-def same(after: Ranking, before: Ranking) -> None:
+def same(after, before):
     assert after.paths == before.paths
     assert after.scores == pytest.approx(before.scores, rel=1e-5, abs=1e-6)
 

@@ -5,10 +5,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,7 +20,7 @@ READ_BEFORE = "import sys; print(*{name.partition('.')[0] for name in sys.module
 """What Python itself loads for ``-m`` before the module named there."""
 
 
-def twins(folder: Path, without: Sequence[str] = ()) -> Path:
+def twins(folder, without=()):
     """Where any module that can be imported leaves its name if it is taken from this folder."""
     marker = folder.parent / "imported"
     names = {*sys.stdlib_module_names, *metadata.packages_distributions(), "sitecustomize", "usercustomize"}
@@ -32,14 +30,14 @@ def twins(folder: Path, without: Sequence[str] = ()) -> Path:
     return marker
 
 
-def started(folder: Path, *words: object, program: Sequence[object] = (TOSLOC,)) -> subprocess.Popen[str]:
+def started(folder, *words, program=(TOSLOC,)):
     """A command that is started in a folder."""
     command, pipe = [*map(str, program), *map(str, words)], subprocess.PIPE
     environment = {**os.environ, "TOSLOC_CACHE": str(folder.parent / "cache")}
     return subprocess.Popen(command, cwd=folder, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment)
 
 
-def run(*given: object, **options: Any) -> str:
+def run(*given, **options):
     """Standard error of a command that gets a report."""
     with started(*given, **options) as process:
         _, said = process.communicate(REPORT)
@@ -47,7 +45,7 @@ def run(*given: object, **options: Any) -> str:
     return said
 
 
-def ask_server(folder: Path) -> None:
+def ask_server(folder):
     """One question to ``tosloc mcp``."""
     client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     messages = [

@@ -1,7 +1,5 @@
 """Pages that must stay true: links, files and commands that they name, rooms, and sections that docstrings cite."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any
@@ -29,7 +27,7 @@ COMMAND = get_command(app)
 CITED = re.compile(r"docs/method\.md,\s+section\s+((?:B\.)?\d+(?:\.\d+)*)")
 
 
-def anchor(heading: str) -> str:
+def anchor(heading):
     """The fragment that GitHub gives a heading.
 
     >>> anchor("Table 4: every system, in `two` spaces")
@@ -38,12 +36,12 @@ def anchor(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
-def prose(page: Path) -> str:
+def prose(page):
     """A page without its blocks of code."""
     return FENCE.sub("", page.read_text(encoding="utf-8"))
 
 
-def missing_links(page: Path) -> list[str]:
+def missing_links(page):
     """Links of a page to files, and to headings, that do not exist."""
     found = []
     for link in LINK.findall(prose(page)):
@@ -56,7 +54,7 @@ def missing_links(page: Path) -> list[str]:
     return found
 
 
-def commands_of(page: Path) -> list[str]:
+def commands_of(page):
     """Calls of ``tosloc`` in a page's blocks of commands, each with what stands behind it up to the next command.
 
     And those within its sentences.
@@ -66,7 +64,7 @@ def commands_of(page: Path) -> list[str]:
     return [*CALL.findall(blocks), *INLINE.findall(FENCE.sub("", text))]
 
 
-def unknown_in(call: str) -> list[str]:
+def unknown_in(call):
     """Words of a call that are no command, and options that its command does not have."""
     context = click.Context(COMMAND)
     command: Any = COMMAND

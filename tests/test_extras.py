@@ -1,14 +1,11 @@
 """What an extra brings is missed in one sentence, and only by what needs it; nothing heavy is loaded in vain."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from importlib import metadata
 from importlib.util import find_spec
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,13 +17,13 @@ from tosloc.localizer import Localizer
 
 
 @pytest.fixture
-def without(monkeypatch) -> Iterator[Callable[..., None]]:
+def without(monkeypatch):
     """Function (*packages): as if they were not installed, and nothing that needs them imported yet."""
 
-    def hide(*packages: str) -> None:
+    def hide(*packages):
         monkeypatch.setattr("tosloc.errors.find_spec", lambda name: None if name in packages else find_spec(name))
 
-    def taken() -> dict[str, ModuleType]:
+    def taken():
         names = [name for name in sys.modules if name.startswith(("tosloc.lab", "tosloc.plots", "tosloc.web"))]
         return {name: sys.modules.pop(name) for name in names}
 
@@ -139,7 +136,7 @@ assert main(sys.argv[1:]) == 0
 """
 
 
-def loaded(code: str, *arguments: str) -> set[str]:
+def loaded(code, *arguments):
     """Modules that a program has loaded at its end."""
     program = f"{code}\nimport sys\nprint(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", program, *arguments], stderr=subprocess.PIPE, text=True, check=True)

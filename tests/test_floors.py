@@ -1,7 +1,6 @@
 """Imports go down only: who may import whom, for every pair of rooms, wherever in a module the import stands."""
 
 import ast
-from collections.abc import Iterable, Iterator
 from graphlib import TopologicalSorter
 from itertools import product
 from pathlib import Path
@@ -56,7 +55,7 @@ ONLY_IMPORTERS = {
 BUILT_IN = {"import_module", "__import__"}
 
 
-def room_of(path: Path) -> tuple[str, str]:
+def room_of(path):
     """The room of a module and its part: git and history of tosloc/git/history.py; ("", "") for tosloc/__init__.py."""
     names = path.relative_to(ROOT).with_suffix("").parts
     if names[0] == "scripts":
@@ -64,7 +63,7 @@ def room_of(path: Path) -> tuple[str, str]:
     return ("", "") if names[1] == "__init__" else (names[1], names[2] if len(names) > 2 else "")
 
 
-def imports(source: str) -> Iterator[str]:
+def imports(source):
     """Full name of everything that a module imports, wherever, also by ``importlib.import_module``."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -76,7 +75,7 @@ def imports(source: str) -> Iterator[str]:
                 yield str(node.args[0].value)
 
 
-def wrong(room: str, part: str, imported: Iterable[str]) -> list[str]:
+def wrong(room, part, imported):
     """What a module must not import."""
     found = []
     for name in imported:

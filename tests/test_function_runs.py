@@ -1,7 +1,5 @@
 """The function level: which changed functions count, and whole runs of it, through the real commands."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

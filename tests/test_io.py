@@ -5,7 +5,6 @@ import os
 import time
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +32,7 @@ def test_only_plain_files_are_opened_and_as_many_bytes_as_allowed_read(tmp_path)
 
 
 def test_what_is_there_stays_after_an_error_or_is_replaced_whole(tmp_path):
-    def write(name: str, then: type[BaseException] | None = None) -> None:
+    def write(name, then=None):
         with written_whole(tmp_path / "folder") as temporary:
             temporary.mkdir()
             (temporary / name).touch()
@@ -94,7 +93,7 @@ def test_words_come_back():
         assert unpack_words(pack_words(words)) == list(words)
 
 
-def npy(array: np.ndarray, shape: Any = None) -> bytes:
+def npy(array, shape=None):
     """An array's bytes behind a head that says what it is told."""
     buffer = io.BytesIO()
     head = {"descr": array.dtype.str, "fortran_order": False, "shape": shape or array.shape}

@@ -1,15 +1,12 @@
 """Nothing of the future counts: not in a feature, not in what is learned; for rankings see the contract of rankers."""
 
-from __future__ import annotations
-
 import math
 import random
 import tempfile
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import pytest
@@ -17,26 +14,22 @@ import pytest
 from tests import toy
 from tests.toy import INSIDE, KINDS, SECRET, plant
 from tosloc import training
-from tosloc.config import Config
 from tosloc.evaluate.run_paths import read_scored
 from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
-from tosloc.index.history_index import HistoryAsOf, HistoryIndex
+from tosloc.index.history_index import HistoryIndex
 from tosloc.rank import features
 from tosloc.rank.extract import tasks_of
-from tosloc.records import BoolArray
 
 CONFIG = toy.config(0.5, 0.2)
 ASKED: Final = 10
 """Number of the report that is asked about; as many fixes precede it."""
 FIXED_AT: Final = toy.START + 11 * 2 * toy.DAY
 """When its fix was committed, a day after it was opened."""
-Features: TypeAlias = dict[str, list[float]]
-Records: TypeAlias = Sequence[Mapping[str, Any]]
 
 
 @pytest.fixture
-def project(tmp_path) -> toy.Toy:
+def project(tmp_path):
     made = toy.grow(tmp_path, bugs=14, themes=7)
     # words and frames that what is planted could act upon
     frame = " at org.app.p0.ParserService.Inner.x(ParserService.java:1) parser cookie crash"
@@ -44,7 +37,7 @@ def project(tmp_path) -> toy.Toy:
     return made
 
 
-def extracted(made: toy.Toy, records: Records) -> Features:
+def extracted(made, records):
     """Path -> every feature of the asked report in its version, as training sees them."""
     with Repository(made.git.path) as repo:
         with ExperimentContext.set_up(CONFIG, repo, made.reports("asked.jsonl", records)) as experiment:
@@ -56,22 +49,22 @@ def extracted(made: toy.Toy, records: Records) -> Features:
 
 
 @pytest.fixture
-def before(project) -> Features:
+def before(project):
     """Before anything was planted."""
     return extracted(project, project.records)
 
 
-def planted(made: toy.Toy, kind: str) -> Features:
+def planted(made, kind):
     """With something planted that must not matter."""
     return extracted(made, plant(made, kind, FIXED_AT - toy.DAY, made.records[ASKED]["description"]))
 
 
-def changed(before: Features, after: Features) -> set[str]:
+def changed(before, after):
     """Features that differ."""
     return {features.ALL[n] for path in before for n in np.flatnonzero(np.subtract(before[path], after[path]))}
 
 
-def same(one: Features, two: Features) -> None:
+def same(one, two):
     """Equal but for the last bits, which the numbering of terms may change."""
     assert one.keys() == two.keys()
     for path, values in one.items():
@@ -87,7 +80,7 @@ def test_without_the_rule_of_time_the_plant_inside_the_version_is_seen(project, 
     """So that the test above can fail: containment alone does not hide what has a later clock."""
     as_of = HistoryIndex.as_of
 
-    def timeless(self: HistoryIndex, opened: float, contained: BoolArray | None = None) -> HistoryAsOf:
+    def timeless(self, opened, contained=None):
         return replace(as_of(self, math.inf, contained), opened=opened)
 
     monkeypatch.setattr(HistoryIndex, "as_of", timeless)
@@ -102,7 +95,7 @@ def test_the_same_planted_earlier_does_matter(project, before):
     assert {"file_documents", "near_reports", "history"} <= seen
 
 
-def relabelled(made: toy.Toy, **changes: Any) -> list[Mapping[str, Any]]:
+def relabelled(made, **changes):
     """The records, that of the asked report with other values."""
     return [record | changes if record is made.records[ASKED] else record for record in made.records]
 
@@ -126,14 +119,14 @@ def test_its_own_label_changes_no_feature(project, before, fixed):
 # What is learned
 
 
-def trained(made: toy.Toy, records: Records, config: Config) -> Path:
+def trained(made, records, config):
     """Where one learned from these records."""
     out = Path(tempfile.mkdtemp(dir=made.folder))
     training.train(config, made.git.path, made.reports("learned.jsonl", records), out, carry=False)
     return out
 
 
-def permuted(records: Records) -> list[Mapping[str, Any]]:
+def permuted(records):
     """The same reports and fixes with the labels dealt out anew."""
     labels = [record["fixed"] for record in records]
     random.Random(3).shuffle(labels)

@@ -1,6 +1,5 @@
 """Localizing and training see the same features and candidates; what becomes of a reranker's scores."""
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -10,12 +9,11 @@ from tests import toy
 from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
 from tosloc.index.history_index import report_documents
-from tosloc.localization import Localization, candidates_of_answer
+from tosloc.localization import candidates_of_answer
 from tosloc.localizer import Localizer
 from tosloc.rank import features
 from tosloc.rank.extract import tasks_of
 from tosloc.rank.stage_one import StageOne
-from tosloc.records import Case
 from tosloc.rerank.base import Candidates, Reranked, RerankingContext
 
 WEIGHTS = np.linspace(0.5, 1.5, len(features.ALL)) * np.where(np.arange(len(features.ALL)) % 7 == 3, -1, 1)
@@ -43,7 +41,7 @@ new {0}Service().openSocket(1);
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory) -> toy.Toy:
+def project(tmp_path_factory):
     """With what makes histories hard: a move, a class that once was, frames that dots lead astray, changed tests."""
     made = toy.grow(tmp_path_factory.mktemp("toy"), bugs=30, themes=12)
     start = toy.START + 70 * toy.DAY
@@ -67,14 +65,14 @@ def project(tmp_path_factory) -> toy.Toy:
 
 
 @pytest.fixture(scope="module")
-def experiment(project) -> Iterator[ExperimentContext]:
+def experiment(project):
     with Repository(project.git.path) as repo:
         with ExperimentContext.set_up(CONFIG, repo, project.reports()) as made:
             yield made
 
 
 @pytest.fixture(scope="module")
-def localizer(experiment) -> Localizer:
+def localizer(experiment):
     """A localizer as training leaves it."""
     made, names = Localizer(CONFIG), experiment.repo.path_names
     made.stage_one = STAGE
@@ -114,13 +112,13 @@ def test_the_example_is_not_trivial(extracted):
 
 
 @pytest.fixture
-def case(experiment) -> Case:
+def case(experiment):
     """The newest."""
     return experiment.dataset.cases[-1]
 
 
 @pytest.fixture
-def answer(localizer, experiment, case) -> Localization:
+def answer(localizer, experiment, case):
     """The answer to its report."""
     return localizer.open_version(experiment.indexed, case.version).localization(case.report)
 
@@ -162,7 +160,7 @@ class Turned:
     silent_on: tuple[str, ...] = ()
     asked: list[Candidates] = field(default_factory=list)
 
-    def rerank(self, candidates: Iterable[Candidates], *_: object) -> Iterator[Reranked | None]:
+    def rerank(self, candidates, *_):
         for one in candidates:
             self.asked.append(one)
             yield None if one.report.id in self.silent_on else Reranked(-one.scores)
@@ -192,7 +190,7 @@ def test_a_reranker_moves_the_head_alone_and_is_told_nothing_of_the_fix(experime
     listed = experiment.candidates(STAGE, lambda _: extracted.values())
     first, context = list(listed.rankings("all")), RerankingContext()
     reranker, unheard = Turned(silent_on=(first[1].report,)), Turned(weight=0)
-    both = list(listed.rankings("all", reranker, context))  # type: ignore[arg-type]
+    both = list(listed.rankings("all", reranker, context))
     assert both[1] == first[1]  # where a reranker says nothing, stage one's order stands
     for old, new in zip([first[0], *first[2:]], [both[0], *both[2:]], strict=True):
         scores = dict(zip(old.paths[:DEPTH], old.scores[:DEPTH].tolist(), strict=True))
@@ -200,5 +198,5 @@ def test_a_reranker_moves_the_head_alone_and_is_told_nothing_of_the_fix(experime
         assert new.paths[DEPTH:] == old.paths[DEPTH:]
     assert [one.paths for one in reranker.asked] == [one.paths for one in listed.candidates("all", DEPTH)]
     assert not any(one.fixed.any() or one.missed_ranks or one.relevant or one.fixed_at for one in reranker.asked)
-    assert list(listed.rankings("all", unheard, context)) == first  # type: ignore[arg-type]
+    assert list(listed.rankings("all", unheard, context)) == first
     assert unheard.asked == []

@@ -2,17 +2,13 @@
 
 import json
 import tempfile
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
 from tests import toy
-from tests.conftest import GitRepository
 from tosloc import Localizer
-from tosloc.answer import Answer
 from tosloc.errors import ToslocError
 from tosloc.git.repository import Repository
 from tosloc.index import build
@@ -25,7 +21,7 @@ WORDS = toy.THEMES[:6]
 
 
 @pytest.fixture
-def grown(repository, monkeypatch, tmp_path) -> GitRepository:
+def grown(repository, monkeypatch, tmp_path):
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
     repository.commit({toy.path_of(word): toy.source(word) for word in WORDS}, "Start")
     for number, word in enumerate(WORDS[:4]):
@@ -36,12 +32,12 @@ def grown(repository, monkeypatch, tmp_path) -> GitRepository:
 
 
 @pytest.fixture
-def opened(grown) -> Iterator[Localizer]:
+def opened(grown):
     with Localizer.open(grown.path) as localizer:
         yield localizer
 
 
-def content(answer: Answer) -> dict[str, Any]:
+def content(answer):
     return answer.as_dict() | {"seconds": 0}
 
 
@@ -72,7 +68,7 @@ def test_options_and_what_an_answer_holds(grown):
 
 def test_what_is_not_asked_rightly_is_one_sentence(opened):
     with pytest.raises(TypeError, match="a report is a BugReport or its text, not NoneType"):
-        opened.localize(None)  # type: ignore[arg-type]
+        opened.localize(None)
     with pytest.raises(ToslocError, match="matches none of the 7 source files"):
         opened.localize(LATER, include=["*.rs"])
     for wrong in ("ParserService.java", "src/org/ParserService.java"):
@@ -99,7 +95,7 @@ def test_what_no_parser_has_read_is_said(grown, tmp_path, monkeypatch):
 
 
 def test_it_answers_as_one_opened_anew_whatever_the_branches_do(grown, opened, tmp_path, monkeypatch):
-    def anew() -> dict[str, Any]:
+    def anew():
         """The answer of a localizer that has seen nothing before."""
         with monkeypatch.context() as patch:
             patch.setenv("TOSLOC_CACHE", tempfile.mkdtemp(dir=tmp_path))
@@ -133,7 +129,7 @@ def test_many_reports_and_threads_are_answered_as_each_alone_and_of_one_version(
     grown.commit({toy.path_of("Parser"): toy.source("Parser", ["int moved;"])}, "Move on")
     assert [content(answer) for answer in answers] == expected[1:]
 
-    def ask(number: int) -> bool:
+    def ask(number):
         if number == 10:
             grown.commit({"src/New.java": toy.source("Lantern")}, "New")
         if not number % 3:

@@ -1,7 +1,5 @@
 """Ranks of fixed files and what they are worth, written once; shares, and the temperature that calibrates them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -48,7 +46,7 @@ def test_shares_are_the_softmax_of_the_first_ten(scores, temperature):
     assert shares(np.zeros(0), 1.0).tolist() == []
 
 
-def answers(temperature: float, number: int = 4000, seed: int = 3) -> list[JudgedAnswer]:
+def answers(temperature, number=4000, seed=3):
     """Answers that are right exactly as often as their first shares say."""
     rng = np.random.default_rng(seed)
     made = []

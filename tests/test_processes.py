@@ -5,11 +5,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import joblib
 import pytest
@@ -42,7 +40,7 @@ if __name__ == "__main__":
 """
 
 
-def ended(process: int) -> bool:
+def ended(process):
     """Whether a process has ended, as has one that waits to be asked for its exit code."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
@@ -101,7 +99,7 @@ def test_calls_that_are_given_up():
 
 @pytest.mark.slow
 def test_the_same_bytes_after_kills(project, tmp_path):
-    def start(name: str) -> subprocess.Popen[bytes]:
+    def start(name):
         """A training by two processes, whose results and cache have a name."""
         settings, environment = (
             tmp_path / "settings.toml",
@@ -157,25 +155,25 @@ def test_without_dask(monkeypatch):
 
 
 @pytest.fixture
-def two(tmp_path_factory) -> Iterator[LocalCluster]:
+def two(tmp_path_factory):
     """A scheduler and two workers."""
     pytest.importorskip("distributed")
     with closing(LocalCluster(tmp_path_factory.mktemp("dask"))) as made:
         yield made
 
 
-def deadly(number: int, at: int) -> int:
+def deadly(number, at):
     """Bring the process down at one number, as a parser might."""
     if number == at:
         os.kill(os.getpid(), signal.SIGSEGV)
     return number
 
 
-def failing() -> None:
+def failing():
     raise ToslocError("it is the input's fault")
 
 
-def in_order(calls: list[Any]) -> list[Any]:
+def in_order(calls):
     with processes.parallel(calls, 1, return_as="generator") as results:
         return list(results)
 
@@ -199,7 +197,7 @@ def test_calls(two, project, capfd):
 
 @pytest.mark.slow
 def test_what_does_not_fit_and_a_call_that_brings_its_worker_down(two, monkeypatch):
-    def refused(words: str) -> None:
+    def refused(words):
         with pytest.raises(ToslocError, match=words), on_cluster(two.address, {}):
             pass
 

@@ -1,25 +1,21 @@
 """Scripts that make and measure repositories: ``synthetic.py``, ``scale.py``, ``languages.py``."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
 import pytest
 
 from scripts import languages, scale, synthetic
-from tests.conftest import GitRepository
 from tosloc.cli.guard import guarded
 from tosloc.git.fixes import says_fix
 from tosloc.git.history import read_history
 from tosloc.git.repository import Repository
 
-Capture = pytest.CaptureFixture[str]
 SOURCE = "class Parser:\n    def parse(self, header):\n        return header\n\n\ndef other():\n    return 'colon'\n"
 
 
 @pytest.fixture
-def project(repository) -> GitRepository:
+def project(repository):
     files = {"src/parser.py": SOURCE, "src/a.py": "x = 1", "b.vue": "<script>function f() {}</script>"}
     repository.commit(files, "Begin")
     repository.commit({"src/parser.py": SOURCE + "\n", "d.lua": "x = 1", "e.md": "none"}, "Fix the header of a parser")

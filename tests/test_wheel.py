@@ -1,15 +1,12 @@
 """The wheel, installed into an empty environment and used outside the checkout."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib.metadata import distributions
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 from zipfile import ZipFile
 
 import pytest
@@ -19,14 +16,13 @@ from tests import toy
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
-Run: TypeAlias = Callable[..., "subprocess.CompletedProcess[str]"]
 PIP = (sys.executable, "-P", "-m", "pip", "--quiet")
 EXTRAS_ONLY = set("torch transformers accelerate gensim scikit-learn bm25s matplotlib jinja2 starlette uvicorn".split())
 EXTRAS_ONLY |= {"mcp", "dask", "distributed"}
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory) -> Path:
+def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run([*PIP, "wheel", "--no-deps", "--wheel-dir", folder, ROOT], check=True)
     [made] = folder.glob("*.whl")
@@ -34,7 +30,7 @@ def wheel(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def environment(wheel, tmp_path_factory) -> Path:
+def environment(wheel, tmp_path_factory):
     folder = tmp_path_factory.mktemp("installed") / "environment"
     subprocess.run([sys.executable, "-P", "-m", "venv", "--without-pip", folder], check=True)
     subprocess.run([*PIP, "--python", folder / "bin/python", "install", wheel], check=True)
@@ -42,12 +38,12 @@ def environment(wheel, tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def run(environment, tmp_path) -> Run:
+def run(environment, tmp_path):
     """Runs the installed ``tosloc`` in an empty folder."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "TOSLOC"))}
     settings: Any = {"env": kept | {"XDG_CACHE_HOME": str(tmp_path / "cache")}, "cwd": tmp_path, "text": True}
 
-    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    def run(*arguments):
         return subprocess.run([environment / "bin/tosloc", *map(str, arguments)], capture_output=True, **settings)
 
     return run

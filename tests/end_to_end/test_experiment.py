@@ -1,14 +1,10 @@
 """From a repository and its reports to a checkpoint, runs, measures and answers, on a project with forty bugs."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -30,16 +26,16 @@ LATER = datetime.fromtimestamp(toy.START + 100 * toy.DAY, UTC)
 
 
 @pytest.fixture(scope="module")
-def out(project) -> Path:
+def out(project):
     train(project, "out")
     return project.folder / "out"
 
 
-def train(project: toy.Toy, name: str, config=CONFIG, **options) -> Localizer:
+def train(project, name, config=CONFIG, **options):
     return training.train(config, project.git.path, project.reports(), project.folder / name, **options)
 
 
-def learned(out: Path) -> Any:
+def learned(out):
     """What training says of stage one."""
     return json.loads((out / "checkpoint/weights.json").read_text())
 
@@ -109,7 +105,7 @@ def test_a_folder_with_other_things_is_refused(command, project, tmp_path, capsy
 def test_what_an_error_leaves_is_gone_on_with(tmp_path, part):
     folder = tmp_path / "results"
 
-    def fails() -> None:
+    def fails():
         with experiment.results_folder(folder, own=True):
             (folder / part).mkdir(exist_ok=True)
             raise RuntimeError

@@ -1,16 +1,12 @@
 """Both stages from a repository to answers: by term vectors, and by an encoder of random weights."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
-from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 import torch
@@ -22,9 +18,8 @@ from tosloc.config import Config
 from tosloc.evaluate.run_paths import read_scored
 from tosloc.evaluate.runs import read_run
 from tosloc.git.repository import Repository
-from tosloc.localization import Localization
 from tosloc.localizer import Localizer
-from tosloc.records import BugReport, Progress, silent
+from tosloc.records import BugReport, silent
 from tosloc.rerank.terms import reranker
 from tosloc.rerank.terms import training as terms_training
 
@@ -32,12 +27,11 @@ torch.set_num_threads(1)  # as in the tests of stage two
 LATER = datetime.fromtimestamp(toy.START + 100 * toy.DAY, UTC)
 REPORT = BugReport("new", "Violin screen wrong", "openViolin loses a click, see ViolinService", LATER)
 HEAD = 12
-Records: TypeAlias = Sequence[Mapping[str, Any]] | None
 LEARNED = {"terms": "vectors.safetensors", "encoder": "head.safetensors"}
 
 
 @pytest.fixture(autouse=True, scope="module")
-def small() -> Iterator[None]:
+def small():
     """Few candidates, so that there are files beyond, and as many steps as a small project needs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reranker.TermReranker, "depth", HEAD)
@@ -46,11 +40,11 @@ def small() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def encoder(tmp_path_factory) -> Path:
+def encoder(tmp_path_factory):
     return write_encoder(tmp_path_factory.mktemp("tiny") / "encoder", words=toy.WORDS)
 
 
-def settings_of(kind: str, encoder: Path) -> Config:
+def settings_of(kind, encoder):
     """Small settings, with a first stage that hears few words, so that there is something to add."""
     two: dict[str, Any] = {"reranker": "terms"}
     if kind == "encoder":
@@ -60,35 +54,35 @@ def settings_of(kind: str, encoder: Path) -> Config:
     return Config.of(values | {"stage_two": two}, "toy")
 
 
-def train(project: toy.Toy, name: str, settings: Config, records: Records = None, progress: Progress = silent) -> Path:
+def train(project, name, settings, records=None, progress=silent):
     out = project.folder / name
     training.train(settings, project.git.path, project.reports(records=records), out, progress)
     return out
 
 
 @pytest.fixture(scope="module")
-def trained(project, encoder) -> Callable[[str], Path]:
+def trained(project, encoder):
     """Function (reranker) -> where it was trained."""
     return cache(lambda kind: train(project, f"out {kind}", settings_of(kind, encoder)))
 
 
 @pytest.fixture(scope="module", params=LEARNED)
-def kind(request) -> str:
+def kind(request):
     """Each reranker."""
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def out(trained, kind) -> Path:
+def out(trained, kind):
     return trained(kind)
 
 
-def record_of(out: Path, kind: str) -> dict[str, Any]:
+def record_of(out, kind):
     record: dict[str, Any] = json.loads((out / f"checkpoint/{kind}/{kind}.json").read_text())
     return record
 
 
-def changed(folder: Path, out: Path, kind: str, **changes: Any) -> Path:
+def changed(folder, out, kind, **changes):
     """A copy of a training's checkpoint with other values in its reranker's record, such as another ``weight``."""
     shutil.copytree(out / "checkpoint", folder / "checkpoint")
     record = record_of(folder, kind) | changes
@@ -96,14 +90,14 @@ def changed(folder: Path, out: Path, kind: str, **changes: Any) -> Path:
     return folder / "checkpoint"
 
 
-def alone(checkpoint: Path) -> Localization:
+def alone(checkpoint):
     """The answer of its stage one alone."""
     made = Localizer.load(checkpoint)
     made.reranker_ = None
     return made.localization(REPORT)
 
 
-def asked(project: toy.Toy, checkpoint: Path) -> Localization:
+def asked(project, checkpoint):
     """The answer of a checkpoint to whom the repository is given, in the version that it carries."""
     with Repository(project.git.path) as repo:
         return toy.ask(Localizer.load(checkpoint), REPORT, repo, project.git.made[-2])
@@ -130,7 +124,7 @@ def test_validation_says_what_its_ranking_gives_and_only_the_head_moves(out, kin
         assert read_scored(out, "test").evaluation().map > read_scored(out / "stage_one", "test").evaluation().map
 
 
-def relabelled(project: toy.Toy, first: int, last: int) -> Records:
+def relabelled(project, first, last):
     """The project's records, some of them with other labels, and all but the first of these with other texts."""
     other = {"fixed": [toy.path_of("Falcon")]}, {"fixed": [toy.path_of("Falcon")], "summary": "Falcon harbor"}
     return [
