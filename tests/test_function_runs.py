@@ -113,7 +113,7 @@ def test_functions_are_ranked_and_judged_beside_bm25(project, capsys):
     assert [both[0].run.ranking(report).paths[0] for report in "12"] == [CIRCLE, "pkg/store.py::load_file"]
     names = {f"pkg/drawing.py::Canvas{name}" for name in ("", ".draw_circle", ".draw_line")}
     for one in both:
-        judgement = one.qrels.judgements["1"]
+        judgement = one.qrels["1"]
         assert judgement.fixed == judgement.listed == (CIRCLE,)
         assert judgement.searched == 5  # tests are not searched
         assert {*one.run.ranking("1").paths} <= names | {"pkg/store.py::load_file", "pkg/store.py::save_file"}
@@ -123,9 +123,9 @@ def test_functions_are_ranked_and_judged_beside_bm25(project, capsys):
     printed = capsys.readouterr()
     mine, theirs = json.loads(printed.out)
     assert (mine["run"], theirs["run"]) == ("run", "run: BM25 over functions")
-    assert (mine["reports"], mine["unjudged"], mine["relevant"]) == (2, 1, 2)
+    assert (mine["reports"], mine["relevant"]) == (2, 2)
     assert mine["measures"]["Acc@1"]["mean"] == 1.0
-    assert "1 report is not judged" in printed.err
+    assert "1 report not judged: their version has none of the functions" in printed.err
     run("evaluate run --split all")  # the level of files is as it was
 
 
@@ -133,10 +133,10 @@ def test_what_is_missing_is_one_sentence(project, capsys):
     for words, sentence in (
         (f"{project} unlabelled.jsonl --functions", "no report says which functions its fix changed"),
         (f"{project} reports.jsonl", None),
-        ("evaluate run --level function --split all", "no run of functions of the split 'all'; make them with: tosloc"),
+        ("evaluate run --level function --split all", "run/all: no run of functions; make it with: tosloc rank"),
         (f"{project} reports.jsonl --functions", None),
-        ("evaluate run --level function", "of the split 'test'; it has them for all"),
-        ("evaluate run --level function --html x", "--html: is not for --level function"),
+        ("evaluate run --split all --level function --no-tests", "--qrels and --no-tests are not for --level function"),
+        ("evaluate run --split all --level function --qrels x", "--qrels and --no-tests are not for --level function"),
     ):
         run(words, 2 if sentence else 0)
         said = capsys.readouterr().err

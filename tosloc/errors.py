@@ -36,10 +36,6 @@ class StoreError(ToslocError):
     """A facts store of another schema, a damaged one, or no room to write it."""
 
 
-class StoreWarning(UserWarning):
-    """What was mended in a store by itself, in one sentence."""
-
-
 class CheckpointError(ToslocError):
     """A checkpoint folder that is incomplete, damaged or made for something else."""
 

@@ -19,7 +19,7 @@ from tosloc.checkpoint import shipped, write_record
 from tosloc.code.languages import analyser
 from tosloc.config import Config
 from tosloc.errors import ToslocError, counted
-from tosloc.evaluate.judgements import FILE_LISTS_FILE, Judgement, write_file_lists, write_judgements
+from tosloc.evaluate.judgements import Judgement, write_judgements
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluate.runs import TAUGHT, write_run
 from tosloc.function_runs import write_function_runs
@@ -34,7 +34,7 @@ from tosloc.localizer import Localizer
 from tosloc.rank.extract import Extraction, tasks_of
 from tosloc.rank.feature_tables import HISTORY_FILE, WORK, FeatureTable
 from tosloc.rank.stage_one import StageOne
-from tosloc.records import Case, Progress, Ranking, Snapshot, silent
+from tosloc.records import Case, Progress, Ranking, silent
 from tosloc.reports.labelled import Dataset, Splits, attributes_of, chronological, load_dataset, settled
 from tosloc.rerank.base import RerankingContext, facts_in_store
 
@@ -160,13 +160,11 @@ class ExperimentContext:
     ) -> None:
         """Write the rankings of some cases with all that they are scored by."""
         write_run(folder / RUN_FILE, header, rankings)
-        write_truth(folder, cases, self.dataset, self.indexed.snapshot)
+        write_truth(folder, cases, self.dataset)
 
 
-def write_truth(folder: Path, cases: Sequence[Case], dataset: Dataset, snapshot: Callable[[str], Snapshot]) -> None:
-    """Write what rankings of some of a dataset's cases are scored by: judgements, and the files of their versions."""
-    write_file_lists(folder / FILE_LISTS_FILE, ((case.version, snapshot(case.version).paths) for case in cases))
-    # last, since a folder with judgements is a finished run
+def write_truth(folder: Path, cases: Sequence[Case], dataset: Dataset) -> None:
+    """Write what rankings of some of a dataset's cases are scored by; last, for a folder with it is a finished run."""
     judgements = [
         Judgement.of(case, dataset.files[case.report.id], attributes_of(case.report, case.fixed)) for case in cases
     ]

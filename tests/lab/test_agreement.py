@@ -18,13 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from tests.runs import run_of
 from tosloc.cli import main
 from tosloc.errors import RunError
 from tosloc.evaluate.evaluate import evaluate
-from tosloc.evaluate.judgements import Judgement, Qrels, write_judgements
+from tosloc.evaluate.judgements import Judgement, by_report, write_judgements
 from tosloc.evaluate.measures import AP, RR
-from tosloc.evaluate.run_paths import ScoredRun
-from tosloc.evaluate.runs import Run, write_known_ranks
+from tosloc.evaluate.runs import write_known_ranks, write_run
 from tosloc.lab.agreement import (
     Effect,
     Pair,
@@ -224,7 +224,7 @@ REPORTS = tuple(f"{number}" for number in range(12))
 def judgements(reports=REPORTS, files=FILES, seed=0):
     rng = np.random.default_rng(seed)
     chosen = [tuple(files[place] for place in rng.choice(len(files), 2, replace=False)) for _ in reports]
-    return Qrels.of(Judgement(report, fixed, fixed) for report, fixed in zip(reports, chosen, strict=True))
+    return by_report(Judgement(report, fixed, fixed) for report, fixed in zip(reports, chosen, strict=True))
 
 
 def scored(qrels, skill, seed, files=FILES):
@@ -232,9 +232,9 @@ def scored(qrels, skill, seed, files=FILES):
     rng = np.random.default_rng(seed)
     rankings = [
         Ranking.from_scores(one.report, files, rng.random(len(files)) + skill * np.isin(files, one.fixed))
-        for one in qrels.judgements.values()
+        for one in qrels.values()
     ]
-    run = Run.of({}, rankings, f"run {seed}")
+    run = run_of(rankings, where=f"run {seed}")
     return run, evaluate(run, qrels)
 
 
@@ -271,7 +271,7 @@ def test_the_levels_are_those_of_the_scores():
 
 def test_other_reports_or_only_some_in_common_are_refused():
     with pytest.raises(RunError, match="share 5 of 12 and 5 judged reports"):
-        reproduction(ORIGINAL, pair(Qrels.of(QRELS.judgements[one] for one in REPORTS[:5])), [RR])
+        reproduction(ORIGINAL, pair(by_report(QRELS[one] for one in REPORTS[:5])), [RR])
     with pytest.raises(RunError, match="run 1 and run 2 are judged by different reports or fixed files"):
         Pair(scored(QRELS, 0.2, 1), scored(judgements(seed=9), 0.8, 2))
 
@@ -302,14 +302,16 @@ def folders(tmp_path: Path) -> Path:
     made["3"] = (other, pair(other, seed=5, high=0.5, files=files))
     for number, (qrels, two) in made.items():
         for name, (run, _) in (("b", two.baseline), ("a", two.advanced)):
-            ScoredRun(name, run, qrels).write(tmp_path / f"{name}{number}" / "test")
+            folder = tmp_path / f"{name}{number}" / "test"
+            write_run(folder / "run.jsonl.gz", {}, run.rankings())
+            write_judgements(folder / "qrels.jsonl", qrels.values())
     for name, (run, evaluation) in (("b4", ORIGINAL.baseline), ("a4", ORIGINAL.advanced)):
         ranks = [
             (one.report, {run.ranking(one.report).paths[rank - 1]: rank for rank in one.ranks})
             for one in evaluation.per_report
         ]
         write_known_ranks(tmp_path / name / "run.jsonl.gz", {}, ranks)
-        write_judgements(tmp_path / name / "qrels.jsonl", QRELS.judgements.values())
+        write_judgements(tmp_path / name / "qrels.jsonl", QRELS.values())
     return tmp_path
 
 

@@ -75,7 +75,7 @@ def test_every_technique_ranks_every_file(project: toy.Toy, name: str) -> None:
     assert summary["mrr"] > 0.2  # by chance .14; BRTracer nearly silences files below the median length
     with Repository(project.git.path) as repo:
         for report, order in read_run(place / "test/run.jsonl.gz").orders.items():
-            assert order.length == len(repo.snapshot("HEAD", (".java",))), report
+            assert len(order.files) == len(repo.snapshot("HEAD", (".java",))), report
 
 
 @pytest.mark.parametrize("name", CLASSICAL)

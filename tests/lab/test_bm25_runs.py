@@ -63,7 +63,7 @@ def test_reports_with_a_fix_and_with_a_version_are_ranked(
     settings = tmp_path / "other.toml"
     settings.write_text('[data]\nsuffixes = [".py", ".txt"]\n', encoding="utf-8")
     assert main([*command, "--config", str(settings)]) == 0  # other files: made again
-    assert read_scored(out, "all").evaluation().per_report[0].outcome.searched == 4
+    assert read_scored(out, "all").evaluation().per_report[0].searched == 4
     assert main([*command[:-1], str(reports)]) == 2
     assert "is a file" in capsys.readouterr().err
     assert main([*command[:-1], str(tmp_path / "new"), "--split", "validation"]) == 2

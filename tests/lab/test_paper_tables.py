@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 import pytest
 
 from tosloc.cli.lab.paper import cell_text
-from tosloc.evaluate.evaluate import Evaluation, ReportScores
+from tosloc.evaluate.evaluate import Evaluation
 from tosloc.evaluate.judgements import Judgement
-from tosloc.evaluate.measures import Outcome
+from tosloc.evaluate.measures import ReportScores
 from tosloc.lab.paper import accuracy, speed
 from tosloc.lab.paper.speed import Timed
 from tosloc.lab.paper.workspace import Cell
@@ -25,7 +25,7 @@ def evaluation(ranks: Sequence[int]) -> Evaluation:
     """Reports with one fixed file each, at these ranks."""
     return Evaluation(
         tuple(
-            ReportScores(Judgement(f"r{number:03}", ("a",), ("a",), 100), Outcome((rank,), 1, 100, 100))
+            ReportScores(Judgement(f"r{number:03}", ("a",), ("a",), 100), (rank,), 100)
             for number, rank in enumerate(ranks)
         )
     )

@@ -8,7 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_judging import GOOD, WORSE, refused, rows, said, write_split
+from tests.cli.test_judging import GOOD, WORSE, rows, write_split
+from tosloc.cli import main
+
+
+def said(capsys, *arguments, code=0):
+    assert main([str(argument) for argument in arguments]) == code
+    return capsys.readouterr()
+
+
+def refused(capsys, *arguments):
+    """The one sentence of a command that must end with 2."""
+    out, err = said(capsys, *arguments, code=2)
+    assert (out, err[:8], err.count("\n")) == ("", "tosloc: ", 1)
+    return err.removeprefix("tosloc: ").rstrip("\n")
 
 
 @pytest.fixture
@@ -54,7 +67,7 @@ def test_runs_that_are_named(results: Path, capsys: pytest.CaptureFixture[str]) 
 def test_a_folder_of_one_project_is_for_the_other_command(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "mean reciprocal rank" in said(capsys, "evaluate", results / "good/ann+one")[0]
     shutil.rmtree(results / "good/cid+three")
-    assert "many projects see tosloc lab evaluate" in refused(capsys, "evaluate", results / "good")
+    assert "runs of many projects are for tosloc lab evaluate" in refused(capsys, "evaluate", results / "good")
     (results / "empty").mkdir()
     for folder in ("empty", "good/ann+one"):
         assert "no folder of runs, one a project" in refused(capsys, "lab", "evaluate", results / folder)
@@ -73,7 +86,7 @@ def test_the_function_level_of_many_projects(results: Path, capsys: pytest.Captu
     assert ours["macro"]["mrr"] == {"mean": 0.75, "interval": [0.5, 1.0]}
     assert bm25["macro"]["mrr"]["mean"] == pytest.approx((11 / 18 + 1 / 2) / 2)
     with_tests = refused(capsys, "lab", "evaluate", results / "good", "--level", "function", "--no-tests")
-    assert with_tests == "--no-tests: is not for --level function; leave it out"
+    assert "not for --level function" in with_tests
 
 
 def test_two_folders_are_compared_by_project_language_and_number_of_files(

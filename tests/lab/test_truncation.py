@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tosloc.evaluate.evaluate import Evaluation, ReportScores
+from tosloc.evaluate.evaluate import Evaluation
 from tosloc.evaluate.judgements import Judgement
-from tosloc.evaluate.measures import Outcome
+from tosloc.evaluate.measures import ReportScores
 from tosloc.lab.truncation import TRUTHS, truncation
 
 
@@ -17,7 +17,7 @@ def scored(
     fixed = tuple([f"F{place}.java" for place in range(len(ranks) + unranked)])
     listed = (*fixed, *[f"New{place}.java" for place in range(missing)])
     judgement = Judgement(report, fixed, listed, searched)
-    return ReportScores(judgement, Outcome(ranks, len(fixed), searched, searched))
+    return ReportScores(judgement, ranks, searched)
 
 
 @pytest.mark.parametrize(
@@ -71,5 +71,5 @@ def test_laws_hold_for_every_run(drawn: Evaluation) -> None:
         assert (bloated.textbook <= cleaned.textbook, bloated.seen) == (True, cleaned.seen)
     whole = result.of("cleaned")[-2]
     assert whole.textbook == result.baseline["cleaned"] == drawn.map
-    if all(len(one.ranks) == one.outcome.relevant for one in drawn.per_report):
+    if all(len(one.ranks) == one.relevant for one in drawn.per_report):
         assert whole.seen == whole.textbook

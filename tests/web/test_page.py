@@ -128,7 +128,7 @@ def test_what_cannot_become_a_page_is_said_before_anything_is_made(
     repository.commit({"parser.py": "def parser(): pass\n"})
     given = tmp_path / "reports.jsonl"
     many = "a page holds 100 answers, and there are 101 reports; use --jsonl"
-    for reports, target, sentence in ((1, "", "is a folder; name a file"), (101, "page.html", many)):
+    for reports, target, sentence in ((1, "", "is a directory"), (101, "page.html", many)):
         given.write_text('{"summary": "parser"}\n' * reports)
         command = ["localize", str(given), "--repo", str(repository.path), "--html", str(tmp_path / target)]
         assert main(command) == 2

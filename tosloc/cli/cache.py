@@ -7,16 +7,15 @@ from typing import Annotated
 
 import typer
 
-from tosloc.cli.options import JsonOption
 from tosloc.errors import ToslocError
 
 RepositoriesOption = Annotated[
     list[str] | None,
-    typer.Option("--repo", metavar="PATH|NAME", help="Only this repository, by its path or name; may be given again."),
+    typer.Option(metavar="PATH|NAME", help="Only this repository, by its path or name; may be given again."),
 ]
 SizeOption = Annotated[
     str | None,
-    typer.Option("--max-size", metavar="SIZE", help="What can be made again of the least used, until 20G are left."),
+    typer.Option(metavar="SIZE", help="What can be made again of the least used, until 20G are left."),
 ]
 
 app = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
@@ -34,29 +33,15 @@ def cache(context: typer.Context) -> None:
 
 
 @app.command("list")
-def list_command(repo: RepositoriesOption = None, as_json: JsonOption = False) -> None:
+def list_command(repo: RepositoriesOption = None) -> None:
     """List repositories with what is kept of them, the last used first."""
     from rich.filesize import decimal
 
-    from tosloc.cli.printing import Table, print_json, print_table
+    from tosloc.cli.printing import Table, print_table
     from tosloc.index.cache import cache_folder, entries, entries_of
 
     found = [entry for text in repo for entry in entries_of(text)] if repo else entries()
-    if as_json:
-        values = [
-            {
-                "folder": str(entry.folder),
-                "name": entry.name,
-                "repository": None if entry.repository is None else str(entry.repository),
-                "there": None if entry.repository is None else not entry.gone,
-                "last_used": entry.last_used.isoformat(timespec="seconds"),
-                "bytes": entry.bytes,
-                "total": entry.total,
-            }
-            for entry in found
-        ]
-        print_json(values)
-    elif not found:
+    if not found:
         print(f"tosloc: nothing is kept in {cache_folder()}", file=sys.stderr)
     else:
         rows = []

@@ -28,18 +28,18 @@ ExportsArgument = Annotated[
     ),
 ]
 GitHubOption = Annotated[
-    str | None, typer.Option("--github", metavar="OWNER/NAME", help="Read closed issues there, by $GITHUB_TOKEN or gh.")
+    str | None, typer.Option(metavar="OWNER/NAME", help="Read closed issues there, by $GITHUB_TOKEN or gh.")
 ]
 PatternOption = Annotated[
     list[str] | None,
-    typer.Option("--pattern", metavar="REGEX", help="How commits name issues: 'Bug-Id: (\\d+)'; may be given again."),
+    typer.Option(metavar="REGEX", help="How commits name issues: 'Bug-Id: (\\d+)'; may be given again."),
 ]
 AllLabelsOption = Annotated[
     bool, typer.Option("--all-labels", help="Keep issues that are labelled as something else than a bug.")
 ]
 MinedOption = Annotated[
     Path | None,
-    typer.Option("--out", metavar="FILE", help="JSON lines to write.", show_default="where tosloc train finds them"),
+    typer.Option(metavar="FILE", help="JSON lines to write.", show_default="where tosloc train finds them"),
 ]
 
 
@@ -119,29 +119,28 @@ def _issues(exports: Sequence[Path], github: str | None, progress: Progress) -> 
 
 def _show(mined: Mined, file: Path, as_json: bool) -> None:
     """Print how many reports were linked how, and how many were left out why."""
-    from tosloc.cli.printing import Table, print_json, print_table
+    from tosloc.cli.printing import Form, Table, show
 
     left_out = dict(mined.left_out.most_common())
-    if as_json:
-        values = {
-            "tracker": mined.tracker or None,
-            "weak": not mined.tracker,
-            "read": mined.read,
-            "linked": mined.kinds,
-            "left_out": left_out,
-            "reports": len(mined.reports),
-            "file": str(file) if mined.reports else None,
-        }
-        print_json(values)
-        return
+    values = {
+        "tracker": mined.tracker or None,
+        "weak": not mined.tracker,
+        "read": mined.read,
+        "linked": mined.kinds,
+        "left_out": left_out,
+        "reports": len(mined.reports),
+        "file": str(file) if mined.reports else None,
+    }
     weak = (
         "" if mined.tracker else "weak reports: what commits say of their own fixes, which is easier than users' words"
     )
     tracker = {"": "git alone", "lines": "reports"}.get(mined.tracker, mined.tracker)
-    for heads, counts, note in (
-        ([f"linked by ({tracker})", "reports"], mined.kinds, weak),
-        (["left out", "issues" if mined.tracker else "commits"], left_out, ""),
-    ):
-        rows = [[name, f"{number:,}"] for name, number in {**counts, "all": sum(counts.values())}.items()]
-        if counts or note:
-            print_table(Table(heads, rows, note=note))
+    tables = [
+        Table(heads, [[name, f"{number:,}"] for name, number in (*of.items(), ("all", sum(of.values())))], note=note)
+        for heads, of, note in (
+            ([f"linked by ({tracker})", "reports"], mined.kinds, weak),
+            (["left out", "issues" if mined.tracker else "commits"], left_out, ""),
+        )
+        if of or note
+    ]
+    show(Form.json if as_json else Form.terminal, values, tables)

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from joblib import delayed, effective_n_jobs
 
 from tosloc.code.facts import analyse, analyse_all
-from tosloc.errors import StoreWarning, ToslocError
+from tosloc.errors import ToslocError
 from tosloc.git.process import LARGEST_SOURCE
 from tosloc.git.repository import Repository, decode
 from tosloc.index.corpus import NO_FACTS, pack_facts
@@ -141,6 +141,6 @@ def _carefully(worker: Worker, call: partial[_Result], batch: _Batch) -> _Result
             " see what kills them (most likely too little memory) and run the same command again to go on"
         ) from None
     why = f"{repo.path}: file content {blob} brings down what parses it; it is read word by word"
-    warnings.warn(why, StoreWarning, stacklevel=2)
+    warnings.warn(why, stacklevel=2)
     facts = analyse(_texts(repo, [blob]).get(blob, ""), suffix, parse=False)
     return [(blob, pack_facts(facts), True)]

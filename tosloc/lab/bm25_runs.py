@@ -81,7 +81,7 @@ def rank_with_bm25s(
         for path in (finished, folder / split / JUDGEMENTS_FILE):
             path.unlink(missing_ok=True)
         write_run(folder / split / RUN_FILE, header, _rankings(WholeFiles(repo), cases, snapshot, progress))
-        write_truth(folder / split, cases, dataset, snapshot)
+        write_truth(folder / split, cases, dataset)
         write_record(finished, record)
 
 

@@ -48,7 +48,7 @@ def feature_ablation(
         found |= values
     languages = {}
     for one in tables:
-        judged = read_judgements(one.folder / JUDGEMENTS_FILE).judgements
+        judged = read_judgements(one.folder / JUDGEMENTS_FILE)
         languages[one.project.name] = [language_of_report(judged[table.report].listed) for table in one.tables()]
     counts = Counter(language for of_project in languages.values() for language in sorted(of_project))
     told = [name for name, count in counts.most_common() if count >= FEW_OF_A_LANGUAGE and name != NO_LANGUAGE]

@@ -24,7 +24,6 @@ from tosloc.code.languages import analyser
 from tosloc.config import Config
 from tosloc.errors import ToslocError, UnknownCommit, counted
 from tosloc.evaluate.evaluate import Evaluation
-from tosloc.evaluate.judgements import FILE_LISTS_FILE
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_scored
 from tosloc.evaluate.runs import write_run
 from tosloc.experiment import ExperimentContext, fingerprint, write_truth
@@ -165,7 +164,7 @@ class Pool:
                 lists = ranking_lists(extraction.tables(blocks([case for case in learned if case.fixed], SAMPLED)))
             arrays = {name: getattr(lists, name) for name in ("rows", "fixed", "starts", "weights")}
             save_arrays(folder / _LISTS, arrays, level=1)
-            write_truth(folder, judged, experiment.dataset, experiment.indexed.snapshot)
+            write_truth(folder, judged, experiment.dataset)
         for path in {*folder.glob("block-*.npz")} - {*whole}:
             path.unlink()
         return {"learned": len(lists), "blocks": [path.name for path in whole]}
@@ -316,8 +315,7 @@ def _rank(
     (folder / JUDGEMENTS_FILE).unlink(missing_ok=True)
     paths = HistoryIndex.from_arrays(load_arrays(one.folder / HISTORY_FILE))[1]  # what their numbers mean
     write_run(folder / RUN_FILE, header, (table.ranking(stage.scores(table.rows), paths) for table in one.tables()))
-    for name in (FILE_LISTS_FILE, JUDGEMENTS_FILE):  # last, since a folder with judgements is a finished run
-        shutil.copyfile(one.folder / name, folder / name)
+    shutil.copyfile(one.folder / JUDGEMENTS_FILE, folder / JUDGEMENTS_FILE)  # last: a folder with it is a finished run
     return one.project.name, read_scored(folder).evaluation()
 
 

@@ -88,7 +88,7 @@ def grouped(projects: Mapping[str, Comparison], by: Rows | None = None) -> dict[
         if by == "language":
             name = language_of_report(move.a.judgement.listed)
         else:
-            name = HOW_MANY[int(np.searchsorted([0, 1, 5], move.a.outcome.relevant))] if by else "all"
+            name = HOW_MANY[int(np.searchsorted([0, 1, 5], move.a.relevant))] if by else "all"
         groups[name].append(move)
     names = [one for one in HOW_MANY if one in groups]
     if by != "fixed":

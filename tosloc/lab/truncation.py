@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from tosloc.errors import RunError, counted
-from tosloc.evaluate.evaluate import Evaluation, ReportScores
+from tosloc.evaluate.evaluate import Evaluation
+from tosloc.evaluate.measures import ReportScores
 from tosloc.evaluate.statistics import exact_mean
 from tosloc.metrics import average_precision
 
@@ -122,18 +123,18 @@ def truncation(evaluation: Evaluation) -> Truncation:
     reports, rows, baseline = evaluation.per_report, [], {}
     searched = [_searched(one) for one in reports]
     for truth in TRUTHS:
-        relevant = [one.outcome.relevant if truth == "cleaned" else len(one.judgement.listed) for one in reports]
+        relevant = [one.relevant if truth == "cleaned" else len(one.judgement.listed) for one in reports]
         whole = [average_precision(one.ranks, n) for one, n in zip(reports, relevant, strict=True)]
         baseline[truth] = exact_mean(whole)
         for tenths in (*range(1, TENTHS + 1), None):
             kept = [kept_files(files, tenths) for files in searched]
             name = f"k = {FIRST}" if tenths is None else f"{tenths / TENTHS:.1f}"
             rows.append(_means(reports, relevant, kept, truth, name))
-    return Truncation(tuple(rows), baseline, assumed=sum(one.outcome.searched is None for one in reports))
+    return Truncation(tuple(rows), baseline, assumed=sum(one.searched is None for one in reports))
 
 
 def _searched(one: ReportScores) -> int:
-    files = one.outcome.searched if one.outcome.searched is not None else one.outcome.ranked
+    files = one.searched if one.searched is not None else one.ranked
     if files is None:
         raise RunError(
             f"report {one.report}: neither its ranking's length nor the number of files searched is known, so there is "

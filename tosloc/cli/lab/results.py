@@ -18,9 +18,6 @@ from tosloc.cli.judging import (
     MeasuresOption,
     NoTestsOption,
     SplitOption,
-    check_distinct,
-    check_level,
-    function_runs,
     parsed_measures,
     scored_runs,
 )
@@ -69,7 +66,7 @@ def evaluate(
     A row for each project, and their macro mean, with an interval over projects, and their micro mean.
     """
     from tosloc.evaluate.run_paths import BM25_NAME
-    from tosloc.evaluate.tables import FUNCTION_MEASURES, taught_notes, unjudged_note
+    from tosloc.evaluate.tables import FUNCTION_MEASURES, header_notes
     from tosloc.lab.project_means import project_means, runs_of_projects
 
     form, asked = form_of(as_json, as_markdown), parsed_measures(measures)
@@ -77,24 +74,23 @@ def evaluate(
     if len(runs) == 1:
         paths, lacking = runs_of_projects(runs[0], split.value)
     else:
-        check_distinct(runs)
         names = Counter(path.name for path in runs)
         paths = {path.name if names[path.name] == 1 else str(path): path for path in runs}
+        if len(paths) < len(runs):
+            raise RunError("a run is named twice")
+    scored = scored_runs(list(paths.values()), split.value, None, no_tests, level)
     if level is Level.function:
-        check_level(no_tests=no_tests)
-        pairs = function_runs(list(paths.values()), split.value)
-        ours, bm25 = (dict(zip(paths, side, strict=True)) for side in (pairs[::2], pairs[1::2]))
+        ours, bm25 = (dict(zip(paths, side, strict=True)) for side in (scored[::2], scored[1::2]))
         sides = {"functions": ours, BM25_NAME: bm25}
-        asked, notes = list(dict.fromkeys((*FUNCTION_MEASURES, *asked))), unjudged_note(pairs[::2])
+        asked = list(dict.fromkeys((*FUNCTION_MEASURES, *asked)))
     else:
-        scored = scored_runs(list(paths.values()), split.value, None, no_tests)
         sides = {"": dict(zip(paths, scored, strict=True))}
-        notes = taught_notes(sides[""].values())
     evaluations = {side: {name: one.evaluation() for name, one in runs.items()} for side, runs in sides.items()}
     judged = {side: {name: one for name, one in found.items() if one.per_report} for side, found in evaluations.items()}
     values = {side: project_means(found, asked) for side, found in judged.items()}
     show(form, values.get("", values), [means_table(one, side) for side, one in values.items()])
     lacking_note = f"{counted(len(lacking), 'project')} without a finished run: {', '.join(lacking)}"
+    notes = dict.fromkeys(note for one in scored for note in header_notes(one))
     print_notes([*notes, *([lacking_note] if lacking else [])])
 
 
