@@ -6,12 +6,10 @@ import filecmp
 import os
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -64,13 +62,6 @@ def until(seen: Callable[[], bool]) -> None:
         if time.monotonic() > end:
             raise TimeoutError
         time.sleep(0.05)
-
-
-def facts() -> list[tuple[Any, ...]]:
-    """What is in the cache of one repository, whatever the order in which it was written."""
-    [store] = Path(os.environ["TOSLOC_CACHE"]).glob("*/facts.sqlite")
-    with closing(sqlite3.connect(store)) as database:
-        return sorted(database.execute("SELECT id, analyser, payload FROM facts"))
 
 
 def differing(one: Path, other: Path) -> list[str]:
