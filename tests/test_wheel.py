@@ -71,7 +71,7 @@ def test_it_trains_ranks_evaluates_and_localizes_by_shipped_names(run, project, 
     given = ["--repo", project.git.path, "--reports", project.reports()]
     for command in (
         ["train", "own", *given, "--out", "runs"],
-        ["rank", *given, "--checkpoint", "runs", "--split", "test", "--out", "ranked", "--config", "smoke"],
+        ["rank", *given, "--checkpoint", "runs", "--split", "test", "--out", "ranked"],
         ["compare", "runs", "ranked", "--split", "test"],
         ["localize", "openParser is slow", "--repo", project.git.path],
         ["localize", "openParser is slow", "--checkpoint", "runs", "--json"],
