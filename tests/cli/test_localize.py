@@ -150,8 +150,8 @@ def test_when_a_report_was_opened(project, answered, fails):
 def test_reports_that_say_nothing(fails, project, place):
     assert fails() == "Missing argument 'REPORT'; see: tosloc localize --help"
     assert "bug.txt: no such file; check the path, or give the text itself" in fails("bug.txt", "--repo", project.path)
-    many = "--json is for one answer, and there are 2 reports; name one, or use --jsonl"
-    assert fails("bug.md", "bug.md", "--json") == many
+    many = "--json and --open are for one answer, and there are 2 reports; name one, or use --jsonl"
+    assert fails("bug.md", "bug.md", "--json") == fails("bug.md", "bug.md", "--open") == many
     (place / "bad.md").write_text("### Describe the bug\n<!-- what -->\n\n- [ ] I searched\n")
     assert "empty template" in fails("bad.md", "--repo", project.path)
 
@@ -186,6 +186,27 @@ def test_notes_that_ask_nothing_are_for_those_who_want_them(project, printed, an
     assert words in notes
     assert any(note.startswith("tosloc: the report has no date; it is asked as if opened at ") for note in notes)
     assert [f"tosloc: {note}" for note in answered("odd.md")["notes"]] == notes
+
+
+@pytest.mark.parametrize(
+    ("editor", "expected"), [("vi -n", ["-n", "+2", "FILE"]), ("code -w", ["-w", "--goto", "FILE:2"])]
+)
+def test_the_first_place_is_opened(project, place, printed, monkeypatch, editor, expected):
+    script = place / editor.split()[0]
+    script.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {place}/opened\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{place}:{os.environ['PATH']}")
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", editor)
+    printed(place / "bug.md", "--open")
+    assert (place / "opened").read_text().replace(str(project.path / "src/parser.py"), "FILE").split() == expected
+
+
+def test_what_cannot_be_opened(project, place, tosloc, monkeypatch):
+    given = ["localize", place / "bug.md", "--open", "--repo", project.path]
+    assert "--open: no file of the work tree can be named" in tosloc(*given, "--min-share", "1", code=2).err
+    monkeypatch.setenv("VISUAL", "nowhere")
+    assert "--open: VISUAL or EDITOR must name an editor" in tosloc(*given, code=2).err
 
 
 def test_places_for_editors(project, place, printed, monkeypatch):

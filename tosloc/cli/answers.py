@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,11 +14,12 @@ from rich.style import Style
 from rich.text import Text
 
 from tosloc.answer import Answer, background_told, percent
-from tosloc.errors import counted
+from tosloc.errors import ToslocError, counted
 from tosloc.io import cut, printable
 
 if TYPE_CHECKING:
     from tosloc.git.repository import Repository
+    from tosloc.records import Hit
 
 BAR: Final = 8
 """Cells of a full bar."""
@@ -82,8 +86,25 @@ def print_places(answer: Answer, repository: Repository | None = None) -> None:
         here = _in_work_tree(hit.path, repository)
         path = hit.path if here is None else os.path.relpath(here)
         said = ", ".join([*(function.name for function in hit.functions[:1]), percent(hit.share)])
-        places = [*(one.start for one in hit.functions), *(why.lines[0] for why in hit.why if why.lines), 1]
-        print(printable(f"{path}:{places[0]}:1: {said}"))
+        print(printable(f"{path}:{_line(hit)}:1: {said}"))
+
+
+def open_first(answer: Answer, repository: Repository | None) -> None:
+    """Open the first hit in the user's editor, at the line of its best function. Raises ToslocError."""
+    editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
+    here = _in_work_tree(answer.hits[0].path, repository) if answer.hits else None
+    if here is None:
+        raise ToslocError("--open: no file of the work tree can be named")
+    if not editor or shutil.which(editor[0]) is None:
+        raise ToslocError("--open: VISUAL or EDITOR must name an editor, as in: export EDITOR=vim")
+    line = _line(answer.hits[0])
+    goto = ["--goto", f"{here}:{line}"] if Path(editor[0]).stem.startswith("code") else [f"+{line}", str(here)]
+    subprocess.run([*editor, *goto], check=False)
+
+
+def _line(hit: Hit) -> int:
+    """The first line of its best function, else the first that a reason names."""
+    return [*(one.start for one in hit.functions), *(why.lines[0] for why in hit.why if why.lines), 1][0]
 
 
 def _in_work_tree(path: str, repository: Repository | None) -> Path | None:

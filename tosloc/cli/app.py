@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -17,21 +18,39 @@ from tosloc.errors import ToslocError
 
 UsageError: Final[Any] = typer.BadParameter.__mro__[1]
 """What the command line library raises for options and arguments that do not fit."""
-COMMANDS: Final[Sequence[tuple[Any, str]]] = [
-    (localize.localize, "tosloc localize 'Config.from_file opens text files only' --top 5"),
-    (mine.mine, "tosloc mine issues.json pulls.json"),
-    (commands.data, "tosloc data --reports Tomcat.xlsx --repo tomcat.git"),
-    (commands.train, "tosloc train tomcat --reports Tomcat.xlsx --repo tomcat.git --out runs/tomcat"),
-    (commands.rank, "tosloc rank --reports Newer.xlsx --repo tomcat.git --split all --out runs/newer"),
-    (judging.evaluate, "tosloc evaluate runs/tomcat --html tomcat.html"),
-    (judging.compare, "tosloc compare runs/other runs/tomcat --common"),
-    (interchange.import_run, "tosloc import-run other.run --qrels other.qrels --out runs/other"),
-    (interchange.export_run, "tosloc export-run runs/tomcat --out trec"),
-    (serve.serve, "tosloc serve --port 8765"),
-    (serve.mcp, "claude mcp add tosloc -- tosloc mcp --text-only"),
-    (commands.index, "tosloc index --commit v2.1"),
-]
-"""Function and example of each command."""
+COMMANDS: Final[Mapping[str, Sequence[tuple[Any, str]]]] = {
+    "Localize": [(localize.localize, "tosloc localize 'Config.from_file opens text files only' --top 5")],
+    "Learn from your project": [
+        (mine.mine, "tosloc mine issues.json pulls.json"),
+        (commands.data, "tosloc data --reports Tomcat.xlsx --repo tomcat.git"),
+        (commands.train, "tosloc train tomcat --reports Tomcat.xlsx --repo tomcat.git --out runs/tomcat"),
+        (commands.rank, "tosloc rank --reports Newer.xlsx --repo tomcat.git --split all --out runs/newer"),
+    ],
+    "Judge and compare": [
+        (judging.evaluate, "tosloc evaluate runs/tomcat --html tomcat.html"),
+        (judging.compare, "tosloc compare runs/other runs/tomcat --common"),
+        (interchange.import_run, "tosloc import-run other.run --qrels other.qrels --out runs/other"),
+        (interchange.export_run, "tosloc export-run runs/tomcat --out trec"),
+    ],
+    "Serve": [
+        (serve.serve, "tosloc serve --port 8765"),
+        (serve.mcp, "claude mcp add tosloc -- tosloc mcp --text-only"),
+    ],
+    "Keep house": [(commands.index, "tosloc index --commit v2.1")],  # and cache, lab
+}
+"""Heading -> function and example of each command."""
+
+
+class _Commands(TyperGroup):
+    """The commands, under headings."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        helps = [(name, command.get_short_help_str(200)) for name, command in self.commands.items()]
+        for heading, listed in COMMANDS.items():
+            number = len(helps) if heading == "Keep house" else len(listed)
+            with formatter.section(heading):
+                formatter.write_dl(helps[:number])
+            helps = helps[number:]
 
 
 class _LabCommands(TyperGroup):
@@ -51,11 +70,12 @@ class _LabCommands(TyperGroup):
 
 
 app = typer.Typer(
+    cls=_Commands,
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _function, _example in COMMANDS:
+for _function, _example in itertools.chain.from_iterable(COMMANDS.values()):
     app.command(epilog=f"Example: {_example}")(_function)
 app.add_typer(cache.app, name="cache")
 app.add_typer(

@@ -55,6 +55,7 @@ FunctionsOption = Annotated[int, typer.Option(min=0, help="How many functions of
 PageOption = Annotated[
     Path | None, typer.Option(metavar="FILE", dir_okay=False, help="Write the answers as a page, too.")
 ]
+OpenOption = Annotated[bool, typer.Option("--open", help="Open the first file in VISUAL or EDITOR.")]
 FormatOption = Annotated[
     Format, typer.Option("--format", help="How to print; path: FILE:LINE:COLUMN, for vim -q and other editors.")
 ]
@@ -81,23 +82,26 @@ def localize(
     as_json: JsonOption = False,
     as_lines: Annotated[bool, typer.Option("--jsonl", help="Print JSON, an answer a line.")] = False,
     html: PageOption = None,
+    open_file: OpenOption = False,
     checkpoint: FoundCheckpointOption = None,
     opened: OpenedOption = None,
     background: BackgroundOption = True,
     verbose: VerboseOption = False,
 ) -> None:
     """Here are bug reports: which files, and which functions?"""
-    from tosloc.cli.answers import print_answer, print_places
+    from tosloc.cli.answers import open_first, print_answer, print_places
     from tosloc.cli.printing import print_json, print_notes
     from tosloc.cli.progress import shown
     from tosloc.reports.source import time_of
 
     when = None if opened is None else time_of(opened, UTC, "--opened")
     reports = [replace(one, opened=when or one.opened) for source in report for one in _read(source, repo)]
-    if len(reports) > 1 and as_json:
-        raise ToslocError(f"--json is for one answer, and there are {len(reports)} reports; name one, or use --jsonl")
+    if len(reports) > 1 and (as_json or open_file):
+        raise ToslocError(
+            f"--json and --open are for one answer, and there are {len(reports)} reports; name one, or use --jsonl"
+        )
     if html is not None:
-        from tosloc.web.render import MOST_ANSWERS, View, page
+        from tosloc.web.render import MOST_ANSWERS, page
 
         if len(reports) > MOST_ANSWERS:
             many = f"and there are {len(reports):,} reports; use --jsonl"
@@ -110,7 +114,7 @@ def localize(
         answers: Iterable[Answer] = localizer.localize_many(reports, **asked, progress=callback)
         if html is not None:  # before anything is printed: who reads may close the pipe
             answers = list(answers)
-            write_text(html, page([View.of(answer, localizer) for answer in answers]))
+            write_text(html, page(answers, localizer))
         for number, answer in enumerate(answers):
             notes = answer.notes if verbose else answer.warnings
             print_notes(note for note in notes if note not in said)
@@ -121,6 +125,8 @@ def localize(
                 print_json(answer.as_dict())
             else:
                 print_places(answer, repository) if form is Format.path else print_answer(answer, repository, number)
+    if open_file:
+        open_first(answer, repository)
 
 
 def _read(source: str, repo: Path | None) -> list[BugReport]:

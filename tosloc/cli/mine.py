@@ -62,7 +62,7 @@ def mine(
     from tosloc.git.repository import Repository
     from tosloc.index.cache import default_store, note_use
     from tosloc.io import write_text
-    from tosloc.mine import links, mentions, weak
+    from tosloc.mine import links, mentions
 
     patterns = [mentions.compiled(one) for one in pattern or ()]
     if patterns and not exports and github is None:
@@ -70,7 +70,7 @@ def mine(
     with Repository(repo or discovery.around(Path.cwd())) as repository, shown() as callback:
         file = out or mined_reports(repository)
         if not exports and github is None:
-            mined = weak.mine_messages(repository, tip=commit, progress=callback)
+            mined = links.mine_messages(repository, tip=commit)
         else:
             pages = discovery.WebPages.of(repository.remote_url())
             own = None if pages is None else pages.project.partition("://")[2].partition("/")[2]
@@ -81,12 +81,11 @@ def mine(
                 patterns=patterns,
                 all_labels=all_labels,
                 projects=[name.lower() for name in (own, github) if name is not None],
-                progress=callback,
             )
         if mined.reports and out is None:
             note_use(repository, default_store(repository))
     if mined.reports:
-        write_text(file, "".join(json.dumps(report.as_dict()) + "\n" for report in mined.reports))
+        write_text(file, "".join(json.dumps(report) + "\n" for report in mined.reports))
     _show(mined, file, as_json)
     if not mined.reports:
         what = "issues" if mined.tracker else "commits that say that they fix a bug"
