@@ -145,19 +145,19 @@ RepositoryFactory = Callable[..., GitRepository]
 
 
 @pytest.fixture
-def make_repository(tmp_path: Path) -> RepositoryFactory:
+def make_repository(tmp_path) -> RepositoryFactory:
     """Function (name="repo", bare=False) -> empty GitRepository in the test's folder."""
     return lambda name="repo", bare=False: GitRepository.new(tmp_path / name, bare)
 
 
 @pytest.fixture
-def repository(make_repository: RepositoryFactory) -> GitRepository:
+def repository(make_repository) -> GitRepository:
     """One empty repository with a work tree."""
     return make_repository()
 
 
 @pytest.fixture(scope="session", autouse=True)
-def users_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def users_cache(tmp_path_factory) -> Iterator[None]:
     """Whatever tests ask to be kept between commands goes to a folder of theirs, not to that of who runs them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TOSLOC_CACHE", str(tmp_path_factory.mktemp("cache")))
@@ -171,7 +171,7 @@ def _own_import_path() -> None:
 
 
 @pytest.fixture(scope="session")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(tmp_path_factory) -> Iterator[World]:
     """The project on which all rankers are compared, and where those that learn have learned."""
     from tests import rankers  # torch, only for the tests that ask
 
@@ -182,7 +182,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 @pytest.fixture(scope="session")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Toy:
+def project(tmp_path_factory) -> Toy:
     """A small project with fixed bugs, which no test changes."""
     from tests import toy
 
@@ -190,7 +190,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Toy:
 
 
 @pytest.fixture
-def plain_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def plain_folder(tmp_path, monkeypatch) -> Path:
     """A plain folder to stand in; what is kept between commands goes to another."""
     for name in [name for name in os.environ if name.startswith("GIT_")]:
         monkeypatch.delenv(name)

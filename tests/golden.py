@@ -1,6 +1,6 @@
 """Digests of what TosLoc says of four small repositories: ``python -m tests.golden [--against REVISION]``.
 
-Java, Python, nine languages together, and one whose files are renamed, moved and deleted; 50 reports each. Digested are
+Java, Python, both together and nine languages, 50 reports each, with files that are moved and deleted. Digested are
 the answers of ``localize --jsonl`` (cold, warm, one commit later from what was kept, the same cold), run and judgements
 of ``rank`` with one and with two processes, and those of two trainings. Equal digests mean equal bytes, but for
 seconds and versions. With ``--against`` the same is done by another revision's package on the same inputs, and what
@@ -17,11 +17,11 @@ import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from string import Template
-from typing import Any, Final
+from typing import Final
 
 from tests.conftest import Files, GitRepository
 from tests.toy import DAY, THEMES, Toy, record_of
@@ -29,8 +29,6 @@ from tests.toy import DAY, THEMES, Toy, record_of
 ROOT: Final = Path(__file__).resolve().parents[1]
 BEGIN: Final = 1_400_000_000
 REPORTS: Final = 50
-KINDS: Final = {"java": ("java",), "python": ("py",), "moved": ("java", "py"), "mixed": ()}
-"""Name of a repository -> suffixes of its files; those of all languages below where none is named."""
 TRAININGS: Final = {
     "default": 'extends = "default.toml"\n',
     "paper": 'extends = "paper.toml"\n[stage_one.evolution]\ngenerations = 5\npopulation = 5\n',
@@ -86,116 +84,103 @@ LANGUAGES: Final = {
     ),
 }
 """Suffix -> what stands above its methods, a method, and what stands below them."""
+KINDS: Final = {"java": ["java"], "python": ["py"], "both": ["java", "py"], "mixed": [*LANGUAGES]}
+"""Name of a repository -> suffixes of its files."""
 
 
-def source(rng: random.Random, theme: str, suffix: str, added: int = 0) -> str:
-    """A file of a theme; what was ``added`` stands at the end."""
-    head, method, tail = LANGUAGES[suffix]
+def source(rng: random.Random, theme: str, suffix: str) -> str:
+    """A file of a theme."""
+    head, method, tail = map(Template, LANGUAGES[suffix])
     names = {"Name": theme, "theme": theme.lower(), "doc": f"Serves a {theme}, with {rng.choice(THEMES)}"}
-    text = Template(head).substitute(names)
-    for _ in range(rng.randint(3, 25) + added):
+    text = head.substitute(names)
+    for _ in range(rng.randint(3, 25)):
         verb, word, say = rng.choice(VERBS), rng.choice(NOISE), " ".join([theme, *rng.sample(NOISE, 4)])
         values = {"verb": verb, "word": word, "Word": word.title(), "say": say, "n": rng.randint(0, 99)}
-        text += Template(method).substitute(names, **values)
-    return text + tail
+        text += method.substitute(names, **values)
+    return text + tail.template
 
 
 def report(rng: random.Random, chosen: Sequence[str], path: str) -> tuple[str, str]:
     """Summary and description: words, now and then a name, a path or a stack trace of what will be fixed."""
     theme = chosen[0]
-    words = [rng.choice([theme.lower(), theme, f"{rng.choice(VERBS)}{theme}"]), *rng.sample(NOISE, 4)]
-    rng.shuffle(words)
-    lines = [" ".join([*rng.sample(NOISE, 8), rng.choice(THEMES).lower(), rng.choice(VERBS)])]
-    lines += [" ".join([*rng.sample(NOISE, 5), other]) for other in chosen[1:]]
-    draw = rng.random()
-    if draw < 0.2 and path.endswith(".java"):
-        place = path.split("/", 1)[1].removesuffix(".java").replace("/", ".")
-        lines += ["java.lang.NullPointerException: no cookie", f"\tat {place}.open({theme}.java:7)"]
-    elif draw < 0.2:
-        lines += ["Traceback (most recent call last):", f'  File "/home/a/{path}", line 4, in load', "ValueError: no"]
-    elif draw < 0.3:
-        lines += [f"See {path}, and also #{rng.randint(90, 140)}.", "```", f"{theme}.open(null)", "```"]
-    return " ".join(words).capitalize(), "\n".join(lines)
+    summary = [rng.choice([theme.lower(), theme, f"{rng.choice(VERBS)}{theme}"]), *rng.sample(NOISE, 4)]
+    place = path.partition("/")[2].rpartition(".")[0].replace("/", ".")
+    trace = f"\n\tat {place}.open({theme}.java:7)"
+    if path.endswith(".py"):
+        trace = f'\nTraceback (most recent call last):\n  File "/home/a/{path}", line 4, in load\nValueError: no'
+    link = f"\nSee {path}, and also #{rng.randint(90, 140)}.\n```\n{theme}.open(null)\n```"
+    words = [*rng.sample(NOISE, 12), *chosen[1:], rng.choice(THEMES).lower(), rng.choice(VERBS)]
+    rng.shuffle(summary)
+    return " ".join(summary).capitalize(), " ".join(words) + rng.choice([trace, link, *[""] * 6])
 
 
 def make(folder: Path, kind: str) -> tuple[Toy, Files]:
     """A repository of one of ``KINDS``, with labelled reports, and what one commit more changes: always the same."""
-    rng, suffixes = random.Random(kind), KINDS[kind] or tuple(LANGUAGES)
+    rng, suffixes = random.Random(kind), KINDS[kind]
     suffix_of = {theme: suffixes[place % len(suffixes)] for place, theme in enumerate(THEMES)}
     where = {theme: f"src/org/p{place % 5}/{theme}.{suffix_of[theme]}" for place, theme in enumerate(THEMES)}
+
+    def new(*themes: str) -> dict[str | bytes, str]:
+        return {where[theme]: source(rng, theme, suffix_of[theme]) for theme in themes}
+
     tests = [f"tests/test_{theme.lower()}.{suffix_of[theme]}" for theme in THEMES[::3]]
-    texts = {where[theme]: source(rng, theme, suffix_of[theme]) for theme in THEMES}
-    commits: list[tuple[Files, str, int]] = [
-        ({**texts, **dict.fromkeys(tests, "int test;\n"), "README.md": "It has a parser.\n"}, "Import", BEGIN)
-    ]
-    records: list[dict[str, Any]] = []
+    files: Files = {**new(*THEMES), **dict.fromkeys(tests, "int test;\n"), "README.md": "It has a parser.\n"}
+    commits: list[tuple[Files, str, int]] = [(files, "Import", BEGIN)]
+    made = Toy(folder, GitRepository.new(folder / f"{kind}.git", bare=True))
     for number in range(REPORTS):
         opened = BEGIN + (2 * number + 1) * DAY
         chosen = rng.sample(THEMES, 1 if rng.random() < 0.7 else 3)
         summary, description = report(rng, chosen, where[chosen[0]])
-        changed = {where[theme]: source(rng, theme, suffix_of[theme], 3) for theme in chosen}
-        texts |= changed
         said = f"Fix #{100 + number}: {summary}" if number % 3 else f"{summary}\n\nChange-Id: I{number:08x}"
-        records.append(record_of(str(100 + number), summary, description, opened, str(len(commits)), list(changed)))
-        commits.append((changed, said, opened + DAY // 2))
-        if kind == "moved" and number % 4 == 3:
+        labels = opened, str(len(commits)), [where[theme] for theme in chosen]
+        made.records.append(record_of(str(100 + number), summary, description, *labels))
+        commits.append((new(*chosen), said, opened + DAY // 2))
+        if number % 8 == 3:
             theme = rng.choice(THEMES)
-            old, new = (
-                where[theme],
-                f"moved/{where[theme]}" if rng.random() < 0.5 else where[theme].replace("org", "com"),
-            )
-            where[theme], texts[new] = new, texts[old]
-            commits.append(({old: None, new: texts[old]} if new != old else {}, f"Move {old}", opened + DAY))
-            if len(tests) > 1:
-                commits.append(({tests.pop(): None}, "Remove a test", opened + DAY + 60))
-    made = Toy(folder, GitRepository.new(folder / f"{kind}.git", bare=True), records)
+            old, where[theme] = where[theme], f"moved{number}/{where[theme]}"
+            commits.append(({old: None, **new(theme), tests.pop(): None}, f"Move {theme}", opened + DAY))
     made.commit_all(commits)
-    more = {where["Widget"]: source(rng, "Widget", suffix_of["Widget"], 3), "new/fresh.py": "def fresh(): pass\n"}
-    return made, {**more, tests[0]: None}
+    return made, {**new("Widget"), "new/fresh.py": "def fresh(): pass\n", tests[0]: None}
 
 
 def digests(folder: Path, kind: str, package: Path = ROOT) -> dict[str, str]:
     """Kind and part -> digest, made by the package in ``package``; what is made stands in ``folder``."""
     made, more = make(folder, kind)
-    where, reports = ("--repo", str(made.git.path)), str(made.reports())
+    where, reports, found = ("--repo", str(made.git.path)), str(made.reports()), dict[str, str]()
 
     def run(cache: str, *arguments: str) -> str:
         environment = os.environ | {"TOSLOC_CACHE": str(folder / f"cache-{cache}"), "PYTHONPATH": str(package)}
-        command = [sys.executable, "-m", "tosloc", *arguments]
-        return subprocess.run(
-            command, cwd=folder, env=environment, stdout=subprocess.PIPE, encoding="utf-8", check=True
-        ).stdout
+        command = [sys.executable, "-m", "tosloc", *arguments, *where]
+        done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+        return done.stdout
 
-    def answers(cache: str) -> str:
-        printed = run(cache, "localize", reports, "--jsonl", *where).splitlines()
-        found = [json.loads(line) | dict.fromkeys(("seconds", "tosloc", "repository")) for line in printed]
-        assert len(found) == REPORTS
-        return digest(json.dumps(found).encode())
+    def keep(name: str, data: bytes) -> None:
+        found[f"{kind}, {name}"] = sha256(data).hexdigest()[:16]
 
-    def results(name: str, settings: str, split: str, *command: str) -> Iterator[tuple[str, str]]:
+    def answers(when: str, cache: str = "first") -> None:
+        printed = run(cache, "localize", reports, "--jsonl").splitlines()
+        said = [json.loads(line) | dict.fromkeys(("seconds", "tosloc", "repository")) for line in printed]
+        assert len(said) == REPORTS
+        keep(f"answers, {when}", json.dumps(said).encode())
+
+    def results(name: str, settings: str, split: str, *command: str) -> None:
         """Of the rankings without the header, which names versions, and of the judgements."""
         config, out = folder / f"{name}.toml", folder / name
         config.write_text(settings, encoding="utf-8")
-        run(name, *command, str(config), "--out", str(out), *where, "--reports", reports)
-        yield (
-            f"{kind}, {name}: run",
-            digest(gzip.decompress((out / split / "run.jsonl.gz").read_bytes()).split(b"\n", 1)[1]),
-        )
-        yield f"{kind}, {name}: qrels", digest((out / split / "qrels.jsonl").read_bytes())
+        run(name, *command, str(config), "--out", str(out), "--reports", reports)
+        keep(f"{name}: run", gzip.decompress((out / split / "run.jsonl.gz").read_bytes()).partition(b"\n")[2])
+        keep(f"{name}: qrels", (out / split / "qrels.jsonl").read_bytes())
 
-    found = {f"{kind}, answers, {when}": answers("first") for when in ("cold", "warm")}
+    answers("cold")
+    answers("warm")
     for jobs in (1, 2):
-        found |= results(f"rank, {jobs} jobs", f"[run]\njobs = {jobs}\n", "all", "rank", "--split", "all", "--config")
+        results(f"rank, {jobs} jobs", f"[run]\njobs = {jobs}\n", "all", "rank", "--split", "all", "--config")
     for name, settings in TRAININGS.items():
-        found |= results(f"train, {name}", f"{settings}[run]\njobs = 1\n", "test", "train", "--no-stage-two")
+        results(f"train, {name}", f"{settings}[run]\njobs = 1\n", "test", "train", "--no-stage-two")
     made.git.commit(more, "One commit more, fixes #7", when=BEGIN + 1000 * DAY)
-    found[f"{kind}, answers, one commit later"] = answers("first")
-    found[f"{kind}, answers, one commit later, cold"] = answers("second")
+    answers("one commit later")
+    answers("one commit later, cold", "second")
     return found
-
-
-def digest(data: bytes) -> str:
-    return sha256(data).hexdigest()[:16]
 
 
 def main() -> int:
@@ -206,16 +191,15 @@ def main() -> int:
     options = parser.parse_args()
     worktree = ["git", "-C", str(ROOT), "worktree"]
     with tempfile.TemporaryDirectory() as folder:
-        other = Path(folder, "checkout")
-        if options.against:
-            subprocess.run([*worktree, "add", "--quiet", "--detach", other, options.against], check=True)
-        found, before = dict[str, str](), dict[str, str]()
+        other, found, before = Path(folder, "checkout"), dict[str, str](), dict[str, str]()
         try:
+            if options.against:
+                subprocess.run([*worktree, "add", "--quiet", "--detach", other, options.against], check=True)
             for kind in options.kind or KINDS:
                 found |= digests(Path(folder, "here"), kind)
                 before |= digests(Path(folder, "there"), kind, other) if options.against else {}
         finally:
-            if options.against:
+            if other.exists():
                 subprocess.run([*worktree, "remove", "--force", other], check=True)
     for name, value in found.items():
         print(value, name, "" if before.get(name, value) == value else f"(was {before[name]})")

@@ -6,82 +6,62 @@ import filecmp
 import os
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 
 
 class LocalCluster:
-    """A scheduler and workers, each a process of its own; use it in a ``with`` block, which ends them all."""
+    """A scheduler and two workers, each a process of its own. Close it."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        folder.mkdir(exist_ok=True)
+        self.folder, self.processes = folder, list[subprocess.Popen[bytes]]()
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.address = f"tcp://127.0.0.1:{self.port}"
-        self.scheduler: subprocess.Popen[bytes] | None = None
-        self.workers: list[subprocess.Popen[bytes]] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for process in (*self.workers, *([self.scheduler] if self.scheduler else [])):
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)  # also what is stopped
-            process.wait()
-
-    def start(self, workers: int) -> None:
-        """Start the scheduler and so many workers, and wait until all of them are registered."""
-        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", str(self.port), "--no-show")
+            here = free.getsockname()
+        self.address = f"tcp://127.0.0.1:{here[1]}"
+        self.scheduler = self._start("scheduler", "--host", here[0], "--port", str(here[1]), "--no-show")
         with socket.socket() as asking:
-            until(lambda: asking.connect_ex(("127.0.0.1", self.port)) == 0)
-        for _ in range(workers):
-            self.start_worker()
-        until(lambda: self.said().count("Registered to") >= workers)
+            until(lambda: asking.connect_ex(here) == 0)
+        self.workers = [self.start_worker(), self.start_worker()]
 
     def start_worker(self, *more: str) -> subprocess.Popen[bytes]:
-        """Start a worker of one thread, without a nanny unless ``more`` options say otherwise."""
-        options = ("--nthreads", "1", "--local-directory", str(self.folder), *(more or ("--no-nanny",)))
-        self.workers.append(self._start("worker", self.address, *options))
-        return self.workers[-1]
-
-    def said(self) -> str:
-        """What the workers have logged."""
-        path = self.folder / "worker.log"
-        return path.read_text(errors="replace") if path.exists() else ""
+        """A worker of one thread, without a nanny unless ``more`` options say otherwise, once it is registered."""
+        log, options = self.folder / "worker.log", more or ("--no-nanny",)
+        log.touch()
+        before = log.read_text().count("Registered to")
+        worker = self._start("worker", self.address, "--nthreads", "1", "--local-directory", str(self.folder), *options)
+        until(lambda: log.read_text(errors="replace").count("Registered to") > before)
+        return worker
 
     def _start(self, *words: str) -> subprocess.Popen[bytes]:
         own = {"PYTHONPATH": str(ROOT), "DASK_TEMPORARY_DIRECTORY": str(self.folder)}
         command = [sys.executable, "-m", "dask", *words, "--no-dashboard"]
         with (self.folder / f"{words[0]}.log").open("ab") as log:
             options: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": log, "start_new_session": True}
-            return subprocess.Popen(command, env=os.environ | own, cwd=self.folder, **options)
+            self.processes.append(subprocess.Popen(command, env=os.environ | own, cwd=self.folder, **options))
+        return self.processes[-1]
+
+    def close(self) -> None:
+        """End all of them."""
+        for process in self.processes:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)  # also what is stopped
+            process.wait()
 
 
 def until(seen: Callable[[], bool]) -> None:
-    """Wait for something, a minute at most."""
+    """Wait for something, a minute at most. Raises TimeoutError."""
     end = time.monotonic() + 60
     while not seen():
         if time.monotonic() > end:
-            raise TimeoutError("the cluster has not started")
+            raise TimeoutError
         time.sleep(0.05)
-
-
-def facts() -> list[tuple[Any, ...]]:
-    """What is in the cache of one repository, whatever the order in which it was written."""
-    [store] = Path(os.environ["TOSLOC_CACHE"]).glob("*/facts.sqlite")
-    with closing(sqlite3.connect(store)) as database:
-        return sorted(database.execute("SELECT id, analyser, payload FROM facts"))
 
 
 def differing(one: Path, other: Path) -> list[str]:

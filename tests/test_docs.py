@@ -1,9 +1,6 @@
 """Pages that must stay true: links, files and commands that they name, rooms, and sections that docstrings cite."""
 
-from __future__ import annotations
-
 import re
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +9,7 @@ import pytest
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from tests import toy
-from tests.conftest import GitRepository
 from tests.test_floors import FLOORS
-from tosloc.cli import main
 from tosloc.cli.app import app
 
 ROOT = Path(__file__).parents[1]
@@ -33,7 +27,7 @@ COMMAND = get_command(app)
 CITED = re.compile(r"docs/method\.md,\s+section\s+((?:B\.)?\d+(?:\.\d+)*)")
 
 
-def anchor(heading: str) -> str:
+def anchor(heading):
     """The fragment that GitHub gives a heading.
 
     >>> anchor("Table 4: every system, in `two` spaces")
@@ -42,27 +36,25 @@ def anchor(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
-def prose(page: Path) -> str:
+def prose(page):
     """A page without its blocks of code."""
     return FENCE.sub("", page.read_text(encoding="utf-8"))
 
 
-def missing_links(page: Path) -> list[str]:
+def missing_links(page):
     """Links of a page to files, and to headings, that do not exist."""
     found = []
     for link in LINK.findall(prose(page)):
-        if re.match(r"[a-z]+:", link):
-            continue
         name, _, fragment = link.partition("#")
-        target = (page.parent / name) if name else page
-        if not target.exists():
-            found.append(link)
-        elif fragment and fragment not in {anchor(heading) for heading in HEADING.findall(prose(target))}:
+        target = page.parent / name if name else page
+        if re.match(r"[a-z]+:", link) or (target.exists() and not fragment):
+            continue
+        if not target.exists() or fragment not in {anchor(heading) for heading in HEADING.findall(prose(target))}:
             found.append(link)
     return found
 
 
-def commands_of(page: Path) -> list[str]:
+def commands_of(page):
     """Calls of ``tosloc`` in a page's blocks of commands, each with what stands behind it up to the next command.
 
     And those within its sentences.
@@ -72,7 +64,7 @@ def commands_of(page: Path) -> list[str]:
     return [*CALL.findall(blocks), *INLINE.findall(FENCE.sub("", text))]
 
 
-def unknown_in(call: str) -> list[str]:
+def unknown_in(call):
     """Words of a call that are no command, and options that its command does not have."""
     context = click.Context(COMMAND)
     command: Any = COMMAND
@@ -87,14 +79,14 @@ def unknown_in(call: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_files_and_commands_of_pages_exist(page: Path) -> None:
+def test_links_files_and_commands_of_pages_exist(page):
     assert missing_links(page) == []
     names = [name for name in NAMED.findall(prose(page)) if "NAME" not in name]
     assert [name for name in names if not (ROOT / name).exists()] == []
     assert [(call, unknown) for call in commands_of(page) if (unknown := unknown_in(call))] == []
 
 
-def test_what_is_wrong_is_seen(tmp_path: Path) -> None:
+def test_what_is_wrong_is_seen(tmp_path):
     assert unknown_in("lab reproduce table-4 --out runs") == []
     assert unknown_in("lab produce table-4") == ["produce"]
     assert unknown_in("train --repo x --rounds 3") == ["--rounds"]
@@ -104,55 +96,16 @@ def test_what_is_wrong_is_seen(tmp_path: Path) -> None:
     assert missing_links(page) == ["gone.md", "#gone"]
 
 
-@pytest.mark.usefixtures("plain_folder")
-def test_blocks_that_need_no_data_run(
-    repository: GitRepository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What the pages say of learning, asking and the cache, in a small project."""
-    names = toy.THEMES[:6]
-    repository.commit({f"{name}.py": f"def open_{name}():\n    pass\n" for name in names}, "Begin")
-    for number in range(30):
-        name = names[number % 6]
-        text = f"def open_{name}():\n    return {number}\n"
-        repository.commit(
-            {f"{name}.py": text}, f"Fix crash of the {name} when orders of customers are empty ({number})"
-        )
-    monkeypatch.chdir(repository.path)
-    Path("bug.md").write_text("The Socket crashes when orders are empty\n", encoding="utf-8")
-    run = []
-    for page, heading in (
-        ("README", "Learn from your own issues"),
-        ("docs/guide", "Ask"),
-        ("docs/guide", "House-keeping"),
-    ):
-        block = (
-            (ROOT / f"{page}.md")
-            .read_text(encoding="utf-8")
-            .partition(f"\n## {heading}\n")[2]
-            .partition("```console\n")[2]
-        )
-        lines = [line.partition("  #")[0] for line in block.partition("```")[0].splitlines()]
-        calls = [shlex.split(line)[2:] for line in lines if line.startswith("$ tosloc ")]
-        run += [call for call in calls if not {"'#123'", "#123", "reports.jsonl", "tomcat.git"} & {*call}]
-    assert len(run) >= 8
-    for call in run:
-        assert main(call) == 0, (call, capsys.readouterr().err)
-
-
-def test_the_table_of_rooms_is_complete() -> None:
+def test_the_table_of_rooms_is_complete():
     table = (ROOT / "docs/architecture.md").read_text(encoding="utf-8").partition("## Rooms")[2].partition("\n## ")[0]
     rooms = set().union(*FLOORS)
     assert sorted(room for room in rooms if not re.search(rf"`[\w/]*\b{room}(\.py|/)`", table)) == []
 
 
-def test_cited_sections_of_the_method_exist() -> None:
+def test_cited_sections_of_the_method_exist():
     sections = set(SECTION.findall((ROOT / "docs/method.md").read_text(encoding="utf-8")))
     code = [path for folder in ("tosloc", "tests", "scripts", "configs") for path in (ROOT / folder).rglob("*.*")]
-    cited = {
-        (str(path.relative_to(ROOT)), section)
-        for path in code
-        if path.suffix in {".py", ".toml"}
-        for section in CITED.findall(path.read_text(encoding="utf-8"))
-    }
+    texts = {path: path.read_text(encoding="utf-8") for path in code if path.suffix in {".py", ".toml"}}
+    cited = {(str(path), section) for path, text in texts.items() for section in CITED.findall(text)}
     assert len(cited) > 20
-    assert [(path, section) for path, section in sorted(cited) if section not in sections] == []
+    assert [(path, section) for path, section in cited if section not in sections] == []

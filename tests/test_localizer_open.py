@@ -2,18 +2,13 @@
 
 import json
 import tempfile
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests import toy
-from tests.conftest import GitRepository
 from tosloc import Localizer
-from tosloc.answer import Answer
 from tosloc.errors import ToslocError
 from tosloc.git.repository import Repository
 from tosloc.index import build
@@ -26,7 +21,7 @@ WORDS = toy.THEMES[:6]
 
 
 @pytest.fixture
-def grown(repository: GitRepository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> GitRepository:
+def grown(repository, monkeypatch, tmp_path):
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
     repository.commit({toy.path_of(word): toy.source(word) for word in WORDS}, "Start")
     for number, word in enumerate(WORDS[:4]):
@@ -37,12 +32,12 @@ def grown(repository: GitRepository, monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 @pytest.fixture
-def opened(grown: GitRepository) -> Iterator[Localizer]:
+def opened(grown):
     with Localizer.open(grown.path) as localizer:
         yield localizer
 
 
-def content(answer: Answer) -> dict[str, Any]:
+def content(answer):
     return answer.as_dict() | {"seconds": 0}
 
 
@@ -55,30 +50,32 @@ def test_options_and_what_an_answer_holds(grown):
     assert len(answer.hits) == answer.searched.files == 6
     assert (answer.searched.hidden_tests, answer.commit) == (1, grown.made[-1])
     assert (answer.repository, answer.seconds > 0) == (str(grown.path), True)
+    everywhere = {hit.path: hit.share for hit in localizer.localize(LATER).hits}
     answer = localizer.localize(LATER, include=["src/"], exclude=["*Parser*"], top=2, functions=1)
     assert answer.hits[0].path == toy.path_of("Ledger")
     assert (len(answer.hits), len(answer.hits[0].functions), answer.searched.files) == (2, 1, 5)
-    everywhere = {hit.path: hit.share for hit in localizer.localize(LATER).hits}
-    assert [hit.share for hit in answer.hits] == [everywhere[hit.path] for hit in answer.hits]  # globs change none
-    assert len(localizer.localize(LATER, tests=True).hits) == 7
-    assert all(not hit.functions for hit in localizer.localize(LATER, functions=0).hits)
+    assert {hit.path: hit.share for hit in answer.hits}.items() <= everywhere.items()  # globs change none
+    assert len(localizer.localize(LATER, tests=True, functions=0).hits) == 7
     assert sum(hit.share for hit in localizer.localize("ribbon bytes of the parser are lost").hits) > 0.999
     vague = localizer.localize("It does not work, please help me")  # tells no files apart
     assert (bool(vague.hits), any(hit.share for hit in vague.hits)) == (True, False)
     assert "no word of the report" in vague.notes[-1]
-    with pytest.raises(TypeError, match="a report is a BugReport or its text, not NoneType"):
-        localizer.localize(None)  # type: ignore[arg-type]
-    with pytest.raises(ToslocError, match="matches none of the 7 source files"):
-        localizer.localize(LATER, include=["*.rs"])
-    for wrong in ("ParserService.java", "src/org/ParserService.java", "src/org/app/ParserServise.java"):
-        with pytest.raises(ToslocError, match=f"; did you mean {first.path}( or |[?]$)"):
-            localizer.explain(TEXT, wrong)
-    with pytest.raises(ToslocError, match=r"; paths begin at the root of the repository$"):
-        localizer.explain(TEXT, "README.md")
     localizer.close()
     localizer.close()
     with pytest.raises(ToslocError, match="was closed; open it again"):
         localizer.localize(TEXT)
+
+
+def test_what_is_not_asked_rightly_is_one_sentence(opened):
+    with pytest.raises(TypeError, match="a report is a BugReport or its text, not NoneType"):
+        opened.localize(None)
+    with pytest.raises(ToslocError, match="matches none of the 7 source files"):
+        opened.localize(LATER, include=["*.rs"])
+    for wrong in ("ParserService.java", "src/org/ParserService.java"):
+        with pytest.raises(ToslocError, match=rf"; did you mean {toy.path_of('Parser')}[?]$"):
+            opened.explain(TEXT, wrong)
+    with pytest.raises(ToslocError, match=r"; paths begin at the root of the repository$"):
+        opened.explain(TEXT, "README.md")
 
 
 def test_what_no_parser_has_read_is_said(grown, tmp_path, monkeypatch):
@@ -97,10 +94,10 @@ def test_what_no_parser_has_read_is_said(grown, tmp_path, monkeypatch):
             assert localizer.localize(TEXT).notes == said
 
 
-def test_it_answers_as_one_opened_anew_whatever_the_branches_do(grown, opened, tmp_path):
-    def anew() -> dict[str, Any]:
+def test_it_answers_as_one_opened_anew_whatever_the_branches_do(grown, opened, tmp_path, monkeypatch):
+    def anew():
         """The answer of a localizer that has seen nothing before."""
-        with pytest.MonkeyPatch.context() as patch:
+        with monkeypatch.context() as patch:
             patch.setenv("TOSLOC_CACHE", tempfile.mkdtemp(dir=tmp_path))
             with Localizer.open(grown.path) as localizer:
                 return content(localizer.localize(TEXT))
@@ -115,10 +112,7 @@ def test_it_answers_as_one_opened_anew_whatever_the_branches_do(grown, opened, t
         answer = opened.localize(TEXT)
         assert answer.commit == grown.made[-1] != before["commit"]
         assert content(answer) == anew()
-        if new in files:
-            assert toy.path_of("Widget") not in [hit.path for hit in answer.hits]
-            assert opened.localize("Ribbon out of tune").hits[0].path == new
-            assert content(opened.localize(TEXT, commit="HEAD~1")) == before
+    assert content(opened.localize(TEXT, commit=before["commit"])) == before
     grown.git("branch", "other", grown.made[2])
     grown.git("symbolic-ref", "HEAD", "refs/heads/other")
     assert opened.localize(TEXT).commit == grown.made[2]
@@ -126,7 +120,7 @@ def test_it_answers_as_one_opened_anew_whatever_the_branches_do(grown, opened, t
 
 
 def test_many_reports_and_threads_are_answered_as_each_alone_and_of_one_version(grown, opened):
-    days = (datetime(2029, 1, 1, tzinfo=UTC), None)
+    days, old = (datetime(2029, 1, 1, tzinfo=UTC), None), grown.made[-1]
     asked = [BugReport(str(n), f"{word} bytes", f"open{word} {n}", days[n % 2]) for n, word in enumerate(WORDS)]
     answers = opened.localize_many(iter(asked), top=3, functions=2)
     with Localizer.open(grown.path) as other:
@@ -134,11 +128,8 @@ def test_many_reports_and_threads_are_answered_as_each_alone_and_of_one_version(
     assert content(next(answers)) == expected[0]
     grown.commit({toy.path_of("Parser"): toy.source("Parser", ["int moved;"])}, "Move on")
     assert [content(answer) for answer in answers] == expected[1:]
-    assert opened.localize(TEXT).commit == grown.made[-1]
-    assert list(opened.localize_many([])) == []
-    old = grown.made[-2]
 
-    def ask(number: int) -> bool:
+    def ask(number):
         if number == 10:
             grown.commit({"src/New.java": toy.source("Lantern")}, "New")
         if not number % 3:

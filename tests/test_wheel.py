@@ -1,15 +1,12 @@
 """The wheel, installed into an empty environment and used outside the checkout."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib.metadata import distributions
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 from zipfile import ZipFile
 
 import pytest
@@ -19,14 +16,13 @@ from tests import toy
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
-Run: TypeAlias = Callable[..., "subprocess.CompletedProcess[str]"]
 PIP = (sys.executable, "-P", "-m", "pip", "--quiet")
 EXTRAS_ONLY = set("torch transformers accelerate gensim scikit-learn bm25s matplotlib jinja2 starlette uvicorn".split())
 EXTRAS_ONLY |= {"mcp", "dask", "distributed"}
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run([*PIP, "wheel", "--no-deps", "--wheel-dir", folder, ROOT], check=True)
     [made] = folder.glob("*.whl")
@@ -34,7 +30,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def environment(wheel, tmp_path_factory):
     folder = tmp_path_factory.mktemp("installed") / "environment"
     subprocess.run([sys.executable, "-P", "-m", "venv", "--without-pip", folder], check=True)
     subprocess.run([*PIP, "--python", folder / "bin/python", "install", wheel], check=True)
@@ -42,18 +38,18 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(environment: Path, tmp_path: Path) -> Run:
+def run(environment, tmp_path):
     """Runs the installed ``tosloc`` in an empty folder."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "TOSLOC"))}
     settings: Any = {"env": kept | {"XDG_CACHE_HOME": str(tmp_path / "cache")}, "cwd": tmp_path, "text": True}
 
-    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    def run(*arguments):
         return subprocess.run([environment / "bin/tosloc", *map(str, arguments)], capture_output=True, **settings)
 
     return run
 
 
-def test_it_is_light(environment: Path) -> None:
+def test_it_is_light(environment):
     """250 MB at most, without byte code: NumPy, SciPy and LightGBM, which needs SciPy, are 184 of them, grammars 35."""
     [site] = environment.glob("lib/python*/site-packages")
     sizes = {path: path.stat().st_size for path in site.rglob("*") if path.is_file() and path.suffix != ".pyc"}
@@ -61,7 +57,7 @@ def test_it_is_light(environment: Path) -> None:
     assert EXTRAS_ONLY.isdisjoint(package.metadata["Name"].lower() for package in distributions(path=[str(site)]))
 
 
-def test_it_holds_all_that_the_package_and_the_configurations_do(wheel: Path) -> None:
+def test_it_holds_all_that_the_package_and_the_configurations_do(wheel):
     listed = subprocess.run(["git", "ls-files", "tosloc", "configs"], cwd=ROOT, stdout=subprocess.PIPE, check=True)
     names = listed.stdout.decode().splitlines()
     wanted = {name if name.startswith("tosloc/") else f"tosloc/{name}" for name in names}
@@ -70,20 +66,15 @@ def test_it_holds_all_that_the_package_and_the_configurations_do(wheel: Path) ->
     assert held == wanted
 
 
-def test_it_trains_ranks_evaluates_and_localizes_by_shipped_names(run: Run, project: toy.Toy, tmp_path: Path) -> None:
-    own = toy.SETTINGS.replace("[run]", '[stage_two]\nreranker = "encoder"\n[run]')
-    (tmp_path / "own.toml").write_text(f'extends = "tomcat"\n{own}', encoding="utf-8")
+def test_it_trains_ranks_evaluates_and_localizes_by_shipped_names(run, project, tmp_path):
+    (tmp_path / "own.toml").write_text(f'extends = "tomcat"\n{toy.SETTINGS}', encoding="utf-8")
     given = ["--repo", project.git.path, "--reports", project.reports()]
-    report = tmp_path / "bug.md"
-    report.write_text("# openParser is slow\n\nThe parser hangs.\n", encoding="utf-8")
     for command in (
-        ["index", "--repo", project.git.path, "--config", "smoke"],
         ["train", "own", *given, "--out", "runs"],
         ["rank", *given, "--checkpoint", "runs", "--split", "test", "--out", "ranked"],
-        ["evaluate", "runs", "ranked", "--split", "test"],
         ["compare", "runs", "ranked", "--split", "test"],
-        ["localize", report, "--repo", project.git.path],
-        ["localize", report, "--checkpoint", "runs", "--json"],
+        ["localize", "openParser is slow", "--repo", project.git.path],
+        ["localize", "openParser is slow", "--checkpoint", "runs", "--json"],
     ):
         done = run(*command)
         assert done.returncode == 0, done.stderr

@@ -6,6 +6,7 @@ import json
 import os
 import random
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,11 +31,6 @@ THEMES = (
 ).split()
 WORDS = [word for theme in THEMES for word in (theme, theme.lower(), f"open{theme}", f"{theme}Service")]
 NOISE = "screen button window menu server login page user click error problem version strange wrong slow report".split()
-SMALL: Mapping[str, Any] = {
-    "ranker": False,
-    "shipped": False,
-    "evolution": {"generations": 3, "population": 4},
-}
 
 SETTINGS = """
 [data]
@@ -50,21 +46,15 @@ jobs = 1
 
 def config(train: float = 0.8, validation: float = 0.1, **stage_one: Any) -> Config:
     """Small settings; one process."""
-    values = {
-        "data": {"train": train, "validation": validation, "suffixes": [".java"]},
-        "run": {"jobs": 1},
-        "stage_one": {**SMALL, **stage_one},
-    }
-    return Config.of(values, "toy")
+    small = {"ranker": False, "shipped": False, "evolution": {"generations": 3, "population": 4}}
+    data = {"train": train, "validation": validation, "suffixes": [".java"]}
+    return Config.of({"data": data, "run": {"jobs": 1}, "stage_one": small | stage_one}, "toy")
 
 
 def ask(localizer: Localizer, report: BugReport, repo: Repository, revision: str = "HEAD") -> Localization:
     """Every file of a version of a repository, ranked for a report."""
-    indexed = localizer.indexed(repo)
-    try:
+    with closing(localizer.indexed(repo)) as indexed:
         return localizer.open_version(indexed, revision).localization(report)
-    finally:
-        indexed.close()
 
 
 def top(answer: Localization, number: int) -> list[Hit]:
@@ -120,42 +110,36 @@ def grow(folder: Path, bugs: int = 40, themes: int = len(THEMES), seed: int = 5)
 
     Each report names its theme in one of several ways, amid words of no use and now and then another theme.
     """
-    rng = random.Random(seed)
-    git = GitRepository.new(folder / "repo", bare=True)
-    toy, commits = Toy(folder, git), list[tuple[Files, str, int]]()
-    chosen = THEMES[:themes]
-    first: dict[str | bytes, str] = {path_of(theme): source(theme) for theme in chosen}
-    for theme in chosen[::6]:
-        first[f"test/org/app/Test{theme}Service.java"] = f"class Test{theme}Service {{ int n; }}\n"
-    helper = "src/org/app/old/ParserHelper.java"
-    commits.append((first | {helper: "package org.app.old; class ParserHelper { }\n"}, "Import", START))
+    rng, chosen = random.Random(seed), THEMES[:themes]
+    toy, helper = Toy(folder, GitRepository.new(folder / "repo", bare=True)), "src/org/app/old/ParserHelper.java"
+    first: Files = {
+        **{path_of(theme): source(theme) for theme in chosen},
+        **{
+            f"test/org/app/Test{theme}Service.java": f"class Test{theme}Service {{ int n; }}\n" for theme in chosen[::6]
+        },
+        helper: "package org.app.old; class ParserHelper { }\n",
+    }
+    commits: list[tuple[Files, str, int]] = [(first, "Import", START)]
     commits.append(({helper: "class ParserHelper { int crash; }\n"}, "Crash of helper", START + 9))
     commits.append(({helper: None}, "Remove old helper", START + 99))
     changes: dict[str, list[str]] = {theme: [] for theme in chosen}
     order = [chosen[number % themes] for number in range(bugs)]
     rng.shuffle(order)
     for number, theme in enumerate(order):
-        fixed_at = START + (number + 1) * 2 * DAY
-        noise = rng.sample(NOISE, 4)
-        words = [rng.choice([theme.lower(), f"open{theme}", f"{theme}Service"]), *noise[:2]]
+        fixed_at, noise, name = START + (number + 1) * 2 * DAY, rng.sample(NOISE, 4), theme.lower()
+        words = [rng.choice([name, f"open{theme}", f"{theme}Service"]), *noise[:2]]
         rng.shuffle(words)
-        more = [*noise[2:], rng.choice([theme.lower(), "thing"]), rng.choice(chosen).lower()]
-        description = " ".join(more)
+        description = " ".join([*noise[2:], rng.choice([name, "thing"]), rng.choice(chosen).lower()])
         if number % 5 == 0:
-            name = path_of(theme).removeprefix("src/").removesuffix(".java").replace("/", ".")
-            description += f" at {name}.open{theme}({theme}Service.java:6) at java.lang.Thread.run(Thread.java:1)"
+            place = path_of(theme).removeprefix("src/").removesuffix(".java").replace("/", ".")
+            description += f" at {place}.open{theme}({theme}Service.java:6) at java.lang.Thread.run(Thread.java:1)"
+        said = f"{1000 + number}", " ".join(words), description, fixed_at - DAY
+        toy.records.append(record_of(*said, str(len(commits)), [path_of(theme)]))
         changes[theme].append(f"    int fix{number}() {{ return {number}; }}")
         files: Files = {path_of(theme): source(theme, changes[theme])}
-        commits.append((files, f"Fix bug {1000 + number}: {theme.lower()} {noise[0]}", fixed_at))
-        said, fix = (f"{1000 + number}", " ".join(words), description), str(len(commits) - 1)
-        toy.records.append(record_of(*said, fixed_at - DAY, fix, [path_of(theme)]))
+        commits.append((files, f"Fix bug {1000 + number}: {name} {noise[0]}", fixed_at))
     toy.commit_all(commits)
     return toy
-
-
-def pointers(hit: Hit) -> list[tuple[str, str | None, tuple[int, int] | None]]:
-    """What the reasons of a hit point to."""
-    return [(reason.kind, reason.commit, reason.lines) for reason in hit.why]
 
 
 # What must not matter to a report: commits, fixes and reports that nobody could know when it was opened
@@ -167,35 +151,31 @@ INSIDE: Final = "inside the version, with a later clock"
 KINDS: Final = ("future commit", "future fix", "future report of an old fix", "side branch with an early clock", INSIDE)
 
 
-def plant(made: Toy, kind: str, opened: int, description: str) -> list[dict[str, Any]]:
+def plant(made: Toy, kind: str, opened: int, description: str) -> list[Mapping[str, Any]]:
     """Something that must not matter to a report of that description; the records that go with it."""
-    records = made.records
-    git = made.git
-    main = git.made[-1]
-    text = source("Parser", ["int planted;"])
+    git, main = made.git, made.git.made[-1]
+    both: Files = {PLANTED: source("Parser", ["int planted;"]), INNER: "class Inner { }"}
+    own: list[Mapping[str, Any]] = list(made.records)
     if kind == "future commit":
-        git.commit({PLANTED: text, INNER: "class Inner { }"}, SECRET, when=opened + 190 * DAY, parents=[main])
-        return list(records)
+        git.commit(both, SECRET, when=opened + 190 * DAY)
+        return own
     if kind == "future fix":
-        fix = git.commit({PLANTED: text, INNER: "class Inner { }"}, SECRET, when=opened + 190 * DAY, parents=[main])
-        return [*records, record_of("9", SECRET, description, opened - 9, fix, [PLANTED])]
-    if kind == "future report of an old fix":
+        said, fix = opened - 9, git.commit(both, SECRET, when=opened + 190 * DAY)
+    elif kind == "future report of an old fix":
         # its fix was committed, by its clock, after the asked report was opened
-        fix = git.commit({PLANTED: text}, SECRET, when=opened + 9, parents=[main])
-        return [*records, record_of("9", SECRET, SECRET, opened + 5, fix, [PLANTED])]
-    if kind == INSIDE:
+        said, fix = opened + 5, git.commit(both, SECRET, when=opened + 9)
+    elif kind == "side branch with an early clock":
+        said, fix = opened - 6 * DAY, git.commit(both, SECRET, when=opened - 5 * DAY, parents=[git.made[2]])
+        git.commit({}, "Merge", when=opened + 199 * DAY, parents=[main, fix])
+    else:
+        assert kind == INSIDE
         # between opening and fix, and undone: the version holds both commits and the same files, only clocks tell
-        asked = next(record for record in records if record["description"] == description)
+        [asked] = [record for record in own if record["description"] == description]
         version = git.git("rev-parse", f"{asked['fix_commit']}~1")
         before = git.git("show", f"{version}:{PLANTED}") + "\n"
-        fix = git.commit({PLANTED: text, INNER: "class Inner { }"}, SECRET, when=opened + 100, parents=[version])
-        undone = git.commit({PLANTED: before, INNER: None}, SECRET, when=opened + 200, parents=[fix])
+        said, fix = opened - 9, git.commit(both, SECRET, when=opened + 100, parents=[version])
+        undone = git.commit({PLANTED: before, INNER: None}, SECRET, when=opened + 200)
         assert git.git("rev-parse", f"{undone}^{{tree}}") == git.git("rev-parse", f"{version}^{{tree}}")
-        [path] = asked["fixed"]
-        again = git.commit({path: source("Parser", ["int again;"])}, "Fix", when=opened + DAY, parents=[undone])
-        own = [record | {"fix_commit": again} if record is asked else record for record in records]
-        return [*own, record_of("9", SECRET, description, opened - 9, fix, [PLANTED])]
-    assert kind == "side branch with an early clock"
-    side = git.commit({PLANTED: text, INNER: "class Inner { }"}, SECRET, when=opened - 5 * DAY, parents=[git.made[2]])
-    git.commit({}, "Merge", when=opened + 199 * DAY, parents=[main, side])
-    return [*records, record_of("9", SECRET, SECRET, opened - 6 * DAY, side, [PLANTED])]
+        again = git.commit({asked["fixed"][0]: source("Parser", ["int again;"])}, "Fix", when=opened + DAY)
+        own = [{**record, "fix_commit": again} if record is asked else record for record in own]
+    return [*own, record_of("9", SECRET, description, said, fix, [PLANTED])]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import tosloc
 from tosloc.errors import RepositoryError, ToslocError, require
 from tosloc.git.repository import Repository
-from tosloc.processes import executed_by
+from tosloc.processes import EXECUTOR
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -62,8 +62,11 @@ def on_cluster(address: str | None, repositories: Mapping[Path, str]) -> Iterato
             raise ToslocError(f"--cluster: {why}") from None
         with closing(client):
             _check_workers(client, address, wanted)
-            with executed_by(partial(_results, client, address)):
+            before = EXECUTOR.set(partial(_results, client, address))
+            try:
                 yield
+            finally:
+                EXECUTOR.reset(before)
 
 
 def _check_workers(client: Client, address: str, repositories: dict[str, str]) -> None:
@@ -76,14 +79,12 @@ def _check_workers(client: Client, address: str, repositories: dict[str, str]) -
         raise ToslocError(f"--cluster: {address} has no worker; {start}") from None
     ours = _look(repositories)
     for name, theirs in found.items():
-        where = f"--cluster: {address}: the worker {name}"
-        if isinstance(theirs, ToslocError):
-            raise ToslocError(f"{where} cannot read a repository ({theirs}); let it stand at the same path there")
-        if isinstance(theirs, BaseException):
-            raise ToslocError(f"{where} has no TosLoc, or another one ({theirs}); install the same there as here")
         if theirs != ours:
-            alone = ", ".join(sorted(theirs ^ ours))
-            raise ToslocError(f"{where} has other packages ({alone} on one side alone); install the same on both")
+            why = str(theirs) if isinstance(theirs, BaseException) else f"{', '.join(theirs ^ ours)} on one side alone"
+            raise ToslocError(
+                f"--cluster: {address}: the worker {name} is not as this machine is ({why}); install the same"
+                " packages there, and let the repository stand at the same path"
+            )
     if any(threads != 1 for threads in client.nthreads().values()):
         raise ToslocError(f"--cluster: {address}: a worker has many threads, which parsers do not bear; {start}")
 

@@ -6,14 +6,14 @@ import difflib
 import os
 import tomllib
 import zoneinfo
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, field_validator, model_validator
 
 from tosloc.errors import ConfigError
-from tosloc.io import read_plain
+from tosloc.io import cut, read_plain
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Words = Annotated[tuple[str, ...], Strict(False)]  # A TOML array of strings
@@ -28,33 +28,24 @@ class Section(BaseModel):
 
     @classmethod
     def of(cls, values: Mapping[str, Any], where: str) -> Self:
-        """The section of nested plain values. Raises ConfigError naming ``where``, the section in it, the key and the
-        nearest key.
-        """
+        """The section of nested plain values. Raises ConfigError naming ``where``, and the key with its section."""
         try:
             return cls.model_validate(values)
         except ValidationError as error:
             # what is not known first: it may be what is missing, misspelt
             wrong = min(error.errors(), key=lambda wrong: wrong["type"] != "extra_forbidden")
-        section: type[Section] = cls
-        inside, key, place = "", "", where
-        for key in map(str, wrong["loc"]):
-            kind = section.model_fields[key].annotation if key in section.model_fields else None
-            if not (isinstance(kind, type) and issubclass(kind, Section)):
-                break
-            section, inside, key = kind, f"{inside}.{key}".lstrip("."), ""
-            place = f"{where} [{inside}]"
+        key, said = ".".join(map(str, wrong["loc"])), wrong["msg"].removeprefix("Value error, ")
         if wrong["type"] == "extra_forbidden":
-            raise ConfigError(f"{place}: unknown key {_shown(key)}{did_you_mean(key, tuple(section.model_fields))}")
-        if wrong["type"] == "value_error":
-            raise ConfigError(f"{place}: {f'{key}: ' if key else ''}{wrong['ctx']['error']}")
-        if wrong["type"] == "missing":
-            raise ConfigError(f"{place}: {key} lacks")
-        if not key:
-            raise ConfigError(f"{where}: {inside} is a section, [{inside}]")
-        wanted = wrong["msg"].removeprefix("Input should be ").replace("tuple", "list")
-        wanted = wanted.replace("a valid string", "a text in quotes")
-        raise ConfigError(f"{place}: {key} should be {wanted}, not {_shown(wrong['input'])}")
+            said = f"unknown key{did_you_mean(key, list(cls.keys()))}"
+        raise ConfigError(": ".join(filter(None, (where, cut(key, 100), cut(said, 1000)))))
+
+    @classmethod
+    def keys(cls) -> Iterator[str]:
+        """Every key with its section, such as run.jobs."""
+        for key, field in cls.model_fields.items():
+            kind = field.annotation
+            inner = kind.keys() if isinstance(kind, type) and issubclass(kind, Section) else ()
+            yield from [f"{key}.{name}" for name in inner] or [key]
 
 
 class DataSettings(Section):
@@ -72,7 +63,7 @@ class DataSettings(Section):
         try:
             zoneinfo.ZoneInfo(zone)
         except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-            raise ValueError(f"no time zone is called {_shown(zone)}; write one such as 'America/New_York'") from None
+            raise ValueError(f"no time zone is called {zone!r}; write one such as 'America/New_York'") from None
         return zone
 
     @field_validator("suffixes")
@@ -80,7 +71,7 @@ class DataSettings(Section):
     def _dotted(cls, suffixes: tuple[str, ...] | str) -> tuple[str, ...] | str:
         for suffix in () if suffixes == "auto" else suffixes:
             if not suffix.startswith(".") or len(suffix) < 2:
-                raise ValueError(f"a suffix starts with a dot, such as '.java', not {_shown(suffix)}")
+                raise ValueError(f"a suffix starts with a dot, such as '.java', not {suffix!r}")
         return suffixes
 
     @property
@@ -171,6 +162,18 @@ class RunSettings(Section):
         return jobs
 
 
+Globs = Annotated[tuple[Annotated[str, Field(max_length=200)], ...], Strict(False), Field(max_length=200)]
+
+
+class AnswerSettings(Section):
+    """``[tool.tosloc]`` of a repository: which files its answers show, see ``Localizer.localize``."""
+
+    include: Globs = ()
+    exclude: Globs = ()
+    tests: bool = False
+    min_share: Share = 0.0
+
+
 class Config(Section):
     """Every setting of an experiment. ``Config()`` holds the defaults, which ``configs/default.toml`` explains."""
 
@@ -199,20 +202,21 @@ def shipped_configs() -> Path:
     return installed if installed.is_dir() else package.parent / "configs"
 
 
-def find_config(name: str | Path, folder: Path | None = None, other_than: Path | None = None) -> Path:
-    """The file that a path (from ``folder``, by default the current one) means, with or without ``.toml``, else the
-    shipped one of that name; without either the path. ``other_than`` extends it, and may have the same name.
+def find_config(name: str | Path, folder: Path = Path(), other_than: Path | None = None) -> Path:
+    """The file that a path (seen from ``folder``) means, with or without ``.toml``, else the shipped one of that name;
+    without either the path. ``other_than`` extends it, and may have the same name.
     """
-    path = Path(name) if folder is None else folder / name
-    for place in (path.parent, shipped_configs()) if path.name == str(name) else (path.parent,):
-        for candidate in (place / path.name, place / f"{path.name}.toml"):
-            if os.path.isfile(candidate) and (other_than is None or not os.path.samefile(candidate, other_than)):
-                return candidate
-    return path
+    for place in (folder / name, shipped_configs() / name):
+        for file in (place, Path(f"{place}.toml")):
+            if os.path.isfile(file) and (other_than is None or not os.path.samefile(file, other_than)):
+                return file
+    return folder / name
 
 
 def _values(path: Path, extended_by: tuple[Path, ...]) -> dict[str, Any]:
     """Values of a file, over those of the one that it extends, which are checked: an error names the file of them."""
+    if path.resolve() in extended_by:
+        raise ConfigError(f"{path}: the files extend each other in a circle")
     try:
         values = read_toml(path, "configuration")
     except ConfigError as error:
@@ -220,15 +224,13 @@ def _values(path: Path, extended_by: tuple[Path, ...]) -> dict[str, Any]:
             raise
         names = ", ".join(sorted(file.stem for file in shipped_configs().glob("*.toml")))
         raise ConfigError(f"{error}; the configurations that TosLoc ships are {names}") from None
-    if any(os.path.samefile(path, other) for other in extended_by):
-        raise ConfigError(f"{extended_by[0]}: the files extend each other in a circle through {path}")
     extends = values.pop("extends", None)
     if extends is None:
         return values
     if not isinstance(extends, str):
-        raise ConfigError(f"{path}: extends is the name of another TOML file in quotes, not {_shown(extends)}")
+        raise ConfigError(f"{path}: extends is the name of another TOML file in quotes")
     base = find_config(extends, path.parent, other_than=path)
-    below = _values(base, (*extended_by, path))
+    below = _values(base, (*extended_by, path.resolve()))
     Config.of(below, str(base))
     return _merge(below, values)
 
@@ -257,16 +259,3 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
     """The end of a sentence about an unknown name: the nearest one, else all."""
     near = difflib.get_close_matches(name[:100], known, n=1)  # comparing takes long for long ones
     return f", did you mean {near[0]!r}?" if near else f"; known are {', '.join(known)}"
-
-
-def _shown(value: object) -> str:
-    """A value as it stands in a sentence, cut where it is long.
-
-    >>> _shown([1, "a"]), len(_shown("a" * 1000))
-    ("[1, 'a']", 103)
-    """
-    try:
-        text = repr(value)
-    except ValueError:  # of thousands of digits
-        text = "such a number"
-    return text if len(text) <= 100 else f"{text[:100]}..."

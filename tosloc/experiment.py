@@ -29,7 +29,7 @@ from tosloc.index.build import BuildReport
 from tosloc.index.corpus import suffix_of
 from tosloc.index.history_index import HistoryIndex, build_history
 from tosloc.index.repository import IndexedRepository
-from tosloc.io import parse_json, read_plain, remove_unfinished
+from tosloc.io import remove_unfinished
 from tosloc.localization import LabelledCandidates, texts_of
 from tosloc.localizer import Localizer
 from tosloc.rank.extract import Extraction
@@ -233,7 +233,7 @@ def results_folder(folder: Path, *, own: bool = False) -> Iterator[Path]:
     ``own`` has in it a folder for its work, which the block gets, and which stays with what is left there. Raises
     ToslocError for one that holds something, and neither results nor what a command left of them.
     """
-    made, work = [place for place in (folder, *folder.parents) if not place.exists()], folder / WORK
+    new, work = not folder.exists(), folder / WORK
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -247,18 +247,15 @@ def results_folder(folder: Path, *, own: bool = False) -> Iterator[Path]:
         with suppress(OSError):  # not empty: what is there serves the next run
             if own and [*folder.iterdir()] == [work]:
                 work.rmdir()
-            for place in made:
-                place.rmdir()
+            if new:
+                folder.rmdir()
         raise
 
 
 def _check_own(folder: Path) -> None:
     remove_unfinished(folder)
-    found, record = sorted(path.name for path in folder.iterdir()), None
-    with suppress(OSError, ValueError):
-        record = parse_json(read_plain(folder / "provenance.json"))
-    ours = isinstance(record, dict) and {"tosloc", "analyser"} <= record.keys()
-    if found and not ours and (WORK not in found or (folder / WORK).is_symlink()):
+    found = sorted(path.name for path in folder.iterdir())
+    if found and ({WORK, "provenance.json"}.isdisjoint(found) or (folder / WORK).is_symlink()):
         raise ToslocError(f"{folder} holds other things, such as {found[0]!r}; name a new folder for the results")
 
 

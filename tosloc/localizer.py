@@ -177,13 +177,14 @@ class Localizer:
                 version = self.version(commit, progress)
                 given = {"include": include, "exclude": exclude, "tests": tests, "min_share": min_share}
                 told: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-                shown = settings_of(None if self.repository is None else self.repository.work_tree)._replace(**told)
-                globs = tuple(shown.include), tuple(shown.exclude)
-                chosen = version.choose(PathFilter(*globs, shown.tests, may_miss=tuple(given.keys() - told.keys())))
+                own = settings_of(None if self.repository is None else self.repository.work_tree)
+                shown: dict[str, Any] = {"include": (), "exclude": (), "tests": False, "min_share": 0.0} | own | told
+                globs = tuple(shown["include"]), tuple(shown["exclude"])
+                chosen = version.choose(PathFilter(*globs, shown["tests"], may_miss=tuple(given.keys() - told.keys())))
             with self._lock:
                 localization = self.localization(asked, version)
                 answer = localization.answer(
-                    top, chosen, functions=functions, min_share=shown.min_share, background=background
+                    top, chosen, functions=functions, min_share=shown["min_share"], background=background
                 )
             yield replace(answer, seconds=time.perf_counter() - started)
             started = time.perf_counter()

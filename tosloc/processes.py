@@ -24,23 +24,11 @@ if TYPE_CHECKING:
 
 Executor: TypeAlias = Callable[[Iterable[Any], bool], Generator[Any, None, None]]
 """What has calls that ``joblib.delayed`` made done by other machines: in their order, or as they come."""
-_EXECUTOR: Final[ContextVar[Executor | None]] = ContextVar("executor", default=None)
+EXECUTOR: Final[ContextVar[Executor | None]] = ContextVar("executor", default=None)
+executor: Final = EXECUTOR.get  # what parallel hands its calls to; None: processes of this machine do them
 _LOOK: Final = 0.1  # seconds between two looks at whether a call is still wanted
 _SILENT: Final = "ignore:resource_tracker"
 _telling: Connection | None = None  # where a Worker's process tells how far it is
-
-
-executor: Final = _EXECUTOR.get  # what parallel hands its calls to; None: processes of this machine do them
-
-
-@contextmanager
-def executed_by(other: Executor) -> Iterator[None]:
-    """Within, ``parallel`` hands its calls to another executor, however many ``jobs`` are asked for."""
-    before = _EXECUTOR.set(other)
-    try:
-        yield
-    finally:
-        _EXECUTOR.reset(before)
 
 
 def start(

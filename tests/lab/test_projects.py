@@ -43,7 +43,7 @@ def test_a_list(listed, tmp_path):
     [
         ("", "it lists no project"),
         ("one = 1\n", "one is a section, [one]"),
-        (f"{ENTRY}zon = 'UTC'\n", "[one]: unknown key 'zon'; known are"),
+        (f"{ENTRY}zon = 'UTC'\n", "[one]: zon: unknown key"),
         (f"{ENTRY}config = 'none'\n", "none: cannot read the configuration"),
         (ENTRY.replace("one.git", "two.git"), "two.git: no such folder"),
         (ENTRY.replace("one.jsonl", "two.jsonl"), "two.jsonl: no such file of reports"),
