@@ -68,9 +68,7 @@ class OpenVersion:
         reports: tuple[Documents, Sequence[str]] | None,
         reranker: Reranker | None,
     ) -> Self:
-        """A version with the fixed reports that training knew, and the paths that their numbers mean, if there are any.
-        The ``reranker`` is one that may be asked of it.
-        """
+        """A version with the fixed reports that training knew, if any, and what their paths' numbers mean."""
         history = prepared.history if reports is None else prepared.with_reports(*reports)
         about = () if repository is None else repository.repo.notes(prepared.missing, len(history.reports))
         version = cls(prepared.snapshot, prepared.index, history, (*about, *prepared.notes), repository)
