@@ -13,11 +13,11 @@ import re
 import subprocess
 import sys
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
-from typing import Any, NoReturn
-from urllib.error import HTTPError, URLError
+from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
@@ -50,61 +50,56 @@ class _NoRedirects(HTTPRedirectHandler):
         return None
 
 
-class Api:
-    """The few REST calls: https://docs.github.com/rest/issues."""
-
-    def __init__(self, base: str, token: str) -> None:
-        self._base, self._token = base.rstrip("/"), token
-        self._opener = build_opener(_NoRedirects)
-
-    def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """What an address answers. Raises ActionError."""
-        request = Request(
-            self._base + path,
-            method=method,
-            data=None if body is None else json.dumps(body).encode(),
-            headers={
-                "Accept": "application/vnd.github+json",
-                "Authorization": f"Bearer {self._token}",
-                "X-GitHub-Api-Version": "2022-11-28",
-                "User-Agent": "tosloc-action",
-                "Content-Type": "application/json",
-            },
-        )
-        try:
-            with self._opener.open(request, timeout=60) as answer:
-                return json.load(answer)
-        except HTTPError as error:
-            moved = "moved; the issue was transferred, or the repository renamed"
-            about = moved if 300 <= error.code < 400 else _MEANINGS.get(error.code, "the server did not answer as told")
-            raise ActionError(f"{method} {path}: {error.code}, {about}") from None
-        except (URLError, OSError, ValueError) as error:
-            raise ActionError(f"{method} {path}: {error}") from None
+def call(method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+    """What a REST call about the issues answers: https://docs.github.com/rest/issues. Raises ActionError."""
+    issues = f"/repos/{os.environ['GITHUB_REPOSITORY']}/issues"
+    request = Request(
+        f"{os.environ['GITHUB_API_URL']}{issues}{path}",
+        method=method,
+        data=None if body is None else json.dumps(body).encode(),
+        headers={
+            "Accept": "application/vnd.github+json",
+            "Authorization": f"Bearer {os.environ['INPUT_TOKEN']}",
+            "X-GitHub-Api-Version": "2022-11-28",
+            "User-Agent": "tosloc-action",
+            "Content-Type": "application/json",
+        },
+    )
+    try:
+        with build_opener(_NoRedirects).open(request, timeout=60) as answer:
+            return json.load(answer)
+    except HTTPError as error:
+        moved = "moved; the issue was transferred, or the repository renamed"
+        about = moved if 300 <= error.code < 400 else _MEANINGS.get(error.code, "the server did not answer as told")
+        why = f"{error.code}, {about}"
+    except (OSError, ValueError) as error:
+        why = str(error)
+    raise ActionError(f"{method} {issues}{path}: {why}")
 
 
 # ---- is an answer asked?
 
 
-def asked_issue(name: str, event: Mapping[str, Any], label: str, number: str, fetch: Any) -> Mapping[str, Any] | str:
-    """The issue that an event asks about, or why it asks for none; ``fetch(number)`` gets one by its number."""
+def asked_issue(event: Mapping[str, Any]) -> Mapping[str, Any] | str:
+    """The issue that an event asks about, or why it asks for none."""
+    name, label = os.environ["GITHUB_EVENT_NAME"], os.environ["INPUT_LABEL"]
     if name == "workflow_dispatch":
+        number = os.environ["INPUT_ISSUE"].strip()
         if re.fullmatch(r"[1-9][0-9]{0,9}", number) is None:
             raise ActionError("run by hand it needs the input `issue`, a number")
-        issue = fetch(number)
+        issue = call("GET", f"/{number}")
     elif name == "issues":
-        issue = event.get("issue") or {}
-        labels = [event.get("label")] if event.get("action") == "labeled" else issue.get("labels") or []
-        if label not in [(one or {}).get("name") for one in labels]:
+        issue = event["issue"]
+        labels = [event["label"]] if event["action"] == "labeled" else issue["labels"]
+        if label not in [one["name"] for one in labels]:
             return f"the label is not {label}"
     else:
         return f"events of {name} ask for nothing"
-    author = issue.get("user") or {}
     if "pull_request" in issue:
         return "it is a pull request"
-    if author.get("type") == "Bot" or str(author.get("login", "")).endswith("[bot]"):
+    author = issue["user"] or {}  # None where the account is gone
+    if author.get("type") == "Bot" or author.get("login", "").endswith("[bot]"):
         return "a bot has opened it"
-    if not isinstance(issue.get("number"), int) or not isinstance(issue.get("title"), str):
-        return "the event has no issue"
     return issue
 
 
@@ -156,19 +151,19 @@ def body_of(answer: Mapping[str, Any], repository: str, least: float) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_comment(api: Api, issues: str, number: int, text: str, author: str) -> None:
+def write_comment(number: int, text: str) -> None:
     """Write the comment, or edit the one that is there. Raises ActionError."""
     for page in count(1):
-        comments = api.call("GET", f"{issues}/{number}/comments?per_page=100&page={page}")
+        comments = call("GET", f"/{number}/comments?per_page=100&page={page}")
         for comment in comments:
             # anybody may write the marker: what others have written is never touched
-            own = (comment.get("user") or {}).get("login") == author
-            if own and str(comment.get("body") or "").startswith(MARKER):
+            own = (comment["user"] or {}).get("login") == os.environ["INPUT_COMMENT_AUTHOR"]
+            if own and (comment["body"] or "").startswith(MARKER):
                 if comment["body"].replace("\r\n", "\n").strip() != text.strip():
-                    api.call("PATCH", f"{issues}/comments/{int(comment['id'])}", {"body": text})
+                    call("PATCH", f"/comments/{int(comment['id'])}", {"body": text})
                 return
         if len(comments) < 100:
-            api.call("POST", f"{issues}/{number}/comments", {"body": text})
+            call("POST", f"/{number}/comments", {"body": text})
             return
 
 
@@ -191,52 +186,34 @@ def set_outputs(values: Mapping[str, str]) -> None:
 
 def setting(name: str, low: float, high: float) -> float:
     """An input that is a number. Raises ActionError."""
-    given = os.environ.get(f"INPUT_{name}", "").strip()
+    given = os.environ[f"INPUT_{name}"].strip()
     try:
         value = float(given)
     except ValueError:
         value = float("nan")
     if not low <= value <= high:
-        raise ActionError(
-            f"the input {name.lower().replace('_', '-')} is {given!r}; give a number, {low:g} to {high:g}"
-        )
+        what = name.lower().replace("_", "-")
+        raise ActionError(f"the input {what} is {given!r}; give a number, {low:g} to {high:g}")
     return value
-
-
-def repository() -> tuple[Api, str]:
-    """The calls, and the address of the repository's issues below them. Raises ActionError."""
-    name = os.environ["GITHUB_REPOSITORY"]
-    if re.fullmatch(r"[\w.-]+/[\w.-]+", name) is None:
-        raise ActionError(f"GITHUB_REPOSITORY is {name!r}")
-    return Api(os.environ["GITHUB_API_URL"], os.environ.get("INPUT_TOKEN", "")), f"/repos/{name}/issues"
 
 
 def issue() -> None:
     """First step: whether the event asks for an answer; the issue goes into a file."""
-    event = json.loads(Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
-    api, issues = repository()
-    found = asked_issue(
-        os.environ["GITHUB_EVENT_NAME"],
-        event,
-        os.environ.get("INPUT_LABEL", ""),
-        os.environ.get("INPUT_ISSUE", "").strip(),
-        lambda number: api.call("GET", f"{issues}/{number}"),
-    )
+    found = asked_issue(json.loads(Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8")))
+    asked = not isinstance(found, str)
     if isinstance(found, str):
         command("notice", f"TosLoc says nothing: {found}")
-        set_outputs({"asked": "false"})
-        return
-    report = Path(os.environ["RUNNER_TEMP"]) / ISSUE_FILE
-    kept = {key: found.get(key) for key in ("number", "title", "body", "created_at")}
-    report.write_text(json.dumps(kept), encoding="utf-8")
-    set_outputs({"asked": "true"})
+    else:
+        kept = {key: found.get(key) for key in ("number", "title", "body", "created_at")}
+        Path(os.environ["RUNNER_TEMP"], ISSUE_FILE).write_text(json.dumps(kept), encoding="utf-8")
+    set_outputs({"asked": str(asked).lower()})
 
 
 def answer() -> None:
     """Last step: the answer, the summary, and the comment where it is wanted and the answer is sure."""
     temporary = Path(os.environ["RUNNER_TEMP"])
     share, top, functions = setting("MIN_SHARE", 0, 1), setting("TOP", 1, 50), setting("FUNCTIONS", 0, 20)
-    wanted = os.environ.get("INPUT_COMMENT", "").strip().lower()
+    wanted = os.environ["INPUT_COMMENT"].strip().lower()
     if wanted not in ("true", "false"):
         raise ActionError(f"the input comment is {wanted!r}; give true or false")
     tosloc = [str(temporary / "tosloc/bin/tosloc"), "localize", str(temporary / ISSUE_FILE), "--json"]
@@ -253,7 +230,7 @@ def answer() -> None:
     number = int(json.loads((temporary / ISSUE_FILE).read_text(encoding="utf-8"))["number"])
     page = f"{os.environ['GITHUB_SERVER_URL']}/{os.environ['GITHUB_REPOSITORY']}"
     body = body_of(found, page, share)
-    first = found["hits"][0]["share"] if found["hits"] else 0.0
+    first = next((hit["share"] for hit in found["hits"]), 0.0)
     sure = bool(found["hits"]) and first >= share
     notes = "".join(f"\n> {code(note)}\n" for note in found["notes"])
     unsure = "" if sure else f"\nNot sure enough for a comment: {first:.2f} is less than {share:g}.\n"
@@ -262,21 +239,14 @@ def answer() -> None:
         file.write(f"{heading}\n\n{body}{unsure}{notes}\n")
     commented = sure and wanted == "true"
     if commented:
-        api, issues = repository()
-        write_comment(api, issues, number, f"{HEADING}\n\n{body}", os.environ["INPUT_COMMENT_AUTHOR"])
+        write_comment(number, f"{HEADING}\n\n{body}")
     written = {"answer": str(temporary / ANSWER_FILE), "share": f"{first:.6f}"}
     set_outputs(written | {"commented": str(commented).lower()})
 
 
-def main(arguments: Sequence[str]) -> NoReturn:
-    """Exit 1 with an error of the runner for what the workflow's author has to know."""
-    try:
-        {"issue": issue, "answer": answer}[arguments[0]]()
-    except ActionError as error:
-        command("error", f"TosLoc: {error}")
-        sys.exit(1)
-    sys.exit(0)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    try:
+        {"issue": issue, "answer": answer}[sys.argv[1]]()
+    except ActionError as failure:
+        command("error", f"TosLoc: {failure}")
+        sys.exit(1)

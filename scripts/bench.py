@@ -65,8 +65,8 @@ from tosloc.cli.guard import guarded
 from tosloc.cli.printing import Table, print_table
 from tosloc.config import Config, load_config
 from tosloc.errors import ToslocError, require
-from tosloc.evaluate.judgements import Judgement, Qrels, write_judgements
-from tosloc.evaluate.runs import Run, write_run
+from tosloc.evaluate.judgements import Judgement, by_report, write_judgements
+from tosloc.evaluate.runs import read_run, write_run
 from tosloc.evaluate.trec import write_trec_qrels, write_trec_run
 from tosloc.io import write_text
 from tosloc.records import Ranking
@@ -259,8 +259,8 @@ def write_large_run(work: Path, rankings: int, files: int) -> None:
         judgements.append(Judgement(number, fixed, fixed, files))
     write_run(work / "run.jsonl.gz", {}, ranked)
     write_judgements(work / "qrels.jsonl", judgements)
-    write_trec_run(work / "run.trec", Run.of({}, ranked))
-    write_trec_qrels(work / "qrels.trec", Qrels.of(judgements))
+    write_trec_run(work / "run.trec", read_run(work / "run.jsonl.gz"))
+    write_trec_qrels(work / "qrels.trec", by_report(judgements))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -105,6 +105,11 @@ class GitRepository:
         """Folder of the object store."""
         return self.path / ("objects" if self.bare else ".git/objects")
 
+    def lose(self, name: str) -> None:
+        """Remove a loose object."""
+        identity = self.git("rev-parse", name)
+        (self.objects / identity[:2] / identity[2:]).unlink()
+
     def commit(
         self,
         files: Files,

@@ -13,10 +13,10 @@ import pytest
 from tosloc.code.facts import Facts
 from tosloc.code.languages import FIELDS
 from tosloc.index.context import QueryContext, VersionIndex
-from tosloc.index.corpus import Corpus, VersionView, pack_facts
+from tosloc.index.corpus import Corpus, pack_facts
 from tosloc.index.documents import Document, Documents
 from tosloc.index.history_index import HistoryIndex
-from tosloc.index.paths import PathTable, PathView
+from tosloc.index.paths import PathTable
 from tosloc.index.postings import starts_of
 from tosloc.index.query import Query
 from tosloc.records import BugReport, Snapshot
@@ -96,7 +96,7 @@ def make_context(make_table: Callable[..., Corpus]) -> Callable[..., QueryContex
                 made.append(Document(f"d{place}", at, place, f"c{place}", Counter(words.split()), ids, frames))
             return Documents.collect(made)
 
-        version = VersionIndex(VersionView(table, snapshot), PathView(PathTable.of(paths), snapshot.path_ids))
+        version = VersionIndex(table, snapshot, PathTable.of(paths))
         history = HistoryIndex(documents(commits), documents(reports)).as_of(1000.0 * DAY)
         return QueryContext(Query(report_of(summary, description)), version, history)
 

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from tosloc.mcp.repositories import answer
 from tosloc.records import Progress
-from tosloc.web.render import page_of
 
 BEGUN: Final = "TOSLOC_TEST_BEGUN"
 """Environment variable: the file that is made when a question begins that does not end."""
@@ -38,24 +37,14 @@ def workers() -> list[SpawnProcess]:
     return [process for process in active_children() if isinstance(process, SpawnProcess)]
 
 
-def fail(report: str) -> None:
-    """For some reports what may become of an answer."""
-    if report in ("seized", "asleep"):
+def agents_answer(*question: Any) -> Any:
+    """An answer, or for some reports what may become of one."""
+    report = question[3]
+    if report == "seized":
         hold(report)
     if report == "dies":
         os._exit(9)
     if report == "a mistake":
         raise KeyError("/secret/path")
-
-
-def agents_answer(*question: Any) -> Any:
-    """An answer, or what may become of one."""
-    fail(question[3])
     question[-1]("facts", 3, 7)
     return answer(*question)
-
-
-def page_answer(*question: Any) -> Any:
-    """The same for the page."""
-    fail(question[1].summary)
-    return page_of(*question)

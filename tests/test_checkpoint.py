@@ -74,7 +74,7 @@ def test_what_is_shipped_answers_from_its_version_and_saving_leaves_nothing_of_a
     [
         ("version", "text.postings.rows", lambda a: a + 10**6, "rows are out of bounds"),
         ("version", "text.postings.starts", lambda a: a[::-1].copy(), "starts do not go from 0"),
-        ("version", "text.terms", lambda a: a[:-9], "frequency is of another type or length"),
+        ("version", "text.terms", lambda a: a[:-9], "starts is of another type or length"),
         ("version", "committed_at", lambda a: a - 10**15, "committed_at are out of bounds"),
         ("reports", "reports.times", lambda a: a - 10**15, "times are out of bounds"),
     ],

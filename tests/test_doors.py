@@ -22,7 +22,7 @@ from tosloc.mcp.repositories import repository_in
 from tosloc.records import Background, BugReport, EarlierChange, Function, Hit, Person, Reason
 from tosloc.reports.formats import read_reports
 from tosloc.reports.issues import read_new_reports
-from tosloc.web.render import View, page
+from tosloc.web.render import page
 from tosloc.web.server import Questions, application
 
 WHEN = datetime(2024, 5, 6, tzinfo=UTC)
@@ -84,7 +84,7 @@ def test_what_the_page_says(one, two, three):
     earlier = EarlierChange("a" * 40, one, two, three, (one,), "https://example.org/a")
     past = Background((earlier,), (Person(two, three),), (one,), (two,))
     answer = Answer(f"/srv/{two}", "c" * 40, WHEN, report, Searched(1, 2), (hit,), (one,), 0.0, (hit,), past)
-    text = page([View.of(answer)])
+    text = page([answer])
     check_harmless(text)
     text.encode()
 

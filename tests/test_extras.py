@@ -73,7 +73,6 @@ FIGURE = "a figure or page", "report", ["matplotlib"]
     [
         (*FIGURE, ["evaluate", "nowhere", "--html", "page.html"]),
         (*FIGURE, ["lab", "calibration", "nowhere", "--figure", "figure"]),
-        (*FIGURE, ["lab", "truncation", "nowhere", "--figure", "figure"]),
         ("a page of answers", "serve", ["jinja2"], ["localize", "bug.md", "--html", "page.html"]),
         ("tosloc serve", "serve", ["starlette", "uvicorn"], ["serve", "--repo", "."]),
         ("a published technique", "lab", ["torch", "sklearn"], ["lab", "baselines", *LABELLED]),
@@ -105,11 +104,15 @@ def test_what_a_command_lacks_is_said_before_it_begins(
         ),
         ({"url": "file:///src", "dir_info": {}}, "/v", "/v/python -m pip install '/src[mcp]'"),
         (None, "/v", "/v/python -m pip install 'tosloc[mcp]'"),
-        ({"url": "file:///src", "dir_info": {}}, "/h/uv/tools/tosloc", "uv tool install --force '/src[mcp]'"),
+        (
+            {"url": "file:///src", "dir_info": {}},
+            "/h/uv/tools/tosloc",
+            "uv pip install --python /h/uv/tools/tosloc/python '/src[mcp]'",
+        ),
         (
             {"url": "https://host/t.git", "vcs_info": {"vcs": "git"}},
             "/h/pipx/venvs/tosloc",
-            "pipx install --force 'tosloc[mcp] @ git+https://host/t.git'",
+            "pipx inject tosloc 'tosloc[mcp] @ git+https://host/t.git'",
         ),
     ],
 )
@@ -168,7 +171,7 @@ def test_a_second_question_loads_no_more_than_it_needs(repository: GitRepository
     assert sorted(loaded & {*HEAVY, "joblib", *(f"tosloc.{name}" for name in NOT_ASKED.split())}) == []
 
 
-LAB = "import tosloc.lab.projects, tosloc.lab.bm25_runs, tosloc.lab.project_means, tosloc.lab.pool"
+LAB = "import tosloc.lab.projects, tosloc.lab.bm25_runs, tosloc.lab.pool"
 
 
 @pytest.mark.parametrize(

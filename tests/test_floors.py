@@ -59,6 +59,7 @@ ONLY_IMPORTERS = {
     "jinja2": {"web", "plots"},
     "starlette": {"web"},
     "uvicorn": {"web"},
+    "pygments": {"web"},
     "mcp": {"mcp"},
     "dask": {"cluster"},
     "distributed": {"cluster"},

@@ -118,7 +118,7 @@ def test_functions_are_ranked_and_judged_beside_bm25(project, capsys):
     assert ours.run.ranking("1").paths[0] == "pkg/drawing.py::Canvas.draw_circle"
     assert ours.run.ranking("2").paths[0] == "pkg/store.py::load_file"
     for one in (ours, bm25):
-        judgement = one.qrels.judgements["1"]
+        judgement = one.qrels["1"]
         assert judgement.fixed == judgement.listed == ("pkg/drawing.py::Canvas.draw_circle",)
         assert judgement.searched == 5  # tests are not searched
         assert set(one.run.ranking("1").paths) <= {
@@ -132,11 +132,11 @@ def test_functions_are_ranked_and_judged_beside_bm25(project, capsys):
     printed = capsys.readouterr()
     mine, theirs = json.loads(printed.out)
     assert (mine["run"], theirs["run"]) == ("run", "run: BM25 over functions")
-    assert (mine["reports"], mine["unjudged"], mine["relevant"]) == (2, 1, 2)
+    assert (mine["reports"], mine["relevant"]) == (2, 2)
     assert mine["measures"]["Acc@1"]["mean"] == 1.0
-    assert "1 report is not judged" in printed.err
-    run("evaluate run run/all --split all --level function --markdown")
-    assert "| all: BM25 over functions | 2 |" in capsys.readouterr().out
+    assert printed.err.count("1 report not judged: their version has none of the functions") == 1
+    run("evaluate run/all --split all --level function --markdown")
+    assert "| all reports | all [95 %] | all: BM25 over functions [95 %] |" in capsys.readouterr().out
     run("evaluate run --split all")  # the level of files is as it was
 
 
@@ -152,9 +152,8 @@ def test_what_is_missing_is_one_sentence(project, capsys):
     assert "no report says which functions its fix changed" in fails(f"{project} unlabelled.jsonl --functions")
     assert not Path("run").exists()
     run(f"{project} reports.jsonl")
-    judge = "evaluate run --level function"
-    assert "no run of functions of the split 'all'; make them with: tosloc rank" in fails(f"{judge} --split all")
+    judge = "evaluate run --split all --level function"
+    assert "run/all: no run of functions; make it with: tosloc rank --functions" in fails(judge)
     run(f"{project} reports.jsonl --functions")
-    assert "of the split 'test'; it has them for all" in fails(judge)
-    for option in ("--html", "--qrels"):
-        assert f"{option}: is not for --level function" in fails(f"{judge} {option} x")
+    for option in ("--no-tests", "--qrels x"):
+        assert "--qrels and --no-tests are not for --level function" in fails(f"{judge} {option}")

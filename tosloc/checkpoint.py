@@ -17,7 +17,7 @@ from tosloc.calibration import HIGHEST, LOWEST, UNFITTED
 from tosloc.code.languages import analyser
 from tosloc.errors import CheckpointError
 from tosloc.index.documents import Documents, check_documents
-from tosloc.index.prepared import PreparedVersion, check_version
+from tosloc.index.prepared import PreparedVersion, version_of_stranger
 from tosloc.io import parse_json, read_plain, write_text
 from tosloc.rank import features
 from tosloc.rank.lambdamart import HeadRanker, Trees
@@ -150,8 +150,7 @@ def read_version(folder: Path) -> PreparedVersion | None:
     if not (folder / VERSION_FILE).exists():
         return None
     with arrays_of(folder / VERSION_FILE) as arrays:
-        check_version(arrays)
-        return PreparedVersion.from_arrays(arrays)
+        return version_of_stranger(arrays)
 
 
 def write_record(path: Path, record: Mapping[str, Any]) -> None:

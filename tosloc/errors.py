@@ -36,10 +36,6 @@ class StoreError(ToslocError):
     """A facts store of another schema, a damaged one, or no room to write it."""
 
 
-class StoreWarning(UserWarning):
-    """What was mended in a store by itself, in one sentence."""
-
-
 class CheckpointError(ToslocError):
     """A checkpoint folder that is incomplete, damaged or made for something else."""
 
@@ -64,7 +60,9 @@ def require(part: str, extra: str, *modules: str) -> None:
 
 
 def _install(extra: str) -> str:
-    """The command that adds an extra to this installation: by the tool that made it, from where it came (PEP 610)."""
+    """The command that adds an extra to this installation, and keeps those that it has: by the tool that made it, from
+    where it came (PEP 610).
+    """
     import json  # here, as below: few processes need them
     import shlex
     import sys
@@ -80,8 +78,8 @@ def _install(extra: str) -> str:
     if stated.get("vcs_info"):
         source = shlex.quote(f"tosloc[{extra}] @ {stated['vcs_info']['vcs']}+{url}")
     if "uv/tools/" in f"{sys.prefix}/":
-        return f"uv tool install --force {source}"
+        return f"uv pip install --python {shlex.quote(sys.executable)} {source}"
     if "pipx/venvs/" in f"{sys.prefix}/":
-        return f"pipx install --force {source}"
+        return f"pipx inject tosloc {source}"
     editable = "--editable " if stated.get("dir_info", {}).get("editable") else ""
     return f"{shlex.quote(sys.executable)} -m pip install {editable}{source}"

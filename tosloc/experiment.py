@@ -19,11 +19,11 @@ from tosloc.checkpoint import shipped, write_record
 from tosloc.code.languages import analyser
 from tosloc.config import Config
 from tosloc.errors import ToslocError, counted
-from tosloc.evaluate.judgements import FILE_LISTS_FILE, Judgement, write_file_lists, write_judgements
+from tosloc.evaluate.judgements import Judgement, write_judgements
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluate.runs import TAUGHT, write_run
 from tosloc.function_runs import write_function_runs
-from tosloc.git.history import History
+from tosloc.git.history import History, read_history
 from tosloc.git.repository import Repository
 from tosloc.index.build import BuildReport
 from tosloc.index.history_index import HistoryIndex, build_history
@@ -34,7 +34,7 @@ from tosloc.localizer import Localizer
 from tosloc.rank.extract import Extraction, tasks_of
 from tosloc.rank.feature_tables import HISTORY_FILE, WORK, FeatureTable
 from tosloc.rank.stage_one import StageOne
-from tosloc.records import Case, Progress, Ranking, Snapshot, silent
+from tosloc.records import Case, Progress, Ranking, silent
 from tosloc.reports.labelled import Dataset, Splits, attributes_of, chronological, load_dataset, settled
 from tosloc.rerank.base import RerankingContext, facts_in_store
 
@@ -70,7 +70,7 @@ class ExperimentContext:
             versions = dict.fromkeys(case.version for case in dataset.cases)
             indexed.index([indexed.snapshot(version) for version in versions], progress)
         tips = dict.fromkeys(case.fix_commit or case.version for case in dataset.cases)
-        history = indexed.history(list(tips), progress)
+        history = read_history(repo, list(tips), indexed.suffixes, progress)
         history_index = build_history(history, dataset.cases, repo.path_names)
         return cls(indexed, dataset, splits, history, history_index, reports, config)
 
@@ -95,10 +95,9 @@ class ExperimentContext:
         cases = {case.report.id: case for case in self.dataset.cases}
         return LabelledCandidates(self.repo, self.indexed.suffixes, cases, stage, tables)
 
-    @property
-    def newest_paths(self) -> Sequence[str]:
-        """Files of the version of the report that was fixed last."""
-        return self.indexed.snapshot(self.dataset.cases[-1].version).paths
+    def shipped(self, case: Case) -> tuple[StageOne, float]:
+        """The shipped weights for the files that a report was opened to, and their temperature."""
+        return shipped(self.indexed.snapshot(case.version).paths)
 
     def for_reranking(self) -> RerankingContext:
         """What a reranker may read: files of all versions, and the whole history, of which each report sees a part."""
@@ -161,13 +160,11 @@ class ExperimentContext:
     ) -> None:
         """Write the rankings of some cases with all that they are scored by."""
         write_run(folder / RUN_FILE, header, rankings)
-        write_truth(folder, cases, self.dataset, self.indexed.snapshot)
+        write_truth(folder, cases, self.dataset)
 
 
-def write_truth(folder: Path, cases: Sequence[Case], dataset: Dataset, snapshot: Callable[[str], Snapshot]) -> None:
-    """Write what rankings of some of a dataset's cases are scored by: judgements, and the files of their versions."""
-    write_file_lists(folder / FILE_LISTS_FILE, ((case.version, snapshot(case.version).paths) for case in cases))
-    # last, since a folder with judgements is a finished run
+def write_truth(folder: Path, cases: Sequence[Case], dataset: Dataset) -> None:
+    """Write what rankings of some of a dataset's cases are scored by; last, for a folder with it is a finished run."""
     judgements = [
         Judgement.of(case, dataset.files[case.report.id], attributes_of(case.report, case.fixed)) for case in cases
     ]
@@ -206,7 +203,7 @@ def rank_reports(
                 " or 'methods'"
             )
         if localizer.is_shipped:
-            localizer.stage_one, localizer.temperature = shipped(experiment.newest_paths)
+            localizer.stage_one, localizer.temperature = experiment.shipped(cases[0])  # none of them is later
         extraction = experiment.extraction(work, localizer.stage_one.features)
         tasks = tasks_of(cases, experiment.history, 0)
         blocks = extraction.run(tasks, jobs=config.run.jobs, what=f"ranking {split}", progress=progress)

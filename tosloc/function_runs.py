@@ -17,9 +17,8 @@ from tosloc.evaluate.judgements import Judgement, write_judgements
 from tosloc.evaluate.run_paths import BM25_LEVEL, FUNCTION_LEVEL, JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluate.runs import read_run, write_run
 from tosloc.index.context import VersionIndex
-from tosloc.index.corpus import VersionView, suffix_of
-from tosloc.index.facts import functions_of_files
-from tosloc.index.paths import PathTable, PathView
+from tosloc.index.corpus import functions_of_files, suffix_of
+from tosloc.index.paths import PathTable
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.rank.functions import FUNCTION_DEPTH, function_bm25, score_functions
@@ -104,11 +103,11 @@ def _versions(
             for snapshot, chosen in zip(snapshots, rows, strict=True)
             for row in chosen
         }
-        made = functions_of_files(indexed.repo, indexed.store_path, list(suffixes.items()))
+        made = functions_of_files(indexed.repo, indexed.store, list(suffixes.items()))
         facts = dict(zip(suffixes, made, strict=True))
         corpus, table = indexed.corpus(snapshots), PathTable.of(indexed.repo.path_names.names)
         for case, snapshot, chosen in zip(block, snapshots, rows, strict=True):
-            version = VersionIndex(VersionView(corpus, snapshot), PathView(table, snapshot.path_ids))
+            version = VersionIndex(corpus, snapshot, table)
             yield case, version, {row: facts[snapshot.blob(row)] for row in chosen}
 
 

@@ -22,9 +22,8 @@ from tosloc.errors import CheckpointError
 from tosloc.git.discovery import WebPages
 from tosloc.git.repository import Repository, decode
 from tosloc.index.context import QueryContext, VersionIndex
-from tosloc.index.corpus import suffix_of
+from tosloc.index.corpus import Remembered, functions_of_files, suffix_of
 from tosloc.index.documents import Documents
-from tosloc.index.facts import Remembered, functions_of_files
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.postings import leaders
 from tosloc.index.prepared import PreparedVersion
@@ -117,7 +116,7 @@ class OpenVersion:
             return {}
         place, suffixes = self.repository, self.repository.suffixes
         wanted = [(self.snapshot.blob(file), suffix_of(self.snapshot.path(file), suffixes)) for file in files]
-        found = functions_of_files(place.repo, place.store_path, wanted, remembered=self._functions)
+        found = functions_of_files(place.repo, place.store, wanted, remembered=self._functions)
         return dict(zip(files, found, strict=True))
 
     def for_reranking(self) -> RerankingContext:

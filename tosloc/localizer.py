@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -234,10 +233,9 @@ class Localizer:
             changes = place.uncommitted(resolved) if commit is None else frozenset()
             key = resolved, changes
             if key not in self._versions:
-                with closing(place):  # the next version may be made by another thread, which needs its own store
-                    prepared = place.prepared(resolved, progress, changes)
-                    made = OpenVersion.of(place, prepared, self.reports_, self.reranker_)
-                    made.others, made.uncommitted = place.other_files(resolved, progress, changes), len(changes)
+                prepared = place.prepared(resolved, progress, changes)
+                made = OpenVersion.of(place, prepared, self.reports_, self.reranker_)
+                made.others, made.uncommitted = place.other_files(resolved, progress, changes), len(changes)
                 self._versions = dict([*self._versions.items(), (key, made)][-OPEN_VERSIONS:])
             return self._versions[key]
 
@@ -277,7 +275,7 @@ class Localizer:
             stored.write_known_reports(folder, *self.reports_)
         version, reranker, more = self.version_, self.reranker_, {}
         if version is not None:
-            carried = PreparedVersion(version.snapshot, version.index, version.history)
+            carried = PreparedVersion(version.index, version.history)
             save_arrays(folder / stored.VERSION_FILE, carried.to_arrays())
         if reranker is not None:
             if version is not None and version.reranking is not None:

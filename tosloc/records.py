@@ -134,9 +134,9 @@ class Snapshot:
         return len(self.path_ids)
 
     @classmethod
-    def of(cls, commit: str, committed_at: int, files: Mapping[str, str]) -> Self:
-        """Version from path -> blob id (hex)."""
-        paths, blobs = Names(), Names()
+    def of(cls, commit: str, committed_at: int, files: Mapping[str, str], numbered: Sequence[str] = ()) -> Self:
+        """Version from path -> blob id (hex); paths that are ``numbered`` have these numbers, others the next ones."""
+        paths, blobs = Names(list(numbered), {path: number for number, path in enumerate(numbered)}), Names()
         ordered = sorted(files, key=lambda path: path.encode("utf-8", "surrogateescape"))
         path_ids = np.array([paths.id(path) for path in ordered], dtype=np.int32)
         blob_ids = np.array([blobs.id(files[path]) for path in ordered], dtype=np.int32)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
-from tosloc.checkpoint import shipped, write_record
+from tosloc.checkpoint import write_record
 from tosloc.config import Config, did_you_mean
 from tosloc.errors import ConfigError, ToslocError, counted
 from tosloc.experiment import ExperimentContext, results_folder
@@ -60,7 +60,7 @@ def train(
         def tables(part: str) -> Iterable[FeatureTable]:
             return extraction.tables(blocks[part])
 
-        default = shipped(experiment.newest_paths)[0] if config.stage_one.shipped else None
+        default = experiment.shipped(experiment.splits.train[-1])[0] if config.stage_one.shipped else None
         lists = ranking_lists(tables("train"))
         localizer = Localizer(experiment.config)
         localizer.reranker_ = reranker

@@ -1,7 +1,4 @@
-"""A command that must fail: what it says, and that it leaves nothing behind."""
-
-from collections.abc import Callable
-from pathlib import Path
+"""Commands that are run in this process: what they say, and that one that fails leaves nothing behind."""
 
 import pytest
 
@@ -9,23 +6,31 @@ from tosloc.cli import main
 
 
 @pytest.fixture
-def fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Function (*arguments) -> the one sentence of a command that must end with 2 and change the cache alone."""
+def tosloc(capsys):
+    """Function (*words, code=0) -> what a command that must end so prints, as a pair (out, err)."""
 
-    def files() -> dict[Path, bytes | None]:
+    def run(*words, code=0):
+        capsys.readouterr()
+        assert main([str(word) for word in words]) == code
+        return capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def fails(tmp_path, tosloc):
+    """Function (*words) -> the one sentence of a command that must end with 2 and change the cache alone."""
+
+    def files():
         found = (path for path in tmp_path.rglob("*") if not path.is_relative_to(tmp_path / "cache"))
         return {path: path.read_bytes() if path.is_file() else None for path in found}
 
-    def run(*arguments: object) -> str:
+    def run(*words):
         before = files()
-        capsys.readouterr()
-        assert main([str(argument) for argument in arguments]) == 2
-        printed = capsys.readouterr()
-        assert printed.out == ""
-        assert files() == before
-        [line] = printed.err.splitlines()
+        out, err = tosloc(*words, code=2)
+        assert (out, files()) == ("", before)
+        [line] = err.splitlines()
         assert line.startswith("tosloc: ")
-        assert "Traceback" not in line
         return line.removeprefix("tosloc: ")
 
     return run

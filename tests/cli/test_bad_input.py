@@ -1,30 +1,23 @@
 """Input that is at fault, through the real commands: exit code 2, one sentence, and nothing half-written."""
 
-from __future__ import annotations
-
-import errno
 import json
 import shlex
 import shutil
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests import toy
-from tosloc.cli import main
 from tosloc.git.repository import Repository
 from tosloc.localizer import Localizer
 from tosloc.rank import features
 from tosloc.rank.stage_one import StageOne
 
-Fails = Callable[..., str]
 LINE = {"id": "1", "summary": "s", "description": "d", "opened": "2001-01-01T00:00:00Z", "fixed": ["A.java"]}
 
 
 @pytest.fixture(scope="module")
-def checkpoint(project: toy.Toy) -> Path:
+def checkpoint(project):
     """A checkpoint of hand-written weights with a version."""
     localizer = Localizer(toy.config())
     localizer.stage_one = StageOne(features.NAMES, np.ones(len(features.NAMES)))
@@ -37,7 +30,7 @@ def checkpoint(project: toy.Toy) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def place(plain_folder: Path, checkpoint: Path) -> Path:
+def place(plain_folder, checkpoint):
     """The folder to stand in, with what commands are given."""
     (plain_folder / "plain").mkdir()
     (plain_folder / "bug.md").write_text("Cookie lost\n\nThe cookie is lost after a click.\n")
@@ -85,18 +78,14 @@ RANK = "rank --repo {repo} --reports {reports} --out out"
         (f"{LOCALIZE} --commit {{}}", "HEAD", "not in a git repository; go to one, or name it with --repo"),
     ],
 )
-def test_a_command_names_what_is_wrong(
-    fails: Fails, project: toy.Toy, checkpoint: Path, command: str, name: str, words: str
-) -> None:
+def test_a_command_names_what_is_wrong(fails, project, checkpoint, command, name, words):
     given = {"checkpoint": checkpoint, "repo": project.git.path, "reports": project.reports()}
     said = fails(*shlex.split(command.format(name, **given)))
     assert name in said or name == "HEAD"
     assert words in said
 
 
-def test_a_place_that_can_hold_no_facts(
-    fails: Fails, project: toy.Toy, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_place_that_can_hold_no_facts(fails, project, place, monkeypatch):
     monkeypatch.setenv("TOSLOC_CACHE", str(place / "bug.md"))
     sentence = fails("index", "--repo", project.git.path)
     assert "name another folder for the cache with $TOSLOC_CACHE" in sentence
@@ -104,60 +93,26 @@ def test_a_place_that_can_hold_no_facts(
 
 
 def test_a_carried_version_answers_outside_of_its_repository_and_its_work_tree_inside(
-    checkpoint: Path, place: Path, project: toy.Toy, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    asking = ["localize", str(place / "bug.md"), "--checkpoint", str(checkpoint), "--json"]
-    found = []
-    for folder in (place, project.git.path):
+    checkpoint, place, project, monkeypatch, tosloc
+):
+    for folder, repository in ((place, None), (project.git.path, str(project.git.path))):
         monkeypatch.chdir(folder)
-        assert main(asking) == 0
-        found.append(json.loads(capsys.readouterr().out)["repository"])
-    assert found == [None, str(project.git.path)]
+        out = tosloc("localize", place / "bug.md", "--checkpoint", checkpoint, "--json")[0]
+        assert json.loads(out)["repository"] == repository
 
 
-def training(project: toy.Toy, place: Path, reports: Path, train: float = 0.6) -> list[str]:
-    (place / "small.toml").write_text(
-        f"[data]\ntrain = {train}\nvalidation = {(1 - train) / 2:.1f}\n[run]\njobs = 1\n"
-        "[stage_one]\nfit = 'listwise'\nfeatures = ['bm25f', 'path', 'recency']\nranker = false\n"
-    )
-    return shlex.split(f"train small.toml --repo {project.git.path} --reports {reports} --out out")
-
-
-def test_a_full_disk(
-    project: toy.Toy, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Five files are written, then the disk is full; with room again the same command ends."""
-    real, made = Path.replace, []
-
-    def replace(self: Path, target: Path) -> Path:
-        if len(made) == 5:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        made.append(target)
-        return real(self, target)
-
-    command = training(project, place, project.reports())
-    with monkeypatch.context() as patched:
-        patched.setattr(Path, "replace", replace)
-        assert main(command) == 2
-    said = capsys.readouterr()
-    assert said.err == "tosloc: no room left on the disk; make room and run the same command again to go on\n"
-    assert not [*place.rglob(".tosloc-unfinished.*")]
-    assert not (place / "out/checkpoint/weights.json").exists()
-    assert main(command) == 0
-    assert not (place / "out/.tosloc-work").exists()
-    assert Localizer.load(place / "out").stage_one.features == ("bm25f", "path", "recency")
-
-
-def test_too_few_reports(
-    fails: Fails, project: toy.Toy, checkpoint: Path, place: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_too_few_reports(fails, tosloc, project, checkpoint, place):
     one, two = (project.reports(f"few{number}.jsonl", project.records[:number]) for number in (1, 2))
     common = ["--repo", str(project.git.path), "--reports", str(one), "--out", "one"]
     assert "none of 0 training reports has a fixed file in its version; give more" in fails("train", *common)
     assert "--split all" in fails("rank", *common, "--checkpoint", checkpoint)
-    assert main(["rank", *common, "--checkpoint", str(checkpoint), "--split", "all"]) == 0
-    assert main(["evaluate", "one", "--split", "all"]) == 0
-    assert main(training(project, place, two, 0.8)) == 0
-    assert "no report is left for validation" in capsys.readouterr().err
-    assert main(["evaluate", "out"]) == 0
-    assert main(["evaluate", "out", "--split", "validation"]) == 2
+    tosloc("rank", *common, "--checkpoint", checkpoint, "--split", "all")
+    tosloc("evaluate", "one", "--split", "all")
+    (place / "small.toml").write_text(
+        "[data]\ntrain = 0.8\nvalidation = 0.1\n[run]\njobs = 1\n"
+        "[stage_one]\nfit = 'listwise'\nfeatures = ['bm25f', 'path', 'recency']\nranker = false\n"
+    )
+    said = tosloc("train", "small.toml", "--repo", project.git.path, "--reports", two, "--out", "out")
+    assert "no report is left for validation" in said[1]
+    tosloc("evaluate", "out")
+    fails("evaluate", "out", "--split", "validation")

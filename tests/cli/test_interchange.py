@@ -1,139 +1,110 @@
 """``import-run`` and ``export-run``, through the real commands."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.conftest import GitRepository
 from tests.published_toy import RESULTS, SWT, fixes, spreadsheet
-from tosloc.cli import main
-from tosloc.evaluate.judgements import Judgement, write_file_lists, write_judgements
+from tosloc.evaluate.judgements import Judgement, write_judgements
 from tosloc.evaluate.measures import Measure
 from tosloc.evaluate.run_paths import read_scored
 from tosloc.evaluate.runs import read_run, write_run
 from tosloc.records import Ranking, ReportAttributes
 
-Fails = Callable[..., str]
 RUN = "7 Q0 a%20b.java 1 2 bm25\n7 Q0 c.java 2 1 bm25\n8 Q0 c.java 1 0.5 bm25\n"
 QRELS = "7 0 c.java 1\n8 0 c.java 1\n"
 
 
 @pytest.fixture
-def trec(tmp_path: Path) -> Path:
+def trec(tmp_path):
     (tmp_path / "run.txt").write_text(RUN)
     (tmp_path / "qrels.txt").write_text(QRELS)
     return tmp_path / "run.txt"
 
 
-def test_a_trec_run_becomes_ours(trec: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trec_run_becomes_ours(trec, tmp_path, tosloc):
     out = tmp_path / "ours"
-    assert main(["import-run", str(trec), "--qrels", str(tmp_path / "qrels.txt"), "--out", str(out)]) == 0
-    assert capsys.readouterr().err == f"tosloc: 2 rankings are in {out}\n"
+    assert tosloc("import-run", trec, "--qrels", tmp_path / "qrels.txt", "--out", out)[1] == (
+        f"tosloc: 2 rankings are in {out}\n"
+    )
     judged = read_scored(out)
     assert judged.run.header["method"] == "bm25"
     assert judged.run.header["imported"]["name"] == "run.txt"
     assert judged.run.ranking("7").paths == ("a b.java", "c.java")
     assert judged.evaluation().mrr == 0.75
-    assert main(["import-run", str(trec), "--out", str(out)]) == 0
-    assert "to judge them, name --qrels" in capsys.readouterr().err
+    assert "to judge them, name --qrels" in tosloc("import-run", trec, "--out", out)[1]
     assert [file.name for file in out.iterdir()] == ["run.jsonl.gz"]  # judgements of another run are gone
 
 
-def test_published_ranks_become_a_run(
-    repository: GitRepository, tmp_path: Path, fails: Fails, capsys: pytest.CaptureFixture[str]
-) -> None:
-    reports = spreadsheet(tmp_path / "reports.xlsx", fixes(repository), RESULTS)
-    command = ["import-run", str(reports), "--repo", str(repository.path), "--out", str(tmp_path / "ltr")]
-    assert main([*command, "--split", "all"]) == 0
-    assert capsys.readouterr().err.startswith(
-        "tosloc: 3 of 4 all reports have published ranks; left out of the run and of its judgements: 1\n"
-    )
-    judged = read_scored(tmp_path / "ltr", "all")
-    assert judged.run.partial
+def test_published_ranks_become_a_run(repository, tmp_path, fails, tosloc):
+    reports, out = spreadsheet(tmp_path / "reports.xlsx", fixes(repository), RESULTS), tmp_path / "ltr"
+    command = ["import-run", reports, "--repo", repository.path, "--out", out]
+    said = "tosloc: 3 of 4 all reports have published ranks; left out of the run and of its judgements: 1\n"
+    assert tosloc(*command, "--split", "all")[1].startswith(said)
+    judged = read_scored(out, "all")
     assert judged.run.header["left out"] == {"reports without published ranks": 1}
-    assert judged.qrels.judgements["2"] == Judgement(
-        "2", (SWT,), ("New.java", SWT), 3, judged.qrels.judgements["2"].version, ReportAttributes(True, False, 1)
-    )
+    one = judged.qrels["2"]
+    assert (one.fixed, one.listed, one.searched) == ((SWT,), ("New.java", SWT), 3)
+    assert one.attributes == ReportAttributes(True, False, 1)
     evaluation = judged.evaluation()
     assert [one.ranks for one in evaluation.per_report] == [(2,), (4,), ()]
     assert evaluation.values(Measure("bpref")).tolist() == [0, 0, 0]
     assert evaluation.length is None
-    assert main([*command]) == 0
-    assert list(read_run(tmp_path / "ltr" / "test" / "run.jsonl.gz").orders) == ["4"]
-    assert "only the ranks of some files are known" in fails("export-run", tmp_path / "ltr", "--out", tmp_path / "trec")
+    tosloc(*command)
+    assert list(read_run(out / "test/run.jsonl.gz").orders) == ["4"]
+    assert "only the ranks of some files are known" in fails("export-run", out, "--out", tmp_path / "trec")
 
 
-def ours(folder: Path) -> Path:
-    paths = ("a b.java", "c%.java", "caf\udce9.java")
-    rankings = [Ranking(report, paths, np.array([2.0, 2.0, 1.0])) for report in ("7", "8")]
-    write_run(folder / "test" / "run.jsonl.gz", {}, rankings)
-    write_file_lists(folder / "test" / "searched.jsonl.gz", [("v", paths)])
-    write_judgements(
-        folder / "test" / "qrels.jsonl",
-        [Judgement("7", (paths[2],), (paths[2],), 3, "v"), Judgement("8", (), ("New.java",), 3, "v")],
+def test_a_run_goes_out_and_comes_back(tmp_path, fails, tosloc):
+    paths, linear, out, back = (
+        ("a b.java", "c%.java", "caf\udce9.java"),
+        *(tmp_path / one for one in ("linear", "trec", "back")),
     )
-    return folder
-
-
-def test_a_run_goes_out_and_comes_back(tmp_path: Path) -> None:
-    out = tmp_path / "trec"
-    assert main(["export-run", str(ours(tmp_path / "linear")), "--out", str(out)]) == 0
+    rankings = [Ranking(report, paths, np.array([2.0, 2.0, 1.0])) for report in ("7", "8")]
+    write_run(linear / "test/run.jsonl.gz", {}, rankings)
+    judgements = [Judgement("7", paths[2:], paths[2:], 3, "v"), Judgement("8", (), ("New.java",), 3, "v")]
+    write_judgements(linear / "test/qrels.jsonl", judgements)
+    tosloc("export-run", linear, "--out", out)
     assert (out / "qrels.trec").read_text() == "7 0 caf%E9.java 1\n8 0 - 0\n"
     assert (out / "run.trec").read_text().splitlines()[:3] == [
         "7 Q0 a%20b.java 1 3 linear",
         "7 Q0 c%25.java 2 2 linear",
         "7 Q0 caf%E9.java 3 1 linear",
     ]
-    back = tmp_path / "back"
-    assert main(["import-run", str(out / "run.trec"), "--qrels", str(out / "qrels.trec"), "--out", str(back)]) == 0
+    tosloc("import-run", out / "run.trec", "--qrels", out / "qrels.trec", "--out", back)
     for name in ("AP", "RR", "nDCG", "bpref"):
-        measure = Measure(name)
-        before, after = (read_scored(place).evaluation().values(measure) for place in (tmp_path / "linear", back))
+        before, after = (read_scored(place).evaluation().values(Measure(name)) for place in (linear, back))
         assert before.tolist() == after.tolist()
-    source = tmp_path / "linear"
-    others = ["export-run", str(source), "--out", str(out), "--others"]  # every other file is judged as not fixed
-    assert main(others) == 0
+    # every other file is judged as not fixed, where the rankings are known to hold every file
+    tosloc("export-run", linear, "--out", out, "--others")
     judged = (out / "qrels.trec").read_text().splitlines()[:3]
     assert judged == ["7 0 a%20b.java 0", "7 0 c%25.java 0", "7 0 caf%E9.java 1"]
-    truth = source / "test" / "qrels.jsonl"  # our own judgements travel with what was searched
-    assert main(["import-run", str(out / "run.trec"), "--qrels", str(truth), "--out", str(back)]) == 0
-    assert read_scored(back).qrels.judgements == read_scored(source).qrels.judgements
-    assert read_scored(back).evaluation().length == 1.0
+    assert "leave out --others" in fails("export-run", back, "--out", out, "--others")
+    truth = linear / "test/qrels.jsonl"  # our own judgements tell what was searched
+    tosloc("import-run", out / "run.trec", "--qrels", truth, "--out", back)
+    assert read_scored(back).qrels == read_scored(linear).qrels
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["qrels.txt"], "qrels.txt line 1: report 7 has 4 columns, not the 6 of report Q0 path rank score tag"),
-        (["page.html"], "page.html line 1: report <html><body>Not has 2 columns, not the 6 of report Q0"),
+        (["qrels.txt"], "qrels.txt line 1: '7 0 c.java 1' is not report Q0 path rank score tag"),
         (["nowhere"], "nowhere: cannot read it"),
         (["run.txt", "--qrels", "other.txt"], "no judgement for 1 of 2 reports, first 8"),
         (["run.txt", "--qrels", "run.txt", "--repo", "."], "labelled reports say themselves what is true"),
     ],
 )
-def test_what_is_no_run_is_one_sentence(
-    trec: Path, monkeypatch: pytest.MonkeyPatch, fails: Fails, words: list[str], says: str
-) -> None:
+def test_what_is_no_run_is_one_sentence(trec, monkeypatch, fails, words, says):
     monkeypatch.chdir(trec.parent)
-    Path("page.html").write_text("<html><body>Not found</body></html>")
     Path("other.txt").write_text("7 0 c.java 1\n")
     assert says in fails("import-run", *words, "--out", "out")
 
 
-def test_where_nothing_can_be_written_or_judged_is_one_sentence(trec: Path, tmp_path: Path, fails: Fails) -> None:
-    assert "run.txt' is a file" in fails("import-run", trec, "--out", trec)
-    assert "run.txt' is a file" in fails("export-run", trec, "--out", trec)
-    assert "no judgements beside the run; name them with --qrels" in fails(
-        "export-run", trec, "--out", tmp_path / "out"
-    )
-
-
-def test_reports_without_published_ranks_are_one_sentence(
-    repository: GitRepository, tmp_path: Path, fails: Fails
-) -> None:
+def test_where_nothing_can_be_written_or_judged_is_one_sentence(trec, repository, tmp_path, fails):
+    for command in ("import-run", "export-run"):
+        assert "run.txt' is a file" in fails(command, trec, "--out", trec)
+    assert "no judgements beside the run" in fails("export-run", trec, "--out", tmp_path / "out")
     reports = spreadsheet(tmp_path / "reports.xlsx", fixes(repository), [None] * 4)
     command = ["import-run", reports, "--repo", repository.path, "--out", tmp_path / "ltr"]
     assert "reports.xlsx: split test: none of 1 report has published ranks" in fails(*command)
-    assert not (tmp_path / "ltr").exists()

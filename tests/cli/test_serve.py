@@ -1,7 +1,5 @@
 """``tosloc serve``: what is said before it serves, where it listens, how it ends."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -12,19 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import GitRepository
 from tosloc.cli import main
 
 
-def test_an_editors_address_without_a_path_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_editors_address_without_a_path_is_refused(capsys):
     for address in ("code -g", "javascript:alert(1)"):
         assert main(["serve", "--editor", address]) == 2
         assert f"--editor {address}: is no address with {{path}} in it; give one as vscode:" in capsys.readouterr().err
 
 
-def test_a_port_in_use_is_said_before_anything_is_made(
-    repository: GitRepository, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_port_in_use_is_said_before_anything_is_made(repository, capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
@@ -37,9 +32,7 @@ def test_a_port_in_use_is_said_before_anything_is_made(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_listens_on_the_loopback_alone_and_a_signal_ends_it(
-    repository: GitRepository, tmp_path: Path, number: signal.Signals
-) -> None:
+def test_it_listens_on_the_loopback_alone_and_a_signal_ends_it(repository, tmp_path, number):
     repository.commit({"parser.py": "def parser(): pass\n"})
     command = [sys.executable, "-m", "tosloc", "serve", "--repo", str(repository.path), "--port", "0"]
     environment = {**os.environ, "TOSLOC_CACHE": str(tmp_path / "cache")}

@@ -1,30 +1,27 @@
 """Runs against their judgements: means by hand, refusals, strata, and a judged run in a part of its search space."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from tests.runs import run_of
 from tosloc.errors import RunError
 from tosloc.evaluate.evaluate import evaluate
-from tosloc.evaluate.judgements import FileLists, Judgement, Qrels
-from tosloc.evaluate.measures import Measure
-from tosloc.evaluate.run_paths import ScoredRun, only_some_files
-from tosloc.evaluate.runs import Order, Run
+from tosloc.evaluate.judgements import Judgement, by_report
+from tosloc.evaluate.run_paths import ScoredRun, without_tests
+from tosloc.evaluate.runs import Order
 from tosloc.evaluate.tables import results_of, strata_of
-from tosloc.records import BoolArray, Names, Ranking, ReportAttributes
+from tosloc.records import Ranking, ReportAttributes
 
 FILES = tuple(f"F{i:03}" for i in range(1, 401))
 
 
-def ranked(report: str, files: tuple[str, ...] = FILES) -> Ranking:
+def ranked(report, files=FILES):
     return Ranking(report, files, -np.arange(len(files), dtype=np.float64))
 
 
-RUN = Run.of({}, [ranked(report) for report in ("1", "2", "3", "4")], "test run")
+RUN = run_of([ranked(report) for report in ("1", "2", "3", "4")], where="test run")
 JUDGEMENTS = (
     Judgement("1", ("F001", "F002", "F005", "F012", "F015"), ("F001", "F002", "F005", "F012", "F015"), 400),
     Judgement("2", ("F004", "F060"), ("F004", "F060", "New1"), 400),
@@ -33,35 +30,25 @@ JUDGEMENTS = (
 )
 
 
-def test_summary_is_worked_by_hand() -> None:
+def test_summary_is_worked_by_hand():
     ap = [(1 + 1 + 3 / 5 + 4 / 12 + 5 / 15) / 5, (1 / 4 + 2 / 60) / 2, (1 / 120 + 2 / 350) / 2, 0]
-    assert evaluate(RUN, Qrels.of(JUDGEMENTS)).summary() == pytest.approx(
+    assert evaluate(RUN, by_report(JUDGEMENTS)).summary() == pytest.approx(
         {
-            "reports": 4,
-            "relevant": 9,
-            "dropped": 3,
-            "empty": 1,
+            **{"reports": 4, "relevant": 9, "dropped": 3, "empty": 1, "length": 1.0},
             "mrr": (1 + 1 / 4 + 1 / 120 + 0) / 4,
             "map": sum(ap) / 4,
-            "top1": 1 / 4,
-            "top5": 2 / 4,
-            "top10": 2 / 4,
-            "coverage50": 6 / 9,
-            "coverage100": 7 / 9,
-            "coverage300": 8 / 9,
-            "any50": 2 / 4,
-            "any100": 2 / 4,
-            "any300": 3 / 4,
-            "length": 1.0,
+            **{"top1": 1 / 4, "top5": 2 / 4, "top10": 2 / 4},
+            **{"coverage50": 6 / 9, "coverage100": 7 / 9, "coverage300": 8 / 9},
+            **{"any50": 2 / 4, "any100": 2 / 4, "any300": 3 / 4},
         }
     )
 
 
-def test_a_fixed_file_that_is_not_ranked_counts_as_not_found() -> None:
-    run = Run.of({}, [ranked("1", FILES[:10])])
-    result = evaluate(run, Qrels.of(JUDGEMENTS[:1]))
+def test_a_fixed_file_that_is_not_ranked_counts_as_not_found():
+    run = run_of([ranked("1", FILES[:10])])
+    result = evaluate(run, by_report(JUDGEMENTS[:1]))
     assert (result.map, result.length) == (pytest.approx(0.52), 10 / 400)
-    assert evaluate(run, Qrels.of([Judgement("1", ("F001",), ("F001",))])).length is None
+    assert evaluate(run, by_report([Judgement("1", ("F001",), ("F001",))])).length is None
 
 
 @pytest.mark.parametrize(
@@ -76,14 +63,14 @@ def test_a_fixed_file_that_is_not_ranked_counts_as_not_found() -> None:
         ),
     ],
 )
-def test_what_cannot_be_evaluated_is_one_sentence(judgements: tuple[Judgement, ...], sentence: str) -> None:
+def test_what_cannot_be_evaluated_is_one_sentence(judgements, sentence):
     with pytest.raises(RunError) as caught:
-        evaluate(RUN, Qrels.of(judgements))
+        evaluate(RUN, by_report(judgements))
     assert str(caught.value) == f"test run: {sentence}"
 
 
-def test_strata_by_hand() -> None:
-    def judged(report: str, *fixed: str, kind: ReportAttributes | None, gone: int = 0) -> Judgement:
+def test_strata_by_hand():
+    def judged(report, *fixed, kind, gone=0):
         return Judgement(report, fixed, (*fixed, *(f"Gone{n}" for n in range(gone))), attributes=kind)
 
     plain = ReportAttributes(True, False, 0)
@@ -95,7 +82,7 @@ def test_strata_by_hand() -> None:
         judged("e", *(f"src/{n}.java" for n in range(6)), kind=plain),
         judged("f", *(f"src/{n}.java" for n in range(5)), gone=1, kind=plain),
     ]
-    members: dict[str, str] = {}
+    members = {}
     for one in judgements:
         for name, holds in strata_of(one).items():
             members[name] = members.get(name, "") + one.report * holds
@@ -113,49 +100,33 @@ def test_strata_by_hand() -> None:
         "not localized": "bdef",
         "only test files fixed": "c",
     }
-    run = Run.of({}, [ranked(one.report) for one in judgements])
-    rows = results_of(ScoredRun("run", run, Qrels.of(judgements))).strata
+    run = run_of([ranked(one.report) for one in judgements])
+    rows = results_of(ScoredRun("run", run, by_report(judgements))).strata
     assert {row.stratum: row.reports for row in rows} == {name: len(held) for name, held in members.items()}
     unknown = [*judgements[:5], judged("f", "src/A.java", kind=None)]
-    names = [row.stratum for row in results_of(ScoredRun("run", run, Qrels.of(unknown))).strata]
+    names = [row.stratum for row in results_of(ScoredRun("run", run, by_report(unknown))).strata]
     assert names == [*list(members)[:5], "only test files fixed"]
 
 
-# A part of the search space
-
-SOME = ("t1", "a", "t2", "b")
-
-
-def no_t(paths: Sequence[str]) -> BoolArray:
-    return np.array([not path.startswith("t") for path in paths], dtype=np.bool_)
+def of_four(fixed, files=4):
+    """Of four files two are tests, and the last may not be ranked."""
+    run = run_of([ranked("1", ("test/T.java", "a.java", "test/U.java", "b.java")[:files])], {"seed": 7}, "a run")
+    return ScoredRun("run", run, by_report([Judgement("1", tuple(fixed), (*fixed, "test/Gone.java", "gone.java"), 4)]))
 
 
-def judged(fixed: Sequence[str], lists: bool, files: int = 4) -> ScoredRun:
-    run = Run.of({"seed": 7}, [ranked("1", SOME[:files])], "a run")
-    names = Names(list(SOME), {name: number for number, name in enumerate(SOME)})
-    of_versions = FileLists(names, {"v": np.arange(4, dtype=np.int32)}) if lists else None
-    judgement = Judgement("1", tuple(fixed), (*fixed, "t-gone", "gone"), 4, "v")
-    return ScoredRun("run", run, Qrels.of([judgement], of_versions))
-
-
-@pytest.mark.parametrize("lists", [True, False])
-def test_ranks_and_truth_are_those_of_what_is_kept(lists: bool) -> None:
-    made = only_some_files(judged(["b", "t1"], lists), no_t, "no t")
+def test_without_tests_ranks_and_truth_are_those_of_the_rest():
+    made = without_tests(of_four(["b.java", "test/T.java"]))
     [one] = made.evaluation().per_report
-    assert (one.ranks, one.outcome.relevant, one.outcome.searched, one.judgement.dropped) == ((2,), 1, 2, 1)
-    assert made.run.header == {"seed": 7, "search space": "no t"}
-    assert made.run.ranking("1").paths == ("a", "b")
-    assert one.judgement.listed == ("b", "gone")
-    assert Measure("Acc", 2)(one.outcome) == 1.0
-    [none] = only_some_files(judged(["t1"], lists), no_t, "no t").evaluation().per_report
-    assert (none.ranks, none.outcome.relevant, none.reciprocal_rank) == ((), 0, 0.0)
-    # of a cut ranking alone it is not known how many files are left
-    [cut] = only_some_files(judged(["b"], lists, files=3), no_t, "no t").evaluation().per_report
-    assert cut.outcome.searched == (2 if lists else None)
-
-
-def test_known_ranks_alone_have_no_part() -> None:
-    scored = judged(["b"], lists=False)
+    assert (one.ranks, one.relevant, one.searched, one.judgement.dropped) == ((2,), 1, 2, 1)
+    assert made.run.header == {"seed": 7, "search space": "all source files but tests"}
+    assert made.run.ranking("1").paths == ("a.java", "b.java")
+    assert one.judgement.listed == ("b.java", "gone.java")
+    [none] = without_tests(of_four(["test/T.java"])).evaluation().per_report
+    assert (none.ranks, none.relevant, none.reciprocal_rank) == ((), 0, 0.0)
+    # of a cut ranking it is not known how many files are left
+    [cut] = without_tests(of_four(["b.java"], files=3)).evaluation().per_report
+    assert (cut.searched, cut.ranks) == (None, ())
+    known = of_four(["b.java"])
     order = Order(np.array([3], dtype=np.int32), np.zeros(0), np.array([4], dtype=np.int32))
     with pytest.raises(RunError, match=r"a run: only the ranks of some files are known"):
-        only_some_files(replace(scored, run=replace(scored.run, orders={"1": order})), no_t, "no t")
+        without_tests(replace(known, run=replace(known.run, orders={"1": order})))

@@ -1,8 +1,5 @@
 """Random runs, exported, have the same values in trec_eval (by pytrec_eval and ir-measures) as here."""
 
-from pathlib import Path
-from typing import Any
-
 import ir_measures
 import numpy as np
 import pytest
@@ -10,10 +7,10 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.runs import run_of
 from tosloc.evaluate.evaluate import evaluate
-from tosloc.evaluate.judgements import Judgement, Qrels, read_file_lists, write_file_lists
+from tosloc.evaluate.judgements import Judgement, by_report
 from tosloc.evaluate.measures import Measure
-from tosloc.evaluate.runs import Run
 from tosloc.evaluate.trec import read_trec_qrels, read_trec_run, write_trec_qrels, write_trec_run
 from tosloc.records import Ranking
 
@@ -35,24 +32,24 @@ THEIRS = {
 ASKED = {"map", "recip_rank", "ndcg", "bpref", "map_cut.10", "P.5,10", "recall.5,10", "ndcg_cut.5,10", "success.5"}
 
 
-def random_run(folder: Path, seed: int, reports: int, complete: bool) -> tuple[Run, Qrels]:
+def random_run(folder, seed, reports, complete):
     """A run with many equal scores and its judgements, some without a fixed file; both in TREC's form in a folder."""
     rng, rankings, judgements = np.random.default_rng(seed), [], []
     for number in range(reports):
         files = FILES if complete else sorted(rng.permutation(FILES)[: rng.integers(1, len(FILES))].tolist())
         rankings.append(Ranking.from_scores(str(number), files, rng.integers(0, 4, len(files))))
         fixed = tuple(sorted(rng.permutation(FILES).tolist()[: rng.integers(0, 7)]))
-        judgements.append(Judgement(str(number), fixed, fixed, len(FILES), "v"))
-    write_file_lists(folder / "searched.jsonl.gz", [("v", FILES)])
-    run, qrels = Run.of({}, rankings), Qrels.of(judgements, read_file_lists(folder / "searched.jsonl.gz"))
+        judgements.append(Judgement(str(number), fixed, fixed, len(FILES)))
+    run, qrels = run_of(rankings), by_report(judgements)
     write_trec_run(folder / "run.trec", run)
-    write_trec_qrels(folder / "qrels.trec", qrels, others=True)
+    every = run_of([Ranking.from_scores(str(number), FILES, [0] * len(FILES)) for number in range(reports)])
+    write_trec_qrels(folder / "qrels.trec", qrels, every)
     return run, qrels
 
 
-def columns(path: Path, key: int, value: int, number: type = float) -> dict[str, dict[str, Any]]:
+def columns(path, key, value, number=float):
     """What pytrec_eval takes: report -> path -> number."""
-    table: dict[str, dict[str, Any]] = {}
+    table = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         cells = line.split()
         table.setdefault(cells[0], {})[cells[key]] = number(cells[value])
@@ -61,7 +58,7 @@ def columns(path: Path, key: int, value: int, number: type = float) -> dict[str,
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.booleans())
-def test_trec_eval_agrees(tmp_path_factory: pytest.TempPathFactory, seed: int, complete: bool) -> None:
+def test_trec_eval_agrees(tmp_path_factory, seed, complete):
     folder = tmp_path_factory.mktemp("oracle")
     run, qrels = random_run(folder, seed, 5, complete)
     truth, ranked = columns(folder / "qrels.trec", 2, 3, int), columns(folder / "run.trec", 2, 4)
@@ -74,12 +71,12 @@ def test_trec_eval_agrees(tmp_path_factory: pytest.TempPathFactory, seed: int, c
                 continue  # of a cut ranking alone it is not known how many files there are
             measure = Measure.parse(ours)
             for one in evaluation.per_report:
-                assert measure(one.outcome) == pytest.approx(theirs[one.report][name], abs=1e-6), (ours, one)
+                assert measure(one) == pytest.approx(theirs[one.report][name], abs=1e-6), (ours, one)
 
 
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_ir_measures_agrees_on_means(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+def test_ir_measures_agrees_on_means(tmp_path_factory, seed):
     folder = tmp_path_factory.mktemp("oracle")
     evaluation = evaluate(*random_run(folder, seed, 8, complete=True))
     theirs = ir_measures.calc_aggregate(

@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
-import stat
 import subprocess
 import sys
 import zlib
 
-import numpy as np
 import pytest
 
 from tosloc.errors import RepositoryError, UnknownCommit
@@ -34,13 +32,6 @@ ODD = {
 }
 
 
-def listed(repository, revision, suffix=".java"):
-    """(path, blob) of regular files as ``git ls-tree`` gives them, in its order."""
-    rows = [row for row in repository.git("ls-tree", "-rz", revision).split("\0") if row.startswith("100")]
-    pairs = [(row.split("\t", 1)[1], row.split()[2]) for row in rows]
-    return [(path, blob) for path, blob in pairs if path.lower().endswith(suffix)]
-
-
 def text_of(opened, blob):
     [(_, data)] = opened.texts([blob])
     return None if data is None else decode(data)
@@ -51,73 +42,37 @@ def test_repository_of_another_account(repository):
     commit = repository.commit({"A.java": "x"})
     for place in [repository.path, *repository.path.rglob("*")]:
         os.chown(place, 12345, 12345)
-    plain = subprocess.run(["git", "-C", repository.path, "log"], capture_output=True, env=repository.environment)
-    assert b"dubious ownership" in plain.stderr
     with Repository(repository.path) as opened:
         assert opened.resolve("HEAD") == commit
         assert opened.snapshot("main", JAVA).paths == ("A.java",)
 
 
-def test_shortened_ids(repository):
-    # 65536 beginnings of four digits: some of 700 commits share theirs, and some of 2,000 blobs share a commit's
-    stream = "".join(
-        f"commit refs/heads/main\ncommitter A <a@b> {number} +0000\ndata 0\nM 644 inline f\ndata 4\n{number:04}\n"
-        for number in range(700)
-    )
-    stream += "".join(f"blob\ndata 5\n{number:05}\n" for number in range(2000))
-    repository.git("fast-import", "--quiet", stdin=stream.encode())
-    commits = repository.git("rev-list", "main").split()
-    others = set(repository.git("cat-file", "--batch-all-objects", "--batch-check=%(objectname)").split()) - {*commits}
-    short = [commit[:4] for commit in commits]
-    twice = sorted({name for name in short if short.count(name) > 1})
-    shared = sorted({name for name in short if short.count(name) == 1} & {name[:4] for name in others})
-    assert twice
-    assert shared
-    with Repository(repository.path) as opened:
-        found = opened.resolve_many(short)
-        assert found == {c[:4]: None if c[:4] in twice else c for c in commits}
-        assert opened.resolve(shared[0]) == found[shared[0]]
-        several = sorted(commit for commit in commits if commit[:4] == twice[0])
-        assert opened.candidates(twice[0]) == several
-        assert opened.candidates(shared[0]) == [found[shared[0]]]
-        assert opened.candidates("zz") == []
-        with pytest.raises(UnknownCommit, match=f"begins {len(several)} commit ids; give more digits"):
-            opened.resolve(twice[0])
-
-
 def test_texts_stream_in_order_and_survive_being_left(repository):
-    contents = {f"{number}.java": f"text {number}\n" * (number % 7) for number in range(300)}
+    contents = {f"{number}.java": f"text {number}\n" * (number % 7) for number in range(100)}
     contents["big.java"] = "x" * 3_000_000
     repository.commit(contents)
     with Repository(repository.path) as opened:
         snapshot = opened.snapshot("HEAD", JAVA)
         asked = [*snapshot.blobs, "0" * 40, snapshot.blobs[0]]
         answers = list(opened.texts(iter(asked)))
-        assert [blob for blob, _ in answers] == asked
-        assert [data for _, data in answers[: len(snapshot)]] == [contents[path].encode() for path in snapshot.paths]
-        assert answers[-2][1] is None
-        assert answers[-1] == answers[0]
+        expected = [contents[path].encode() for path in snapshot.paths]
+        assert answers == list(zip(asked, [*expected, None, expected[0]], strict=True))
         left = opened.texts(asked)
         assert next(left) == answers[0]
-        for (blob, data), (_, expected) in zip(opened.texts(asked[:100]), answers, strict=False):
-            assert data == expected
-            assert text_of(opened, blob) == expected.decode()
+        assert list(opened.texts(asked[:60])) == answers[:60]
         assert next(left) == answers[1]
 
 
 def test_missing_and_damaged_blobs_are_skipped_and_a_missing_folder_is_an_error(repository):
-    commit = repository.commit({"a/A.java": "a", "b/B.java": "b", "b/C.java": "c", "d/D.java": "d"})
-    places = {}
-    for path in ("a", "b/B.java", "b/C.java"):
-        identity = repository.git("rev-parse", f"{commit}:{path}")
-        places[path] = repository.objects / identity[:2] / identity[2:]
-        places[path].chmod(stat.S_IRUSR | stat.S_IWUSR)
-    places["b/B.java"].unlink()
-    places["b/C.java"].write_bytes(zlib.compress(b"blob 1000\0short")[:-4])
+    repository.commit({"a/A.java": "a", "b/B.java": "b", "b/C.java": "c", "d/D.java": "d"})
+    repository.lose("HEAD:b/B.java")
+    damaged = repository.git("rev-parse", "HEAD:b/C.java")
+    repository.lose(damaged)
+    (repository.objects / damaged[:2] / damaged[2:]).write_bytes(zlib.compress(b"blob 1000\0short")[:-4])
     with Repository(repository.path) as opened:
         blobs = opened.snapshot("HEAD", JAVA).blobs
         assert [data for _, data in opened.texts(blobs)] == [b"a", None, None, b"d"]
-        places["a"].unlink()
+        repository.lose("HEAD:a")
         with pytest.raises(RepositoryError, match=r"git ls-tree failed \(.*\); run 'git fsck' there"):
             opened.snapshot("HEAD", {".jav", ".java"})
 
@@ -125,57 +80,41 @@ def test_missing_and_damaged_blobs_are_skipped_and_a_missing_folder_is_an_error(
 @pytest.mark.parametrize("how", ["kill -9 $$", "exit 3"])
 def test_a_git_that_is_killed_is_no_answer(repository, tmp_path, monkeypatch, how):
     commit = repository.commit({"A.java": "class A { }"})
-    git, wrapper = shutil.which("git"), tmp_path / "bin/git"
+    wrapper = tmp_path / "bin/git"
     wrapper.parent.mkdir()
-    wrapper.write_text(f'#!/bin/sh\ncase " $* " in *" cat-file "*) {how};; esac\nexec {git} "$@"\n')
+    wrapper.write_text(f'#!/bin/sh\ncase " $* " in *" cat-file "*) {how};; esac\nexec {shutil.which("git")} "$@"\n')
     wrapper.chmod(0o755)
     monkeypatch.setenv("PATH", str(wrapper.parent), prepend=os.pathsep)
     with Repository(repository.path) as opened:
-        for ask in (
-            opened.resolve,
-            lambda name: opened.commits([name]),
-            lambda name: text_of(opened, name),
-            lambda name: opened.snapshot(name, JAVA),
-        ):
+        for ask in (opened.resolve, lambda name: opened.commits([name]), lambda name: text_of(opened, name)):
             with pytest.raises(RepositoryError, match="git cat-file failed"):
                 ask(commit)
 
 
-@pytest.mark.slow  # GitPython looks once, when it is imported: each case in a process of its own
-def test_git_is_the_one_that_gitpython_is_told_to_take(repository, tmp_path):
-    repository.commit({"a.py": "a = 1\n"})
-    used = tmp_path / "used"
-    wrapper = tmp_path / "my-git"
-    wrapper.write_text(f'#!/bin/sh\necho >> "{used}"\nexec "{shutil.which("git")}" "$@"\n')
-    wrapper.chmod(0o755)
-    code = "import sys; from tosloc.git.repository import Repository; Repository(sys.argv[1]).resolve('HEAD')"
-
-    def run(named):
-        environment = {**os.environ, "GIT_PYTHON_GIT_EXECUTABLE": str(named)}
-        return subprocess.run(
-            [sys.executable, "-c", code, str(repository.path)], env=environment, capture_output=True, text=True
-        )
-
-    assert run(wrapper).returncode == 0
-    assert used.exists()
-    assert "RepositoryError" in (missing := run(tmp_path / "no-git")).stderr
-    assert "not what $GIT_PYTHON_GIT_EXECUTABLE names" in missing.stderr
+@pytest.mark.slow  # GitPython looks once, when it is imported
+def test_a_git_that_is_not_there_is_one_sentence(repository, tmp_path):
+    code = "import sys; from tosloc.git.repository import Repository; Repository(sys.argv[1])"
+    environment = {**os.environ, "GIT_PYTHON_GIT_EXECUTABLE": str(tmp_path / "no-git")}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(repository.path)], env=environment, capture_output=True, text=True
+    )
+    assert "RepositoryError: git is not installed, " in done.stderr
+    assert "not what $GIT_PYTHON_GIT_EXECUTABLE names" in done.stderr
 
 
-def test_versions_have_the_files_that_git_lists(repository, monkeypatch):
+def test_versions_have_the_regular_files_in_order_of_bytes(repository, monkeypatch):
     monkeypatch.setattr(git_repository, "_REMEMBERED", 5)
     first = repository.commit(ODD, when=1234567890)
-    second = repository.commit({"src.java": None, "b/z.java": "new"})
+    second = repository.commit({"src.java": None})
+    paths = ["run.java", "src-x/a.java", "src.java", "src/UPPER.JAVA", "src/a b.java"]
+    paths += ["src/new\nline.java", "src/né.java", "src/\udce9.java"]
     with Repository(repository.path) as opened:
-        for commit in (first, second, first):
+        for commit, expected in ((first, paths), (second, [*paths[:2], *paths[3:]]), (first, paths)):
             found = opened.snapshot(commit, JAVA)
-            assert list(zip(found.paths, found.blobs, strict=True)) == listed(repository, commit)
+            assert list(found.paths) == expected
         assert (found.commit, found.committed_at) == (first, 1234567890)
-        assert found.path_names is opened.path_names
-        assert found.path_ids.dtype == found.blob_ids.dtype == np.int32
-        assert text_of(opened, found.blobs[-1]) == "Latin-1 name"
+        assert [text_of(opened, blob) for blob in found.blobs[-2:]] == ["accent", "Latin-1 name"]
         assert opened.snapshot(first, {".txt"}).paths == ("notes.txt",)
-        assert opened.snapshot(first, {".py"}).paths == ()
 
 
 @pytest.mark.parametrize("kind", ["work tree", "bare", "no config", "git file", "home", "sha256"])
@@ -184,13 +123,10 @@ def test_every_kind_of_repository_opens(make_repository, tmp_path, monkeypatch, 
     if kind == "sha256":
         shutil.rmtree(repository.path / ".git")
         repository.git("init", "-q", "-b", "main", "--object-format=sha256")
-    commit = repository.commit({"d/A.java": "class A {}"})
-    path = repository.path
+    commit, path = repository.commit({"d/A.java": "class A {}"}), repository.path
     if kind == "no config":
-        path = tmp_path / "bare" / "repo"
-        path.mkdir(parents=True)
-        for name in ("HEAD", "refs", "objects"):
-            (repository.path / ".git" / name).rename(path / name)
+        path = (repository.path / ".git").rename(tmp_path / "repo")
+        (path / "config").unlink()
     elif kind == "git file":
         path = tmp_path / "linked"
         repository.git("worktree", "add", "-q", "--detach", str(path), commit)
@@ -200,14 +136,13 @@ def test_every_kind_of_repository_opens(make_repository, tmp_path, monkeypatch, 
     with Repository(path) as opened:
         assert opened.resolve("HEAD") == commit
         assert [text_of(opened, blob) for blob in opened.snapshot("HEAD", JAVA).blobs] == ["class A {}"]
-        assert opened.name == {"no config": "bare"}.get(kind, "project")
-        assert opened.path.is_absolute()
+        assert opened.name == ("project" if kind != "no config" else tmp_path.name)
 
 
 def test_not_a_repository_or_an_empty_one(tmp_path, repository):
     (tmp_path / "file").write_text("x")
     for name, words in (
-        ("nowhere", r"nowhere: no such folder; give the path of a git repository$"),
+        ("nowhere", r"nowhere: no such folder; give the path of a git repository"),
         ("", r": not a git repository; give the folder that has \.git in it"),
         ("file", "file: not a git repository"),
     ):
@@ -225,24 +160,20 @@ def test_revisions_and_commits(repository):
     repository.git("replace", side, root)  # which is not followed
     tag, tree = repository.git("rev-parse", "v1", f"{root}^{{tree}}").split()
     with Repository(repository.path) as opened:
-        assert opened.resolve("main~1") == opened.resolve("v1") == opened.resolve(tag) == root
-        assert opened.resolve(side[:9].upper()) == side
-        assert opened.snapshot("v1", JAVA).commit == opened.snapshot(tag, JAVA).commit == root
-        for wrong in ("nothing", "", " ", "main\nmain", "--all", "0" * 40, "a" * 64, "main:A.java", tree):
-            with pytest.raises(UnknownCommit, match=r"repo: no commit '.*'; check its spelling, or run: git fetch"):
-                opened.resolve(wrong)
-        asked = [side[:8], "main", "0000000", root, "v1", side[:8], tag]
-        expected = {side[:8]: side, "main": merge, "0000000": None, root: root, "v1": root, tag: root}
-        assert opened.resolve_many(asked) == expected
+        named = {"main~1": root, "v1": root, tag: root, side[:9].upper(): side, "main": merge}
+        unknown = ("nothing", "", " ", "main\nmain", "--all", "0" * 40, "a" * 64, "main:A.java", tree)
+        assert opened.resolve_many([*named, *unknown]) == named | dict.fromkeys(unknown)
+        with pytest.raises(UnknownCommit, match=r"repo: no commit 'nothing'; check its spelling, or run: git fetch"):
+            opened.resolve("nothing")
         first, second, third = opened.commits([root, side, merge])
         assert (first.tree, first.message, first.parents, first.committed_at) == (tree, "grüße\n\nbody\n", (), 5)
         assert (second.message, second.parents) == ("café", (root,))
         assert (third.message, third.parents) == ("broken \ufffd", (root, side))
+        assert opened.subjects([root, "0" * 40, tree]) == {root: "grüße"}
         for none in ("0" * 40, tree):
-            with pytest.raises(UnknownCommit):
-                opened.commits([none])
-            with pytest.raises(UnknownCommit):
-                opened.snapshot(none, JAVA)
+            for ask in (lambda name: opened.commits([name]), lambda name: opened.snapshot(name, JAVA)):
+                with pytest.raises(UnknownCommit):
+                    ask(none)
 
 
 def test_shallow_and_partial_clones_are_read_without_fetching(repository, tmp_path):
@@ -253,25 +184,18 @@ def test_shallow_and_partial_clones_are_read_without_fetching(repository, tmp_pa
     with Repository(tmp_path / "shallow") as opened:
         assert opened.shallow == {commits[2]}
         assert [info.parents for info in opened.commits(commits[2:])] == [(), (commits[2],)]
-        assert opened.snapshot("HEAD~1", JAVA).commit == commits[2]
         with pytest.raises(UnknownCommit, match=r"in this shallow clone; run: git fetch --unshallow"):
             opened.resolve("HEAD~2")
         history = read_history(opened, "HEAD", JAVA)
         assert history.ids == tuple(commits[2:])
-        # what the first one touches is not known
-        assert [[history.path_names.names[file] for file in files] for files in history.touched] == [
-            [],
-            ["A.java"],
-        ]
-        assert history.ancestors(commits[3]).all()
+        assert history.touched == [[], [opened.path_names.ids["A.java"]]]  # what the first one touches is not known
     with Repository(tmp_path / "partial") as opened:
         snapshot = opened.snapshot("HEAD", JAVA)
         assert snapshot.paths == ("A.java", "B.java")
         assert [data for _, data in opened.texts(snapshot.blobs)] == [None, None]  # git left to itself fetches them
-        assert opened.resolve_many(["0123456789" * 4, "0123456"]) == {"0123456789" * 4: None, "0123456": None}
 
 
-def test_the_work_tree_is_untouched_and_copies_are_of_their_own(repository, tmp_path, monkeypatch):
+def test_nothing_of_the_folder_changes_and_copies_are_of_their_own(repository, tmp_path, monkeypatch):
     commit = repository.commit({"A.java": "1", "B.java": "2"})
     repository.commit({"A.java": "3"})
     (repository.path / "A.java").write_text("being edited")
@@ -279,17 +203,13 @@ def test_the_work_tree_is_untouched_and_copies_are_of_their_own(repository, tmp_
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
 
     def state():
-        return {
-            path: (path.lstat().st_mode, path.lstat().st_mtime_ns, b"" if path.is_dir() else path.read_bytes())
-            for path in repository.path.rglob("*")
-        }
+        files = repository.path.rglob("*")
+        return {path: (path.lstat().st_mtime_ns, path.is_dir() or path.read_bytes()) for path in files}
 
     before = state()
     with Repository(repository.path) as opened:
         assert opened.commits([opened.resolve("HEAD")])[0].parents == (commit,)
         assert [data for _, data in opened.texts(opened.snapshot("HEAD", JAVA).blobs)] == [b"3", b"2"]
-        with opened.stream(["log", "--raw", "-p", opened.resolve("HEAD")]) as output:
-            assert output.read().count(b"commit ") == 2
         with pickle.loads(pickle.dumps(opened)) as copy:
             assert (copy.path, copy.resolve(commit)) == (opened.path, commit)
         opened.close()
@@ -298,13 +218,5 @@ def test_the_work_tree_is_untouched_and_copies_are_of_their_own(repository, tmp_
 
 
 def test_decode_never_fails():
-    for data, text in (
-        (b"", ""),
-        ("naïve ☃".encode(), "naïve ☃"),
-        (b"\xef\xbb\xbfmarked", "marked"),
-        (b"\xef\xbb\xbfcaf\xe9", "café"),
-        ("wide".encode("utf-16"), "wide"),
-        (b"\xff\xfe\x00", "\ufffd"),
-        (bytes(range(256)), bytes(range(256)).decode("latin-1")),
-    ):
+    for data, text in ((b"\xef\xbb\xbfcaf\xe9", "café"), (b"\xff\xfe\x00", "\ufffd"), (b"\x80\0", "\x80\0")):
         assert decode(data) == text

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import zlib
-from pathlib import Path
 
 import pytest
 
 from tests.conftest import FIRST_TIME, HOUR, GitRepository, git_environment
 from tosloc.errors import RepositoryError
+from tosloc.git import discovery
 from tosloc.git import process as git_process
 from tosloc.git import repository as git_repository
 from tosloc.git.history import read_history
@@ -19,7 +19,6 @@ from tosloc.git.repository import Repository
 
 JAVA = frozenset({".java"})
 PERSON = b"Ada <ada@example.org>"
-TEXT = "class Cookie {\n  int size;\n}\n"
 
 
 # ---- objects as bytes
@@ -57,37 +56,27 @@ def point(repository, commit):
     return commit
 
 
-def sound_in(folder: Path) -> GitRepository:
+@pytest.fixture
+def sound(tmp_path):
     """A small sound repository, bare, every object loose: two commits, two source files."""
-    folder.mkdir()
-    repository = GitRepository(folder, True, git_environment(folder.parent))
+    repository = GitRepository(tmp_path / "hostile.git", True, git_environment(tmp_path))
+    repository.path.mkdir()
     repository.git("init", "-q", "-b", "main", "--bare", "--template=")
     repository.git("config", "fastimport.unpackLimit", "1000")
-    repository.commit({"src/app/Parser.java": "class Parser { }", "src/app/Cookie.java": TEXT}, "First version")
-    repository.commit({"src/app/Cookie.java": TEXT + "//\n"}, "Fix bug 12: cookie")
+    repository.commit({"src/app/Parser.java": "class Parser { }", "src/app/Cookie.java": "class Cookie { }"})
+    repository.commit({"src/app/Cookie.java": "class Cookie { int size; }"})
     return repository
 
 
-@pytest.fixture
-def sound(tmp_path):
-    return sound_in(tmp_path / "hostile.git")
-
-
-def look_at(path):
-    """Everything that the commands read of a repository; its source files."""
-    with Repository(path) as opened:
-        snapshot = opened.snapshot("HEAD", JAVA)
-        assert len(set(snapshot.paths)) == len(snapshot)
-        assert len(list(opened.texts(snapshot.blobs))) == len(snapshot)
-        opened.commits(read_history(opened, snapshot.commit, JAVA).ids)
-        opened.resolve_many(["main", "v1", "1234567"])
-        return snapshot.paths
-
-
 def outcome(path):
-    """The source files, or the sentence of the error."""
+    """The source files of everything that the commands read of a repository, or the sentence of the error."""
     try:
-        return look_at(path)
+        with Repository(path) as opened:
+            snapshot = opened.snapshot("HEAD", JAVA)
+            assert len(list(opened.texts(snapshot.blobs))) == len(snapshot)
+            opened.commits(read_history(opened, snapshot.commit, JAVA).ids)
+            opened.resolve_many(["main", "v1", "1234567"])
+            return snapshot.paths
     except RepositoryError as error:
         return str(error)
 
@@ -99,44 +88,42 @@ def outcome(path):
     ("line", "seconds"),
     [
         (b"committer %s -5 +0000\n" % PERSON, -5),
-        (b"committer %s 253402300800 +0000\n" % PERSON, 0),
-        (b"committer %s -99999999999999999999999 +0000\n" % PERSON, 0),
         (b"committer %s %s +0000\n" % (PERSON, b"9" * 5000), 0),
-        (b"committer Ada <ada@example.org 1000000000 +0000\n", 0),
-        (b"committer >%s1\n" % (b" " * 100_000), 0),
         (b"committer %s\n" % (b"> 1" * 100_000), 1),
         (b"", 0),
     ],
 )
 def test_times_of_commits(sound, line, seconds):
     commit = raw_commit(sound, committer=line)
-    raw_commit(sound, parents=[commit.encode()])
     with Repository(sound.path) as opened:
-        assert opened.commits([commit])[0].committed_at == seconds
         assert opened.snapshot(commit, JAVA).committed_at == seconds
-        read = read_history(opened, "HEAD", JAVA)
-        assert read.times[read.index[commit]] == seconds
+        assert read_history(opened, "HEAD", JAVA).times[-1] == seconds
 
 
-def test_encodings_and_lengths_of_messages(sound):
-    for encoding in (b"ISO-8859-1", b"idna", b"punycode", b"base64", b"\0", b"", b"\xff", b"x" * 100_000):
+def test_messages_of_commits(sound):
+    for encoding in (b"ISO-8859-1", b"idna", b"base64", b"\0", b""):
         commit = raw_commit(sound, extra=b"encoding %s\n" % encoding, body=b"\ncaf\xe9")
         with Repository(sound.path) as opened:
             assert opened.commits([commit])[0].message == ("café" if encoding == b"ISO-8859-1" else "caf\ufffd")
-    commit = raw_commit(sound, body=b"\nfix bug 1\n" + b"a" * 2_000_000)
+    large = raw_commit(sound, body=b"\nfix bug 1\n" + b"a" * 2_000_000)
+    forged = raw_commit(sound, body=b"\nx\0:100644 100644 a b M\0B.java", parents=[large.encode()])
     with Repository(sound.path) as opened:
-        assert len(opened.commits([commit])[0].message) == LONGEST_MESSAGE
+        assert len(opened.commits([large])[0].message) == LONGEST_MESSAGE
+        history = read_history(opened, forged, JAVA)
+        assert (history.messages[-1], history.touched[-1]) == ("x", [])
 
 
 @pytest.mark.parametrize("lines", [{"tree": b"no such thing"}, {"tree": b""}, {"parents": [b"\xe9" * 40]}])
 def test_commits_that_name_nothing(sound, lines):
     commit = raw_commit(sound, **lines)
     with Repository(sound.path) as opened:
-        with pytest.raises(RepositoryError, match=f"{commit} is damaged: it names no tree"):
-            opened.commits([commit])[0]
-        for ask in (opened.resolve, lambda name: opened.snapshot(name, JAVA), lambda _: opened.resolve("HEAD")):
+        for ask in (
+            lambda: opened.commits([commit]),
+            lambda: opened.snapshot(commit, JAVA),
+            lambda: opened.resolve("HEAD"),
+        ):
             with pytest.raises(RepositoryError, match="no commit"):  # git does not take it for one
-                ask(commit)
+                ask()
         assert opened.snapshot(sound.made[-1], JAVA).paths  # it goes on working
 
 
@@ -150,18 +137,13 @@ def test_damaged_trees(sound):
     for entries, paths in (
         (twice, ("A.java", "d/In.java")),
         ([(file, b"Gone.java", "3" * 40), (file, b"\xff\n.java", two)], ("Gone.java", "\udcff\n.java")),
-        ([(folder, b"f.java", one)], None),  # a folder that is a file
+        ([(folder, b"f.java", one)], f"{sound.path}: git ls-tree failed"),  # a folder that is a file
     ):
-        commit = raw_commit(sound, tree=raw_tree(sound, *entries).encode())
-        with Repository(sound.path) as opened:
-            if paths is None:
-                with pytest.raises(RepositoryError, match="git ls-tree failed"):
-                    opened.snapshot(commit, JAVA)
-            else:
-                assert opened.snapshot(commit, JAVA).paths == paths
+        raw_commit(sound, tree=raw_tree(sound, *entries).encode())
+        assert outcome(sound.path)[: len(paths)] == paths
 
 
-def test_a_tree_bomb_is_refused_and_a_deep_path_left_out(sound, monkeypatch):
+def test_a_tree_bomb_is_refused(sound, monkeypatch):
     """Four trees that stand for ten thousand files: each level holds the next one ten times."""
     monkeypatch.setattr(git_repository, "LARGEST_VERSION", 2000)
     tree = raw_tree(sound, *((b"100644", b"%d.java" % place, raw(sound, "blob", b"x")) for place in range(10)))
@@ -174,11 +156,6 @@ def test_a_tree_bomb_is_refused_and_a_deep_path_left_out(sound, monkeypatch):
         with pytest.raises(RepositoryError, match="a commit touches more than 2,000 files"):
             read_history(opened, "HEAD", JAVA)
         assert len(opened.snapshot(sound.made[-1], JAVA)) == 2
-    tree = raw_tree(sound, (b"100644", b"Deep.java", raw(sound, "blob", b"x")))
-    for _ in range(30):  # a path that no system could check out
-        tree = raw_tree(sound, (b"40000", b"n" * 200, tree))
-    raw_commit(sound, tree=tree.encode())
-    assert look_at(sound.path) == ()
 
 
 # ---- what is too large
@@ -189,12 +166,10 @@ def test_objects_that_are_too_large(sound, monkeypatch):
     large, small = raw(sound, "blob", b"x" * 5500), raw(sound, "blob", b"x" * 1000)
     commit = raw_commit(sound, body=b"\n" + b"x" * 1000)
     with Repository(sound.path) as opened:
-        asked = [small, large, large, small, "0" * 40, small, large]
-        lengths = [None if data is None else len(data) for _, data in opened.texts(asked)]
-        assert lengths == [1000, None, None, 1000, None, 1000, None]
+        sizes = [len(data or b"") for _, data in opened.texts([small, large, large, small, "0" * 40, small])]
+        assert sizes == [1000, 0, 0, 1000, 0, 1000]
         with pytest.raises(RepositoryError, match=f"no commit '{commit}'"):
             opened.commits([commit])
-        assert opened.commits([sound.made[-1]])[0].message.startswith("Fix bug 12")
 
 
 # ---- damaged files
@@ -215,12 +190,17 @@ def test_a_damaged_file_is_an_answer_or_an_error_of_the_input(sound, place):
     file.rmdir()
     os.mkfifo(file)
     if place in ("config", "HEAD", "commondir"):
-        with pytest.raises(RepositoryError, match=rf"/{place} cannot be read \(is a named pipe, not a file\); clone"):
-            Repository(sound.path)
-    if place == "config":
-        file.unlink()
-        file.write_bytes(b"[core")
-        with Repository(sound.path) as opened:
-            with pytest.raises(RepositoryError, match=r"fatal: bad config line 2 in file .*/config"):
-                opened.resolve("HEAD")
-            assert len(opened.snapshot(sound.made[-1], JAVA)) == 2  # a full id needs no configuration
+        assert f"/{place} cannot be read (is a named pipe, not a file); clone" in outcome(sound.path)
+
+
+def test_an_alternate_is_where_git_takes_it_to_be(sound, tmp_path):
+    """Git takes .. away before it follows links."""
+    root = tmp_path / "root"
+    (root / "a/b/c/d").mkdir(parents=True)
+    repository = sound.path.rename(root / "repo.git")
+    discovery.check_roots(repository, [root])
+    (repository / "objects/link").symlink_to(root / "a/b/c/d")
+    (repository / "objects/info").mkdir(exist_ok=True)
+    (repository / "objects/info/alternates").write_text("link/../../../../outside\n")
+    with pytest.raises(RepositoryError, match=f"git would read {tmp_path}/outside, which lies outside {root}"):
+        discovery.check_roots(repository, [root])

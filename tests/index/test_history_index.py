@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
-import pytest
 
 from tosloc.git.history import read_history
 from tosloc.git.repository import Repository
@@ -45,36 +44,17 @@ def test_what_is_known_as_of_a_time_in_a_version():
         found = history.as_of(at)
         assert (found.commits.known.tolist(), found.reports.known.tolist()) == (commits, reports)
         assert found.commits.frequency.tolist() == frequency
-    # commit 2 is oldest by its clock, but the version does not hold it
+    # commit 2 is oldest by its clock, but the version does not hold it; a mask from packed bits is longer
     history = history_of([commit(9, (0,), 2), commit(5, (0,), 0), commit(3, (1,), 1)], [commit(2, (1,), 2)])
-    contained = np.array([True, True, False])
-    at = history.as_of(NOW, contained)
-    assert at.commits.documents.commits.tolist() == [2, 0, 1]
-    assert at.commits.known.tolist() == [False, True, True]
-    assert at.reports.known.tolist() == [False]
+    at = history.as_of(NOW, np.unpackbits(np.packbits([True, True, False])).astype(bool))
+    assert (at.commits.known.tolist(), at.reports.known.tolist()) == ([False, True, True], [False])
     assert at.fixes(2).tolist() == [0.0, 0.0]
-    # a mask from packed bits is longer than the history
-    padded = np.unpackbits(np.packbits(contained)).astype(bool)
-    assert history.as_of(NOW, padded).commits.known.tolist() == [False, True, True]
 
 
-def test_co_change():
-    """File 0 alone (weight 1), with 1 (k = 2) and with 1, 2, 3 (k = 4), all today: 1 + .7071 + .5 = 2.2071.
-
-    Given p = .6 for file 0 and .4 for file 2 (only the last commit): file 1 gets .6 x 1.2071/2.2071 + .4; file 3
-    .6 x .5/2.2071 + .4; file 0 gets .4 from file 2, file 2 gets .6 x .5/2.2071 from file 0, file 4 nothing.
-    """
-    at = history_of([commit(0.0, (0,), 0), commit(0.0, (0, 1), 1), commit(0.0, (0, 1, 2, 3), 2)]).as_of(NOW + 1e-3)
-    got = at.co_change(np.array([0, 2]), np.array([0.6, 0.4]), 5)
-    two, four = math.sqrt(0.5), 0.5
-    total = 1 + two + four
-    expected = [0.4, 0.6 * (two + four) / total + 0.4, 0.6 * four / total, 0.6 * four / total + 0.4, 0.0]
-    assert got == pytest.approx(expected, abs=1e-6)
-    # commits of one file each: what is left of rounding must not pass for co-change
-    rng = np.random.default_rng(3)
-    commits = [commit(float(age), (n % 3,), n) for n, age in enumerate(rng.uniform(1, 900, 40))]
-    at = history_of(commits).as_of(NOW)
-    assert at.co_change(np.arange(3), rng.dirichlet(np.ones(3)), 4).tolist() == [0.0] * 4
+def test_what_rounding_leaves_of_a_share_does_not_pass_for_co_change():
+    ages = np.random.default_rng(3).uniform(1, 900, 40).tolist()
+    at = history_of([commit(age, (n % 3,), n) for n, age in enumerate(ages)]).as_of(NOW)  # of one file each
+    assert at.co_change(np.arange(3), np.array([0.31, 0.23, 0.46]), 4).tolist() == [0.0] * 4
 
 
 # ---- from commits and labelled reports
@@ -82,65 +62,62 @@ def test_co_change():
 JAVA = frozenset({".java"})
 
 
-def words(documents, number):
-    start, end = documents.starts[number], documents.starts[number + 1]
-    counts = documents.counts[start:end].tolist()
-    return {documents.vocabulary[t]: n for t, n in zip(documents.terms[start:end].tolist(), counts, strict=True)}
-
-
-def paths(documents, number, names):
-    start, end = documents.file_starts[number], documents.file_starts[number + 1]
-    return [names.names[f] for f in documents.files[start:end].tolist()]
+def told(documents, names):
+    """Of each document its words with their counts, and the paths that it touched."""
+    words, files = documents.starts, documents.file_starts
+    pairs = zip(documents.terms.tolist(), documents.counts.tolist(), strict=True)
+    counts = [(documents.vocabulary[term], count) for term, count in pairs]
+    paths = [names.names[file] for file in documents.files]
+    each = range(len(documents))
+    return [(dict(counts[words[d] : words[d + 1]]), {*paths[files[d] : files[d + 1]]}) for d in each]
 
 
 def test_commits_and_labelled_reports(repository):
-    repository.commit({"a/Tree.java": "1", "a/Leaf.java": "1", "x.txt": "1"}, "Grow trees\n\nChange-Id: Iabc", when=100)
+    root = repository.commit(
+        {"a/Tree.java": "1", "a/Leaf.java": "1", "x.txt": "1"}, "Grow trees\n\nChange-Id: Iabc", when=100
+    )
     repository.commit({"x.txt": "2"}, "Only text", when=200)
     before = repository.commit({f"many/F{n}.java": "1" for n in range(31)}, "Import", when=300)
     fix = repository.commit({"a/Tree.java": "2", "a/New.java": "1"}, "Fix tree bug 7", when=400)
-    opened = datetime.fromtimestamp(350, UTC)
-    report = BugReport("7", "Tree tree breaks", "at a.Tree.grow(Tree.java:1) at a.Tree.x(Tree.java:2) node", opened)
+    traces = "at a.Tree.grow(Tree.java:1) at a.Tree.x(Tree.java:2) node"
+    report = BugReport("7", "Tree tree breaks", traces, datetime.fromtimestamp(350, UTC))
     case = Case(report, fix, before, 400, ("a/New.java", "a/Tree.java"), ("a/Tree.java",))
-    with Repository(repository.path) as opened_repository:
-        names = opened_repository.path_names
-        history = read_history(opened_repository, fix, JAVA)
-        index = build_history(history, [case], names)
-        commits, reports = index.commits, index.reports
-        # neither the commit without a source file nor the one of more than three
-        assert commits.times.tolist() == [100, 400]
-        assert commits.ids == (repository.made[0], fix)
-        assert words(commits, 0) == {"grow": 1, "tree": 1}
-        assert sorted(paths(commits, 0, names)) == ["a/Leaf.java", "a/Tree.java"]
-        assert reports.ids == ("7",)
-        assert reports.commit_ids == (fix,)
-        assert reports.times.tolist() == [400]
-        assert words(reports, 0) == {"tree": 2, "break": 1, "node": 1}
-        # all listed files: the fix was also about the one that it added
-        assert sorted(paths(reports, 0, names)) == ["a/New.java", "a/Tree.java"]
-        assert reports.classes == ("a.Tree",)
-        # its own fix is never in the history of the version, even when the report was opened later by the clock
-        late = index.as_of(9999, history.ancestors(before))
-        assert late.reports.known.tolist() == [False]
-        assert late.commits.known.tolist() == [True, False]
-        # where no fix is known commits that fix bugs stand in for reports
-        searched = build_history(history, [Case(report, "", fix, 400, ("a/Tree.java",), ("a/Tree.java",))], names)
-        assert searched.reports.ids == searched.reports.commit_ids == (fix,)
-        assert words(searched.reports, 0) == {"bug": 1, "fix": 1, "tree": 1}
-        assert build_history(history, [], names).reports.ids == ()
+    with Repository(repository.path) as opened:
+        names, history = opened.path_names, read_history(opened, fix, JAVA)
+    index = build_history(history, [case], names)
+    said = {"bug": 1, "fix": 1, "tree": 1}
+    # neither the commit without a source file nor the one of more than thirty
+    assert (index.commits.ids, index.commits.times.tolist()) == ([root, fix], [100, 400])
+    assert told(index.commits, names) == [
+        ({"grow": 1, "tree": 1}, {"a/Leaf.java", "a/Tree.java"}),
+        (said, {"a/New.java", "a/Tree.java"}),
+    ]
+    reports = index.reports
+    assert (reports.ids, reports.commit_ids, reports.times.tolist()) == (["7"], [fix], [400])
+    # all listed files: the fix was also about the one that it added
+    assert told(reports, names) == [({"tree": 2, "break": 1, "node": 1}, {"a/New.java", "a/Tree.java"})]
+    assert reports.classes == ["a.Tree"]
+    # its own fix is never in the history of the version, even when the report was opened later by the clock
+    late = index.as_of(9999, history.ancestors(before))
+    assert (late.reports.known.tolist(), late.commits.known.tolist()) == ([False], [True, False])
+    # where no fix is known commits that fix bugs stand in for reports
+    searched = build_history(history, [replace(case, fix_commit="", version=fix)], names).reports
+    assert searched.ids == searched.commit_ids == [fix]
+    assert told(searched, names)[0][0] == said
+    assert build_history(history, [], names).reports.ids == []
 
 
 def test_what_this_version_of_history_documents_is(repository):
     """Kept histories are found by HISTORY_VERSION: raise it, and write it here, when this test has to change."""
     message = "Fix crash of XMLParser in parse_all\n\nThe buffer's size was read twice, see Größe.\n\nChange-Id: I1"
-    repository.commit({"src/XMLParser.java": "1"}, "Initial import", when=100)
-    repository.commit({"src/XMLParser.java": "2", "src/Buffer.java": "1"}, message, when=200)
+    repository.commit({"src/XMLParser.java": "2", "src/Buffer.java": "1"}, message)
     with Repository(repository.path) as opened:
         history = read_history(opened, "main", JAVA)
-        made = history_of_commits(history.ids, dict(commit_payloads(history)), opened.path_names)
+    made = history_of_commits(history.ids, commit_payloads(history), history.path_names)
+    said = "buffer crash fix größe pars parseall parser read size twice xml xmlparser".split()
     assert HISTORY_VERSION == 3
-    assert words(made.commits, 0) == {"import": 1, "initi": 1}
-    said = "buffer crash fix größe pars parseall parser read size twice xml xmlparser"
-    assert words(made.commits, 1) == words(made.reports, 0) == dict.fromkeys(said.split(), 1)
+    assert told(made.commits, history.path_names)[0][0] == told(made.reports, history.path_names)[0][0]
+    assert (made.commits.vocabulary, made.commits.counts.tolist()) == (said, [1] * len(said))
     for trailer in ("Signed-off-by: A <a@b>", "git-svn-id: https://x@1", "Co-Authored-By: B", "Reviewed-on: http://x"):
         assert without_trailers(f"Fix it\n\n{trailer}\n").strip() == "Fix it"
         assert trailer in without_trailers(f"Fix it: {trailer}")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-import pytest
 
 from tosloc.index.paths import PathTable, PathView
 
@@ -58,55 +55,14 @@ def test_rows_of_a_qualified_class():
 
 def test_rows_of_a_file_that_a_frame_spells():
     view = view_of(("app/core/views.py", "app/admin/views.py", "lib/app/core/views.py"), [0, 1])
-    for spelled, rows in (
-        ("/usr/lib/app/core/views.py", [0]),
-        ("views.py", [0, 1]),
-        ("C:\\app\\admin\\views.py", [1]),
-        ("other/views.py", [0, 1]),
-        ("core/views.js", []),
-        ("missing.py", []),
-        ("", []),
-    ):
+    for spelled, rows in {
+        "/usr/lib/app/core/views.py": [0],
+        "C:\\app\\admin\\views.py": [1],
+        "other/views.py": [0, 1],
+        "core/views.js": [],
+        "": [],
+    }.items():
         assert view.rows_of_file(spelled) == rows, spelled
-
-
-def test_bm25_of_path_words_by_hand():
-    """Folder words of a, b, c: {org, core}, {org}, {core, core}; file names: parser, parser + context, label.
-
-    Absent: d, with the folder core and the name parser, counts nowhere. F = 3; query: parser (1), core (2).
-    """
-    view = view_of(("org/core/parser.c", "org/ParserContext.c", "core/core/label.c", "core/parser.c"), [0, 1, 2])
-    weights = {"parser": 1.0, "core": 2.0, "unheard": 9.0}
-
-    def value(frequency, length, average, idf, weight):
-        return weight * idf * frequency * 2.2 / (frequency + 1.2 * (0.5 + 0.5 * length / average))
-
-    # both words stand in 2 of 3 files: ln(1 + 1.5 / 2.5)
-    idf = math.log(1.6)
-    # whole paths: 3, 4 (org, parser, context, parsercontext) and 3 words
-    mean = 10 / 3
-    both = view.bm25(weights)
-    assert both == pytest.approx(
-        [
-            value(1, 3, mean, idf, 1) + value(1, 3, mean, idf, 2),
-            value(1, 4, mean, idf, 1),
-            value(2, 3, mean, idf, 2),
-        ]
-    )
-    folders = view.bm25(weights, names=False)
-    # folders: 2, 1 and 2 words, mean 5/3
-    assert folders == pytest.approx([value(1, 2, 5 / 3, idf, 2), 0.0, value(2, 2, 5 / 3, idf, 2)])
-    assert view.bm25({"unheard": 1.0}).tolist() == [0.0, 0.0, 0.0]
-    assert view.bm25({}).tolist() == [0.0, 0.0, 0.0]
-
-
-def test_coverage_of_file_names_by_hand():
-    """Names: parser | parser, context, parsercontext | label. df parser 2, others 1, F = 3."""
-    view = view_of(("org/core/parser.c", "org/ParserContext.c", "core/core/label.c", "core/label.c"), [0, 1, 2])
-    common, rare = math.log(1 + 1.5 / 2.5), math.log(1 + 2.5 / 1.5)
-    covered = view.name_coverage(frozenset({"parser", "core", "unheard"}))
-    assert covered == pytest.approx([1.0, common / (common + 2 * rare), 0.0])
-    assert view.name_coverage(frozenset()).tolist() == [0.0, 0.0, 0.0]
 
 
 OWN = ("python/shop/door.py", "python/shop/old/door.py", "setup.py", "src/shop/Door.java", "src/door.h", "web/util.js")

@@ -1,12 +1,9 @@
 """An encoder reranker trained from a pack, without the repository."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,103 +25,109 @@ from tosloc.rerank.encoder.reranker import EncoderReranker
 pytestmark = pytest.mark.slow
 
 torch.set_num_threads(1)
+SETTINGS = """
+[stage_two]
+code_encoder = "{}"
+chunks = 2
+chunk_tokens = 16
+report_tokens = 16
+[stage_two.training]
+epochs = 2
+pairs = 16
+"""
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory) -> toy.Toy:
+def project(tmp_path_factory):
     project = toy.grow(tmp_path_factory.mktemp("toy"), bugs=40)
-    training.train(
-        toy.config(0.6, 0.2), project.git.path, project.reports(), project.folder / "out",
-        keep_features=True, carry=False,
-    )  # fmt: skip
+    where = project.git.path, project.reports(), project.folder / "out"
+    training.train(toy.config(0.6, 0.2), *where, keep_features=True, carry=False)
     return project
 
 
 @pytest.fixture(scope="module")
-def packed(project) -> Path:
-    place = project.folder / "toy.pack"
-    where = ["--repo", str(project.git.path), "--reports", str(project.reports()), "--out", str(place)]
-    assert main(["lab", "pack", str(project.folder / "out"), *where, "--candidates", "8"]) == 0
-    return place
+def pack(project):
+    """Function (name, *options) -> exit code and file of a pack."""
+
+    def make(name, *options):
+        where = ["--repo", str(project.git.path), "--reports", str(project.reports()), "--candidates", "8", *options]
+        place = project.folder / name
+        return main(["lab", "pack", str(project.folder / "out"), *where, "--out", str(place)]), place
+
+    return make
 
 
 @pytest.fixture(scope="module")
-def config(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("two")
-    encoder = write_encoder(folder / "encoder", words=WORDS)
-    (folder / "two.toml").write_text(
-        f'[stage_two]\ncode_encoder = "{encoder}"\nchunks = 2\nchunk_tokens = 16\nreport_tokens = 16\n'
-        "[stage_two.training]\nlearning_rate = 0.02\nepochs = 2\npairs = 16\n"
-    )
-    return folder / "two.toml"
+def packed(pack):
+    code, place = pack("toy.pack")
+    assert code == 0
+    return place
 
 
-def test_a_pack_holds_what_training_needs_of_all_or_the_newest_reports(packed, project, tmp_path, capsys):
-    pack = read_bundle(packed)
-    assert {part: len(reports) for part, reports in pack.parts.items()} == {"train": 24, "validation": 8, "test": 8}
-    for part, reports in pack.parts.items():
+@pytest.fixture
+def train(packed, tmp_path):
+    """Function (name, learning) -> arguments of a training, and the folder that it writes; without dropout, whose masks
+    two processes draw in another order than one.
+    """
+    encoder = write_encoder(tmp_path / "encoder", words=WORDS)
+    record = (encoder / "config.json").read_text()
+    (encoder / "config.json").write_text(record.replace('_dropout_prob": 0.1', '_dropout_prob": 0.0'))
+
+    def arguments(name, learning):
+        config = tmp_path / f"{name}.toml"
+        config.write_text(SETTINGS.format(encoder) + learning)
+        return ["lab", "train-encoder", str(packed), str(config), "--out", str(tmp_path / name)], tmp_path / name
+
+    return arguments
+
+
+def test_a_pack_holds_what_training_needs_of_all_or_the_newest_reports(packed, pack, capsys):
+    whole = read_bundle(packed)
+    assert {part: len(reports) for part, reports in whole.parts.items()} == {"train": 24, "validation": 8, "test": 8}
+    for part, reports in whole.parts.items():
         for one in reports:
             assert (np.diff(one.scores[:8]) <= 0).all()
             assert one.fixed.sum() + len(one.missed_ranks) == one.relevant
             assert part != "train" or not one.missed_ranks
-    [(blob, text)] = pack.read([pack.parts["test"][0].blobs[0]])
-    assert blob == pack.parts["test"][0].blobs[0]
-    assert "class" in text
-    assert list(pack.read(["gone"])) == [("gone", None)]
-    where = ["--repo", str(project.git.path), "--reports", str(project.folder / "reports.jsonl")]
-    few = ["--train-reports", "5", "--judged-reports", "2", "--candidates", "8", "--out", str(tmp_path / "few.pack")]
-    assert main(["lab", "pack", str(project.folder / "out"), *where, *few]) == 0
-    assert "5 train, 2 validation, 2 test reports" in capsys.readouterr().out
-    for part, reports in read_bundle(tmp_path / "few.pack").parts.items():
-        assert [one.report for one in reports] == [one.report for one in pack.parts[part][-len(reports) :]]
-    assert main(["lab", "pack", str(project.folder / "out"), *where, *few, "--judged-reports", "-1"]) == 2
+    blob = whole.parts["test"][0].blobs[0]
+    [(same, text), gone] = whole.for_reranking(packed).texts([blob, "gone"])
+    assert (same, "class" in text, gone) == (blob, True, ("gone", None))
+    code, few = pack("few.pack", "--train-reports", "5")
+    assert (code, "5 train, 8 validation, 8 test reports" in capsys.readouterr().out) == (0, True)
+    newest = [one.report for one in whole.parts["train"][-5:]]
+    assert [one.report for one in read_bundle(few).parts["train"]] == newest
+    assert pack("none.pack", "--train-reports", "-1")[0] == 2
 
 
-def test_training_from_a_pack(packed, config, project, capsys):
-    out = project.folder / "two"
-    capsys.readouterr()
-    assert main(["lab", "train-encoder", str(packed), str(config), "--out", str(out)]) == 0
+def test_training_from_a_pack(project, train, capsys):
+    command, out = train("two", "learning_rate = 0.02\n")
+    assert main(command) == 0
     said = json.loads(capsys.readouterr().out)
     first = read_scored(project.folder / "out", "test").evaluation()
     assert said["test"]["stage one"] == pytest.approx({"mrr": first.mrr, "map": first.map}, abs=1e-4)
-    assert said["validation"]["fused"]["mrr"] + said["validation"]["fused"]["map"] >= (
-        said["validation"]["stage one"]["mrr"] + said["validation"]["stage one"]["map"]
-    )
+    assert sum(said["validation"]["fused"].values()) >= sum(said["validation"]["stage one"].values())
     assert len(json.loads((out / "result.json").read_text())["curve"]) == 2
     assert len(json.loads((out / "deep.json").read_text())["test"]) == 8
     assert EncoderReranker.load(out / "encoder").weight == said["mix"]
 
 
 @pytest.mark.parametrize("learns", ["head", "both"])
-def test_two_processes_learn_what_one_does(packed, config, learns, tmp_path):
-    encoder = write_encoder(tmp_path / "encoder", words=WORDS)
-    place = encoder / "config.json"  # without dropout, whose masks two processes draw in another order than one
-    place.write_text(place.read_text().replace('_dropout_prob": 0.1', '_dropout_prob": 0.0'))
-    lines = [line for line in config.read_text().splitlines(keepends=True) if "code_encoder" not in line]
-    two = tmp_path / "two.toml"
-    two.write_text("".join(lines).replace("[stage_two]\n", f'[stage_two]\ncode_encoder = "{encoder}"\n', 1))
-    gentle = two.read_text().replace("learning_rate = 0.02", "learning_rate = 0.002")
-    two.write_text(f'{gentle}learns = "{learns}"\n')
-    assert main(["lab", "train-encoder", str(packed), str(two), "--out", str(tmp_path / "one")]) == 0
+def test_two_processes_learn_what_one_does(train, learns):
+    learning = f'learning_rate = 0.002\nlearns = "{learns}"\n'
+    (alone, one), (together, both) = (train(name, learning) for name in ("one", "both"))
+    assert main(alone) == 0
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m", "tosloc"]
-    command += ["lab", "train-encoder", str(packed), str(two), "--out", str(tmp_path / "both")]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([*command, *together], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    one, both = (json.loads((tmp_path / name / "result.json").read_text()) for name in ("one", "both"))
-    assert (said["processes"], one["processes"]) == (2, 1)
-    losses = [[loss for entry in result["curve"] for loss in entry["losses"]] for result in (both, one)]
+    results = [json.loads((out / "result.json").read_text()) for out in (one, both)]
+    assert [result["processes"] for result in results] == [1, 2]
+    losses = [[loss for entry in result["curve"] for loss in entry["losses"]] for result in results]
     assert losses[0] == pytest.approx(losses[1], abs=1e-3)
-    assert both["mix"] == one["mix"]
-    scores = [json.loads((tmp_path / name / "deep.json").read_text()) for name in ("one", "both")]
-    for part in ("validation", "test"):
-        assert scores[0][part].keys() == scores[1][part].keys()
-        for report, row in scores[0][part].items():
-            assert row == pytest.approx(scores[1][part][report], abs=1e-3)
-        assert both[part] == one[part]
+    assert [results[0][key] == results[1][key] for key in ("mix", "validation", "test")] == [True] * 3
 
 
-def test_random_encoders_learn_from_a_pack(packed, config, tmp_path, capsys):
+def test_random_encoders_are_made_of_a_pack(packed, tmp_path, capsys):
     small = RobertaConfig(
         vocab_size=400, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
         max_position_embeddings=66, type_vocab_size=1,
@@ -133,14 +136,6 @@ def test_random_encoders_learn_from_a_pack(packed, config, tmp_path, capsys):
     assert "random/report: " in capsys.readouterr().out
     encoder = Encoder.load(str(tmp_path / "random/code"), "first")
     assert (encoder.longest, encoder.pieces([""], 9), encoder.tokenizer.pad_token_id) == (64, [[[0, 2]]], 1)
-    named = f'code_encoder = "{tmp_path}/random/code"\nreport_encoder = "{tmp_path}/random/report"\n'
-    lines = [line for line in config.read_text().splitlines(keepends=True) if "code_encoder" not in line]
-    both = tmp_path / "both.toml"
-    both.write_text("".join(lines).replace("[stage_two]\n", f"[stage_two]\n{named}", 1) + 'learns = "both"\n')
-    assert main(["lab", "train-encoder", str(packed), str(both), "--out", str(tmp_path / "out")]) == 0
-    curve = json.loads((tmp_path / "out/result.json").read_text())["curve"]
-    assert curve[1]["loss"] < curve[0]["loss"]
-    assert len(curve[0]["losses"]) > 1
 
 
 def test_what_is_no_pack_is_one_sentence(tmp_path, packed):

@@ -1,34 +1,30 @@
 """Tables 4 and 5 of made-up runs and times, and how cells are printed."""
 
-from __future__ import annotations
-
 import time
-from collections.abc import Sequence
-from datetime import UTC, datetime
 
 import pytest
 
+from tests.rerank.made import report
 from tosloc.cli.lab.paper import cell_text
-from tosloc.evaluate.evaluate import Evaluation, ReportScores
+from tosloc.evaluate.evaluate import Evaluation
 from tosloc.evaluate.judgements import Judgement
-from tosloc.evaluate.measures import Outcome
-from tosloc.lab.paper import accuracy, speed
-from tosloc.lab.paper.speed import Timed
-from tosloc.lab.paper.workspace import Cell
-from tosloc.records import BugReport
+from tosloc.evaluate.measures import ReportScores
+from tosloc.lab.paper import systems
+from tosloc.lab.paper.systems import Timed
+from tosloc.lab.paper.workspace import Cell, Published
+from tosloc.records import silent
 
 OURS = "TosLoc, stage one"
-REPORT = BugReport("1", "a", "b", datetime.now(UTC))
 
 
-def evaluation(ranks: Sequence[int]) -> Evaluation:
+def paper(**numbers):
+    return Published(title="", source="", paper=numbers)
+
+
+def evaluation(*ranks):
     """Reports with one fixed file each, at these ranks."""
-    return Evaluation(
-        tuple(
-            ReportScores(Judgement(f"r{number:03}", ("a",), ("a",), 100), Outcome((rank,), 1, 100, 100))
-            for number, rank in enumerate(ranks)
-        )
-    )
+    judged = [Judgement(f"r{number:03}", ("a",), ("a",), 100) for number in range(len(ranks))]
+    return Evaluation(tuple([ReportScores(one, (rank,), 100) for one, rank in zip(judged, ranks, strict=True)]))
 
 
 def values(table):
@@ -36,30 +32,20 @@ def values(table):
 
 
 def test_tosloc_against_every_system():
-    good, same, bad = [1] * 30 + [2] * 10, [1] * 29 + [2] * 11, [4] * 20 + [2] * 20
-    runs = {"BugLocator": evaluation(bad), "BLIA": evaluation(same), OURS: evaluation(good)}
-    found = {"toy": runs, "other": {"BLIA": evaluation(good)}}
-    paper = {("MAP", "BugLocator", "toy"): 0.2}
-    tables = {table.heads[0]: table for table in accuracy.tables(found, ["BugLocator", "BLIA", OURS, "BLUiR"], paper)}
-    assert list(tables) == [
-        *("MRR", "MAP", "MRR: TosLoc - other", "MAP: TosLoc - other", "MRR: p of it", "MAP: p of it"),
-    ]
+    good, same, bad = evaluation(*[1] * 30, *[2] * 10), evaluation(*[1] * 29, *[2] * 11), evaluation(*[4, 2] * 20)
+    found = {"toy": {"BugLocator": bad, "BLIA": same, OURS: good}, "other": {"BLIA": good}}
+    numbers = paper(MAP={"BugLocator": {"toy": 0.2}}, MRR={"BLUiR": {}})
+    made = systems.accuracy_tables(found, ["BugLocator", "BLIA", OURS, "BLUiR", "AmaLgam"], numbers)
+    tables = {table.heads[0]: table for table in made}
+    assert list(tables) == [f"{name}{kind}" for kind in systems.KINDS for name in ("MRR", "MAP")]
     assert tables["MAP"].rows[0] == ["BugLocator", Cell(15 / 40, paper=0.2), Cell(None)]
-    assert values(tables["MRR"])["BLUiR"] == [None, None]
-    above = values(tables["MRR: TosLoc - other"])
-    assert above == {"BugLocator": [pytest.approx(0.5), None], "BLIA": [pytest.approx(0.0125), None]} | {
-        OURS: [None, None],
-        "BLUiR": [None, None],
-    }
+    above = {"BugLocator": [pytest.approx(0.5), None], "BLIA": [pytest.approx(0.0125), None]}
+    assert values(tables["MRR: TosLoc - other"]) == above | {OURS: [None, None], "BLUiR": [None, None]}
     p = values(tables["MRR: p of it"])
     assert p["BugLocator"][0] < 0.001 < 0.05 < p["BLIA"][0]
-    [*_, change, _] = accuracy.tables({"toy": {"BLIA": evaluation(good), OURS: evaluation(bad)}}, ["BLIA", OURS], {})[
-        :5
-    ]
-    assert values(change)["BLIA"] == [pytest.approx(0.375 - 0.875)]
 
 
-def timed(files: int) -> Timed:
+def timed(files):
     """Stage one grows in proportion to the files, DreamLoc with their square; a slow report counts by the median."""
     one = files / 1000
     return Timed(files, {"dreamloc": [one * one * 3, one * one * 3, 99.0], "stage-one": [one, one, 50.0]})
@@ -67,7 +53,7 @@ def timed(files: int) -> Timed:
 
 def test_ratios_are_of_one_version_and_slopes_of_all():
     found = {"a": [timed(1000), timed(2000), timed(3000)], "b": [timed(8000)]}
-    ratios, growth = speed.tables(found, {("growth", "DreamLoc", "all"): 0.9})
+    ratios, growth = systems.speed_tables(found, paper(growth={"DreamLoc": {"all": 0.9}}))
     assert values(ratios) == {"DreamLoc": pytest.approx([6.0, 24.0])}
     assert values(growth)["DreamLoc"] == [pytest.approx(2.0), None, pytest.approx(2.0)]
     assert values(growth)[OURS][0] == pytest.approx(1.0)
@@ -75,33 +61,16 @@ def test_ratios_are_of_one_version_and_slopes_of_all():
 
 
 def test_answers_take_turns(monkeypatch):
-    asked: list[str] = []
-    clock = [0.0]
-    costs = {"a": 1.0, "b": 3.0}
-
-    def answer(name):
-        def call(report):
-            asked.append(name)
-            clock[0] += costs[name]
-
-        return call
-
-    monkeypatch.setattr(time, "process_time", lambda: clock[0])
-    last: dict[str, float] = {}
-    answers = {"a": answer("a"), "b": answer("b")}
-    assert speed.in_turns(answers, REPORT, last) == costs
-    assert "".join(asked) == "ab" + "ab" + "a" + "a"  # b is slow: one measurement is enough
-    assert last == costs
-    asked.clear()
-    costs["b"] = 1.5
-    assert speed.in_turns(answers, REPORT, {}) == costs
-    assert "".join(asked) == "ab" + "ab" + "ba" + "ab"
+    asked, costs = [], {"a": 1.0, "b": 3.0}
+    monkeypatch.setattr(time, "process_time", lambda: sum(costs[name] for name in asked))
+    answers = {name: lambda _, name=name: asked.append(name) for name in costs}
+    assert systems.time_answers(answers, [report(), report()], silent) == {"a": [1.0, 1.0], "b": [3.0, 3.0]}
+    assert "".join(asked) == 2 * ("ab" + "ba" + "ab" + "ba")
 
 
 @pytest.mark.parametrize(
     ("cell", "text"),
     [
-        ("wins", "wins"),
         (Cell(None, paper=0.4), "- (.40)"),
         (Cell(0.6742, paper=0.4), ".674 (.40)"),
         (Cell(1.0), "1.00"),

@@ -1,7 +1,5 @@
 """What many projects teach together: weights that count each project the same, projects left out, what is kept."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -13,45 +11,41 @@ from tests import toy
 from tosloc.calibration import fit_temperature
 from tosloc.checkpoint import read_record, read_stage_one
 from tosloc.cli import main
-from tosloc.config import Config, load_config
+from tosloc.config import Config
 from tosloc.errors import ToslocError
 from tosloc.evaluate.run_paths import read_scored
 from tosloc.lab import feature_ablation
 from tosloc.lab import pool as module
 from tosloc.lab.pool import Pool, Tables, fit_pool, folds_of, report_weight
-from tosloc.lab.projects import Project, read_projects
+from tosloc.lab.projects import Project
 from tosloc.rank.feature_tables import RankingLists
-from tosloc.rank.fitting import judge
-from tosloc.rank.stage_one import StageOne
+from tosloc.rank.fitting import fit_listwise, judge
 from tosloc.records import silent
 
 NAMES = ("one", "two")
 LINEAR = Config.of({"stage_one": {"ranker": False}}, "test")
 
 
-def lists(reports: int, column: int, files: int = 4) -> RankingLists:
+def project(name, **values):
+    return Project(name=name, repo=Path(name), reports=Path(name), **values)
+
+
+def lists(reports, column, weight):
     """Reports whose fixed file is the one with this feature."""
     made = []
     for number in range(reports):
-        rows = np.zeros((files, 2), dtype=np.float32)
-        rows[number % files, column] = 1.0
-        rows[(number + 1) % files, 1 - column] = 1.0
-        made.append((rows, np.arange(files) == number % files))
-    return RankingLists.of(made)
+        rows = np.zeros((4, 2), dtype=np.float32)
+        rows[number % 4, column] = rows[(number + 1) % 4, 1 - column] = 1.0
+        made.append((rows, np.arange(4) == number % 4))
+    return replace(RankingLists.of(made), report_weights=report_weight(project("some", weight=weight), reports))
 
 
-def fitted(weight: float) -> list[float]:
+def fitted(weight):
     """Weights of two projects that say contrary things, the second of which has ten times as many reports."""
-    small, large = lists(3, 0), lists(30, 1)
-    project = Project(name="small", repo=Path("small"), reports=Path("small"), weight=weight)
-    counted = replace(small, report_weights=report_weight(project, 3))
-    large = replace(large, report_weights=report_weight(project.model_copy(update={"weight": 1.0}), 30))
-    stage = fit_pool(LINEAR, NAMES, [counted, large])
-    assert stage.ranker is None
-    return stage.weights.tolist()
+    return fit_pool(LINEAR, NAMES, [lists(3, 0, weight), lists(30, 1, 1.0)]).weights.tolist()
 
 
-def test_a_large_project_does_not_outvote_a_small_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_project_does_not_outvote_a_small_one(monkeypatch):
     monkeypatch.setattr(module, "LEAST_REPORTS", 1)
     assert fitted(1.0) == pytest.approx(fitted(1.0)[::-1], abs=1e-3)
     assert fitted(0.5)[1] > fitted(0.5)[0] + 0.5  # the small one's reports count half
@@ -61,27 +55,27 @@ def test_a_large_project_does_not_outvote_a_small_one(monkeypatch: pytest.Monkey
         fit_pool(LINEAR, NAMES, [RankingLists.of([])])
 
 
-def test_projects_are_dealt_by_size_and_some_stand_alone() -> None:
-    def tables(name: str, learned: int) -> Tables:
-        project = Project(name=name, repo=Path(name), reports=Path(name), alone=name == "c")
-        return Tables(project, Path(name), NAMES, learned, ())
+def test_projects_are_dealt_by_size_and_some_stand_alone():
+    sizes = {"a": 5, "b": 50, "c": 9, "d": 20, "e": 5}
+    some = [Tables(project(name, alone=name == "c"), Path(name), NAMES, size, ()) for name, size in sizes.items()]
 
-    some = [tables("a", 5), tables("b", 50), tables("c", 9), tables("d", 20), tables("e", 5)]
-    assert [[one.project.name for one in fold] for fold in folds_of(some, 2)] == [["c"], ["b", "a"], ["d", "e"]]
-    assert [[one.project.name for one in fold] for fold in folds_of(some, 9)] == [["c"], ["b"], ["d"], ["a"], ["e"]]
+    def dealt(number):
+        return ["".join(one.project.name for one in fold) for fold in folds_of(some, number)]
+
+    assert (dealt(2), dealt(9)) == (["c", "ba", "de"], ["c", "b", "d", "a", "e"])
     with pytest.raises(ToslocError, match="nothing is left to learn from"):
         folds_of(some[:2], 1)
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def world(tmp_path_factory):
     """Three small projects, one of them with a part for learning and another to be judged; a fourth has no fix."""
     folder = tmp_path_factory.mktemp("pool")
     entries = []
     for number, name in enumerate(("one", "two", "three", "four")):
-        project = toy.grow(folder / name, bugs=12, themes=6, seed=number)
+        grown = toy.grow(folder / name, bugs=12, themes=6, seed=number)
         if name == "four":
-            project.reports(records=[record | {"fix_commit": "f" * 40} for record in project.records])
+            grown.reports(records=[record | {"fix_commit": "f" * 40} for record in grown.records])
         entries.append(f'[{name}]\nrepo = "{name}/repo"\nreports = "{name}/reports.jsonl"\n')
     entries[0] += 'part = "train"\njudged = "test"\nat_most = 6\nalone = true\n'
     (folder / "projects.toml").write_text("".join(entries))
@@ -89,93 +83,88 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def words(world: Path, command: str, *more: str, listed: bool = True) -> list[str]:
-    places = ["--work", str(world / "work"), "--config", str(world / "small.toml"), "--leave-projects-out", "2"]
-    places += ["--projects", str(world / "projects.toml")] if listed else []
-    return ["lab", command, *places, *more]
+@pytest.fixture
+def call(world, capsys):
+    """Function (command, *options) -> exit code, output and errors."""
+
+    def run(command, *more, listed=True):
+        places = ["--work", world / "work", "--config", world / "small.toml", "--leave-projects-out", "2"]
+        places += ["--projects", world / "projects.toml"] if listed else []
+        return main(["lab", command, *map(str, (*places, *more))]), *capsys.readouterr()
+
+    return run
 
 
 @pytest.mark.slow
-def test_the_command(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = world / "out"
-    assert main(words(world, "pool", "--out", str(out), "--json")) == 1  # four failed
-    printed = capsys.readouterr()
-    assert "four failed: " in printed.err
-    assert "no fix of its 12 reports is in" in printed.err
-    found = json.loads(printed.out)
-    assert [(one["project"], one["reports"]) for one in found["projects"]] == [
-        ("one", 2),  # 12 reports: 9 train, 1 validation, 2 test
-        ("two", 12),
-        ("three", 12),
-    ]
-    assert found["macro"]["mrr"]["mean"] == pytest.approx(np.mean([one["mrr"] for one in found["projects"]]))
-    assert found["micro"]["reports"] == 26
-    record = read_record(out / "weights.json")
-    assert record["learned on"]["projects"] == {
-        "one": {"reports": 6, "part": "train"},
-        "two": {"reports": 12, "part": "all"},
-        "three": {"reports": 12, "part": "all"},
-    }
-    assert record["temperature"] == found["temperature"] != fit_temperature([])
-    assert record["ranker"] == {"weight": 16.0, "features": ["bm25f", "path", "test"]}
-    assert list(record["weights"]) == ["bm25f", "path", "test"]
-    assert read_stage_one(out)[0].ranker is not None
+def test_the_command(world, call, monkeypatch):
+    out, learned_from = world / "out", []
 
-    runs = {name: read_scored(world / "work/left-out" / name) for name in ("one", "two", "three")}
-    assert {name: run.run.header["learned on"] for name, run in runs.items()} == {
-        "one": ["two", "three"],
-        "two": ["one", "three"],
-        "three": ["one", "two"],
-    }
+    def fit(config, names, projects):
+        learned_from.append(len(some := list(projects)))
+        return fit_pool(config, names, some)
+
+    monkeypatch.setattr(module, "fit_pool", fit)
+    code, printed, err = call("pool", "--out", out, "--json")
+    assert learned_from == [2, 2, 2, 3]  # each part from the others, the shipped weights from all
+    assert (code, "four failed: " in err, "no fix of its 12 reports is in" in err) == (1, True, True)
+    found = json.loads(printed)
+    reports = {one["project"]: one["reports"] for one in found["projects"]}
+    assert reports == {"one": 2, "two": 12, "three": 12}  # of 12 reports 9 train, 1 validation, 2 test
+    record = read_record(out / "weights.json")
+    parts = {name: (one["reports"], one["part"]) for name, one in record["learned on"]["projects"].items()}
+    assert parts == {"one": (6, "train"), "two": (12, "all"), "three": (12, "all")}
+    assert record["temperature"] == found["temperature"] != fit_temperature([])
+    assert read_stage_one(out)[0].ranker.features == ("bm25f", "path", "test")
+
+    runs = {name: read_scored(world / "work/left-out" / name) for name in reports}
+    learned_on = {name: run.run.header["learned on"] for name, run in runs.items()}
+    assert learned_on == {name: [other for other in reports if other != name] for name in reports}
     assert {run.evaluation().length for run in runs.values()} == {1}
 
-    def tables() -> dict[Path, int]:
+    def tables():
         return {path: path.stat().st_mtime_ns for path in (world / "work/tables").glob("*/*")}
 
     before = tables()
-    assert main(words(world, "pool")) == 1
-    assert "macro mean of 3 projects" in capsys.readouterr().out
-    assert tables() == before
+    code, printed, _ = call("pool")
+    assert (code, "macro mean of 3 projects" in printed, tables() == before) == (1, True, True)
 
     # from the kept tables alone the same is learned, without any repository
-    assert main(words(world, "pool", "--out", str(world / "again"), listed=False)) == 0
-    again = read_record(world / "again/weights.json")["weights"]
-    assert again == pytest.approx(record["weights"], abs=1e-3)
+    assert call("pool", "--out", world / "again", listed=False)[0] == 0
+    assert read_record(world / "again/weights.json")["weights"] == pytest.approx(record["weights"], abs=1e-3)
 
     # a file of reports that changed is read again
     changed = world / "three/reports.jsonl"
     changed.write_text("".join(changed.read_text().splitlines(keepends=True)[:-1]))
-    assert main(words(world, "pool")) == 1
+    assert call("pool")[0] == 1
     assert {path.parent.name for path, when in tables().items() if before.get(path) != when} == {"three"}
 
 
 @pytest.mark.slow
-def test_what_features_are_worth(
-    world: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_features_are_worth(world, call, monkeypatch):
     """Values with every feature, and without one, are those of the others' linear weights."""
-    monkeypatch.setattr(feature_ablation, "FEW_OF_A_LANGUAGE", 10)
-    assert main(words(world, "feature-ablation", "--json")) == 1  # four failed
-    whole, *others = json.loads(capsys.readouterr().out)
-    assert [one["left out"] for one in (whole, *others)] == ["all", "bm25f", "path", "test"]
-    assert whole["languages"] == {"java": {"mrr": whole["mrr"], "map": whole["map"]}}
+    columns = []
+
+    def fit(lists, **start):
+        columns.append(lists.rows.shape[1])
+        return fit_listwise(lists, **start)
+
+    monkeypatch.setattr(feature_ablation, "fit_listwise", fit)
+    code, out, _ = call("feature-ablation", "--json")
+    whole, *others = json.loads(out)
+    assert (code, [one["left out"] for one in (whole, *others)]) == (1, ["all", "bm25f", "path", "test"])
+    assert columns == [3, 2, 2, 2] * 3  # each left out is a fit of its own
     for one in others:
         assert one["mrr change"]["mean"] == pytest.approx(one["mrr"] - whole["mrr"])
-    pool = Pool(world / "work", load_config(world / "small.toml"))
-    tables, _ = pool.tables(read_projects(world / "projects.toml"), silent)
-    for place, columns in ((0, [0, 1, 2]), (1, [0, 2])):
+    tables, _ = Pool(world / "work", LINEAR).tables(None, silent)
+    for row, keeps in ((whole, [1, 1, 1]), (others[0], [0, 1, 1])):
         expected = []
         for one in tables:  # each is a part of its own
-            learned = [other.lists() for other in tables if other is not one]
-            rest = [replace(of, rows=np.ascontiguousarray(of.rows[:, columns])) for of in learned]
-            weights = np.zeros(3)
-            weights[columns] = fit_pool(LINEAR, tuple(one.features[column] for column in columns), rest).weights
-            expected.append(judge({"": StageOne(one.features, weights)}, one.tables())[""])
-        row = (whole, others[1])[place]
+            rest = [other.lists() for other in tables if other is not one]
+            zeroed = [replace(of, rows=of.rows * np.float32(keeps)) for of in rest]
+            expected.append(judge({"": fit_pool(LINEAR, one.features, zeroed)}, one.tables())[""])
         assert [row["mrr"], row["map"]] == pytest.approx(np.mean(expected, axis=0).tolist(), abs=1e-6)
-    assert main(words(world, "feature-ablation", "--features", "path")) == 1
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "| left out | MRR | 95 % | MAP | 95 % | java MRR, MAP |"
+    lines = call("feature-ablation", "--features", "path")[1].splitlines()
+    assert lines[0] == "| left out | MRR | 95 % | MAP | 95 % |"
     assert [line.split(" | ")[0] for line in lines[2:]] == ["| all", "| path"]
-    assert main(words(world, "feature-ablation", "--features", "chunk")) == 2
-    assert "no feature of the tables is called 'chunk'; they are bm25f, path, test" in capsys.readouterr().err
+    code, _, err = call("feature-ablation", "--features", "chunk")
+    assert (code, "no feature of the tables is called 'chunk'; they are bm25f, path, test" in err) == (2, True)

@@ -1,12 +1,10 @@
 """A shop to ask of."""
 
-from pathlib import Path
-
 import pytest
 
 from conftest import repository as shop_at
 
 
 @pytest.fixture(scope="package")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shop(tmp_path_factory):
     return shop_at(tmp_path_factory.mktemp("agents") / "shop")

@@ -1,7 +1,5 @@
 """An answer in few characters: lines of source go first, the first paths stay."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,92 +8,79 @@ import pytest
 
 from tosloc.answer import Answer, Routine, Searched
 from tosloc.mcp.answers import Found
-from tosloc.records import BugReport, Function, Hit, Reason
+from tosloc.records import Background, BugReport, Function, Hit, Reason
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-UNTOLD = (Routine("the report has no date; it is asked as if ..."),)
-DAY = datetime(2024, 5, 6, tzinfo=UTC)
+REPORT = BugReport("1", "a", "b", None)
 
 
-def answer(files: int = 5, functions: int = 3, letters: int = 40) -> Answer:
+def answer(files: int = 4, functions: int = 2, letters: int = 10, **more: object) -> Answer:
+    named = tuple(Function(f"Class.method_{n}", 10 * n, 10 * n + 5, 1.0) for n in range(1, functions + 1))
+    why = Reason("words", "x" * letters), Reason("fix", "second")
     hits = tuple(
-        Hit(
-            rank,
-            f"src/package/module_{rank}.py",
-            1.0 / rank,
-            0.5 / rank,
-            tuple(Function(f"Class.method_{n}", 10 * n, 10 * n + 5, 1.0) for n in range(1, functions + 1)),
-            (Reason("words", "x" * letters), Reason("fix", "second")),
-        )
-        for rank in range(1, files + 1)
+        Hit(rank, f"src/package/module_{rank}.py", 1.0 / rank, 0.5 / rank, named, why) for rank in range(1, files + 1)
     )
-    return Answer("/r", COMMIT, DAY, BugReport("1", "a", "b", None), Searched(1234, 5), hits)
+    made = Answer("/r", COMMIT, datetime(2024, 5, 6, tzinfo=UTC), REPORT, Searched(1234, 5), hits)
+    return replace(made, **more)
 
 
-def found(made: Answer) -> Found:
-    return Found.of(made, {"src/package/module_1.py": "10: def method_1():\n11:     pass"}, 1)
+def found(*given: int, **more: object) -> Found:
+    return Found.of(answer(*given, **more), {"src/package/module_1.py": "10: def method_1():\n11:     pass"}, 1)
 
 
-def test_the_first_files_have_functions_a_reason_and_source_and_the_rest_paths() -> None:
-    made = found(answer(4, 2, 10))
-    assert made.text().splitlines() == [
+def test_the_first_files_have_functions_a_reason_and_source_and_the_rest_paths():
+    functions = "Class.method_1:10-15, Class.method_2:20-25"
+    assert found().text().splitlines() == [
         "1,234 files of 0123456789, 5 tests left out. Rank. File (how sure): functions with lines",
-        "1. src/package/module_1.py (50%): Class.method_1:10-15, Class.method_2:20-25",
+        f"1. src/package/module_1.py (50%): {functions}",
         *("   - xxxxxxxxxx", "   10: def method_1():", "   11:     pass"),
-        "2. src/package/module_2.py (25%): Class.method_1:10-15, Class.method_2:20-25",
-        "   - xxxxxxxxxx",
-        "3. src/package/module_3.py (17%): Class.method_1:10-15, Class.method_2:20-25",
-        "   - xxxxxxxxxx",
+        *(f"2. src/package/module_2.py (25%): {functions}", "   - xxxxxxxxxx"),
+        *(f"3. src/package/module_3.py (17%): {functions}", "   - xxxxxxxxxx"),
         "4. src/package/module_4.py (12%)",
     ]
-    assert made.plain()["files"][3] == {"rank": 4, "path": "src/package/module_4.py", "share": 0.125}
+    assert found().plain()["files"][3] == {"rank": 4, "path": "src/package/module_4.py", "share": 0.125}
 
 
-def test_lines_go_first_then_reasons_functions_and_the_last_files() -> None:
-    whole = found(answer(4, 2, 10))
-    kept = []
+def test_lines_go_first_then_reasons_functions_and_the_last_files():
+    whole, seen = found(background=Background(tests=("test_1.py",))), set()
     for budget in range(whole.length(), 100, -1):
-        files = whole.within(budget, Found.length).files
-        parts = [sum(len(getattr(file, part)) for file in files) for part in ("source", "why", "functions")]
-        kept.append((*parts, len(files)))
-    steps = list(dict.fromkeys(kept))
-    source = len("10: def method_1():\n11:     pass")
-    assert steps[:5] == [(source, 3, 6, 4), (0, 3, 6, 4), (0, 2, 6, 4), (0, 1, 6, 4), (0, 0, 6, 4)]
-    assert steps[5:] == [*((0, 0, number, 4) for number in range(5, -1, -1)), *((0, 0, 0, n) for n in (3, 2, 1, 0))]
+        kept = whole.within(budget, Found.length)
+        files = kept.files
+        assert not kept.background or files[0].source
+        reasons, functions = sum(len(one.why) for one in files), sum(len(one.functions) for one in files)
+        assert reasons == 3 or not any(one.source for one in files)
+        assert functions == 6 or not reasons
+        assert len(files) == 4 or not functions
+        seen |= {(reasons, functions, len(files))}
+    assert len(seen) == 14  # one less at a time
 
 
 @pytest.mark.parametrize("budget", [300, 1500, 20_000])
 @pytest.mark.parametrize(("files", "letters"), [(5, 0), (50, 3000)])
-def test_the_budget_holds_for_both_and_nothing_is_cut_in_two(budget: int, files: int, letters: int) -> None:
-    whole = found(replace(answer(files, 10, letters), notes=("a shallow clone",) * 3))
+def test_the_budget_holds_for_both_and_nothing_is_cut_in_two(budget, files, letters):
+    whole = found(files, 10, letters, notes=("a shallow clone",) * 3)
     text = whole.within(budget, lambda one: len(one.text()))
     plain = whole.within(budget, Found.length)
     assert len(text.text()) <= budget
     assert len(json.dumps(plain.plain())) <= budget
+    assert "1. src/package/module_1.py" in text.text()
     for made in (text, plain):
-        assert made.files
         assert len(made.files) + made.left_out == files
         assert {reason for file in made.files for reason in file.why} <= {"x" * letters}
-    assert "1. src/package/module_1.py" in text.text()
 
 
-def test_a_path_longer_than_the_budget_is_left_out() -> None:
-    [hit] = answer(1).hits
-    made = found(replace(answer(1), hits=(replace(hit, path="p" * 4_000),))).within(300, lambda one: len(one.text()))
-    assert (made.files, made.left_out) == ([], 1)
-    assert "(1 more left out for room" in made.text()
-
-
-def test_notes_uncommitted_changes_and_other_files_are_told_but_not_what_an_agent_knows() -> None:
+def test_what_has_no_room_is_counted_and_notes_changes_and_other_files_are_told():
     [hit] = answer(1, 0).hits
-    noted = replace(answer(1), notes=(*UNTOLD, "a shallow clone"), searched=Searched(7, 0, 2))
-    told = found(replace(noted, others=(replace(hit, path="pom.xml"),)))
+    long = found(1, hits=(replace(hit, path="p" * 4_000),)).within(300, lambda one: len(one.text()))
+    assert (long.files, "(1 more left out for room" in long.text()) == ([], True)
+    notes = Routine("the report has no date; it is asked as if ..."), "a shallow clone"  # the first an agent knows
+    told = found(1, notes=notes, searched=Searched(7, 0, 2), others=(replace(hit, path="pom.xml"),))
     assert told.text().startswith("7 files of 0123456789 and 2 uncommitted changes. Rank. ")
     assert told.text().splitlines()[-2:] == ["other files: pom.xml", "note: a shallow clone"]
     assert told.plain()["notes"] == ["a shallow clone"]
 
 
-def test_what_a_repository_says_stays_on_its_line() -> None:
+def test_what_a_repository_says_stays_on_its_line():
     [hit] = answer(1, 0).hits
     hostile = replace(hit, path="a\nb\x1b[31m.py", why=(Reason("fix", "one\ntwo"),))
-    assert len(found(replace(answer(1), hits=(hostile,))).text().splitlines()) == 3
+    assert len(found(1, hits=(hostile,)).text().splitlines()) == 3

@@ -3,17 +3,16 @@
 import json
 import time
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
-from tests.trackers import BUGZILLA, CLOSED, GH, GITLAB, JIRA, JIRA_FIELDS, REST
+from tests.trackers import BUGZILLA, GH, GITLAB, JIRA, JIRA_FIELDS, REST
 from tosloc.errors import ConfigError, ReportError
 from tosloc.mine.issues import Closing, Exports, is_no_bug
 from tosloc.mine.mentions import BODY, CLOSES, NAMES, NUMBER, compiled, mentions
 
 
-def exports(*values: Any) -> Exports:
+def exports(*values):
     read = Exports()
     for value in values:
         read.add(value if isinstance(value, str) else json.dumps(value), "x.json")
@@ -29,58 +28,69 @@ def test_github_as_gh_prints_it_and_as_rest_answers_it():
     assert (second.left_out, second.labels, second.closed) == ("still open", ("question", "help wanted"), None)
     pulls = exports([GH | {"url": "https://github.com/Ann/One/pull/12"}, REST | {"pull_request": {"merged_at": None}}])
     assert {one.left_out for one in pulls.issues.values()} == {"a pull request, listed as an issue"}
+    assert exports([GITLAB]).projects == {"g/sub/one"}
     # one answer after the other, our own lines
     assert exports(json.dumps([GH]) + json.dumps([REST])).issues == read.issues
     lines = exports('{"id": "a-1", "summary": "Crash", "opened": "2020-01-01"}\n')
     assert (lines.tracker, list(lines.issues)) == ("lines", ["a-1"])
 
 
-def test_pull_requests_of_gh_rest_and_gitlab():
-    reference = {"number": 12, "url": "https://github.com/Ann/One/issues/12"}
-    foreign = {"number": 12, "url": "https://github.com/bob/two/issues/12"}
-    gh = {"number": 20, "title": "Fix", "body": "Fixes #13", "mergeCommit": {"oid": "a" * 40}, "mergedAt": CLOSED} | {
-        "closingIssuesReferences": [reference, foreign],
-        "url": "https://github.com/Ann/One/pull/20",
-    }
-    rest = {"number": 21, "title": "T", "body": None, "merged_at": "2020-01-03T00:00:00Z", "merge_commit_sha": "b" * 40}
-    gitlab = {"iid": 3, "title": "T", "description": "Closes #7", "merged_at": "x", "merge_commit_sha": "c" * 40}
-    graph = gh | {"number": 22, "closingIssuesReferences": {"nodes": [foreign]}, "mergeCommit": None}
-    unmerged = [rest | {"number": 23, "merged_at": None}, gh | {"number": 24, "mergedAt": None, "mergeCommit": None}]
-    assert exports([gh, rest, gitlab, graph, *unmerged], [GH]).closings == [
-        Closing("20", "a" * 40, ("12",), "Fix\n\nFixes #13"),
-        Closing("21", "b" * 40, (), "T\n\n"),
-        Closing("3", "c" * 40, (), "T\n\nCloses #7"),
-        Closing("22", "", (), "Fix\n\nFixes #13"),
+PULLS = """
+[{"number": 20, "title": "Fix", "body": "Fixes #13", "mergedAt": "2020-01-03T00:00:00Z", "mergeCommit": {"oid": "a1"},
+  "url": "https://github.com/Ann/One/pull/20", "closingIssuesReferences": [
+    {"number": 12, "url": "https://github.com/Ann/One/issues/12"},
+    {"number": 12, "url": "https://github.com/bob/two/issues/12"}]},
+ {"number": 21, "title": "Graph", "body": "", "mergedAt": "2020-01-03T00:00:00Z", "mergeCommit": null,
+  "url": "https://github.com/Ann/One/pull/21", "closingIssuesReferences": {"nodes": [{"number": 12}]}},
+ {"number": 22, "title": "Open", "body": "", "mergeCommit": null, "mergedAt": null}]
+{"number": 23, "title": "Rest", "body": null, "merged_at": "2020-01-03T00:00:00Z", "merge_commit_sha": "b2"}
+{"number": 24, "title": "Rest, open", "body": null, "merged_at": null, "merge_commit_sha": "b3"}
+{"iid": 3, "title": "Lab", "description": "Closes #7", "merged_at": "2020-01-03T00:00:00Z", "merge_commit_sha": "c3"}
+"""
+CLOSED = """
+{"event": "closed", "commit_id": "a1", "issue": {"number": 12}}
+{"event": "closed", "commit_id": null, "issue": {"number": 12}}
+{"event": "referenced", "commit_id": "a2", "issue": {"number": 12}}
+{"event": "closed", "commit_id": "b2", "issue_url": "https://api.github.com/repos/a/b/issues/12"}
+{"nodes": [{"number": 13, "title": "Crash", "createdAt": "2020-01-01T00:00:00Z", "labels": {"nodes": [{"name": "bug"}]},
+  "timelineItems": {"nodes": [
+    {"closer": {"oid": "c3"}}, {"closer": {"number": 20, "mergeCommit": {"oid": "d4"}}}, {"closer": null}]}}]}
+"""
+
+
+def test_pull_requests_of_gh_rest_and_gitlab_that_were_merged():
+    assert exports(PULLS).closings == [
+        Closing("20", "a1", ("12",), "Fix\n\nFixes #13"),
+        Closing("21", "", ("12",), "Graph\n\n"),
+        Closing("23", "b2", (), "Rest\n\n"),
+        Closing("3", "c3", (), "Lab\n\nCloses #7"),
     ]
 
 
 def test_what_closed_an_issue_by_events_and_as_graphql_says():
-    closed = {"event": "closed", "commit_id": "a" * 40, "issue": {"number": 12}}
-    by_hand, labelled = closed | {"commit_id": None}, closed | {"event": "referenced"}
-    address = {"event": "closed", "commit_id": "b" * 40, "issue_url": "https://api.github.com/repos/a/b/issues/12"}
-    found = [Closing("", "a" * 40, ("12",)), Closing("", "b" * 40, ("12",))]
-    assert exports([closed, by_hand, labelled, address], [GH]).closings == found
-    merged = {"closer": {"number": 20, "mergeCommit": {"oid": "b" * 40}}}
-    closers = [{"closer": {"oid": "a" * 40}}, merged, {"closer": None}]
-    issue = GH | {"labels": {"nodes": [{"name": "bug"}]}, "timelineItems": {"nodes": closers}}
-    read = exports({"nodes": [issue]})
-    assert (read.issues["12"].labels, read.closings) == (("bug",), [found[0], Closing("20", "b" * 40, ("12",))])
+    read = exports(CLOSED)
+    events = [("", "a1", ("12",)), ("", "b2", ("12",)), ("", "c3", ("13",)), ("20", "d4", ("13",))]
+    assert [closing[:3] for closing in read.closings] == events
+    assert read.issues["13"].labels == ("bug",)
 
 
 NOT_PLANNED = "closed without a fix (not planned, duplicate, not reproduced)"
 
 
-def test_gitlab_jira_and_bugzilla():
-    one = exports([GITLAB])
-    assert (one.tracker, one.projects, one.issues["7"].labels) == ("GitLab", {"g/sub/one"}, ("type::bug",))
-    unresolved = JIRA_FIELDS | {"resolution": None, "resolutiondate": None}
-    jira = exports({"total": 2, "issues": [JIRA, {"key": "LANG-10", "fields": unresolved}]}).issues
-    assert (jira["LANG-9"].left_out, is_no_bug(jira["LANG-9"].labels)) == (NOT_PLANNED, True)
-    assert jira["LANG-10"].left_out == "still open"
-    others = [{"id": 2, "resolution": "WORKSFORME"}, {"id": 3, "resolution": "", "is_open": True}]
-    bugs = exports({"bugs": [BUGZILLA, *(BUGZILLA | other for other in others)]}).issues
-    assert [bug.left_out for bug in bugs.values()] == ["", NOT_PLANNED, "still open"]
-    assert is_no_bug(bugs["58522"].labels)
+@pytest.mark.parametrize(
+    ("record", "left_out", "other"),
+    [
+        (GITLAB, "", False),
+        (JIRA, NOT_PLANNED, True),
+        (JIRA | {"fields": JIRA_FIELDS | {"resolution": None, "resolutiondate": None}}, "still open", True),
+        (BUGZILLA, "", True),
+        (BUGZILLA | {"resolution": "WORKSFORME"}, NOT_PLANNED, True),
+        (BUGZILLA | {"resolution": "", "is_open": True}, "still open", True),
+    ],
+)
+def test_gitlab_jira_and_bugzilla(record, left_out, other):
+    [issue] = exports({"total": 1, "issues": [record]}).issues.values()
+    assert (issue.left_out, is_no_bug(issue.labels)) == (left_out, other)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +131,7 @@ KNOWN = {"1", "12", "34", "567", "58522", "LANG-9"}
         ("Follow-up to #12, as in issue #34, refs #567", {}),
         ("Merge 12 files, v1.12, 34%, #120, a#12b, &#12;", {}),
         ("Mind the gap\n\nsee the talk in https://github.com/ann/one/issues/12#issuecomment-9", {}),
-        ("Update\n\n- Mind it ([#12](https://github.com/bob/two/pull/12))", {}),
+        ("Update\n\n- Mind it ([#12](https://github.com/ann/one/pull/12))", {}),
         ("Lock\n\n  #34  0x00005 in g ()", {}),
         ("Add a failing test for #12", {}),
     ],

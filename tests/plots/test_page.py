@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from tests.pages import Elements
-from tosloc.evaluate.judgements import Judgement, Qrels
+from tests.runs import run_of
+from tosloc.evaluate.judgements import Judgement, by_report
 from tosloc.evaluate.measures import Measure
 from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.evaluate.runs import Order, Run
-from tosloc.evaluate.tables import Results, results_of
+from tosloc.evaluate.tables import results_of
 from tosloc.plots.page import page
 from tosloc.records import Ranking, ReportAttributes
 
@@ -22,7 +23,7 @@ HEADER = {
     "command": "tosloc train <b>",
     "reports": {"name": "x.xlsx", "sha256": "ab" * 32},
 }
-QRELS = Qrels.of(
+QRELS = by_report(
     [
         Judgement("1", (EVIL, "src/F011.java"), (EVIL, "src/F011.java"), 400, None, ReportAttributes(True, True, 2)),
         Judgement(
@@ -35,21 +36,15 @@ QRELS = Qrels.of(
 )
 
 
-def scored(name: str = "a <name>", files: tuple[str, ...] = FILES) -> ScoredRun:
-    rankings = [Ranking(report, files, -np.arange(400.0)) for report in QRELS.judgements]
-    return ScoredRun(name, Run.of(HEADER, rankings), QRELS)
-
-
-def results(of: ScoredRun) -> Results:
-    return results_of(of, [Measure("nDCG", 10)])
+RUN = run_of([Ranking(report, FILES, -np.arange(400.0)) for report in QRELS], HEADER)
 
 
 @pytest.fixture(scope="module")
-def text() -> str:
-    return page(results(scored()))
+def text():
+    return page(results_of(ScoredRun("a <name>", RUN, QRELS), [Measure("nDCG", 10)]))
 
 
-def test_it_is_well_formed_and_nothing_comes_from_elsewhere(text: str) -> None:
+def test_it_is_well_formed_and_nothing_comes_from_elsewhere(text):
     reader = Elements(text)
     ids = [attributes["id"] for _, attributes in reader.found if "id" in attributes]
     assert len(set(ids)) == len(ids)
@@ -64,7 +59,7 @@ def test_it_is_well_formed_and_nothing_comes_from_elsewhere(text: str) -> None:
     assert "@import" not in text
 
 
-def test_foreign_text_stays_text(text: str) -> None:
+def test_foreign_text_stays_text(text):
     reader = Elements(text)
     assert [tag for tag, _ in reader.found if tag in ("script", "i", "b")] == ["script"]
     assert r"src/<script>alert('x')</script>&\"/caf\xe9\x1b.java".replace('\\"', '"') in reader.text
@@ -72,7 +67,7 @@ def test_foreign_text_stays_text(text: str) -> None:
     text.encode("utf-8")
 
 
-def test_the_worst_reports_come_first_with_ranks_kinds_and_what_stands_above(text: str) -> None:
+def test_the_worst_reports_come_first_with_ranks_kinds_and_what_stands_above(text):
     rows = re.findall(r'<tr><th scope="row">(.*?)</th><td class="n short" data-name="AP">(.*?)</td>', text)
     second = '2 <span class="title">It &lt;b&gt;fails&lt;/b&gt;</span>'
     assert rows == [("&lt;3&gt;", "0.000"), (second, "0.003"), ("1", "0.583")]
@@ -80,15 +75,12 @@ def test_the_worst_reports_come_first_with_ranks_kinds_and_what_stands_above(tex
     assert '<s class="path">Gone.java</s>' in text
     assert "stack trace, names 2" in text
     assert text.count('<details class="above">') == 1
-    [(above, more)] = re.findall(
-        r'<details class="above"><summary>above: 399 files</summary><ol>(.*?)</ol>(.*?)</details>', text
-    )
-    assert re.findall(r"F\d+\.java", above) == ["F001.java", "F002.java"]
+    above = text.partition("above: 399 files")[2].partition("and 396 more")[0]
     assert above.count('<span class="path">') == 3
-    assert more == '<span class="soft">and 396 more</span>'
+    assert "F002.java" in above
 
 
-def test_the_headline_has_intervals_and_the_parts_are_there(text: str) -> None:
+def test_the_headline_has_intervals_and_the_parts_are_there(text):
     reader = Elements(text)
     assert re.search(r'<th scope="row">MAP</th><td class="n">0\.195</td><td class="n">0\.\d{3} to 0\.\d{3}</td>', text)
     assert re.search(r'<th scope="row">length</th><td class="n">1\.000</td>', text)
@@ -100,15 +92,9 @@ def test_the_headline_has_intervals_and_the_parts_are_there(text: str) -> None:
     assert '"seed": 7' in reader.text
 
 
-def test_what_is_not_known_is_said() -> None:
-    known = scored()
-    orders = {
-        report: Order(order.files[:1], order.scores[:0], order.files[:1] + 1)
-        for report, order in known.run.orders.items()
-    }
-    unknown = [replace(one, searched=None) for one in QRELS.judgements.values()]
-    partial = ScoredRun("known ranks", Run({}, known.run.names, orders), Qrels.of(unknown))
-    text = page(results_of(partial))
-    reader = Elements(text)
-    assert "The run's file does not say." in reader.text
+def test_what_is_not_known_is_said():
+    known = {one: Order(of.files[:1], of.scores[:0], of.files[:1] + 1) for one, of in RUN.orders.items()}
+    unknown = by_report(replace(one, searched=None) for one in QRELS.values())
+    text = page(results_of(ScoredRun("known ranks", Run({}, RUN.names, known), unknown)))
+    assert "The run's file does not say." in Elements(text).text
     assert re.search(r'<th scope="row">length</th><td class="n">not known</td>', text)

@@ -36,6 +36,7 @@ _X = 1 / (0.6 + 0.4 * 2 / 1.5)
 _Y = _X + 4 / (0.6 + 0.4 * 1 / 0.5)
 _FIELDED = LN2 * (said(6) * 5 * _X / (_X + 4) + 5 * _Y / (_Y + 4))
 CHUNKS = {"a": {"code": "tree / node node leaf"}, "b": {"code": "leaf"}}
+PATHS = ("node/x.c", "tree/leaf.c")
 COMPOUND = {"a": {"code": "tree node treenode"}, "b": {"code": "tree node"}}
 HELD = {"a": {"code": "tree tree leaf"}, "b": {"comment": "node tree"}, "c": {"code": "leaf"}}
 _TREE, _OTHER = math.log(1.6), math.log(1 + 2.5 / 1.5)  # IDF of tree, and of the other words of the names below
@@ -136,10 +137,10 @@ CASES = [
     # the compound alone counts, 3 times as a word of the summary; lengths 3 and 2
     case("identifiers", COMPOUND, "treeNode fails|tree", [said(3) * LN2 * bm(1, 3, 2.5, 1.2, 0.3), 0]),
     # words of the paths: tree leaf | node; of the folders alone: tree | node. Both IDF ln 2
-    case("path", ("node/x.c", "tree/leaf.c"), "tree|leaf tree", [0, (said(4) + 1) * LN2 * bm(1, 2, 1.5, 1.2, 0.5)]),
-    case("folders", ("node/x.c", "tree/leaf.c"), "tree|leaf tree", [0, said(4) * LN2]),
+    case("path", PATHS, "tree|leaf tree", [0, (said(4) + 1) * LN2 * bm(1, 2, 1.5, 1.2, 0.5)], gone=["tree/x.c"]),
+    case("folders", PATHS, "tree|leaf tree", [0, said(4) * LN2], gone=["tree/x.c"]),
     # names tree node treenode | leaf: all IDF alike; the summary holds one of three
-    case("name_coverage", ("x/Leaf.java", "x/TreeNode.java"), "the tree|leaf node", [0, 1 / 3]),
+    case("name_coverage", ("x/Leaf.java", "x/TreeNode.java"), "the tree|leaf node", [0, 1 / 3], gone=["Node.c"]),
     case("mention", MENTIONED, "StandardContext and leaf|Display, max_size", [0.5, 1, 0, 1, 1], **GONE),
     case("mention", MENTIONED, "x|at x.StandardContext.start(StandardContext.java:1)", [0] * 5),
     # Shell is gone and leaf no name: Display is first, StandardContext second
@@ -148,7 +149,10 @@ CASES = [
     case("cause_frame", FRAMED[:3], CAUSED, [0, 1 / ROOT2, 1]),
     case("cause_frame", FRAMED[:2], CAUSED.split("Caused")[0], [1, 1 / ROOT2]),
     case("file_documents", "ab", "tree", [2 * _ONE_WORD, 0], **TOUCHED),
-    case("commit_summary", "ab", "tree|node node", [FOUR_THIRDS, 0], commits=[(5, "tree node", "a")]),
+    # the text of a file that is gone is as long as it is: the mean length is that of the others
+    case(
+        "commit_summary", "ab", "tree|node", [LN2, 0], commits=[(5, "tree node", "a"), (4, "x x x", ["p/gone"])], **GONE
+    ),
     # a message of the report's word alone is at cosine 1, "tree node" with equal IDF at cos 45 degrees
     case("near_commits", "abc", "tree", [1 / 2, 3 / 2, 0], commits=NEAR),
     case("near_reports", "abc", "tree", [_AGED, _AGED + 0.5 * math.exp(-0.5), 0], reports=AGED),

@@ -112,10 +112,13 @@ def test_signs_by_hand(scored):
     said = "s", "at a.Door.lambda$open$0(Door.java:3) at a.Door.<init>(Door.java:9)"
     got = scores_of(scored(said, NOTHING | {"frame": 1.0}, facts, {"a/Door.java": {}}, [1.0]))
     assert {name for name, score in got.items() if score} == {"Door.open", "Door.Door"}
-    # the file counts by place, and by what its score lacks: a standard deviation of 2 and 1 is .5
-    for sign, value in (("place", -np.log(2)), ("gap", -2.0)):
+    # the file counts by how many functions it has, and by what its score lacks: a standard deviation of 2 and 1 is .5
+    for sign, first, second in (("among", np.log(5) / 10, np.log(4) / 10), ("gap", 0.0, -2.0)):
         got = scores_of(scored(["s"], NOTHING | {sign: 1.0}))
-        assert (got["Shape.draw"], got["Store.open"]) == (0.0, pytest.approx(value, abs=1e-6))
+        assert (got["Shape.draw"], got["Store.open"]) == pytest.approx((first, second), abs=1e-6)
+    # words count by the best function of the file, whatever other files have
+    got = scores_of(scored(["colour of a path, path, path"], NOTHING | {"text": 1.0}, texts=TEXTS))
+    assert got["Shape.draw"] == 1.0 == max(got["load_shape"], got["Store.open"], got["Store"])
     got = scores_of(scored(["s"], NOTHING | {"size": 1.0}))
     assert got["compute_area"] > got["load_shape"]
 

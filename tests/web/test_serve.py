@@ -1,56 +1,53 @@
 """The served page: asked as a browser asks, and as what should not be let in does."""
 
-from __future__ import annotations
-
 import html
 import re
 import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from pathlib import Path
 from threading import Thread
 
 import pytest
 import uvicorn
+from markupsafe import Markup
 from starlette.testclient import TestClient
 
-from tests import stuck
-from tests.conftest import GitRepository, git_environment
+from conftest import repository as shop_at
+from tosloc.errors import Interrupted
 from tosloc.web.server import KEPT, MOST_BYTES, Questions, application, listening, settings
 
 HERE = "http://127.0.0.1:8765"
 OWN = {"Origin": HERE}
 SECRET = "s3-cret_"
-REPORT = "Parser drops the header\n\nparse_header loses everything after the second colon."
+REPORT = "The cart forgets an item\n\nCart.add drops what is equal to another one."
 
 
 @pytest.fixture(scope="module")
-def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("toy")
-    project = GitRepository(folder, False, git_environment(folder))
-    project.git("init", "-q", "-b", "main")
-    code = "class Parser:\n    def parse_header(self, line):\n        return line.split(':')\n"
-    project.commit({"src/parser.py": code, "src/pool.py": "x = 1\n", "tests/test_parser.py": "y = 2\n"}, "Begin")
-    project.commit({"src/parser.py": code + "\n"}, "Fix #7: the header lost its colon")
-    return folder
+def shop(tmp_path_factory):
+    return shop_at(tmp_path_factory.mktemp("page") / "shop")
 
 
 @pytest.fixture
-def questions(toy: Path) -> Iterator[Questions]:
-    opened = Questions(toy)
+def questions(shop):
+    opened = Questions(shop)
     yield opened
     opened.session.close()
 
 
 @pytest.fixture
-def client(questions: Questions) -> TestClient:
-    return TestClient(
-        application(questions, SECRET, project="toy"), base_url=f"{HERE}/{SECRET}", follow_redirects=False
-    )
+def client(questions):
+    app = application(questions, SECRET, project="shop")
+    return TestClient(app, f"{HERE}/{SECRET}", follow_redirects=False)
 
 
-def answer(client: TestClient, number: int) -> str:
+def ask(client, text=REPORT, **more):
+    return client.post("/questions", data={"text": text, **more}, headers=OWN)
+
+
+def answer(client, number):
     """The article of a question, once it is not waiting any more; of one that has failed its page."""
     for _ in range(3000):
         page = client.get(f"/questions/{number}").text
@@ -61,24 +58,24 @@ def answer(client: TestClient, number: int) -> str:
     raise AssertionError("no answer")
 
 
-def shown(client: TestClient, address: str = "/") -> list[str]:
+def shown(client, address="/"):
     """Numbers of the questions that stand on a page, from above."""
     return re.findall(r'<article id="question-(\d+)"', client.get(address).text)
 
 
-def test_reports_are_asked_answered_below_each_other_and_taken_away(client: TestClient) -> None:
+def test_reports_are_asked_answered_below_each_other_and_taken_away(client):
     assert '<textarea id="text"' in client.get("/").text
-    asked = client.post("/questions", data={"text": REPORT, "commit": "HEAD"}, headers=OWN)
+    asked = ask(client, commit="HEAD")
     assert (asked.status_code, asked.headers["location"]) == (303, "questions/1")
     text = answer(client, 1)
-    assert "src/parser.py" in text
+    assert "shop/cart.py" in text
     assert "1 test file hidden" in text
-    assert '<mark class="word">parse_header</mark>' in text
-    client.post("/questions", data={"text": "parser", "tests": "yes"}, headers=OWN)
-    assert "tests/test_parser.py" in answer(client, 2)
+    assert '<mark class="word">Cart</mark>' in text
+    ask(client, "cart", tests="yes")
+    assert "tests/test_cart.py" in answer(client, 2)
     assert (shown(client), shown(client, "/questions/1")) == (["2", "1"], ["1"])
     own = client.get("/questions/1").text
-    assert "loses everything after the second colon.</textarea>" in own  # the form keeps what was asked
+    assert "equal to another one.</textarea>" in own  # the form keeps what was asked
     assert 'href="../questions/2"' in own
     # all that the page asks of begins with the secret: it names itself from where it stands
     for address, root in (("/", "./"), ("/questions/1", "../")):
@@ -88,44 +85,41 @@ def test_reports_are_asked_answered_below_each_other_and_taken_away(client: Test
     gone = client.post("/questions/1/forget", headers=OWN)
     assert (gone.status_code, gone.headers["location"]) == (303, "../../")
     assert shown(client) == ["2"]
-    assert "this question is not kept any more" in client.get("/questions/1").text
-    assert client.get("/questions/1").status_code == 404
+    reply = client.get("/questions/1")
+    assert (reply.status_code, "this question is not kept any more" in reply.text) == (404, True)
 
 
 @pytest.mark.parametrize(
-    ("fields", "sentence"),
+    ("text", "sentence"),
     [
-        ({"text": " \n "}, "the report: is empty; a report was expected"),
-        ({"text": "a\0b"}, "is binary"),
-        ({"text": '[{"title": "a"}, {"title": "b"}]'}, "holds 2 reports; give one"),
-        ({"text": "https://github.com/a/b/issues/7"}, "this is an address, and nothing is asked of the web"),
+        (" \n ", "the report: is empty; a report was expected"),
+        ("a\0b", "is binary"),
+        ('[{"title": "a"}, {"title": "b"}]', "holds 2 reports; give one"),
+        ("https://github.com/a/b/issues/7", "this is an address, and nothing is asked of the web"),
     ],
 )
-def test_what_is_no_report_is_said_and_stays_in_the_form(
-    client: TestClient, fields: dict[str, str], sentence: str
-) -> None:
-    said = client.post("/questions", data=fields, headers=OWN)
+def test_what_is_no_report_is_said_and_stays_in_the_form(client, text, sentence):
+    said = ask(client, text)
     assert said.status_code == 422
     assert sentence in said.text
     [kept] = re.findall("<textarea.*?>(.*?)</textarea>", said.text, re.S)
-    assert html.unescape(kept) == fields["text"].replace("\0", r"\x00")
+    assert html.unescape(kept) == text.replace("\0", r"\x00")
 
 
-def test_a_version_that_is_none_fails_that_question_alone(client: TestClient) -> None:
-    client.post("/questions", data={"text": REPORT, "commit": "--output=/tmp/x"}, headers=OWN)
-    client.post("/questions", data={"text": REPORT, "commit": "../../etc"}, headers=OWN)
-    client.post("/questions", data={"text": REPORT}, headers=OWN)
+def test_a_version_that_is_none_fails_that_question_alone(client):
+    for more in ({"commit": "--output=/tmp/x"}, {"commit": "../../etc"}, {}):
+        ask(client, **more)
     failed = answer(client, 2)
     assert client.get("/questions/2").status_code == 422
     assert """role="alert">no commit &#39;../../etc&#39;; check its spelling</p>""" in failed  # and no git command
     assert 'value="../../etc"' in failed
-    assert "second colon.</textarea>" in failed
+    assert "another one.</textarea>" in failed
     assert shown(client, "/questions/2") == ["1"]
-    assert "src/parser.py" in answer(client, 3)
+    assert "shop/cart.py" in answer(client, 3)
     assert client.get("/questions/3").text.count('data-state="failed"') == 2
 
 
-def test_this_machines_own_names_are_let_in_and_no_others(client: TestClient) -> None:
+def test_this_machines_own_names_are_let_in_and_no_others(client):
     for host in ("evil.example", "127.0.0.1.evil.example:8765", "localhost@evil.example", "", "0.0.0.0", "10.0.0.1"):
         refused = client.get("/", headers={"Host": host})
         assert (refused.status_code, "<" in refused.text) == (403, False)
@@ -138,88 +132,76 @@ def test_this_machines_own_names_are_let_in_and_no_others(client: TestClient) ->
 @pytest.mark.parametrize(
     "origin", [None, "null", "http://evil.example", "http://127.0.0.1:8766", "https://127.0.0.1:8765", f"{HERE}/"]
 )
-def test_what_comes_from_another_page_changes_and_reads_nothing(client: TestClient, origin: str | None) -> None:
+def test_what_comes_from_another_page_changes_and_reads_nothing(client, questions, origin):
     headers = {} if origin is None else {"Origin": origin}
     for path in ("/questions", "/questions/1/forget"):
         assert client.post(path, data={"text": REPORT}, headers=headers).status_code == 403
-    assert client.get("/", headers=headers).status_code == (200 if origin is None else 403)
-    assert "<article" not in client.get("/").text
-    assert not {"access-control-allow-origin", "set-cookie"} & set(client.get("/").headers)
+    reply = client.get("/", headers=headers)
+    assert reply.status_code == (200 if origin is None else 403)
+    assert not {"access-control-allow-origin", "set-cookie"} & set(reply.headers)
+    assert not questions.asked
 
 
 @pytest.mark.parametrize("path", ["/", "", f"/{SECRET[:-1]}/", f"/{SECRET}x/", "/caf\u00e9/", f"//{SECRET}/"])
-def test_who_lacks_the_secret_sees_and_changes_nothing(questions: Questions, path: str) -> None:
+def test_who_lacks_the_secret_sees_and_changes_nothing(questions, path):
     stranger = TestClient(application(questions, SECRET), base_url=HERE, follow_redirects=False)
     refused = stranger.get(path)
     assert (refused.status_code, "the secret of the page; open the whole address" in refused.text) == (403, True)
     assert stranger.post(f"{path}questions", data={"text": REPORT}, headers=OWN).status_code == 403
-    assert not questions.articles()
+    assert not questions.asked
 
 
-def test_too_much_is_not_read(client: TestClient) -> None:
+def test_too_much_is_not_read(client):
     refused = client.post("/questions", content=iter([b"text=", b"x" * MOST_BYTES]), headers=OWN)
-    assert refused.status_code == 413
-    assert "more than 2 MB were sent" in refused.text
+    assert (refused.status_code, "more than 2 MB were sent" in refused.text) == (413, True)
 
 
-def test_no_path_leads_to_a_file(client: TestClient) -> None:
-    for path in ("/etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/questions/x", "/page.css"):
-        assert client.get(path).status_code in (403, 404)  # 403 where the client resolves the dots
-    assert client.get(f"/questions/{'9' * 5_000}").status_code == 404
-
-
-def test_every_reply_has_the_headers(client: TestClient) -> None:
+def test_every_reply_has_the_headers(client):
     for reply in (client.get("/"), client.get("/nowhere"), client.get("/", headers={"Host": "evil.example"})):
         assert (reply.headers["x-content-type-options"], reply.headers["cache-control"]) == ("nosniff", "no-store")
         assert reply.headers["content-security-policy"].startswith("default-src 'none'; style-src 'sha256-")
         assert "frame-ancestors 'none'" in reply.headers["content-security-policy"]
 
 
-def test_what_a_report_says_is_text(client: TestClient) -> None:
-    hostile = "</textarea><script>alert(1)</script> parser"
-    client.post("/questions", data={"text": hostile, "commit": '"><script>alert(2)</script>'}, headers=OWN)
+def test_what_a_report_says_is_text(client):
+    hostile = "</textarea><script>alert(1)</script> cart"
+    ask(client, hostile, commit='"><script>alert(2)</script>')
     answer(client, 1)
-    page = client.get("/").text
-    said = client.post("/questions", data={"text": f'{{"{hostile}', "commit": '"><script>'}, headers=OWN).text
-    for text in (page, said):
+    for text in (client.get("/").text, ask(client, f'{{"{hostile}', commit='"><script>').text):
         assert text.count("<script>") == 1
         assert "<script>alert" not in text
 
 
-@pytest.mark.slow
-def test_questions_wait_for_each_other_and_none_blocks_the_others_for_ever(
-    questions: Questions, client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begun = tmp_path / "begun"
-    monkeypatch.setattr("tosloc.web.server.page_of", stuck.page_answer)
-    monkeypatch.setenv(stuck.BEGUN, str(begun))
-    client.post("/questions", data={"text": "seized"}, headers=OWN)
-    for _ in range(KEPT - 1):
-        client.post("/questions", data={"text": REPORT}, headers=OWN)
-    while not begun.exists():
-        time.sleep(0.02)
-    assert "waits for 1 other question" in client.get("/questions/2").text
-    full = client.post("/questions", data={"text": "one more"}, headers=OWN)
-    assert full.status_code == 422
-    assert f"{KEPT} questions wait already" in full.text
-    assert "one more" in full.text
-    assert "<noscript>" not in full.text
-    assert '<noscript><meta http-equiv="refresh" content="3"></noscript>' in client.get("/questions/1").text
+def test_questions_wait_for_each_other_and_the_oldest_are_forgotten(questions, client, monkeypatch):
+    given = []
+
+    def held(*question, progress, stopped):
+        given.append((Future(), progress, stopped))
+        return given[-1][0]
+
+    monkeypatch.setattr(questions.session, "ask", held)
+    for _ in range(KEPT):
+        ask(client)
+    given[3][1]("analysing", 3, 7)
+    waiting = client.get("/questions/2").text
+    assert all(
+        said in waiting for said in ("analysing, 3 of 7", "waits for its turn", '<noscript><meta http-equiv="re')
+    )
+    full = ask(client, "one more")
+    assert (full.status_code, "<noscript>" in full.text) == (422, False)
+    assert all(words in full.text for words in (f"{KEPT} questions wait already", ">one more<"))
     client.post("/questions/1/forget", headers=OWN)
-    assert "src/parser.py" in answer(client, KEPT)
-    client.post("/questions", data={"text": "dies"}, headers=OWN)
-    assert "a process died of this" in answer(client, KEPT + 1)
-    client.post("/questions", data={"text": "a mistake"}, headers=OWN)
-    assert "an error of the program; its terminal says more" in answer(client, KEPT + 2)
-    begun.unlink()
-    client.post("/questions", data={"text": "asleep"}, headers=OWN)  # the oldest are forgotten
-    assert (client.get("/questions/3").status_code, client.get("/questions/4").status_code) == (404, 200)
-    while not begun.exists():
-        time.sleep(0.02)
-    before = time.monotonic()
-    questions.session.close()
-    assert time.monotonic() - before < 5
-    assert stuck.workers() == []
+    assert [stopped() for _, _, stopped in given[:2]] == [True, False]  # its process may be killed
+    given[0][0].set_exception(Interrupted())
+    given[1][0].set_exception(BrokenProcessPool("a process died of this"))
+    given[2][0].set_exception(KeyError("/secret/path"))
+    given[3][0].set_result(Markup("<b>found</b>"))
+    assert "a process died of this" in answer(client, 2)
+    assert "an error of the program; its terminal says more" in answer(client, 3)
+    for _ in range(2):
+        ask(client)
+    assert (client.get("/questions/2").status_code, client.get("/questions/3").status_code) == (404, 422)
+    assert "<b>found</b>" in answer(client, 4)
 
 
 @contextmanager
@@ -236,10 +218,11 @@ def serving(questions: Questions) -> Iterator[int]:
         thread.join()
 
 
-def test_a_form_that_breaks_off_leaves_no_traceback(questions: Questions, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_form_that_breaks_off_leaves_no_traceback_and_no_question(questions, capfd):
     headers = "Host: localhost\r\nOrigin: http://localhost\r\nContent-Length: 9\r\n\r\n"
     with serving(questions) as port, socket.create_connection(("127.0.0.1", port), timeout=10) as broken:
         broken.sendall(f"POST /{SECRET}/questions HTTP/1.1\r\n{headers}text".encode())
         broken.close()
         time.sleep(0.2)
     assert capfd.readouterr() == ("", "")
+    assert not questions.asked

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from tosloc.cli.options import JsonOption
 from tosloc.errors import ToslocError
 
 RepositoriesOption = Annotated[
     list[str] | None,
-    typer.Option("--repo", metavar="PATH|NAME", help="Only this repository, by its path or name; may be given again."),
+    typer.Option(metavar="PATH|NAME", help="Only this repository, by its path or name; may be given again."),
 ]
 SizeOption = Annotated[
     str | None,
-    typer.Option("--max-size", metavar="SIZE", help="What can be made again of the least used, until 20G are left."),
+    typer.Option(metavar="SIZE", help="What can be made again of the least used, until 20G are left."),
 ]
 
 app = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
@@ -34,36 +34,22 @@ def cache(context: typer.Context) -> None:
 
 
 @app.command("list")
-def list_command(repo: RepositoriesOption = None, as_json: JsonOption = False) -> None:
+def list_command(repo: RepositoriesOption = None) -> None:
     """List repositories with what is kept of them, the last used first."""
     from rich.filesize import decimal
 
-    from tosloc.cli.printing import Table, print_json, print_table
+    from tosloc.cli.printing import Table, print_table
     from tosloc.index.cache import cache_folder, entries, entries_of
 
     found = [entry for text in repo for entry in entries_of(text)] if repo else entries()
-    if as_json:
-        values = [
-            {
-                "folder": str(entry.folder),
-                "name": entry.name,
-                "repository": None if entry.repository is None else str(entry.repository),
-                "there": None if entry.repository is None else not entry.gone,
-                "last_used": entry.last_used.isoformat(timespec="seconds"),
-                "bytes": entry.bytes,
-                "total": entry.total,
-            }
-            for entry in found
-        ]
-        print_json(values)
-    elif not found:
+    if not found:
         print(f"tosloc: nothing is kept in {cache_folder()}", file=sys.stderr)
     else:
         rows = []
         for entry in found:
             place = f"{entry.repository or 'unknown'}{' (gone)' if entry.gone else ''}"
-            rows.append([entry.folder.name, decimal(entry.total), f"{entry.last_used:%Y-%m-%d %H:%M}", place])
-        rows.append([f"all {len(found):,}", decimal(sum(entry.total for entry in found)), "", str(cache_folder())])
+            rows.append([entry.folder.name, decimal(entry.bytes()), f"{entry.last_used:%Y-%m-%d %H:%M}", place])
+        rows.append([f"all {len(found):,}", decimal(sum(entry.bytes() for entry in found)), "", str(cache_folder())])
         print_table(Table(["kept of", "size", "last used", "repository"], rows, left=(0, 3)))
 
 
@@ -82,13 +68,13 @@ def prune(repo: RepositoriesOption = None, max_size: SizeOption = None) -> None:
     if repo and not found:
         raise ToslocError(f"{repo[0]}: nothing is kept of such a repository; see: tosloc cache list")
     kept.remove_leftovers()
-    kinds = tuple(kept.KINDS)
+    names: Sequence[str] = kept.KEPT
     if max_size is not None:
-        most, kinds = kept.bytes_of_size(max_size, "--max-size"), kept.MADE_AGAIN
+        most, names = kept.bytes_of_size(max_size, "--max-size"), kept.MADE_AGAIN
         found = kept.least_used(found or kept.entries(), most)
     elif not repo:
         found = [entry for entry in kept.entries() if entry.gone]
     for entry in found:
-        print(printable(f"{entry.folder.name}: {decimal(entry.remove(kinds))} removed"))
+        print(printable(f"{entry.folder.name}: {decimal(entry.remove(names))} removed"))
     if not found:
         print("nothing to remove")

@@ -33,24 +33,22 @@ ConfigArgument = Annotated[
 ]
 ConfigOption = Annotated[
     Path | None,
-    typer.Option("--config", help="TOML file of settings.", show_default="the checkpoint's, or the defaults"),
+    typer.Option(help="TOML file of settings.", show_default="the checkpoint's, or the defaults"),
 ]
-ZoneOption = Annotated[str, typer.Option("--zone", help="Time zone of opening times that carry none.")]
+ZoneOption = Annotated[str, typer.Option(help="Time zone of opening times that carry none.")]
 CarryOption = Annotated[
     bool, typer.Option(help="Put the newest version into the checkpoint, to localize without a repository.")
 ]
 KeepFeaturesOption = Annotated[
     bool, typer.Option("--keep-features", help="Leave the feature tables, for evaluate --html and lab.")
 ]
-StageTwoOption = Annotated[
-    bool, typer.Option("--stage-two/--no-stage-two", help="Learn the second stage too, if one is configured.")
-]
+StageTwoOption = Annotated[bool, typer.Option(help="Learn the second stage too, if one is configured.")]
 
 
 def train(
     out: Annotated[
         Path | None,
-        typer.Option("--out", file_okay=False, help="Folder to write.", show_default="where localize finds it"),
+        typer.Option(file_okay=False, help="Folder to write.", show_default="where localize finds it"),
     ] = None,
     repo: AroundRepositoryOption = None,
     reports: NamedReportsOption = None,
@@ -115,7 +113,7 @@ def rank(
     checkpoint: CheckpointOption = None,
     split: Annotated[
         Split | None,
-        typer.Option("--split", help="Part to rank; all: every report.", show_default="validation, then test"),
+        typer.Option(help="Part to rank; all: every report.", show_default="validation, then test"),
     ] = None,
     functions: Annotated[
         bool, typer.Option("--functions", help="Rank functions, too, for: tosloc evaluate --level function.")

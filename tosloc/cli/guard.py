@@ -7,14 +7,12 @@ import io
 import os
 import signal
 import sys
-import threading
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
-from tosloc.errors import Interrupted, StoreWarning, ToslocError
-from tosloc.io import printable
+from tosloc.errors import Interrupted, ToslocError
+from tosloc.io import cut, printable
 
 WRONG_INPUT = 2
 SENTENCE: Final = "tosloc: interrupted; run the same command again to go on"
@@ -29,7 +27,7 @@ def guarded(run: Callable[[], int]) -> int:
     Within, a signal raises ``Interrupted``, and a second one ends the process.
     """
     received: list[int] = []
-    stream, formatted = sys.stderr, warnings.formatwarning
+    stream = sys.stderr
 
     def interrupt(number: int, _: object) -> None:
         received.append(number)
@@ -37,23 +35,16 @@ def guarded(run: Callable[[], int]) -> int:
         sys.stderr = io.StringIO()  # nothing is told of what goes wrong on the way out
         raise Interrupted
 
-    def warned(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> str:
-        ours = issubclass(category, StoreWarning)
-        return f"{_one_line(f'tosloc: {message}')}\n" if ours else formatted(message, category, *where, **more)
-
-    code, before = 0, {}
-    if threading.current_thread() is threading.main_thread():
-        for number in _SIGNALS:
-            if signal.getsignal(number) is not signal.SIG_IGN:  # what was started to outlive its terminal does so
-                before[number] = signal.signal(number, interrupt)
-    warnings.formatwarning = warned
+    heard = [one for one in _SIGNALS if signal.getsignal(one) is not signal.SIG_IGN]  # what outlives its terminal
+    before = {number: signal.signal(number, interrupt) for number in heard}
+    code = 0
     try:
         code = _answered(run)
     except BaseException:  # also what a library has made of the interruption, such as an ImportError
         if not received:
             raise
     finally:
-        sys.stderr, warnings.formatwarning = stream, formatted
+        sys.stderr = stream
         for number, answer in before.items():
             signal.signal(number, answer)
     return _say(SENTENCE, 128 + received[0]) if received else code
@@ -68,9 +59,6 @@ def end_at_signals() -> None:
 def _end(number: int, _: object) -> None:
     with suppress(OSError):
         os.write(2, f"{SENTENCE}\n".encode())
-    if (running := sys.modules.get("multiprocessing")) is not None:
-        for child in running.active_children():  # one may be busy for long, and hold our standard error
-            child.kill()
     os._exit(128 + number)
 
 
@@ -78,8 +66,7 @@ def _answered(run: Callable[[], int]) -> int:
     """Exit code of ``run``; an error that is foreseen becomes a sentence."""
     try:
         code = run()
-        if sys.stdout is not None:  # closed before the command began
-            sys.stdout.flush()
+        print(end="", flush=True)
         return code
     except (Interrupted, KeyboardInterrupt):
         return _say(SENTENCE, 128 + signal.SIGINT)
@@ -96,7 +83,7 @@ def _answered(run: Callable[[], int]) -> int:
         return _say(f"tosloc: {why} and run the same command again to go on", WRONG_INPUT)
     except OSError as error:
         try:
-            sys.stdout.flush()
+            print(end="", flush=True)
         except OSError:  # let the interpreter's last flush go nowhere
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):  # the reader, such as head, has seen enough
@@ -108,14 +95,7 @@ def _answered(run: Callable[[], int]) -> int:
 
 
 def _say(sentence: str, code: int) -> int:
-    """Print a sentence; the code."""
-    if sys.stderr is not None:
-        with suppress(OSError, ValueError):  # its reader is gone; it is closed
-            print(_one_line(sentence), file=sys.stderr)
+    """Print a sentence on one line, safe on a terminal; the code."""
+    with suppress(OSError, ValueError):  # its reader is gone; it is closed
+        print(cut(printable(" ".join(sentence.split())), _LONGEST), file=sys.stderr)
     return code
-
-
-def _one_line(sentence: str) -> str:
-    """A sentence on one line, safe on a terminal, what is overlong in it cut."""
-    words = printable(" ".join(sentence.split()))
-    return words if len(words) <= _LONGEST else f"{words[: _LONGEST // 2]} ... {words[-_LONGEST // 2 :]}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -24,11 +23,11 @@ def import_run(
     out: OutOption,
     qrels: Annotated[
         Path | None,
-        typer.Option("--qrels", help="What is true of a TREC run: TREC's form or ours."),
+        typer.Option(help="What is true of a TREC run: TREC's form or ours."),
     ] = None,
-    repo: Annotated[Path | None, typer.Option("--repo", help="Git repository of published ranks.")] = None,
+    repo: Annotated[Path | None, typer.Option(help="Git repository of published ranks.")] = None,
     zone: ZoneOption = "UTC",
-    split: Annotated[Split, typer.Option("--split", help="Which published ranks.")] = Split.test,
+    split: Annotated[Split, typer.Option(help="Which published ranks.")] = Split.test,
 ) -> None:
     """Make a run of another tool's results.
 
@@ -63,27 +62,32 @@ def export_run(
     from tosloc.evaluate.trec import write_trec_qrels, write_trec_run
 
     scored = read_scored(run, split.value, qrels)
-    scored.evaluation()  # refuses what other tools would not see
+    if scored.evaluation().length != 1 and others:  # which also refuses what other tools would not see
+        raise RunError(f"{run}: not every ranking is known to hold all files that were searched; leave out --others")
     write_trec_run(out / "run.trec", scored.run, scored.name)
-    write_trec_qrels(out / "qrels.trec", scored.qrels, others=others)
-    print_notes([f"{len(scored.qrels.judgements)} rankings are in {out}, as run.trec and qrels.trec"])
+    write_trec_qrels(out / "qrels.trec", scored.qrels, scored.run if others else None)
+    print_notes([f"{len(scored.qrels)} rankings are in {out}, as run.trec and qrels.trec"])
 
 
 def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
     from tosloc import __version__
     from tosloc.cli.printing import print_notes
-    from tosloc.evaluate.judgements import Qrels
-    from tosloc.evaluate.run_paths import ScoredRun, read_any_judgements
+    from tosloc.evaluate.evaluate import evaluate
+    from tosloc.evaluate.judgements import write_judgements
+    from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_any_judgements
+    from tosloc.evaluate.runs import write_run
     from tosloc.evaluate.trec import read_trec_run
     from tosloc.experiment import named
 
     run = read_trec_run(file)
     header = {"method": run.header["tag"], "tosloc": __version__, "imported": {"form": "TREC", **named(file)}}
-    truth = Qrels({}) if qrels is None else read_any_judgements(qrels)
-    scored = ScoredRun(file.name, replace(run, header=header), truth)
-    if qrels is not None:
-        scored.evaluation()
-    scored.write(out)
+    truth = {} if qrels is None else read_any_judgements(qrels)
+    if truth:
+        evaluate(run, truth)
+    (out / JUDGEMENTS_FILE).unlink(missing_ok=True)  # last, since a folder with judgements is a finished run
+    write_run(out / RUN_FILE, header, run.rankings())
+    if truth:
+        write_judgements(out / JUDGEMENTS_FILE, truth.values())
     to_judge = "; to judge them, name --qrels" if qrels is None else ""
     print_notes([f"{len(run.orders)} rankings are in {out}{to_judge}"])
 
@@ -101,12 +105,10 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) 
     with Repository(repo) as repository, shown() as callback:
         dataset = load_dataset(repository, file, zone=zone, suffixes=SUFFIXES, progress=callback)
         part = parts_of(dataset.cases)[split]
-        try:
-            published = published_ranks(dataset, part)
-            if not published:
-                raise ReportError(f"none of {counted(len(part), 'report')} has published ranks (the column result)")
-        except ReportError as error:
-            raise ReportError(f"{file}: split {split}: {error}") from None
+        published = published_ranks(dataset, part)
+        if not published:
+            number = counted(len(part), "report")
+            raise ReportError(f"{file}: split {split}: none of {number} has published ranks (the column result)")
         header = {
             "method": METHOD,
             "tosloc": __version__,
@@ -118,7 +120,7 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) 
         }
         folder, cases = out / split, [case for case in part if case.report.id in published]
         write_known_ranks(folder / RUN_FILE, header, published.items())
-        write_truth(folder, cases, dataset, lambda version: repository.snapshot(version, SUFFIXES))
+        write_truth(folder, cases, dataset)
     print_notes(
         [
             f"{len(cases)} of {len(part)} {split} reports have published ranks; left out of the run and of its"

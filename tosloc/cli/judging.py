@@ -14,7 +14,6 @@ from tosloc.cli.options import JsonOption, Level, Split, check_drawing
 from tosloc.cli.printing import (
     comparison_tables,
     form_of,
-    functions_table,
     print_notes,
     print_table,
     results_table,
@@ -31,22 +30,18 @@ RunsArgument = Annotated[
     list[Path],
     typer.Argument(metavar="RUN", help="Folder that train or rank wrote, a split's folder, or a run file."),
 ]
-SplitOption = Annotated[Split, typer.Option("--split", help="Which run of a folder.")]
-QrelsOption = Annotated[
-    Path | None, typer.Option("--qrels", help="What is true.", show_default="qrels.jsonl beside the run")
-]
+SplitOption = Annotated[Split, typer.Option(help="Which run of a folder.")]
+QrelsOption = Annotated[Path | None, typer.Option(help="What is true.", show_default="qrels.jsonl beside the run")]
 MeasuresOption = Annotated[
     list[str] | None,
-    typer.Option("--measures", metavar="NAMES", help="Further measures, such as nDCG@10,Acc@5.", show_default="none"),
+    typer.Option(metavar="NAMES", help="Further measures, such as nDCG@10,Acc@5.", show_default="none"),
 ]
 NoTestsOption = Annotated[
     bool, typer.Option("--no-tests", help="Judge without test files: neither ranked nor counted as fixed.")
 ]
 MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print Markdown.")]
 CommonOption = Annotated[bool, typer.Option("--common", help="Compare only the reports that both runs judge.")]
-LevelOption = Annotated[
-    Level, typer.Option("--level", help="Files, or the functions that rank --functions ranked, beside BM25.")
-]
+LevelOption = Annotated[Level, typer.Option(help="Files, or the functions that rank --functions ranked, beside BM25.")]
 
 
 def evaluate(
@@ -67,43 +62,32 @@ def evaluate(
     as_markdown: MarkdownOption = False,
     html: Annotated[
         Path | None,
-        typer.Option("--html", dir_okay=False, help="File to write: one page with figures and every report."),
+        typer.Option(dir_okay=False, help="File to write: one page with figures and every report."),
     ] = None,
 ) -> None:
     """Print how good runs are.
 
     Means over all judged reports, with 95 % bootstrap intervals; below them, kinds of reports.
     """
-    from tosloc.evaluate.tables import FUNCTION_MEASURES, UNJUDGED, results_of, results_values, unjudged_note
+    from tosloc.evaluate.tables import FUNCTION_MEASURES, results_of, results_values
 
     form = form_of(as_json, as_markdown)
     check_drawing(html)
-    asked, runs = parsed_measures(measures), runs or [_trained()]
-    of_functions = level is Level.function
-    if of_functions:
-        check_level(qrels=qrels, no_tests=no_tests, html=html)
+    asked, scored = parsed_measures(measures), scored_runs(runs or [_trained()], split.value, qrels, no_tests, level)
+    if html is not None and len(scored) > 1:
+        raise RunError(f"--html: a page tells of one run, not of {len(scored)}; compare runs with: tosloc compare")
+    if level is Level.function:
         asked = list(dict.fromkeys((*FUNCTION_MEASURES, *asked)))
-        scored = function_runs(runs, split.value)
-    else:
-        if html is not None and len(runs) > 1:
-            raise RunError(f"--html: a page tells of one run, not of {len(runs)}; compare runs with: tosloc compare")
-        scored = scored_runs(runs, split.value, qrels, no_tests)
-    named = len(scored) > 1
-    results = [results_of(one, asked, strata=not of_functions) for one in scored]
-    values = [results_values(one, name=named) for one in results]
-    if of_functions:
-        values = [one | {"unjudged": run.run.header.get(UNJUDGED, 0)} for one, run in zip(values, scored, strict=True)]
-        tables, notes = [functions_table(results)], unjudged_note(scored[::2])
-    else:
-        tables = [results_table(results), *(strata_table(one) for one in results)]
-        notes = [note for one in results for note in one.notes]
+    results = [results_of(one, asked) for one in scored]
+    values = [results_values(one) for one in results]
     if html is not None:
         from tosloc.io import write_text
         from tosloc.plots.page import page
 
         write_text(html, page(results[0]))
-    show(form, values if named else values[0], tables)
-    print_notes(notes)
+    tables = [results_table(results), *map(strata_table, results)]
+    show(form, values if len(values) > 1 else values[0], tables)
+    print_notes(dict.fromkeys(note for one in results for note in one.notes))
 
 
 def _trained() -> Path:
@@ -126,7 +110,7 @@ def compare(
     measures: MeasuresOption = None,
     no_tests: NoTestsOption = False,
     common: CommonOption = False,
-    top: Annotated[int, typer.Option("--top", min=0, help="Reports shown that rose, and that fell, most.")] = 10,
+    top: Annotated[int, typer.Option(min=0, help="Reports shown that rose, and that fell, most.")] = 10,
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
 ) -> None:
@@ -154,21 +138,6 @@ def compare(
             print_notes([f"{told}; the larger search is the harder one"])
 
 
-def check_level(**unfit: object) -> None:
-    """Raise RunError for an option that is not for functions."""
-    for name, value in unfit.items():
-        if value:
-            raise RunError(f"--{name.replace('_', '-')}: is not for --level function; leave it out")
-
-
-def function_runs(paths: Sequence[Path], split: str) -> list[ScoredRun]:
-    """Our run of functions of each folder, and BM25's after it, called by the folder's name."""
-    from tosloc.evaluate.run_paths import read_function_runs
-
-    check_distinct(paths)
-    return [one for path in paths for one in read_function_runs(path, split)]
-
-
 def print_split(folder: Path, split: str) -> None:
     """Print the headline of one split of a folder, named by the split."""
     from tosloc.evaluate.run_paths import read_scored
@@ -177,25 +146,24 @@ def print_split(folder: Path, split: str) -> None:
     print_table(results_table([results_of(replace(read_scored(folder, split), name=split), strata=False)]))
 
 
-def scored_runs(paths: Sequence[Path], split: str, qrels: Path | None, no_tests: bool = False) -> list[ScoredRun]:
-    """The runs, each under a name of its own: where two have one name, the path that was asked for."""
-    from tosloc.evaluate.run_paths import only_some_files, read_scored
-    from tosloc.reports.test_paths import which_are_tests
+def scored_runs(
+    paths: Sequence[Path], split: str, qrels: Path | None = None, no_tests: bool = False, level: Level = Level.file
+) -> list[ScoredRun]:
+    """The runs, each under a name of its own: where two have one name, the path that was asked for. Of the level of
+    functions ours of each folder, and BM25's after it.
+    """
+    from tosloc.evaluate.run_paths import read_function_runs, read_scored, without_tests
 
-    check_distinct(paths)
+    if twice := [path for path, times in Counter(paths).items() if times > 1]:
+        raise RunError(f"{twice[0]}: named twice")
+    if level is Level.function:
+        if qrels is not None or no_tests:
+            raise RunError("--qrels and --no-tests are not for --level function; leave them out")
+        return [one for path in paths for one in read_function_runs(path, split)]
     runs = [read_scored(path, split, qrels) for path in paths]
-    if no_tests:
-        space = "all source files but tests"
-        runs = [only_some_files(one, lambda files: ~which_are_tests(files), space) for one in runs]
+    runs = [without_tests(one) for one in runs] if no_tests else runs
     named = Counter(one.name for one in runs)
     return [replace(one, name=str(path)) if named[one.name] > 1 else one for one, path in zip(runs, paths, strict=True)]
-
-
-def check_distinct(paths: Sequence[Path]) -> None:
-    """Raise RunError for a path that is named twice."""
-    for path, times in Counter(paths).items():
-        if times > 1:
-            raise RunError(f"{path}: named twice")
 
 
 def parsed_measures(texts: Sequence[str] | None) -> list[Measure]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC
@@ -33,7 +33,7 @@ class Format(StrEnum):
 
 
 ReportArgument = Annotated[
-    list[str] | None,
+    list[str],
     typer.Argument(
         metavar="REPORT",
         help="File of a bug report (text, Markdown, JSON) or of many (JSON lines); - is standard input. Else an issue"
@@ -42,32 +42,34 @@ ReportArgument = Annotated[
 ]
 IncludeOption = Annotated[
     list[str] | None,
-    typer.Option("--include", metavar="GLOB", help="Name only files that match, as in .gitignore; may be given again."),
+    typer.Option(metavar="GLOB", help="Name only files that match, as in .gitignore; may be given again."),
 ]
 ExcludeOption = Annotated[
-    list[str] | None, typer.Option("--exclude", metavar="GLOB", help="Name no file that matches; may be given again.")
+    list[str] | None, typer.Option(metavar="GLOB", help="Name no file that matches; may be given again.")
 ]
 ShareOption = Annotated[
-    float | None, typer.Option("--min-share", min=0, max=1, help="Name only files with such a share, as 0.3, or more.")
+    float | None, typer.Option(min=0, max=1, help="Name only files with such a share, as 0.3, or more.")
 ]
-TopOption = Annotated[int, typer.Option("--top", min=1, help="How many files to print.")]
-FunctionsOption = Annotated[int, typer.Option("--functions", min=0, help="How many functions of a file, at most.")]
-PageOption = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the answers as a page, too.")]
+TopOption = Annotated[int, typer.Option(min=1, help="How many files to print.")]
+FunctionsOption = Annotated[int, typer.Option(min=0, help="How many functions of a file, at most.")]
+PageOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", dir_okay=False, help="Write the answers as a page, too.")
+]
+OpenOption = Annotated[bool, typer.Option("--open", help="Open the first file in VISUAL or EDITOR.")]
 FormatOption = Annotated[
     Format, typer.Option("--format", help="How to print; path: FILE:LINE:COLUMN, for vim -q and other editors.")
 ]
-OpenOption = Annotated[bool, typer.Option("--open", help="Open the first file, at its first function, in $EDITOR.")]
 BackgroundOption = Annotated[
     bool, typer.Option(help="Tell earlier changes like the report, and people and tests of the first file.")
 ]
 VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Print notes that ask nothing of you, too.")]
 OpenedOption = Annotated[
-    str | None, typer.Option("--opened", help="When the report was opened, in UTC: nothing later is looked at.")
+    str | None, typer.Option(help="When the report was opened, in UTC: nothing later is looked at.")
 ]
 
 
 def localize(
-    report: ReportArgument = None,
+    report: ReportArgument,
     repo: AroundRepositoryOption = None,
     commit: VersionOption = None,
     include: IncludeOption = None,
@@ -79,36 +81,40 @@ def localize(
     form: FormatOption = Format.text,
     as_json: JsonOption = False,
     as_lines: Annotated[bool, typer.Option("--jsonl", help="Print JSON, an answer a line.")] = False,
-    open_file: OpenOption = False,
     html: PageOption = None,
+    open_file: OpenOption = False,
     checkpoint: FoundCheckpointOption = None,
     opened: OpenedOption = None,
     background: BackgroundOption = True,
     verbose: VerboseOption = False,
 ) -> None:
     """Here are bug reports: which files, and which functions?"""
-    from tosloc.cli.answers import editor_for, open_first, print_answer, print_places
+    from tosloc.cli.answers import open_first, print_answer, print_places
     from tosloc.cli.printing import print_json, print_notes
     from tosloc.cli.progress import shown
+    from tosloc.reports.source import time_of
 
-    reports = _reports(report or (), repo, opened)
+    when = None if opened is None else time_of(opened, UTC, "--opened")
+    reports = [replace(one, opened=when or one.opened) for source in report for one in _read(source, repo)]
     if len(reports) > 1 and (as_json or open_file):
-        many = f"{len(reports)} reports"
-        raise ToslocError(f"--json and --open are for one answer, and there are {many}; name one, or use --jsonl")
+        raise ToslocError(
+            f"--json and --open are for one answer, and there are {len(reports)} reports; name one, or use --jsonl"
+        )
     if html is not None:
-        _check_page(html, len(reports))
+        from tosloc.web.render import MOST_ANSWERS, page
+
+        if len(reports) > MOST_ANSWERS:
+            many = f"and there are {len(reports):,} reports; use --jsonl"
+            raise ToslocError(f"a page holds {MOST_ANSWERS} answers, {many}")
     with shown() as callback, _opened(repo, checkpoint, commit) as localizer:
         repository = localizer.repository
-        editor = editor_for(repository) if open_file else None
         said: set[str] = set()
         asked: dict[str, Any] = {"commit": commit, "include": include, "exclude": exclude, "tests": tests or None}
         asked |= {"min_share": min_share, "top": top, "functions": functions, "background": background}
         answers: Iterable[Answer] = localizer.localize_many(reports, **asked, progress=callback)
         if html is not None:  # before anything is printed: who reads may close the pipe
-            from tosloc.web.render import View, page
-
             answers = list(answers)
-            write_text(html, page([View.of(answer, localizer) for answer in answers]))
+            write_text(html, page(answers, localizer))
         for number, answer in enumerate(answers):
             notes = answer.notes if verbose else answer.warnings
             print_notes(note for note in notes if note not in said)
@@ -119,31 +125,8 @@ def localize(
                 print_json(answer.as_dict())
             else:
                 print_places(answer, repository) if form is Format.path else print_answer(answer, repository, number)
-    if editor is not None:
-        open_first(editor, answer, repository)
-
-
-def _check_page(path: Path, reports: int) -> None:
-    """Raises MissingExtra, and ToslocError for what cannot become a page."""
-    from tosloc.web.render import MOST_ANSWERS
-
-    if path.is_dir():
-        raise ToslocError(f"--html {path}: is a folder; name a file")
-    if reports > MOST_ANSWERS:
-        raise ToslocError(f"a page holds {MOST_ANSWERS} answers, and there are {reports:,} reports; use --jsonl")
-
-
-def _reports(sources: Sequence[str], repo: Path | None, opened: str | None) -> list[BugReport]:
-    """All reports of the sources, in order. Raises ReportError when there is none."""
-    from tosloc.reports.source import time_of
-
-    if not sources:
-        raise ReportError("no report is given; name a file, - for standard input, or an issue in quotes, as in '#12'")
-    reports = [one for source in sources for one in _read(source, repo)]
-    if opened is None:
-        return reports
-    when = time_of(opened, UTC, "--opened")
-    return [replace(one, opened=when) for one in reports]
+    if open_file:
+        open_first(answer, repository)
 
 
 def _read(source: str, repo: Path | None) -> list[BugReport]:

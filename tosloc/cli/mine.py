@@ -28,18 +28,18 @@ ExportsArgument = Annotated[
     ),
 ]
 GitHubOption = Annotated[
-    str | None, typer.Option("--github", metavar="OWNER/NAME", help="Read closed issues there, by $GITHUB_TOKEN or gh.")
+    str | None, typer.Option(metavar="OWNER/NAME", help="Read closed issues there, by $GITHUB_TOKEN or gh.")
 ]
 PatternOption = Annotated[
     list[str] | None,
-    typer.Option("--pattern", metavar="REGEX", help="How commits name issues: 'Bug-Id: (\\d+)'; may be given again."),
+    typer.Option(metavar="REGEX", help="How commits name issues: 'Bug-Id: (\\d+)'; may be given again."),
 ]
 AllLabelsOption = Annotated[
     bool, typer.Option("--all-labels", help="Keep issues that are labelled as something else than a bug.")
 ]
 MinedOption = Annotated[
     Path | None,
-    typer.Option("--out", metavar="FILE", help="JSON lines to write.", show_default="where tosloc train finds them"),
+    typer.Option(metavar="FILE", help="JSON lines to write.", show_default="where tosloc train finds them"),
 ]
 
 
@@ -62,7 +62,7 @@ def mine(
     from tosloc.git.repository import Repository
     from tosloc.index.cache import default_store, note_use
     from tosloc.io import write_text
-    from tosloc.mine import links, mentions, weak
+    from tosloc.mine import links, mentions
 
     patterns = [mentions.compiled(one) for one in pattern or ()]
     if patterns and not exports and github is None:
@@ -70,7 +70,7 @@ def mine(
     with Repository(repo or discovery.around(Path.cwd())) as repository, shown() as callback:
         file = out or mined_reports(repository)
         if not exports and github is None:
-            mined = weak.mine_messages(repository, tip=commit, progress=callback)
+            mined = links.mine_messages(repository, tip=commit)
         else:
             pages = discovery.WebPages.of(repository.remote_url())
             own = None if pages is None else pages.project.partition("://")[2].partition("/")[2]
@@ -81,12 +81,11 @@ def mine(
                 patterns=patterns,
                 all_labels=all_labels,
                 projects=[name.lower() for name in (own, github) if name is not None],
-                progress=callback,
             )
         if mined.reports and out is None:
             note_use(repository, default_store(repository))
     if mined.reports:
-        write_text(file, "".join(json.dumps(report.as_dict()) + "\n" for report in mined.reports))
+        write_text(file, "".join(json.dumps(report) + "\n" for report in mined.reports))
     _show(mined, file, as_json)
     if not mined.reports:
         what = "issues" if mined.tracker else "commits that say that they fix a bug"
@@ -119,29 +118,28 @@ def _issues(exports: Sequence[Path], github: str | None, progress: Progress) -> 
 
 def _show(mined: Mined, file: Path, as_json: bool) -> None:
     """Print how many reports were linked how, and how many were left out why."""
-    from tosloc.cli.printing import Table, print_json, print_table
+    from tosloc.cli.printing import Form, Table, show
 
     left_out = dict(mined.left_out.most_common())
-    if as_json:
-        values = {
-            "tracker": mined.tracker or None,
-            "weak": not mined.tracker,
-            "read": mined.read,
-            "linked": mined.kinds,
-            "left_out": left_out,
-            "reports": len(mined.reports),
-            "file": str(file) if mined.reports else None,
-        }
-        print_json(values)
-        return
+    values = {
+        "tracker": mined.tracker or None,
+        "weak": not mined.tracker,
+        "read": mined.read,
+        "linked": mined.kinds,
+        "left_out": left_out,
+        "reports": len(mined.reports),
+        "file": str(file) if mined.reports else None,
+    }
     weak = (
         "" if mined.tracker else "weak reports: what commits say of their own fixes, which is easier than users' words"
     )
     tracker = {"": "git alone", "lines": "reports"}.get(mined.tracker, mined.tracker)
-    for heads, counts, note in (
-        ([f"linked by ({tracker})", "reports"], mined.kinds, weak),
-        (["left out", "issues" if mined.tracker else "commits"], left_out, ""),
-    ):
-        rows = [[name, f"{number:,}"] for name, number in {**counts, "all": sum(counts.values())}.items()]
-        if counts or note:
-            print_table(Table(heads, rows, note=note))
+    tables = [
+        Table(heads, [[name, f"{number:,}"] for name, number in (*of.items(), ("all", sum(of.values())))], note=note)
+        for heads, of, note in (
+            ([f"linked by ({tracker})", "reports"], mined.kinds, weak),
+            (["left out", "issues" if mined.tracker else "commits"], left_out, ""),
+        )
+        if of or note
+    ]
+    show(Form.json if as_json else Form.terminal, values, tables)

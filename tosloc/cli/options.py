@@ -11,39 +11,36 @@ import typer
 
 AroundRepositoryOption = Annotated[
     Path | None,
-    typer.Option("--repo", help="Git repository, bare or not.", show_default="the one around the current folder"),
+    typer.Option(help="Git repository, bare or not.", show_default="the one around the current folder"),
 ]
-RepositoryOption = Annotated[Path, typer.Option("--repo", help="Git repository, bare or not.")]
+RepositoryOption = Annotated[Path, typer.Option(help="Git repository, bare or not.")]
 _LABELLED = "Labelled reports: xlsx, XML or JSON lines; recognised by content."
 NamedReportsOption = Annotated[
-    Path | None, typer.Option("--reports", help=_LABELLED, show_default="those of tosloc mine for the repository")
+    Path | None, typer.Option(help=_LABELLED, show_default="those of tosloc mine for the repository")
 ]
-ReportsOption = Annotated[Path, typer.Option("--reports", help=_LABELLED)]
-OutOption = Annotated[Path, typer.Option("--out", file_okay=False, help="Folder to write.")]
+ReportsOption = Annotated[Path, typer.Option(help=_LABELLED)]
+OutOption = Annotated[Path, typer.Option(file_okay=False, help="Folder to write.")]
 CheckpointOption = Annotated[
-    Path | None, typer.Option("--checkpoint", help="Folder of a trained checkpoint.", show_default="shipped weights")
+    Path | None, typer.Option(help="Folder of a trained checkpoint.", show_default="shipped weights")
 ]
 FoundCheckpointOption = Annotated[
     Path | None,
     typer.Option(
-        "--checkpoint",
         help="Folder of a trained checkpoint; none: the shipped weights.",
         show_default="what tosloc train has left for the repository, else the shipped weights",
     ),
 ]
 ClusterOption = Annotated[
     str | None,
-    typer.Option("--cluster", metavar="ADDRESS", help="Dask scheduler, such as tcp://10.0.0.5:8786, for the work."),
+    typer.Option(metavar="ADDRESS", help="Dask scheduler, such as tcp://10.0.0.5:8786, for the work."),
 ]
 VersionOption = Annotated[
     str | None,
-    typer.Option("--commit", help="Version to search.", show_default="the files on disk; of a bare repository HEAD's"),
+    typer.Option(help="Version to search.", show_default="the files on disk; of a bare repository HEAD's"),
 ]
-CommitOption = Annotated[str, typer.Option("--commit", help="Version to search.")]
+CommitOption = Annotated[str, typer.Option(help="Version to search.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-FigureOption = Annotated[
-    Path | None, typer.Option("--figure", metavar="PATH", help="Draw it, as PATH.svg and PATH.png.")
-]
+FigureOption = Annotated[Path | None, typer.Option(metavar="PATH", help="Draw it, as PATH.svg and PATH.png.")]
 
 
 class Level(StrEnum):
@@ -53,9 +50,9 @@ class Level(StrEnum):
     function = "function"
 
 
-def check_drawing(*wanted: Path | None) -> None:
+def check_drawing(wanted: Path | None) -> None:
     """Raise MissingExtra, before any work, where a figure or page is wanted and what draws it is not installed."""
-    if any(path is not None for path in wanted):
+    if wanted is not None:
         import_module("tosloc.plots")
 
 

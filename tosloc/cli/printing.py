@@ -8,15 +8,14 @@ import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from tosloc.errors import RunError, counted
 from tosloc.io import printable
 
 if TYPE_CHECKING:
     from tosloc.evaluate.compare import Comparison, Difference
-    from tosloc.evaluate.evaluate import ReportScores
+    from tosloc.evaluate.measures import ReportScores
     from tosloc.evaluate.statistics import Interval
     from tosloc.evaluate.tables import Results
 
@@ -42,7 +41,6 @@ class Table:
     title: str = ""
     note: str = ""  # what stands below it
     left: Container[int] = (0,)  # columns that are aligned to the left
-    meanings: Sequence[str] = ()  # what each row says, on a terminal
 
 
 def form_of(as_json: bool, as_markdown: bool) -> Form:
@@ -100,13 +98,11 @@ def print_table(table: Table) -> None:
 
     console = Console(highlight=False, markup=False)
     made = RichTable(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for place, head in enumerate([*table.heads, *([""] if table.meanings else [])]):
-        lines = "\n".join(printable(line) for line in head.split("\n"))
-        told = place == len(table.heads)
-        justify: Literal["left", "right"] = "left" if told or place in table.left else "right"
-        made.add_column(lines, justify=justify, style="dim" if told else "", overflow="fold")
-    for row, meaning in zip_longest(table.rows, table.meanings):
-        made.add_row(*(Text(printable(cell)) for cell in (*row, *([] if meaning is None else [meaning]))))
+    for place, head in enumerate(table.heads):
+        lines = "\n".join(map(printable, head.split("\n")))
+        made.add_column(lines, justify="left" if place in table.left else "right", overflow="fold")
+    for row in table.rows:
+        made.add_row(*(Text(printable(cell)) for cell in row))
     if not console.is_terminal:
         console.width = UNBOUNDED
     if table.title:
@@ -117,14 +113,13 @@ def print_table(table: Table) -> None:
 
 
 def print_rows(rows: Sequence[Mapping[str, str | int | float]]) -> None:
-    """Print rows of the same columns as a table, a row below the other's head; nothing for no row."""
-    if rows:
+    """Print rows of the same columns as a table, a row below the other's head."""
 
-        def cell(value: str | float) -> str:
-            return f"{value:.3f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else value
+    def cell(value: str | float) -> str:
+        return f"{value:.3f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else value
 
-        heads, *cells = [[name, *(cell(row[name]) for row in rows)] for name in rows[0]]
-        print_table(Table(heads, cells))
+    heads, *cells = [[name, *(cell(row[name]) for row in rows)] for name in rows[0]]
+    print_table(Table(heads, cells))
 
 
 # Results of runs, their strata, and comparisons
@@ -169,7 +164,7 @@ def p_value_cell(p: float | None) -> str:
 def ranks_cell(one: ReportScores) -> str:
     """Ranks of a report's fixed files, the first few, and how many are not ranked."""
     shown = [f"{rank:,}" if rank >= 10_000 else str(rank) for rank in one.ranks[:RANKS_SHOWN]]
-    for number, what in ((len(one.ranks) - RANKS_SHOWN, "more"), (one.outcome.relevant - len(one.ranks), "not ranked")):
+    for number, what in ((len(one.ranks) - RANKS_SHOWN, "more"), (one.relevant - len(one.ranks), "not ranked")):
         shown += [f"{number} {what}"] if number > 0 else []
     return ", ".join(shown)
 
@@ -178,29 +173,15 @@ def results_table(results: Sequence[Results]) -> Table:
     """The headline over all reports, a column for each run."""
     from tosloc.evaluate.tables import COUNTS, LENGTH, MEANS
 
-    rows = [(name, says, [count_cell(one.summary[name]) for one in results]) for name, says in COUNTS.items()]
+    rows = [[name, *(count_cell(one.summary[name]) for one in results), says] for name, says in COUNTS.items()]
     for name, (_, says) in MEANS.items():
-        rows.append((name, says, [with_interval(one.summary[name], one.intervals[name]) for one in results]))
+        rows.append([name, *(with_interval(one.summary[name], one.intervals[name]) for one in results), says])
     for name in results[0].measures:
-        rows.append((name, "mean over all reports", [with_interval(*one.measures[name]) for one in results]))
+        rows.append([name, *(with_interval(*one.measures[name]) for one in results), "mean over all reports"])
     lengths = [one.summary["length"] for one in results]
     whole = [None if one is None else math.floor(1000 * one) / 1000 for one in lengths]  # 1.00 only if it is
-    rows.append(("length", LENGTH, [share(one) for one in whole]))
-    return Table(
-        ["all reports", *(f"{one.name} [95 %]" for one in results)],
-        [[name, *cells] for name, _, cells in rows],
-        meanings=[says for _, says, _ in rows],
-    )
-
-
-def functions_table(results: Sequence[Results]) -> Table:
-    """The function level, a row for each ranker; one of its intervals is shown."""
-    rows = [
-        [one.name, count_cell(one.summary["reports"])]
-        + [with_interval(m.mean, m.interval if name == "Acc@5" else None) for name, m in one.measures.items()]
-        for one in results
-    ]
-    return Table(["functions", "reports", *results[0].measures], rows)
+    rows.append(["length", *map(share, whole), LENGTH])
+    return Table(["all reports", *(f"{one.name} [95 %]" for one in results), ""], rows, left=(0, len(results) + 1))
 
 
 def strata_table(results: Results) -> Table:

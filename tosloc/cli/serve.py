@@ -14,16 +14,16 @@ from tosloc.errors import RepositoryError, ToslocError, require
 
 
 def serve(
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port of 127.0.0.1; 0 is any free one.")] = 8765,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of 127.0.0.1; 0 is any free one.")] = 8765,
     repo: AroundRepositoryOption = None,
     commit: VersionOption = None,
     checkpoint: FoundCheckpointOption = None,
     editor: Annotated[
         str,
-        typer.Option("--editor", metavar="ADDRESS", help="What opens {path} at {line} in your editor; '' for nothing."),
+        typer.Option(metavar="ADDRESS", help="What opens {path} at {line} in your editor; '' for nothing."),
     ] = "vscode://file{path}:{line}",
 ) -> None:
-    """A page on this machine alone: paste or drop a bug report, see its files."""
+    """A page on this machine alone: paste a bug report."""
     require("tosloc serve", "serve", "jinja2", "starlette", "uvicorn")
     from tosloc.git import discovery
     from tosloc.localizer import Localizer
@@ -40,7 +40,7 @@ def serve(
             assert repository is not None
             discovery.check_roots(repository.path, (repository.path, discovery.find(repository.path)[0]))
             repository.resolve(commit or "HEAD")  # what is wrong with it is said at once
-            project = project_of(str(repository.path), discovery.WebPages.of(repository.remote_url()))
+            project = project_of(localizer)
         questions = server.Questions(repository.path, checkpoint, editor)
         server.serve(questions, place, commit or "", project)
 
@@ -49,7 +49,6 @@ def mcp(
     root: Annotated[
         list[Path] | None,
         typer.Option(
-            "--root",
             help="Folder whose repositories may be asked; may be given again.",
             show_default="the folders that the client names, else the repository around the current folder",
         ),
@@ -63,7 +62,7 @@ def mcp(
         ),
     ] = False,
 ) -> None:
-    """Answer coding agents (Model Context Protocol, standard input and output)."""
+    """Answer coding agents (Model Context Protocol)."""
     require("tosloc mcp", "mcp", "mcp")
     from tosloc.localizer import Localizer
     from tosloc.mcp.server import Settings, server

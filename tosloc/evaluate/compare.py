@@ -10,8 +10,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from tosloc.errors import RunError
-from tosloc.evaluate.evaluate import Evaluation, ReportScores
-from tosloc.evaluate.measures import AP, RR, YES_OR_NO, Measure
+from tosloc.evaluate.evaluate import Evaluation
+from tosloc.evaluate.measures import AP, RR, YES_OR_NO, Measure, ReportScores
 from tosloc.evaluate.statistics import SAME, Interval, exact_mean, holm, mcnemar, paired
 from tosloc.records import FloatArray
 
@@ -19,7 +19,7 @@ COMPARED: Final = (AP, RR)
 Named: TypeAlias = tuple[str, Evaluation]  # an evaluation after the name of its run
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Difference:
     """How run b stands against run a on one measure, over the same reports. What a test cannot say is None."""
 
@@ -71,7 +71,7 @@ class Comparison:
     @property
     def other_searched(self) -> list[str]:
         """Reports for which the runs searched different numbers of files."""
-        return [one.report for one in self.moves if one.a.outcome.searched != one.b.outcome.searched]
+        return [one.report for one in self.moves if one.a.searched != one.b.searched]
 
     def most_moved(self, n: int) -> dict[str, list[Move]]:
         """The up to ``n`` reports whose average precision has ``risen`` most from a to b, and those ``fallen`` most."""
@@ -86,14 +86,12 @@ def compare(a: Named, b: Named, common: bool = False, measures: Sequence[Measure
     be fixed: then nothing is comparable.
     """
     (name_a, of_a), (name_b, of_b) = a, b
-    mine, other = of_a.by_report, of_b.by_report
+    mine, other = ({one.report: one for one in of.per_report} for of in (of_a, of_b))
     only_a, only_b, both = mine.keys() - other.keys(), other.keys() - mine.keys(), sorted(mine.keys() & other.keys())
-    if not both:
-        raise RunError(f"{name_a} and {name_b} judge no report together; compare runs on the same labelled reports")
-    if (only_a or only_b) and not common:
+    if not both or ((only_a or only_b) and not common):
         raise RunError(
             f"{name_a} and {name_b} judge different reports ({len(only_a)} only the first, {len(only_b)} only the "
-            f"second, such as {min(only_a | only_b)}); compare the {len(both)} that both judge with --common"
+            f"second, such as {min(only_a | only_b)}); --common compares those that both judge, here {len(both)}"
         )
     moves = tuple(Move(mine[report], other[report]) for report in both)
     for move in moves:
@@ -129,17 +127,11 @@ def compare_all(
     named = list(runs.items())
     pairs = list(combinations(named, 2)) if all_pairs else [(named[0], other) for other in named[1:]]
     found = [compare(a, b, common, measures) for a, b in pairs]
-    if len(found) < 2:
-        return found
-    adjusted = []  # by measure, then by pair
-    for of_measure in zip(*(one.differences for one in found), strict=True):
-        by_test = [holm([getattr(one, test) for one in of_measure]) for test in ("p_t", "p_bootstrap", "p_mcnemar")]
-        each = zip(of_measure, zip(*by_test, strict=True), strict=True)
-        adjusted.append(
-            [replace(one, p_t_holm=t, p_bootstrap_holm=boot, p_mcnemar_holm=exact) for one, (t, boot, exact) in each]
-        )
-    of_pairs = zip(*adjusted, strict=True)
-    return [replace(one, differences=of_pair) for one, of_pair in zip(found, of_pairs, strict=True)]
+    for of_measure in zip(*(one.differences for one in found), strict=True) if len(found) > 1 else ():
+        for test in ("p_t", "p_bootstrap", "p_mcnemar"):
+            for one, adjusted in zip(of_measure, holm([getattr(one, test) for one in of_measure]), strict=True):
+                setattr(one, f"{test}_holm", adjusted)
+    return found
 
 
 def comparison_values(comparison: Comparison, top: int) -> dict[str, Any]:
@@ -158,12 +150,11 @@ def comparison_values(comparison: Comparison, top: int) -> dict[str, Any]:
 
 def difference_values(one: Difference) -> dict[str, Any]:
     """One measure's difference as plain values for JSON."""
-    left_out = {"measure", *(key for key in ("p_mcnemar", "p_mcnemar_holm") if getattr(one, key) is None)}
-    return {key: value for key, value in asdict(one).items() if key not in left_out}
+    return {key: value for key, value in asdict(one).items() if key != "measure"}
 
 
 def _move_values(move: Move) -> dict[str, Any]:
-    values = {"report": move.report, "difference": move.difference, "relevant": move.a.outcome.relevant}
+    values = {"report": move.report, "difference": move.difference, "relevant": move.a.relevant}
     average_precisions = {"AP_a": move.a.average_precision, "AP_b": move.b.average_precision}
     return values | average_precisions | {"ranks_a": move.a.ranks, "ranks_b": move.b.ranks}
 

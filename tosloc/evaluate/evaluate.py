@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 
 import numpy as np
 
 from tosloc.errors import RunError
-from tosloc.evaluate.judgements import FileLists, Judgement, Qrels
-from tosloc.evaluate.measures import AP, RR, Measure, Outcome
-from tosloc.evaluate.runs import Order, Run
+from tosloc.evaluate.judgements import Qrels
+from tosloc.evaluate.measures import AP, RR, Measure, ReportScores
+from tosloc.evaluate.runs import Run
 from tosloc.evaluate.statistics import exact_mean
 from tosloc.metrics import found_at
-from tosloc.records import FloatArray, IntArray
+from tosloc.records import FloatArray
 
 COVERED: Final = (50, 100, 300)  # ranks within which a second stage may look: of coverage, and of any fixed file
 HEADLINE: Final = {
@@ -26,36 +25,6 @@ HEADLINE: Final = {
 """What the summary calls the means of measures."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReportScores:
-    """How well one report was answered."""
-
-    judgement: Judgement
-    outcome: Outcome
-
-    @property
-    def report(self) -> str:
-        return self.judgement.report
-
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        return self.outcome.ranks
-
-    @property
-    def average_precision(self) -> float:
-        return AP(self.outcome)
-
-    @property
-    def reciprocal_rank(self) -> float:
-        return RR(self.outcome)
-
-    @property
-    def length(self) -> float | None:
-        """Ranking length over files searched, if both are known."""
-        ranked, searched = self.outcome.ranked, self.outcome.searched
-        return None if ranked is None or not searched else ranked / searched
-
-
 @dataclass(frozen=True)
 class Evaluation:
     """A run against its judgements, by report id. Reports without any fixed file in their version count as 0."""
@@ -64,7 +33,7 @@ class Evaluation:
 
     def values(self, measure: Measure) -> FloatArray:
         """(N,) the measure's value for each of the N reports."""
-        return np.array([measure(one.outcome) for one in self.per_report], dtype=np.float64)
+        return np.array([measure(one) for one in self.per_report], dtype=np.float64)
 
     def mean(self, measure: Measure) -> float:
         """Mean of the measure over all reports; 0 if there are none."""
@@ -81,7 +50,7 @@ class Evaluation:
 
     @property
     def relevant(self) -> int:
-        return sum(one.outcome.relevant for one in self.per_report)
+        return sum(one.relevant for one in self.per_report)
 
     def coverage(self, k: int) -> float:
         """Share of all fixed files that stand within the first ``k``."""
@@ -93,17 +62,13 @@ class Evaluation:
         lengths = [one.length for one in self.per_report]
         return exact_mean([length for length in lengths if length is not None]) if None not in lengths else None
 
-    @cached_property
-    def by_report(self) -> dict[str, ReportScores]:
-        return {one.report: one for one in self.per_report}
-
     def summary(self) -> dict[str, int | float | None]:
         """The row of a results table: ``coverageK`` counts fixed files, ``anyK`` and ``topK`` count reports."""
         return {
             "reports": len(self.per_report),
             "relevant": self.relevant,
             "dropped": sum(one.judgement.dropped for one in self.per_report),
-            "empty": sum(one.outcome.relevant == 0 for one in self.per_report),
+            "empty": sum(one.relevant == 0 for one in self.per_report),
             **{name: self.mean(measure) for name, measure in HEADLINE.items()},
             **{f"coverage{k}": self.coverage(k) for k in COVERED},
             "length": self.length,
@@ -112,36 +77,20 @@ class Evaluation:
 
 def evaluate(run: Run, qrels: Qrels) -> Evaluation:
     """Evaluation of a run against the judged reports, in order of report id. Raises RunError when a judged report has
-    no ranking, a ranking has no judgement, a ranked or fixed file was not searched, a ranking is longer than its
-    version, or there is nothing to judge.
+    no ranking, a ranking has no judgement, a ranking is longer than its version, or there is nothing to judge.
     """
-    judged, lists = qrels.judgements, qrels.file_lists
-    if not judged:
+    if not qrels:
         raise RunError(f"{run.where}: nothing to evaluate, no report is judged")
-    for what, some, others in (("no ranking", judged, run.orders), ("no judgement", run.orders, judged)):
+    for what, some, others in (("no ranking", qrels, run.orders), ("no judgement", run.orders, qrels)):
         if lone := sorted(some.keys() - others.keys()):
             raise RunError(f"{run.where}: {what} for {len(lone)} of {len(some)} reports, first {lone[0]}")
-    numbers = None if lists is None else lists.numbers_of(run.names)
     scores = []
-    for report, one in sorted(judged.items()):
-        order, searched = run.orders[report], one.searched
-        if lists is not None and numbers is not None and one.version is not None:
-            _check_files(run, order, one, lists, numbers)
-            searched = len(lists.of(one.version))
-        ranks = tuple(order.ranks_of([run.numbers[path] for path in one.fixed if path in run.numbers]))
+    for report, one in sorted(qrels.items()):
+        order = run.orders[report]
+        ranks = order.ranks_of([run.numbers[path] for path in one.fixed if path in run.numbers])
         last, unranked = int(order.ranks.max(initial=0)), len(one.fixed) - len(ranks)
-        if searched is not None and last + unranked > searched:
-            what = f"ranks {last} files and lacks {unranked} of the fixed, but its version has {searched} files"
+        if one.searched is not None and last + unranked > one.searched:
+            what = f"ranks {last} files and lacks {unranked} of the fixed, but its version has {one.searched} files"
             raise RunError(f"{run.where}: report {report} {what}")
-        scores.append(ReportScores(one, Outcome(ranks, len(one.fixed), order.length, searched)))
+        scores.append(ReportScores(one, tuple(ranks), len(order.files) if order.known_ranks is None else None))
     return Evaluation(tuple(scores))
-
-
-def _check_files(run: Run, order: Order, one: Judgement, lists: FileLists, numbers: IntArray) -> None:
-    """Raise RunError for a ranked or fixed file that the version lacks; ``numbers`` are those of the run's names."""
-    holds = np.zeros(len(lists.names) + 1, dtype=np.bool_)  # the last is for a path that no version has
-    holds[lists.of(one.version or "")] = True
-    lost = [run.names[number] for number in order.files[~holds[numbers[order.files]]][:1]]
-    lost += [path for path, there in zip(one.fixed, holds[lists.numbers_of(one.fixed)], strict=True) if not there]
-    if lost:
-        raise RunError(f"{run.where}: report {one.report}: {lost[0]} is ranked or fixed, but not in {one.version}")

@@ -1,38 +1,35 @@
-"""Files of one JSON object a line: read whether compressed by gzip or not, written compressed, the same every time."""
+"""Files of lines, most of them a JSON object each, read whether compressed by gzip or not."""
 
 from __future__ import annotations
 
 import gzip
 import json
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
-from typing import IO, Any, Final, Self, cast
+from typing import Any, Final, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from tosloc.errors import RunError
-from tosloc.io import open_plain, written_whole
+from tosloc.io import open_plain
 
+T = TypeVar("T")
 LONGEST_LINE: Final = 64 * 1024**2  # bytes: a ranking of a million files, with room to spare
+LINE: Final = ConfigDict(coerce_numbers_to_str=True, populate_by_name=True, allow_inf_nan=False)
+"""Of records that are lines: what more stands in a line is left out."""
+_adapter: Final[Callable[[Any], TypeAdapter[Any]]] = cache(TypeAdapter)
 
 
-class Line(BaseModel):
-    """What a line must hold; more may stand there."""
-
-    model_config = ConfigDict(strict=True, allow_inf_nan=False)
-
-    @classmethod
-    def of(cls, value: Any, where: str) -> Self:
-        """The line of a JSON object. Raises RunError that says ``where``, and what is wrong with which key."""
-        try:
-            return cls.model_validate(value)
-        except ValidationError as error:
-            first = error.errors()[0]
-            key, said = ".".join(map(str, first["loc"][:2])), first["msg"]
-            raise RunError(f"{where}: {key}: {said[:1].lower()}{said[1:]}") from None
+def checked(kind: type[T], value: object, where: str) -> T:
+    """A value as it has to be. Raises RunError that says ``where``, and what is wrong with which key."""
+    try:
+        return cast(T, _adapter(kind).validate_python(value))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key, said = ".".join(map(str, first["loc"][:2])), first["msg"].removeprefix("Value error, ")
+        raise RunError(f"{where}: {key}{': ' * bool(key)}{said}") from None
 
 
 def numbered_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
@@ -64,21 +61,10 @@ def json_lines(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):
-            raise RunError(f"{where}: not valid JSON") from None
+            value = None
         if not isinstance(value, dict):
             raise RunError(f"{where}: not a JSON object")
         yield where, value
-
-
-@contextmanager
-def packed_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write, compressed by gzip without its time. It appears only when it is whole."""
-    with (
-        written_whole(path) as temporary,
-        temporary.open("wb") as raw,
-        gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as file,
-    ):
-        yield cast(IO[bytes], file)
 
 
 def json_line(value: object, sort_keys: bool = False) -> bytes:

@@ -11,20 +11,46 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from tosloc.errors import RunError
+from tosloc.evaluate.judgements import Judgement
 from tosloc.metrics import average_precision, bpref, found_at, ndcg, reciprocal_rank
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What any measure needs to know of one ranked report."""
+class ReportScores:
+    """How well one report was answered: all that a measure needs to know."""
 
+    judgement: Judgement
     ranks: tuple[int, ...]  # ranks of the fixed files that are ranked, ascending
-    relevant: int
     ranked: int | None  # length of the ranking; None where only the fixed files' ranks are known
-    searched: int | None  # files of the searched version; None if not known, and then those ranked stand for them
+
+    @property
+    def report(self) -> str:
+        return self.judgement.report
+
+    @property
+    def relevant(self) -> int:
+        return len(self.judgement.fixed)
+
+    @property
+    def searched(self) -> int | None:
+        """Files of the searched version; None if not known, and then those ranked stand for them."""
+        return self.judgement.searched
+
+    @property
+    def average_precision(self) -> float:
+        return AP(self)
+
+    @property
+    def reciprocal_rank(self) -> float:
+        return RR(self)
+
+    @property
+    def length(self) -> float | None:
+        """Ranking length over files searched, if both are known."""
+        return None if self.ranked is None or not self.searched else self.ranked / self.searched
 
 
-def _bpref(one: Outcome, retrieved: bool) -> float:
+def _bpref(one: ReportScores, retrieved: bool) -> float:
     """Over all files that are not fixed, or over those ``retrieved``. Raises RunError where nothing tells how many."""
     above = [rank - place for place, rank in enumerate(one.ranks, start=1)]
     if not retrieved and one.searched is not None:
@@ -48,7 +74,7 @@ MEASURE_MEANINGS: Final[Mapping[str, str]] = {
     "bpref": "binary preference over all files that are not fixed (trec_eval 8.0 and later)",
     "old_bpref": "the faulty binary preference, over those of them that are ranked (before trec_eval 8.0)",
 }
-_VALUES: Final[Mapping[str, Callable[[Outcome, Any], float]]] = {
+_VALUES: Final[Mapping[str, Callable[[ReportScores, Any], float]]] = {
     "AP": lambda one, k: average_precision(one.ranks, one.relevant, k),
     "RR": lambda one, k: reciprocal_rank(one.ranks, k),
     "nDCG": lambda one, k: ndcg(one.ranks, one.relevant, k),
@@ -70,8 +96,6 @@ YES_OR_NO: Final = {"Hit", "Acc"}  # measures that are 1 or 0 for every report
 class Measure:
     """A measure by name: ``AP``, ``RR``, ``nDCG@10``, ``AP_found@10`` and the like. Its repr is what ``parse`` reads.
 
-    >>> Measure.parse("nDCG@10")(Outcome((1, 3), relevant=2, ranked=20, searched=20)) == ndcg([1, 3], 2, 10)
-    True
     >>> Measure.parse("P@5")
     P@5
     """
@@ -80,28 +104,23 @@ class Measure:
     k: int | None = None
 
     def __post_init__(self) -> None:
-        if self.k is not None and self.k < 1:
-            raise RunError(f"measure {self!r}: a cut-off is 1 or more")
-        if self.name not in _VALUES.keys() - (_ALWAYS_CUT if self.k is None else _NEVER_CUT):
-            without = ", ".join(name for name in _VALUES if name not in _ALWAYS_CUT)
-            within = ", ".join(f"{name}@k" for name in _VALUES if name not in _NEVER_CUT)
-            raise RunError(f"no measure {self!r}; known are {without}, and with a cut-off {within}")
+        if self.k == 0 or self.name not in _VALUES.keys() - (_ALWAYS_CUT if self.k is None else _NEVER_CUT):
+            known = ", ".join(f"{name}@k" if name in _ALWAYS_CUT else name for name in _VALUES)
+            raise RunError(f"no measure {self!r}; known are {known}, and AP, RR, nDCG and AP_found @k")
 
     def __repr__(self) -> str:
         return self.name if self.k is None else f"{self.name}@{self.k}"
 
-    def __call__(self, outcome: Outcome) -> float:
+    def __call__(self, one: ReportScores) -> float:
         """The measure's value for one report."""
-        return _VALUES[self.name](outcome, self.k)
+        return _VALUES[self.name](one, self.k)
 
     @classmethod
     def parse(cls, text: str) -> Self:
         """The measure that ``text`` names. Raises RunError, with the names there are."""
-        found = re.fullmatch(r"(\w+?)(?:@(\d+))?", text.strip())
-        if found is None:
-            raise RunError(f"{text!r} is not the name of a measure, such as AP, RR or nDCG@10")
-        name = {"mrr": "RR", "map": "AP"}.get(found[1].lower(), found[1])  # as tables call their means
-        return cls(name, int(found[2]) if found[2] else None)
+        found = re.fullmatch(r"(\w+)(?:@(\d{1,9}))?", text.strip())
+        name, k = found.groups() if found else (text, None)
+        return cls({"mrr": "RR", "map": "AP"}.get(name.lower(), name), int(k) if k else None)  # as tables call means
 
 
 AP: Final = Measure("AP")

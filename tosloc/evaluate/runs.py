@@ -7,18 +7,21 @@ as such numbers; a line ``{"report", "files", "ranks"}`` says that only these fi
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Final, Self, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import numpy as np
 from pydantic import Field
+from pydantic.dataclasses import dataclass as checked_dataclass
 
 from tosloc.errors import RunError
-from tosloc.evaluate.jsonl import Line, json_line, json_lines, packed_file
+from tosloc.evaluate.jsonl import LINE, checked, json_line, json_lines
+from tosloc.io import written_whole
 from tosloc.records import FloatArray, IntArray, Names, Ranking
 
 # L files of a ranking
@@ -36,10 +39,6 @@ class Order:
     scores: FloatArray  # (L,) scores, never increasing; empty where only ranks are known
     known_ranks: IntArray | None = None
     """(L,) ranks of the files, where only these are known; None for a ranking, whose files have the ranks 1 to L."""
-
-    @property
-    def length(self) -> int | None:
-        return len(self.files) if self.known_ranks is None else None
 
     @property
     def ranks(self) -> IntArray:
@@ -60,15 +59,6 @@ class Run:
     orders: Mapping[str, Order]
     where: str = "run"  # the file, for messages
 
-    @classmethod
-    def of(cls, header: Mapping[str, Any], rankings: Iterable[Ranking], where: str = "run") -> Self:
-        names = Names()
-        orders = {
-            one.report: Order(np.array([names.id(path) for path in one.paths], dtype=np.int32), one.scores)
-            for one in rankings
-        }
-        return cls(header, names.names, orders, where)
-
     @cached_property
     def numbers(self) -> Mapping[str, int]:
         return {name: number for number, name in enumerate(self.names)}
@@ -83,39 +73,42 @@ class Run:
         return tuple([self.names[number] for number in self.orders[report].files[:most].tolist()])
 
     def ranking(self, report: str) -> Ranking:
-        """The whole ranking of a report. Raises RunError when only some ranks are known."""
-        order = self.orders[report]
-        if order.known_ranks is not None:
-            raise RunError(f"{self.where}: only the ranks of some files are known, not the ranking of report {report}")
-        return Ranking(report, self.paths(report), order.scores)
+        """The whole ranking of a report, which has scores."""
+        return Ranking(report, self.paths(report), self.orders[report].scores)
 
     def rankings(self) -> Iterator[Ranking]:
         """Every ranking, by report id. Raises RunError when only some ranks are known."""
+        if self.partial:
+            raise RunError(f"{self.where}: only the ranks of some files are known, not whole rankings")
         return (self.ranking(report) for report in sorted(self.orders))
 
 
 def write_run(path: str | Path, header: Mapping[str, Any], rankings: Iterable[Ranking]) -> None:
     """Write rankings as they come; scores keep six significant digits. The file appears only when it is whole."""
     with_scores = ((one, [format(score, ".6g") for score in one.scores.tolist()]) for one in rankings)
-    _write(Path(path), header, ((one.report, one.paths, "scores", scores) for one, scores in with_scores))
+    _write(Path(path), header, "scores", ((one.report, one.paths, scores) for one, scores in with_scores))
 
 
 def write_known_ranks(
     path: str | Path, header: Mapping[str, Any], ranks: Iterable[tuple[str, Mapping[str, int]]]
 ) -> None:
     """Write a run of which only some files' ranks are known: report id and path -> rank, from 1."""
-    ordered = ((report, sorted(known.items(), key=lambda one: (one[1], one[0]))) for report, known in ranks)
-    lines = ((report, [path for path, _ in one], "ranks", [str(rank) for _, rank in one]) for report, one in ordered)
-    _write(Path(path), header, lines)
+    ordered = ((report, sorted(known, key=lambda path: (known[path], path)), known) for report, known in ranks)
+    lines = ((report, paths, [str(known[path]) for path in paths]) for report, paths, known in ordered)
+    _write(Path(path), header, "ranks", lines)
 
 
 def _write(
-    path: Path, header: Mapping[str, Any], lines: Iterable[tuple[str, Sequence[str], str, Sequence[str]]]
+    path: Path, header: Mapping[str, Any], key: str, lines: Iterable[tuple[str, Sequence[str], Sequence[str]]]
 ) -> None:
     names = Names()
-    with packed_file(path) as file:
+    with (
+        written_whole(path) as temporary,
+        temporary.open("wb") as raw,
+        gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as file,  # without its time
+    ):
         file.write(json_line({**header, "format": RUN_FORMAT}, sort_keys=True))
-        for report, paths, key, values in lines:
+        for report, paths, values in lines:
             known = len(names)
             files = ",".join([str(names.id(name)) for name in paths])
             if len(names) > known:
@@ -126,39 +119,29 @@ def _write(
 _Number: TypeAlias = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
-class _Paths(Line):
-    first: _Number
-    paths: list[str]
+@checked_dataclass(config=LINE)
+class _Order:
+    """A line of a ranking."""
 
-
-class _Order(Line):
-    report: str | int
+    report: str
     files: list[_Number]
     scores: list[float] = Field(default_factory=list)
     ranks: list[_Number] | None = None
 
     def order(self, names: Sequence[str], where: str) -> Order:
         """The order. Raises RunError that says ``where`` for one that no ranking can have."""
-        files = np.array(self.files, dtype=np.int32)
-        key, values = ("scores", self.scores) if self.ranks is None else ("ranks", self.ranks)
+        files, scores = np.array(self.files, dtype=np.int32), np.array(self.scores, dtype=np.float64)
+        ranks = None if self.ranks is None else np.array(self.ranks, dtype=np.int32)
+        values, steps = (scores, np.diff(-scores)) if ranks is None else (ranks, np.diff(ranks, prepend=0) - 1)
         if len(values) != len(files) or files.max(initial=-1) >= len(names):
-            raise RunError(f"{where}: damaged: {len(files)} files of {len(names)} paths, {len(values)} {key}")
-        numbers, counts = np.unique(files, return_counts=True)
-        if len(numbers) < len(files):
-            raise RunError(f"{where}: {names[numbers[counts > 1][0]]} is ranked twice")
-        if self.ranks is None:
-            scores = np.array(values, dtype=np.float64)
-            if (np.diff(scores) > 0).any():
-                raise RunError(f"{where}: scores increase down the ranking")
-            return Order(files, scores)
-        ranks = np.array(values, dtype=np.int32)
-        if (np.diff(ranks, prepend=0) < 1).any():
-            raise RunError(f"{where}: ranks are whole numbers from 1 that increase")
-        return Order(files, np.zeros(0), ranks)
+            raise RunError(f"{where}: damaged: {len(files)} files of {len(names)} paths, {len(values)} scores or ranks")
+        if (steps < 0).any() or len(np.unique(files)) < len(files):
+            raise RunError(f"{where}: a file stands there twice, scores increase, or ranks do not, from 1")
+        return Order(files, scores, ranks)
 
 
 def read_run(path: str | Path) -> Run:
-    """Run of a file. Raises RunError naming the line for a report or a path that comes twice, for scores that are no
+    """Run of a file. Raises RunError naming the line for a report or a file that comes twice, for scores that are no
     numbers or increase, and for a damaged file.
     """
     header: Mapping[str, Any] = {}
@@ -168,16 +151,12 @@ def read_run(path: str | Path) -> Run:
         if "format" in value:
             header = value
         elif "paths" in value:
-            line = _Paths.of(value, where)
-            if line.first != len(names):
-                raise RunError(f"{where}: damaged: {len(names)} paths stand above, not {line.first}")
-            names += line.paths
+            names += checked(list[str], value["paths"], where)
         else:
-            one = _Order.of(value, where)
-            report = str(one.report)
-            if report in orders:
-                raise RunError(f"{where}: report {report} is ranked twice")
-            orders[report] = one.order(names, f"{where}: report {report}")
+            one = checked(_Order, value, where)
+            if one.report in orders:
+                raise RunError(f"{where}: report {one.report} is ranked twice")
+            orders[one.report] = one.order(names, f"{where}: report {one.report}")
     if header.get("format") != RUN_FORMAT:
         raise RunError(f"{path}: not a run of the form {RUN_FORMAT}; for another tool's, use: tosloc import-run")
     return Run({key: value for key, value in header.items() if key != "format"}, names, orders, str(path))

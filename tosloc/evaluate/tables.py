@@ -7,8 +7,9 @@ method does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -41,7 +42,6 @@ MEANS: Final = {
 }
 """Means and shares of the summary: how pages call them, and what they are."""
 LENGTH: Final = "ranking length over files searched"
-_SURE_LENGTH: Final = 1e-9
 FUNCTION_MEASURES: Final = (*(Measure("Acc", k) for k in (1, 5, 10)), *(Measure("Hit", k) for k in (1, 5, 10)), RR, AP)
 """Of a run of functions."""
 UNJUDGED: Final = "reports without a changed function"
@@ -92,69 +92,54 @@ class Results:
     @property
     def notes(self) -> list[str]:
         """Sentences that belong beside the numbers: what flatters them, and rankings that may not be whole."""
-        notes, length = taught_notes([self.scored]), self.evaluation.length
-        lengths = [one.length for one in self.evaluation.per_report]
-        if length is None:
-            notes.append(f"{self.name}: it is not known how many files were searched, so rankings may be cut off")
-        elif abs(length - 1) > _SURE_LENGTH:
-            cut = sum(one is not None and one < 1 - _SURE_LENGTH for one in lengths)
-            notes.append(
-                f"{self.name}: rankings hold {length:.1%} of the files searched, {cut} of {len(lengths)} are cut off; "
-                "a fixed file that is not ranked counts as not found"
-            )
-        return notes
+        reports, length = self.evaluation.per_report, self.evaluation.length
+        said = "it is not known how many files were searched, so rankings may be cut off"
+        if length is not None:
+            cut = sum(one.ranked != one.searched for one in reports)
+            said = f"rankings hold {length:.1%} of the files searched, {cut} of {len(reports)} are cut off"
+        found = f"{self.name}: {said}; a fixed file that is not ranked counts as not found"
+        return [*header_notes(self.scored), *([] if length == 1 else [found])]
 
 
-def taught_notes(runs: Iterable[ScoredRun]) -> list[str]:
-    """A sentence for each run whose ranker had learned from some of its reports."""
-    taught = ((one.name, one.run.header.get(TAUGHT)) for one in runs)
-    return [
-        f"{name}: the checkpoint learned from {counted(number, 'report')} of these, so that the numbers flatter it"
-        for name, number in taught
-        if isinstance(number, int) and number
-    ]
-
-
-def unjudged_note(runs: Iterable[ScoredRun]) -> list[str]:
-    """A sentence if reports were left out of runs of functions."""
-    number = sum(one.run.header.get(UNJUDGED, 0) for one in runs)
-    said = f"{counted(number, 'report')} {'is' if number == 1 else 'are'} not judged"
-    return [f"{said}: their version has none of the functions that the fix changed"] if number else []
+def header_notes(scored: ScoredRun) -> list[str]:
+    """Sentences for a run whose ranker had learned from some of its reports, or that leaves reports out."""
+    header = scored.run.header
+    taught, unjudged = (value if isinstance(value, int) else 0 for value in map(header.get, (TAUGHT, UNJUDGED)))
+    learned = f"the checkpoint learned from {counted(taught, 'report')} of these, so that the numbers flatter it"
+    left_out = f"{counted(unjudged, 'report')} not judged: their version has none of the functions that the fix changed"
+    return [f"{scored.name}: {learned}"] * bool(taught) + [left_out] * bool(unjudged)
 
 
 def results_of(scored: ScoredRun, measures: Sequence[Measure] = (), strata: bool = True) -> Results:
     """The results of a run. Raises RunError for what cannot be evaluated."""
     evaluation = scored.evaluation()
-    means = _means(evaluation, [*HEADLINE.values(), *measures])
-    intervals = {name: mean.interval for name, mean in zip(HEADLINE, means, strict=False)} | _of_coverage(evaluation)
-    asked = dict(zip(map(repr, measures), means[len(HEADLINE) :], strict=True))
+    names = [*HEADLINE, *(f"coverage{k}" for k in COVERED), *map(repr, measures)]
+    intervals = dict(zip(names, _intervals(evaluation, [*HEADLINE.values(), *COVERED, *measures]), strict=True))
     return Results(
         scored,
         evaluation,
         evaluation.summary(),
         {name: intervals[name] for name in MEANS},
-        asked,
+        {repr(one): Mean(evaluation.mean(one), intervals[repr(one)]) for one in measures},
         tuple(_strata_rows(evaluation)) if strata else (),
     )
 
 
-def _means(evaluation: Evaluation, measures: Sequence[Measure]) -> list[Mean]:
-    """Means of measures; all intervals are of the same resamples."""
-    values = np.column_stack([evaluation.values(measure) for measure in measures])
-    means = [evaluation.mean(measure) for measure in measures]
-    if len(values) < 2:
-        return [Mean(mean, None) for mean in means]
-    samples = resampled_sums(values).T / len(values)
-    return [Mean(mean, percentile_interval(one)) for mean, one in zip(means, samples, strict=True)]
-
-
-def _of_coverage(evaluation: Evaluation) -> dict[str, Interval | None]:
-    """Intervals of coverage: fixed files found over all fixed files, both resampled by report."""
-    if len(evaluation.per_report) < 2:
-        return {f"coverage{k}": None for k in COVERED}
-    columns = [[one.outcome.relevant, *(found_at(one.ranks, k) for k in COVERED)] for one in evaluation.per_report]
-    relevant, *found = resampled_sums(np.array(columns, dtype=np.float64)).T
-    return {f"coverage{k}": percentile_interval(ratios(of_k, relevant)) for k, of_k in zip(COVERED, found, strict=True)}
+def _intervals(evaluation: Evaluation, statistics: Sequence[Measure | int]) -> list[Interval | None]:
+    """Of means of measures, and for k of coverage: fixed files found over all, both resampled. All are of the same
+    resamples.
+    """
+    reports = evaluation.per_report
+    if len(reports) < 2:
+        return [None] * len(statistics)
+    columns = [
+        [found_at(one.ranks, of) for one in reports] if isinstance(of, int) else evaluation.values(of)
+        for of in statistics
+    ]
+    relevant = [one.relevant for one in reports]
+    *sums, all_fixed = resampled_sums(np.column_stack([*columns, relevant]).astype(np.float64)).T
+    below = [all_fixed if isinstance(of, int) else np.full_like(all_fixed, len(reports)) for of in statistics]
+    return [percentile_interval(ratios(*pair)) for pair in zip(sums, below, strict=True)]
 
 
 def strata_of(one: Judgement) -> dict[str, bool]:
@@ -186,17 +171,16 @@ def _strata_rows(evaluation: Evaluation) -> Iterator[StratumRow]:
     kinds = [strata_of(one.judgement) for one in evaluation.per_report]
     for name in kinds[0]:
         if all(name in kind for kind in kinds):
-            kept = tuple(one for one, kind in zip(evaluation.per_report, kinds, strict=True) if kind[name])
-            part = Evaluation(kept)
-            means = _means(part, [RR, AP]) if part.per_report else [Mean(None, None)] * 2
-            (mrr, of_mrr), (mean_ap, of_map) = means
-            yield StratumRow(name, len(kept), part.relevant, mrr, mean_ap, {"mrr": of_mrr, "map": of_map})
+            part = Evaluation(tuple(compress(evaluation.per_report, (kind[name] for kind in kinds))))
+            number, intervals = len(part.per_report), dict(zip(("mrr", "map"), _intervals(part, (RR, AP)), strict=True))
+            mrr, average_precision = (part.mrr, part.map) if number else (None, None)
+            yield StratumRow(name, number, part.relevant, mrr, average_precision, intervals)
 
 
-def results_values(results: Results, name: bool = False) -> dict[str, Any]:
+def results_values(results: Results) -> dict[str, Any]:
     """Results as plain values for JSON: the summary's keys on top; intervals as ``[low, high]`` or null."""
     return {
-        **({"run": results.name} if name else {}),
+        "run": results.name,
         **results.summary,
         "intervals": results.intervals,
         "measures": {key: mean._asdict() for key, mean in results.measures.items()},

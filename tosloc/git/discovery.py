@@ -23,9 +23,6 @@ _REMOTE: Final = re.compile(
     r"(?:https?://(?:[^/@\s]*@)?|ssh://(?:[^/@\s]*@)?|git://|(?:[\w.\-]+@))"
     r"(?P<host>[A-Za-z0-9.\-]+)(?::\d+(?=/))?[/:](?P<path>[\w.\-~]+(?:/[\w.\-~]+)+)"
 )
-_ADDRESS: Final = re.compile(
-    r"(?:\A|/)(?:(?P<scheme>https?|ssh|git):/+(?P<rest>[^/].*)|(?P<account>[\w.\-]+@[\w.\-]+:.+))"
-)
 _FOLDERS: Final = {
     "github": ("commit", "blob"),
     "gitlab": ("-/commit", "-/blob"),
@@ -42,11 +39,8 @@ def find(path: Path) -> tuple[Path, Path]:
     work tree. Raises RepositoryError.
     """
     if not path.exists():
-        if (given := address(path)) is not None:
-            raise RepositoryError(
-                f"{given}: is an address, and nothing is fetched; run: git clone --bare {given}, and name its folder"
-            )
-        raise RepositoryError(f"{path}: no such folder; give the path of a git repository")
+        said = "give the path of a git repository (an address has to be cloned: git clone --bare ADDRESS)"
+        raise RepositoryError(f"{path}: no such folder; {said}")
     pointer = path / ".git"  # of a submodule or a linked work tree it is a file
     named = read_small(pointer) if pointer.is_file() else b""
     places = [path / os.fsdecode(named[8:]).rstrip("\r\n")] if named.startswith(b"gitdir: ") else [pointer, path]
@@ -131,16 +125,6 @@ def check_roots(repository: Path, roots: Sequence[Path]) -> None:
 
 
 # ---- the web
-
-
-def address(path: str | os.PathLike[str]) -> str | None:
-    """The address that somebody gave where a path is wanted, with the slash that paths lose; None for other paths.
-
-    >>> address("/home/me/https:/github.com/a/b"), address("git@github.com:a/b.git"), address("/home/me/b.git")
-    ('https://github.com/a/b', 'git@github.com:a/b.git', None)
-    """
-    found = _ADDRESS.search(os.fspath(path))
-    return None if found is None else found["account"] or f"{found['scheme']}://{found['rest']}"
 
 
 class WebPages(NamedTuple):

@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tosloc.git.repository import Repository, ends_with
 from tosloc.records import BoolArray, LongArray, Names, Progress, silent
-
-if TYPE_CHECKING:
-    from scipy import sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,18 +35,13 @@ class History:
 
     def ancestors(self, commit_id: str) -> BoolArray:
         """(C,) whether each commit is the given one or comes before it."""
-        from scipy.sparse.csgraph import breadth_first_order  # here: localizing asks for none
-
-        reached = np.zeros(len(self), dtype=np.bool_)
-        reached[breadth_first_order(self._graph, self.index[commit_id], return_predecessors=False)] = True
-        return reached
-
-    @cached_property
-    def _graph(self) -> sparse.csr_matrix:
-        from scipy.sparse import csr_matrix
-
-        parents, starts = [*chain.from_iterable(self.parents)], np.cumsum([0, *map(len, self.parents)])
-        return csr_matrix((np.ones(len(parents)), parents, starts), shape=(len(self), len(self)))
+        number = self.index[commit_id]
+        reached = [False] * number + [True] + [False] * (len(self) - number - 1)
+        for child in range(number, -1, -1):
+            if reached[child]:
+                for parent in self.parents[child]:
+                    reached[parent] = True
+        return np.array(reached, dtype=np.bool_)
 
 
 def commit_order(repository: Repository, tips: Iterable[str]) -> list[str]:

@@ -114,7 +114,7 @@ class Git:
             yield from found
 
     def _ask(self, names: Sequence[str], kind: bytes, found: list[tuple[str, bytes | None]]) -> None:
-        """Append the answers to ``found``; OSError or ValueError at the one where git ends."""
+        """Append answers to ``found``, at least one; OSError or ValueError at the one where git ends."""
         if self._reader is None:
             self._reader = start([*self._command, "cat-file", "--batch"], self._environment)
         requests, answers = self._reader.stdin, self._reader.stdout
@@ -128,14 +128,13 @@ class Git:
                 found.append((name, None))
                 continue
             identity, of_kind, digits = line.split()
-            size = int(digits)
-            content = answers.read(size) if size <= LARGEST else None
-            for left in range(size if content is None else 0, 0, -LARGEST):
-                answers.read(min(left, LARGEST))
-            if answers.read(1) != b"\n":
+            if (size := int(digits)) > LARGEST:
+                found.append((name, None))
+                self.close()  # sooner than to read past it
+                return
+            if len(content := answers.read(size + 1)) <= size:
                 raise ValueError("the answer ends in the middle")
-            right = content is not None and of_kind == kind
-            found.append((identity.decode("ascii"), content) if right else (name, None))
+            found.append((identity.decode("ascii"), content[:-1]) if of_kind == kind else (name, None))
 
     def _failure(self, command: str, errors: bytes = b"") -> RepositoryError:
         """What is to be said of a git command that failed: git's last words."""

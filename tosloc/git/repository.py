@@ -29,9 +29,7 @@ from tosloc.records import IntArray, Names, Snapshot
 LARGEST_VERSION: Final = 2_000_000
 """Files of a version: four times what Chromium has. A few trees that hold each other ten times over stand for any
 number."""
-_LONGEST_PATH: Final = 4096  # bytes of a path; those that are longer, which no system could check out, are left out
 _REMEMBERED: Final = 50_000_000  # files of remembered versions together: 400 MB
-_HEX = re.compile(r"[0-9a-fA-F]{4,64}")
 _FULL_ID = re.compile(r"[0-9a-fA-F]{40}|[0-9a-fA-F]{64}")
 _COMMIT: Final = "^{commit}"  # makes a name that of a commit: tags are followed, and what is none is missing
 _NO_NAME = re.compile(r"-|:(?!/)|\s*\Z|.*[\0\n]", re.DOTALL)
@@ -99,9 +97,8 @@ class Repository(process.Git):
     def name(self) -> str:
         """Short name: the folder's, or its parent's when the folder is only called .git or repo."""
         folder = self.home
-        while folder.name in (".git", "repo", "repository", "git") and folder.parent.name:
-            folder = folder.parent
-        return folder.name.removesuffix(".git") or "repository"
+        name = folder.parent.name if folder.name in (".git", "repo", "repository", "git") else folder.name
+        return name.removesuffix(".git") or "repository"
 
     @property
     def home(self) -> Path:
@@ -111,8 +108,8 @@ class Repository(process.Git):
         common = self._common.resolve()
         return common.parent if common.name == ".git" else common
 
-    def __reduce__(self) -> tuple[Callable[[Path, dict[str, str]], Repository], tuple[Path, dict[str, str]]]:
-        return _copy, (self.path, self.on_disk)
+    def __reduce__(self) -> tuple[Callable[..., Repository], tuple[object, ...]]:
+        return _opened, (self.path, tuple(self.on_disk.items()))
 
     # ---- revisions and commits
 
@@ -136,23 +133,12 @@ class Repository(process.Git):
                 found[name] = line if _FULL_ID.fullmatch(line) else None
         return found
 
-    def candidates(self, abbreviation: str) -> list[str]:
-        """Full ids, sorted, of every commit whose id starts with ``abbreviation`` (four digits or more)."""
-        if not _HEX.fullmatch(abbreviation):
-            return []
-        with self.stream(["rev-parse", f"--disambiguate={abbreviation}"]) as output:
-            ids = sorted(output.read().decode("ascii").split())
-        return [commit for commit, content in self.objects(ids, b"commit") if content is not None]
-
     def commits(self, commit_ids: Iterable[str]) -> list[process.CommitInfo]:
         """The commits of full ids, in the order asked. Raises UnknownCommit for the first that is not there."""
         cut, found = self.shallow, []
         for commit_id, content in self.objects(commit_ids, b"commit"):
-            if content is None:
+            if content is None or (info := process.CommitInfo.of(commit_id, content, cut)) is None:
                 raise UnknownCommit(self._unknown(commit_id.removesuffix(_COMMIT)))
-            if (info := process.CommitInfo.of(commit_id, content, cut)) is None:
-                why = "it names no tree, or a parent that is no id"
-                raise RepositoryError(f"{self.path}: commit {commit_id} is damaged: {why}; run 'git fsck' there")
             found.append(info)
         return found
 
@@ -241,7 +227,7 @@ class Repository(process.Git):
                 if number == LARGEST_VERSION:
                     raise RepositoryError(f"{self.path}: tree {tree[:12]} has more than {LARGEST_VERSION:,} files")
                 kind, path = entry.split(b"\t", 1)
-                if kind.startswith(b"100") and len(path) < _LONGEST_PATH and keep(path):
+                if kind.startswith(b"100") and keep(path):
                     files.setdefault(path, kind[12:].decode("ascii"))
         numbers = [
             (self.path_names.id(path.decode("utf-8", "surrogateescape")), self.blob_names.id(blob))
@@ -264,10 +250,9 @@ class Repository(process.Git):
         compare = "diff-index --raw -z --no-abbrev --no-renames --ignore-submodules=all".split()
         with self.stream([*compare, commit], **place) as output:
             fields = process.parts(output)
-            for field in fields:  # ":100644 100644 BEFORE AFTER M", then the path
-                path = next(fields, b"")
+            for told, path in zip(fields, fields, strict=False):  # ":100644 100644 BEFORE AFTER M", then the path
                 if wanted(path):
-                    before[path] = field.split()[2].decode("ascii") if field.startswith(b":100") else ""
+                    before[path] = told.split()[2].decode("ascii") if told.startswith(b":100") else ""
         list_new = "ls-files -z --others --full-name --exclude-per-directory=.gitignore".split()
         list_new += [f"--exclude-from={ignored}"] * ignored.is_file()
         with self.stream([*list_new, ":/"], **place) as output:
@@ -279,8 +264,7 @@ class Repository(process.Git):
                 content = read_inside(root, name, process.LARGEST_SOURCE)
                 if content is None:
                     found += [Change(name, None)] * bool(committed)
-                # a checkout may end lines as other systems do
-                elif committed not in (blob := self._blob_id(content), self._blob_id(content.replace(b"\r\n", b"\n"))):
+                elif committed != (blob := self._blob_id(content)):
                     found.append(Change(name, blob))
                     self.on_disk[blob] = name
         return frozenset(found)
@@ -294,9 +278,9 @@ class Repository(process.Git):
         Other questions may be asked while the stream is read, and it may be left half read.
         """
         for blob_id, content in self.objects(blob_ids, b"blob"):
-            if content is None and self.work_tree is not None and blob_id in self.on_disk:
+            if content is None and blob_id in self.on_disk:
                 with suppress(OSError):
-                    content = read_inside(self.work_tree, self.on_disk[blob_id], process.LARGEST_SOURCE)
+                    content = read_inside(self.path, self.on_disk[blob_id], process.LARGEST_SOURCE)
                 if content is not None and self._blob_id(content) != blob_id:
                     content = None
             yield blob_id, content
@@ -310,8 +294,6 @@ class Repository(process.Git):
         return hashlib.new(self._hash, b"blob %d\0%b" % (len(content), content), usedforsecurity=False).hexdigest()
 
     def _unknown(self, revision: str) -> str:
-        if len(several := self.candidates(revision)) > 1:
-            return f"{self.path}: {revision!r} begins {len(several)} commit ids; give more digits, as in {several[0]}"
         if self.shallow:
             return f"{self.path}: no commit {revision!r} in this shallow clone; run: git fetch --unshallow --tags"
         if revision == "HEAD":
@@ -320,11 +302,7 @@ class Repository(process.Git):
 
 
 @lru_cache(maxsize=1)
-def _opened(path: Path) -> Repository:
-    return Repository(path)
-
-
-def _copy(path: Path, on_disk: dict[str, str]) -> Repository:
-    found = _opened(path)
+def _opened(path: Path, on_disk: tuple[tuple[str, str], ...]) -> Repository:
+    found = Repository(path)
     found.on_disk.update(on_disk)
     return found

@@ -94,17 +94,18 @@ def of_chunks(_: VersionView, counts: npt.NDArray[np.uint8], rows: IntArray) -> 
 
 
 class Hits:
-    """The postings of a report's terms in R rows, selected once and scored in several ways. T terms, P postings."""
+    """The postings of a report's terms, selected once and scored in several ways. R rows, T terms, P postings.
 
-    def __init__(self, view: VersionView, postings: Postings, terms: LongArray, rows: int) -> None:
-        self.view, self.postings, self.rows, self.idf = view, postings, rows, view.idf(terms)
-        self.selection = postings.select(terms)
+    The rows are the blobs of a version, unless other ``postings`` say what holds the terms.
+    """
+
+    def __init__(
+        self, view: VersionView, terms: LongArray, postings: Postings | None = None, rows: int | None = None
+    ) -> None:
+        self.view, self.idf = view, view.idf(terms)
+        self.postings, self.rows = postings or view.corpus.postings, rows or len(view.corpus)
+        self.selection = self.postings.select(terms)
         self._saturated: dict[Formula, Fractions] = {}
-
-    @classmethod
-    def of_text(cls, view: VersionView, terms: LongArray) -> Hits:
-        """In the files of a version; rows are blobs."""
-        return cls(view, view.corpus.postings, terms, len(view.corpus))
 
     @cached_property
     def _rows_and_counts(self) -> tuple[IntArray, LongArray, npt.NDArray[Any]]:
@@ -120,12 +121,9 @@ class Hits:
 
     def positions_in(self, rows: Sequence[int]) -> list[tuple[LongArray, LongArray]]:
         """For each of some rows: which of the terms it holds, as places among them, and where their postings stand."""
-        wanted = np.array(rows, dtype=np.int64)
         term_of = np.repeat(np.arange(len(self.selection.sizes)), self.selection.sizes)
-        all_rows = self._rows_and_counts[1]
-        met = np.flatnonzero(np.isin(all_rows, wanted))
-        of_rows = [met[all_rows[met] == row] for row in wanted]
-        return [(term_of[places], self.selection.positions[places]) for places in of_rows]
+        met = [np.flatnonzero(self._rows_and_counts[0] == row) for row in rows]
+        return [(term_of[places], self.selection.positions[places]) for places in met]
 
 
 # ---- rVSM
@@ -145,9 +143,9 @@ def min_max(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class RevisedVectors:
-    """rVSM of one version: length-1 vectors of F files over V terms (of names, comments, file names), by term."""
+    """rVSM of one version: length-1 vectors of F files over V terms (of names, comments, file names)."""
 
-    postings: Postings  # files of each term, with (P,) components
+    vectors: sparse.csc_array  # (F, V)
     idf: FloatArray  # (V,) ln(N / df); 0 for terms of no file
     length_scores: FloatArray  # (F,) 1 / (1 + exp(-10 norm(#terms))): long files hold more bugs
     numbers: Mapping[str, int]  # term -> number
@@ -158,34 +156,31 @@ class RevisedVectors:
         from scipy import sparse  # here: the default features need none of it
 
         numbers, blobs, names = _term_counts(view.corpus, table)
-        counts = names[view.snapshot.path_ids]
-        if blobs.shape[0]:
-            readable = sparse.diags_array((view.rows >= 0).astype(np.float64))
-            counts = sparse.csr_array(readable @ blobs[np.maximum(view.rows, 0)] + counts)
-        counts.eliminate_zeros()
-        counts.sort_indices()
-        terms, starts = counts.indices.astype(np.int32), counts.indptr.astype(np.int64)
+        counts = sparse.csr_array(blobs[view.rows] + names[view.snapshot.path_ids])
+        terms, starts = counts.indices, counts.indptr
         frequency = np.bincount(terms, minlength=len(numbers))
         idf = np.log(view.files / np.maximum(frequency, 1)) * (frequency > 0)
+        lengths = 1.0 / (1.0 + np.exp(-10.0 * min_max(row_sums(counts.data, starts))))
         weight = (1.0 + np.log(counts.data)) * idf[terms]
         norm = np.sqrt(np.maximum(row_sums(weight**2, starts), 0.0))
         weight = weight / np.repeat(np.where(norm > 0, norm, 1.0), np.diff(starts))
-        lengths = 1.0 / (1.0 + np.exp(-10.0 * min_max(np.asarray(counts.sum(axis=1), dtype=np.float64).ravel())))
-        return cls(Postings(starts, terms, weight).inverted(len(numbers)), idf, lengths, numbers)
+        vectors = sparse.csr_array((weight, terms, starts), shape=counts.shape)
+        return cls(vectors.tocsc(), idf, lengths, numbers)
 
     def similarity(self, weights: Mapping[str, float]) -> FloatArray:
         """(F,) TextSimilarity of every file to a report given as term -> 1 + ln tf."""
         terms, values = known_terms(self.numbers, weights)
         query = values * self.idf[terms]
         length = float(np.sqrt((query**2).sum())) or 1.0
-        chosen = self.postings.select(terms)
-        products = chosen.take(self.postings.values) * chosen.spread(query / length)
-        return summed(chosen.take(self.postings.rows), products, len(self.length_scores)) * self.length_scores
+        similarities: FloatArray = self.vectors[:, terms] @ (query / length)
+        return similarities * self.length_scores
 
 
 @lru_cache(maxsize=1)
 def _term_counts(corpus: Corpus, table: PathTable) -> tuple[dict[str, int], sparse.csr_array, sparse.csr_array]:
-    """Number of each term, counts (B, V) of the blobs' names and comments, and (N, V) of file names."""
+    """Number of each term, counts (B + 1, V) of the blobs' names and comments, the last of no blob, and (N, V) of file
+    names.
+    """
     from scipy import sparse
 
     numbers = dict(corpus.terms)  # then those that only paths hold
@@ -193,11 +188,11 @@ def _term_counts(corpus: Corpus, table: PathTable) -> tuple[dict[str, int], spar
     of_blobs = corpus.postings.values[:, [COMMENT, METHOD, TYPE, FIELD]].sum(axis=1, dtype=np.float64)
     made = []
     for lists, counts, terms, rows in (
-        (corpus.postings, of_blobs, np.arange(len(corpus.terms)), len(corpus)),
+        (corpus.postings, of_blobs, np.arange(len(corpus.terms)), len(corpus) + 1),
         (table.postings, table.postings.values[:, 1], columns, len(table)),
     ):
         said = counts > 0
-        places = lists.rows[said], np.repeat(terms, np.diff(lists.starts))[said]
+        places = lists.rows[said], terms[lists.terms[said]]
         made.append(sparse.csr_array((counts[said], places), shape=(rows, len(numbers))))
     blobs, names = made
     return numbers, blobs, names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -13,18 +13,15 @@ from typing import Final, TypeAlias
 from joblib import delayed, effective_n_jobs
 
 from tosloc.code.facts import analyse
-from tosloc.errors import StoreWarning, ToslocError
+from tosloc.errors import ToslocError
 from tosloc.git.process import LARGEST_SOURCE
 from tosloc.git.repository import Repository, decode
-from tosloc.index.corpus import NO_FACTS, pack_facts
-from tosloc.index.facts import missing_facts
+from tosloc.index.corpus import analysers_of, no_facts, pack_facts
 from tosloc.index.store import FactStore
 from tosloc.processes import Worker, executor, parallel
 from tosloc.records import Progress, silent
 
-BATCH_BLOBS: Final = 64
-BATCH_BYTES: Final = 1_000_000
-"""A batch ends at either: small enough that no worker is left alone with a long one at the end."""
+BATCH_BLOBS: Final = 32  # few enough that no worker is left alone with a long batch at the end
 
 
 _Batch: TypeAlias = dict[str, str]  # blobs to analyse -> their suffixes
@@ -58,12 +55,14 @@ def build(
     call goes on from there. A blob that brings workers down is analysed by regular expressions alone.
     Raises RepositoryError and StoreError, and ToslocError where workers die whatever they do.
     """
-    analysers = missing_facts(store, blobs, lizard=lizard)
-    sizes = repo.sizes(analysers)
+    analysers = analysers_of(blobs, lizard=lizard)
+    new = store.missing(analysers)
+    sizes = repo.sizes(new)
     large = [blob for blob, size in sizes.items() if size > LARGEST_SOURCE]
-    store.write((blob, analysers[blob], NO_FACTS) for blob in large)
-    batches = _batches({blob: blobs[blob].lower() for blob in analysers}, sizes)
-    known, added, missing, fallback = len(blobs) - len(analysers), len(large), 0, 0
+    store.write((blob, analysers[blob], no_facts()) for blob in large)
+    wanted = [(blob, blobs[blob].lower()) for blob in new if sizes[blob] <= LARGEST_SOURCE]
+    batches = [dict(wanted[start : start + BATCH_BLOBS]) for start in range(0, len(wanted), BATCH_BLOBS)]
+    known, added, missing, fallback = len(blobs) - len(new), len(large), 0, 0
     progress("analysing", known + added, len(blobs))
     call = partial(_analyse_batch, repo, lizard=lizard)
     with closing(_run(call, batches, effective_n_jobs(jobs))) as results:
@@ -75,21 +74,6 @@ def build(
             fallback += sum(unparsed for _, _, unparsed in result)
             progress("analysing", known + added + missing, len(blobs))
     return BuildReport(added, known, missing, fallback, len(large))
-
-
-def _batches(suffixes: _Batch, sizes: Mapping[str, int]) -> list[_Batch]:
-    """Blobs in their order, in batches of about as many blobs and bytes each; without those that are too large."""
-    batches: list[_Batch] = []
-    size = 0
-    for blob, suffix in suffixes.items():
-        if sizes[blob] > LARGEST_SOURCE:
-            continue
-        if not batches or len(batches[-1]) == BATCH_BLOBS or size + sizes[blob] > BATCH_BYTES:
-            batches.append({})
-            size = 0
-        batches[-1][blob] = suffix
-        size += sizes[blob]
-    return batches
 
 
 def _run(call: partial[_Result], batches: Sequence[_Batch], jobs: int) -> Generator[_Result, None, None]:
@@ -115,14 +99,9 @@ def _run(call: partial[_Result], batches: Sequence[_Batch], jobs: int) -> Genera
                 yield [row for blob in batch for row in _carefully(worker, call, {blob: batch[blob]})]
 
 
-def _texts(repo: Repository, blobs: Iterable[str]) -> dict[str, str]:
-    """The text of each blob that can be read."""
-    return {blob: decode(data) for blob, data in repo.texts(blobs) if data is not None}
-
-
-def _analyse_batch(repo: Repository, batch: _Batch, lizard: bool) -> _Result:
-    texts = _texts(repo, batch)
-    made = {blob: analyse(text, batch[blob], lizard=lizard) for blob, text in texts.items()}
+def _analyse_batch(repo: Repository, batch: _Batch, *, lizard: bool, parse: bool = True) -> _Result:
+    texts = {blob: decode(data) for blob, data in repo.texts(batch) if data is not None}
+    made = {blob: analyse(text, batch[blob], parse=parse, lizard=lizard) for blob, text in texts.items()}
     packed = {blob: (blob, pack_facts(facts), not facts.parsed) for blob, facts in made.items()}
     return [packed.get(blob, (blob, None, False)) for blob in batch]
 
@@ -132,7 +111,7 @@ def _carefully(worker: Worker, call: partial[_Result], batch: _Batch) -> _Result
     for _ in range(3):
         with suppress(BrokenProcessPool):
             return worker.call(call, batch)  # type: ignore[no-any-return]
-    [repo], [(blob, suffix)] = call.args, batch.items()
+    [repo], [blob] = call.args, batch
     try:
         worker.call(call, {})
     except BrokenProcessPool:
@@ -141,6 +120,5 @@ def _carefully(worker: Worker, call: partial[_Result], batch: _Batch) -> _Result
             " see what kills them (most likely too little memory) and run the same command again to go on"
         ) from None
     why = f"{repo.path}: file content {blob} brings down what parses it; it is read word by word"
-    warnings.warn(why, StoreWarning, stacklevel=2)
-    facts = analyse(_texts(repo, [blob]).get(blob, ""), suffix, parse=False)
-    return [(blob, pack_facts(facts), True)]
+    warnings.warn(why, stacklevel=2)
+    return _analyse_batch(repo, batch, lizard=False, parse=False)

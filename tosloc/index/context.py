@@ -12,13 +12,13 @@ import numpy as np
 from tosloc.code import text
 from tosloc.index import bm25
 from tosloc.index.bm25 import Hits, RevisedVectors
-from tosloc.index.corpus import VersionView
+from tosloc.index.corpus import Corpus, VersionView
 from tosloc.index.documents import DocumentsView
-from tosloc.index.history_index import HistoryAsOf
-from tosloc.index.paths import PathView
+from tosloc.index.history_index import HistoryAsOf, joined
+from tosloc.index.paths import PathTable, PathView
 from tosloc.index.postings import known_terms
 from tosloc.index.query import Query, frame_name
-from tosloc.records import FloatArray, LongArray
+from tosloc.records import FloatArray, LongArray, Snapshot
 from tosloc.reports.traces import Frame
 
 _EVERYDAY: Final = frozenset(
@@ -34,12 +34,11 @@ _EVERYDAY: Final = frozenset(
 _RARE: Final = 0.25  # a word in more of the files than this part, and in more than three, does not tell them apart
 
 
-@dataclass(eq=False)
 class VersionIndex:
-    """A version made ready for queries: its texts and its paths."""
+    """A version made ready for queries: its texts and its paths, which the table numbers."""
 
-    text: VersionView
-    paths: PathView
+    def __init__(self, corpus: Corpus, snapshot: Snapshot, table: PathTable) -> None:
+        self.text, self.paths = VersionView(corpus, snapshot), PathView(table, snapshot.path_ids)
 
     @cached_property
     def revised(self) -> RevisedVectors:
@@ -110,7 +109,7 @@ class QueryContext:
     @cached_property
     def hits(self) -> Hits:
         """Postings of the report's terms."""
-        return Hits.of_text(self.version.text, self.text_terms[0])
+        return Hits(self.version.text, self.text_terms[0])
 
     def in_files(self, formula: bm25.Formula, weights: FloatArray) -> FloatArray:
         """(F,) BM25 of the files' texts, from weights (T,) of the terms of ``hits``."""
@@ -120,7 +119,7 @@ class QueryContext:
     def _chunk_hits(self) -> Hits:
         """Postings of the report's terms among the chunks of files."""
         view = self.version.text
-        return Hits(view, view.corpus.chunk_postings, self.text_terms[0], int(view.corpus.chunk_starts[-1]))
+        return Hits(view, self.text_terms[0], view.corpus.chunk_postings, int(view.corpus.chunk_starts[-1]))
 
     def best_chunk(self, weights: FloatArray) -> FloatArray:
         """(F,) BM25 of the best chunk of each file, from such weights."""
@@ -154,33 +153,19 @@ class QueryContext:
         """The 200 nearest known fixed reports, nearest first."""
         return self.history.reports.nearest(self.report_similarities, 200)
 
-    @cached_property
-    def commits_bm25(self) -> tuple[FloatArray, FloatArray]:
-        """(N,) twice: BM25 of each file's commit messages as one text for the whole report, and for its summary."""
-        view = self.history.commits
-        terms, weights = view.known_terms(self.query.weights)
-        known, of_summary = view.documents.term_ids, self.query.summary_weights
-        by_summary = [of_summary.get(term, 0.0) for term in self.query.weights if term in known]
-        asked = (weights, np.array(by_summary, dtype=np.float64) * view.idf[terms])
-        whole, summary = self.history.index.joined(view, self.version.paths).bm25(terms, asked)
-        return whole, summary
-
-    @cached_property
-    def reports_bm25(self) -> FloatArray:
-        """(N,) BM25 of each file's fixed reports as one text."""
-        view = self.history.reports
-        terms, weights = view.known_terms(self.query.weights)
-        return self.history.index.joined(view, self.version.paths).bm25(terms, (weights,))[0]
+    def joined_bm25(self, view: DocumentsView, weights: Mapping[str, float], *, by_name: bool = False) -> FloatArray:
+        """(N,) BM25 of known documents of the history as one text a file, or (terms,) as one a term of file names."""
+        return joined(view, self.version.paths, by_name=by_name).bm25(*view.known_terms(weights))
 
     @cached_property
     def referenced_changes(self) -> tuple[tuple[DocumentsView, LongArray], ...]:
         """The known commits and fixed reports that the report mentions by number or by name, in order."""
-        commits, reports = self.history.commits, self.history.reports
-        numbers = {f"#{name}" for name in self.query.references}
-        named = {d for name in sorted(numbers) for d in commits.documents.naming.get(name, ())} if numbers else set()
-        if names := self.query.commit_names:
-            named |= {d for d, commit in enumerate(commits.documents.commit_ids) if commit.startswith(names)}
-        fixed = {d for name in self.query.references for d in reports.documents.by_id.get(name, ())}
+        query, commits, reports = self.query, self.history.commits, self.history.reports
+        named = {d for name in query.references for d in commits.documents.naming.get(f"#{name}", ())}
+        if query.commit_names:
+            ids = enumerate(commits.documents.commit_ids)
+            named |= {d for d, commit in ids if commit.startswith(query.commit_names)}
+        fixed = {d for name in query.references for d in reports.documents.naming.get(name, ())}
         return tuple(
             (view, np.array([d for d in sorted(found) if view.known[d]], dtype=np.int64))
             for view, found in ((commits, named), (reports, fixed))
@@ -189,17 +174,12 @@ class QueryContext:
     @cached_property
     def frame_files(self) -> tuple[tuple[str, int, tuple[int, ...]], ...]:
         """(class, part of the trace, path rows) of each stack frame that names files of the version, in order."""
-        paths = self.version.paths
-        found: dict[str, tuple[int, ...]] = {}
-        frames = []
+        paths, found = self.version.paths, []
         for frame in self.query.frames:
-            name = frame_name(frame)
-            if name not in found:
-                rows = paths.rows_of_class(frame.type) if frame.type else paths.rows_of_file(frame.path or frame.file)
-                found[name] = tuple(rows)
-            if found[name]:
-                frames.append((name, frame.cause, found[name]))
-        return tuple(frames)
+            rows = paths.rows_of_class(frame.type) if frame.type else paths.rows_of_file(frame.path or frame.file)
+            if rows:
+                found.append((frame_name(frame), frame.cause, tuple(rows)))
+        return tuple(found)
 
     @cached_property
     def mentioned(self) -> tuple[list[int], ...]:

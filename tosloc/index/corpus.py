@@ -1,5 +1,7 @@
 """Facts of many blobs as arrays, read from rows of the store; their inverted lists; a version as a selection of them.
 
+Functions of files are read from the store, too; no parser is loaded for what is there.
+
 Letters in shapes: B blobs, V distinct terms, P (blob, term) postings, C chunks, Q (chunk, term) postings, F files of a
 version.
 """
@@ -8,15 +10,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from tosloc.code.languages import FIELDS
+from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts, functions_of
+from tosloc.code.languages import FIELDS, analyser_of, functions_analyser_of, language_of
+from tosloc.errors import StoreError
+from tosloc.git.repository import Repository, decode
 from tosloc.index.postings import Postings, idf, numbered, row_sums, starts_of
-from tosloc.index.store import pack, places_of, steps_of, unpack
+from tosloc.index.store import FactStore, pack, unpack
 from tosloc.records import BoolArray, Float32Array, FloatArray, IntArray, LongArray, Snapshot, first_paths
 
 if TYPE_CHECKING:
@@ -24,25 +30,28 @@ if TYPE_CHECKING:
 
 CODE, COMMENT, STRING, METHOD, TYPE, FIELD = (FIELDS.index(name) for name in FIELDS)
 ALL_TEXT = len(FIELDS)  # column of lengths and averages that stands for code + comment + string
-NO_FACTS: Final = pack(
-    [[]], [np.zeros(size, kind) for size, kind in ((3, "i4"), (0, "u2"), (1, "u4"), (0, "u1"), (0, "u1"))]
-)
-"""Payload of a blob that was not read: no terms and one empty chunk."""
+
+REMEMBERED: Final = 1_000  # files whose functions are remembered: about 50 MB
+
+Remembered: TypeAlias = dict[tuple[str, str], FunctionFacts]  # (blob, analyser) -> the functions that were found there
 
 
 def pack_facts(facts: Facts) -> bytes:
     """The facts of one blob as a row's payload."""
-    steps = steps_of(facts.chunk_terms, facts.chunk_starts)
     return pack(
-        [facts.terms],
-        [
-            np.array([facts.lines, facts.complexity, facts.parsed], dtype=np.int32),
-            facts.counts.T.ravel().astype(np.min_scalar_type(int(facts.counts.max(initial=0)))),
-            np.diff(facts.chunk_starts).astype(np.uint32),
-            steps.astype(np.min_scalar_type(int(steps.max(initial=0)))),
-            facts.chunk_counts,
-        ],
+        facts.terms,
+        facts.counts.T.ravel().astype(np.min_scalar_type(int(facts.counts.max(initial=0)))),
+        np.diff(facts.chunk_starts),
+        np.diff(facts.chunk_terms, prepend=np.int32(0)),  # packs better
+        facts.chunk_counts,
+        np.array([facts.lines, facts.complexity, facts.parsed], dtype=np.int32),
     )
+
+
+def no_facts() -> bytes:
+    """The payload of a blob that was not read: no terms and one empty chunk."""
+    none = np.zeros(0, dtype=np.uint8)
+    return pack([], none, np.array([0]), none, none, np.zeros(3, dtype=np.int32))
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,34 +71,35 @@ class Corpus:
 
     @classmethod
     def from_rows(cls, blobs: Sequence[str], payloads: Iterable[bytes | None]) -> Corpus:
-        """The facts of ``blobs`` from what ``pack_facts`` made of each, read once; None has one empty chunk.
-
-        Raises ValueError for a row that does not unpack.
-        """
+        """The facts of ``blobs`` from what ``pack_facts`` made of each, read once; None has one empty chunk."""
         numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
-        rows = []
+        kinds = (np.int32, np.uint16, np.int64, np.int32, np.uint8, np.int32)
+        rows = [[np.zeros((0, len(FIELDS)) if kind is np.uint16 else 0, kind)] for kind in kinds]
         for payload in payloads:
-            [words], [head, counts, sizes, steps, in_chunk] = unpack(NO_FACTS if payload is None else payload, 1)
+            words, counts, sizes, steps, in_chunk, head = unpack(no_facts() if payload is None else payload)
             own = np.fromiter(map(numbers.__getitem__, words), dtype=np.int32, count=len(words))
-            terms = own[places_of(steps, starts_of(sizes))]
-            rows.append((own, counts.reshape(len(FIELDS), -1).T.astype(np.uint16), terms, in_chunk, sizes, head))
+            columns = (
+                own,
+                counts.reshape(len(FIELDS), -1).T.astype(np.uint16),
+                sizes,
+                own[np.cumsum(steps)],
+                in_chunk,
+                head,
+            )
+            for column, part in zip(rows, columns, strict=True):
+                column.append(part)
         order = sorted(numbers)
         place_of_number = np.zeros(len(order), dtype=np.int32)
         place_of_number[[numbers[term] for term in order]] = np.arange(len(order), dtype=np.int32)
-        kinds = (np.int32, np.uint16, np.int32, np.uint8, np.int64, np.int32)
-        none = [np.zeros((0, len(FIELDS)) if kind is np.uint16 else 0, kind) for kind in kinds]
-        starts, columns = starts_of([len(row[0]) for row in rows]), list(zip(none, *rows, strict=True))
-        chunk_starts = starts_of([len(row[4]) for row in rows])
-        del rows  # so that the parts of each array go as soon as it is made
-        terms, counts, chunk_terms, chunk_counts, chunk_sizes, heads = (np.concatenate(columns.pop(0)) for _ in kinds)
+        starts, chunk_starts = (starts_of([len(part) for part in rows[place][1:]]) for place in (0, 2))
+        # so that the parts of each array go as soon as it is made
+        terms, counts, sizes, chunk_terms, chunk_counts, heads = (np.concatenate(rows.pop(0)) for _ in kinds)
         by_field = [row_sums(column, starts) for column in counts.T]
         return cls(
             blobs=tuple(blobs),
             terms=numbered(order),
             postings=Postings(starts, place_of_number[terms], counts).inverted(len(order)),
-            chunk_postings=Postings(starts_of(chunk_sizes), place_of_number[chunk_terms], chunk_counts).inverted(
-                len(order)
-            ),
+            chunk_postings=Postings(starts_of(sizes), place_of_number[chunk_terms], chunk_counts).inverted(len(order)),
             chunk_starts=chunk_starts,
             lines=heads[0::3],
             complexity=heads[1::3],
@@ -128,20 +138,16 @@ class Corpus:
 
 
 class VersionView:
-    """One version of a corpus: which blob each file is, and the statistics of exactly these files.
+    """One version of a corpus: which blob each file is, and the statistics of exactly these files."""
 
-    ``known``: rows and document frequencies, where they were computed before.
-    """
-
-    def __init__(self, corpus: Corpus, snapshot: Snapshot, known: tuple[IntArray, LongArray] | None = None) -> None:
+    def __init__(self, corpus: Corpus, snapshot: Snapshot) -> None:
         self.corpus, self.snapshot = corpus, snapshot
-        rows = corpus.row_of_blob if known is None else {}
-        self.rows = known[0] if known else np.array([rows.get(blob, -1) for blob in snapshot.blobs], dtype=np.int32)
+        rows, lists = corpus.row_of_blob, corpus.postings
+        self.rows: IntArray = np.array([rows.get(blob, -1) for blob in snapshot.blobs], dtype=np.int32)
         """(F,) corpus row of each file, -1 where the blob could not be read."""
         self.multiplicity: LongArray = np.bincount(self.rows[self.rows >= 0], minlength=len(corpus)).astype(np.int64)
         """(B,) in how many files each blob stands."""
-        lists = corpus.postings
-        self.frequency = known[1] if known else row_sums(self.multiplicity[lists.rows], lists.starts).astype(np.int64)
+        self.frequency = row_sums(self.multiplicity[lists.rows], lists.starts).astype(np.int64)
         """(V,) number of files that hold each term."""
         self.norms: dict[Hashable, Float32Array] = {}
         """Of formulas: (B,) what the length of a blob does to its frequencies."""
@@ -173,11 +179,52 @@ def suffix_of(path: str, suffixes: frozenset[str]) -> str:
     ('.java', '.d.ts')
     """
     name = path.rpartition("/")[2].lower()
-    parts = name.split(".")
-    tails = (f".{'.'.join(parts[place:])}" for place in range(1, len(parts)))  # longest first
-    return next((tail for tail in tails if tail in suffixes), f".{parts[-1]}")
+    tails = [name[place:] for place, letter in enumerate(name) if letter == "."] or [f".{name}"]
+    return next((tail for tail in tails if tail in suffixes), tails[-1])
 
 
 def blobs_of(snapshots: Sequence[Snapshot], suffixes: frozenset[str]) -> dict[str, str]:
     """Blob id -> suffix of every file of the versions."""
     return {blob: suffix_of(path, suffixes) for blob, path in first_paths(snapshots).items()}
+
+
+def analysers_of(blobs: Mapping[str, str], *, lizard: bool = False) -> dict[str, str]:
+    """Blob -> analyser of blobs (id -> suffix)."""
+    return {blob: analyser_of(language_of(suffix), lizard) for blob, suffix in blobs.items()}
+
+
+def read_facts(store: FactStore, blobs: Mapping[str, str], *, lizard: bool = False) -> Corpus:
+    """Facts of blobs (id -> suffix), in their order; one that has none, since it could not be read, has one empty
+    chunk.
+    """
+    return Corpus.from_rows(list(blobs), store.read(analysers_of(blobs, lizard=lizard)))
+
+
+# ---- functions
+
+
+def functions_of_files(
+    repo: Repository, store: FactStore, files: Sequence[tuple[str, str]], remembered: Remembered | None = None
+) -> list[FunctionFacts]:
+    """Functions of (blob, suffix) files, in their order; none of a blob that cannot be read.
+
+    Those that the store lacks are made, and kept there; one that cannot be written costs time, not the answer. What is
+    ``remembered`` is not read, and what is read is, up to so many files. Raises StoreError and RepositoryError.
+    """
+    known: Remembered = {} if remembered is None else remembered
+    if len(known) > REMEMBERED:
+        known.clear()
+    keys = [(blob, functions_analyser_of(language_of(suffix))) for blob, suffix in files]
+    wanted = {key: suffix for key, (_, suffix) in zip(keys, files, strict=True) if key not in known}
+    if wanted:
+        asked = dict(wanted.keys())
+        read = zip(asked.items(), store.read(asked), strict=True)
+        known |= {key: FunctionFacts(*unpack(row)) for key, row in read if row is not None}
+        missing = [key for key in wanted if key not in known]
+        texts = zip(missing, repo.texts(blob for blob, _ in missing), strict=True)
+        made = {key: functions_of(decode(data), wanted[key]) for key, (_, data) in texts if data is not None}
+        known |= made
+        with suppress(StoreError):
+            names = [field.name for field in fields(FunctionFacts)]
+            store.write((*key, pack(*(getattr(facts, name) for name in names))) for key, facts in made.items())
+    return [known.get(key, NO_FUNCTIONS) for key in keys]

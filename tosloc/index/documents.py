@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -61,23 +61,23 @@ class Documents:
     def collect(cls, documents: Iterable[Document]) -> Documents:
         """Arrays of the documents that touched a file, ordered by time, then commit, then id."""
         ordered = sorted((d for d in documents if d.paths), key=lambda d: (d.at, d.commit, d.id))
-        vocabulary = tuple(sorted({term for document in ordered for term in document.terms}))
-        numbers = {term: number for number, term in enumerate(vocabulary)}
-        counted = [sorted((numbers[term], count) for term, count in d.terms.items()) for d in ordered]
-        files = [sorted(set(d.paths)) for d in ordered]
+        vocabulary = sorted({term for d in ordered for term in d.terms})
+        numbers = numbered(vocabulary)
+        counted = [sorted((numbers[term], min(count, 65_535)) for term, count in d.terms.items()) for d in ordered]
+        files = [sorted({*d.paths}) for d in ordered]
         return cls(
-            ids=tuple(d.id for d in ordered),
+            ids=[d.id for d in ordered],
             times=np.array([d.at for d in ordered], dtype=np.int64),
             commits=np.array([d.commit for d in ordered], dtype=np.int64),
-            commit_ids=tuple(d.commit_id for d in ordered),
+            commit_ids=[d.commit_id for d in ordered],
             vocabulary=vocabulary,
             starts=starts_of([len(terms) for terms in counted]),
             terms=np.array([number for terms in counted for number, _ in terms], dtype=np.int32),
-            counts=np.array([min(count, 65_535) for terms in counted for _, count in terms], dtype=np.uint16),
+            counts=np.array([count for terms in counted for _, count in terms], dtype=np.uint16),
             file_starts=starts_of([len(paths) for paths in files]),
             files=np.array([path for paths in files for path in paths], dtype=np.int32),
             sizes=np.array([len(paths) for paths in files], dtype=np.float64),
-            classes=tuple(name for d in ordered for name in d.classes),
+            classes=[name for d in ordered for name in d.classes],
             class_starts=starts_of([len(d.classes) for d in ordered]),
         )
 
@@ -90,30 +90,22 @@ class Documents:
         return numbered(self.vocabulary)
 
     @cached_property
-    def by_id(self) -> Mapping[str, list[int]]:
-        """Of each id the documents that have it, in order."""
-        return _places_of(self.ids, range(len(self)))
-
-    @cached_property
     def naming(self) -> Mapping[str, list[int]]:
-        """Of each name among ``classes`` the documents that hold it, in order."""
-        return _places_of(self.classes, np.repeat(np.arange(len(self)), np.diff(self.class_starts)).tolist())
+        """Of each id, and of each name among ``classes``, the documents that have it, in order."""
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        owners = [*range(len(self)), *np.repeat(np.arange(len(self)), np.diff(self.class_starts)).tolist()]
+        for name, number in zip((*self.ids, *self.classes), owners, strict=True):
+            found[name].append(number)
+        return found
 
     @cached_property
     def postings(self) -> Postings:
         """Documents of each term, with how often each holds it."""
         return Postings(self.starts, self.terms, self.counts).inverted(len(self.vocabulary))
 
-    @cached_property
-    def by_file(self) -> Postings:
-        """Documents of each file up to the last that any touched, with the places of the pairs in ``files``."""
-        places = np.arange(len(self.files), dtype=np.int64)
-        return Postings(self.file_starts, self.files, places).inverted(int(self.files.max(initial=-1)) + 1)
-
-    def of_file(self, number: int) -> IntArray:
+    def of_file(self, number: int) -> LongArray:
         """The documents that touched the file with this number, in their order."""
-        starts = self.by_file.starts[number : number + 2].tolist()
-        return self.by_file.rows[slice(*starts)] if len(starts) == 2 else self.by_file.rows[:0]
+        return self.pair_document.take(np.flatnonzero(self.files == number))
 
     @cached_property
     def pair_document(self) -> LongArray:
@@ -127,23 +119,24 @@ class Documents:
 
     def take(self, chosen: LongArray) -> Documents:
         """The given documents alone, in their order."""
-        starts = self.file_starts, self.starts, self.class_starts
-        pairs, terms, names = (ranges(some[chosen], some[chosen + 1]) for some in starts)
-        listed = chosen.tolist()
-        return dataclasses.replace(
-            self,
-            ids=tuple(self.ids[d] for d in listed),
-            times=self.times[chosen],
-            commits=self.commits[chosen],
-            commit_ids=tuple(self.commit_ids[d] for d in listed),
-            starts=starts_of(terms.sizes),
-            terms=terms.take(self.terms),
-            counts=terms.take(self.counts),
-            file_starts=starts_of(pairs.sizes),
-            files=pairs.take(self.files),
-            sizes=self.sizes[chosen],
-            classes=tuple(self.classes[place] for place in names.positions.tolist()),
-            class_starts=starts_of(names.sizes),
+
+        def parts(starts: LongArray, *values: npt.ArrayLike) -> list[Any]:
+            part = ranges(starts[chosen], starts[chosen + 1])
+            return [starts_of(part.sizes), *(part.take(np.asarray(some)) for some in values)]
+
+        starts, terms, counts = parts(self.starts, self.terms, self.counts)
+        file_starts, files = parts(self.file_starts, self.files)
+        class_starts, classes = parts(self.class_starts, self.classes)
+        return Documents(
+            np.asarray(self.ids)[chosen].tolist(),
+            self.times[chosen],
+            self.commits[chosen],
+            np.asarray(self.commit_ids)[chosen].tolist(),
+            self.vocabulary,
+            *(starts, terms, counts, file_starts, files),
+            self.sizes[chosen],
+            classes.tolist(),
+            class_starts,
         )
 
     def renumbered(self, numbers: IntArray) -> Documents:
@@ -156,28 +149,24 @@ class Documents:
         return dataclasses.replace(self, file_starts=starts_of(kept)[self.file_starts], files=files)
 
 
-def _places_of(names: Sequence[str], numbers: Iterable[int]) -> Mapping[str, list[int]]:
-    """Of each name the numbers that stand beside it, in order."""
-    found: defaultdict[str, list[int]] = defaultdict(list)
-    for name, number in zip(names, numbers, strict=True):
-        found[name].append(number)
-    return found
-
-
 def check_documents(arrays: Mapping[str, Array], name: str, paths: int) -> None:
     """Raise KeyError or ValueError unless arrays that anyone may have made are ``Documents`` about so many paths."""
-    strings = ("ids", "commit_ids", "vocabulary", "classes")
-    D, commits, terms, classes = (len(unpack_words(arrays[f"{name}.{key}"])) for key in strings)
+    D, commits, terms, classes = (
+        len(unpack_words(arrays[f"{name}.{key}"])) for key in ("ids", "commit_ids", "vocabulary", "classes")
+    )
     pairs, touched = len(arrays[f"{name}.terms"]), len(arrays[f"{name}.files"])
-    times = checked(arrays, f"{name}.times", np.int64, D, least=TIMES.start, below=TIMES.stop)
-    checked(arrays, f"{name}.terms", np.int32, pairs, below=terms)
-    checked(arrays, f"{name}.counts", np.uint16, pairs, least=1, below=np.inf)
-    checked(arrays, f"{name}.files", np.int32, touched, below=paths)
-    checked(arrays, f"{name}.commits", np.int64, D, below=np.inf)
-    checked(arrays, f"{name}.sizes", np.float64, D, least=1, below=np.inf)
+    for key, kind, size, least, below in (
+        ("times", np.int64, D, TIMES.start, TIMES.stop),
+        ("commits", np.int64, D, 0, np.inf),
+        ("sizes", np.float64, D, 1, np.inf),
+        ("terms", np.int32, pairs, 0, terms),
+        ("counts", np.uint16, pairs, 1, np.inf),
+        ("files", np.int32, touched, 0, paths),
+    ):
+        checked(arrays, f"{name}.{key}", kind, size, least=least, below=below)
     for key, size in (("starts", pairs), ("file_starts", touched), ("class_starts", classes)):
         checked_starts(arrays, f"{name}.{key}", D, size)
-    if commits != D or (times[1:] < times[:-1]).any():
+    if commits != D or (np.diff(arrays[f"{name}.times"]) < 0).any():
         raise ValueError("documents are counted wrongly, or not in order of time")
 
 
@@ -221,15 +210,15 @@ class DocumentsView:
         dots = summed(chosen.take(postings.rows), weight * chosen.spread(query * self.idf[terms]), len(self.known))
         return np.where(self.known, dots / (self.norms * length), 0.0)
 
+    def decayed(self, opened: float, days: float) -> FloatArray:
+        """(D,) exp(-age / days), 0 for unknown documents; ages are days before a report's opening."""
+        ages = np.maximum(opened - self.documents.times, 0.0) / DAY
+        return np.where(self.known, np.exp(-ages / days), 0.0)
+
     def nearest(self, similarities: FloatArray, number: int) -> LongArray:
         """Documents with the largest similarities above 0, at most ``number``, nearest first; ties: latest first."""
         nearest: LongArray = len(similarities) - 1 - leaders(similarities[::-1], number)
         return nearest[similarities[nearest] > 0]
-
-    def by_file(self, values: FloatArray, paths: int) -> FloatArray:
-        """(N,) sum of the values (D,) of the known documents over the files that they touched."""
-        documents = self.documents
-        return summed(documents.files, (self.known * values)[documents.pair_document], paths)
 
     def spread(self, documents: LongArray, values: FloatArray, paths: int) -> FloatArray:
         """(N,) sum of some documents' values over the files that they touched."""

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain, takewhile
-from pathlib import PurePosixPath
 from typing import Final
 
 import numpy as np
@@ -116,11 +115,10 @@ class PathTable:
         return dict(found)
 
     @cached_property
-    def name_terms(self) -> tuple[IntArray, LongArray]:
+    def name_terms(self) -> tuple[IntArray, IntArray]:
         """Path and term of each (path, file-name term) pair, by term."""
-        terms = np.repeat(np.arange(len(self.term_ids), dtype=np.int64), np.diff(self.postings.starts))
         in_name = self.postings.values[:, 1] > 0
-        return self.postings.rows[in_name], terms[in_name]
+        return self.postings.rows[in_name], self.postings.terms[in_name]
 
 
 def _numbered(names: Iterable[str]) -> IntArray:
@@ -167,11 +165,9 @@ class PathView:
 
     def rows_of_file(self, spelled: str) -> list[int]:
         """Rows of the files that a path in a stack frame can mean: same name, and as many equal folders as any has."""
-        folders = PurePosixPath(spelled.replace("\\", "/")).parts
-        if not folders:
-            return []
-        rows = self.rows_of_stem(PurePosixPath(folders[-1]).stem)
-        return _best({row: _common(PurePosixPath(self.table.paths[row]).parts, folders) for row in rows})
+        written = [part for part in spelled.replace("\\", "/").split("/") if part not in ("", ".")]
+        rows = self.rows_of_stem(stem_of(written[-1])) if written else []
+        return _best({row: _common(self.table.paths[row].split("/"), written) for row in rows})
 
     def rows_of_location(self, spelled: str, qualified: bool = False) -> list[int]:
         """Rows of the project's own files that a written path can mean: those that agree with it best from the end.
@@ -186,9 +182,7 @@ class PathView:
         elif _FOREIGN.search(spelled):
             return []
         written = [part for part in spelled.split("/") if part not in ("", ".", "..", "~")]
-        if not written:
-            return []
-        rows = self.rows_of_stem(stem_of(written[-1]))
+        rows = self.rows_of_stem(stem_of(written[-1])) if written else []
         owns = {row: self.table.paths[row].split("/") for row in rows}
         return _best({row: _agreed(written, own, qualified, bool(installed)) for row, own in owns.items()})
 
@@ -218,11 +212,6 @@ class PathView:
         """(terms,) in how many of this version's file names every path term stands."""
         rows, terms = self.table.name_terms
         return np.bincount(terms[self.present[rows]], minlength=len(self.table.term_ids)).astype(np.int64)
-
-    @cached_property
-    def name_terms(self) -> BoolArray:
-        """(terms,) whether a path term stands in a file name of this version."""
-        return self.name_frequency > 0
 
     @cached_property
     def name_idf(self) -> FloatArray:

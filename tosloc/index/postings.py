@@ -15,8 +15,6 @@ from tosloc.records import FloatArray, IntArray, LongArray
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 K1, B = 1.2, 0.5  # of BM25, saturation and length normalisation, where a formula names no others
-_LISTS_AT_ONCE = 1 << 12
-"""Lists that are inverted together: all at once would take several times the memory of what is made."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +31,6 @@ class Selection:
         positions: LongArray = np.repeat(shifts, self.sizes)
         positions += np.arange(len(positions), dtype=np.int64)
         return positions
-
-    @property
-    def parts(self) -> list[slice]:
-        """(T,) where the elements of each part lie."""
-        return list(map(slice, self.starts.tolist(), (self.starts + self.sizes).tolist()))
 
     def take(self, values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
         """(P, ...) ``values[positions]``."""
@@ -56,30 +49,35 @@ class Postings:
     rows: IntArray  # (P,) row of each posting, ascending within a term
     values: npt.NDArray[Any]  # (P, ...) such as how often the row holds the term
 
+    @classmethod
+    def grouped(
+        cls, terms: npt.NDArray[np.integer[Any]], rows: IntArray, values: npt.NDArray[Any], number: int
+    ) -> Postings:
+        """Lists of ``number`` terms from the term, row and value of each posting (P,); equal terms keep their order."""
+        order = stable_order(terms, number)
+        return cls(starts_of(np.bincount(terms, minlength=number)), rows[order], values[order])
+
+    @property
+    def terms(self) -> IntArray:
+        """(P,) term of each posting."""
+        return np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
+
     def inverted(self, size: int) -> Postings:
         """The lists the other way round: the terms of each of ``size`` rows, ascending, with their values."""
-        starts = starts_of(np.bincount(self.rows, minlength=size))
-        terms, values = np.empty(len(self.rows), dtype=np.int32), np.empty_like(self.values)
-        free = starts[:-1].copy()  # where the next posting of each row goes
-        for first in range(0, len(self.starts) - 1, _LISTS_AT_ONCE):
-            bounds = self.starts[first : first + _LISTS_AT_ONCE + 1]
-            part = slice(bounds[0], bounds[-1])
-            order, sizes = stable_order(self.rows[part], size), np.bincount(self.rows[part], minlength=size)
-            places = ranges(free, free + sizes).positions
-            term_of = np.repeat(np.arange(first, first + len(bounds) - 1, dtype=np.int32), np.diff(bounds))
-            terms[places], values[places] = term_of[order], self.values[part][order]
-            free += sizes
-        return Postings(starts, terms, values)
+        return Postings.grouped(self.rows, self.terms, self.values, size)
 
     def followed_by(self, other: Postings, terms: IntArray, first: int) -> Postings:
         """Both as one; list v of the other is of term terms[v], known or new; its rows count from ``first`` on."""
-        sizes = np.bincount(terms, np.diff(other.starts), len(self.starts) - 1).astype(np.int64)
-        before = np.concatenate((self.starts, np.full(len(sizes) + 1 - len(self.starts), self.starts[-1])))
-        added = other.select(np.argsort(terms))
-        places = np.repeat(before[1:], sizes)
-        rows = np.insert(self.rows, places, added.take(other.rows) + first)
-        values = np.insert(self.values, places, added.take(other.values), axis=0)
-        return Postings(before + starts_of(sizes), rows, values)
+        return Postings.grouped(
+            np.concatenate((self.terms, terms[other.terms])),
+            np.concatenate((self.rows, other.rows + first)),
+            np.concatenate((self.values, other.values)),
+            max(len(self.starts) - 1, int(terms.max(initial=-1)) + 1),
+        )
+
+    def part(self, term: int) -> slice:
+        """Where the postings of a term are."""
+        return slice(*self.starts[term : term + 2].tolist())
 
     def select(self, terms: LongArray | IntArray) -> Selection:
         """Postings of the given terms, in their order."""
@@ -121,14 +119,15 @@ def starts_of(sizes: npt.ArrayLike) -> LongArray:
     return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
 
 
-def row_sums(values: npt.NDArray[Any], starts: LongArray) -> FloatArray:
+def row_sums(values: npt.NDArray[Any], starts: npt.NDArray[np.integer[Any]]) -> FloatArray:
     """(n,) sum of each row, from values of all rows one after the other; exact for whole numbers.
 
     >>> row_sums(np.array([1, 2, 3]), starts_of([2, 0, 1])).tolist()
     [3.0, 0.0, 3.0]
     """
     running: FloatArray = np.concatenate(([0.0], np.cumsum(values, dtype=np.float64)))
-    return running[starts[1:]] - running[starts[:-1]]
+    sums: FloatArray = running[starts[1:]] - running[starts[:-1]]
+    return sums
 
 
 def leaders(values: FloatArray, number: int) -> LongArray:
@@ -143,9 +142,9 @@ def leaders(values: FloatArray, number: int) -> LongArray:
     return positions[np.argsort(-values[positions], kind="stable")][:number]
 
 
-def numbered(names: Sequence[str], first: int = 0) -> dict[str, int]:
-    """Name -> its place, counted from ``first``."""
-    return dict(zip(names, range(first, first + len(names)), strict=True))
+def numbered(names: Sequence[str]) -> dict[str, int]:
+    """Name -> its place."""
+    return {name: place for place, name in enumerate(names)}
 
 
 def known_terms(numbers: Mapping[str, int], weights: Mapping[str, float]) -> tuple[LongArray, FloatArray]:

@@ -34,6 +34,11 @@ class Query:
 
     report: BugReport
 
+    @property
+    def said(self) -> str:
+        """Summary and description."""
+        return f"{self.report.summary}\n{self.report.description}"
+
     @cached_property
     def frames(self) -> tuple[traces.Frame, ...]:
         """Stack frames of the description, in order."""
@@ -133,14 +138,13 @@ class Query:
     @cached_property
     def references(self) -> tuple[str, ...]:
         """Numbers of other bugs, issues and pull requests that the report mentions, in order."""
-        return references(f"{self.report.summary}\n{self.report.description}")
+        return references(self.said)
 
     @cached_property
     def commit_names(self) -> tuple[str, ...]:
         """Names of commits that the report mentions, whole or their beginning: 7 to 40 hexadecimal digits."""
-        said = f"{self.report.summary}\n{self.report.description}"
         return tuple(
-            dict.fromkeys(name for name in _COMMIT.findall(said) if not name.isdecimal() and not name.isalpha())
+            dict.fromkeys(name for name in _COMMIT.findall(self.said) if not name.isdecimal() and not name.isalpha())
         )
 
     @cached_property
@@ -151,4 +155,4 @@ class Query:
     @cached_property
     def locations(self) -> traces.Locations:
         """Files that the report names: in stack frames of any language, as paths, modules and imports."""
-        return traces.locations(f"{self.report.summary}\n{self.report.description}")
+        return traces.locations(self.said)

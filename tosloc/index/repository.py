@@ -12,25 +12,26 @@ from typing import TYPE_CHECKING, Final
 
 from tosloc.arrays import read_mapped, write_mapped
 from tosloc.code.languages import OTHER_SUFFIXES, SOURCE_SUFFIXES, analyser_of, language_of
-from tosloc.errors import CheckpointError, StoreError, ToslocError
-from tosloc.git.history import History, commit_order, read_commits, read_history
+from tosloc.errors import CheckpointError, ToslocError
+from tosloc.git.history import commit_order, read_commits
 from tosloc.git.repository import Change, Repository, ends_with
 from tosloc.index.cache import default_store, keep_to_size, note_use
-from tosloc.index.corpus import Corpus, blobs_of, suffix_of
+from tosloc.index.context import VersionIndex
+from tosloc.index.corpus import Corpus, analysers_of, blobs_of, read_facts, suffix_of
 from tosloc.index.documents import Documents
-from tosloc.index.facts import missing_facts, read_facts
 from tosloc.index.history_index import COMMITS, HISTORY_VERSION, HistoryIndex, commit_payloads, history_of_commits
+from tosloc.index.paths import PathTable
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.store import FactStore
 from tosloc.io import key_of
-from tosloc.records import Progress, Snapshot, silent
+from tosloc.records import Names, Progress, Snapshot, silent
 from tosloc.reports.test_paths import which_are_tests
 
 if TYPE_CHECKING:
     from tosloc.index.build import BuildReport
 
 KEPT_VERSIONS: Final = 6  # versions that are kept ready beside the facts, each with its other files: those used last
-PREPARED_VERSION: Final = 6  # of the arrays below: raise it with whatever changes them
+PREPARED_VERSION: Final = 7  # of the arrays below: raise it with whatever changes them
 LARGEST_OTHER: Final = 200_000  # bytes of a file that is no source and whose words are searched: larger ones are data
 
 
@@ -95,23 +96,17 @@ class IndexedRepository:
     def _index(self, blobs: Mapping[str, str], progress: Progress) -> BuildReport:
         from tosloc.index.build import build  # here: parsers and workers are not loaded in vain
 
-        built = build(self.repo, self.store, blobs, self.jobs, progress, lizard=self.lizard)
-        if built.added:
-            keep_to_size(self.repo, self.store_path)
-        return built
+        return build(self.repo, self.store, blobs, self.jobs, progress, lizard=self.lizard)
 
     def corpus(self, snapshots: Sequence[Snapshot]) -> Corpus:
-        """Inverted lists of the versions' files, whose facts must be known."""
+        """Inverted lists of the versions' files."""
         return self.facts(blobs_of(snapshots, self.suffixes))
 
-    def facts(self, blobs: Mapping[str, str]) -> Corpus:
-        """Facts of blobs (id -> suffix), in their order, by a connection of their own: whoever asks, and whenever."""
-        with FactStore(self.store_path) as store:
-            return read_facts(self.repo, store, blobs, lizard=self.lizard)
-
-    def history(self, tips: Sequence[str], progress: Progress = silent) -> History:
-        """All commits that the tips contain."""
-        return read_history(self.repo, tips, self.suffixes, progress)
+    def facts(self, blobs: Mapping[str, str], progress: Progress = silent) -> Corpus:
+        """Facts of blobs (id -> suffix), in their order; those that are missing are made."""
+        if self.store.missing(analysers_of(blobs, lizard=self.lizard)):
+            self._index(blobs, progress)
+        return read_facts(self.store, blobs, lizard=self.lizard)
 
     # ---- versions ready for queries
 
@@ -122,26 +117,57 @@ class IndexedRepository:
         It is kept beside the facts for the next time. What is not there is made from the facts of its files and
         commits. Raises UnknownCommit, and ToslocError when it holds no source file.
         """
-        made, is_source = self._committed(self.repo.resolve(revision), progress), ends_with(self.suffixes)
-        changes = [change for change in changes if is_source(os.fsencode(change.path))]
+        commit, is_source = self.repo.resolve(revision), ends_with(self.suffixes)
+
+        def make() -> PreparedVersion:
+            listed = self.sources(commit)
+            missing = self.index([listed], progress).missing
+            files = dict(zip(listed.paths, listed.blobs, strict=True))
+            snapshot = Snapshot.of(commit, listed.committed_at, files)  # with numbers that no other version shares
+            order = commit_order(self.repo, [commit])
+            history = self._history_of(order, snapshot.path_names, progress)
+            table = PathTable.of(snapshot.path_names.names)
+            return PreparedVersion(VersionIndex(self.corpus([listed]), snapshot, table), history, order, missing)
+
+        # a clone that was cut off has another history once it is made whole
+        made = self._kept(commit, (sorted(self.suffixes), sorted(self.repo.shallow)), make)
+        changes = sorted(change for change in changes if is_source(os.fsencode(change.path)))
         if not changes:
             return made
         known = made.index.text.corpus.row_of_blob
-        new = {blob: suffix_of(path, self.suffixes) for path, blob in sorted(changes) if blob and blob not in known}
-        if missing_facts(self.store, new, lizard=self.lizard):
-            self._index(new, progress)
-        return made.with_changes(changes, self.facts(new))
+        new = {blob: suffix_of(path, self.suffixes) for path, blob in changes if blob and blob not in known}
+        return made.with_changes(changes, self.facts(new, progress))
 
-    def _committed(self, commit: str, progress: Progress) -> PreparedVersion:
+    def other_files(
+        self, commit: str, progress: Progress = silent, changes: Collection[Change] = ()
+    ) -> PreparedVersion:
+        """All files of a version that are no sources, without a history; templates, styles and configuration with their
+        words, unless they are tests, or large. Raises UnknownCommit.
+        """
+        is_source, is_other = ends_with(self.suffixes), ends_with(OTHER_SUFFIXES)
+
+        def facts(files: Iterable[tuple[str, str | None]]) -> Corpus:
+            """Of those whose words are searched."""
+            named = {path: blob for path, blob in files if blob and is_other(os.fsencode(path))}
+            tests = which_are_tests(list(named)).tolist()
+            pairs = zip(named.items(), tests, strict=True)
+            found = {blob: suffix_of(path, OTHER_SUFFIXES) for (path, blob), test in pairs if not test}
+            sizes = self.repo.sizes(found)
+            return self.facts(
+                {blob: suffix for blob, suffix in found.items() if sizes[blob] <= LARGEST_OTHER}, progress
+            )
+
         def make() -> PreparedVersion:
-            snapshot = self.sources(commit)
-            missing = self.index([snapshot], progress).missing
-            order = commit_order(self.repo, [commit])
-            documents, names = self._commit_documents(order, progress), self.repo.path_names.names
-            return PreparedVersion.of(snapshot, self.corpus([snapshot]), documents, names, order, missing)
+            everything = self.repo.snapshot(commit, [""])
+            pairs = zip(everything.paths, everything.blobs, strict=True)
+            files = {path: blob for path, blob in pairs if not is_source(os.fsencode(path))}
+            snapshot, none = Snapshot.of(commit, everything.committed_at, files), Documents.collect([])
+            table = PathTable.of(snapshot.path_names.names)
+            return PreparedVersion(VersionIndex(facts(files.items()), snapshot, table), HistoryIndex(none, none))
 
-        # a clone that was cut off has another history once it is made whole
-        return self._kept(commit, (sorted(self.suffixes), sorted(self.repo.shallow)), make)
+        made = self._kept(commit, ("other files", sorted(self.suffixes), sorted(OTHER_SUFFIXES)), make)
+        others = [change for change in changes if not is_source(os.fsencode(change.path))]
+        return made.with_changes(others, facts(others)) if others else made
 
     def _kept(self, commit: str, what: object, make: Callable[[], PreparedVersion]) -> PreparedVersion:
         """What is kept of a commit, else what is made now, and kept."""
@@ -151,7 +177,6 @@ class IndexedRepository:
         path = self.store_path.with_name(f"{self.store_path.stem}.versions") / name
         with suppress(CheckpointError, LookupError, ValueError):  # of a file that is missing, or damaged inside
             kept = PreparedVersion.from_arrays(read_mapped(path))
-            note_use(self.repo, self.store_path)
             with suppress(OSError):
                 os.utime(path)
             return kept
@@ -166,49 +191,12 @@ class IndexedRepository:
             keep_to_size(self.repo, self.store_path)
         return made
 
-    def other_files(
-        self, commit: str, progress: Progress = silent, changes: Collection[Change] = ()
-    ) -> PreparedVersion:
-        """All files of a version that are no sources, without a history; templates, styles and configuration with their
-        words, unless they are tests, or large. Raises UnknownCommit.
-        """
-
-        def make() -> PreparedVersion:
-            everything = self.repo.snapshot(commit, [""])
-            pairs = zip(everything.paths, everything.blobs, strict=True)
-            files = {path: blob for path, blob in pairs if not is_source(os.fsencode(path))}
-            snapshot, none = Snapshot.of(commit, everything.committed_at, files), Documents.collect([])
-            read = self._read_words(files.items(), progress)
-            return PreparedVersion.of(snapshot, self.facts(read), HistoryIndex(none, none), ())
-
-        is_source = ends_with(self.suffixes)
-        made = self._kept(commit, ("other files", sorted(self.suffixes), sorted(OTHER_SUFFIXES)), make)
-        others = [change for change in changes if not is_source(os.fsencode(change.path))]
-        return made.with_changes(others, self.facts(self._read_words(others, progress))) if others else made
-
-    def _read_words(self, files: Iterable[tuple[str, str | None]], progress: Progress) -> dict[str, str]:
-        """Blob -> suffix of those of some files (path, blob) whose words are searched, once their facts are known."""
-        is_other = ends_with(OTHER_SUFFIXES)
-        named = [(path, blob) for path, blob in files if blob and is_other(os.fsencode(path))]
-        tests = which_are_tests([path for path, _ in named]).tolist()
-        found = {
-            blob: suffix_of(path, OTHER_SUFFIXES) for (path, blob), test in zip(named, tests, strict=True) if not test
-        }
-        sizes = self.repo.sizes(found)
-        found = {blob: suffix for blob, suffix in found.items() if sizes[blob] <= LARGEST_OTHER}
-        if missing_facts(self.store, found, lizard=self.lizard):
-            self._index(found, progress)
-        return found
-
-    def _commit_documents(self, order: Sequence[str], progress: Progress) -> HistoryIndex:
+    def _history_of(self, order: Sequence[str], paths: Names, progress: Progress) -> HistoryIndex:
         """Documents of all commits, by their number in ``order``; what the store lacks is asked of git, and kept."""
         analyser = f"{COMMITS}{HISTORY_VERSION}+{metadata.version('PyStemmer')}+{key_of(sorted(self.suffixes))[:12]}"
-        for _ in range(2):
-            history = read_commits(self.repo, self.store.missing(order, analyser), self.suffixes, progress)
-            made = dict(commit_payloads(history))
-            cut = self.repo.shallow  # what these touched is not known until the clone is whole
-            self.store.write((commit, analyser, made[commit]) for commit in made if commit not in cut)
-            with suppress(ValueError):
-                return history_of_commits(order, self.store.read(order, analyser), self.repo.path_names)
-            self.store.remove_analysers([analyser])  # damaged: all are made again
-        raise StoreError(f"{self.store_path}: the facts store is damaged; delete it: what it holds is made again")
+        wanted, cut = dict.fromkeys(order, analyser), self.repo.shallow
+        new = read_commits(self.repo, self.store.missing(wanted), self.suffixes, progress)
+        # what those touched at which a clone was cut off is not known until it is whole
+        made = zip(new.ids, commit_payloads(new), strict=True)
+        self.store.write((commit, analyser, payload) for commit, payload in made if commit not in cut)
+        return history_of_commits(order, self.store.read(wanted), paths)

@@ -10,9 +10,7 @@ import math
 import resource
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,17 +19,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tosloc.config import Config, StageTwoSettings
-from tosloc.experiment import fingerprint
-from tosloc.io import key_of, write_text
-from tosloc.lab.bundle import PARTS, CandidateBundle, read_bundle
-from tosloc.lab.word2vec import VERSION, word_encoder
+from tosloc.config import Config
+from tosloc.io import write_text
+from tosloc.lab.bundle import CandidateBundle, read_bundle
+from tosloc.lab.word2vec import word_encoder
 from tosloc.records import FloatArray, LongArray, Progress, silent, tracked
 from tosloc.rerank.base import Candidates, TrainingSet, values_of
-from tosloc.rerank.encoder.encoders import Encoder, processes
+from tosloc.rerank.encoder.encoders import processes
 from tosloc.rerank.encoder.reranker import EncoderReranker, choose_weight, combined
-from tosloc.rerank.encoder.scoring import RerankingModel, contrastive
-from tosloc.rerank.encoder.training import Loss
+from tosloc.rerank.encoder.scoring import RerankingModel
 
 # C candidates of a report, N chunks of the longest file, d width
 
@@ -107,128 +103,80 @@ def _asked_of(report: Candidates, files: list[Candidates], own: int) -> Candidat
     )
 
 
-SCORED: Final = PARTS[1:]
+SCORED: Final = ("validation", "test")
+CONFIGURED: Final = "TosLoc"
+VARIANTS: Final = (
+    *(CONFIGURED, "word2vec", "no fusion", "mean fusion", "max fusion", "BCE loss", "cross-entropy loss"),
+)
+"""Rows of the paper's table 6: which part of the configured model is exchanged."""
+POOLINGS: Final = {"mean fusion": MeanPooling, "max fusion": MaxPooling}
 
 
 @dataclass(frozen=True)
-class Variant:
-    """A row of the paper's table 6: which part of the configured model is exchanged."""
-
-    name: str
-    changes: Mapping[str, Any] = field(default_factory=dict)
-    training: Mapping[str, Any] = field(default_factory=dict)
-    word_vectors: bool = False  # word2vec stands in for the encoders
-    pooling: type[nn.Module] | None = None  # in the place of the learned softmax over chunks
-    loss: Loss = contrastive
-    in_batch: bool = False  # the wrong files of a report are other reports' fixed files
-
-    def settings(self, configured: StageTwoSettings) -> StageTwoSettings:
-        """The configured settings with its part exchanged."""
-        training = configured.training.model_copy(update=dict(self.training))
-        return configured.model_copy(update={**self.changes, "training": training})
-
-
-CONFIGURED: Final = Variant("TosLoc")
-VARIANTS: Final = (
-    CONFIGURED,
-    Variant("word2vec", training={"learns": "head"}, word_vectors=True),  # word vectors do not learn with the rest
-    Variant("no fusion", {"chunks": 1}),
-    Variant("mean fusion", pooling=MeanPooling),
-    Variant("max fusion", pooling=MaxPooling),
-    Variant("BCE loss", loss=bce),
-    Variant("cross-entropy loss", in_batch=True),
-)
-
-
-class AblationRunner:
+class Ablation:
     """A bundle and a configuration, of which variants are trained, each once and in a folder of its own."""
 
-    def __init__(self, path: Path, config: Config, folder: Path, vectors: Path, progress: Progress = silent) -> None:
-        self.path, self.config, self.folder, self.vectors = path, config, folder, vectors
-        self.progress = progress
+    bundle: CandidateBundle
+    config: Config
+    folder: Path
+    vectors: Path
+    progress: Progress = silent
 
-    @cached_property
-    def bundle(self) -> CandidateBundle:
-        """The content of the bundle. Raises ToslocError when it is none."""
-        return read_bundle(self.path)
-
-    @cached_property
-    def encoders(self) -> list[str]:
-        """Fingerprints of the encoders that the configuration names. Raises CheckpointError when there are none."""
-        settings = self.config.stage_two
-        names = dict.fromkeys((settings.code_encoder, settings.report_encoder or settings.code_encoder))
-        return [Encoder.load(name, settings.token_pooling).fingerprint for name in names]
-
-    def scores(self, variant: Variant) -> dict[str, Any]:
-        """The variant's epochs, seconds and ``deep`` scores of candidates by part; trained now unless it was before."""
-        folder, seed = self.folder / variant.name.replace(" ", "-"), self.config.run.seed
-        # an encoder is what its weights are, not where it lies
-        settings = variant.settings(self.config.stage_two)
-        values = settings.model_dump(mode="json", exclude={"code_encoder", "report_encoder"})
-        made_with = [VERSION] if variant.word_vectors else self.encoders
-        key = key_of(variant.name, fingerprint(self.path), values, seed, made_with)
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            found: dict[str, Any] = json.loads((folder / "found.json").read_text(encoding="utf-8"))
-            if found["key"] == key:
-                return found
-        started = time.monotonic()
+    def trained(self, name: str) -> Path:
+        """The folder of a variant's results; trained now unless it was before."""
+        folder, seed = self.folder / name.replace(" ", "-"), self.config.run.seed
 
         def progress(what: str, done: int, total: int) -> None:
-            self.progress(f"{variant.name}: {what}", done, total)
+            self.progress(f"{name}: {what}", done, total)
 
-        reranker, context = self.reranker(variant), self.bundle.for_reranking(self.vectors)
-        training_set = CrossedReports(self.bundle, seed) if variant.in_batch else self.bundle
-        reranker.fit(training_set, context, folder / "work", seed=seed, progress=progress)
-        deep = {
-            part: [row.tolist() for row in reranker.encoder_scores(self.bundle.parts[part], context, progress)]
-            for part in SCORED
-        }
-        epochs = None if reranker.state_ is None else reranker.state_.epoch
-        found = {"key": key, "epochs": epochs, "seconds": round(time.monotonic() - started, 1), "deep": deep}
-        write_text(folder / "found.json", json.dumps(found) + "\n")
-        return found
+        if not (folder / "result.json").exists():
+            training_set = CrossedReports(self.bundle, seed) if name == "cross-entropy loss" else self.bundle
+            train(self.reranker(name), self.bundle, folder, seed, self.vectors, training_set, progress)
+        return folder
 
-    def reranker(self, variant: Variant) -> EncoderReranker:
+    def reranker(self, name: str) -> EncoderReranker:
         """The variant, untrained."""
-        settings, seed = variant.settings(self.config.stage_two), self.config.run.seed
-        if variant.word_vectors:
-            encoder = word_encoder(list(self.texts()), seed=seed)
-            made = EncoderReranker(RerankingModel(settings, encoder, encoder, seed))
-        else:
-            made = EncoderReranker.configured(self.config.model_copy(update={"stage_two": settings}))
-        if variant.pooling is not None:
-            made.model.head.pooling = variant.pooling()
-        made.loss = variant.loss
+        settings, seed = self.config.stage_two, self.config.run.seed
+        if name == "no fusion":
+            settings = settings.model_copy(update={"chunks": 1})
+        if name == "word2vec":
+            # word vectors do not learn with the rest
+            learning = settings.training.model_copy(update={"learns": "head"})
+            settings, encoder = settings.model_copy(update={"training": learning}), word_encoder(self.texts(), seed)
+            return EncoderReranker(RerankingModel(settings, encoder, encoder, seed))
+        made = EncoderReranker.configured(self.config.model_copy(update={"stage_two": settings}))
+        if name in POOLINGS:
+            made.model.head.pooling = POOLINGS[name]()
+        if name == "BCE loss":
+            made.loss = bce
         return made
 
-    def texts(self) -> Iterator[str]:
+    def texts(self) -> list[str]:
         """The training reports, and of each of their candidate files the newest version."""
-        train = self.bundle.parts["train"]
-        yield from (f"{one.report.summary}\n{one.report.description}" for one in train)
-        newest = {path: blob for one in train for path, blob in zip(one.paths, one.blobs, strict=True)}
-        yield from (self.bundle.texts[blob] for blob in newest.values() if blob in self.bundle.texts)
+        listed, texts = self.bundle.parts["train"], self.bundle.texts
+        newest = {path: blob for one in listed for path, blob in zip(one.paths, one.blobs, strict=True)}
+        reports = [f"{one.report.summary}\n{one.report.description}" for one in listed]
+        return reports + [texts[blob] for blob in newest.values() if blob in texts]
 
-    def ablation(self) -> list[dict[str, Any]]:
-        """The paper's table 6: of each variant its name, epochs, seconds and means."""
-        rows = []
-        for variant in tracked(VARIANTS, "parts", self.progress):
-            found = self.scores(variant)
-            trained = {"name": variant.name, "epochs": found["epochs"], "seconds": found["seconds"]}
-            rows.append({**trained, **self._means(found)})
-        return rows
+    def rows(self) -> list[dict[str, Any]]:
+        """The paper's table 6: of each variant its name, and what ``train`` found."""
+        folders = {name: self.trained(name) for name in tracked(VARIANTS, "parts", self.progress)}
+        return [{"name": name, **_read(folder / "result.json")} for name, folder in folders.items()]
 
     def sweep(self, depths: Sequence[int]) -> list[dict[str, Any]]:
         """The paper's figure 6: means of the configured model with its candidates cut to each number."""
-        found = self.scores(CONFIGURED)
-        return [{"candidates": depth, **self._means(found, depth)} for depth in depths]
+        deep, rows = _read(self.trained(CONFIGURED) / "deep.json"), list[dict[str, Any]]()
+        for depth in depths:
+            heads = {part: [one.head(depth) for one in self.bundle.parts[part]] for part in SCORED}
+            scores = {part: [np.array(row[:depth]) for row in deep[part].values()] for part in SCORED}
+            weight, _ = choose_weight(heads["validation"], scores["validation"])
+            means = {part: mean_measures(heads[part], scores[part], weight) for part in SCORED}
+            rows.append({"candidates": depth, "mix": weight, **means})
+        return rows
 
-    def _means(self, found: Mapping[str, Any], depth: int | None = None) -> dict[str, Any]:
-        """The weight that validation chose, and ``mean_measures`` of each part, with only so many files reranked."""
-        parts = self.bundle.parts
-        heads = {part: [one.head(len(one) if depth is None else depth) for one in parts[part]] for part in SCORED}
-        scores = {part: [np.array(row[:depth], dtype=np.float64) for row in found["deep"][part]] for part in SCORED}
-        weight, _ = choose_weight(heads["validation"], scores["validation"])
-        return {"mix": weight, **{part: mean_measures(heads[part], scores[part], weight) for part in SCORED}}
+
+def _read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def mean_measures(
@@ -238,43 +186,53 @@ def mean_measures(
     rows: dict[str, Any] = {}
     for name, used in (("stage one", 0.0), ("fused", weight), ("deep", math.inf)):
         values = [values_of(one, combined(one.scores, row, used)) for one, row in zip(candidates, scores, strict=True)]
-        number = max(len(values), 1)
-        rows[name] = {
-            "mrr": round(sum(rr for rr, _ in values) / number, 4),
-            "map": round(sum(ap for _, ap in values) / number, 4),
-        }
+        means = np.array(values).reshape(-1, 2).sum(axis=0) / max(len(values), 1)
+        rows[name] = dict(zip(("mrr", "map"), means.round(4).tolist(), strict=True))
     return rows
 
 
-def train_on_bundle(bundle_path: Path, config: Config, out: Path, progress: Progress = silent) -> dict[str, Any] | None:
-    """Train on a bundle: models in ``out/encoder``, ``result.json``, ``deep.json``; None but in the main process."""
-    state, bundle = processes(), read_bundle(bundle_path)
-    started = time.monotonic()
-    context = bundle.for_reranking(out / f"vectors-{state.process_index}.sqlite")
-    reranker = EncoderReranker.configured(config)
-    reranker.fit(bundle, context, out / "work", seed=config.run.seed, progress=progress)
-    seconds, learned, parts = time.monotonic() - started, reranker.state_, bundle.parts
+def train(
+    reranker: EncoderReranker,
+    bundle: CandidateBundle,
+    folder: Path,
+    seed: int,
+    vectors: Path,
+    training_set: TrainingSet,
+    progress: Progress,
+) -> dict[str, Any] | None:
+    """Train a reranker, and write ``deep.json`` and ``result.json``; None but in the main process."""
+    state, context, parts, started = processes(), bundle.for_reranking(vectors), bundle.parts, time.monotonic()
+    reranker.fit(training_set, context, folder / "work", seed=seed, progress=progress)
+    seconds, learned = time.monotonic() - started, reranker.state_
     if not state.is_main_process:
         return None
     scores = {part: list(reranker.encoder_scores(parts[part], context, progress)) for part in SCORED}
-    reranker.save(out / "encoder")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     if torch.cuda.is_available():
         peak = torch.cuda.max_memory_allocated() / 2**30
     result = {
         "seconds": round(seconds, 1),
         "processes": state.num_processes,
-        "device": str(state.device),
         "peak GiB": round(peak, 2),
         "epochs": None if learned is None else learned.epoch,
         "curve": None if learned is None else learned.curve,
         "mix": reranker.weight,
         **{part: mean_measures(parts[part], scores[part], reranker.weight) for part in SCORED},
     }
-    write_text(out / "result.json", json.dumps(result, indent=1) + "\n")
-    by_report = {
+    deep = {
         part: {one.report.id: row.tolist() for one, row in zip(parts[part], scores[part], strict=True)}
         for part in SCORED
     }
-    write_text(out / "deep.json", json.dumps(by_report) + "\n")
+    write_text(folder / "deep.json", json.dumps(deep) + "\n")
+    write_text(folder / "result.json", json.dumps(result, indent=1) + "\n")
+    return result
+
+
+def train_on_bundle(path: Path, config: Config, out: Path, progress: Progress = silent) -> dict[str, Any] | None:
+    """``train`` the configured reranker on the bundle of a file; its models stand in ``out/encoder``."""
+    bundle, reranker = read_bundle(path), EncoderReranker.configured(config)
+    vectors = out / f"vectors-{processes().process_index}.sqlite"
+    result = train(reranker, bundle, out, config.run.seed, vectors, bundle, progress)
+    if result is not None:
+        reranker.save(out / "encoder")
     return result

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -105,10 +104,8 @@ def p_value(original: FloatArray, ours: FloatArray, same_reports: bool) -> float
     """
     if same_reports:
         return paired_t_test(original, ours)[1]
-    if min(len(original), len(ours)) < 2:
+    if min(len(original), len(ours)) < 2 or max(np.ptp(original), np.ptp(ours)) <= SAME:  # nothing varies
         return None
-    if max(np.ptp(original), np.ptp(ours)) <= SAME:  # nothing varies
-        return 1.0 if abs(original[0] - ours[0]) <= SAME else None
     from scipy.stats import ttest_ind_from_stats
 
     sides = [(one.mean(), one.std(ddof=1), len(one)) for one in (original, ours)]
@@ -146,29 +143,27 @@ Judged: TypeAlias = tuple[Run, Evaluation]
 Row: TypeAlias = dict[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
-class Pair:
-    """A baseline and an advanced run, each with how good it is. Raises RunError for runs of different reports."""
+class Pair(NamedTuple):
+    """A baseline and an advanced run, each with how good it is."""
 
     baseline: Judged
     advanced: Judged
 
-    def __post_init__(self) -> None:
-        if self._keys(self.advanced[1]) != self.keys:
+    @property
+    def keys(self) -> set[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+        """The judged reports with their files; ids alone do not tell, as two projects may count bugs alike. Raises
+        RunError where the two runs are judged by others.
+        """
+        both = [[one.judgement for one in evaluation.per_report] for _, evaluation in self]
+        keys, others = (
+            {(one.report, tuple(sorted(one.fixed)), tuple(sorted(one.listed))) for one in judged} for judged in both
+        )
+        if keys != others:
             raise RunError(
                 f"{self.baseline[0].where} and {self.advanced[0].where} are judged by different reports or fixed"
                 " files; a baseline and its advanced run need the same"
             )
-
-    @property
-    def keys(self) -> set[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-        """The judged reports with their files; ids alone do not tell, as two projects may count bugs alike."""
-        return self._keys(self.baseline[1])
-
-    @staticmethod
-    def _keys(evaluation: Evaluation) -> set[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-        judged = (one.judgement for one in evaluation.per_report)
-        return {(one.report, tuple(sorted(one.fixed)), tuple(sorted(one.listed))) for one in judged}
+        return keys
 
 
 def reproduction(

@@ -10,7 +10,7 @@ from typing import Final
 
 from tosloc.config import Config
 from tosloc.errors import ToslocError
-from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE
+from tosloc.evaluate.run_paths import JUDGEMENTS_FILE
 from tosloc.experiment import ExperimentContext, results_folder
 from tosloc.git.repository import Repository
 from tosloc.index.paths import PathTable
@@ -64,8 +64,8 @@ def rank_with(
 
 
 def finished(folder: Path, split: str) -> bool:
-    """Whether a split's run is there with its judgements."""
-    return (folder / split / RUN_FILE).is_file() and (folder / split / JUDGEMENTS_FILE).is_file()
+    """Whether a split's run is there with its judgements, which are written last."""
+    return (folder / split / JUDGEMENTS_FILE).is_file()
 
 
 def context_for(

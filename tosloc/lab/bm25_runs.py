@@ -8,92 +8,46 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import metadata
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-import tosloc
-from tosloc.checkpoint import write_record
-from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.config import Config
 from tosloc.errors import ToslocError, counted
-from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE
-from tosloc.evaluate.runs import write_run
-from tosloc.experiment import named, results_folder, write_truth
+from tosloc.experiment import ExperimentContext, results_folder
 from tosloc.git.repository import Repository, decode
-from tosloc.io import parse_json, read_plain
-from tosloc.records import BugReport, Case, FloatArray, Progress, Ranking, Snapshot, silent, tracked
-from tosloc.reports.labelled import chronological, load_dataset, settled
+from tosloc.records import BugReport, FloatArray, Progress, Ranking, Snapshot, silent, tracked
 
-PACKAGES: Final = ("bm25s", "PyStemmer")
 _BETWEEN_PARTS: Final = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_BATCH: Final = 256
 
 
 def rank_with_bm25s(
-    repo_path: str | Path,
-    reports_path: str | Path,
-    out: str | Path,
-    split: str = "all",
-    config: Config | None = None,
-    progress: Progress = silent,
+    config: Config, repo_path: Path, reports: Path, out: Path, split: str = "all", progress: Progress = silent
 ) -> None:
-    """Rank a split's labelled reports into OUT/SPLIT, unless a run of just this is there. Raises ToslocError."""
-    folder, reports = Path(out).expanduser(), Path(reports_path)
-    with results_folder(folder), Repository(repo_path) as repo:
-        settings = settled(config or Config(), reports).data
-        suffixes = frozenset(settings.named_suffixes) or SOURCE_SUFFIXES
-        record = {
-            "tosloc": tosloc.__version__,
-            "packages": {name: metadata.version(name) for name in PACKAGES},
-            "repository": repo.name,
-            "reports": named(reports),
-            "data": settings.model_dump(mode="json") | {"suffixes": sorted(suffixes)},
-            "split": split,
-        }
-        finished = folder / split / "finished.json"
-        with suppress(OSError, ValueError):
-            if parse_json(read_plain(finished)) == record:
-                return
-        dataset = load_dataset(repo, reports, zone=settings.zone, suffixes=suffixes, progress=progress)
-        dataset = dataset.oldest(settings.oldest)
-        splits = chronological(dataset.cases, settings.train, settings.validation)
-        cases: Sequence[Case] = dataset.cases if split == "all" else getattr(splits, split)
+    """Rank a split's labelled reports into OUT/SPLIT. Raises ToslocError."""
+    folder = out.expanduser()
+    with (
+        results_folder(folder),
+        Repository(repo_path) as repo,
+        ExperimentContext.set_up(config, repo, reports, progress, facts=False) as experiment,
+    ):
+        cases, snapshot = experiment.part(split), experiment.indexed.snapshot
         if not cases:
-            raise ToslocError(
-                f"{reports}: none of its {counted(len(dataset.cases), 'report')} falls to {split}; rank them all"
-            )
-        header = {
-            "command": "tosloc lab bm25",
-            "search space": "all source files of the before-fix version",
-            "unresolved": len(dataset.unresolved),
-            **record,
-        }
+            number = counted(len(experiment.dataset.cases), "report")
+            raise ToslocError(f"{reports}: none of its {number} falls to {split}; rank them all")
 
-        def snapshot(version: str) -> Snapshot:
-            return repo.snapshot(version, suffixes)
+        def rankings() -> Iterator[Ranking]:
+            texts, version, scores = WholeFiles(repo), "", None
+            for case in tracked(cases, "ranking by bm25s", progress):
+                if scores is None or case.version != version:  # cases of one version stand together
+                    version, scores = case.version, texts.index(snapshot(case.version))
+                yield Ranking.from_scores(case.report.id, snapshot(version).paths, scores(case.report))
 
-        for path in (finished, folder / split / JUDGEMENTS_FILE):
-            path.unlink(missing_ok=True)
-        write_run(folder / split / RUN_FILE, header, _rankings(WholeFiles(repo), cases, snapshot, progress))
-        write_truth(folder / split, cases, dataset, snapshot)
-        write_record(finished, record)
-
-
-def _rankings(
-    texts: WholeFiles, cases: Sequence[Case], snapshot: Callable[[str], Snapshot], progress: Progress
-) -> Iterator[Ranking]:
-    """Rankings of cases, of which those of one version stand together."""
-    version, index = "", None
-    for case in tracked(cases, "ranking by bm25s", progress):
-        if index is None or case.version != version:
-            version, index = case.version, texts.index(snapshot(case.version))
-        yield Ranking.from_scores(case.report.id, snapshot(version).paths, index(case.report))
+        header = experiment.run_header("tosloc lab bm25") | {"bm25s": metadata.version("bm25s"), "split": split}
+        experiment.write_part(folder / split, header, rankings(), cases)
 
 
 class WholeFiles:
@@ -111,11 +65,9 @@ class WholeFiles:
         """What gives the (F,) scores of a version's files for a report, in path order."""
         from bm25s import BM25
 
-        new = iter(dict.fromkeys(blob for blob in snapshot.blobs if blob not in self._of_blob))
-        while batch := list(islice(new, _BATCH)):
-            read = dict(self._repo.texts(batch))
-            tokens = self._tokens([decode(data or b"") for data in read.values()], learn=True)
-            self._of_blob |= zip(read, (array("I", own) for own in tokens), strict=True)
+        new = list(dict.fromkeys(blob for blob in snapshot.blobs if blob not in self._of_blob))
+        texts = (decode(data or b"") for _, data in self._repo.texts(new))
+        self._of_blob |= zip(new, (array("I", own) for own in self._tokens(texts, learn=True)), strict=True)
         files = [self._of_blob[blob] for blob in snapshot.blobs]
         if not any(files):
             return lambda _: np.zeros(len(files))
@@ -132,10 +84,8 @@ class WholeFiles:
 
         return scores
 
-    def _tokens(self, texts: Sequence[str], learn: bool) -> list[list[int]]:
+    def _tokens(self, texts: Iterable[str], learn: bool) -> Iterator[list[int]]:
         """Numbers of the tokens of texts; without ``learn``, of those that some file holds."""
-        split = [_BETWEEN_PARTS.sub(" ", text) for text in texts]
-        found: list[list[int]] = self._tokenizer.tokenize(
-            split, update_vocab=learn, return_as="ids", show_progress=False, allow_empty=False
-        )
+        split: Any = (_BETWEEN_PARTS.sub(" ", text) for text in texts)
+        found: Iterator[list[int]] = self._tokenizer.streaming_tokenize(split, update_vocab=learn, allow_empty=False)
         return found

@@ -17,19 +17,17 @@ from typing import Any, Final
 import joblib
 import numpy as np
 
-from tosloc.arrays import load_arrays, save_arrays
+from tosloc.arrays import load_arrays, save_arrays, unpack_words
 from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
 from tosloc.checkpoint import LEARNED_ON, write_stage_one
 from tosloc.code.languages import analyser
 from tosloc.config import Config
 from tosloc.errors import ToslocError, UnknownCommit, counted
 from tosloc.evaluate.evaluate import Evaluation
-from tosloc.evaluate.judgements import FILE_LISTS_FILE
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_scored
 from tosloc.evaluate.runs import write_run
 from tosloc.experiment import ExperimentContext, fingerprint, write_truth
 from tosloc.git.repository import Repository
-from tosloc.index.history_index import HistoryIndex
 from tosloc.io import key_of, parse_json, read_plain, write_text
 from tosloc.lab.projects import Project, spread
 from tosloc.processes import parallel
@@ -102,7 +100,7 @@ class Pool:
             calls = [joblib.delayed(_tables)(self, project) for project in ordered]
             found = dict(each(calls, self.config.run.jobs, "tables of projects", progress))
             tables = [one for project in projects if isinstance(one := found[project.name], Tables)]
-            failed = {project.name: found[project.name] for project in projects if found[project.name] not in tables}
+            failed = {name: one for name, one in found.items() if isinstance(one, str)}
         if len(tables) < 2:
             why = next((f" ({name} failed: {why})" for name, why in failed.items()), "")
             raise ToslocError(f"fewer than two projects have tables{why}; name at least two")
@@ -120,9 +118,10 @@ class Pool:
             head = ""  # another one, and more fixes may be found; a repository without branches has none
             with suppress(UnknownCommit):
                 head = repo.resolve("HEAD")
+            values = project.model_dump(mode="json", exclude={"repo", "reports", "alone", "weight"})
             key = key_of(
                 [FEATURES_VERSION, analyser(), sorted(PRIOR_WEIGHTS.items()), names, head],
-                [project.record(), config.data.model_dump(), fingerprint(project.reports), SAMPLED],
+                [values, config.data.model_dump(), fingerprint(project.reports), SAMPLED],
             )
             with suppress(OSError, ValueError, KeyError):
                 if parse_json(read_plain(folder / _RECORD))["key"] == key:
@@ -165,7 +164,7 @@ class Pool:
                 lists = ranking_lists(extraction.tables(blocks([case for case in learned if case.fixed], SAMPLED)))
             arrays = {name: getattr(lists, name) for name in ("rows", "fixed", "starts", "weights")}
             save_arrays(folder / _LISTS, arrays, level=1)
-            write_truth(folder, judged, experiment.dataset, experiment.indexed.snapshot)
+            write_truth(folder, judged, experiment.dataset)
         for path in {*folder.glob("block-*.npz")} - {*whole}:
             path.unlink()
         return {"learned": len(lists), "blocks": [path.name for path in whole]}
@@ -217,43 +216,27 @@ def folds_of(projects: Sequence[Tables], number: int) -> list[list[Tables]]:
     return folds
 
 
-@dataclass(frozen=True)
-class Pooled:
-    """What a pool found."""
-
-    evaluations: Mapping[str, Evaluation]  # by project: its rankings by weights that never saw it
-    temperature: float
-    failed: Mapping[str, str]  # project without tables -> why
-
-
 def make_pool(
     pool: Pool, projects: Sequence[Project] | None, folds: int, out: Path | None = None, progress: Progress = silent
-) -> Pooled:
-    """Make the tables that lack and the rankings of each project by the others' weights; the weights of all, to OUT."""
+) -> tuple[dict[str, Evaluation], float, dict[str, str]]:
+    """Make the tables that lack and the rankings of each project by the others' weights; the weights of all, to OUT.
+    By project how good its rankings are, the temperature, and why some projects have no tables.
+    """
     jobs = pool.config.run.jobs
     tables, failed = pool.tables(projects, progress)
     parts = folds_of(tables, folds)
-    answers: dict[str, list[JudgedAnswer]] = {}
-    learned: dict[int, StageOne] = {}
-    left_out = [*parts, *([] if out is None else [[]])]
-    calls = [joblib.delayed(_fold)(pool, number, tables, part) for number, part in enumerate(left_out)]
-    for number, stage, answered in each(calls, jobs, "parts left out", progress):
-        learned[number] = stage
-        answers |= answered
+    calls = [joblib.delayed(_fold)(pool, tables, part) for part in (*parts, *([] if out is None else [[]]))]
+    found = each(calls, jobs, "parts left out", progress)
+    answers = {name: judged for _, answered in found for name, judged in answered.items()}
     # shares are told to users, so that reports which users did not write say nothing of them
     asked = [one for one in tables if one.project.weight == 1]
     fitted = [one for one in asked if one.project.judged != "test" or one.project.part == "test"]
-    calls = [
-        joblib.delayed(_rank)(
-            pool,
-            one,
-            learned[number],
-            [other.project.name for other in tables if other not in part],
-            _temperature([other for other in fitted if other is not one], answers),
-        )
-        for number, part in enumerate(parts)
-        for one in part
-    ]
+    calls = []
+    for part, (stage, _) in zip(parts, found, strict=False):
+        others = [other.project.name for other in tables if other not in part]
+        for one in part:
+            temperature = _temperature([other for other in fitted if other is not one], answers)
+            calls.append(joblib.delayed(_rank)(pool, one, stage, others, temperature))
     evaluations = dict(each(calls, jobs, "projects ranked by the others", progress))
     temperature = _temperature(fitted, answers)
     if out is not None:
@@ -262,23 +245,24 @@ def make_pool(
             "reports": sum(one.learned for one in tables),
             "settings": _settings(pool.config),
         }
-        write_stage_one(out, learned[len(parts)], temperature=temperature, more={LEARNED_ON: provenance})
-    return Pooled({one.project.name: evaluations[one.project.name] for one in tables}, temperature, failed)
+        write_stage_one(out, found[-1][0], temperature=temperature, more={LEARNED_ON: provenance})
+    return {one.project.name: evaluations[one.project.name] for one in tables}, temperature, failed
 
 
-def each(calls: Sequence[Any], jobs: int, what: str, progress: Progress) -> Iterator[Any]:
-    """Results of calls that ``joblib.delayed`` made, as they come, one process a core."""
-    workers = max(1, min(joblib.effective_n_jobs(jobs), len(calls)))
+def each(calls: Sequence[Any], jobs: int, what: str, progress: Progress) -> list[Any]:
+    """Results of calls that ``joblib.delayed`` made, one process a core."""
+    workers, found = max(1, min(joblib.effective_n_jobs(jobs), len(calls))), list[Any]()
     progress(what, 0, len(calls))
-    with parallel(calls, workers, return_as="generator_unordered", pre_dispatch=workers) as results:
-        for done, result in enumerate(results, start=1):
-            progress(what, done, len(calls))
-            yield result
+    with parallel(calls, workers, return_as="generator", pre_dispatch=workers) as results:
+        for result in results:
+            found.append(result)
+            progress(what, len(found), len(calls))
+    return found
 
 
 def _fold(
-    pool: Pool, number: int, tables: Sequence[Tables], left_out: Sequence[Tables]
-) -> tuple[int, StageOne, dict[str, list[JudgedAnswer]]]:
+    pool: Pool, tables: Sequence[Tables], left_out: Sequence[Tables]
+) -> tuple[StageOne, dict[str, list[JudgedAnswer]]]:
     """Learn from all but those left out; their answers by it."""
     stage = fit_pool(pool.config, tables[0].features, (one.lists() for one in tables if one not in left_out))
     answers = {}
@@ -288,7 +272,7 @@ def _fold(
             scores = stage.scores(table.rows)
             first = np.argsort(-scores, kind="stable")[:LISTED]
             judged.append(JudgedAnswer(scores[first], bool(table.fixed[first[:1]].any())))
-    return number, stage, answers
+    return stage, answers
 
 
 def _temperature(projects: Sequence[Tables], answers: Mapping[str, Sequence[JudgedAnswer]]) -> float:
@@ -314,10 +298,9 @@ def _rank(
     }
     folder.mkdir(parents=True, exist_ok=True)
     (folder / JUDGEMENTS_FILE).unlink(missing_ok=True)
-    paths = HistoryIndex.from_arrays(load_arrays(one.folder / HISTORY_FILE))[1]  # what their numbers mean
+    paths = unpack_words(load_arrays(one.folder / HISTORY_FILE)["paths"])  # what their numbers mean
     write_run(folder / RUN_FILE, header, (table.ranking(stage.scores(table.rows), paths) for table in one.tables()))
-    for name in (FILE_LISTS_FILE, JUDGEMENTS_FILE):  # last, since a folder with judgements is a finished run
-        shutil.copyfile(one.folder / name, folder / name)
+    shutil.copyfile(one.folder / JUDGEMENTS_FILE, folder / JUDGEMENTS_FILE)  # last: a folder with it is a finished run
     return one.project.name, read_scored(folder).evaluation()
 
 

@@ -1,23 +1,41 @@
-"""Many projects: a TOML file with a section for each."""
+"""Many projects: the file that lists them, means of their runs, and comparisons of two runs of each.
+
+Means are over projects that count alike (macro), or over all reports (micro). A folder of many projects holds a run
+folder for each, called by its name.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from pathlib import Path
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from pydantic import Field, Strict
 
+from tosloc.code.languages import language_of
 from tosloc.config import Config, Section, find_config, load_config, read_toml
-from tosloc.errors import ConfigError, RepositoryError
+from tosloc.errors import ConfigError, RepositoryError, RunError
+from tosloc.evaluate.compare import Comparison, Difference, Move, compared, difference
+from tosloc.evaluate.evaluate import Evaluation
+from tosloc.evaluate.measures import AP, RR, Measure
+from tosloc.evaluate.run_paths import JUDGEMENTS_FILE
+from tosloc.evaluate.statistics import mean_interval
 from tosloc.git import discovery
 
 Part: TypeAlias = Literal["train", "validation", "test", "all"]
 File: TypeAlias = Annotated[Path, Strict(False)]
 T = TypeVar("T")
 _NAME: Final = re.compile(r"(?!\.)[^/\\\x00-\x1f]{1,200}")
+
+SPLITS: Final = ("train", "validation", "test", "all")
+NO_LANGUAGE: Final = "none"  # stands for the language of a report that lists no file
+HOW_MANY: Final = ("no fixed file", "1 fixed file", "2 to 5 fixed files", "6 or more fixed files")
+"""How many of the searched files a fix changed."""
+HEADLINE: Final[Mapping[Measure, str]] = {RR: "mrr", AP: "map", **{Measure("Hit", k): f"top{k}" for k in (1, 5, 10)}}
+"""Measures whose means are told, in this order, with what they are called."""
 
 
 class Project(Section):
@@ -33,10 +51,6 @@ class Project(Section):
     """Reports of a part that are looked at, spread evenly over it; 0: all."""
     alone: bool = False  # whether it is left out by itself where others are left out several at a time
     weight: Annotated[float, Field(gt=0, le=1)] = 1.0  # of its reports: less where they are not what users write
-
-    def record(self) -> dict[str, Any]:
-        """What results depend on, as plain values; not where the files lie."""
-        return self.model_dump(mode="json", exclude={"repo", "reports", "alone", "weight"})
 
 
 def read_projects(path: Path) -> list[Project]:
@@ -76,3 +90,84 @@ def spread(items: Sequence[T], number: int) -> list[T]:
     if not number or number >= len(items):
         return list(items)
     return [items[position] for position in np.linspace(0, len(items) - 1, number).round().astype(int).tolist()]
+
+
+def runs_of_projects(folder: Path, split: str) -> tuple[dict[str, Path], list[str]]:
+    """Project -> its run of the split, or its only one; and the projects without. Raises RunError for none at all."""
+
+    def finished(place: Path) -> list[Path]:
+        some = (place, place / split, *(place / name for name in SPLITS if name != split))
+        return [one for one in some if (one / JUDGEMENTS_FILE).is_file()]
+
+    runs: dict[str, Path] = {}
+    lacking: list[str] = []
+    if folder.is_dir() and not finished(folder):
+        for place in sorted(one for one in folder.iterdir() if one.is_dir()):
+            there = finished(place)
+            if len(there) == 1 or there[:1] in ([place], [place / split]):
+                runs[place.name] = there[0]
+            else:
+                lacking.append(place.name)
+    if not runs:
+        raise RunError(f"{folder}: no folder of runs, one a project")
+    return runs, lacking
+
+
+def project_means(evaluations: Mapping[str, Evaluation], measures: Sequence[Measure] = ()) -> dict[str, Any]:
+    """Plain values of evaluations by project, in the headline and ``measures`` beyond it: the mean of each project, the
+    macro mean with its 95 % bootstrap interval over projects (None for a single one), and the micro mean.
+    """
+    asked = tuple(dict.fromkeys((*HEADLINE, *measures)))
+    names = [HEADLINE.get(measure) or repr(measure) for measure in asked]
+    values = [np.column_stack([one.values(measure) for measure in asked]) for one in evaluations.values()]
+    means = np.array([one.mean(axis=0) for one in values])  # a row a project
+    reports = [len(one) for one in values]
+
+    def row(numbers: Any) -> dict[str, Any]:
+        return dict(zip(names, numbers.tolist(), strict=True))
+
+    of_each = zip(evaluations, reports, means, strict=True)
+    intervals = [mean_interval(np.ascontiguousarray(column)) for column in means.T]
+    macro = zip(row(means.mean(axis=0)).items(), intervals, strict=True)
+    return {
+        "projects": [{"project": name, "reports": number} | row(one) for name, number, one in of_each],
+        "macro": {name: {"mean": mean, "interval": interval} for (name, mean), interval in macro},
+        "micro": {"reports": sum(reports)} | row(np.concatenate(values).mean(axis=0)),
+    }
+
+
+# Comparisons, one a project
+
+
+def grouped(projects: Mapping[str, Comparison], by: str = "all") -> dict[str, Comparison]:
+    """The comparisons on the reports of each project, of each language, or of each number of fixed files; or on all of
+    them, called "all". Each report counts alike.
+    """
+    groups: defaultdict[str, list[Move]] = defaultdict(list)
+    for project, one in projects.items():
+        for move in one.moves:
+            number = HOW_MANY[int(np.searchsorted([0, 1, 5], move.a.relevant))]
+            language = language_of_report(move.a.judgement.listed)
+            groups[{"project": project, "language": language, "fixed": number, "all": "all"}[by]].append(move)
+    names = sorted(groups, key=lambda name: -len(groups[name])) if by == "language" else list(groups)
+    names = [one for one in HOW_MANY if one in groups] if by == "fixed" else names
+    first = next(iter(projects.values()))
+    measures = [one.measure for one in first.differences]
+    return {name: compared(first.a, first.b, groups[name], measures) for name in names}
+
+
+def language_of_report(listed: Sequence[str]) -> str:
+    """The language of most of the source files that a report lists as fixed; ``NO_LANGUAGE`` where it lists none."""
+    counts = Counter(language_of(PurePosixPath(path).suffix) for path in listed)
+    return min(counts, key=lambda name: (-counts[name], name)) if counts else NO_LANGUAGE
+
+
+def over_projects(projects: Mapping[str, Comparison]) -> list[Difference]:
+    """The differences of the projects' means: each project is one pair, for the t-test as for the bootstrap."""
+    columns = zip(*(one.differences for one in projects.values()), strict=True)
+    return [
+        difference(
+            of[0].measure, *(np.array([getattr(one, side) for one in of]) for side in ("a", "b")), yes_or_no=False
+        )
+        for of in columns
+    ]

@@ -76,7 +76,7 @@ class Reliability:
 def judged_answers(run: Run, qrels: Qrels) -> list[JudgedAnswer]:
     """The answers of a run, by report. Raises RunError where one of a judged report lacks, or has no scores."""
     answers = []
-    for report, judgement in sorted(qrels.judgements.items()):
+    for report, judgement in sorted(qrels.items()):
         if report not in run.orders:
             raise RunError(f"{run.where}: no ranking of report {report}")
         order = run.orders[report]

@@ -1,6 +1,6 @@
 """What cutting rankings short does to mean average precision: a diagnostic for any run, never a result.
 
-Tables III and V and figures 1 to 3 of Hirsch and Hofer, "The MAP metric in information retrieval fault localization":
+Tables III and V of Hirsch and Hofer, "The MAP metric in information retrieval fault localization":
 two denominators (all fixed files; only those seen above the cut), undefined values set to 0 or dropped, and two truths.
 For BugLocator on Bench4BL they found seen-relevant 18.53 % above textbook at k = 10, 55.63 % with undefined dropped.
 """
@@ -10,15 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from tosloc.errors import RunError, counted
-from tosloc.evaluate.evaluate import Evaluation, ReportScores
+from tosloc.evaluate.evaluate import Evaluation
+from tosloc.evaluate.measures import ReportScores
 from tosloc.evaluate.statistics import exact_mean
 from tosloc.metrics import average_precision
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Truth: TypeAlias = Literal["cleaned", "bloated"]
 """The fixed files that exist in the searched version, or all that the data lists: the missing ones cannot be ranked."""
@@ -37,14 +35,6 @@ COLUMNS: Final = (
     "\nover\n%",
 )
 """Heads of a table that fits a terminal of 80 columns."""
-SERIES: Final = (
-    ("textbook, undefined as 0", "textbook", 3.2),
-    ("seen-relevant, undefined as 0", "seen", 5.5),
-    ("seen-relevant, undefined dropped", "seen_dropped", 5.0),
-    ("textbook, undefined dropped", "textbook_dropped", 6.5),
-)
-"""What is drawn of a cut: name, value, size of its mark in points."""
-FIRST_TEN_PLACE: Final = -0.06  # where the first ten files stand beside the fractions, which they are none of
 MEANINGS: Final = (
     "textbook: divided by all fixed files; seen-relevant: by those above the cut (a diagnostic, never a result)",
     "undefined, for want of a file to divide by: a report without fixed files, or for seen-relevant without any above "
@@ -122,18 +112,18 @@ def truncation(evaluation: Evaluation) -> Truncation:
     reports, rows, baseline = evaluation.per_report, [], {}
     searched = [_searched(one) for one in reports]
     for truth in TRUTHS:
-        relevant = [one.outcome.relevant if truth == "cleaned" else len(one.judgement.listed) for one in reports]
+        relevant = [one.relevant if truth == "cleaned" else len(one.judgement.listed) for one in reports]
         whole = [average_precision(one.ranks, n) for one, n in zip(reports, relevant, strict=True)]
         baseline[truth] = exact_mean(whole)
         for tenths in (*range(1, TENTHS + 1), None):
             kept = [kept_files(files, tenths) for files in searched]
             name = f"k = {FIRST}" if tenths is None else f"{tenths / TENTHS:.1f}"
             rows.append(_means(reports, relevant, kept, truth, name))
-    return Truncation(tuple(rows), baseline, assumed=sum(one.outcome.searched is None for one in reports))
+    return Truncation(tuple(rows), baseline, assumed=sum(one.searched is None for one in reports))
 
 
 def _searched(one: ReportScores) -> int:
-    files = one.outcome.searched if one.outcome.searched is not None else one.outcome.ranked
+    files = one.searched if one.searched is not None else one.ranked
     if files is None:
         raise RunError(
             f"report {one.report}: neither its ranking's length nor the number of files searched is known, so there is "
@@ -167,29 +157,3 @@ def _means(
         over=100 * (seen / mean - 1) if mean else None,
         over_dropped=100 * (seen_dropped / mean - 1) if mean else None,
     )
-
-
-def truncation_figure(result: Truncation) -> Figure:
-    """Mean average precision of cut rankings, cleaned truth and bloated truth side by side. Figures 1 and 3 of Hirsch
-    and Hofer in one (left), and their figure 2 with undefined dropped besides (right).
-    """
-    from tosloc.plots.figures import panels, style
-
-    places = [tenths / TENTHS for tenths in range(1, TENTHS + 1)]
-    with panels() as (figure, *both):
-        for axes, truth in zip(both, TRUTHS, strict=True):
-            *rows, ten = result.of(truth)
-            axes.axhline(
-                result.baseline[truth], color="#b4b4b4", linewidth=4, label="textbook, uncut rankings", zorder=1
-            )
-            # the textbook's small marks stand on top of what they hide
-            for number, (name, key, size) in enumerate(SERIES):
-                drawn = {**style(number), "markersize": size, "zorder": 3 - number / 10}
-                axes.plot(places, [getattr(row, key) for row in rows], label=name, **drawn)
-                axes.plot([FIRST_TEN_PLACE], [getattr(ten, key)], **{**drawn, "linestyle": "none"})
-            axes.axvline(0.02, color="#b0b0b0", linewidth=0.8)
-            axes.set_xticks([FIRST_TEN_PLACE, *places[1::2]], [f"k={FIRST}", *map(str, places[1::2])])
-            axes.set(xlabel="kept, as a fraction of the files searched", xlim=(-0.12, 1.04))
-            axes.set_title("existing files (cleaned)" if truth == "cleaned" else "all listed files (bloated)")
-        both[0].set_ylabel("mean average precision")
-    return figure

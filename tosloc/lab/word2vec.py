@@ -21,8 +21,6 @@ from tosloc.rerank.encoder.encoders import Encoder, Piece
 # S sequences, L tokens of the longest, V words, d width
 
 WIDTH: Final = 100
-VERSION: Final = "word2vec2"
-"""Changes when the same texts would give other vectors."""
 _LEAST: Final = 3
 """Rarer words have no vector."""
 _PADDING: Final = "[PAD]"
@@ -64,7 +62,7 @@ class WordTable(nn.Module):
         return SimpleNamespace(last_hidden_state=self.rows(input_ids))
 
 
-def word_encoder(texts: Sequence[str], *, seed: int, epochs: int = 5) -> Encoder:
+def word_encoder(texts: Sequence[str], seed: int) -> Encoder:
     """Encoder by skip-gram vectors, the same for the same texts: a text is the mean of its words by idf."""
     sentences = [parts(text) for text in texts]
     counts = Counter(word for sentence in sentences for word in sentence)
@@ -75,7 +73,7 @@ def word_encoder(texts: Sequence[str], *, seed: int, epochs: int = 5) -> Encoder
     pieces = [
         sentence[start : start + _SENTENCE] for sentence in sentences for start in range(0, len(sentence), _SENTENCE)
     ]
-    learned = skip_gram(pieces, width=WIDTH, least=_LEAST, epochs=epochs, seed=seed)
+    learned = skip_gram(pieces, width=WIDTH, least=_LEAST, epochs=5, seed=seed)
     vectors_Vd = np.array([learned[word] for word in vocabulary], dtype=np.float64)
     idf_V = np.array([np.log(1 + len(sentences) / holding[word]) for word in vocabulary])
     rows_Vd = np.concatenate([np.zeros((1, WIDTH)), vectors_Vd * idf_V[:, None]]).astype(np.float32)

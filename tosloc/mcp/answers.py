@@ -68,18 +68,19 @@ class Found(_Described):
     notes: list[str] = []
 
     @classmethod
-    def of(cls, answer: Answer, sources: Mapping[str, str], reasons: int) -> Found:
+    def of(cls, answer: Answer, sources: Mapping[str, str], reasons: int | None = None) -> Found:
         """All that an answer may tell: its first files with ``sources`` and so many reasons, of the rest the paths."""
         files = [File(rank=hit.rank, path=printable(hit.path), share=round(hit.share, 3)) for hit in answer.hits]
         for file, hit in zip(files[:DETAILED], answer.hits, strict=False):
             file.functions = [Function(name=printable(one.name), start=one.start, end=one.end) for one in hit.functions]
             file.why = [printable(reason.text) for reason in hit.why[:reasons]]
             file.source = sources.get(hit.path, "")
+        searched = answer.searched
         return cls(
             commit=answer.commit,
-            uncommitted=answer.searched.uncommitted,
-            searched=answer.searched.files,
-            hidden_tests=answer.searched.hidden_tests,
+            uncommitted=searched.uncommitted,
+            searched=searched.files,
+            hidden_tests=searched.hidden_tests,
             files=files,
             others=[printable(hit.path) for hit in answer.others],
             background=[printable(told.text) for told in background_told(answer)],
@@ -91,15 +92,18 @@ class Found(_Described):
         notes and files, and of each kind the last ones. Nothing is cut in two.
         """
         kept = self.model_copy(deep=True)
-        while kept.background and size(kept) > budget:
-            kept.background.pop()
-        for part in ("source", "why", "functions"):
-            for file in reversed(kept.files):
-                while getattr(file, part) and size(kept) > budget:
-                    setattr(file, part, "" if part == "source" else getattr(file, part)[:-1])
-        for rest in (kept.others, kept.notes):
-            while rest and size(kept) > budget:
-                rest.pop()
+        files = kept.files[::-1]
+
+        def fit(*parts: list[Any]) -> None:
+            for part in parts:
+                while part and size(kept) > budget:
+                    part.pop()
+
+        fit(kept.background)
+        for file in files:
+            if size(kept) > budget:
+                file.source = ""
+        fit(*(file.why for file in files), *(file.functions for file in files), kept.others, kept.notes)
         while kept.files and size(kept) > budget:
             kept.files.pop()
             kept.left_out += 1
@@ -137,9 +141,9 @@ def sources(localizer: Localizer, answer: Answer) -> dict[str, str]:
         likeliest = hit.functions[:1]
         for one in likeliest:  # nothing else of the file is shown
             lines = [line if one.start <= number <= one.end else "" for number, line in enumerate(lines, start=1)]
-        # a frame's line is that of the report's version, where the function may have stood elsewhere
-        near = [line for line in framed if all(one.start <= line <= one.end for one in likeliest)]
-        for places in telling_lines(lines, beside.terms, likeliest, near, (), 1, LINES):
+            # a frame's line is that of the report's version, where the function may have stood elsewhere
+            framed = [line for line in framed if one.start <= line <= one.end]
+        for places in telling_lines(lines, beside.terms, likeliest, framed, (), 1, LINES):
             numbered = (f"{place + 1}: {printable(lines[place])}".rstrip() for place in places)
             found[hit.path] = "\n".join(numbered)
     return found

@@ -12,7 +12,6 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from inspect import getdoc
-from itertools import count
 from pathlib import Path
 from threading import Event
 from typing import Annotated, Any, Final, TypeAlias
@@ -20,9 +19,10 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from mcp.server.mcpserver import Context, ListRoots, MCPServer, Resolve
-from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, ListRootsResult, TextContent, ToolAnnotations
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 import tosloc
 from tosloc.errors import RepositoryError, ToslocError
@@ -129,14 +129,13 @@ async def explain_file(
 async def _answered(context: Asking, roots: ListRootsResult, budget: int, *question: Any) -> CallToolResult:
     """The result. Raises ToolError, which is a sentence to the client, for input that is at fault."""
     settings, stop = context.request_context.lifespan_context, Event()
-    loop, steps, last = asyncio.get_running_loop(), count(1), time.monotonic()
+    loop, told = asyncio.get_running_loop(), [time.monotonic()]
 
     def progress(what: str, done: int, total: int) -> None:
-        nonlocal last
-        if time.monotonic() - last > _TOLD_EVERY:
-            last = time.monotonic()
-            share = f"{done:,} of {total:,}" if total else f"{done:,}"
-            asyncio.run_coroutine_threadsafe(context.report_progress(next(steps), None, f"{what}: {share}"), loop)
+        if time.monotonic() - told[-1] > _TOLD_EVERY:
+            told.append(time.monotonic())
+            said = context.report_progress(len(told), None, f"{what}: {done:,} of {total:,}")
+            asyncio.run_coroutine_threadsafe(said, loop)
 
     try:
         asked = settings.checkpoint, settings.roots or _folders(roots), *question
@@ -152,42 +151,27 @@ async def _answered(context: Asking, roots: ListRootsResult, budget: int, *quest
     return CallToolResult(content=[shown], structured_content=whole)
 
 
-class _Server(MCPServer[Settings]):
-    """Its errors are sentences, without the name of the tool before them and a library's address behind them."""
-
-    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
-        known = {tool.name: tool.input_schema["properties"] for tool in await self.list_tools()}
-        if name in known and (wrong := sorted(set(arguments) - set(known[name]))):
-            raise ToolError(f"{name} has no argument {', '.join(map(repr, wrong))}; it takes {', '.join(known[name])}")
-        try:
-            return await super().call_tool(name, arguments, context)
-        except UnexpectedToolError:
-            raise
-        except ToolError as error:
-            if isinstance(cause := error.__cause__, ValidationError):
-                about = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in cause.errors())
-                raise ToolError(f"{name}: {'; '.join(about)}") from None
-            raise (cause if isinstance(cause, ToolError) else error) from None
-
-
-def server(settings: Settings | None = None) -> MCPServer[Settings]:
+def server(settings: Settings) -> MCPServer[Settings]:
     """A server with both tools, for any transport of the SDK."""
-    settings = settings or Settings()
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[Settings]) -> AsyncIterator[Settings]:
         with closing(settings.session):
             yield settings
 
-    made = _Server(
+    hints = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+    given: dict[str, Any] = {"annotations": hints, "structured_output": settings.structured}
+    tools = [Tool.from_function(one, description=getdoc(one), **given) for one in (localize_bug, explain_file)]
+    for tool in tools:  # the SDK would pass over an argument that is none, such as repo for repository
+        arguments = tool.fn_metadata.arg_model
+        arguments.model_config["extra"] = "forbid"
+        arguments.model_rebuild(force=True)
+    return MCPServer(
         "tosloc",
         version=tosloc.__version__,
         instructions=_INSTRUCTIONS,
         lifespan=lifespan,
+        tools=tools,
         log_level="ERROR",
         subscriptions=False,
     )
-    hints = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
-    for tool in (localize_bug, explain_file):
-        made.add_tool(tool, description=getdoc(tool), annotations=hints, structured_output=settings.structured)
-    return made

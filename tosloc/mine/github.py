@@ -77,11 +77,10 @@ def fetch(project: str, token: str, *, progress: Progress = silent) -> list[dict
     issues: list[dict[str, Any]] = []
     asked, more = f"--github {project}", {"hasNextPage": True, "endCursor": None}
     with _asking(project, asked):
+        variables = dict(zip(("owner", "name"), project.split("/"), strict=True))
         while more["hasNextPage"]:
-            owner, name = project.split("/")
-            variables = {"owner": owner, "name": name, "after": more["endCursor"]}
-            answer = _ask(asked, "/graphql", token, {"query": _QUERY, "variables": variables})
-            found = answer["data"]["repository"]["issues"]
+            query = {"query": _QUERY, "variables": variables | {"after": more["endCursor"]}}
+            found = _ask(asked, "/graphql", token, query)["data"]["repository"]["issues"]
             issues += found["nodes"]
             more = found["pageInfo"]
             progress("reading issues", len(issues), found["totalCount"])
@@ -97,16 +96,12 @@ def fetch_issue(project: str, number: str, token: str) -> dict[str, Any]:
     asked, page = f"{project}#{number}", f"/repos/{project}/issues/{number}"
     with _asking(project, asked):
         issue = _ask(asked, page, token)
-        reporter, said = _login(issue), [issue["body"] or ""]
+        reporter, said = issue["user"], [issue["body"] or ""]  # None where the account is gone
         for place in range(1, -(-issue["comments"] // 100) + 1):
             comments = _ask(asked, f"{page}/comments?per_page=100&page={place}", token)
-            said += [one["body"] or "" for one in comments if reporter and _login(one) == reporter]
+            own = [one for one in comments if reporter and one["user"] and one["user"]["login"] == reporter["login"]]
+            said += [one["body"] or "" for one in own]
         return {key: issue[key] for key in ("number", "title", "created_at")} | {"body": "\n\n".join(said)}
-
-
-def _login(written: dict[str, Any]) -> str:
-    """Whose it is; empty where the account is gone."""
-    return str((written["user"] or {}).get("login", ""))
 
 
 def _api() -> str:
@@ -121,9 +116,8 @@ def _asking(project: str, asked: str) -> Iterator[None]:
     try:
         yield
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise ReportError(
-            f"{asked}: GitHub's answer cannot be read ({type(error).__name__}); try again later"
-        ) from None
+        what = f"GitHub's answer cannot be read ({type(error).__name__})"
+        raise ReportError(f"{asked}: {what}; try again later") from None
 
 
 def _ask(asked: str, place: str, token: str, query: dict[str, Any] | None = None) -> Any:
@@ -135,20 +129,21 @@ def _ask(asked: str, place: str, token: str, query: dict[str, Any] | None = None
     request = Request(base + place, json.dumps(query).encode() if query else None, {"User-Agent": "tosloc"})
     if token:  # a repository that was renamed is found; but another host must not get the token
         request.add_unredirected_header("Authorization", f"token {token}")
-    for tried in range(1, TRIES + 1):
+    for tried in range(TRIES if query else 1):
+        time.sleep(tried**2)
         try:
             with urlopen(request, timeout=60) as response:
                 answer = json.load(response)
-            if not query or "errors" not in answer:
+            if "errors" not in answer:
                 return answer
-            why, again = f"refuses it ({answer['errors'][0]['message']})", False
+            why = f"refuses it ({answer['errors'][0]['message']})"
+            break
         except HTTPError as error:
-            why, again = f"answers {error.code}", error.code >= 500
+            why = f"answers {error.code}"
             with suppress(AttributeError, ValueError):
                 why += f" ({json.load(error).get('message')})"
+            if error.code < 500:
+                break
         except (OSError, HTTPException) as error:
-            why, again = f"does not answer ({getattr(error, 'reason', error)})", True
-        if not (query and again and tried < TRIES):
-            break
-        time.sleep(tried**2)
+            why = f"does not answer ({getattr(error, 'reason', error)})"
     raise ReportError(f"{asked}: GitHub {why}" + ("" if token else "; a token in GITHUB_TOKEN may read more"))

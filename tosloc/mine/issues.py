@@ -33,7 +33,7 @@ _NOT_PLANNED: Final = frozenset(
 )
 """What trackers write where nothing was fixed, in lower case, words joined by _."""
 _BUG: Final = re.compile(
-    r"(?i)\b(?:bugs?|bugfix|defects?|crash(?:es)?|regressions?|errors?|broken|faults?|incorrect)\b"
+    r"(?i)(?<!not a )(?<!doc )\b(?:bugs?|bugfix|defects?|crash(?:es)?|regressions?|errors?|broken|faults?|incorrect)\b"
 )
 _NO_BUG: Final = re.compile(
     r"""(?ix)\b(?: enhancements? | improvements? | features? | feature[ ]requests? | new[ ]feature | questions?
@@ -118,18 +118,21 @@ class Exports:
 
 
 def _issue(record: Json, tracker: Tracker, where: str) -> Issue:
-    report, closed, url = (
+    report, url, closed = (
         report_of(record, where),
-        value_at(record, tracker.closed),
         text_at(record, tracker.url, where),
+        value_at(record, tracker.closed),
     )
-    for missing, what in ((not report.id, "has no number"), (report.opened is None, "does not say when it was opened")):
-        if missing:
-            raise ReportError(f"{where}: {what}; export that, too, as: {GITHUB_ISSUES}")
+    if not report.id or report.opened is None:
+        raise ReportError(
+            f"{where}: has no number, or does not say when it was opened; export that, too, as: {GITHUB_ISSUES}"
+        )
+    state = value_at(record, tracker.state)  # where a tracker has no other, what has no resolution is open
+    is_open = "resolution" in tracker.state if state is None else str(state).lower() in ("open", "opened", "true")
     resolution = "_".join(text_at(record, tracker.resolution, where).lower().replace("\u2019", "'").split())
     reasons = (
         ("pull_request" in record or "/pull/" in url, "a pull request, listed as an issue"),
-        (_is_open(record, tracker.state), "still open"),
+        (is_open, "still open"),
         (resolution in _NOT_PLANNED, "closed without a fix (not planned, duplicate, not reproduced)"),
         (not report.summary or is_unfilled(report), "says nothing beside the form"),
     )
@@ -154,25 +157,13 @@ def _project(address: str) -> set[str]:
     return {found[1].lower()} if found else set()
 
 
-def _is_open(record: object, keys: str) -> bool:
-    """What the first key that is there says: true, open or nothing means that the issue is open."""
-    for key in keys.split():
-        folder, _, last = key.rpartition(".")
-        inner = value_at(record, folder) if folder else record
-        if isinstance(inner, dict) and last in inner:
-            return str(inner[last]).lower() in ("open", "opened", "true", "none", "")
-    return False
-
-
 def is_no_bug(labels: Iterable[str]) -> bool:
     """Whether labels say that an issue is something else than a bug: one of them does, and none says that it is one.
 
     >>> [is_no_bug([label]) for label in ("enhancement", "kind/feature-request", "type: bug", "c-crash", "area: docs")]
     [True, True, False, False, True]
-    >>> is_no_bug(["feature: tabs", "bug"]), is_no_bug(["good first issue"]), is_no_bug([])
-    (False, False, False)
+    >>> is_no_bug(["feature: tabs", "bug"]), is_no_bug(["good first issue"]), is_no_bug(["not-a-bug"])
+    (False, False, True)
     """
     words = [re.sub(r"[\W_]+", " ", label.replace("'", "")) for label in labels]
-    if any(map(_BUG.search, words)) and not any(re.search(r"(?i)\b(?:not a bug|doc bug)\b", one) for one in words):
-        return False
-    return any(map(_NO_BUG.search, words))
+    return any(map(_NO_BUG.search, words)) and not any(map(_BUG.search, words))

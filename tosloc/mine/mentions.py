@@ -82,11 +82,10 @@ def mentions(text: str, known: Collection[str], projects: Collection[str], *, ba
 
 def _number(match: re.Match[str], projects: Collection[str]) -> str:
     """The id that a reference means; "" for one of another project."""
-    if match["url"]:
-        return match["url"] if match["project"].lower() in projects and match["page"].lower() == "issues" else ""
-    if match["elsewhere"]:
-        return match["elsewhere"] if match["other"].lower() in projects else ""
-    kinds = ("jira", "browse", "tracker", "hash", "named", "bare")
+    project, page = (match["project"] or match["other"] or "").lower(), (match["page"] or "issues").lower()
+    if project and (project not in projects or page != "issues"):
+        return ""
+    kinds = ("url", "elsewhere", "jira", "browse", "tracker", "hash", "named", "bare")
     return next(match[kind].upper() for kind in kinds if match[kind])
 
 

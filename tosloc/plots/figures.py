@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -16,8 +18,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from tosloc.evaluate.evaluate import COVERED, Evaluation
+from tosloc.evaluate.measures import Measure
 from tosloc.io import written_whole
-from tosloc.records import FloatArray
 
 STROKES: Final = (("-", "o"), ("--", "s"), (":", "^"), ("-.", "D"), ((0, (5, 1, 1, 1, 1, 1)), "v"), ((0, (1, 3)), "P"))
 """Line style and marker of each series: they tell series apart without any colour."""
@@ -29,15 +31,12 @@ _STYLE: Final[Any] = {
     "axes.spines.right": False,
     "axes.grid": True,
     "grid.color": "#d9d9d9",
-    "grid.linewidth": 0.6,
     "font.family": "DejaVu Sans",
     "font.size": 9,
-    "legend.frameon": False,
     "svg.hashsalt": "tosloc",
-    "svg.fonttype": "path",
 }
-MARKS: Final = (10, *COVERED)
-BIN_ENDS: Final = (1, 5, 10, 50, 100, 300)  # last rank of each bin; beyond them come two more: later ranks, and no rank
+MARKS: Final = (1, 10, *COVERED)
+BIN_ENDS: Final = (1, 5, 10, 50, 100, 300, sys.maxsize)  # last rank of each bin
 BIN_NAMES: Final = ("1", "2–5", "6–10", "11–50", "51–100", "101–300", ">300", "not\nranked")
 
 
@@ -72,45 +71,29 @@ def save_figure(figure: Figure, path: Path) -> list[Path]:
     return made
 
 
-def coverage_curve(evaluation: Evaluation, cuts: Sequence[int]) -> FloatArray:
-    """(K,) share of all fixed files within the first k, for each k of ``cuts``."""
-    ranks = np.sort(np.array([rank for one in evaluation.per_report for rank in one.ranks], dtype=np.int64))
-    return np.searchsorted(ranks, cuts, side="right") / (evaluation.relevant or 1)
-
-
-def any_curve(evaluation: Evaluation, cuts: Sequence[int]) -> FloatArray:
-    """(K,) share of the reports with any fixed file within the first k, for each k of ``cuts``."""
-    first = np.sort(np.array([one.ranks[0] for one in evaluation.per_report if one.ranks], dtype=np.int64))
-    return np.searchsorted(first, cuts, side="right") / (len(evaluation.per_report) or 1)
+def coverage_figure(evaluation: Evaluation) -> Figure:
+    """Coverage@k, of fixed files, and any@k, of reports, against k on a logarithmic axis."""
+    end = max([MARKS[-1], *(one.ranks[-1] for one in evaluation.per_report if one.ranks)])
+    cuts = np.unique(np.round(np.geomspace(1, end, 100)).astype(int)).tolist()
+    curves = {
+        "coverage@k: fixed files within": [evaluation.coverage(k) for k in cuts],
+        "any@k: reports with any within": [evaluation.mean(Measure("Hit", k)) for k in cuts],
+    }
+    with drawing() as (figure, axes):
+        for number, (label, values) in enumerate(curves.items()):
+            axes.plot(cuts, values, drawstyle="steps-post", label=label, **{**style(number), "marker": ""})
+        axes.set(xscale="log", xlabel="k (ranks, logarithmic)", ylabel="share within the first k", ylim=(0, 1.03))
+        axes.set_xticks(MARKS, map(str, MARKS))
+        axes.set_xticks([], minor=True)
+        axes.yaxis.set_major_formatter(PercentFormatter(1))
+        axes.legend(loc="lower right")
+    return figure
 
 
 def first_hits(evaluation: Evaluation) -> list[int]:
-    """(8,) reports whose first fixed file has a rank up to each of ``BIN_ENDS``, a later one, and none."""
-    first = [one.ranks[0] if one.ranks else None for one in evaluation.per_report]
-    bins = [len(BIN_ENDS) + 1 if rank is None else int(np.searchsorted(BIN_ENDS, rank)) for rank in first]
-    return [bins.count(number) for number in range(len(BIN_NAMES))]
-
-
-def coverage_figure(evaluation: Evaluation) -> Figure:
-    """Coverage@k, of fixed files, and any@k, of reports, against k on a logarithmic axis."""
-    end = max([*MARKS, *(one.ranks[-1] for one in evaluation.per_report if one.ranks)])
-    cuts = np.unique(np.round(np.geomspace(1, end, 200)).astype(int)).tolist()
-    with panels() as (figure, left, right):
-        left.set(title="fixed files: coverage@k", ylabel="share within the first k")
-        right.set(title="reports: any fixed file, any@k")
-        for axes, curve in ((left, coverage_curve), (right, any_curve)):
-            values = curve(evaluation, MARKS)
-            axes.plot(cuts, curve(evaluation, cuts), drawstyle="steps-post", **{**style(0), "marker": ""})
-            axes.plot(MARKS, values, **{**style(0), "linestyle": "none"})
-            where: Any = {"xytext": (3, -4), "textcoords": "offset points", "ha": "left", "va": "top"}
-            for place, value in zip(MARKS, values.tolist(), strict=True):
-                axes.annotate(f"{value:.0%}", (place, value), fontsize=8, **where)
-            axes.set(xscale="log", xlabel="k (ranks, logarithmic)", xlim=(0.93, end * 1.08), ylim=(0, 1.03))
-            ticks = [1, *MARKS, end] if end > 2 * MARKS[-1] else [1, *MARKS]
-            axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
-            axes.set_xticks([], minor=True)
-            axes.yaxis.set_major_formatter(PercentFormatter(1))
-    return figure
+    """(8,) reports whose first fixed file has a rank up to each of ``BIN_ENDS``, and those that have none."""
+    first = [one.ranks[0] if one.ranks else math.inf for one in evaluation.per_report]
+    return [int(number) for number in np.bincount(np.searchsorted(BIN_ENDS, first), minlength=len(BIN_NAMES))]
 
 
 def first_hit_figure(evaluation: Evaluation) -> Figure:
@@ -125,7 +108,6 @@ def first_hit_figure(evaluation: Evaluation) -> Figure:
         axes.grid(visible=False, axis="x")
         axes.set(xlabel="rank of the first fixed file", ylabel="reports (their number on the bars)")
         axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-        axes.margins(y=0.1)
     return figure
 
 

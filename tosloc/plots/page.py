@@ -65,9 +65,9 @@ def _reports(results: Results) -> Iterator[dict[str, Any]]:
     run, worst = results.scored.run, lambda one: (one.average_precision, -min(one.ranks, default=0), one.report)
     for one in sorted(results.evaluation.per_report, key=worst):
         order = run.orders[one.report]
-        ranked = [order.ranks_of([run.numbers[path]] if path in run.numbers else []) for path in one.judgement.fixed]
-        files = [(next(iter(ranks), None), path) for ranks, path in zip(ranked, one.judgement.fixed, strict=True)]
-        before = one.ranks[0] - 1 if one.ranks and order.known_ranks is None else 0
+        ranks = dict(zip(order.files.tolist(), order.ranks.tolist(), strict=True))
+        files = [(ranks.get(run.numbers.get(path, -1)), path) for path in one.judgement.fixed]
+        before = one.ranks[0] - 1 if one.ranks and one.ranked is not None else 0
         yield {
             "scores": one,
             "files": sorted(files, key=lambda file: (file[0] is None, file[0] or 0, file[1])),

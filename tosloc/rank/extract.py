@@ -18,15 +18,14 @@ from typing import Final
 import joblib
 import numpy as np
 
-from tosloc.arrays import load_arrays
+from tosloc.arrays import load_arrays, unpack_words
 from tosloc.code.languages import analyser
 from tosloc.git.history import History
 from tosloc.git.repository import Repository
 from tosloc.index.context import QueryContext, VersionIndex
-from tosloc.index.corpus import VersionView, blobs_of
-from tosloc.index.facts import read_facts
+from tosloc.index.corpus import blobs_of, read_facts
 from tosloc.index.history_index import HistoryIndex
-from tosloc.index.paths import PathTable, PathView
+from tosloc.index.paths import PathTable
 from tosloc.index.query import Query
 from tosloc.index.store import FactStore
 from tosloc.io import key_of, written_whole
@@ -119,7 +118,8 @@ def _opened(
     repo_path: Path, store_path: Path, shared: bool, history_path: Path, digest: str
 ) -> tuple[Repository, FactStore, HistoryIndex, PathTable]:
     """What a process needs for every block of an extraction."""
-    history, paths = HistoryIndex.from_arrays(load_arrays(history_path))
+    arrays = load_arrays(history_path)
+    history, paths = HistoryIndex.from_arrays(arrays), unpack_words(arrays["paths"])
     repo = Repository(repo_path)
     for path in paths:
         repo.path_names.id(path)
@@ -131,10 +131,10 @@ def _extract(made: Extraction, tasks: Sequence[Task], path: Path) -> tuple[Path,
     kept = made.folder / HISTORY_FILE
     repo, store, history, paths = _opened(made.repo_path, made.store_path, made.shared, kept, made.history_digest)
     snapshots = [repo.snapshot(task.case.version, made.suffixes) for task in tasks]
-    corpus = read_facts(repo, store, blobs_of(snapshots, made.suffixes), lizard=made.lizard)
+    corpus = read_facts(store, blobs_of(snapshots, made.suffixes), lizard=made.lizard)
     tables = []
     for task, snapshot in zip(tasks, snapshots, strict=True):
-        version = VersionIndex(VersionView(corpus, snapshot), PathView(paths, snapshot.path_ids))
+        version = VersionIndex(corpus, snapshot, paths)
         report, path_ids = task.case.report, snapshot.path_ids
         contained = np.unpackbits(np.frombuffer(task.contained, dtype=np.uint8)).astype(bool)
         known = history.as_of(report.opened_seconds, contained)

@@ -1,6 +1,6 @@
 """Which functions of the first files a report is about: a few weighted signs, the same for every project.
 
-docs/method.md, section 5, has the formula and what its weights were chosen on.
+docs/method.md, section 5, has the formula and what its weights were learned from.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ _NO_NAMES: Final = frozenset({"<module>", "<anonymous>", "<lambda>"})
 
 
 WEIGHTS: Final = {
-    "text": 1.0,  # BM25 of its text, over the highest
-    "own": 0.4,  # words of the report in its own name, by rarity, over the highest
+    "text": 2.4,  # BM25 of its text, over the highest of its file
+    "own": 1.0,  # words of the report in its own name, by rarity, over the highest
     "named": 0.6,  # the report writes its name as code; less for a name that many functions have
     "qualified": 0.6,  # the report writes it after the name of its class: Class.method
-    "of_class": 0.2,  # the report writes the name of its class
-    "frame": 0.4,  # it stands in a stack frame, or the report links to a line of it
-    "size": 0.3,  # its length: ln(1 + terms) / 10
-    "is_class": -0.4,  # it is a class
-    "place": 0.2,  # -ln of its file's rank
-    "gap": 0.2,  # how far its file's score is below the first one's, in standard deviations of the first 50 scores
+    "of_class": 0.6,  # the report writes the name of its class
+    "frame": 1.5,  # it stands in a stack frame, or the report links to a line of it
+    "size": 2.2,  # its length: ln(1 + terms) / 10
+    "is_class": -0.8,  # it is a class
+    "among": -3.4,  # how many its file has: ln(1 + functions) / 10
+    "gap": 1.0,  # how far its file's score is below the first one's, in standard deviations of the first 50 scores
 }
-"""What each sign adds to a function's score. All lie within 0 and 1, but place and gap, which are below."""
+"""What each sign adds to a function's score. All lie within 0 and 1, but gap, which is below."""
 
 
 def _written(query: Query) -> tuple[frozenset[str], set[str], set[tuple[str, str]]]:
@@ -95,7 +95,6 @@ def score_functions(
     is_class = np.concatenate([one.kinds for one in facts]) == CLASS
     of_class = np.array([name in mentioned for name in outer]) & ~is_class
     qualified = np.array([pair in pairs for pair in zip(outer, simple, strict=True)])
-    rank = np.repeat(np.arange(1, len(files) + 1), counts)
     # below the first file, in standard deviations of the highest scores
     highest = np.sort(scores[leaders(scores, FUNCTION_DEPTH)])[::-1]
     gaps = scores[list(files)] - scores[list(files)].max()
@@ -109,7 +108,7 @@ def score_functions(
         + weights["frame"] * _in_frames(query, version, files, facts)
         + weights["size"] * np.log1p(lengths) / 10
         + weights["is_class"] * is_class
-        - weights["place"] * np.log(rank)
+        + weights["among"] * np.repeat(np.log1p(counts), counts) / 10
         + weights["gap"] * np.repeat(gaps, counts)
     )
     found = []
@@ -123,21 +122,23 @@ def score_functions(
 def _text_scores(
     query: Query, version: VersionIndex, facts: Sequence[FunctionFacts]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(N,) BM25 of the functions' texts, and what their own names share with the report, over the highest; lengths."""
+    """(N,) BM25 of the functions' texts, over the highest of the file; what their own names share with the report, over
+    the highest; their lengths.
+    """
     numbers = version.text.corpus.terms
     known = [term for term in query.weights if term in numbers]
     rarities = version.text.idf(np.array([numbers[term] for term in known], dtype=np.int64)).tolist()
     weight = {term: query.weights[term] * rarity for term, rarity in zip(known, rarities, strict=True)}
     own = np.array([sum(weight.get(term, 0.0) for term in of_name) for one in facts for of_name in one.name_terms])
     lengths = np.concatenate([one.lengths for one in facts])
-    text = _bm25(facts, weight, k1=1.2, b=0.4, comments=_COMMENTS)
-    return scaled(text), scaled(own), lengths
+    text = [scaled(of_file) for of_file in _bm25(facts, weight, k1=1.2, b=0.4, comments=_COMMENTS)]
+    return np.concatenate(text), scaled(own), lengths
 
 
 def _bm25(
     facts: Sequence[FunctionFacts], weight: Mapping[str, float], *, k1: float, b: float, comments: float
-) -> FloatArray:
-    """(N,) BM25 of the functions' texts, from the weight of each term times its IDF."""
+) -> list[FloatArray]:
+    """BM25 of the texts of each file's functions, from the weight of each term times its IDF."""
     average = max(float(np.concatenate([one.lengths for one in facts]).mean()), 1e-9)
     scores = []
     for one in facts:
@@ -147,7 +148,7 @@ def _bm25(
         frequency = one.code[met] + comments * one.comments[met]
         values = of_pairs[met] * saturated(frequency, length_norm(one.lengths[rows], average, k1, b), k1)
         scores.append(np.bincount(rows, weights=values, minlength=len(one)).astype(np.float64))
-    return np.concatenate(scores)
+    return scores
 
 
 def function_bm25(report: BugReport, facts: Sequence[FunctionFacts]) -> FloatArray:
@@ -165,7 +166,7 @@ def function_bm25(report: BugReport, facts: Sequence[FunctionFacts]) -> FloatArr
         holding.update({term: int(holders[one.term_places[term]]) for term in query if term in one.term_places})
     rarities = idf(number, np.array([holding[term] for term in query], dtype=np.int64)).tolist()
     weight = {term: count * rarity for (term, count), rarity in zip(query.items(), rarities, strict=True)}
-    return _bm25(facts, weight, k1=1.5, b=0.75, comments=1.0)
+    return np.concatenate(_bm25(facts, weight, k1=1.5, b=0.75, comments=1.0))
 
 
 def _in_frames(query: Query, version: VersionIndex, files: Sequence[int], facts: Sequence[FunctionFacts]) -> FloatArray:

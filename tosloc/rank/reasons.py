@@ -23,7 +23,7 @@ from tosloc.index.paths import stem_of
 from tosloc.index.query import frame_name
 from tosloc.rank.functions import holder_of
 from tosloc.rank.text_features import DefinedName, defined
-from tosloc.records import Function, IntArray, LongArray, Reason
+from tosloc.records import Function, LongArray, Reason
 
 WORDS_SHOWN: Final = 5  # words a reason, at most
 COMMON: Final = 0.25  # words that stand in a larger part of the files tell none from another, unless two of them met
@@ -189,9 +189,9 @@ class ReasonsOf:
 
     def similar(self) -> list[PastChange]:
         """The same of the whole project."""
-        return self._past(NEAREST_OF_ALL, lambda documents: np.arange(len(documents), dtype=np.int32))
+        return self._past(NEAREST_OF_ALL, lambda documents: np.arange(len(documents), dtype=np.int64))
 
-    def _past(self, most: int, of: Callable[[Documents], IntArray]) -> list[PastChange]:
+    def _past(self, most: int, of: Callable[[Documents], LongArray]) -> list[PastChange]:
         context = self.context
         found: dict[str, PastChange] = {}
         for view, similarities, fix in (

@@ -40,7 +40,7 @@ def length(context: QueryContext) -> FloatArray:
 def _holders(view: VersionView, terms: Sequence[int], fields: tuple[int, ...]) -> tuple[list[IntArray], LongArray]:
     """For each of T terms the numbers of the version's blobs that hold it in some fields; (T,) in how many files."""
     lists, rows = view.corpus.postings, []
-    for part in lists.select(np.array(terms, dtype=np.int64)).parts:
+    for part in map(lists.part, terms):
         held, counts = lists.rows[part], lists.values[part]
         rows.append(held[counts[:, fields].any(axis=1) & (view.multiplicity[held] > 0)])
     return rows, np.array([int(view.multiplicity[held].sum()) for held in rows], dtype=np.int64)
@@ -57,7 +57,7 @@ def summary_strings(context: QueryContext) -> FloatArray:
     weights = rare(context, context.query.weights_of("", 1.0))
     terms, values = known_terms(context.version.text.corpus.terms, weights)
     view = context.version.text
-    return view.to_files(Hits.of_text(view, terms).scores(bm25.STRING_FIELD, values))
+    return view.to_files(Hits(view, terms).scores(bm25.STRING_FIELD, values))
 
 
 class DefinedName(NamedTuple):
@@ -138,7 +138,7 @@ def near_commits(context: QueryContext) -> FloatArray:
 def near_reports(context: QueryContext) -> FloatArray:
     """Sum of s^2 exp(-age/730 d)/sqrt(k) over the 200 nearest fixed reports."""
     view, nearest = context.history.reports, context.near_reports
-    weight = context.history.decayed(view, 730.0)[nearest] / np.sqrt(view.documents.sizes[nearest])
+    weight = view.decayed(context.history.opened, 730.0)[nearest] / np.sqrt(view.documents.sizes[nearest])
     return context.to_files(view.spread(nearest, context.report_similarities[nearest] ** 2 * weight, context.all_paths))
 
 
@@ -164,11 +164,23 @@ def folder_reports(context: QueryContext) -> FloatArray:
     return context.version.paths.directory_sum(context.to_files(view.spread(nearest, values, context.all_paths)))
 
 
+def file_documents(context: QueryContext) -> FloatArray:
+    """BM25 of each file's fixed reports, and of its commit messages, as one text each."""
+    reports, commits = (
+        context.joined_bm25(view, context.query.weights) for view in (context.history.reports, context.history.commits)
+    )
+    return context.to_files(reports + commits)
+
+
+def commit_summary(context: QueryContext) -> FloatArray:
+    """BM25 of each file's commit messages as one text, for the summary alone."""
+    return context.to_files(context.joined_bm25(context.history.commits, context.query.summary_weights))
+
+
 def name_documents(context: QueryContext) -> FloatArray:
     """BM25 of the messages of all commits that touched a file whose name shares a word: helps files that have none."""
-    index, view, paths = context.history.index, context.history.commits, context.version.paths
-    terms, weights = view.known_terms(context.query.summary_weights)
-    of_terms = index.joined(view, paths, by_name=True).bm25(terms, (weights,))[0]
+    paths = context.version.paths
+    of_terms = context.joined_bm25(context.history.commits, context.query.summary_weights, by_name=True)
     return context.to_files(paths.name_sum(of_terms) / np.maximum(paths.name_weight, 1e-9) ** 0.7)
 
 

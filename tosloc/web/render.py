@@ -5,14 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 import tosloc
@@ -31,70 +30,7 @@ FILES: Final = 5
 Opening: TypeAlias = tuple[Path, Path | None]
 """What a session's process opens: a repository and a checkpoint."""
 _COMMAND: Final = re.compile(r"[;,] [^;,]*? --[^;]*")
-
-
-@dataclass(frozen=True)
-class View:
-    """An answer, ready for its page."""
-
-    answer: Answer
-    title: tuple[Piece, ...]
-    description: tuple[Piece, ...]
-    sources: Mapping[str, tuple[Stretch, ...]] = field(default_factory=dict)
-    """Path -> lines of that file, of the first files that have any."""
-    pages: WebPages | None = None
-    """Where the project is seen on the web."""
-    editor: str = ""
-    """Address that opens a file in the reader's editor, with ``{path}`` and ``{line}``; else empty."""
-
-    @classmethod
-    def of(cls, answer: Answer, localizer: Localizer | None = None, editor: str = "") -> View:
-        """An answer with lines of its first files from the localizer's repository; without one there are none.
-
-        With ``editor`` the page tells where the files of a work tree lie: it is for this machine.
-        """
-        title, text = cut(answer.report.summary, LONGEST_LINE), cut(answer.report.description, LONGEST_REPORT)
-        if localizer is None or localizer.repository is None:
-            return cls(answer, (Piece(title),), (Piece(text),))
-        beside, sources = told(localizer, answer, FILES), {}
-        for hit, framed, lines in beside.lines:
-            # those of frames are of the report's version
-            named = [reason.lines for reason in hit.why if reason.lines is not None and reason.kind != "frame"]
-            sources[hit.path] = stretches(lines, beside.terms, hit.functions, framed, named, hit.path)
-        pages = WebPages.of(localizer.repository.remote_url())
-        return cls(answer, marked(title, beside.terms), marked_report(text, beside), sources, pages, editor)
-
-    @property
-    def name(self) -> str:
-        """What the answer is called in lists."""
-        report = self.answer.report
-        return cut(f"{report.id}: {report.summary}" if report.summary else report.id, LONGEST_LINE)
-
-    @property
-    def project(self) -> str:
-        """The project's name on the web, else its folder's."""
-        return project_of(self.answer.repository or "", self.pages)
-
-    def editor_link(self, path: str, line: int) -> str | None:
-        """What opens a line of a file in the editor; None where there is no such file, as in a bare repository."""
-        file = Path(self.answer.repository or "", path)
-        if not self.editor or not file.is_file():
-            return None
-        return self.editor.replace("{path}", file.as_uri().removeprefix("file://")).replace("{line}", str(line))
-
-
-def project_of(repository: str, pages: WebPages | None) -> str:
-    """A repository's name on the web, else its folder's: where it lies is nobody's business who is sent the page.
-
-    >>> project_of("/home/ada/toy/.git", None), project_of("/srv/toy.git", None), project_of("", None)
-    ('toy', 'toy', '')
-    >>> project_of("/home/ada/x", WebPages.of("git@github.com:ada/toy.git"))
-    'ada/toy'
-    """
-    if pages is not None:
-        return pages.project.split("/", 3)[-1]
-    path = Path(repository)
-    return (path.parent.name if path.name == ".git" else path.name).removesuffix(".git")
+_TEMPLATES: Final = Path(__file__).with_name("templates")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +44,7 @@ class Ask:
     """Why what was asked last is no question."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Article:
     """One answer, or what stands where it will be."""
 
@@ -117,37 +53,91 @@ class Article:
     """Of the report."""
     html: Markup | None = None
     """The answer; None where there is none."""
-    said: str = ""
-    """How far it is, or why there is none."""
-    failed: bool = False
+    error: str = ""
+    """Why there will be none."""
+    said: str = "waits for its turn"
+    """How far it is."""
+    asked: Ask = Ask()
+
+    @property
+    def state(self) -> str:
+        """``done``, ``failed`` or ``waiting``."""
+        return "done" if self.html else "failed" if self.error else "waiting"
 
 
-def page(views: Sequence[View]) -> str:
+def page(answers: Iterable[Answer], localizer: Localizer | None = None) -> str:
     """A page of answers that needs no other file and no network: the same text for the same answers."""
-    articles = [Article(number, view.name, answered(view)) for number, view in enumerate(views, start=1)]
-    policy = f"default-src 'none'; {_own()}; base-uri 'none'; form-action 'none'"
-    return _page(articles, articles, views[0].project, policy=policy, number=int(len(views) == 1))
+    articles = [
+        Article(number, name_of(answer.report), answered(answer, localizer))
+        for number, answer in enumerate(answers, start=1)
+    ]
+    return rendered(articles, project_of(localizer), number=int(len(articles) == 1))
 
 
-def served_page(known: Sequence[Article], ask: Ask, project: str, number: int = 0) -> str:
-    """The page with a form to ask, at the address of a question or of none; its policy is a header.
+def rendered(known: Sequence[Article], project: str, ask: Ask | None = None, number: int = 0) -> str:
+    """A page of what is known, with a form where there is one to ``ask``, at the address of a question or of none (0).
 
-    At its own address a question stands above those that were asked before; where it has no answer, ``ask`` says why.
+    At its own address a question stands above those that were asked before; where it has failed, ``ask`` says why.
     """
-    before = [one for one in known if not number or one.number < number + (not one.failed)]
-    return _page(before, known, project, ask=ask, number=number)
+    heading = f"Which files of {project}?" if project else "Which files?"
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            articles=[one for one in known if not number or one.number < number + (one.state != "failed")],
+            known=known,
+            number=number,
+            ask=ask,
+            policy="" if ask else policy("form-action 'none'"),  # that of a served page is a header
+            heading=heading,
+            title=next((f"{one.name[:120]} – which files?" for one in known if one.number == number), heading),
+        )
+    )
 
 
-def answered(view: View) -> Markup:
-    """One answer as it stands on the page."""
-    return Markup(_environment().get_template("answer.html").render(view=view))
+def answered(answer: Answer, localizer: Localizer | None = None, editor: str = "") -> Markup:
+    """One answer as it stands on the page, with lines of its first files from the localizer's repository, if any.
+
+    With ``editor``, an address with ``{path}`` and ``{line}``, it tells where the files of a work tree lie: it is for
+    this machine.
+    """
+    title, text = cut(answer.report.summary, LONGEST_LINE), cut(answer.report.description, LONGEST_REPORT)
+    titled, described, pages = [Piece(title)], [Piece(text)], None
+    sources: dict[str, list[Stretch]] = {}
+    if localizer is not None and (repository := localizer.repository) is not None:
+        pages, beside = WebPages.of(repository.remote_url()), told(localizer, answer, FILES)
+        titled, described = marked(title, beside.terms), marked_report(text, beside)
+        for hit, framed, lines in beside.lines:
+            # those of frames are of the report's version
+            named = [reason.lines for reason in hit.why if reason.lines is not None and reason.kind != "frame"]
+            sources[hit.path] = stretches(lines, beside.terms, hit.functions, framed, named, hit.path)
+
+    def editor_link(path: str, line: int) -> str | None:  # None where there is no such file, as in a bare repository
+        file = Path(answer.repository or "", path)
+        if not editor or not file.is_file():
+            return None
+        return editor.replace("{path}", file.as_uri().removeprefix("file://")).replace("{line}", str(line))
+
+    return Markup(
+        _environment()
+        .get_template("answer.html")
+        .render(
+            answer=answer,
+            title=titled,
+            description=described,
+            sources=sources,
+            pages=pages,
+            project=project_of(localizer),
+            editor_link=editor_link,
+        )
+    )
 
 
-def page_of(opening: Opening, report: BugReport, commit: str, tests: bool, editor: str, progress: Progress) -> Markup:
+def page_of(opening: Opening, report: BugReport, ask: Ask, editor: str, progress: Progress) -> Markup:
     """What the page shows of an answer, in a session's process. Raises as ``Localizer.localize`` does."""
     localizer = opened(*opening)
-    answer = localizer.localize(report, commit=commit or None, tests=tests or None, progress=progress)
-    return answered(View.of(answer, localizer, editor))
+    answer = localizer.localize(report, commit=ask.commit or None, tests=ask.tests or None, progress=progress)
+    return answered(answer, localizer, editor)
 
 
 def warm(opening: Opening, commit: str, progress: Progress) -> None:
@@ -155,53 +145,44 @@ def warm(opening: Opening, commit: str, progress: Progress) -> None:
     opened(*opening).version(commit or None, progress)
 
 
-def served_policy() -> str:
-    """Content-Security-Policy of the served page: its own style and script, and questions to where it came from."""
-    to_self = "connect-src 'self'; form-action 'self'"
-    return f"default-src 'none'; {_own()}; {to_self}; base-uri 'none'; frame-ancestors 'none'"
+def name_of(report: BugReport) -> str:
+    """What a report is called in lists."""
+    return cut(f"{report.id}: {report.summary or report.description}", LONGEST_LINE)
 
 
-def _page(articles: Sequence[Article], known: Sequence[Article], project: str, *, number: int, **more: Any) -> str:
-    heading = f"Which files of {project}?" if project else "Which files?"
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            title=next((f"{one.name[:120]} – which files?" for one in known if one.number == number), heading),
-            heading=heading,
-            articles=articles,
-            known=known,
-            number=number,
-            root="../" if number else "./",
-            style=Markup(_part("page.css")),
-            script=Markup(_part("page.js")),
-            version=tosloc.__version__,
-            **{"ask": None, "policy": "", **more},
-        )
-    )
+def project_of(localizer: Localizer | None) -> str:
+    """A repository's name on the web, else its folder's: where it lies is nobody's business who is sent the page."""
+    if localizer is None or (repository := localizer.repository) is None:
+        return ""
+    if (pages := WebPages.of(repository.remote_url())) is not None:
+        return pages.project.split("/", 3)[-1]
+    path = repository.path
+    return (path.parent.name if path.name == ".git" else path.name).removesuffix(".git")
 
 
-def _own() -> str:
-    """The parts of a policy that allow the page's own style and script, and no others."""
+def policy(more: str) -> str:
+    """Content-Security-Policy of a page: its own style and script, and no others; ``more`` is what else it may do."""
     digests = (hashlib.sha256(_part(name).encode()).digest() for name in ("page.css", "page.js"))
     style, script = (base64.b64encode(digest).decode() for digest in digests)
-    return f"style-src 'sha256-{style}'; script-src 'sha256-{script}'"
+    own = f"style-src 'sha256-{style}'; script-src 'sha256-{script}'"
+    return f"default-src 'none'; {own}; base-uri 'none'; {more}"
 
 
-@cache
-def _part(name: str) -> str:
-    return (files("tosloc.web") / "templates" / name).read_text(encoding="utf-8")
+def _part(name: str) -> Markup:
+    return Markup((_TEMPLATES / name).read_text(encoding="utf-8"))
 
 
 @cache
 def _environment() -> Environment:
-    options: dict[str, Any] = {
-        "autoescape": True,
-        "trim_blocks": True,
-        "lstrip_blocks": True,
-        "keep_trailing_newline": True,
-    }
-    environment = Environment(loader=PackageLoader("tosloc.web"), undefined=StrictUndefined, **options)
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.globals |= {"style": _part("page.css"), "script": _part("page.js"), "version": tosloc.__version__}
     environment.filters |= {"shown": shown, "plain": plain, "percent": percent, "number": "{:,}".format}
     environment.filters["background"] = background_told
     return environment

@@ -1,13 +1,6 @@
 """A small project, and what must not change the answer to a report: the future, the order of the data, the labels."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
-
 from tests.lab.baselines.by_hand import Bug, Commit, context, scores
-from tosloc.lab.baselines.context import Baseline, BaselineContext
-
-Maker = Callable[[BaselineContext], Baseline]
 
 FILES = {
     "src/org/app/TreeViewer.java": """package org.app;
@@ -48,6 +41,11 @@ BETWEEN = Bug("4", "Bug 4 table flickers, paints cookies", opened=4, fixed_at=15
 LATER = Bug("5", "Bug 5 expandAll paints cookies", opened=21, fixed_at=22, paths=[COOKIE])
 
 
-def answer(make: Maker, bugs: Sequence[Bug] = (*OLD, ASKED)) -> dict[str, float]:
-    """Path -> score for the query report."""
-    return scores(make(context(FILES, bugs, COMMITS)), ASKED.id)
+def project(bugs=(*OLD, ASKED)):
+    """The context of the project."""
+    return context(FILES, bugs, COMMITS)
+
+
+def answer(make, bugs=(*OLD, ASKED)):
+    """Path -> score of the files for the report that is asked."""
+    return scores(make(project(bugs)), ASKED.id)

@@ -1,11 +1,9 @@
 """BRTracer by hand: segments, lengths, stack traces and their fusion."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from tests.lab.baselines.by_hand import Bug, ask, context
+from tests.lab.baselines.by_hand import Bug, ask, by_path, context
 from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines import brtracer
 from tosloc.lab.baselines.brtracer import BRTracer, files_of_frames, median_length_score, segments, trace_boost
@@ -22,14 +20,14 @@ FILES = {
 }
 
 
-def test_golden_lengths() -> None:
+def test_golden_lengths():
     """Section B.4.3."""
     lengths = np.array([10.0, 20.0, 40.0, 80.0, 200.0])
     assert median_length_score(lengths).round(6).tolist() == [0.000373, 0.005152, 0.5, 0.999973, 1.0]
-    assert median_length_score(np.array([0.0, 7.0, 7.0])).tolist()[0] == 0.0
+    assert median_length_score(np.array([0.0, 7.0, 7.0])).tolist() == [0.0, 0.5, 0.5]
 
 
-def trace(*names: str) -> str:
+def trace(*names):
     return "It fails: java.lang.NullPointerException\n" + "".join(
         f"    at {name}.run({name.rpartition('.')[2].partition('$')[0]}.java:7)\n" for name in names
     )
@@ -48,14 +46,14 @@ def trace(*names: str) -> str:
         ("see Gamma.java", {}),
     ],
 )
-def test_golden_boosts(text: str, wanted: dict[str, float]) -> None:
+def test_golden_boosts(text, wanted):
     """Section B.4.4."""
-    one = context(FILES).version("root")
-    found = zip(one.snapshot.paths, trace_boost(one, files_of_frames(one, text)).tolist(), strict=True)
-    assert {path: value for path, value in found if value} == pytest.approx(wanted)
+    query = ask(context(FILES, [Bug("1", "", 1, 2, [A])]), "1")
+    found = by_path(query, trace_boost(query.version, files_of_frames(query.version, text)))
+    assert {path: value for path, value in found.items() if value} == pytest.approx(wanted)
 
 
-def test_classes_beyond_the_tenth_are_worth_an_import() -> None:
+def test_classes_beyond_the_tenth_are_worth_an_import():
     one = context({f"F{number:02}.java": "class X { }" for number in range(12)}).version("root")
     assert trace_boost(one, [[number] for number in range(12)]).tolist()[8:] == pytest.approx([1 / 9, 0.1, 0.1, 0.1])
 
@@ -73,32 +71,21 @@ TEXTS = {
 }
 
 
-def test_scores_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scores_by_hand(monkeypatch):
     monkeypatch.setattr(brtracer, "SEGMENT_TERMS", 4)
     monkeypatch.setattr(brtracer, "BETA", 3.0)
     made = context(TEXTS, BUGS)
     query = ask(made, "3")
-    parts, owners, lengths = [], [], []
-    for place, path in enumerate(query.version.snapshot.paths):
-        source = query.version.source(place)
-        assert source is not None
-        own = segments(code_terms(source), name_terms(source), 4)
-        lengths.append(len(code_terms(source)))
-        parts += own
-        owners += [path] * len(own)
+    sources = {path: query.version.source(place) for place, path in enumerate(query.version.snapshot.paths)}
+    parts = [(path, part) for path, one in sources.items() for part in segments(code_terms(one), name_terms(one), 4)]
+    owners = [path for path, _ in parts]
     assert [owners.count(path) for path in (A, B, D, C)] == [4, 1, 1, 1]
-    cosine = VectorSpace.of(count(parts), np.ones(len(parts), dtype=np.int64)).cosine(
-        "bug appl pear latch q delta run java 7 fail lang nullpointerexcept delta".split()
-    )
-    worth = dict(zip(query.version.snapshot.paths, median_length_score(np.array(lengths, dtype=float)), strict=True))
-    v = min_max(np.array([value * worth[owner] for value, owner in zip(cosine, owners, strict=True)]))
-    similar = {A: 0.0, B: 1.0, C: 1.0, D: 0.0}  # report 1 shares "latch"
-    expected = {
-        path: 0.7 * max(value for value, owner in zip(v, owners, strict=True) if owner == path)
-        + 0.3 * similar[path]
-        + (1.0 if path == D else 0.0)
-        for path in TEXTS
-    }
-    found = dict(zip(query.version.snapshot.paths, BRTracer(made).scores(query).tolist(), strict=True))
-    assert found == pytest.approx(expected)
+    words = "bug appl pear latch q delta run java 7 fail lang nullpointerexcept delta".split()
+    space = VectorSpace.of(count(part for _, part in parts), np.ones(len(parts), dtype=np.int64))
+    worth = median_length_score(np.array([float(len(code_terms(one))) for one in sources.values()]))
+    v = min_max(space.cosine(words) * [worth[list(sources).index(owner)] for owner in owners])
+    best = {path: max(value for value, owner in zip(v, owners, strict=True) if owner == path) for path in TEXTS}
+    # report 1 shares "latch"; Delta stands in the trace
+    expected = {A: 0.7 * best[A], B: 0.7 * best[B] + 0.3, C: 0.7 * best[C] + 0.3, D: 0.7 * best[D] + 1.0}
+    assert by_path(query, BRTracer(made).scores(query)) == pytest.approx(expected)
     assert expected[D] == pytest.approx(1.7), "the best segment of all, and the first class of the trace"

@@ -1,12 +1,10 @@
 """Parsed small sources: which words stand where, which names are declared, what is imported."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tosloc.lab.baselines.texts import ParsedSource, parse_source
+from tosloc.lab.baselines.texts import parse_source
 
 SHOP = """/*
  * Licensed to nobody in particular.
@@ -41,52 +39,38 @@ class Helper { }
 """
 
 
-@pytest.fixture(scope="module")
-def shop() -> ParsedSource:
-    return parse_source(SHOP)
-
-
-def test_names_in_order(shop: ParsedSource) -> None:
-    assert shop.types == ("PageShop", "Visitor", "Colour", "Till", "Coin", "Mark", "Helper")
+def test_names_in_order():
+    shop = parse_source(SHOP, complexity=True)
+    assert shop.types == tuple("PageShop Visitor Colour Till Coin Mark Helper".split())
     assert shop.outer == ("PageShop", "Helper")
-    assert shop.methods == ("PageShop", "getURLFor", "getURLFor", "visit", "Coin", "value")
-    assert shop.variables == (
-        *("MAX_SIZE", "other", "open", "name", "c", "page", "count", "in", "failure", "visited", "value"),
-    )
-    assert (shop.package, shop.imports) == (
-        "org.example.shop",
-        ("java.util.List", "org.example.Limits", "org.example.pages.*"),
-    )
-    assert parse_source(SHOP, complexity=True).complexity > 5 > shop.complexity == 0
+    assert shop.methods == tuple("PageShop getURLFor getURLFor visit Coin value".split())
+    assert shop.variables == tuple("MAX_SIZE other open name c page count in failure visited value".split())
+    assert shop.package == "org.example.shop"
+    assert shop.imports == ("java.util.List", "org.example.Limits", "org.example.pages.*")
+    assert shop.complexity > 5 > parse_source(SHOP).complexity == 0
 
 
-def test_pieces_by_kind(shop: ParsedSource) -> None:
-    assert [text for kind, text in shop.pieces if kind == "head"] == [
-        "/*\n * Licensed to nobody in particular.\n */",
-        "// shop",
-        "// between imports",
-    ]
+def test_pieces_by_kind():
+    shop = parse_source(SHOP)
+    heads = ["/*\n * Licensed to nobody in particular.\n */", "// shop", "// between imports"]
+    assert [text for kind, text in shop.pieces if kind == "head"] == heads
     assert shop.text("javadoc") == "/** Sells pages. */"
     assert shop.text("comment") == "// the limit\n/* a flag */"
     assert shop.text("string") == '"very"\n"no\\tValue"\n\'x\''
     code = shop.text("code")
-    assert "getURLFor" in code
-    for gone in ("Licensed", "Sells", "limit", "noValue", "import", "java.util", "package", "very"):
-        assert gone not in code
+    gone = "Licensed Sells limit noValue import java.util package very".split()
+    assert [word for word in ("getURLFor", *gone) if word in code] == ["getURLFor"]
 
 
-def test_a_javadoc_after_the_imports_is_no_licence_but_one_before_is() -> None:
+def test_a_javadoc_after_the_imports_is_no_licence_but_one_before_is():
     made = parse_source("/** Licence. */ package a; /** Doc. */ class A { }")
     assert [kind for kind, _ in made.pieces] == ["head", "javadoc", "code"]
 
 
-def test_java_without_any_declaration_is_read_by_regular_expressions() -> None:
+def test_java_without_any_declaration_is_read_by_regular_expressions():
     made = parse_source('package a.b;\nimport x.Y;\n/** Doc. */ }}} )( "text" // tail\n class lost in space')
-    assert (made.package, made.imports) == ("a.b", ("x.Y",))
-    assert made.types == made.outer == ("lost",)
-    assert made.text("string") == '"text"'
-    assert made.text("javadoc") == "/** Doc. */"
-    assert made.text("comment") == "// tail"
+    assert (made.package, made.imports, made.types, made.outer) == ("a.b", ("x.Y",), ("lost",), ("lost",))
+    assert [made.text(kind) for kind in ("string", "javadoc", "comment")] == ['"text"', "/** Doc. */", "// tail"]
 
 
 @pytest.mark.parametrize(
@@ -96,14 +80,12 @@ def test_java_without_any_declaration_is_read_by_regular_expressions() -> None:
         ("groovy", "// note\nclass Shop { fun sell() { } }\n", "// note"),
     ],
 )
-def test_other_languages(language: str, text: str, note: str) -> None:
+def test_other_languages(language, text, note):
     made = parse_source(text, language)
     assert (made.types, made.outer, made.methods, made.text("comment")) == (("Shop",), ("Shop",), ("sell",), note)
     assert "sell" in made.text("code")
 
 
 @given(st.text(alphabet="ab{}();\"'/*. \n@", max_size=60))
-def test_no_text_breaks_it_and_no_letter_is_lost(text: str) -> None:
-    made = parse_source(text)
-    kept = [letter for letter in text if letter in "ab"]
-    assert [letter for letter in made.text() if letter in "ab"] == kept
+def test_no_text_breaks_it_and_no_letter_is_lost(text):
+    assert [letter for letter in parse_source(text).text() if letter in "ab"] == [one for one in text if one in "ab"]

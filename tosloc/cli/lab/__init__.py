@@ -7,8 +7,7 @@ from collections.abc import Callable
 import typer
 
 from tosloc.cli.lab.diagnostics import calibration, reproduce_check, truncation
-from tosloc.cli.lab.others import baselines, bm25
-from tosloc.cli.lab.paper import reproduce
+from tosloc.cli.lab.paper import baselines, bm25, reproduce
 from tosloc.cli.lab.pool import feature_ablation, pack, pool, train_encoder
 from tosloc.cli.lab.results import compare, evaluate
 

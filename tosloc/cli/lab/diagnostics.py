@@ -5,17 +5,21 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from tosloc.calibration import HIGHEST, LOWEST, TEMPERATURE
 from tosloc.cli.judging import MarkdownOption, QrelsOption, RunsArgument, SplitOption
 from tosloc.cli.options import FigureOption, JsonOption, Split, check_drawing
 from tosloc.cli.printing import UNKNOWN, Form, Table, form_of, p_value_cell, share, show, within
 from tosloc.errors import RunError, ToslocError
-
-if TYPE_CHECKING:
-    from tosloc.lab.agreement import Pair
+from tosloc.evaluate.measures import Measure
+from tosloc.evaluate.run_paths import read_scored
+from tosloc.lab.agreement import Pair, against_published, reproduction
+from tosloc.lab.reliability import Reliability, judged_answers, reliability_figure
+from tosloc.lab.truncation import COLUMNS
+from tosloc.lab.truncation import truncation as cut
 
 RunArgument = Annotated[
     Path, typer.Argument(metavar="RUN", help="Folder that train or rank wrote, a split's folder, or a run file.")
@@ -26,7 +30,6 @@ def truncation(
     run: RunArgument,
     split: SplitOption = Split.test,
     qrels: QrelsOption = None,
-    figure: FigureOption = None,
     as_markdown: MarkdownOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -35,26 +38,12 @@ def truncation(
     A diagnostic, never a result: MAP with the textbook's denominator and with the fixed files seen above the cut only,
     undefined values as 0 and dropped, for the listed files that exist and for all of them.
     """
-    from tosloc.evaluate.run_paths import read_scored
-    from tosloc.lab.truncation import COLUMNS, truncation_figure
-    from tosloc.lab.truncation import truncation as cut
-
     form = form_of(as_json, as_markdown)
-    check_drawing(figure)
     scored = read_scored(run, split.value, qrels)
     evaluation = scored.evaluation()
     result = cut(evaluation)
-    if figure is not None:
-        from tosloc.plots.figures import save_figure
-
-        save_figure(truncation_figure(result), figure)
-    rows = [dataclasses.asdict(row) for row in result.rows]
-    values = {"run": scored.name, "summary": evaluation.summary(), "baseline": result.baseline, "rows": rows}
-    show(
-        form,
-        values | {"assumed": result.assumed},
-        [Table(COLUMNS, cells, text, left=()) for text, cells in result.tables()],
-    )
+    values = {"run": scored.name, "summary": evaluation.summary(), **dataclasses.asdict(result)}
+    show(form, values, [Table(COLUMNS, cells, text, left=()) for text, cells in result.tables()])
     if form is not Form.json:
         print("\n".join(("", *(f"- {line}" for line in result.notes))))
 
@@ -82,10 +71,6 @@ def calibration(
 
     The share of the first file against how often the fix changed it: ten bins, expected calibration error.
     """
-    from tosloc.calibration import HIGHEST, LOWEST, TEMPERATURE
-    from tosloc.evaluate.run_paths import read_scored
-    from tosloc.lab.reliability import Reliability, judged_answers, reliability_figure
-
     form = form_of(as_json, as_markdown)
     check_drawing(figure)
     if temperature is not None and not LOWEST <= temperature <= HIGHEST:
@@ -157,9 +142,6 @@ def reproduce_check(
     Order, effectiveness, effect, statistics and means between an original pair of runs (baseline and advanced) and
     ours, on the same reports or on another project's.
     """
-    from tosloc.evaluate.measures import Measure
-    from tosloc.lab.agreement import against_published, reproduction
-
     form = form_of(as_json, markdown)
     wanted = list(dict.fromkeys(Measure.parse(name) for name in measures.split(",")))
     ours = _pair(our_baseline, our_advanced, split)
@@ -198,8 +180,5 @@ def _level_cell(row: Mapping[str, Any], head: str) -> str:
 
 
 def _pair(baseline: Path, advanced: Path, split: Split) -> Pair:
-    from tosloc.evaluate.run_paths import read_scored
-    from tosloc.lab.agreement import Pair
-
     runs = (read_scored(path, split.value) for path in (baseline, advanced))
     return Pair(*((one.run, one.evaluation()) for one in runs))

@@ -1,7 +1,8 @@
-"""The command ``reproduce``: the tables and figures of the paper, made again. Heavy imports wait inside."""
+"""The commands ``baselines``, ``bm25`` and ``reproduce``: other techniques, and the tables and figures of the paper."""
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -9,10 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from tosloc.cli.judging import MarkdownOption
-from tosloc.cli.lab.pool import ProjectsOption
-from tosloc.cli.options import JsonOption, OutOption
+from tosloc.cli.lab.pool import ConfigOption, ProjectsOption, settings_of
+from tosloc.cli.options import ClusterOption, JsonOption, OutOption, ReportsOption, RepositoryOption, Split
 from tosloc.cli.printing import UNKNOWN, Form, Table, form_of, p_value_cell, print_notes, show
-from tosloc.errors import ToslocError
+from tosloc.cli.progress import shown
+from tosloc.cluster import on_cluster
+from tosloc.errors import ToslocError, require
+from tosloc.lab.projects import read_projects
 
 if TYPE_CHECKING:
     from tosloc.lab.paper.workspace import Cell, Published, Result
@@ -20,14 +24,66 @@ if TYPE_CHECKING:
 TABLES: Final = {
     "table-2": ("data", "lengths"),
     "table-3": ("data", "contents"),
-    "table-4": ("accuracy", "accuracy"),
-    "table-5": ("speed", "speed"),
+    "table-4": ("systems", "accuracy"),
+    "table-5": ("systems", "speed"),
     "table-6": ("reranking", "ablation"),
     "figure-5": ("reranking", "coverage"),
     "figure-6": ("reranking", "sweep"),
 }
 """What is made again -> module and function of ``tosloc.lab.paper`` that measures it, and makes what lacks."""
 DATA: Final = "https://figshare.com/articles/dataset/The_dataset_of_six_open_source_Java_projects/951967"
+
+
+def baselines(
+    repo: RepositoryOption,
+    reports: ReportsOption,
+    out: OutOption,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAMES",
+            help="buglocator, brtracer, bluir, amalgam, blia, dnnloc, dreamloc.",
+            show_default="all seven",
+        ),
+    ] = None,
+    config: ConfigOption = None,
+    split: Annotated[
+        Split | None, typer.Option("--split", help="Reports to rank.", show_default="validation, then test")
+    ] = None,
+    cluster: ClusterOption = None,
+) -> None:
+    """Rank labelled reports with published techniques.
+
+    Every file of each version, under OUT/NAME; a second call leaves finished techniques alone.
+    """
+    from tosloc.lab import baseline_runs
+
+    techniques = [baseline_runs.technique(name) for name in names or baseline_runs.SYSTEMS]
+    splits = baseline_runs.SPLITS if split is None else (split.value,)
+    with on_cluster(cluster, {repo: ""}), shown() as callback:
+        folders = baseline_runs.rank_with(techniques, settings_of(config), repo, reports, out, splits, callback)
+    for folder in folders:
+        print(folder)
+    print(f"tosloc: ranked; now run: tosloc evaluate {out}/* --split {splits[-1]}", file=sys.stderr)
+
+
+def bm25(
+    repo: RepositoryOption,
+    reports: ReportsOption,
+    out: OutOption,
+    config: ConfigOption = None,
+    split: Annotated[Split, typer.Option("--split", help="Reports to rank.")] = Split.all,
+) -> None:
+    """Rank labelled reports by BM25 over whole files.
+
+    The library bm25s as it comes, over the files that tosloc rank searches.
+    """
+    from tosloc.lab.bm25_runs import rank_with_bm25s
+
+    require("BM25 over whole files", "lab", "bm25s")
+    with shown() as callback:
+        rank_with_bm25s(settings_of(config), repo, reports, out, split.value, callback)
+    print(f"tosloc: ranked; now run: tosloc evaluate {out} --split {split.value}", file=sys.stderr)
 
 
 def reproduce(
@@ -67,9 +123,7 @@ def reproduce(
 
     Downloads nothing and goes on where it was interrupted. The paper's numbers stand in brackets.
     """
-    from tosloc.cli.progress import shown
     from tosloc.lab.paper.workspace import Workspace, read_published
-    from tosloc.lab.projects import read_projects
 
     form = form_of(as_json, as_markdown)
     if table not in TABLES:

@@ -18,12 +18,20 @@ from tosloc.cli.judging import MarkdownOption
 from tosloc.cli.lab.results import means_table
 from tosloc.cli.options import ClusterOption, JsonOption, ReportsOption, RepositoryOption
 from tosloc.cli.printing import Form, Table, form_of, print_notes, show
+from tosloc.cli.progress import shown
+from tosloc.cluster import on_cluster
+from tosloc.config import Config, load_config
+from tosloc.errors import require
+from tosloc.experiment import results_folder
+from tosloc.lab.feature_ablation import feature_ablation as measure
+from tosloc.lab.pool import LEFT_OUT, Pool, make_pool
+from tosloc.lab.projects import project_means, read_projects
 
 ProjectsOption = Annotated[Path, typer.Option("--projects", help="TOML file of projects.")]
 WorkOption = Annotated[
     Path, typer.Option("--work", help="Folder of feature tables and of runs; tables that are in it are not made again.")
 ]
-PoolConfigOption = Annotated[
+ConfigOption = Annotated[
     Path | None, typer.Option("--config", help="TOML file of settings.", show_default="the defaults")
 ]
 FoldsOption = Annotated[
@@ -31,11 +39,16 @@ FoldsOption = Annotated[
 ]
 
 
+def settings_of(config: Path | None) -> Config:
+    """The settings that a command is given. Raises ConfigError."""
+    return Config() if config is None else load_config(config)
+
+
 def pool(
     projects: Annotated[
         Path | None, typer.Option("--projects", help="TOML file of projects.", show_default="the tables in WORK")
     ] = None,
-    config: PoolConfigOption = None,
+    config: ConfigOption = None,
     work: WorkOption = Path("pool"),
     out: Annotated[
         Path | None, typer.Option("--out", file_okay=False, help="Folder to write weights.json and ranker.npz to.")
@@ -49,26 +62,17 @@ def pool(
 
     And rank each project by weights that never saw it: those runs stand in WORK/left-out, and their means are printed.
     """
-    from tosloc.cli.progress import shown
-    from tosloc.cluster import on_cluster
-    from tosloc.config import Config, load_config
-    from tosloc.experiment import results_folder
-    from tosloc.lab.pool import LEFT_OUT, Pool, make_pool
-    from tosloc.lab.project_means import project_means
-    from tosloc.lab.projects import read_projects
-
     form = form_of(as_json, as_markdown)
     listed = None if projects is None else read_projects(projects)
-    settings = Config() if config is None else load_config(config)
     reached = {project.repo: "" for project in listed or ()}
     with results_folder(work), on_cluster(cluster, reached), shown() as callback:
-        made = make_pool(Pool(work, settings), listed, folds, out, callback)
-    means = project_means(made.evaluations)
-    show(form, means | {"temperature": made.temperature}, [means_table(means)])
+        evaluations, temperature, failed = make_pool(Pool(work, settings_of(config)), listed, folds, out, callback)
+    means = project_means(evaluations)
+    show(form, means | {"temperature": temperature}, [means_table(means)])
     print_notes([f"the runs are in {work / LEFT_OUT}; see: tosloc lab evaluate {work / LEFT_OUT}"])
     if out is not None:
-        print_notes([f"wrote {out / 'weights.json'}, temperature {made.temperature:g}"])
-    _tell(made.failed)
+        print_notes([f"wrote {out / 'weights.json'}, temperature {temperature:g}"])
+    _tell(failed)
 
 
 def _tell(failed: Mapping[str, str]) -> None:
@@ -80,7 +84,7 @@ def _tell(failed: Mapping[str, str]) -> None:
 
 def feature_ablation(
     projects: ProjectsOption,
-    config: PoolConfigOption = None,
+    config: ConfigOption = None,
     work: WorkOption = Path("pool"),
     folds: FoldsOption = 5,
     features: Annotated[
@@ -90,37 +94,24 @@ def feature_ablation(
 ) -> None:
     """Show what each feature is worth: the change when it alone is left out.
 
-    On projects that the weights never saw, and by language.
+    On projects that the weights never saw.
     """
-    from tosloc.cli.progress import shown
-    from tosloc.config import Config, load_config
-    from tosloc.experiment import results_folder
-    from tosloc.lab.feature_ablation import feature_ablation as measure
-    from tosloc.lab.pool import Pool
-    from tosloc.lab.projects import read_projects
-
     listed = read_projects(projects)
-    settings = Config() if config is None else load_config(config)
     asked = [name.strip() for name in features.split(",") if name.strip()]
     with results_folder(work), shown() as callback:
-        rows, failed = measure(Pool(work, settings), listed, folds, asked, callback)
-    heads = ["left out", "MRR", "95 %", "MAP", "95 %", *(f"{one} MRR, MAP" for one in rows[0]["languages"])]
-    cells = [[row["left out"], *_cells(row, {} if row is rows[0] else rows[0])] for row in rows]
+        rows, failed = measure(Pool(work, settings_of(config)), listed, folds, asked, callback)
+    heads = ["left out", "MRR", "95 %", "MAP", "95 %"]
+    cells = [[row["left out"], *_cells(row)] for row in rows]
     show(Form.json if as_json else Form.markdown, rows, [Table(heads, cells)])
     _tell(failed)
 
 
-def _cells(row: Mapping[str, Any], whole: Mapping[str, Any]) -> Iterator[str]:
+def _cells(row: Mapping[str, Any]) -> Iterator[str]:
     """Means with all features; without one what that changes."""
-    for measure in ("mrr", "map"):
-        ends = whole and row[f"{measure} change"]["interval"]
-        yield f"{row[measure] - whole[measure]:+.4f}" if whole else f"{row[measure]:.4f}"
-        yield f"[{ends[0]:+.4f}, {ends[1]:+.4f}]" if ends else ""
-    for name, one in row["languages"].items():
-        yield " ".join(
-            f"{value - whole['languages'][name][measure]:+.3f}" if whole else f"{value:.3f}"
-            for measure, value in one.items()
-        )
+    for name in ("mrr", "map"):
+        change = row.get(f"{name} change")
+        yield f"{row[name]:.4f}" if change is None else f"{change['mean']:+.4f}"
+        yield "" if change is None else "[{:+.4f}, {:+.4f}]".format(*change["interval"])
 
 
 def pack(
@@ -132,20 +123,15 @@ def pack(
     train_reports: Annotated[
         int, typer.Option("--train-reports", min=0, help="Only so many, the newest; 0 for all.")
     ] = 0,
-    scored_reports: Annotated[
-        int, typer.Option("--judged-reports", min=0, help="The same for validation and for test.")
-    ] = 0,
 ) -> None:
     """Write a run's candidates and their texts.
 
     One small file, from which train-encoder learns on any machine.
     """
-    from tosloc.cli.progress import shown
-    from tosloc.lab.bundle import BundleSettings, bundle_training
+    from tosloc.lab.bundle import bundle_training
 
-    settings = BundleSettings(candidates, train_reports, scored_reports)
     with shown() as callback:
-        numbers = bundle_training(run, repo, reports, out, settings, callback)
+        numbers = bundle_training(run, repo, reports, out, candidates, train_reports, callback)
     megabytes = out.stat().st_size / 2**20
     print(", ".join(f"{number:,} {part}" for part, number in numbers.items()) + f" reports, {megabytes:.1f} MiB")
 
@@ -160,14 +146,10 @@ def train_encoder(
     On several processes or GPUs: torchrun -m tosloc lab train-encoder, or accelerate launch -m; they learn what one
     would. An interrupted training goes on.
     """
-    from tosloc.cli.progress import shown
-    from tosloc.config import load_config
-    from tosloc.errors import require
-
     require("training an encoder", "encoder", "torch", "transformers", "accelerate")
-    from tosloc.lab.ablation import train_on_bundle as train
+    from tosloc.lab.ablation import train_on_bundle
 
     with shown() as callback:
-        result = train(bundle, load_config(config), out, callback)
+        result = train_on_bundle(bundle, load_config(config), out, callback)
     if result is not None:
         print(json.dumps({key: value for key, value in result.items() if key != "curve"}, indent=1))

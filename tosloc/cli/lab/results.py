@@ -1,13 +1,12 @@
-"""Commands over finished runs of many projects: ``evaluate`` and ``compare``. Heavy imports wait inside."""
+"""Commands over finished runs of many projects: ``evaluate`` and ``compare``."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -18,9 +17,6 @@ from tosloc.cli.judging import (
     MeasuresOption,
     NoTestsOption,
     SplitOption,
-    check_distinct,
-    check_level,
-    function_runs,
     parsed_measures,
     scored_runs,
 )
@@ -34,17 +30,13 @@ from tosloc.cli.printing import (
     share,
     show,
     with_interval,
-    within,
 )
 from tosloc.errors import RunError, counted
-
-if TYPE_CHECKING:
-    from tosloc.evaluate.compare import Comparison, Difference
-
-RunsOfProjects = Annotated[
-    list[Path],
-    typer.Argument(metavar="RUNS...", help="Folder with a run folder for each project; or such run folders, by name."),
-]
+from tosloc.evaluate.compare import COMPARED, Comparison, Difference, difference_values
+from tosloc.evaluate.compare import compare as compare_pair
+from tosloc.evaluate.run_paths import BM25_NAME
+from tosloc.evaluate.tables import FUNCTION_MEASURES, header_notes
+from tosloc.lab.projects import grouped, over_projects, project_means, runs_of_projects
 
 
 class Rows(StrEnum):
@@ -56,7 +48,12 @@ class Rows(StrEnum):
 
 
 def evaluate(
-    runs: RunsOfProjects,
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUNS...", help="Folder with a run folder for each project; or such run folders, by name."
+        ),
+    ],
     split: SplitOption = Split.test,
     level: LevelOption = Level.file,
     measures: MeasuresOption = None,
@@ -68,33 +65,27 @@ def evaluate(
 
     A row for each project, and their macro mean, with an interval over projects, and their micro mean.
     """
-    from tosloc.evaluate.run_paths import BM25_NAME
-    from tosloc.evaluate.tables import FUNCTION_MEASURES, taught_notes, unjudged_note
-    from tosloc.lab.project_means import project_means, runs_of_projects
-
     form, asked = form_of(as_json, as_markdown), parsed_measures(measures)
     lacking: list[str] = []
     if len(runs) == 1:
         paths, lacking = runs_of_projects(runs[0], split.value)
     else:
-        check_distinct(runs)
         names = Counter(path.name for path in runs)
         paths = {path.name if names[path.name] == 1 else str(path): path for path in runs}
+        if len(paths) < len(runs):
+            raise RunError("a run is named twice")
+    found = scored_runs(list(paths.values()), split.value, None, no_tests, level)
+    sides = {"": found}
     if level is Level.function:
-        check_level(no_tests=no_tests)
-        pairs = function_runs(list(paths.values()), split.value)
-        ours, bm25 = (dict(zip(paths, side, strict=True)) for side in (pairs[::2], pairs[1::2]))
-        sides = {"functions": ours, BM25_NAME: bm25}
-        asked, notes = list(dict.fromkeys((*FUNCTION_MEASURES, *asked))), unjudged_note(pairs[::2])
-    else:
-        scored = scored_runs(list(paths.values()), split.value, None, no_tests)
-        sides = {"": dict(zip(paths, scored, strict=True))}
-        notes = taught_notes(sides[""].values())
-    evaluations = {side: {name: one.evaluation() for name, one in runs.items()} for side, runs in sides.items()}
-    judged = {side: {name: one for name, one in found.items() if one.per_report} for side, found in evaluations.items()}
-    values = {side: project_means(found, asked) for side, found in judged.items()}
+        sides = {"functions": found[::2], BM25_NAME: found[1::2]}
+        asked = list(dict.fromkeys((*FUNCTION_MEASURES, *asked)))
+    values = {}
+    for side, scored in sides.items():
+        evaluations = {name: one.evaluation() for name, one in zip(paths, scored, strict=True)}
+        values[side] = project_means({name: one for name, one in evaluations.items() if one.per_report}, asked)
     show(form, values.get("", values), [means_table(one, side) for side, one in values.items()])
     lacking_note = f"{counted(len(lacking), 'project')} without a finished run: {', '.join(lacking)}"
+    notes = dict.fromkeys(note for one in found for note in header_notes(one))
     print_notes([*notes, *([lacking_note] if lacking else [])])
 
 
@@ -111,7 +102,8 @@ def means_table(values: Mapping[str, Any], title: str = "") -> Table:
 
 
 def compare(
-    runs: RunsOfProjects,
+    first: Annotated[Path, typer.Argument(metavar="RUNS", help="Folder with a run folder for each project.")],
+    second: Annotated[Path, typer.Argument(metavar="OTHERS", help="The same of another ranking.")],
     split: SplitOption = Split.test,
     by: Annotated[Rows, typer.Option("--by", help="What has a row of its own.")] = Rows.project,
     measures: MeasuresOption = None,
@@ -122,36 +114,26 @@ def compare(
 ) -> None:
     """Compare two rankings of many projects.
 
-    RUNS are two folders, or an earlier and a later run of each project, in pairs. A row for each project, for each
-    language of fixed files, or for each number of them; below, all reports together with intervals and tests, and means
-    over projects that count alike, projects resampled; of pairs also the mean gain, reports resampled.
+    A row for each project, for each language of fixed files, or for each number of them; below, all reports together
+    with intervals and tests, and means over projects that count alike, projects resampled.
     """
-    from tosloc.evaluate.compare import COMPARED, difference_values
-    from tosloc.evaluate.compare import compare as compare_pair
-    from tosloc.lab.project_means import gains, grouped, over_projects
-
     form, asked = form_of(as_json, as_markdown), tuple(dict.fromkeys((*COMPARED, *parsed_measures(measures))))
-    names, pairs, apart = _pairs(runs, split.value)
+    a, b = (runs_of_projects(folder, split.value)[0] for folder in (first, second))
+    both = [name for name in a if name in b]
+    if not both:
+        raise RunError(f"{first} and {second}: no project has a finished run of the split {split.value!r} in both")
+    names = (first.name, second.name) if first.name != second.name else (str(first), str(second))
     projects: dict[str, Comparison] = {}
-    for name, pair in pairs.items():
-        scored = (scored_runs([path], split.value, None, no_tests)[0].evaluation() for path in pair)
-        a, b = zip(names, scored, strict=True)
-        projects[name] = compare_pair(a, b, common, asked)
+    for project in both:
+        scored = [scored_runs([one[project]], split.value, None, no_tests)[0].evaluation() for one in (a, b)]
+        projects[project] = compare_pair((names[0], scored[0]), (names[1], scored[1]), common, asked)
     whole, rows = grouped(projects)["all"], grouped(projects, by.value)
-    found = gains(projects) if names == _PAIR else {}
     number, means = counted(len(projects), "project"), over_projects(projects)
     tables = [
         _rows_table(by.value, rows | {"all": whole}),
-        differences_table(whole.differences, whole.a, whole.b, counted(len(whole.moves), "report")),
-        differences_table(means, whole.a, whole.b, number),
+        differences_table(whole.differences, *names, counted(len(whole.moves), "report")),
+        differences_table(means, *names, number),
     ]
-    if found:
-        cells = [
-            [name, f"{one['mean']:+.4f}", "[{:+.4f}, {:+.4f}]".format(*one["interval"]), f"{one['p']:.4f}"]
-            for name, one in found.items()
-        ]
-        heads = [f"mean of {number}", "gain", "95 % interval", "p"]
-        tables.append(Table(heads, cells, " reports resampled within each project"))
 
     def plain(of: Sequence[Difference]) -> dict[str, Any]:
         return {repr(one.measure): difference_values(one) for one in of}
@@ -162,42 +144,14 @@ def compare(
         "b": whole.b,
         "rows": told,
         "all": {"reports": len(whole.moves), "measures": plain(whole.differences)},
-        "projects": {"number": len(projects), "measures": plain(means), "gains": found},
+        "projects": {"number": len(projects), "measures": plain(means)},
     }
     show(form, values, tables)
-    if apart:
+    if apart := sorted(a.keys() ^ b.keys()):
         print_notes([f"{counted(len(apart), 'project')} only in one of the folders, left out: first {apart[0]}"])
 
 
-_PAIR = ("earlier", "later")
-
-
-def _pairs(runs: Sequence[Path], split: str) -> tuple[tuple[str, str], dict[str, tuple[Path, Path]], list[str]]:
-    """What the two sides are called, each project's two runs, and the projects that only one side has."""
-    from tosloc.lab.project_means import runs_of_projects
-
-    if len(runs) % 2:
-        raise RunError(f"{len(runs)} folders are not pairs; name two folders of runs, or two runs of each project")
-    folders = False
-    with suppress(RunError):
-        folders = len(runs) == 2 and bool(runs_of_projects(runs[0], split)[0])
-    if not folders:
-        return _PAIR, {str(later): (one, later) for one, later in zip(runs[::2], runs[1::2], strict=True)}, []
-    a, b = (runs_of_projects(folder, split)[0] for folder in runs)
-    both = {name: (a[name], b[name]) for name in a if name in b}
-    if not both:
-        raise RunError(f"{runs[0]} and {runs[1]}: no project has a finished run of the split {split!r} in both")
-    first, second = runs
-    named = (first.name, second.name) if first.name != second.name else (str(first), str(second))
-    return named, both, sorted(a.keys() ^ b.keys())
-
-
 def _rows_table(by: str, rows: Mapping[str, Comparison]) -> Table:
-    from tosloc.evaluate.compare import COMPARED
-
-    def gain(one: Difference) -> str:
-        return f"{share(one.difference, sign=True)} {within(one.interval, sign=True)}"
-
     whole = rows["all"]
     heads = [by, "reports", *(repr(one.measure) for one in whole.differences)]
     heads += [f"{measure!r}: difference [95 %]" for measure in COMPARED]
@@ -206,7 +160,7 @@ def _rows_table(by: str, rows: Mapping[str, Comparison]) -> Table:
             name,
             count_cell(len(one.moves)),
             *(f"{share(of.b)} / {share(of.a)}" for of in one.differences),
-            *(gain(of) for of in one.differences if of.measure in COMPARED),
+            *(with_interval(of.difference, of.interval, sign=True) for of in one.differences[: len(COMPARED)]),
         ]
         for name, one in rows.items()
     ]

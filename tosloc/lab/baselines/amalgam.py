@@ -55,8 +55,8 @@ class FixCommits:
 
     def scores(self, query: BaselineQuery) -> FloatArray:
         """(F,) H of the version's files at the opening; a commit exactly at the opening does not count."""
-        age: FloatArray = (query.history.time - self.times) / _DAY
-        chosen = np.flatnonzero(query.history.commits[self.numbers] & (age > 0) & (age <= DAYS))
+        age: FloatArray = (query.report.opened_seconds - self.times) / _DAY
+        chosen = np.flatnonzero(query.commits[self.numbers] & (age <= DAYS))
         recent = np.asarray(self.touched[chosen].T @ commit_recency(age[chosen]), dtype=np.float64)
         return query.version.from_paths(recent)
 

@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from tosloc.index.bm25 import min_max
-from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, FixHistory, FixHistoryAsOf
+from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, FixHistory
 from tosloc.lab.baselines.texts import (
     KEYWORDS,
     NL_WORD,
@@ -25,7 +25,7 @@ from tosloc.lab.baselines.texts import (
     stems,
     summary_and_description,
 )
-from tosloc.lab.baselines.vsm import VectorSpace, count, step_length_score, textbook_idf
+from tosloc.lab.baselines.vsm import VectorSpace, count, ratio, step_length_score, textbook_idf
 from tosloc.records import BugReport, FloatArray
 
 ALPHA: Final = 0.2  # share of similar bugs: paper (.3 for AspectJ) and Bench4BL's scripts, section B.3.5
@@ -57,21 +57,20 @@ class SimilarReports:
         self.fix_history, self.terms = fix_history, terms
         self.counts = count(terms(case.report) for case in fix_history.cases)
 
-    def similarities(self, report: BugReport, history: FixHistoryAsOf) -> FloatArray:
-        """(R,) cosine of a report with each one that is known to be fixed; 0 for all others.
+    def similarities(self, query: BaselineQuery) -> FloatArray:
+        """(R,) cosine of the report with each one that is known to be fixed; 0 for all others.
 
         Terms of no labelled report, which only one without a label has, would divide all of them by the same number.
         """
-        known, terms = history.known, self.terms(report)
-        frequencies = self.counts.presence.T @ known
+        known, terms = query.known, self.terms(query.report)
+        frequencies = self.counts.frequencies(known)
         frequencies[self.counts.query_counts(terms)[0]] += 1.0  # N and n_t count this report, too
         return VectorSpace(self.counts, textbook_idf(known.sum() + 1.0, frequencies)).cosine(terms) * known
 
     def simi_scores(self, query: BaselineQuery) -> FloatArray:
         """(F,) SimiScore: the similarity of each earlier report, shared among all files of its fix, gone ones too."""
-        similarities, sizes = self.similarities(query.report, query.history), self.fix_history.sizes
-        share = np.divide(similarities, sizes, out=np.zeros_like(similarities), where=sizes > 0)
-        return query.version.from_paths(self.fix_history.touched.T @ share)
+        share = ratio(self.similarities(query), self.fix_history.sizes)
+        return query.version.from_paths(np.asarray(self.fix_history.touched.T @ share))
 
 
 class BugLocator(Baseline):
@@ -87,8 +86,7 @@ class BugLocator(Baseline):
     def scores(self, query: BaselineQuery) -> FloatArray:
         """(F,) (1 - alpha) mm(rVSM) + alpha mm(Simi)."""
         similar = min_max(self.similar_reports.simi_scores(query))
-        score: FloatArray = (1 - ALPHA) * min_max(self.rvsm(query)) + ALPHA * similar
-        return score
+        return (1 - ALPHA) * min_max(self.rvsm(query)) + ALPHA * similar
 
     def rvsm(self, query: BaselineQuery) -> FloatArray:
         """(F,) length score times cosine."""

@@ -1,7 +1,7 @@
 """What a published technique may look at: a version's files, and the fixes known at a report's opening.
 
 A technique is given a ``BaselineQuery`` and answers with a score for every file. It cannot see a fix that came later,
-nor the report's own: ``FixHistory.before`` has left them out (docs/method.md, section B.1.1).
+nor the report's own: ``BaselineQuery.of`` has left them out (docs/method.md, section B.1.1).
 
 Shapes: B blobs of all versions, F files of a version, N paths of the repository, R labelled reports, C commits.
 """
@@ -11,7 +11,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from itertools import chain
+from pathlib import PurePosixPath
 from typing import Any, ClassVar, Final
 
 import joblib
@@ -64,24 +65,18 @@ class ParsedFiles:
         complexity: bool = False,
     ) -> ParsedFiles:
         """Read every blob of the versions once; one that the repository lacks is left out."""
-        paths = first_paths(snapshots)
-        blobs = list(paths)
+        language = {blob: language_of(PurePosixPath(path).suffix) for blob, path in first_paths(snapshots).items()}
+        blobs, row_of_blob, sources = list(language), dict[str, int](), list[ParsedSource]()
 
         def texts(start: int) -> list[tuple[str, str, str]]:
             found = repo.texts(blobs[start : start + _BATCH])
-            return [(blob, language(paths[blob]), decode(data)) for blob, data in found if data is not None]
-
-        def language(path: str) -> str:
-            return language_of("." + path.rpartition("/")[2].rpartition(".")[2].lower())
+            return [(blob, decode(data), language[blob]) for blob, data in found if data is not None]
 
         calls = (joblib.delayed(_parse)(texts(start), complexity) for start in range(0, len(blobs), _BATCH))
-        sources: list[ParsedSource] = []
-        row_of_blob: dict[str, int] = {}
         with parallel(calls, jobs, return_as="generator", pre_dispatch="2*n_jobs") as results:
-            for parsed in results:
-                for blob, source in parsed:
-                    row_of_blob[blob] = len(sources)
-                    sources.append(source)
+            for blob, source in chain.from_iterable(results):
+                row_of_blob[blob] = len(sources)
+                sources.append(source)
                 progress("reading files", len(sources), len(blobs))
         return cls(sources, row_of_blob)
 
@@ -97,7 +92,7 @@ class ParsedFiles:
 
 
 def _parse(batch: Sequence[tuple[str, str, str]], complexity: bool) -> list[tuple[str, ParsedSource]]:
-    return [(blob, parse_source(text, language, complexity)) for blob, language, text in batch]
+    return [(blob, parse_source(text, language, complexity)) for blob, text, language in batch]
 
 
 class ParsedVersion:
@@ -110,33 +105,32 @@ class ParsedVersion:
         self.multiplicity: LongArray = np.bincount(self.rows[self.rows >= 0], minlength=len(files)).astype(np.int64)
         """(B,) how many files of the version hold each blob."""
         self.paths = PathView(table, snapshot.path_ids)
+        self.position_of_path = {path: position for position, path in enumerate(snapshot.path_ids.tolist())}
+        """Number of a path -> position of the file."""
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def to_files(self, of_blobs: FloatArray) -> FloatArray:
         """(F,) values of files from (B,) values of blobs; 0 where the blob could not be read."""
-        if not len(of_blobs):
-            return np.zeros(len(self))
-        return np.where(self.rows >= 0, of_blobs[np.maximum(self.rows, 0)], 0.0)
+        return np.append(of_blobs, 0.0)[self.rows]
 
     def from_paths(self, of_paths: FloatArray) -> FloatArray:
         """(F,) values of files from (N,) values of all paths."""
         return of_paths[self.snapshot.path_ids]
-
-    @cached_property
-    def position_of_path(self) -> dict[int, int]:
-        """Number of a path -> position of the file."""
-        return {path: position for position, path in enumerate(self.snapshot.path_ids.tolist())}
 
     def source(self, position: int) -> ParsedSource | None:
         """The parsed source of a file; None if it could not be read."""
         row = int(self.rows[position])
         return None if row < 0 else self.files.sources[row]
 
+    def positions(self, paths: Iterable[int]) -> list[int]:
+        """Positions of files by the numbers of their paths."""
+        return [self.position_of_path[path] for path in paths]
+
     def files_of_class(self, qualified: str) -> list[int]:
         """Positions of the files that a qualified class name can mean."""
-        return [self.position_of_path[path] for path in self.paths.rows_of_class(qualified)]
+        return self.positions(self.paths.rows_of_class(qualified))
 
 
 class FixHistory:
@@ -162,25 +156,26 @@ class FixHistory:
         self.touched = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(self.cases), len(path_ids)))
         """(R, N) 1 where a report's fix changed a path."""
 
-    def before(self, report: BugReport, version: str) -> FixHistoryAsOf:
-        """What was known when the report was opened, and is contained in the version that is searched."""
-        contained = self.history.ancestors(version)
-        opened = report.opened_seconds
-        known = (self.fixed_at < opened) & contained[self.commits]
-        own = self.row_of_report.get(report.id)
-        if own is not None:
-            known[own] = False
-        return FixHistoryAsOf(self, opened, np.flatnonzero(known), contained & (self.history.times < opened))
-
 
 @dataclass(frozen=True, eq=False)
-class FixHistoryAsOf:
-    """The fixes and commits that were known at one time."""
+class BaselineQuery:
+    """A report, the version that is searched for it, and the fixes and commits that were known when it was opened."""
 
+    report: BugReport
+    version: ParsedVersion
     fix_history: FixHistory
-    time: float
     reports: LongArray  # Rows of ``fix_history`` of the reports that were fixed by then, rising
     commits: BoolArray  # (C,) which commits of the history were made by then
+
+    @classmethod
+    def of(cls, report: BugReport, version: ParsedVersion, fix_history: FixHistory) -> BaselineQuery:
+        """With what is contained in the version, too; without the report's own fix."""
+        history, opened = fix_history.history, report.opened_seconds
+        contained = history.ancestors(version.snapshot.commit)
+        known = (fix_history.fixed_at < opened) & contained[fix_history.commits]
+        if report.id in fix_history.row_of_report:
+            known[fix_history.row_of_report[report.id]] = False
+        return cls(report, version, fix_history, np.flatnonzero(known), contained & (history.times < opened))
 
     @property
     def known(self) -> FloatArray:
@@ -204,15 +199,6 @@ class FixHistoryAsOf:
         return latest
 
 
-@dataclass(frozen=True, eq=False)
-class BaselineQuery:
-    """A report, the version that is searched for it, and what was known."""
-
-    report: BugReport
-    version: ParsedVersion
-    history: FixHistoryAsOf
-
-
 @dataclass(eq=False)
 class BaselineContext:
     """Everything that techniques share on one project."""
@@ -232,7 +218,7 @@ class BaselineContext:
 
     def query(self, report: BugReport, version: str) -> BaselineQuery:
         """The query that a report is to a version."""
-        return BaselineQuery(report, self.version(version), self.fix_history.before(report, version))
+        return BaselineQuery.of(report, self.version(version), self.fix_history)
 
 
 class Baseline(ABC):

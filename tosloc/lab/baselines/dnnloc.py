@@ -21,7 +21,6 @@ import torch
 from scipy import sparse
 from torch import Tensor, nn
 
-from tosloc.errors import ToslocError
 from tosloc.lab.baselines import training
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
 from tosloc.lab.baselines.dnnloc_features import DnnlocFeatures, TermWeighting, report_terms
@@ -137,33 +136,26 @@ class Dnnloc(training.LearnedBaseline):
 
     name: ClassVar[str] = "dnnloc"
     settings: ClassVar[DnnlocSettings] = DnnlocSettings()
+    _fitted: tuple[Relevancy, Tensor, Combiner]
+    """phi1's network, (B, first layer) what it makes of all blobs, and the combiner."""
     _projections: tuple[TermWeighting, nn.Linear]  # Of reports
 
     def __init__(self, context: BaselineContext, seed: int = 7) -> None:
         super().__init__(context, seed)
         self.features = DnnlocFeatures(context)
-        self._fitted: tuple[Relevancy, Tensor, Combiner] | None = None
-        """phi1's network, (B, first layer) what it makes of all blobs, and the combiner."""
 
     def scores(self, query: BaselineQuery) -> FloatArray:
         """(F,) the combiner's value before its sigmoid, which would make many of them equal."""
-        if self._fitted is None:
-            raise ToslocError("DNNLOC has to be fitted before it can rank")
         relevancy, halves, combiner = self._fitted
         return combiner.scores(*relevancy.with_phi1([self._files(query)], halves))
 
     def fit(self, train: Sequence[Case], validation: Sequence[Case], progress: Progress = silent) -> None:
         """Learn projections, phi1 and combiner."""
-        cases, stop_by = self.training_cases(train), self.validation_cases(validation)
-        if len(cases) < 2 or not stop_by:
-            raise ToslocError("DNNLOC needs two training reports and one for validation whose fixed files exist")
+        cases, stop_by = self.chosen(train, validation)
         projected, code_BH = self._projected(train, cases)
         numbered = enumerate(tracked(cases, "features for training", progress), start=1)
         pairs = [self._pairs(case, number) for number, case in numbered]
-        lists = [
-            self._files(self.context.query(case.report, case.version), case.fixed)
-            for case in tracked(stop_by, "features for validation", progress)
-        ]
+        lists = list(map(self._labelled, tracked(stop_by, "features for validation", progress)))
         older = min(max(int(self.settings.relevancy_share * len(cases)), 1), len(cases) - 1)
         tried: dict[str, float] = {}
         for wrong in WRONG_FILES:
@@ -183,7 +175,7 @@ class Dnnloc(training.LearnedBaseline):
 
     def _pairs(self, case: Case, number: int) -> dict[str, LabelledFiles]:
         """The fixed files of a training report and some wrong ones, by the kind of these."""
-        one = self._files(self.context.query(case.report, case.version), case.fixed)
+        one = self._labelled(case)
         drawn = np.random.default_rng([self.seed, number]).random(len(one.rows))
         found: dict[str, LabelledFiles] = {}
         for wrong in WRONG_FILES:
@@ -193,6 +185,9 @@ class Dnnloc(training.LearnedBaseline):
             rows, features, fixed = one.rows[chosen], one.features[chosen], np.arange(len(one.fixed))
             found[wrong] = replace(one, rows=rows, features=features, fixed=fixed)
         return found
+
+    def _labelled(self, case: Case) -> LabelledFiles:
+        return self._files(self.context.query(case.report, case.version), case.fixed)
 
     def _files(self, query: BaselineQuery, fixed: Sequence[str] = ()) -> LabelledFiles:
         """A report with all files of its version."""

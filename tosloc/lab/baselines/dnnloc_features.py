@@ -13,9 +13,9 @@ from functools import cache
 import numpy as np
 from scipy import sparse
 
-from tosloc.lab.baselines.context import BaselineContext, BaselineQuery, FixHistoryAsOf
+from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
 from tosloc.lab.baselines.texts import ParsedSource, dropped, letter_parts, porter, summary_and_description
-from tosloc.lab.baselines.vsm import Counts, VectorSpace, count, plain_length_score, row_cosines, textbook_idf
+from tosloc.lab.baselines.vsm import Counts, VectorSpace, count, plain_length_score, ratio, row_cosines, textbook_idf
 from tosloc.records import BugReport, FloatArray, LongArray
 
 _WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
@@ -62,7 +62,7 @@ class TermWeighting:
     @classmethod
     def of(cls, counts: Counts, rows: LongArray, number: int, share: float = 1.0) -> TermWeighting:
         """The ``number`` most frequent terms of those that 2 of the rows hold or more, and at most this share."""
-        presence = counts.presence[rows]
+        presence = counts.matrix[rows]
         frequency = np.bincount(presence.indices, minlength=presence.shape[1])
         usable = np.flatnonzero((frequency >= 2) & (frequency <= share * len(rows)))
         names = list(counts.vocabulary)
@@ -89,23 +89,21 @@ def months(times: FloatArray) -> FloatArray:
     return since + 12 * 1970 + 1
 
 
-def fixed_reports_score(reports: Counts, history: FixHistoryAsOf, terms: Sequence[str]) -> FloatArray:
+def fixed_reports_score(reports: Counts, query: BaselineQuery, terms: Sequence[str]) -> FloatArray:
     """(N,) phi3: rVSM between a report and, for each path, those of the ``reports`` (R, V) known to be fixed in it."""
-    touched = history.fix_history.touched
+    touched = query.fix_history.touched
     value = np.zeros(touched.shape[1])
-    if not len(history.reports):
-        return value
-    known = reports.matrix[history.reports]
+    known = reports.matrix[query.reports]
     idf = textbook_idf(known.shape[0], np.bincount(known.indices, minlength=known.shape[1]))
     columns, counts = reports.query_counts(terms)
-    query = np.zeros(known.shape[1])
-    query[columns] = (np.log(counts) + 1.0) * idf[columns]
-    reports_of_path = sparse.csr_array(touched[history.reports].T)
+    asked = np.zeros(known.shape[1])
+    asked[columns] = (np.log(counts) + 1.0) * idf[columns]
+    reports_of_path = sparse.csr_array(touched[query.reports].T)
     paths = np.flatnonzero(np.diff(reports_of_path.indptr))
     together = sparse.csr_array(reports_of_path[paths] @ known)
     lengths = np.asarray(together.sum(axis=1), dtype=np.float64).ravel()
     together.data = (np.log(together.data) + 1.0) * idf[together.indices]
-    value[paths] = row_cosines(together, query, float(np.sqrt((query**2).sum()))) * plain_length_score(lengths)
+    value[paths] = row_cosines(together, asked, float(np.sqrt((asked**2).sum()))) * plain_length_score(lengths)
     return value
 
 
@@ -122,11 +120,10 @@ class ClassNames:
     def cosine(self, text: str, multiplicity: LongArray) -> FloatArray:
         """(B,) phi4: cosine of the terms of the version's class names that a text mentions with each blob's."""
         columns, _ = self.declared.query_counts(set(_WORD.findall(text)))
-        in_version = (self.declared.presence.T @ multiplicity.astype(np.float64))[columns] > 0
+        in_version = columns[self.declared.frequencies(multiplicity)[columns] > 0]
         query = np.zeros(self.presence.shape[1])
-        query[self.terms.matrix[columns[in_version]].indices] = 1.0
-        value: FloatArray = (self.presence @ query) / np.sqrt(np.maximum(self.sizes, 1.0) * max(query.sum(), 1.0))
-        return value
+        query[self.terms.matrix[in_version].indices] = 1.0
+        return ratio(self.presence @ query, np.sqrt(self.sizes * query.sum()))
 
 
 class DnnlocFeatures:
@@ -141,20 +138,20 @@ class DnnlocFeatures:
 
     def of(self, query: BaselineQuery) -> FloatArray:
         """(F, 5) phi2 to phi6, not yet scaled."""
-        version, history, report = query.version, query.history, query.report
+        version, report = query.version, query.report
         terms = report_terms(report)
         text = version.to_files(VectorSpace.of(self.counts, version.multiplicity).cosine(terms))
         names = self.class_names.cosine(summary_and_description(report), version.multiplicity)
         month = float(months(np.array([report.opened_seconds]))[0])
-        last = version.from_paths(history.latest(self.months))
+        last = version.from_paths(query.latest(self.months))
         # a report can be dated after its fix, hence after a later report; 0 for a file that was never fixed
         recency = 1.0 / (np.maximum(month - last, 0.0) + 1.0)
         return np.column_stack(
             [
                 text * plain_length_score(version.to_files(self.counts.lengths)),
-                version.from_paths(fixed_reports_score(self.reports, history, terms)),
+                version.from_paths(fixed_reports_score(self.reports, query, terms)),
                 version.to_files(names),
                 recency,
-                np.log1p(version.from_paths(history.fixes)),
+                np.log1p(version.from_paths(query.fixes)),
             ]
         )

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from tosloc.errors import ToslocError
 from tosloc.lab.baselines import dreamloc_inputs as inputs
 from tosloc.lab.baselines import training
-from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
+from tosloc.lab.baselines.context import BaselineQuery
 from tosloc.lab.baselines.dreamloc_inputs import DocumentFrequencies, Snippets, WideFeatures, WordVectors, dream_words
 from tosloc.lab.baselines.texts import summary_and_description, without_prefix
 from tosloc.lab.baselines.training import DEVICE
@@ -144,35 +144,23 @@ class DreamLoc(training.LearnedBaseline):
     name: ClassVar[str] = "dreamloc"
     needs_complexity: ClassVar[bool] = True
     settings: ClassVar[DreamLocSettings] = DreamLocSettings()
+    _network: DreamLocNetwork
     _wide: WideFeatures
     _vectors: WordVectors
 
-    def __init__(self, context: BaselineContext, seed: int = 7) -> None:
-        super().__init__(context, seed)
-        self._network: DreamLocNetwork | None = None
-
     def scores(self, query: BaselineQuery) -> FloatArray:
         """(F,) the network's value."""
-        if self._network is None:
-            raise ToslocError("DreamLoc has to be fitted before it can rank")
         return self._network.ranked(self._files(query))
 
     def fit(self, train: Sequence[Case], validation: Sequence[Case], progress: Progress = silent) -> None:
         """Learn word vectors, then the network."""
-        cases, stop_by = self.training_cases(train), self.validation_cases(validation)
-        if not cases or not stop_by:
-            raise ToslocError("DreamLoc needs a training report and one for validation whose fixed files exist")
-        settings = self.settings
+        settings, (cases, stop_by) = self.settings, self.chosen(train, validation)
         self._fit_words(train, cases, progress)
         snippets = Snippets(self.context.files.sources, self._vectors, settings.snippet_length, settings.snippets)
         network: DreamLocNetwork = training.seeded(self.seed, lambda: DreamLocNetwork(settings, snippets))
-        reports = [
-            self._sampled(case, number) for number, case in enumerate(tracked(cases, "features for training", progress))
-        ]
-        lists = [
-            self._files(self.context.query(case.report, case.version), case.fixed)
-            for case in tracked(stop_by, "features for validation", progress)
-        ]
+        numbered = enumerate(tracked(cases, "features for training", progress))
+        reports = [self._sampled(case, number) for number, case in numbered]
+        lists = list(map(self._labelled, tracked(stop_by, "features for validation", progress)))
         triples = triples_of(reports)
         if not len(triples):
             raise ToslocError("DreamLoc has nothing to learn: no training report has both fixed and other files")
@@ -199,7 +187,7 @@ class DreamLoc(training.LearnedBaseline):
         for case in tracked(cases, "reading training versions", progress):
             query = self.context.query(case.report, case.version)
             in_training[query.version.rows[query.version.rows >= 0]] = True
-            most_fixes = max(most_fixes, float(query.history.fixes.max(initial=0.0)))
+            most_fixes = max(most_fixes, float(query.fixes.max(initial=0.0)))
             most_recency = max(most_recency, float(inputs.fix_recency(query).max(initial=0.0)))
         blobs = self.context.files.rows_by_blob(in_training)
         reports = [case.report for case in sorted(train, key=fix_order)]
@@ -233,12 +221,15 @@ class DreamLoc(training.LearnedBaseline):
 
     def _sampled(self, case: Case, number: int) -> ReportFiles:
         """A training report with its fixed files and some wrong ones."""
-        one = self._files(self.context.query(case.report, case.version), case.fixed)
+        one = self._labelled(case)
         excluded = np.union1d(one.fixed, np.flatnonzero(one.rows < 0))
         wrong = np.setdiff1d(np.arange(len(one.rows), dtype=np.int64), excluded)
         drawn = np.random.default_rng([self.seed, number]).permutation(wrong)
         chosen = np.concatenate([one.fixed, drawn[: max(self.settings.negatives, len(excluded))]])
         return replace(one, rows=one.rows[chosen], wide=one.wide[chosen], fixed=np.arange(len(one.fixed)))
+
+    def _labelled(self, case: Case) -> ReportFiles:
+        return self._files(self.context.query(case.report, case.version), case.fixed)
 
     def _files(self, query: BaselineQuery, fixed: Sequence[str] = ()) -> ReportFiles:
         """A report with all files of its version."""

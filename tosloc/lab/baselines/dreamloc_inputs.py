@@ -214,8 +214,7 @@ class Snippets:
 
 def fix_recency(query: BaselineQuery) -> FloatArray:
     """(N,) 1 / (whole months + 1) since the last fix; 0 where there is none."""
-    history = query.history
-    seconds = history.time - history.latest(history.fix_history.fixed_at)
+    seconds = query.report.opened_seconds - query.latest(query.fix_history.fixed_at)
     return 1.0 / (np.floor(np.maximum(seconds, 0.0) / MONTH) + 1.0)
 
 
@@ -264,13 +263,13 @@ class WideFeatures:
 
     def of(self, query: BaselineQuery) -> Float32Array:
         """(F, 5) features of all files."""
-        version, history, statistics = query.version, query.history, self.statistics
+        version, statistics = query.version, self.statistics
         return np.column_stack(
             [
                 version.to_files(self._text(query.report)),
                 version.to_files(self._complexity),
-                version.from_paths(self._similar_reports(query.report, history.reports)),
-                version.from_paths(sigmoid_if_positive(history.fixes, statistics.fixes)),
+                version.from_paths(self._similar_reports(query.report, query.reports)),
+                version.from_paths(sigmoid_if_positive(query.fixes, statistics.fixes)),
                 version.from_paths(sigmoid_if_positive(fix_recency(query), statistics.recency)),
             ]
         ).astype(np.float32)

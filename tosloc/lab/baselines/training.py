@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from tosloc.errors import ToslocError
 from tosloc.lab.baselines.context import Baseline, BaselineQuery
 from tosloc.metrics import average_precision, fixed_ranks
 from tosloc.records import Case, FloatArray, LongArray, Progress
@@ -42,11 +43,15 @@ class LearnedBaseline(Baseline):
         """The newest training reports with a fixed file, in the order of their fixes."""
         return sorted((case for case in train if case.fixed), key=fix_order)[-cls.settings.train_reports :]
 
-    def validation_cases(self, validation: Sequence[Case]) -> Sequence[Case]:
-        """Validation reports with a fixed file at even distances, the last among them."""
-        usable = [case for case in validation if case.fixed]
+    def chosen(self, train: Sequence[Case], validation: Sequence[Case]) -> tuple[Sequence[Case], Sequence[Case]]:
+        """The training reports, and validation reports with a fixed file at even distances, the last among them. Raises
+        ToslocError.
+        """
+        cases, usable = self.training_cases(train), [case for case in validation if case.fixed]
+        if len(cases) < 2 or not usable:
+            raise ToslocError(f"{self.name} needs two training reports and one for validation whose fixed files exist")
         number = min(self.settings.validation_reports or len(usable), len(usable))
-        return [usable[chosen * len(usable) // number - 1] for chosen in range(1, number + 1)]
+        return cases, [usable[chosen * len(usable) // number - 1] for chosen in range(1, number + 1)]
 
 
 def fixed_positions(query: BaselineQuery, paths: Sequence[str]) -> LongArray:
@@ -58,7 +63,7 @@ def fixed_positions(query: BaselineQuery, paths: Sequence[str]) -> LongArray:
 
 def mean_average_precision(rankings: Iterable[tuple[FloatArray, LongArray, int]]) -> float:
     """MAP over all files; of each report the files' scores, the fixed files' positions and their number."""
-    ranked = [(fixed_ranks(scores, fixed).tolist(), relevant) for scores, fixed, relevant in rankings]
+    ranked = ((fixed_ranks(scores, fixed).tolist(), relevant) for scores, fixed, relevant in rankings)
     return float(np.mean([average_precision(ranks, relevant, add=np.sum) for ranks, relevant in ranked]))
 
 

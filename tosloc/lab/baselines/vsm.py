@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from tosloc.index.bm25 import min_max
+from tosloc.index.postings import summed
 from tosloc.records import FloatArray, LongArray
 
 
@@ -29,19 +30,16 @@ class Counts:
         """(B,) terms of each text, repeated ones too."""
         return np.asarray(self.matrix.sum(axis=1), dtype=np.float64).ravel()
 
-    def _with_values(self, data: FloatArray) -> sparse.csr_array:
-        """A matrix of other values for the same terms, which shares the index arrays."""
-        return sparse.csr_array((data, self.matrix.indices, self.matrix.indptr), shape=self.matrix.shape)
-
-    @cached_property
-    def presence(self) -> sparse.csr_array:
-        """(B, V) 1 where a text holds a term."""
-        return self._with_values(np.ones_like(self.matrix.data))
+    def frequencies(self, weights: FloatArray | LongArray) -> FloatArray:
+        """(V,) sum of the (B,) weights of the texts that hold each term."""
+        spread = np.repeat(weights, np.diff(self.matrix.indptr))
+        return summed(self.matrix.indices, spread, self.matrix.shape[1])
 
     @cached_property
     def log_tf(self) -> sparse.csr_array:
-        """(B, V) ln(f) + 1."""
-        return self._with_values(np.log(self.matrix.data) + 1.0)
+        """(B, V) ln(f) + 1, of the same index arrays."""
+        values = np.log(self.matrix.data) + 1.0
+        return sparse.csr_array((values, self.matrix.indices, self.matrix.indptr), shape=self.matrix.shape)
 
     @cached_property
     def squared_log_tf(self) -> sparse.csr_array:
@@ -94,8 +92,7 @@ class VectorSpace:
     @classmethod
     def of(cls, counts: Counts, multiplicity: LongArray) -> VectorSpace:
         """That of one version, in which each text stands ``multiplicity`` (B,) times."""
-        frequencies = counts.presence.T @ multiplicity.astype(np.float64)
-        return cls(counts, textbook_idf(int(multiplicity.sum()), frequencies))
+        return cls(counts, textbook_idf(int(multiplicity.sum()), counts.frequencies(multiplicity)))
 
     @cached_property
     def norms(self) -> FloatArray:

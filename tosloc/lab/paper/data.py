@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -25,19 +25,16 @@ PAPER_UNIT: Final = "codebert-base"
 Counter = Callable[[Sequence[str]], list[int]]
 
 
-def _counter_of(encoder: str) -> tuple[str, Counter]:
-    """The unit's name and its counter: words, or the tokens of an encoder. Raises CheckpointError."""
+def _counter_of(encoder: str) -> Counter:
+    """Counts words, or the tokens of an encoder. Raises CheckpointError."""
     if not encoder:
-        return "words", lambda texts: [len(WORD.findall(text)) for text in texts]
+        return lambda texts: [len(WORD.findall(text)) for text in texts]
     from tosloc.rerank.encoder.encoders import Encoder, encodable  # torch, only where it is needed
 
     tokenizer = Encoder.load(encoder, "mean").tokenizer
-
-    def count(texts: Sequence[str]) -> list[int]:
-        whole = [encodable(text) for text in texts]
-        return [len(one) for one in tokenizer(whole, add_special_tokens=False, verbose=False)["input_ids"]]
-
-    return Path(encoder).name, count
+    return lambda texts: [
+        len(one) for one in tokenizer(list(map(encodable, texts)), add_special_tokens=False, verbose=False)["input_ids"]
+    ]
 
 
 def _dataset(work: Workspace, project: Project, repo: Repository) -> tuple[Dataset, frozenset[str]]:
@@ -49,22 +46,21 @@ def _dataset(work: Workspace, project: Project, repo: Repository) -> tuple[Datas
 
 def lengths(work: Workspace) -> Result:
     """Table 2."""
-    unit, count = _counter_of(work.encoder)
+    count, unit = _counter_of(work.encoder), Path(work.encoder).name or "words"
     found = {project.name: _lengths(work, project, count) for project in work.each()}
 
     def cell(name: str, project: str) -> Cell:
-        published = work.published.numbers.get((PAPER_UNIT, name, project))
-        return Cell(found[project][name], ".3f" if f"over {LIMIT}" in name else ",.0f", published)
+        form = ".3f" if f"over {LIMIT}" in name else ",.0f"
+        return Cell(found[project][name], form, work.published.number(PAPER_UNIT, name, project))
 
-    names = next(iter(found.values()))
     notes = [
-        f"a word is a run of letters, digits and underscores, or any other sign: {WORD.pattern}",
+        f"counted in the tokens of the encoder {unit}, without marks"
+        if work.encoder
+        else f"a word is a run of letters, digits and underscores, or any other sign: {WORD.pattern}",
         "of files: the mean over versions of what each version has",
+        "the paper (in brackets) counts the tokens of CodeBERT and RoBERTa",
     ]
-    if work.encoder:
-        notes[0] = f"counted in the tokens of the encoder {unit}, without marks"
-    if unit != PAPER_UNIT:
-        notes.append("the paper (in brackets) counts the tokens of CodeBERT and RoBERTa")
+    names = next(iter(found.values()))
     return Result([PaperTable([f"length in {unit}", *found], rows_of(names, found, cell))], notes)
 
 
@@ -79,11 +75,8 @@ def _lengths(work: Workspace, project: Project, count: Counter) -> dict[str, flo
         blobs = list(dict.fromkeys(blob for snapshot in snapshots for blob in snapshot.blobs))
         for start in range(0, len(blobs), FILES_A_BATCH):
             work.of(project)("counting files", start, len(blobs))
-            texts = {
-                blob: decode(data)
-                for blob, data in repo.texts(blobs[start : start + FILES_A_BATCH])
-                if data is not None
-            }
+            some = repo.texts(blobs[start : start + FILES_A_BATCH])
+            texts = {blob: decode(data) for blob, data in some if data is not None}
             of_blob |= zip(texts, count(list(texts.values())), strict=True)
         sizes = [np.array([of_blob[blob] for blob in one.blobs if blob in of_blob]) for one in snapshots if len(one)]
     reports = [one.report for one in dataset.cases]
@@ -102,22 +95,15 @@ def _lengths(work: Workspace, project: Project, count: Counter) -> dict[str, flo
     return {name: float(value) for name, value in values.items()}
 
 
-_NAMES: Mapping[str, str] = {
-    "files a version": "files a version",
-    "reports": "reports",
-    "fixed files a report": "fixed files a report",
+_OF_ALL: Final = {
     "listed": "fixed files listed",
     "existing": "... that exist",
     "empty": "reports left without any",
-    "test reports": "of them, test: reports",
-    "test listed": "of them, test: fixed files listed",
-    "test existing": "of them, test: ... that exist",
-    "test empty": "of them, test: reports left without any",
     "no description": "reports without a description",
     "opened after fix": "opened after their fix",
     "unresolved": "reports without a fix in the repository",
 }
-"""Quantity -> what it is called."""
+_OF_TEST: Final = ("reports", "listed", "existing", "empty")
 
 
 def contents(work: Workspace) -> Result:
@@ -127,20 +113,21 @@ def contents(work: Workspace) -> Result:
     for project in work.each():
         with Repository(project.repo) as repo:
             dataset, _ = _dataset(work, project, repo)
-        rows = {str(row["part"]): row for row in describe(dataset)}
-        counts: dict[str, Any] = dict(rows["all"])
-        counts["files a version"] = sum(dataset.files.values()) / len(dataset.files)
-        counts["fixed files a report"] = counts["listed"] / counts["reports"]
-        found[project.name] = counts | {f"test {name}": value for name, value in rows["test"].items()}
+        parts: Any = describe(dataset)
+        whole, *_, test = parts
+        files, fixed = sum(dataset.files.values()) / len(dataset.files), whole["listed"] / whole["reports"]
+        found[project.name] = {
+            **{"files a version": files, "reports": whole["reports"], "fixed files a report": fixed},
+            **{title: whole[name] for name, title in _OF_ALL.items()},
+            **{f"of them, test: {_OF_ALL.get(name, name)}": test[name] for name in _OF_TEST},
+        }
         when = [case.report.opened_seconds for case in dataset.cases]
         opened.append("-".join(f"{datetime.fromtimestamp(one, UTC):%Y/%m}" for one in (min(when), max(when))))
 
     def cell(name: str, project: str) -> Cell:
         form = ",.1f" if name == "fixed files a report" else ",.0f"
-        return Cell(found[project][name], form, work.published.numbers.get((name, project)))
+        return Cell(found[project][name], form, work.published.number(name, project))
 
-    told = rows_of(_NAMES, found, cell)
-    for row, title in zip(told, _NAMES.values(), strict=True):
-        row[0] = title
-    told.insert(3, ["opened", *opened])
-    return Result([PaperTable(["", *found], told)])
+    rows = rows_of(next(iter(found.values())), found, cell)
+    rows.insert(3, ["opened", *opened])
+    return Result([PaperTable(["", *found], rows)])

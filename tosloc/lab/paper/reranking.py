@@ -7,16 +7,15 @@ Models are trained from a bundle under ``OUT/second``, with results as ``ablate-
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tosloc.config import Config, load_config
 from tosloc.errors import RunError
-from tosloc.evaluate.evaluate import Evaluation
 from tosloc.evaluate.measures import Measure
-from tosloc.io import write_text
-from tosloc.lab.bundle import BundleSettings, bundle_key, bundle_training, origin_of
+from tosloc.io import key_of, write_text
+from tosloc.lab.bundle import bundle_key, bundle_training, read_bundle
 from tosloc.lab.paper.workspace import (
     Cell,
     Curves,
@@ -24,8 +23,8 @@ from tosloc.lab.paper.workspace import (
     Result,
     Row,
     Workspace,
-    is_trained,
     no_training,
+    rows_of,
 )
 from tosloc.lab.projects import Project
 from tosloc.rank.feature_tables import keeps_tables
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Kind = Literal["ablate", "sweep"]
-MEASURES: Final = {"MRR": "mrr", "MAP": "map"}
+MEASURES: Final = (("MRR", "mrr"), ("MAP", "map"))
 ORDERS: Final = {"deep": "deep order alone", "fused": "both stages"}
 CONFIG: Final = "second"  # of the reranker, for projects whose own settings name no encoder
 TRAIN_REPORTS: Final = 400  # the newest, which it learns from
@@ -50,33 +49,36 @@ def results(work: Workspace, project: Project, kind: Kind) -> tuple[list[dict[st
     """
     path = work.out / "second" / f"{kind}-{project.name}.json"
     config = _config(work, project)
-    if not work.make or not config.stage_two.code_encoder:
+    two = config.stage_two
+    if not work.make or not two.code_encoder:
         why = "name an encoder to train on, a folder or a name on the hub, with --encoder, without --finished"
         try:
             return json.loads(path.read_text(encoding="utf-8")), []
         except (OSError, ValueError):
             raise RunError(f"{project.name}: no results in {path}; {why}") from None
-    from tosloc.lab.ablation import AblationRunner  # torch, only where something is trained
+    from tosloc.lab.ablation import Ablation  # torch, only where something is trained
+    from tosloc.rerank.encoder.reranker import EncoderReranker
 
-    depth = max(CANDIDATES) if kind == "sweep" else config.stage_two.candidates
-    name = project.name if depth == config.stage_two.candidates else f"{project.name}-{depth}"
-    pack, vectors = path.with_name(f"{name}.pack"), path.with_name(f"{project.name}.vectors.sqlite")
-    runner = AblationRunner(pack, config, path.with_name(name), vectors, work.of(project))
-    _ = runner.encoders  # a wrong one is said before hours of work
-    run = work.find(project.name, ready=lambda folder: is_trained(folder) and keeps_tables(folder))
-    run = run or work.trained(project)
+    # a wrong encoder is said before hours of work; it is what its weights are, not where it lies
+    encoders = [one.fingerprint for one in EncoderReranker.configured(config).model.encoders.values()]
+    run = work.trained(project)
     if run is None or not keeps_tables(run):
         raise RunError(
             f"{run} keeps no feature tables, from which candidates are taken; train it with --keep-features, or leave"
             " out --runs"
         )
     work.evaluation(project, run)  # of the same reports
-    settings = BundleSettings(candidates=depth, train_reports=TRAIN_REPORTS)
-    if origin_of(pack) != bundle_key(run, project.reports, settings):
-        bundle_training(run, project.repo, project.reports, pack, settings, work.of(project))
-    rows = runner.ablation() if kind == "ablate" else runner.sweep(CANDIDATES)
+    depth = max(CANDIDATES) if kind == "sweep" else two.candidates
+    settings = two.model_dump(mode="json", exclude={"code_encoder", "report_encoder"})
+    made_of = [bundle_key(run, project.reports, depth, TRAIN_REPORTS), encoders, settings, config.run.seed]
+    folder = path.with_name(f"{project.name}-{key_of(*made_of)[:12]}")
+    if not (pack := folder / "pack").exists():
+        bundle_training(run, project.repo, project.reports, pack, depth, TRAIN_REPORTS, work.of(project))
+    vectors = path.with_name(f"{project.name}.vectors.sqlite")
+    made = Ablation(read_bundle(pack), config, folder, vectors, work.of(project))
+    rows = made.rows() if kind == "ablate" else made.sweep(CANDIDATES)
     write_text(path, json.dumps(rows, indent=1) + "\n")
-    encoder = Path(config.stage_two.code_encoder).name
+    encoder = Path(two.code_encoder).name
     return rows, [f"{project.name}: encoder {encoder}, trained on the {TRAIN_REPORTS} newest training reports"]
 
 
@@ -95,19 +97,18 @@ def _config(work: Workspace, project: Project) -> Config:
 def ablation(work: Workspace) -> Result:
     """Table 6."""
     tables, notes = [], ["the deep order alone is comparable with the paper's; both stages are mixed by validation"]
-    paper = work.published.numbers
     for project in work.each():
         rows, made = results(work, project, "ablate")
         notes += made
         for order, title in ORDERS.items():
-            found = [(row["name"], row["test"][order]) for row in rows]
+            found = {row["name"]: row["test"][order] for row in rows}
             if order == "fused":
-                found.insert(0, ("stage one", rows[0]["test"]["stage one"]))
+                found = {"stage one": rows[0]["test"]["stage one"], **found}
             lines: list[Row] = [
-                [name, *(Cell(of[key], paper=paper.get((project.name, name, one))) for one, key in MEASURES.items())]
-                for name, of in found
+                [name, *(Cell(of[key], paper=work.published.number(project.name, name, one)) for one, key in MEASURES)]
+                for name, of in found.items()
             ]
-            tables.append(PaperTable([f"{project.name}, {title}", *MEASURES], lines))
+            tables.append(PaperTable([f"{project.name}, {title}", *dict(MEASURES)], lines))
     return Result(tables, notes)
 
 
@@ -117,41 +118,34 @@ def sweep(work: Workspace) -> Result:
     for project in work.each():
         rows, made = results(work, project, "sweep")
         notes += made
-        series = {
-            f"{name}, {title}": [row["test"][order][key] for row in rows]
+        curves[project.name] = {
+            f"{name}, {title}": {row["candidates"]: row["test"][order][key] for row in rows}
             for order, title in ORDERS.items()
-            for name, key in MEASURES.items()
+            for name, key in MEASURES
         }
-        curves[project.name] = [row["candidates"] for row in rows], series
     return _figure("files read again", curves, "test reports, mean", notes)
 
 
 def coverage(work: Workspace) -> Result:
     """Figure 5."""
-    shares: dict[str, Callable[[Evaluation, int], float]] = {
-        "fixed files": lambda one, depth: one.coverage(depth),
-        "reports with any": lambda one, depth: one.mean(Measure("Hit", depth)),
-    }
     curves: dict[str, Curves] = {}
     for project in work.each():
         folder = work.run(project, "stage-one")
         if folder is None:
             raise no_training(project)
         one = work.evaluation(project, folder)
-        curves[project.name] = DEPTHS, {name: [of(one, depth) for depth in DEPTHS] for name, of in shares.items()}
+        curves[project.name] = {
+            "fixed files": {depth: one.coverage(depth) for depth in DEPTHS},
+            "reports with any": {depth: one.mean(Measure("Hit", depth)) for depth in DEPTHS},
+        }
     return _figure("candidates", curves, "share, on test")
 
 
 def _figure(head: str, curves: Mapping[str, Curves], label: str, notes: Sequence[str] = ()) -> Result:
     """Curves of the same numbers of candidates, and their table."""
-    columns = [(project, name) for project, (_, series) in curves.items() for name in series]
-    candidates = next(iter(curves.values()))[0]
-    rows: list[Row] = [
-        [str(number), *(Cell(curves[project][1][name][place]) for project, name in columns)]
-        for place, number in enumerate(candidates)
-    ]
-    table = PaperTable([head, *(f"{project}: {name}" for project, name in columns)], rows)
-    return Result([table], notes, curves, label)
+    columns = {f"{project}: {name}": one for project, series in curves.items() for name, one in series.items()}
+    rows = rows_of(next(iter(columns.values())), columns, lambda number, name: Cell(columns[name][number]))
+    return Result([PaperTable([head, *columns], rows)], notes, curves, label)
 
 
 def candidates_figure(projects: Mapping[str, Curves], label: str) -> Figure:
@@ -161,14 +155,13 @@ def candidates_figure(projects: Mapping[str, Curves], label: str) -> Figure:
     with drawing(WIDTH * len(projects), WIDTH) as (figure, only):
         only.remove()
         panels = figure.subplots(1, len(projects), sharey=True, squeeze=False)[0]
-        for axes, (project, (candidates, series)) in zip(panels, projects.items(), strict=True):
+        for axes, (project, series) in zip(panels, projects.items(), strict=True):
             for (line, marker), color, (name, values) in zip(STROKES, GREYS, series.items(), strict=False):
-                axes.plot(candidates, values, color=color, linestyle=line, marker=marker, markersize=4.5, label=name)
-            axes.set(xscale="log", xlabel="candidates (logarithmic)")
-            axes.set_title(project, fontsize="medium")
-            axes.minorticks_off()
-            ticks = [tick for tick in TICKS if tick in candidates]
-            axes.set_xticks(ticks, [str(tick) for tick in ticks])
+                how = {"color": color, "linestyle": line, "marker": marker, "markersize": 4.5, "label": name}
+                axes.plot(list(values), list(values.values()), **how)
+                axes.set(xscale="log", xlabel="candidates (logarithmic)", title=project)
+                axes.minorticks_off()
+                axes.set_xticks(ticks := [tick for tick in TICKS if tick in values], list(map(str, ticks)))
         panels[0].set_ylabel(label)
         handles, labels = panels[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=8, handlelength=3)

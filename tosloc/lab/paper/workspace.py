@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
@@ -18,7 +17,7 @@ from tosloc import training
 from tosloc.config import Section, Words, read_toml, shipped_configs
 from tosloc.errors import RunError, ToslocError
 from tosloc.evaluate.evaluate import Evaluation
-from tosloc.evaluate.run_paths import read_scored
+from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, read_scored
 from tosloc.experiment import fingerprint
 from tosloc.lab import baseline_runs
 from tosloc.lab.projects import Project
@@ -28,6 +27,7 @@ from tosloc.training import STAGE_ONE
 FOLDER: Final = shipped_configs() / "published"
 BASELINES: Final = "baselines"  # folder of the published techniques' runs, by project
 SPLIT: Final = "test"
+RANKED: Final = f"{SPLIT}/{JUDGEMENTS_FILE}"  # the last file of a finished run of the test reports
 N = TypeVar("N")
 C = TypeVar("C")
 
@@ -43,24 +43,18 @@ class Published(Section):
     left_out: Words = ()
     paper: Mapping[str, Any] = Field(default_factory=dict)
 
-    @cached_property
-    def numbers(self) -> Mapping[tuple[str, ...], float]:
-        """The paper's numbers."""
-        return dict(_numbers(self.paper, ()))
+    def number(self, *keys: str) -> float | None:
+        """The paper's number of these keys, if it has one."""
+        found: Any = self.paper
+        for key in keys:
+            found = found.get(key, {})
+        return found or None
 
 
 def read_published(table: str) -> Published:
     """The numbers of a table. Raises ConfigError that names the file and the key."""
     path = FOLDER / f"{table}.toml"
     return Published.of(read_toml(path, "published numbers"), str(path))
-
-
-def _numbers(values: Any, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], float]]:
-    if not isinstance(values, dict):
-        yield above, float(values)
-        return
-    for key, value in values.items():
-        yield from _numbers(value, (*above, key))
 
 
 class Cell(NamedTuple):
@@ -87,8 +81,8 @@ def rows_of(names: Iterable[N], columns: Iterable[C], cell: Callable[[N, C], Cel
     return [[str(name), *(cell(name, column) for column in columns)] for name in names]
 
 
-Curves: TypeAlias = tuple[Sequence[int], Mapping[str, Sequence[float]]]
-"""Numbers of candidates, and what it is called -> a value for each."""
+Curves: TypeAlias = Mapping[str, Mapping[int, float]]
+"""What it is called -> number of candidates -> value."""
 
 
 @dataclass(frozen=True)
@@ -123,14 +117,14 @@ class Workspace:
         """Progress that names the project."""
         return lambda what, done, total: self.progress(f"{project.name}: {what}", done, total)
 
-    def find(self, *names: str, ready: Callable[[Path], bool]) -> Path | None:
-        """The first folder of that name that is ready, of the given runs or of our own."""
+    def find(self, *names: str, holding: str) -> Path | None:
+        """The first folder of that name that holds a file, of the given runs or of our own."""
         folders = (folder.joinpath(*names) for folder in (self.runs, self.out) if folder is not None)
-        return next((folder for folder in folders if ready(folder)), None)
+        return next((folder for folder in folders if (folder / holding).is_file()), None)
 
     def trained(self, project: Project) -> Path | None:
         """The folder of a training of the project; made now if there is none, unless nothing is to be made."""
-        folder = self.find(project.name, ready=is_trained)
+        folder = self.find(project.name, holding="checkpoint/weights.json")  # which is written after the runs
         if folder is None and self.make:
             folder, places = self.out / project.name, (project.repo, project.reports)
             training.train(project.config, *places, folder, self.of(project), keep_features=True)
@@ -139,12 +133,11 @@ class Workspace:
     def run(self, project: Project, system: str) -> Path | None:
         """The folder of a system's finished run; None where there is none."""
         if system in baseline_runs.SYSTEMS:
-            return self.find(BASELINES, project.name, system, ready=is_ranked)
+            return self.find(BASELINES, project.name, system, holding=RANKED)
         folder = self.trained(project)
-        both = folder is not None and is_ranked(folder / STAGE_ONE)
-        if system == "stage-one":
-            return folder / STAGE_ONE if folder is not None and both else folder
-        return folder if both else None
+        if folder is None or not (folder / STAGE_ONE / RANKED).is_file():
+            return folder if system == "stage-one" else None
+        return folder / STAGE_ONE if system == "stage-one" else folder
 
     def rank(self, project: Project, techniques: Sequence[str]) -> None:
         """Make the techniques' runs that lack."""
@@ -164,16 +157,6 @@ class Workspace:
                 " with --runs, or move it away"
             )
         return scored.evaluation()
-
-
-def is_ranked(folder: Path) -> bool:
-    """Whether a folder holds a finished run of the test reports."""
-    return baseline_runs.finished(folder, SPLIT)
-
-
-def is_trained(folder: Path) -> bool:
-    """Whether a folder holds a finished training: its runs, and the checkpoint, which is written last."""
-    return is_ranked(folder) and (folder / "checkpoint" / "weights.json").is_file()
 
 
 def no_training(project: Project) -> ToslocError:

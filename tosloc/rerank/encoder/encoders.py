@@ -238,8 +238,10 @@ class ChunkReader:
         precision = "bfloat16" if self.encoder.in_bfloat16 else "float32"
         maker = f"{self.encoder.fingerprint} {TEXT_VERSION} {self.most}x{self.length} {precision}"
         with FactStore(path) as store:
-            kept = store.read(wanted, maker)
-            found = {blob: np.frombuffer(data, dtype="<f2").reshape(-1, width) for blob, data in kept.items()}
+            kept = zip(wanted, store.read(dict.fromkeys(wanted, maker)), strict=True)
+            found = {
+                blob: np.frombuffer(data, dtype="<f2").reshape(-1, width) for blob, data in kept if data is not None
+            }
             missing = [blob for blob in wanted if blob not in found]
             progress("encoding files", 0, len(missing))
             for start in range(0, len(missing), FILES):
