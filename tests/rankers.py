@@ -27,8 +27,7 @@ from tosloc.lab.baselines.context import Baseline
 from tosloc.localization import LabelledCandidates
 from tosloc.localizer import Localizer
 from tosloc.rank import features
-from tosloc.rank.extract import tasks_of
-from tosloc.rank.feature_tables import FeatureTable
+from tosloc.rank.feature_tables import FeatureTable, read_blocks
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import BugReport, Ranking
 from tosloc.rerank.base import RERANKERS, Reranker, reranker_class
@@ -125,8 +124,7 @@ def training_set_of(world: World) -> LabelledCandidates:
     experiment, tables = world.experiment, dict[str, list[FeatureTable]]()
     for part in ("train", "validation"):
         extraction = experiment.extraction(world.learned / f"tables {part}", WEIGHTED.features)
-        tasks = tasks_of(experiment.part(part), experiment.history, 0)
-        tables[part] = list(extraction.tables(extraction.run(tasks, jobs=1)))
+        tables[part] = list(read_blocks(extraction.run(experiment.part(part), jobs=1)))
     return experiment.candidates(WEIGHTED, lambda part: iter(tables[part]))
 
 

@@ -22,7 +22,7 @@ from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
 from tosloc.index.history_index import HistoryAsOf, HistoryIndex
 from tosloc.rank import features
-from tosloc.rank.extract import tasks_of
+from tosloc.rank.feature_tables import read_blocks
 from tosloc.records import BoolArray
 
 CONFIG = toy.config(0.5, 0.2)
@@ -50,7 +50,7 @@ def extracted(made: toy.Toy, records: Sequence[dict[str, Any]], name: str) -> di
         with ExperimentContext.set_up(CONFIG, repo, reports) as experiment:
             extraction = experiment.extraction(made.folder / f"work {name}", features.ALL)
             cases = [case for case in experiment.dataset.cases if case.report.id == ASKED]
-            [table] = extraction.tables(extraction.run(tasks_of(cases, experiment.history, 0), jobs=1))
+            [table] = read_blocks(extraction.run(cases, jobs=1))
             names = [repo.path_names.names[number] for number in table.path_ids.tolist()]
             return dict(zip(names, table.rows.tolist(), strict=True))
 

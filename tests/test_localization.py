@@ -1,7 +1,7 @@
 """Localizing and training see the same features and candidates; what becomes of a reranker's scores."""
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from tosloc.index.repository import IndexedRepository
 from tosloc.localization import candidates_of_answer
 from tosloc.localizer import Localizer
 from tosloc.rank import features
-from tosloc.rank.extract import tasks_of
+from tosloc.rank.feature_tables import read_blocks
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import Ranking
 from tosloc.rerank.base import Candidates, Reranked, RerankingContext
@@ -89,8 +89,8 @@ def localizer(experiment: ExperimentContext) -> Localizer:
 def extracted(experiment, tmp_path_factory):
     """Report -> its feature table from the extraction, all files and all features."""
     extraction = experiment.extraction(tmp_path_factory.mktemp("work"), features.ALL)
-    blocks = extraction.run(tasks_of(experiment.dataset.cases, experiment.history, 0), jobs=1)
-    return {table.report: table for table in extraction.tables(blocks)}
+    blocks = extraction.run(experiment.dataset.cases, jobs=1)
+    return {table.report: table for table in read_blocks(blocks)}
 
 
 @pytest.mark.parametrize("identity", CASES)
@@ -166,10 +166,9 @@ class Turned:
     silent_on: tuple[str, ...] = ()
     asked: list[Candidates] = field(default_factory=list)
 
-    def rerank(self, candidates: Iterable[Candidates], *_: object) -> Iterator[Reranked | None]:
-        for one in candidates:
-            self.asked.append(one)
-            yield None if one.report.id in self.silent_on else Reranked(-one.scores)
+    def rerank(self, candidates: Candidates, *_: object) -> Reranked | None:
+        self.asked.append(candidates)
+        return None if candidates.report.id in self.silent_on else Reranked(-candidates.scores)
 
 
 def test_candidates_are_the_first_files_and_in_training_those_that_the_fix_changed(experiment, extracted):

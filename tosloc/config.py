@@ -129,7 +129,7 @@ class StageOneSettings(Section):
 class TrainingSettings(Section):
     """``[stage_two.training]``: how the encoder reranker learns."""
 
-    learns: Literal["head", "report", "both"] = "head"
+    learns: Literal["head", "both"] = "head"
     learning_rate: Annotated[float, Field(gt=0)] = 1e-3
     pairs: Annotated[int, Field(ge=2)] = 400
     chunks_at_once: Annotated[int, Field(ge=0)] = 0

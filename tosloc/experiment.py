@@ -26,17 +26,18 @@ from tosloc.function_runs import write_function_runs
 from tosloc.git.history import History, read_history
 from tosloc.git.repository import Repository
 from tosloc.index.build import BuildReport
+from tosloc.index.corpus import suffix_of
 from tosloc.index.history_index import HistoryIndex, build_history
 from tosloc.index.repository import IndexedRepository
 from tosloc.io import parse_json, read_plain, remove_unfinished
 from tosloc.localization import LabelledCandidates, texts_of
 from tosloc.localizer import Localizer
-from tosloc.rank.extract import Extraction, tasks_of
-from tosloc.rank.feature_tables import HISTORY_FILE, WORK, FeatureTable
+from tosloc.rank.extract import Extraction
+from tosloc.rank.feature_tables import HISTORY_FILE, WORK, FeatureTable, read_blocks
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import Case, Progress, Ranking, silent
 from tosloc.reports.labelled import Dataset, Splits, attributes_of, chronological, load_dataset, settled
-from tosloc.rerank.base import RerankingContext, facts_in_store
+from tosloc.rerank.base import RerankingContext
 
 _PACKAGES: Final = ("numpy", "scipy", "tree-sitter", "PyStemmer", "lightgbm")
 _OF_RERANKERS: Final = {"terms": ("torch", "safetensors"), "encoder": ("torch", "transformers", "accelerate")}
@@ -101,10 +102,10 @@ class ExperimentContext:
 
     def for_reranking(self) -> RerankingContext:
         """What a reranker may read: files of all versions, and the whole history, of which each report sees a part."""
+        indexed = self.indexed
         return RerankingContext(
-            facts_in_store(self.indexed),
+            lambda blobs: indexed.facts({blob: suffix_of(path, indexed.suffixes) for blob, path in blobs.items()}),
             self.history_index,
-            len(self.repo.path_names),
             self.history.ancestors,
             texts_of(self.repo),
             self.indexed.vectors_path,
@@ -115,7 +116,7 @@ class ExperimentContext:
         indexed, history = self.indexed, folder / HISTORY_FILE
         save_arrays(history, self.history_index.to_arrays(self.repo.path_names.names))
         of_history, where = fingerprint(history), (folder, self.repo.path, indexed.store_path)
-        return Extraction(*where, indexed.suffixes, names, of_history, lizard=indexed.lizard)
+        return Extraction(*where, indexed.suffixes, names, of_history, self.history.ancestors, indexed.lizard)
 
     def provenance(self) -> dict[str, Any]:
         """Where a result comes from."""
@@ -205,9 +206,8 @@ def rank_reports(
         if localizer.is_shipped:
             localizer.stage_one, localizer.temperature = experiment.shipped(cases[0])  # none of them is later
         extraction = experiment.extraction(work, localizer.stage_one.features)
-        tasks = tasks_of(cases, experiment.history, 0)
-        blocks = extraction.run(tasks, jobs=config.run.jobs, what=f"ranking {split}", progress=progress)
-        candidates = experiment.candidates(localizer.stage_one, lambda _: extraction.tables(blocks))
+        blocks = extraction.run(cases, jobs=config.run.jobs, what=f"ranking {split}", progress=progress)
+        candidates = experiment.candidates(localizer.stage_one, lambda _: read_blocks(blocks))
         rankings = candidates.rankings(split, localizer.reranker_, experiment.for_reranking(), progress)
         header = experiment.run_header("tosloc rank") | {"split": split, TEMPERATURE: localizer.temperature}
         if taught := experiment.taught(localizer.provenance_, cases):

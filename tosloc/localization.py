@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import count, tee
+from itertools import count
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -38,7 +38,7 @@ from tosloc.rank.reasons import Sources
 from tosloc.rank.stage_one import StageOne, StageOneAnswer
 from tosloc.records import BugReport, Case, FloatArray, Function, Hit, Progress, Ranking, Reason, Snapshot, silent
 from tosloc.reports.test_paths import Chosen, PathFilter
-from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TextSource, facts_in_corpus
+from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TextSource
 
 if TYPE_CHECKING:
     from tosloc.code.functions import FunctionFacts
@@ -75,7 +75,10 @@ class OpenVersion:
         about = () if repository is None else repository.repo.notes(prepared.missing, len(history.reports))
         version = cls(prepared.snapshot, prepared.index, history, (*about, *prepared.notes), repository)
         context = version.for_reranking()
-        version.reranking = context if reranker is not None and reranker.can_score(context) else None
+        if reranker is not None and reranker.can_score(context):
+            version.reranking = context
+        elif reranker is not None and reranker.weight:
+            version.notes += ("the second stage reads the files' texts, so stage one alone answers; give --repo",)
         return version
 
     @property
@@ -104,7 +107,7 @@ class OpenVersion:
         pages = WebPages.of(repo.remote_url())
         rules = code_owners(repo, self.snapshot.commit)
         return Sources(
-            repo.subjects,
+            lambda commit: repo.subjects([commit]).get(commit),
             lambda commit: None if pages is None else pages.commit(commit),
             lambda commits: repo.authors(commits, self.snapshot.commit),
             lambda path: owners_of(rules, path),
@@ -123,9 +126,8 @@ class OpenVersion:
         """What a reranker may read of the version."""
         place = self.repository
         return RerankingContext(
-            facts_in_corpus(self.index.text.corpus),
+            lambda blobs: self.index.text.corpus,
             self.history,
-            len(self.index.paths.table),
             texts=None if place is None else texts_of(place.repo),
             vectors=None if place is None else place.vectors_path,
         )
@@ -162,7 +164,7 @@ class Localization:
         first = StageOneAnswer.of(context, stage)
         scores, reranked = first.scores, None
         if reranker is not None and version.reranking is not None and reranker.may_score(report.opened_seconds):
-            [reranked] = reranker.rerank([candidates_of_answer(first, reranker.depth)], version.reranking)
+            reranked = reranker.rerank(candidates_of_answer(first, reranker.depth), version.reranking)
             scores = scores if reranked is None else final_scores(scores, reranked)
         if not context.shares_words:
             notes += ("no word of the report occurs in any file; the order says only which files change most",)
@@ -208,8 +210,11 @@ class Localization:
         if facts:
             of_files = [facts[file] for file in files]
             scored = score_functions(context.query, context.version, files, self.scores, of_files, most=functions)
-        known = {file: (facts[file], listed) for file, listed in zip(files, scored, strict=True) if facts}
-        why = self.stage_one.why(files, version.sources, self._lifted(files), known)
+        lifted = self._lifted(files)
+        why = [
+            self.stage_one.why(file, version.sources, lifted.get(file), facts.get(file), listed)
+            for file, listed in zip(files, scored, strict=True)
+        ]
         hits = []
         for number, file, found, said in zip(count(rank), files, scored, why, strict=False):
             score, share = round(float(self.scores[file]), 6), round(share_of.get(file, 0.0), 6)
@@ -260,7 +265,7 @@ class Localization:
             matches = self.reranked.matches(before) if now < before else ()
             if matches:
                 words = ", ".join(self.stage_one.reasons.as_answered(asked, answer) for asked, answer in matches)
-                found[file] = Reason("terms", f"{self.reranker.says}: up from place {before + 1} ({words})")
+                found[file] = Reason("terms", f"read again by its words: up from place {before + 1} ({words})")
         return found
 
 
@@ -337,13 +342,10 @@ class LabelledCandidates:
     ) -> Iterator[Ranking]:
         """Final rankings of a part's reports, every file of each version; by stage one alone without a reranker."""
         paths = self.repo.path_names.names
-        scored = ((table, self.stage.scores(table.rows)) for table in self.tables(part))
-        if reranker is None or context is None or not reranker.weight:
-            for table, scores in scored:
-                yield table.ranking(scores, paths)
-            return
-        mine, theirs = tee(scored)
-        first = (self._of(table, scores, reranker.depth).unlabelled() for table, scores in theirs)
-        answers = reranker.rerank(first, context, progress)
-        for (table, scores), reranked in zip(mine, answers, strict=True):
-            yield table.ranking(scores if reranked is None else final_scores(scores, reranked), paths)
+        for table in self.tables(part):
+            scores = self.stage.scores(table.rows)
+            if reranker is not None and context is not None and reranker.weight:
+                first = self._of(table, scores, reranker.depth).unlabelled()
+                reranked = reranker.rerank(first, context, progress)
+                scores = scores if reranked is None else final_scores(scores, reranked)
+            yield table.ranking(scores, paths)

@@ -278,8 +278,6 @@ class Localizer:
             carried = PreparedVersion(version.index, version.history)
             save_arrays(folder / stored.VERSION_FILE, carried.to_arrays())
         if reranker is not None:
-            if version is not None and version.reranking is not None:
-                reranker.carry(version.reranking, sorted(set(version.snapshot.blobs)))
             reranker.save(folder / reranker.name)
             more = {"stage_two": reranker.name}
         stored.write_record(folder / "provenance.json", self.provenance_)

@@ -17,8 +17,8 @@ from tosloc.git.repository import Repository
 from tosloc.index.history_index import report_documents
 from tosloc.localizer import Localizer
 from tosloc.rank import features
-from tosloc.rank.extract import SAMPLED, tasks_of
-from tosloc.rank.feature_tables import PARTS, WORK, FeatureTable, ranking_lists, write_listing
+from tosloc.rank.extract import SAMPLED
+from tosloc.rank.feature_tables import PARTS, WORK, FeatureTable, ranking_lists, read_blocks, write_listing
 from tosloc.rank.fitting import fit_stage_one
 from tosloc.records import Case, Progress, Ranking, silent
 from tosloc.rerank.base import Reranker, reranker_class
@@ -54,11 +54,11 @@ def train(
         extraction, blocks = experiment.extraction(work, names), {}
         for part in PARTS:
             cases, sampled = learned_from if part == "train" else (experiment.part(part), 0)
-            tasks = tasks_of(cases, experiment.history, sampled)
-            blocks[part] = extraction.run(tasks, jobs=config.run.jobs, what=f"features of {part}", progress=progress)
+            what = f"features of {part}"
+            blocks[part] = extraction.run(cases, sampled, jobs=config.run.jobs, what=what, progress=progress)
 
         def tables(part: str) -> Iterable[FeatureTable]:
-            return extraction.tables(blocks[part])
+            return read_blocks(blocks[part])
 
         default = experiment.shipped(experiment.splits.train[-1])[0] if config.stage_one.shipped else None
         lists = ranking_lists(tables("train"))
@@ -73,7 +73,7 @@ def train(
         newest = max(experiment.dataset.cases, key=lambda case: case.fixed_at).version if carry else None
         _finish(experiment, localizer, tables, folder, newest, progress)
     if keep_features:
-        write_listing(work, names, blocks)
+        write_listing(work, blocks)
     else:
         shutil.rmtree(work)
     return localizer

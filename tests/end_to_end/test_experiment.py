@@ -23,7 +23,7 @@ from tosloc.evaluate.run_paths import read_scored
 from tosloc.evaluate.runs import TAUGHT, read_run
 from tosloc.lab.reliability import judged_answers
 from tosloc.localizer import Localizer
-from tosloc.rank.feature_tables import StoredFeatureTables
+from tosloc.rank.feature_tables import kept_blocks, read_blocks
 from tosloc.records import BugReport, Case
 
 CONFIG = toy.config(0.6, 0.2, ranker=True)
@@ -82,8 +82,10 @@ def test_what_a_fit_looks_at(fit, ids, monkeypatch):
 def test_stage_one_learns_from_the_newest_reports_without_the_shipped_weights(project, out):
     few = toy.config(0.6, 0.2, ranker=True, train_reports=9)
     train(project, "few", few, keep_features=True)
-    stored = StoredFeatureTables.read(project.folder / "few")
-    assert [table.report for table in stored.tables("train")] == [record["id"] for record in project.records[15:24]]
+    stored = kept_blocks(project.folder / "few")
+    assert [table.report for table in read_blocks(stored["train"])] == [
+        record["id"] for record in project.records[15:24]
+    ]
     tried = json.loads((project.folder / "few/checkpoint/weights.json").read_text())["validation"]["tried"]
     assert not any("shipped" in name for name in tried)
     train(project, "leaning", toy.config(0.6, 0.2, ranker=True, shipped=True))
@@ -146,9 +148,8 @@ def test_the_paper_s_configuration(project):
     assert read_scored(project.folder / "paper", "test").evaluation().mrr > 0.4
     with pytest.raises(ToslocError, match="carries no version"):
         Localizer.load(project.folder / "paper").localization(REPORT)
-    kept = StoredFeatureTables.read(project.folder / "paper")
-    assert tuple(kept.features) == localizer.stage_one.features
-    assert [len(list(kept.tables(part))) for part in ("train", "validation", "test")] == [24, 8, 8]
+    kept = kept_blocks(project.folder / "paper")
+    assert {part: len(list(read_blocks(kept[part]))) for part in kept} == {"train": 24, "validation": 8, "test": 8}
 
 
 def test_no_training_report_has_a_fixed_file(project, tmp_path):

@@ -172,10 +172,13 @@ def test_localizing_with_and_without_the_repository_and_what_is_said(
     carried, before = Localizer.load(checkpoint).localization(REPORT), alone(checkpoint).localization(REPORT)
     with Repository(project.git.path) as repo:
         asked = toy.ask(Localizer.load(checkpoint), REPORT, repo, project.git.made[-2])
-    assert asked.ranking == carried.ranking
-    assert carried.ranking.paths[HEAD:] == before.ranking.paths[HEAD:]
-    assert carried.ranking.paths[:HEAD] != before.ranking.paths[:HEAD]
-    moved, places = ({hit.path: hit for hit in toy.top(answer, HEAD)} for answer in (carried, before))
+        moved = {hit.path: hit for hit in toy.top(asked, HEAD)}
+    # an encoder reads texts, which no checkpoint carries
+    assert carried.ranking == (asked if kind == "terms" else before).ranking
+    assert any("give --repo" in note for note in carried.notes) == (kind == "encoder")
+    assert asked.ranking.paths[HEAD:] == before.ranking.paths[HEAD:]
+    assert asked.ranking.paths[:HEAD] != before.ranking.paths[:HEAD]
+    places = {hit.path: hit for hit in toy.top(before, HEAD)}
     assert places.keys() == moved.keys()
     said = {path: reason.text for path, hit in moved.items() for reason in hit.why if reason.kind == "terms"}
     assert bool(said) == (kind == "terms")  # an encoder says nothing that nobody can check
@@ -233,14 +236,11 @@ def test_answering_by_terms_loads_no_torch(trained: Callable[[str], Path]) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("learns", ["report", "both"])
-def test_encoders_learn_too(project: toy.Toy, encoder: Path, learns: str) -> None:
-    two = by_encoder(encoder, learns=learns, epochs=2, chunks_at_once=5, learning_rate=0.01)
-    out = train(project, learns, config(two))
+def test_encoders_learn_too(project: toy.Toy, encoder: Path) -> None:
+    out = train(project, "both", config(by_encoder(encoder, learns="both", epochs=2, chunks_at_once=5)))
     assert all(math.isfinite(value) for pair in record_of(out, "encoder")["validation"].values() for value in pair)
     # the encoder that learned lies in the checkpoint; the one it began from may go
-    own = "report" if learns == "report" else "code"
-    assert (out / "checkpoint/encoder" / own / "model.safetensors").is_file()
+    assert (out / "checkpoint/encoder/code/model.safetensors").is_file()
     assert len(Localizer.load(out).localization(REPORT).ranking) == 28
 
 
@@ -258,18 +258,14 @@ def test_a_killed_training_goes_on_to_the_same_end(
         assert (killed / name).read_bytes() == (trained("encoder") / name).read_bytes(), name
 
 
-def test_without_weight_or_vectors_stage_one_alone_answers(
+def test_without_weight_stage_one_alone_answers(
     trained: Callable[[str], Path], project: toy.Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where validation wants nothing of it, or nothing was carried along: no file is encoded."""
-    expected = alone(trained("encoder")).localization(REPORT).ranking
-    for weight in (0.0, 1.0):
-        checkpoint = changed(tmp_path / f"{weight}", trained("encoder"), "encoder", weight=weight)
-        (checkpoint / "encoder/vectors.safetensors").unlink()
-        assert Localizer.load(checkpoint).localization(REPORT).ranking == expected
+    """Where validation wants nothing of it no file is encoded."""
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path))
+    localizer = Localizer.load(changed(tmp_path, trained("encoder"), "encoder", weight=0.0))
+    expected = alone(trained("encoder")).localization(REPORT).ranking
     with Repository(project.git.path) as repo:
-        localizer = Localizer.load(tmp_path / "0.0/checkpoint")
         answer = toy.ask(localizer, REPORT, repo, project.git.made[-2])
     assert (answer.reranked, answer.ranking) == (None, expected)
     assert not [*tmp_path.glob("*/*vectors*")]

@@ -106,7 +106,7 @@ def test_training_from_a_pack(project, train, capsys):
     first = read_scored(project.folder / "out", "test").evaluation()
     assert said["test"]["stage one"] == pytest.approx({"mrr": first.mrr, "map": first.map}, abs=1e-4)
     assert sum(said["validation"]["fused"].values()) >= sum(said["validation"]["stage one"].values())
-    assert len(json.loads((out / "result.json").read_text())["curve"]) == 2
+    assert len(json.loads((out / "result.json").read_text())["curve"]) == 1 + 2
     assert len(json.loads((out / "deep.json").read_text())["test"]) == 8
     assert EncoderReranker.load(out / "encoder").weight == said["mix"]
 
@@ -122,7 +122,7 @@ def test_two_processes_learn_what_one_does(train, learns):
     assert done.returncode == 0, done.stderr
     results = [json.loads((out / "result.json").read_text()) for out in (one, both)]
     assert [result["processes"] for result in results] == [1, 2]
-    losses = [[loss for entry in result["curve"] for loss in entry["losses"]] for result in results]
+    losses = [[entry["loss"] for entry in result["curve"][1:]] for result in results]
     assert losses[0] == pytest.approx(losses[1], abs=1e-3)
     assert [results[0][key] == results[1][key] for key in ("mix", "validation", "test")] == [True] * 3
 

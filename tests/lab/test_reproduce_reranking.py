@@ -14,7 +14,7 @@ from tosloc import training
 from tosloc.cli import main
 from tosloc.lab.ablation import VARIANTS
 from tosloc.lab.paper import reranking
-from tosloc.rerank.encoder.training import Trainer
+from tosloc.rerank.encoder.reranker import Trainer
 
 pytestmark = pytest.mark.slow  # every variant is trained
 torch.set_num_threads(1)

@@ -131,7 +131,6 @@ CASES = [
     case("lead", WORDS, "tree|node tree", [(said(3) + 1) * LN2 * bm(1, 2, 1.5, 1.2, 0.3), 0]),
     # the best of (tree), (node node leaf): tree 1 + ln 4 against node 1 x 1.375
     case("chunk", CHUNKS, "tree|node tree", [LN2 * said(4), 0]),
-    case("chunk", CHUNKS, "|node tree", [LN2 * 1.375, 0]),
     # each word of the summary once, however often it stands there or in the file; the description has no say
     case("coverage", HELD, "tree tree node|leaf", [_TREE, _OTHER + _TREE, 0]),
     # the compound alone counts, 3 times as a word of the summary; lengths 3 and 2
@@ -142,12 +141,10 @@ CASES = [
     # names tree node treenode | leaf: all IDF alike; the summary holds one of three
     case("name_coverage", ("x/Leaf.java", "x/TreeNode.java"), "the tree|leaf node", [0, 1 / 3], gone=["Node.c"]),
     case("mention", MENTIONED, "StandardContext and leaf|Display, max_size", [0.5, 1, 0, 1, 1], **GONE),
-    case("mention", MENTIONED, "x|at x.StandardContext.start(StandardContext.java:1)", [0] * 5),
     # Shell is gone and leaf no name: Display is first, StandardContext second
     case("mention_order", NAMED, "Shell, leaf, Display|StandardContext", [0.5, 1 / ROOT2, 0, 1 / ROOT2, 0], **GONE),
     case("rare_frame", FRAMED, CAUSED, [*_RARE, 0], reports=FRAMES),
     case("cause_frame", FRAMED[:3], CAUSED, [0, 1 / ROOT2, 1]),
-    case("cause_frame", FRAMED[:2], CAUSED.split("Caused")[0], [1, 1 / ROOT2]),
     case("file_documents", "ab", "tree", [2 * _ONE_WORD, 0], **TOUCHED),
     # the text of a file that is gone is as long as it is: the mean length is that of the others
     case(
@@ -170,7 +167,6 @@ CASES = [
     ),
     case("recency", "abc", "", [0.5, 0.5, 0], **ACTIVE),
     case("activity", "abc", "", activity(60), **ACTIVE),
-    case("year", "abc", "", activity(365), **ACTIVE),
     case("popularity", "abc", "", activity(math.inf), **ACTIVE),
     case("complexity", "abc", "", [0, 1, 0.5], complexity={"a": 3, "b": 9, "c": 6}),
     case("test", TESTED, "", [0, 0, 1, 1]),
@@ -184,7 +180,6 @@ CASES = [
     case("written_path", FILES, PLACES, [0, 0, 0, 1 / 2, 1, 0]),
     # one file defines parse_args, named in the summary: 3 / 1; two define main, one word, called in prose: .5 / 2
     case("defined_names", DEFINED, "parse_args fails|after main() of my code", [3.0, 0.25, 0.0]),  # 3 at most
-    case("defined_names", DEFINED, "It fails|in `parse_args`", [1.0, 0.0, 0.0]),
     case("defined_names", DEFINED, "main reader|reader", [0, 0, 0]),  # nobody wrote them as code
     case(
         "message_strings",
@@ -226,26 +221,23 @@ def test_values_by_hand(make_context, name, files, report, expected, shares, mor
 
 
 def test_words_of_earlier_reports_and_commits_count_less(make_context):
-    files = {"a": {"code": "crash"}, "b": {"code": "version"}}
-    alike = make_context(files, "crash version")
     # of 2 reports both say it, of 1 commit none: ln(12 / 3) / ln 12, and 1 for the commits; what comes later has no say
     reports = [(20, "version", "a"), (10, "version", "b"), (-1, "version", "a")]
+    files = {"a": {"code": "crash"}, "b": {"code": "version"}}
     context = make_context(files, "crash version", reports=reports, commits=[(5, "other", "a")])
     less = np.array([1.0, math.log(12 / 3) / math.log(12)])
     for name in ("bm25f", "chunk"):
-        assert of(f"rare_{name}", alike) == pytest.approx(of(name, alike))
-        assert of(f"rare_{name}", context) == pytest.approx(of(name, alike) * less)
+        assert of(f"rare_{name}", context) == pytest.approx(of(name, make_context(files, "crash version")) * less)
 
 
-def test_the_first_guess_lines_and_names_of_commits(make_context):
+def test_the_first_guess_and_lines(make_context):
     # 1 x 1 against -.6 x 1
     got = features.prior({"code": np.array([1.0, 0.0]), "test": np.array([0.0, 1.0])})
     assert got == pytest.approx([1 / (1 + math.exp(-1.6)), 1 / (1 + math.exp(1.6))])
     assert features.prior({"code": np.array([900.0, 1.0])}) == pytest.approx([1, 0])
-    context = make_context(["a.c", "b.c"], "Broken since 0abc1234", "not 1234567, deadbeef or 0abc12345")
+    context = make_context(["a.c", "b.c"])
     context.version.text.corpus.lines[:] = [0, 99]
     assert of("length", context) == pytest.approx([0, math.log(100)])
-    assert context.query.commit_names == ("0abc1234", "0abc12345")
 
 
 TEXTS = {

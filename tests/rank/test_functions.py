@@ -60,14 +60,12 @@ def scores_of(found):
 def test_every_function_of_every_file_comes_best_first(scored):
     texts = {PATHS[0]: {"code": "colour"}, PATHS[1]: {"code": "path"}}
     first, second = scored(["colour of a line"], texts=texts)
-    assert [function.name for function in second].count("load_shape") == 1
     assert (len(first), len(second)) == (4, 3)
     assert [function.score for function in first] == sorted((function.score for function in first), reverse=True)
     assert (first[0].name, first[0].start, first[0].end) == ("Shape.draw", 4, 5)
     # files without functions, and no files
-    assert scored(["anything"], facts=[]) == []
-    assert scored(["anything"], facts=[NONE, NONE]) == [(), ()]
-    assert [len(found) for found in scored(["anything"], facts=[NONE, FACTS[0]])] == [0, 4]
+    for facts, found in (([], []), ([NONE], [0]), ([NONE, FACTS[0]], [0, 4])):
+        assert [len(of_file) for of_file in scored(["anything"], facts=facts)] == found
 
 
 TRACE = 'File "/usr/lib/pkg/store.py", line 7, in open\n  x\nFile "pkg/shapes.py", line 5, in elsewhere\n'

@@ -5,13 +5,11 @@ from dataclasses import replace
 import lightgbm
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tosloc.checkpoint import shipped
 from tosloc.rank import lambdamart
 from tosloc.rank.feature_tables import RankingLists
-from tosloc.rank.lambdamart import HeadRanker, Trees, fit_trees, head_rows, raised
+from tosloc.rank.lambdamart import HeadRanker, Trees, fit_trees, head_rows
 from tosloc.rank.stage_one import StageOne
 
 pytestmark = pytest.mark.usefixtures("small_trees")
@@ -29,13 +27,6 @@ def heads(seed: int = 1) -> RankingLists:
 @pytest.fixture
 def trees() -> Trees:
     return fit_trees(heads(), 7)
-
-
-def test_it_learns_what_the_linear_order_misses_and_the_same_each_time(trees):
-    test, again = heads(seed=2), fit_trees(heads(), 7)
-    right = trees.scores(test.rows).reshape(-1, 6).argmax(axis=1) == test.fixed.reshape(-1, 6).argmax(axis=1)
-    assert right.mean() > 0.6  # the linear order is right one time in six
-    assert all(np.array_equal(array, again.to_arrays()[name]) for name, array in trees.to_arrays().items())
 
 
 @pytest.mark.parametrize("leaves", [2, 16])
@@ -59,29 +50,15 @@ def test_arrays_that_are_no_trees(trees):
     arrays = trees.to_arrays()
     for name, wrong in {
         "feature": arrays["feature"] + 9,
-        "threshold": arrays["threshold"] * np.nan,
+        "threshold": arrays["threshold"][:, 1:],
         "left": arrays["left"].ravel(),
-        "leaves": arrays["leaves"] + 1e10,
+        "leaves": arrays["leaves"] * np.nan,
     }.items():
-        with pytest.raises(ValueError, match=r"."):
+        with pytest.raises(ValueError, match=name):
             Trees.from_arrays(arrays | {name: wrong}, 4)
-        with pytest.raises(KeyError):
-            Trees.from_arrays({other: array for other, array in arrays.items() if other != name}, 4)
     # any bits give every row a score
     left = np.random.default_rng(1).integers(0, 1 << 16, trees.left.shape).astype(np.uint16)
     assert np.isfinite(Trees.from_arrays(arrays | {"left": left}, 4).scores(heads().rows)).all()
-
-
-@given(st.lists(st.floats(-5, 5), min_size=1, max_size=12), st.lists(st.floats(-50, 50), min_size=1, max_size=12))
-def test_the_tail_keeps_its_places(scores, points):
-    values = np.array(scores)
-    order = np.argsort(-values, kind="stable")
-    head = order[: len(points)]
-    new = raised(values, head, np.array(points[: len(head)]))
-    after = np.argsort(-new, kind="stable")
-    assert sorted(after[: len(head)].tolist()) == sorted(head.tolist())
-    assert after[len(head) :].tolist() == order[len(head) :].tolist()
-    assert new[order[len(head) :]].tolist() == values[order[len(head) :]].tolist()
 
 
 def test_a_ranker_reorders_the_first_files_alone(trees):

@@ -10,6 +10,7 @@ from tosloc.rank.stage_one import SHOWN, StageOne, StageOneAnswer
 from tosloc.records import Function, Reason
 
 PATHS = ("src/Leaf.java", "src/Tree.java", "test/TreeTest.java", *(f"test/x/F{n:02}.java" for n in range(30)))
+SILENT = Sources()
 EVERYTHING = dict.fromkeys(features.ALL, 1.0)
 TEXTS = {
     PATHS[0]: {"code": "leaf file", "comment": "grow"},
@@ -28,8 +29,10 @@ PAST = {
 def why(make_context):
     """Function (file, summary, description, files, weights, ...) -> its reasons."""
 
-    def reasons(file, summary="Growing Tree", description="", files=TEXTS, weights=EVERYTHING, past=PAST, **more):
-        return answer_of(make_context(files, summary, description, **past), weights).why([file], **more)[0]
+    def reasons(
+        file, summary="Growing Tree", description="", files=TEXTS, weights=EVERYTHING, past=PAST, sources=SILENT, **more
+    ):
+        return answer_of(make_context(files, summary, description, **past), weights).why(file, sources, **more)
 
     return reasons
 
@@ -49,9 +52,9 @@ def test_the_report_itself_comes_first_then_the_past_then_words(why):
         Reason("words", "words Growing, Tree"),
     )
     said = Reason("terms", "read again")  # what a reranker says comes after what can be checked
-    assert [reason.kind for reason in why(1, terms={1: said})] == ["name", "fix", "words"]
+    assert [reason.kind for reason in why(1, terms=said)] == ["name", "fix", "words"]
     little = {"weights": {"recency": 1.0}, "past": {"commits": [(1, "tree", PATHS[5:6])]}}
-    assert why(5, terms={5: said}, **little) == (said,)
+    assert why(5, terms=said, **little) == (said,)
     nothing = Reason("activity", "no word in common; ranked by how often and how lately it changed")
     assert why(5, **little) == (nothing,)
 
@@ -64,7 +67,7 @@ def test_the_report_itself_comes_first_then_the_past_then_words(why):
         ("see https://x.org/blob/12ab/src/Tree.java#L3", "the report names src/Tree.java"),
         ("in src.Tree.grow there is a leak", "the report names src.Tree.grow"),
         ("src/Tree.javac", "the report says Tree, the file's name"),
-        *((other, None) for other in ("Trees grow", "mytree.java", "a tree")),
+        ("Trees grow in mytree.java", None),
     ],
 )
 def test_names_are_told_as_they_are_written(why, summary, text):
@@ -73,42 +76,41 @@ def test_names_are_told_as_they_are_written(why, summary, text):
 
 
 def test_names_of_many_files_say_nothing_and_definitions_are_told(why):
-    many = {f"src/{n}/__init__.py": {"code": "load"} for n in range(7)} | {"src/load_all.py": {"code": "load"}}
-
-    def names(file, summary, description="", files=many, weights=EVERYTHING):
-        found = why(file, summary, description, files, weights, {})
-        return [reason.text for reason in found if reason.kind == "name"]
-
-    assert names(0, "load_all and __init__ fail") == []
-    assert names(7, "load_all and __init__ fail") == ["the report names load_all"]
     defined = {"code": "parseargs", "method": "parseargs"}
-    files = {"src/a.py": defined, "src/b.py": {"code": "parseargs"}, "src/c.py": {}}
-    said = ("It fails", "in parse_args of my program", files)
-    assert names(0, *said) == ["it defines parse_args, which the report names"]
-    assert names(1, *said) == []
+    many = {f"src/{n}/__init__.py": {"code": "load"} for n in range(7)} | {"src/load_all.py": {"code": "load"}}
+    one = {"src/a.py": defined, "src/b.py": {"code": "parseargs"}, "src/c.py": {}}
+    told = "it defines parse_args, which the report names"
+    for file, said, files, names in (
+        (0, "load_all and __init__ fail", many, []),
+        (7, "load_all and __init__ fail", many, ["the report names load_all"]),
+        (0, "parse_args() fails", one, [told]),
+        (1, "parse_args() fails", one, []),
+        (2, "parse_args() fails", {**one, "src/c.py": defined}, [f"{told} (one of 2 files that do)"]),
+    ):
+        assert [reason.text for reason in why(file, said, "", files, past={}) if reason.kind == "name"] == names
     # weights that do not know of definitions do not tell of them
-    assert names(0, *said, {name: 1.0 for name in features.NAMES if name != "defined_names"}) == []
-    told = "it defines parse_args, which the report names (one of 2 files that do)"
-    assert names(2, *said[:2], {**files, "src/c.py": defined}) == [told]
+    known = {name: 1.0 for name in features.NAMES if name != "defined_names"}
+    assert not [reason for reason in why(0, "parse_args() fails", "", one, known, {}) if reason.kind == "name"]
 
 
-def test_a_commit_is_told_by_what_it_says_of_itself(make_context, why):
+def test_a_commit_is_told_by_what_it_says_of_itself(why):
     subjects = {"c0": "Fix bug 52974: the tree must grow\x1b[31m", "c1": "Other"}
-    asked = []
-    sources = Sources(lambda commits: asked.append(commits) or subjects, lambda commit: f"https://host/{commit}")
+    sources = Sources(subjects.get, lambda commit: f"https://host/{commit}")
     [fix] = [reason for reason in why(1, sources=sources) if reason.kind == "fix"]
     assert fix.text == "earlier fix c0 of bug d0, 1972-08-18: Fix bug 52974: the tree must grow\x1b[31m"
     assert (fix.commit, fix.issue, fix.url) == ("c0", "d0", "https://host/c0")
-    answer_of(make_context(TEXTS, "Growing Tree", **PAST), EVERYTHING).why([0, 1, 2], sources)
-    assert len(asked) == 2  # once for all files, and only for what is shown
-    assert set(asked[1]) <= {"c0", "c1"}
     [commit] = [one for one in why(1, past={"commits": PAST["commits"]}, sources=sources) if one.commit]
     assert (commit.kind, commit.issue) == ("commit", "52974")
     # a second change is told where it is near to the report, too
     for said, kinds in (("tree grow", ["name", "fix", "fix"]), ("grow under a moon at sea", ["name", "fix"])):
         past = {"reports": [(40, "tree grow", PATHS[1:2]), (7, said, PATHS[1:2])]}
         assert [one.kind for one in why(1, weights={"near_reports": 1.0}, past=past)] == kinds
-    # changes that share nothing with the report
+    # what the report is about comes first; changes that share nothing, or little of what they say
+    leaf = why(1, "A tree", "with a leaf", past={"commits": [(9, "tree leaf", PATHS[1:2])]})
+    assert [one.text[-18:] for one in leaf if one.commit] == ["; it says tree, leaf"[-18:]]
+    long = " ".join(["tree", "grow", *(f"word{number}" for number in range(200))])
+    many = {"commits": [(9, long, PATHS[1:2]), *[(1, "other", PATHS[5:6])] * 30]}
+    assert not [one for one in why(1, past=many) if one.commit]
     past = {"commits": [(9, "unrelated words here", PATHS[:2])], "reports": [(9, "others too", PATHS[:2])]}
     assert [reason.kind for reason in why(1, past=past)] == ["name", "words", "test"]
 
@@ -136,7 +138,7 @@ def test_words_are_told_with_the_listed_function_that_holds_them(why):
         ("growing tree", [Function("Tree", 1, 5, 1.0)], "words growing, tree", None),
         ("growing tree", [], "words growing, tree", None),
     ):
-        told = why(1, summary, weights={"bm25f": 1.0}, functions={1: (facts, listed)})
+        told = why(1, summary, weights={"bm25f": 1.0}, functions=facts, listed=listed)
         assert told == (Reason("words", text, lines=held),)
 
 

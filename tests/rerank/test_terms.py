@@ -1,6 +1,7 @@
 """What the term reranker learns, when both stages are taken, what it is on disk, and its sparse vectors."""
 
 import json
+import shutil
 from collections import Counter
 from dataclasses import replace
 
@@ -15,138 +16,102 @@ from tosloc.errors import CheckpointError
 from tosloc.index.corpus import Corpus, pack_facts
 from tosloc.index.documents import Document, Documents
 from tosloc.index.history_index import HistoryIndex
-from tosloc.rerank.base import Candidates, RerankingContext
+from tosloc.rerank.base import RerankingContext
 from tosloc.rerank.terms import sparse_vectors, training
 from tosloc.rerank.terms.reranker import TermReranker
 from tosloc.rerank.terms.sparse_vectors import (
-    FILE_SIDES,
     FIX_WEIGHT,
     SIDES,
     DualEncoder,
     SparseVectors,
-    VectorCache,
     Vocabulary,
     heaviest,
     path_words,
     report_counts,
+    stacked,
 )
-from tosloc.rerank.terms.training import Lessons, fit_dual_encoder
 
 
 class Fixed(TermReranker):
     """Says what is known beforehand."""
 
-    def __init__(self, *said: float, until: int = 0) -> None:
-        super().__init__()
-        self._given, self.trained_until = np.array(said), until
-
     def _reranked(self, one, context):
         assert not one.fixed.any()
-        return self._given, lambda position: ()
-
-    def chosen_by(self, one: Candidates) -> float:
-        """The weight by one report of validation."""
-        self._choose([one], RerankingContext())
-        return self.weight
-
-
-def test_the_weight_is_taken_that_gains_most_on_validation():
-    one = candidates("a b c", "010", of=report(opened=5), missed_ranks=(9,))
-    assert Fixed(0, 0, 0).chosen_by(one) == 0  # as stage one
-    assert Fixed(0, 9, 0).chosen_by(one) == 0.2  # the fixed file rises at any weight: the least
-    assert Fixed(0, 1.5, 0).chosen_by(one) == 0.8
-    assert Fixed(3, 1, 2).chosen_by(one) == 0  # it falls
-    assert Fixed(0, 9, 0, until=6).chosen_by(one) == 0  # opened before what was learned
-    # of seven the first fixed file rises, two others fall: a gain in one measure alone is not taken
-    many = candidates("a b c d e f g", "0111000", of=report(opened=5))
-    assert Fixed(0, 90, 0, 0, 80, 70, 60).chosen_by(many) == 0
-    made = Fixed(0, 9, 0)
-    made.chosen_by(one)
-    assert made.validation_["stage one"] == pytest.approx((1 / 2, (1 / 2 + 2 / 9) / 2))
-    assert made.validation_["weight 0.2"] == pytest.approx((1, (1 + 2 / 9) / 2))
+        return np.array(self.said), lambda position: ()
 
 
 @pytest.mark.parametrize(
-    ("name", "kept", "content"),
+    ("said", "fixed", "weight"),
     [
-        *(("terms.json", None, changes) for changes in ({"terms": ["a"]}, {"terms": ["a", "a"]}, {"gains": {}})),
-        *(("terms.json", None, changes) for changes in ({"weight": None}, {"validation": {"x": 1}})),
-        *(("vectors.safetensors", 50, b""), ("terms.json", 0, b"[]")),
+        ((0, 0, 0), "010", 0),  # as stage one
+        ((0, 9, 0), "010", 0.2),  # the fixed file rises at any weight: the least
+        ((0, 1.5, 0), "010", 0.8),
+        ((3, 1, 2), "010", 0),  # it falls
+        # of seven the first fixed file rises, two others fall: a gain in one measure alone is not taken
+        ((0, 90, 0, 0, 80, 70, 60), "0111000", 0),
     ],
 )
-def test_what_is_damaged_is_one_sentence(tmp_path, name, kept, content):
-    rng = np.random.default_rng(0)
-    tables = {side: rng.standard_normal((2, 3)).astype(np.float16) for side in SIDES}
-    saved = TermReranker()
-    saved._model = (
-        Vocabulary(("cooki", "größe"), *rng.random((4, 2))),
-        DualEncoder(tables, dict.fromkeys(FILE_SIDES, 1.5)),
+def test_the_weight_is_taken_that_gains_most_on_validation(said, fixed, weight):
+    one, reranker = (
+        candidates("a b c d e f g"[: 2 * len(said) - 1], fixed, of=report(opened=5), missed_ranks=(9,)),
+        Fixed(),
     )
-    saved.save(tmp_path)
-    TermReranker.load(tmp_path)
-    whole = (tmp_path / name).read_bytes()
-    damaged = json.dumps(json.loads(whole) | content).encode() if kept is None else whole[:kept] + content
-    (tmp_path / name).write_bytes(damaged)
+    reranker.said = said
+    reranker._choose([one], RerankingContext())
+    assert reranker.weight == weight
+    if weight == 0.2:
+        assert reranker.validation_["stage one"] == pytest.approx((1 / 2, (1 / 2 + 2 / 9) / 2))
+        assert reranker.validation_["weight 0.2"] == pytest.approx((1, (1 + 2 / 9) / 2))
+        reranker.trained_until = 6  # opened before what was learned
+        reranker._choose([one], RerankingContext())
+        assert reranker.weight == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        *(("terms.json", changes) for changes in ({"terms": ["a"]}, {"gains": {}}, {"weight": None})),
+        ("terms.json", {"validation": {"x": 1}}),
+        ("vectors.safetensors", None),
+    ],
+)
+def test_what_is_damaged_is_one_sentence(world, tmp_path, name, changes):
+    saved = shutil.copytree(world.learned / "terms", tmp_path / "terms")
+    whole = (saved / name).read_bytes()
+    (saved / name).write_bytes(whole[:50] if changes is None else json.dumps(json.loads(whole) | changes).encode())
     with pytest.raises(CheckpointError, match=r"\A[^\n]*incomplete or damaged[^\n]*\Z"):
-        TermReranker.load(tmp_path)
+        TermReranker.load(saved)
 
 
 torch.set_num_threads(1)
-V, D = 8, 4
-START = np.random.default_rng(0).standard_normal((V, D)).astype(np.float32)
-
-
-def vectors(*rows: tuple[int, ...]) -> sparse.csr_array:
-    """Sparse vectors of equal weights."""
-    made = np.zeros((len(rows), V), dtype=np.float32)
-    for row, some in enumerate(rows):
-        made[row, list(some)] = max(len(some), 1) ** -0.5
-    return sparse.csr_array(made)
-
-
-REPORTS = vectors((0,), (1,), (2,), (0, 1))
-FILES = {"content": vectors((3,), (4,), (5,), (6,)), "history": vectors((7,), (), (3, 4), (0,))}
-
-
-def files(*rows: int, history: int | None = None) -> dict[str, sparse.csr_array]:
-    past = list(rows) if history is None else [history] * len(rows)
-    return {"content": FILES["content"][list(rows)], "history": FILES["history"][past]}
 
 
 def test_scores_by_hand():
-    tables = {side: np.zeros((V, 2), dtype=np.float16) for side in SIDES}
+    tables = {side: np.zeros((8, 2), dtype=np.float32) for side in SIDES}
     tables["report"][0] = (2, 0)
     tables["content"][3], tables["content"][4] = (3, 0), (1, 1)
     tables["history"][7] = (-1, 0)
     encoder = DualEncoder(tables, {"content": 1.0, "history": 0.5})
-    assert encoder.scores(REPORTS[[0]], FILES) == pytest.approx([1 - 0.5, 0.5**0.5, 0, 0], abs=1e-6)
-    assert encoder.matches(REPORTS[[0]], files(1), 3) == [(0, 4)]
-    assert encoder.matches(REPORTS[[0]], files(3), 3) == []
+    report, content, history = (
+        sparse.csr_array(np.eye(8, dtype=np.float32)[rows]) for rows in ([0], [3, 4, 5], [7, 6, 6])
+    )
+    assert encoder.scores(report, {"content": content, "history": history}) == pytest.approx([1 - 0.5, 0.5**0.5, 0])
+    for place, found in ((0, [(0, 3)]), (1, [(0, 4)]), (2, [])):
+        assert encoder.matches(report, {"content": content[[place]], "history": history[[place]]}, 3) == found
 
 
 def test_learning_brings_the_fixed_file_first_whatever_stage_one_said(monkeypatch):
-    """Report r is fixed in file r, which shares no term with it; all files have the first one's history."""
-    small = {"_EPOCHS": 40, "_LEARNING_RATE": 0.05, "_REPORTS": 4, "_DROPOUT": 0.0, "_NEGATIVES": 3}
-    for name, value in small.items():
+    """Report r is fixed in file r, which shares no term with it."""
+    for name, value in {"_EPOCHS": 40, "_LEARNING_RATE": 0.05, "_DROPOUT": 0.0}.items():
         monkeypatch.setattr(training, name, value)
-    texts = {side: VectorCache(V) for side in FILE_SIDES}
-    for side, cache in texts.items():
-        cache.numbers(list(range(4)), lambda new, side=side: FILES[side][new])
-    numbers = {"content": np.arange(4), "history": np.zeros(4, dtype=np.int64)}
-    lists = [candidates("a b c d", "0" * (r % 3) + "1", scores=np.linspace(1, 0, 4)) for r in range(4)]
-
-    def first(some: DualEncoder) -> int:
-        return sum(some.scores(REPORTS[[r]], files(0, 1, 2, 3, history=0)).argmax() == r for r in range(3))
-
-    before = DualEncoder({side: START.astype(np.float16) for side in SIDES}, dict.fromkeys(FILE_SIDES, 1.0))
-    encoder = fit_dual_encoder(START, Lessons(REPORTS, lists, [numbers] * 4, texts), seed=1)
-    assert first(before) < first(encoder) == 3
-    assert encoder.tables["report"].dtype == np.float16
-    # only terms of the report and of the file, those that help
-    matches = encoder.matches(REPORTS[[3]], files(2), 3)
-    assert matches
-    assert {asked for asked, _ in matches} <= {0, 1}
-    assert {found for _, found in matches} <= {3, 4, 5}
+    reports, files = (sparse.csr_array(np.eye(6, dtype=np.float32)[rows]) for rows in ([0, 1, 2], [3, 4, 5]))
+    known = [(row.indices, row.data) for row in (files[[place]] for place in range(3))]
+    lists = [candidates("a b c", "0" * r + "1", scores=np.linspace(1, 0, 3)) for r in range(3)]
+    start = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float32)
+    lessons = training.Lessons(reports, lists, [dict.fromkeys(sparse_vectors.FILE_SIDES, known)] * 3)
+    encoder = training.fit_dual_encoder(start, lessons, seed=1)
+    both = dict.fromkeys(sparse_vectors.FILE_SIDES, files)
+    assert [int(encoder.scores(reports[[r]], both).argmax()) for r in range(3)] == [0, 1, 2]
 
 
 # Terms that count, and reports, files and what was said of files before some time as sparse vectors of them
@@ -176,10 +141,10 @@ HISTORY = HistoryIndex(
 def context(tmp_path_factory) -> RerankingContext:
     payloads = {blob: pack_facts(analyse(text, ".java")) for blob, text in TEXTS.items()}
 
-    def facts(blobs, _):
-        return Corpus.from_rows(list(blobs), map(payloads.get, blobs)), np.arange(len(blobs), dtype=np.int64)
+    def facts(blobs):
+        return Corpus.from_rows(list(blobs), map(payloads.get, blobs))
 
-    return RerankingContext(facts, HISTORY, 3)
+    return RerankingContext(facts, HISTORY)
 
 
 def learned(context: RerankingContext) -> Vocabulary:
@@ -195,17 +160,18 @@ def words(vectors: SparseVectors, row: sparse.csr_array) -> dict[str, float]:
     return {vectors.vocabulary.terms[t]: w for t, w in zip(row.indices.tolist(), row.data.tolist(), strict=True)}
 
 
-def test_terms_count_that_are_common_enough_or_in_a_path(context, monkeypatch):
-    monkeypatch.setattr(sparse_vectors, "_BLOCK", 2)
+def test_terms_count_that_are_common_enough_or_in_a_path(context):
     found = learned(context)
-    assert set(found.terms) == {"bake", "lost"} | {"src", "cooki", "jar", "cookiejar", "net", "socket", "planet"}
-    assert list(found.terms) == sorted(found.terms)
-    assert found.numbers(["bake", "odd"]).tolist() == [found.ids["bake"], -1]
-    assert found.in_files[found.ids["bake"]] == pytest.approx(np.log(1 + 0.5 / 3.5))
-    assert found.in_reports[found.ids["lost"]] == pytest.approx(np.log(1 + 0.5 / 2.5))
-    # of two commits one says socket, none says jar
-    assert found.in_commits[found.ids["socket"]] == pytest.approx(np.log(1 + 1.5 / 1.5))
-    assert found.in_commits[found.ids["jar"]] == pytest.approx(np.log(1 + 2.5 / 0.5))
+    assert found.terms == ("bake", "cooki", "cookiejar", "jar", "lost", "net", "planet", "socket", "src")
+    assert found.numbers(["bake", "odd"]).tolist() == [0, -1]
+    for frequencies, term, documents, holding in (
+        (found.in_files, "bake", 3, 3),
+        (found.in_reports, "lost", 2, 2),
+        (found.in_commits, "socket", 2, 1),
+        (found.in_commits, "jar", 2, 0),
+    ):
+        wanted = np.log(1 + (documents - holding + 0.5) / (holding + 0.5))
+        assert frequencies[found.ids[term]] == pytest.approx(wanted)
 
 
 def test_counts_of_reports_and_paths_and_the_heaviest_terms():
@@ -221,19 +187,14 @@ def test_vectors_of_reports_and_contents_by_hand(context):
     found = vectors.of_reports([{"x": np.e, "y": 1.0, "unknown": 9.0}, {}])
     # y: 1 x 2, x: 2 x 1
     assert found.toarray() == pytest.approx(np.array([[0.5**0.5] * 2, [0, 0]]))
-    vectors = SparseVectors(learned(context), context)
-    found = vectors.of_side["content"].take(vectors.of_contents([SOURCES[0], (PATHS[1], "gone")]))
-    # bake is called, is a method's name, and stands in no other field
-    fields = sparse_vectors._OF_FIELD
-    counts = {"bake": 2 * fields["code"] + fields["method"], "src": 2.0, "jar": 6.0, "cooki": 6.0, "cookiejar": 6.0}
-    for term in ("jar", "cooki", "cookiejar"):
-        counts[term] += fields["code"] * (term == "cookiejar" or 1) + fields["type"]
-    idf = {term: max(vectors.vocabulary.in_files[vectors.vocabulary.ids[term]], 0.1) for term in counts}
-    wanted = {term: np.log1p(count) * idf[term] for term, count in counts.items()}
-    length = np.linalg.norm(list(wanted.values()))
-    assert words(vectors, found[[0]]) == pytest.approx({term: value / length for term, value in wanted.items()})
+    vectors = made(context, "bake", "cooki", "jar", "net", "socket", "src")
+    found = stacked(vectors.of_contents([SOURCES[0], (PATHS[1], "gone")]), 6)
+    # bake is called twice and a method's name; cookie and jar stand in the name of the file and of its type
+    counts = {"bake": 2 * 1.0 + 2.0, "cooki": 6.0 + 1.0 + 6.0, "jar": 6.0 + 1.0 + 6.0, "src": 2.0}
+    wanted = np.array([np.log1p(count) * (1 + vectors.vocabulary.ids[term]) for term, count in counts.items()])
+    assert words(vectors, found[[0]]) == pytest.approx(dict(zip(counts, wanted / np.linalg.norm(wanted), strict=True)))
     # a file that could not be read has the words of its path
-    assert set(words(vectors, found[[1]])) == {"src", "net", "socket"}
+    assert words(vectors, found[[1]]).keys() == {"src", "net", "socket"}
 
 
 def test_a_history_by_hand_of_what_was_known_and_contained(context):
@@ -241,7 +202,7 @@ def test_a_history_by_hand_of_what_was_known_and_contained(context):
         """What was known of each candidate."""
         vectors = made(replace(context, **more), "cooki", "planet", "socket")
         one = candidates("a b c", of=report(opened=opened))
-        found = vectors.of_side["history"].take(vectors.numbers(one)["history"])
+        found = stacked(vectors.of_candidates(one)["history"], 3)
         return [words(vectors, found[[row]]) for row in range(len(one))]
 
     found = history(2 * YEARS)

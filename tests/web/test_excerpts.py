@@ -24,6 +24,7 @@ def test_words_are_marked_whole_where_one_of_their_terms_is_the_reports():
     ("lines", "rest", "shown"),
     [
         ([*FILLER, "header", *FILLER, "cookie", "header", *FILLER], (), range(81, 90)),
+        (["cookie", *FILLER, "cookie"], (), range(1, 10)),  # what has been shown says less
         (FILLER, (), ()),
         ([""], (), ()),
         (FILLER, ([Function("f", 5, 7, 1.0)],), range(5, 8)),  # without any word

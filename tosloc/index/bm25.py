@@ -8,7 +8,7 @@ N and df are of the searched version.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -119,11 +119,10 @@ class Hits:
             self._saturated[formula] = formula(self.view, counts, rows)
         return summed(groups, self._saturated[formula] * self.selection.spread(weights * self.idf), self.rows)
 
-    def positions_in(self, rows: Sequence[int]) -> list[tuple[LongArray, LongArray]]:
-        """For each of some rows: which of the terms it holds, as places among them, and where their postings stand."""
-        term_of = np.repeat(np.arange(len(self.selection.sizes)), self.selection.sizes)
-        met = [np.flatnonzero(self._rows_and_counts[0] == row) for row in rows]
-        return [(term_of[places], self.selection.positions[places]) for places in met]
+    def held_by(self, row: int) -> tuple[LongArray, LongArray]:
+        """Which of the terms a row holds, as places among them, and where their postings stand."""
+        met = np.flatnonzero(self._rows_and_counts[0] == row)
+        return np.searchsorted(np.cumsum(self.selection.sizes), met, side="right"), self.selection.positions[met]
 
 
 # ---- rVSM

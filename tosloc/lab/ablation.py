@@ -6,7 +6,6 @@ They need no repository. What a trained variant scores is kept: called again not
 from __future__ import annotations
 
 import json
-import math
 import resource
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +25,7 @@ from tosloc.lab.word2vec import word_encoder
 from tosloc.records import FloatArray, LongArray, Progress, silent, tracked
 from tosloc.rerank.base import Candidates, TrainingSet, values_of
 from tosloc.rerank.encoder.encoders import processes
-from tosloc.rerank.encoder.reranker import EncoderReranker, choose_weight, combined
+from tosloc.rerank.encoder.reranker import EncoderReranker, choose_weight
 from tosloc.rerank.encoder.scoring import RerankingModel
 
 # C candidates of a report, N chunks of the longest file, d width
@@ -184,8 +183,9 @@ def mean_measures(
 ) -> Mapping[str, Mapping[str, float]]:
     """MRR and MAP over all reports of stage one, of both stages, and of the encoder's order alone."""
     rows: dict[str, Any] = {}
-    for name, used in (("stage one", 0.0), ("fused", weight), ("deep", math.inf)):
-        values = [values_of(one, combined(one.scores, row, used)) for one, row in zip(candidates, scores, strict=True)]
+    for name, first, used in (("stage one", 1.0, 0.0), ("fused", 1.0, weight), ("deep", 0.0, 1.0)):
+        both = zip(candidates, scores, strict=True)
+        values = [values_of(one, first * one.scores + used * row) for one, row in both]
         means = np.array(values).reshape(-1, 2).sum(axis=0) / max(len(values), 1)
         rows[name] = dict(zip(("mrr", "map"), means.round(4).tolist(), strict=True))
     return rows
@@ -203,7 +203,7 @@ def train(
     """Train a reranker, and write ``deep.json`` and ``result.json``; None but in the main process."""
     state, context, parts, started = processes(), bundle.for_reranking(vectors), bundle.parts, time.monotonic()
     reranker.fit(training_set, context, folder / "work", seed=seed, progress=progress)
-    seconds, learned = time.monotonic() - started, reranker.state_
+    seconds = time.monotonic() - started
     if not state.is_main_process:
         return None
     scores = {part: list(reranker.encoder_scores(parts[part], context, progress)) for part in SCORED}
@@ -214,8 +214,8 @@ def train(
         "seconds": round(seconds, 1),
         "processes": state.num_processes,
         "peak GiB": round(peak, 2),
-        "epochs": None if learned is None else learned.epoch,
-        "curve": None if learned is None else learned.curve,
+        "epochs": len(reranker.curve_) - 1 if reranker.curve_ else None,
+        "curve": reranker.curve_,
         "mix": reranker.weight,
         **{part: mean_measures(parts[part], scores[part], reranker.weight) for part in SCORED},
     }

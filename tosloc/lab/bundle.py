@@ -23,7 +23,7 @@ from tosloc.git.repository import Repository
 from tosloc.io import key_of, written_whole
 from tosloc.localization import LabelledCandidates, texts_of
 from tosloc.localizer import Localizer
-from tosloc.rank.feature_tables import HISTORY_FILE, PARTS, StoredFeatureTables
+from tosloc.rank.feature_tables import HISTORY_FILE, PARTS, WORK, kept_blocks, read_blocks
 from tosloc.records import BugReport, Progress, silent
 from tosloc.reports.labelled import load_dataset
 from tosloc.rerank.base import Candidates, RerankingContext
@@ -65,15 +65,17 @@ def bundle_training(
     """Write the first files of a training folder's reports, with their texts; how many reports each part has. Of the
     training reports only so many of the ``newest``; 0: all.
     """
-    tables, localizer = StoredFeatureTables.read(run), Localizer.load(run)
+    blocks, localizer = kept_blocks(run), Localizer.load(run)
     suffixes = frozenset(localizer.config.data.named_suffixes) or SOURCE_SUFFIXES
     with Repository(repository) as repo:
         # the tables' numbers of paths, before anything else is read
-        for name in unpack_words(load_arrays(tables.work / HISTORY_FILE)["paths"]):
+        for name in unpack_words(load_arrays(run / WORK / HISTORY_FILE)["paths"]):
             repo.path_names.id(name)
         dataset = load_dataset(repo, reports, zone=localizer.config.data.zone, suffixes=suffixes, progress=progress)
         cases = {case.report.id: case for case in dataset.cases}
-        training_set = LabelledCandidates(repo, suffixes, cases, localizer.stage_one, tables.tables)
+        training_set = LabelledCandidates(
+            repo, suffixes, cases, localizer.stage_one, lambda part: read_blocks(blocks[part])
+        )
         parts = {part: list(training_set.candidates(part, depth, for_training=part == "train")) for part in PARTS}
         parts["train"] = parts["train"][-newest:]
         listed = [(part, one) for part in PARTS for one in parts[part]]

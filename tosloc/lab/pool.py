@@ -31,8 +31,8 @@ from tosloc.git.repository import Repository
 from tosloc.io import key_of, parse_json, read_plain, write_text
 from tosloc.lab.projects import Project, spread
 from tosloc.processes import parallel
-from tosloc.rank.extract import SAMPLED, sampled_table, tasks_of
-from tosloc.rank.feature_tables import HISTORY_FILE, FeatureTable, RankingLists, ranking_lists, read_block
+from tosloc.rank.extract import SAMPLED, sampled_table
+from tosloc.rank.feature_tables import HISTORY_FILE, FeatureTable, RankingLists, ranking_lists, read_blocks
 from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS
 from tosloc.rank.fitting import fit_listwise, head_lists
 from tosloc.rank.lambdamart import HeadRanker, fit_trees
@@ -76,8 +76,7 @@ class Tables:
 
     def tables(self) -> Iterator[FeatureTable]:
         """The judged reports' tables, in order."""
-        for name in self.blocks:
-            yield from read_block(self.folder / name)
+        return read_blocks(self.folder / name for name in self.blocks)
 
 
 @dataclass(frozen=True)
@@ -150,18 +149,18 @@ class Pool:
             extraction = experiment.extraction(folder, names)
 
             def blocks(cases: Sequence[Case], sampled: int) -> list[Path]:
-                return extraction.run(tasks_of(cases, experiment.history, sampled), jobs=1)
+                return extraction.run(cases, sampled, jobs=1)
 
             whole = blocks(judged, 0)
             if project.part == project.judged:
                 version = {case.report.id: case.version for case in judged}
-                tables = extraction.tables(whole)
+                tables = read_blocks(whole)
                 columns = ((one, dict(zip(names, one.rows.T.astype(np.float64), strict=True))) for one in tables)
                 lists = ranking_lists(
                     sampled_table(one, values, SAMPLED, version[one.report]) for one, values in columns
                 )
             else:
-                lists = ranking_lists(extraction.tables(blocks([case for case in learned if case.fixed], SAMPLED)))
+                lists = ranking_lists(read_blocks(blocks([case for case in learned if case.fixed], SAMPLED)))
             arrays = {name: getattr(lists, name) for name in ("rows", "fixed", "starts", "weights")}
             save_arrays(folder / _LISTS, arrays, level=1)
             write_truth(folder, judged, experiment.dataset)

@@ -7,9 +7,8 @@ Nothing of it goes into a ranking, and nothing later than the report's opening i
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -19,7 +18,7 @@ from tosloc.git.repository import Repository, decode
 from tosloc.index import bm25
 from tosloc.index.context import QueryContext
 from tosloc.index.postings import leaders
-from tosloc.rank.reasons import PastChange, ReasonsOf, Sources
+from tosloc.rank.reasons import ReasonsOf, Sources, day
 from tosloc.records import Background, EarlierChange, Hit, Person, Reason
 from tosloc.reports.text import without_addresses
 
@@ -36,58 +35,46 @@ _WRITTEN: Final = re.compile(r"[\w@+.-]+(?:/[\w@+.-]+)*")
 
 def background(reasons: ReasonsOf, first: int | None, sources: Sources) -> Background:
     """What is known for the query that was answered; of people and tests that of its ``first`` file."""
-    similar = reasons.similar()[:MOST]
-    subjects = sources.subjects([change.commit for change in similar])
-    earlier = tuple(_told(reasons, change, subjects, sources) for change in similar)
+    earlier, table = [], reasons.paths.table
+    for change in reasons.past()[:MOST]:
+        subject, files = sources.subject(change.commit) or "", tuple(table.paths[row] for row in change.rows)
+        told = change.commit, day(change.at), change.bug or issue_named(subject), subject, files
+        earlier.append(EarlierChange(*told, sources.commit_url(change.commit)))
     if first is None:
-        return Background(earlier)
-    paths = reasons.paths
-    path = paths.table.paths[paths.path_ids[first]]
-    return Background(earlier, _people(reasons, first, sources), tuple(sources.owners(path)), _tests(reasons, first))
+        return Background(tuple(earlier))
+    row = int(reasons.paths.path_ids[first])
+    owners = tuple(sources.owners(table.paths[row]))
+    return Background(tuple(earlier), _people(reasons, row, sources), owners, _tests(reasons, row))
 
 
-def _told(reasons: ReasonsOf, change: PastChange, subjects: Mapping[str, str], sources: Sources) -> EarlierChange:
-    subject = subjects.get(change.commit, "")
-    files = tuple(reasons.paths.table.paths[row] for row in change.rows)
-    issue = change.bug or issue_named(subject)
-    return EarlierChange(change.commit, _day(change.at), issue, subject, files, sources.commit_url(change.commit))
-
-
-def _people(reasons: ReasonsOf, file: int, sources: Sources) -> tuple[Person, ...]:
-    """The last two who changed a file, programs aside."""
+def _people(reasons: ReasonsOf, row: int, sources: Sources) -> tuple[Person, ...]:
+    """The last two who changed the file of a path, programs aside."""
     view = reasons.context.history.commits
-    touching = view.documents.of_file(int(reasons.paths.path_ids[file]))
+    touching = view.documents.of_file(row)
     last = touching[view.known[touching]][: -_CHANGES - 1 : -1].tolist()
-    names = sources.authors([view.documents.commit_ids[number] for number in last])
-    found: dict[str, Person] = {}
-    for number in last:
-        name = names.get(view.documents.commit_ids[number], "")
+    commits = {view.documents.commit_ids[number]: day(int(view.documents.times[number])) for number in last}
+    names, found = sources.authors(list(commits)), dict[str, Person]()
+    for commit, changed in commits.items():
+        name = names.get(commit, "")
         if name and not name.endswith("[bot]"):
-            found.setdefault(name, Person(name, _day(int(view.documents.times[number]))))
+            found.setdefault(name, Person(name, changed))
     return tuple(found.values())[:PEOPLE]
 
 
-def _tests(reasons: ReasonsOf, file: int) -> tuple[str, ...]:
-    """Tests of the version that are named like a file, then those that changed with it, in small changes, most."""
-    paths, view = reasons.paths, reasons.context.history.commits
-    table, documents, row = paths.table, view.documents, int(paths.path_ids[file])
+def _tests(reasons: ReasonsOf, row: int) -> tuple[str, ...]:
+    """Tests of the version that are named like the file of a path, then those that changed with it, in small changes,
+    most.
+    """
+    table, view = reasons.paths.table, reasons.context.history.commits
     if table.test[row]:
         return ()
-    there = np.zeros(len(table), dtype=np.bool_)
-    there[paths.path_ids] = True
-    tests = there & table.test
+    tests = reasons.paths.present & table.test
     named = np.flatnonzero(tests & (table.counterpart_group == table.counterpart_group[row])).tolist()
-    weights: Counter[int] = Counter()
-    touching = documents.of_file(row)
-    for number in touching[view.known[touching] & (documents.sizes[touching] <= _WIDE)].tolist():
-        touched = documents.files[documents.file_starts[number] : documents.file_starts[number + 1]]
-        weights.update(dict.fromkeys(touched[tests[touched]].tolist(), 1 / float(documents.sizes[number])))
-    changed = sorted(weights, key=lambda other: (-weights[other], other))
+    touching, sizes = view.documents.of_file(row), view.documents.sizes
+    chosen = touching[view.known[touching] & (sizes[touching] <= _WIDE)].astype(np.int64)
+    weights = view.spread(chosen, 1 / sizes[chosen], len(table)) * tests
+    changed = [other for other in leaders(weights, len(named) + MOST).tolist() if weights[other]]
     return tuple(table.paths[other] for other in dict.fromkeys([*named, *changed]))[:MOST]
-
-
-def _day(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).date().isoformat()
 
 
 def code_owners(repo: Repository, commit: str) -> str:
@@ -123,7 +110,6 @@ def other_files(context: QueryContext, common: frozenset[str] = frozenset()) -> 
     scores = context.in_files(bm25.WHOLE, context.text_terms[1]) + context.version.paths.bm25(context.query.weights)
     told = {file: Reason("name", f"the report names {written}") for file, written in named(context).items()}
     likely = leaders(scores, _LOOKED_AT).tolist()
-    reasons.look_at(likely)
     for file in likely:
         words, _ = reasons.words(file)
         rare = [word for word in words if word not in common]

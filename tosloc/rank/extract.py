@@ -7,11 +7,10 @@ on after the last one.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +19,6 @@ import numpy as np
 
 from tosloc.arrays import load_arrays, unpack_words
 from tosloc.code.languages import analyser
-from tosloc.git.history import History
 from tosloc.git.repository import Repository
 from tosloc.index.context import QueryContext, VersionIndex
 from tosloc.index.corpus import blobs_of, read_facts
@@ -30,24 +28,15 @@ from tosloc.index.query import Query
 from tosloc.index.store import FactStore
 from tosloc.io import key_of, written_whole
 from tosloc.processes import executor, parallel
-from tosloc.rank.feature_tables import HISTORY_FILE, FeatureTable, block_bytes, read_block
+from tosloc.rank.feature_tables import HISTORY_FILE, FeatureTable, block_bytes
 from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS, columns, prior
-from tosloc.records import Case, FloatArray, Progress, silent
+from tosloc.records import BoolArray, Case, FloatArray, Progress, silent
 
 BLOCK_REPORTS = 48  # reports a block: enough to share the loading, few enough for memory
 SAMPLED: Final = 400
 """Wrong files kept of each training report of the listwise fit; more gained nothing on four projects."""
 HARD_SHARE: Final = 0.75
 """Share of the sampled rows that are the best wrong files by the first guess; the others are drawn at random."""
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """One report to extract: its case, and which rows to keep."""
-
-    case: Case
-    contained: bytes  # which commits of the history the version contains, as packed bits
-    sampled: int  # how many wrong files to keep; 0 keeps every file
 
 
 @dataclass(eq=False)
@@ -60,35 +49,47 @@ class Extraction:
     suffixes: frozenset[str]
     names: Sequence[str]
     history_digest: str  # of the history that its workers read, HISTORY_FILE of its folder
+    ancestors: Callable[[str], BoolArray] | None  # version -> commits of the history that it contains; not for workers
     lizard: bool = False
     shared: bool = False  # whether its files are read over a network: of the store a copy, which nobody writes
 
-    def _block_path(self, tasks: Sequence[Task]) -> Path:
-        reports = [(t.case.report.id, t.case.report.summary, t.case.report.description) for t in tasks]
-        cases = [(t.case.report.opened_seconds, t.case.version, t.case.fixed) for t in tasks]
-        rows = [(t.contained.hex(), t.sampled) for t in tasks]
+    def _block_path(self, cases: Sequence[Case], sampled: int) -> Path:
+        reports = [(case.report.id, case.report.summary, case.report.description) for case in cases]
+        labels = [(case.report.opened_seconds, case.version, case.fixed) for case in cases]
         maker = [FEATURES_VERSION, analyser(self.lizard), PRIOR_WEIGHTS, self.history_digest, sorted(self.suffixes)]
-        return self.folder / f"block-{key_of(self.names, reports, cases, rows, maker)[:24]}.npz"
+        return self.folder / f"block-{key_of(self.names, reports, labels, sampled, maker)[:24]}.npz"
 
     def run(
-        self, tasks: Sequence[Task], *, jobs: int = -1, what: str = "features", progress: Progress = silent
+        self,
+        cases: Sequence[Case],
+        sampled: int = 0,
+        *,
+        jobs: int = -1,
+        what: str = "features",
+        progress: Progress = silent,
     ) -> list[Path]:
-        """Extract what is missing; the blocks' files, in the order of the tasks."""
-        blocks = [tasks[start : start + BLOCK_REPORTS] for start in range(0, len(tasks), BLOCK_REPORTS)]
-        paths = [self._block_path(block) for block in blocks]
+        """Extract what is missing, of each report ``sampled`` wrong files, 0 for all; the blocks' files, in order."""
+        assert self.ancestors is not None
+        blocks = [cases[start : start + BLOCK_REPORTS] for start in range(0, len(cases), BLOCK_REPORTS)]
+        paths = [self._block_path(block, sampled) for block in blocks]
         missing = [(block, path) for block, path in zip(blocks, paths, strict=True) if not path.exists()]
-        done = len(tasks) - sum(len(block) for block, _ in missing)
-        progress(what, done, len(tasks))
+        done = len(cases) - sum(len(block) for block, _ in missing)
+        progress(what, done, len(cases))
         if missing:
             with self._for_workers() as made:
-                calls = [joblib.delayed(_extract)(made, block, path) for block, path in missing]
+                calls = [
+                    joblib.delayed(_extract)(
+                        made, block, [self.ancestors(case.version) for case in block], sampled, path
+                    )
+                    for block, path in missing
+                ]
                 workers = jobs if made.shared else min(joblib.effective_n_jobs(jobs), len(calls))
                 with parallel(calls, workers, return_as="generator_unordered", pre_dispatch=workers) as results:
                     for path, block, finished in results:
                         with written_whole(path) as temporary:
                             temporary.write_bytes(block)
                         done += finished
-                        progress(what, done, len(tasks))
+                        progress(what, done, len(cases))
         return paths
 
     @contextmanager
@@ -97,20 +98,17 @@ class Extraction:
         files are not safe over a network while anyone does.
         """
         if executor() is None:
-            yield self
+            yield replace(self, ancestors=None)
             return
         folder = self.folder.absolute()
         copy = folder / "facts.sqlite"
         with written_whole(copy) as new, FactStore(self.store_path) as store:
             store.copy_to(new)
         try:
-            yield replace(self, folder=folder, repo_path=self.repo_path.absolute(), store_path=copy, shared=True)
+            repo_path = self.repo_path.absolute()
+            yield replace(self, folder=folder, repo_path=repo_path, store_path=copy, ancestors=None, shared=True)
         finally:
             copy.unlink()
-
-    def tables(self, paths: Sequence[Path]) -> Iterator[FeatureTable]:
-        """The tables of finished blocks, in order."""
-        return chain.from_iterable(map(read_block, paths))
 
 
 @lru_cache(maxsize=1)
@@ -126,24 +124,24 @@ def _opened(
     return repo, FactStore(store_path, unchanging=shared), history, PathTable.of(paths)
 
 
-def _extract(made: Extraction, tasks: Sequence[Task], path: Path) -> tuple[Path, bytes, int]:
-    """The block of some tasks, as bytes."""
+def _extract(
+    made: Extraction, cases: Sequence[Case], contained: Sequence[BoolArray], sampled: int, path: Path
+) -> tuple[Path, bytes, int]:
+    """The block of some cases, as bytes; ``contained`` are the commits of the history that each version contains."""
     kept = made.folder / HISTORY_FILE
     repo, store, history, paths = _opened(made.repo_path, made.store_path, made.shared, kept, made.history_digest)
-    snapshots = [repo.snapshot(task.case.version, made.suffixes) for task in tasks]
+    snapshots = [repo.snapshot(case.version, made.suffixes) for case in cases]
     corpus = read_facts(store, blobs_of(snapshots, made.suffixes), lizard=made.lizard)
     tables = []
-    for task, snapshot in zip(tasks, snapshots, strict=True):
+    for case, snapshot, commits in zip(cases, snapshots, contained, strict=True):
         version = VersionIndex(corpus, snapshot, paths)
-        report, path_ids = task.case.report, snapshot.path_ids
-        contained = np.unpackbits(np.frombuffer(task.contained, dtype=np.uint8)).astype(bool)
-        known = history.as_of(report.opened_seconds, contained)
-        values = columns(QueryContext(Query(report), version, known), made.names)
+        known = history.as_of(case.report.opened_seconds, commits)
+        values = columns(QueryContext(Query(case.report), version, known), made.names)
         rows = np.column_stack([values[name] for name in made.names]).astype(np.float32)
-        fixed = np.isin(path_ids, np.array([repo.path_names.ids[path] for path in task.case.fixed], dtype=np.int32))
-        table = FeatureTable(report.id, rows, fixed, np.ones(len(rows), dtype=np.float32), path_ids)
-        tables.append(sampled_table(table, values, task.sampled, task.case.version))
-    return path, block_bytes(tables), len(tasks)
+        fixed = np.isin(snapshot.path_ids, [repo.path_names.ids[path] for path in case.fixed])
+        table = FeatureTable(case.report.id, rows, fixed, np.ones(len(rows), dtype=np.float32), snapshot.path_ids)
+        tables.append(sampled_table(table, values, sampled, case.version))
+    return path, block_bytes(tables), len(cases)
 
 
 def sampled_table(table: FeatureTable, values: Mapping[str, FloatArray], number: int, version: str) -> FeatureTable:
@@ -161,8 +159,3 @@ def sampled_table(table: FeatureTable, values: Mapping[str, FloatArray], number:
     weights[drawn] = len(rest) / max(len(drawn), 1)
     kept = np.sort(np.concatenate((np.flatnonzero(table.fixed), hard, drawn)))
     return FeatureTable(table.report, table.rows[kept], table.fixed[kept], weights[kept], table.path_ids[kept])
-
-
-def tasks_of(cases: Sequence[Case], history: History, sampled: int) -> list[Task]:
-    """Tasks of labelled reports; ``sampled`` wrong files each, 0 for all files."""
-    return [Task(case, np.packbits(history.ancestors(case.version)).tobytes(), sampled) for case in cases]

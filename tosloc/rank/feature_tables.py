@@ -9,13 +9,13 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Self
 
 import numpy as np
 
-from tosloc.arrays import Arrays, arrays_of, checked, write_arrays
+from tosloc.arrays import Arrays, arrays_of, pack_words, unpack_words, write_arrays
 from tosloc.errors import ToslocError
 from tosloc.index.postings import starts_of
 from tosloc.io import parse_json, read_plain, write_text
@@ -43,37 +43,27 @@ class FeatureTable:
         return Ranking.from_scores(self.report, [paths[number] for number in self.path_ids.tolist()], scores)
 
 
-_COLUMNS: Final[Mapping[str, tuple[Any, ...]]] = {
-    "rows": (np.float32, None, None),
-    "fixed": (np.bool_, None),
-    "weights": (np.float32, None),
-    "path_ids": (np.int32, None),
-}
-"""Column -> type and number of dimensions."""
+_COLUMNS: Final = ("rows", "fixed", "weights", "path_ids")
 
 
-def read_block(path: Path) -> Iterator[FeatureTable]:
-    """The tables of one block's file. Raises CheckpointError when it is damaged."""
-    with arrays_of(path, "delete it and run the same command again") as arrays:
-        reports = parse_json(arrays["reports"].tobytes())
-        columns = {name: checked(arrays, name, *kind) for name, kind in _COLUMNS.items()}
-        bounds = list(zip(reports, pairwise(arrays["starts"].tolist()), strict=True))
-        if {len(column) for column in columns.values()} != {int(arrays["starts"][-1])}:
-            raise ValueError("its columns have other lengths")
-    for report, (start, end) in bounds:
-        yield FeatureTable(str(report), *(column[start:end] for column in columns.values()))
+def read_blocks(paths: Iterable[Path]) -> Iterator[FeatureTable]:
+    """The tables of blocks' files, in order. Raises CheckpointError for a file that is damaged."""
+    for path in paths:
+        with arrays_of(path, "delete it and run the same command again") as arrays:
+            columns: Any = [arrays[name] for name in _COLUMNS]
+            parts = list(zip(unpack_words(arrays["reports"]), pairwise(arrays["starts"].tolist()), strict=True))
+            if {len(column) for column in columns} != {int(arrays["starts"][-1])}:
+                raise ValueError("its columns have other lengths")
+        for report, (start, end) in parts:
+            yield FeatureTable(report, *(column[start:end] for column in columns))
 
 
 def block_bytes(tables: Sequence[FeatureTable]) -> bytes:
     """Tables as the bytes of one file."""
     buffer = io.BytesIO()
-    ids = json.dumps([table.report for table in tables]).encode()
-    arrays: Arrays = {
-        **{name: np.concatenate([getattr(table, name) for table in tables]) for name in _COLUMNS},
-        "starts": starts_of([len(table.rows) for table in tables]),
-        "reports": np.frombuffer(ids, dtype=np.uint8),
-    }
-    write_arrays(buffer, arrays, level=1)
+    arrays: Arrays = {name: np.concatenate([getattr(table, name) for table in tables]) for name in _COLUMNS}
+    starts, reports = starts_of([len(table.rows) for table in tables]), pack_words(table.report for table in tables)
+    write_arrays(buffer, arrays | {"starts": starts, "reports": reports}, level=1)
     return buffer.getvalue()
 
 
@@ -101,12 +91,10 @@ class RankingLists:
     @classmethod
     def of(cls, lists: Sequence[tuple[Float32Array, BoolArray]], weights: Sequence[Float32Array] = ()) -> Self:
         """Lists of (rows, fixed), which count alike; every row weighs 1 unless weights are given."""
-        rows, fixed = np.zeros((0, 0), dtype=np.float32), np.zeros(0, dtype=bool)
-        if lists:
-            rows, fixed = (np.concatenate(column) for column in zip(*lists, strict=True))
-        starts = starts_of([len(fixed) for _, fixed in lists])
+        columns = zip(*lists, strict=True) if lists else ([np.zeros((0, 0), np.float32)], [np.zeros(0, np.bool_)])
+        rows, fixed = (np.concatenate(column) for column in columns)
         of_rows = np.concatenate(weights) if weights else np.ones(len(rows), dtype=np.float32)
-        return cls(rows, fixed, starts, of_rows, np.ones(len(lists)))
+        return cls(rows, fixed, starts_of([len(own) for _, own in lists]), of_rows, np.ones(len(lists)))
 
     @classmethod
     def join(cls, parts: Sequence[RankingLists]) -> Self:
@@ -127,33 +115,21 @@ def ranking_lists(tables: Iterable[FeatureTable]) -> RankingLists:
 # What a training folder keeps
 
 
-def write_listing(work: Path, names: Sequence[str], blocks: Mapping[str, Sequence[Path]]) -> None:
+def write_listing(work: Path, blocks: Mapping[str, Sequence[Path]]) -> None:
     """Note which blocks of a kept work folder are train, validation and test."""
-    record = {"features": names, "blocks": {part: [path.name for path in paths] for part, paths in blocks.items()}}
-    write_text(work / _LISTING, json.dumps(record, indent=1) + "\n")
+    names = {part: [path.name for path in paths] for part, paths in blocks.items()}
+    write_text(work / _LISTING, json.dumps(names, indent=1) + "\n")
 
 
 def keeps_tables(folder: Path) -> bool:
-    """Whether a training folder keeps its feature tables, for ``StoredFeatureTables.read``."""
+    """Whether a training folder keeps its feature tables, for ``kept_blocks``."""
     return (folder / WORK / _LISTING).is_file()
 
 
-@dataclass(frozen=True)
-class StoredFeatureTables:
-    """The kept feature tables of one training folder."""
-
-    work: Path
-    features: Sequence[str]
-    blocks: Mapping[str, Sequence[str]]
-
-    @classmethod
-    def read(cls, folder: Path) -> Self:
-        """Raises ToslocError when the folder keeps no tables."""
-        try:
-            return cls(folder / WORK, **parse_json(read_plain(folder / WORK / _LISTING)))
-        except (OSError, ValueError, TypeError) as error:
-            raise ToslocError(f"{folder} keeps no feature tables; train it with --keep-features") from error
-
-    def tables(self, part: str) -> Iterator[FeatureTable]:
-        """The tables of train, validation or test, in order. Raises CheckpointError when they are damaged."""
-        return chain.from_iterable(read_block(self.work / name) for name in self.blocks[part])
+def kept_blocks(folder: Path) -> dict[str, list[Path]]:
+    """Of each part of a training the files of its feature tables. Raises ToslocError when the folder keeps none."""
+    try:
+        listing = parse_json(read_plain(folder / WORK / _LISTING))
+        return {part: [folder / WORK / name for name in listing[part]] for part in PARTS}
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise ToslocError(f"{folder} keeps no feature tables; train it with --keep-features") from error

@@ -110,13 +110,11 @@ def _best_of_group(name: str) -> Callable[[QueryContext, FloatArray], FloatArray
     def best(context: QueryContext, shares: FloatArray) -> FloatArray:
         groups = getattr(context.version.paths.table, name)[context.version.paths.path_ids]
         leading, scores = leaders(shares, LEADING_NAMES), np.zeros(len(shares))
-        found: dict[int, list[tuple[float, int]]] = {}
-        for group, share, file in zip(
-            groups[leading].tolist(), shares[leading].tolist(), leading.tolist(), strict=True
-        ):
-            found.setdefault(group, []).append((share, file))
+        found: dict[int, list[int]] = {}
+        for file in leading.tolist():  # the largest first
+            found.setdefault(groups[file], []).append(file)
         for file in np.flatnonzero(np.isin(groups, groups[leading])).tolist():
-            scores[file] = max((share for share, other in found[int(groups[file])] if other != file), default=0.0)
+            scores[file] = next((shares[other] for other in found[groups[file]] if other != file), 0.0)
         return scores
 
     return best

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import count, pairwise
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -47,16 +47,13 @@ def listwise_loss(
     mass = np.exp(scores - np.maximum.reduceat(scores, starts)[report_of]) * lists.weights
     others = np.add.reduceat(np.where(fixed, 0.0, mass), starts)
     hit = np.flatnonzero(fixed)
-    number = np.add.reduceat(fixed.astype(np.float64), starts)
-    own, rest = mass[hit], others[report_of[hit]]
-    share = lists.report_weights[report_of[hit]] / (number[report_of[hit]] * float(lists.report_weights.sum()))
-    p = own / (own + rest)
-    loss = float((-np.log(p) * share).sum())
+    own, of_hit = mass[hit], report_of[hit]
+    total, number = own + others[of_hit], np.add.reduceat(fixed.astype(np.float64), starts)
+    share = lists.report_weights[of_hit] / (number[of_hit] * float(lists.report_weights.sum()))
+    loss = float((-np.log(own / total) * share).sum())
     # d(-log p)/d score of the fixed file is p - 1, of each other file its own share of the mass
-    slope = np.zeros(len(scores))
-    slope[hit] = (p - 1.0) * share
-    spread = summed(report_of[hit], share / (own + rest), reports)
-    slope += np.where(fixed, 0.0, mass * spread[report_of])
+    slope = mass * summed(of_hit, share / total, reports)[report_of]
+    slope[hit] = (own / total - 1.0) * share
     gradient = np.zeros(rows.shape[1])
     for start in range(0, len(rows), _BLOCK):
         some = slice(start, start + _BLOCK)
@@ -80,20 +77,18 @@ def list_quality(lists: RankingLists) -> Callable[[FloatArray], float]:
     """Weights (K,) -> MRR + MAP of the weighted sums over the lists, in which every row stands for one file. A fixed
     file stands behind every wrong file with the same score, so that constant scores earn nothing.
     """
-    counts = np.add.reduceat(lists.fixed.astype(np.int64), lists.starts[:-1])
-    fixed_rows, wrong_rows = lists.rows[lists.fixed], lists.rows[~lists.fixed]
-    fixed_ends, wrong_ends = np.cumsum(counts).tolist(), np.cumsum(lists.sizes - counts).tolist()
+    starts = lists.starts[:-1].tolist()
+    each = zip(starts, np.split(lists.fixed, starts[1:]), strict=True)
+    places = [(start + np.flatnonzero(fixed), start + np.flatnonzero(~fixed)) for start, fixed in each]
 
     def quality(weights: FloatArray) -> float:
-        fixed, wrong = weighted_sums(fixed_rows, weights), weighted_sums(wrong_rows, weights)
-        total, start, first = 0.0, 0, 0
-        for end, last in zip(wrong_ends, fixed_ends, strict=True):
-            own = np.sort(fixed[first:last])[::-1]
+        scores, total = weighted_sums(lists.rows, weights), 0.0
+        for right, wrong in places:
+            own = np.sort(scores[right])[::-1]
             nth = np.arange(1, len(own) + 1)
-            rank = np.count_nonzero(wrong[start:end] >= own[:, None], axis=1).astype(np.float64) + nth
+            rank = np.count_nonzero(scores[wrong] >= own[:, None], axis=1) + nth
             total += float((nth / rank).mean()) + 1.0 / float(rank[0])
-            start, first = end, last
-        return total / len(fixed_ends)
+        return total / len(places)
 
     return quality
 
@@ -110,10 +105,8 @@ def fit_evolution(
     """
     from scipy import optimize
 
-    generation = count(1)
-
     def step(intermediate_result: optimize.OptimizeResult) -> None:  # SciPy wants this name
-        progress("differential evolution", next(generation), settings.generations)
+        progress("differential evolution", intermediate_result.nit, settings.generations)
 
     def cost(weights: FloatArray) -> float:
         return -objective(weights)
@@ -123,7 +116,6 @@ def fit_evolution(
         optimize.Bounds(np.zeros(features), np.ones(features)),
         maxiter=settings.generations,
         popsize=settings.population,
-        tol=0.01,  # SciPy's own
         rng=np.random.default_rng(seed),
         polish=False,
         callback=step,
@@ -152,13 +144,11 @@ class Choice:
 
 def judge(candidates: Mapping[str, StageOne], tables: Iterable[FeatureTable]) -> dict[str, tuple[float, float]]:
     """(MRR, MAP) of every candidate over full feature tables, read once. Reports without fixed files count 0."""
-    sums, reports = {name: np.zeros(2) for name in candidates}, 0
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in candidates}
     for table in tables:
-        reports += 1
-        if table.fixed.any():
-            for name, stage in candidates.items():
-                sums[name] += rr_and_ap(fixed_ranks(stage.scores(table.rows), table.fixed).tolist())
-    return {name: (float(mrr) / max(reports, 1), float(map_) / max(reports, 1)) for name, (mrr, map_) in sums.items()}
+        for name, stage in candidates.items():
+            found[name].append(rr_and_ap(fixed_ranks(stage.scores(table.rows), table.fixed).tolist()))
+    return {name: tuple(np.mean(values or [(0.0, 0.0)], axis=0).tolist()) for name, values in found.items()}
 
 
 def choose(tried: Mapping[str, tuple[float, float]]) -> str:
@@ -203,29 +193,27 @@ def fit_stage_one(
         weights = fit_listwise(train)
     else:  # few reports lean on the shipped weights, many do not need them
         weights = fit_listwise(train, centre=default.weights, pull=SHRINK * 50.0 / max(len(train), 50))
-    stages, whole = {"own weights": StageOne(names, weights)}, {}
+    stages = {"own weights": StageOne(names, weights)}
     if default is not None:
         stages[_SHIPPED_WEIGHTS] = StageOne(names, default.weights)
         stages["mean of both"] = StageOne(names, (weights + default.weights) / 2)
-        whole = {AS_SHIPPED: default} if default.ranker is not None and settings.ranker else {}
-    tried = judge(stages | whole, validation())
-    of_whole = {name: tried.pop(name) for name in whole}
+    tried = judge(stages, validation())
     taken = choose(tried)
     if settings.ranker:
         progress("learned ranker", 0, 1)
-        stage, heads = stages[taken], head_lists(stages[taken], train)
+        stage, heads, whole = stages[taken], head_lists(stages[taken], train), dict[str, StageOne]()
         rankers = {"own ranker": HeadRanker(names, fit_trees(heads, seed), 1.0)} if len(heads) else {}
         if default is not None and default.ranker is not None:
-            rankers["shipped ranker"] = default.ranker
+            rankers["shipped ranker"], whole[AS_SHIPPED] = default.ranker, default
         ranked = {
             f"{taken}, {name} x {weight:g}": replace(stage, ranker=replace(ranker, weight=weight))
             for name, ranker in rankers.items()
             for weight in WEIGHTS
         }
         progress("learned ranker", 1, 1)
-        scores = judge(ranked, validation())
-        taken = choose({taken: tried[taken], **scores})
-        stages, tried = stages | ranked, tried | scores
-    if whole and 0 < sum(of_whole[AS_SHIPPED]) >= sum(tried[taken]):  # 0 where nothing was left to judge by
-        taken = AS_SHIPPED
-    return (stages | whole)[taken], Choice(taken, tried | of_whole)
+        stages |= ranked | whole
+        tried |= judge(ranked | whole, validation())
+        taken = choose({name: tried[name] for name in (taken, *ranked)})
+        if 0 < sum(tried.get(AS_SHIPPED, ())) >= sum(tried[taken]):  # 0 where nothing was left to judge by
+            taken = AS_SHIPPED
+    return stages[taken], Choice(taken, tried)

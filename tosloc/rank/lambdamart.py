@@ -38,7 +38,6 @@ PARAMETERS: Final = {
 """Of LightGBM; like the two above chosen on the training and validation reports of four projects (docs/features.md)."""
 _MOST_LEAVES: Final = 16  # of a tree: one bit each
 _LARGEST: Final = 1e9  # of a leaf; LightGBM learns none beyond 100
-_AT_ONCE: Final = 256  # rows that are looked at together
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,21 +55,17 @@ class Trees:
     @classmethod
     def of_model(cls, model: Mapping[str, Any]) -> Self:
         """Trees of what LightGBM's ``Booster.dump_model`` gives, of at most 16 leaves."""
-        T = len(model["tree_info"])
-        feature, left = np.zeros((T, _MOST_LEAVES - 1), np.int32), np.zeros((T, _MOST_LEAVES - 1), np.uint16)
-        largest = np.finfo(np.float32).max
-        threshold, leaves = np.full((T, _MOST_LEAVES - 1), largest, np.float64), np.zeros((T, _MOST_LEAVES))
+        largest, size = np.finfo(np.float32).max, (len(model["tree_info"]), _MOST_LEAVES - 1)
+        feature, left = np.zeros(size, np.int32), np.zeros(size, np.uint16)
+        threshold, leaves = np.full(size, largest, np.float64), np.zeros((len(feature), _MOST_LEAVES))
         for tree, made in enumerate(model["tree_info"]):
-            splits: list[tuple[int, float, int]] = []
-            values: list[float] = []
-            _collect(made["tree_structure"], splits, values)
+            splits, values = _collected(made["tree_structure"])
             leaves[tree, : len(values)] = values
             for place, split in enumerate(splits):
                 feature[tree, place], threshold[tree, place], left[tree, place] = split
         threshold = np.minimum(threshold, largest)
         rounded = threshold.astype(np.float32)
-        rounded = np.where(rounded > threshold, np.nextafter(rounded, np.float32(-np.inf)), rounded)
-        return cls(feature, rounded.astype(np.float32), left, leaves)
+        return cls(feature, np.where(rounded > threshold, np.nextafter(rounded, -largest), rounded), left, leaves)
 
     def to_arrays(self) -> Arrays:
         """Plain arrays, for ``from_arrays``."""
@@ -79,40 +74,35 @@ class Trees:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array], features: int) -> Self:
         """Trees of ``to_arrays`` that ask for ``features``. Raises KeyError or ValueError when they are none."""
-        leaves: Any = checked(arrays, "leaves", np.float64, None, _MOST_LEAVES)
+        leaves: Any = checked(arrays, "leaves", np.float64, None, _MOST_LEAVES, least=-_LARGEST, below=_LARGEST)
         size = len(leaves), _MOST_LEAVES - 1
         feature: Any = checked(arrays, "feature", np.int32, *size, below=features)
         threshold: Any = checked(arrays, "threshold", np.float32, *size)
         left: Any = checked(arrays, "left", np.uint16, *size)
-        if np.isnan(threshold).any() or not (np.abs(leaves) <= _LARGEST).all():
-            raise ValueError("a number of a tree is out of bounds")
         return cls(feature, threshold, left, leaves)
 
     def scores(self, rows: Float32Array) -> FloatArray:
         """(k,) sums over the trees, in their order, of the leaves that the rows (k, K) come to."""
+        right = rows.T.take(self.feature, axis=0) > self.threshold[..., None]
+        # to the bits of a leaf on the left add nothing where a row goes right, and all where it goes left
+        kept = np.bitwise_and.reduce(~self.left[..., None] | (right - np.uint16(1)), axis=1)  # (T, k)
+        lowest = np.frexp((kept & -kept).astype(np.float32))[1] - 1
+        places = np.arange(0, self.leaves.size, _MOST_LEAVES)[:, None] + (lowest & (_MOST_LEAVES - 1))
         total = np.zeros(len(rows))
-        for start in range(0, len(rows), _AT_ONCE):
-            some = slice(start, start + _AT_ONCE)
-            right = rows[some].T.take(self.feature, axis=0) > self.threshold[..., None]
-            # to the bits of a leaf on the left add nothing where a row goes right, and all where it goes left
-            kept = np.bitwise_and.reduce(~self.left[..., None] | (right - np.uint16(1)), axis=1)  # (T, k)
-            lowest = np.frexp((kept & -kept).astype(np.float32))[1] - 1
-            places = np.arange(0, self.leaves.size, _MOST_LEAVES)[:, None] + (lowest & (_MOST_LEAVES - 1))
-            for values in self.leaves.ravel().take(places):  # one tree after the other
-                total[some] += values
+        for values in self.leaves.ravel().take(places):  # one tree after the other
+            total += values
         return total
 
 
-def _collect(node: Mapping[str, Any], splits: list[tuple[int, float, int]], values: list[float]) -> None:
-    """Add the splits and the leaves' values below a node, from left to right."""
+def _collected(node: Mapping[str, Any], first: int = 0) -> tuple[list[tuple[int, float, int]], list[float]]:
+    """The splits (feature, threshold, leaves on the left as bits) and leaves of a node, whose ``first`` leaf it is."""
     if "split_feature" not in node:
-        values.append(float(node["leaf_value"]))
-        return
-    first, place = len(values), len(splits)
-    splits.append((0, 0.0, 0))
-    _collect(node["left_child"], splits, values)
-    splits[place] = int(node["split_feature"]), float(node["threshold"]), (1 << len(values)) - (1 << first)
-    _collect(node["right_child"], splits, values)
+        return [], [float(node["leaf_value"])]
+    splits, values = _collected(node["left_child"], first)
+    middle = first + len(values)
+    more, others = _collected(node["right_child"], middle)
+    own = int(node["split_feature"]), float(node["threshold"]), (1 << middle) - (1 << first)
+    return [own, *splits, *more], values + others
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,13 +126,8 @@ def fit_trees(heads: RankingLists, seed: int, rounds: int | None = None) -> Tree
     """
     import lightgbm
 
-    alike = bool((heads.report_weights == 1).all())
-    data = lightgbm.Dataset(
-        heads.rows,
-        label=heads.fixed.astype(np.int32),
-        weight=None if alike else np.repeat(heads.report_weights, heads.sizes),
-        group=heads.sizes.tolist(),
-    )
+    weights = np.repeat(heads.report_weights, heads.sizes)
+    data = lightgbm.Dataset(heads.rows, heads.fixed.astype(np.int32), weight=weights, group=heads.sizes.tolist())
     return Trees.of_model(lightgbm.train(PARAMETERS | {"seed": seed}, data, rounds or ROUNDS).dump_model())
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Final
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
 
 from tosloc.code.text import terms as terms_of
 from tosloc.index.context import VersionIndex
 from tosloc.index.query import Query
-from tosloc.records import FloatArray, Function
+from tosloc.records import Function
 from tosloc.reports.text import without_addresses
 
 STRETCHES: Final = 3  # of a file, at most
@@ -30,35 +33,25 @@ MOST_LINES: Final = 50_000  # lines of a file that are looked at; what is longer
 
 def telling_terms(query: Query, version: VersionIndex) -> dict[str, float]:
     """The report's words that tell files from another, as terms, with what they count; all where none does."""
-    view = version.text
-    numbers = view.corpus.terms
-    weights = query.weights_of(without_addresses(query.prose))
+    numbers, weights = version.text.corpus.terms, query.weights_of(without_addresses(query.prose))
     known = [term for term in weights if term in numbers]
-    idf = view.idf(np.array([numbers[term] for term in known], dtype=np.int64)).tolist()
-    gains = {term: weights[term] * rarity for term, rarity in zip(known, idf, strict=True)}
-    telling = {
-        term: gains[term]
-        for term, rarity in zip(known, idf, strict=True)
-        if rarity >= np.log(1 / (EVERYWHERE if term in query.summary_counts else COMMON))
-    }
-    found = telling or gains
+    idf = version.text.idf(np.array([numbers[term] for term in known], dtype=np.int64)).tolist()
+    rarities = dict(zip(known, idf, strict=True))
+    common = {True: np.log(1 / EVERYWHERE), False: np.log(1 / COMMON)}
+    telling = [term for term in known if rarities[term] >= common[term in query.summary_counts]] or known
+    gains = {term: weights[term] * rarities[term] for term in telling}
     strong = query.summary_counts.keys() | query.compounds  # what the report is about, as reasons have it
-    return {
-        term: found[term] for term in sorted(found, key=lambda term: (term not in strong, -found[term], term))[:TERMS]
-    }
+    first = sorted(gains, key=lambda term: (term not in strong, -gains[term], term))[:TERMS]
+    return {term: gains[term] for term in first}
 
 
 def framed_lines(query: Query, version: VersionIndex, files: Sequence[int]) -> dict[int, tuple[int, ...]]:
     """File -> lines of it that the report's frames and links name, the innermost first."""
-    file_of = {int(version.paths.path_ids[file]): file for file in files}
-    found: dict[int, dict[int, None]] = {}
-    for place in (
-        place for trace in (*query.locations.traces, query.locations.links) for place in trace if place.line > 0
-    ):
-        for row in version.paths.rows_of_location(place.path, place.qualified):
-            if row in file_of:
-                found.setdefault(file_of[row], {})[place.line] = None
-    return {file: tuple(lines) for file, lines in found.items()}
+    found: defaultdict[int, dict[int, None]] = defaultdict(dict)
+    for place in chain(*query.locations.traces, query.locations.links):
+        for row in version.paths.rows_of_location(place.path, place.qualified) if place.line > 0 else ():
+            found[row][place.line] = None
+    return {file: tuple(found[int(version.paths.path_ids[file])]) for file in files}
 
 
 def telling_lines(
@@ -79,67 +72,40 @@ def telling_lines(
     [[2, 3]]
     """
     lines = lines[:MOST_LINES]
-    held = [frozenset(terms_of(line)).intersection(terms) for line in lines]
-    shown: dict[int, None] = {}  # places, from 0
-    named = [number for number in framed[:FRAMES] if 1 <= number <= len(lines)][:stretches]
-    for number in named:
-        start = max(0, number - 1 - BEFORE)
-        shown.update(dict.fromkeys(range(start, min(start + min(2 * BEFORE + 1, length), len(lines)))))
-    inside = np.ones(len(lines))
+    held: Any = np.array([[term in found for term in terms] for found in map(frozenset, map(terms_of, lines))])
+    shown, inside = np.zeros(len(lines), dtype=np.bool_), np.ones((len(lines), 1))
     for function in functions:
         inside[function.start - 1 : function.end] = IN_FUNCTION
     for start, end in told:
         inside[start - 1 : end] = IN_REASON
-    for start in islice(_best(held, terms, inside, shown, length), stretches - len(named)):
-        shown.update(dict.fromkeys(range(start, min(start + length, len(lines)))))
-    if not shown and functions:
-        first = functions[0]
-        shown.update(dict.fromkeys(range(first.start - 1, min(first.start - 1 + length, first.end, len(lines)))))
-    return _runs(shown, lines)
+    named = [number for number in framed[:FRAMES] if 1 <= number <= len(lines)][:stretches]
+    for number in named:
+        start = max(0, number - 1 - BEFORE)
+        shown[start : start + min(2 * BEFORE + 1, length)] = True
+    gains, most, of_stretch = np.array([*terms.values()]), 0.0, _highest(held * inside, length)
+    begins = np.append(held.any(axis=1)[1:], False)  # a stretch begins a line before one that has a word
+    begins[0] |= held[0].any()
+    seen = np.zeros(len(terms), dtype=np.bool_)
+    for _ in range(stretches - len(named)):
+        worth = of_stretch @ (gains * np.where(seen, AGAIN, 1.0)) * (begins & ~_highest(shown, length))
+        worth = worth.round(9)  # of equal ones the first, however they were added
+        start = int(worth.argmax())
+        if not worth[start] or worth[start] < LEAST_GAIN * most:
+            break
+        most = most or float(worth[start])
+        shown[start : start + length] = True
+        seen |= held[start : start + length].any(axis=0)
+    if functions and not shown.any():
+        shown[functions[0].start - 1 : min(functions[0].start - 1 + length, functions[0].end)] = True
+    shown[1:-1] |= shown[:-2] & shown[2:]  # a single line between two
+    places = np.flatnonzero(shown)
+    for run in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1):
+        written = [place for place in run.tolist() if lines[place].strip()]
+        if written:
+            yield list(range(written[0], written[-1] + 1))
 
 
-def _best(
-    held: Sequence[frozenset[str]], terms: Mapping[str, float], inside: FloatArray, shown: Container[int], length: int
-) -> Iterator[int]:
-    """Places where the stretches begin that say most, the best first; ``inside`` (lines,) is what a line counts."""
-    seen: set[str] = set()
-    taken = {place for place in range(len(held)) if place in shown}
-    best = 0.0
-    while True:
-        counts = {term: gain * (AGAIN if term in seen else 1.0) for term, gain in terms.items()}
-        gains: dict[int, float] = {}
-        for place in (place for place, found in enumerate(held) if found):
-            start = max(0, place - 1)
-            places = range(start, min(start + length, len(held)))
-            if taken.isdisjoint(places):
-                most: dict[str, float] = {}
-                for other in places:
-                    for term in held[other]:
-                        most[term] = max(most.get(term, 0.0), counts[term] * inside[other])
-                gains[start] = sum(most.values())
-        if not gains:
-            return
-        start = max(gains, key=lambda one: (gains[one], -one))
-        if gains[start] < LEAST_GAIN * best:
-            return
-        best = best or gains[start]
-        places = range(start, min(start + length, len(held)))
-        taken.update(places)
-        seen.update(*(held[place] for place in places))
-        yield start
-
-
-def _runs(shown: Iterable[int], lines: Sequence[str]) -> Iterator[list[int]]:
-    """Places that follow each other, without blank lines at either end; a single line between two of them is shown."""
-    places = set(shown)
-    places |= {place for place in range(len(lines)) if place - 1 in places and place + 1 in places}
-    run: list[int] = []
-    for place in [*sorted(places), -1]:
-        if run and place != run[-1] + 1:
-            while run and not lines[run[-1]].strip():
-                run.pop()
-            if run:
-                yield run
-            run = []
-        if run or lines[place].strip():
-            run.append(place)
+def _highest(values: npt.NDArray[Any], length: int) -> Any:
+    """(n, ...) of each place the largest value of so many from it on."""
+    padded = np.concatenate((values, np.zeros((length - 1, *values.shape[1:]), values.dtype)))
+    return sliding_window_view(padded, length, axis=0).max(axis=-1)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import takewhile
-from pathlib import PurePosixPath
 from typing import Final
 
 import numpy as np
@@ -18,12 +16,11 @@ from tosloc.code.functions import FunctionFacts
 from tosloc.git.fixes import issue_named, says_fix
 from tosloc.index import bm25
 from tosloc.index.context import QueryContext
-from tosloc.index.documents import Documents, DocumentsView
+from tosloc.index.documents import DocumentsView
 from tosloc.index.paths import stem_of
-from tosloc.index.query import frame_name
 from tosloc.rank.functions import holder_of
-from tosloc.rank.text_features import DefinedName, defined
-from tosloc.records import Function, LongArray, Reason
+from tosloc.rank.text_features import defined
+from tosloc.records import Function, Reason
 
 WORDS_SHOWN: Final = 5  # words a reason, at most
 COMMON: Final = 0.25  # words that stand in a larger part of the files tell none from another, unless two of them met
@@ -52,12 +49,11 @@ _MODULE: Final = re.compile(r"(?<![\w./\\])[a-z_]\w*(?:\.[A-Za-z_]\w*){1,8}")
 class Sources:
     """What reasons may read of the repository beside the facts; by default nothing."""
 
-    subjects: Callable[[Sequence[str]], Mapping[str, str]] = field(default=lambda commits: {})
-    """Commit ids -> the first lines of their messages, of those that are there."""
-    commit_url: Callable[[str], str | None] = field(default=lambda commit: None)  # where a commit can be read
-    authors: Callable[[Sequence[str]], Mapping[str, str]] = field(default=lambda commits: {})
+    subject: Callable[[str], str | None] = lambda commit: None  # first line of a commit's message
+    commit_url: Callable[[str], str | None] = lambda commit: None  # where a commit can be read
+    authors: Callable[[Sequence[str]], Mapping[str, str]] = lambda commits: {}
     """Commit ids -> the names of their authors."""
-    owners: Callable[[str], Sequence[str]] = field(default=lambda path: ())
+    owners: Callable[[str], Sequence[str]] = lambda path: ()
     """Whom the version's CODEOWNERS names for a path."""
 
 
@@ -79,10 +75,6 @@ class ReasonsOf:
 
     def __init__(self, context: QueryContext) -> None:
         self.context, self.paths = context, context.version.paths
-        self._said: dict[bool, Mapping[int, str]] = {}
-        """Number -> term, of those terms of fixed reports, and of commits, that the report says."""
-        self._positions: dict[int, tuple[LongArray, LongArray]] = {}
-        """Of rows that are looked at: which of the report's terms each holds, and where their postings stand."""
         self._written: dict[str, str] = {}
         """Terms of what the report says, each as it is written there first."""
         for source in (context.query.report.summary, context.query.prose):
@@ -117,16 +109,15 @@ class ReasonsOf:
 
     def frame(self, file: int) -> Reason | None:
         """The first stack frame in the file; its line is that of the report's version."""
-        row, query = self._path(file), self.context.query
-        for name, _, rows in self.context.frame_files:
-            frame = next(frame for frame in query.frames if frame_name(frame) == name)
-            if row in rows and frame.type:
-                return _frame(".".join(filter(None, (frame.type.rpartition(".")[2], frame.method))), frame.line, rows)
-        for trace in query.locations.traces:
+        row = self._path(file)
+        for trace in self.context.query.locations.traces:
             for place in trace:
                 rows = self.context.rows_of_frame(place)
                 if row in rows and (len(trace) > 1 or place.method):
-                    return _frame(place.method, place.line, rows)
+                    named = ".".join(filter(None, (place.type.rpartition(".")[2], place.method)))
+                    where = f", line {place.line} in the report's version" if place.line else ""
+                    said = f"stack frame{f' {named}' if named else ''}{where}{_one_of(len(rows))}"
+                    return Reason("frame", said, lines=(place.line, place.line) if place.line else None)
         return None
 
     def name(self, file: int) -> Reason | None:
@@ -151,56 +142,37 @@ class ReasonsOf:
                 if len(rows) == 1:
                     found.setdefault(rows[0], _tail(spelled, self.paths.table.paths[rows[0]]))
             for spelled in dict.fromkeys(_MODULE.findall(source)):
-                if (row := self._module(spelled)) is not None:
-                    found.setdefault(row, spelled)
+                names = spelled.split(".")  # of them the first two or more
+                meant = (names[:length] + more for length in range(len(names), 1, -1) for more in ([], ["__init__"]))
+                files = (self.paths.rows_of_class(".".join(module)) for module in meant)
+                if alone := next((rows for rows in files if len(rows) == 1), None):
+                    found.setdefault(alone[0], spelled)
         return found
-
-    def _module(self, dotted: str) -> int | None:
-        """Row of the one file that a dotted name, or the beginning of one, means, of two folders or names at least."""
-        names = dotted.split(".")
-        for length in range(len(names), 1, -1):
-            wanted = "/" + "/".join(names[:length])
-            for ending, stem in ((wanted, names[length - 1]), (f"{wanted}/__init__", "__init__")):
-                named = ((row, f"/{self.paths.table.paths[row]}") for row in self.paths.rows_of_stem(stem))
-                rows = [row for row, path in named if path.rpartition(".")[0].endswith(ending)]
-                if len(rows) == 1:
-                    return rows[0]
-        return None
 
     def defined(self, file: int) -> Reason | None:
         """That the file defines a function or type, of two words or more, that the report names and few define."""
         row = int(self.context.version.text.rows[file])
-        for one in self._defined:
+        for one in sorted(defined(self.context), key=lambda one: -one.weight):
             if one.name.compound and one.files <= NAMESAKES and row in one.rows:
                 told = f"it defines {one.name.written}, which the report names"
                 return Reason("name", told + (f" (one of {one.files} files that do)" if one.files > 1 else ""))
         return None
 
-    @cached_property
-    def _defined(self) -> list[DefinedName]:
-        return sorted(defined(self.context), key=lambda one: -one.weight)
-
     # Earlier changes
 
-    def past(self, file: int) -> list[PastChange]:
-        """Earlier fixes and commits of the file that speak like the report, the one to tell first first."""
-        row = self._path(file)
-        return self._past(NEAREST, lambda documents: documents.of_file(row))
-
-    def similar(self) -> list[PastChange]:
-        """The same of the whole project."""
-        return self._past(NEAREST_OF_ALL, lambda documents: np.arange(len(documents), dtype=np.int64))
-
-    def _past(self, most: int, of: Callable[[Documents], LongArray]) -> list[PastChange]:
-        context = self.context
-        found: dict[str, PastChange] = {}
+    def past(self, file: int | None = None) -> list[PastChange]:
+        """Earlier fixes and commits, of a file or of the whole project, that speak like the report, the one to tell
+        first first.
+        """
+        context, found = self.context, dict[str, PastChange]()
         for view, similarities, fix in (
             (context.history.reports, context.report_similarities, True),
             (context.history.commits, context.commit_similarities, False),
         ):
-            holders = of(view.documents)
-            near = holders[np.argsort(-similarities[holders], kind="stable")][:most]
-            for number in near[similarities[near] >= LEAST_SIMILARITY].tolist():
+            near = np.arange(len(similarities)) if file is None else view.documents.of_file(self._path(file))
+            near = near[similarities[near] >= LEAST_SIMILARITY]
+            near = near[np.argsort(-similarities[near], kind="stable")]
+            for number in near[: NEAREST_OF_ALL if file is None else NEAREST].tolist():
                 change = self._change(view, number, float(similarities[number]), fix)
                 if change is not None:
                     found.setdefault(change.commit, change)
@@ -208,12 +180,11 @@ class ReasonsOf:
 
     def _change(self, view: DocumentsView, number: int, similarity: float, fix: bool) -> PastChange | None:
         """A document as an earlier change; None where what it shares with the report is chance."""
-        documents, ids = view.documents, view.documents.term_ids
-        if fix not in self._said:
-            self._said[fix] = {ids[term]: term for term in self._written if term in ids}
-        terms = documents.terms[int(documents.starts[number]) : int(documents.starts[number + 1])].tolist()
-        said = ((self._said[fix][term], float(view.idf[term])) for term in terms if term in self._said[fix])
-        weights = {term: rarity * (2.0 if term in self._strong else 1.0) for term, rarity in said}
+        documents, weights = view.documents, dict[str, float]()
+        for term in documents.terms[slice(*documents.starts[number : number + 2])].tolist():
+            word = documents.vocabulary[term]
+            if word in self._written:
+                weights[word] = float(view.idf[term]) * (2.0 if word in self._strong else 1.0)
         told = sorted(weights, key=lambda term: (-weights[term], term))
         enough = len(told) > 1 and sum(weights.values()) >= LEAST_SHARED
         if not (enough or (similarity >= NEAR and self._strong.intersection(told))):
@@ -221,18 +192,19 @@ class ReasonsOf:
         commit, identity = documents.commit_ids[number], documents.ids[number]
         # mined from commits alone, a report is called by the beginning of its commit's id: no bug of that name is known
         bug = None if (len(identity) > 6 and commit.startswith(identity)) or not fix else identity.partition("#")[0]
-        rows = documents.files[int(documents.file_starts[number]) : int(documents.file_starts[number + 1])]
+        rows = documents.files[slice(*documents.file_starts[number : number + 2])]
         at = int(documents.times[number])
         return PastChange(commit, bug, at, fix, similarity, tuple(told), tuple(rows.tolist()))
 
-    def told(self, change: PastChange, subject: str | None, url: str | None = None) -> Reason:
+    def told(self, change: PastChange, sources: Sources) -> Reason:
         """An earlier change in words: which, when, and what it says of itself or shares with the report. It is called a
         fix where a fixed report is known, or where its own first line says so.
         """
+        subject = sources.subject(change.commit)
         fix = change.fix and (subject is None or change.bug is not None or says_fix(subject))
         of_bug = f" of bug {change.bug}" if change.bug else ""
         said = f"{'earlier fix' if fix else 'commit'} {change.commit[:10]}{of_bug}, "
-        said += datetime.fromtimestamp(change.at, UTC).date().isoformat()
+        said += day(change.at)
         shared = self.listed(change.words)
         if subject:
             said = f"{said}: {subject if len(subject) <= SUBJECT else subject[: SUBJECT - 2].rstrip() + ' …'}"
@@ -240,7 +212,7 @@ class ReasonsOf:
                 shared = ""  # the subject shows what it shares
         issue = change.bug or (None if subject is None else issue_named(subject))
         said += f"; it says {shared}" if shared else ""
-        return Reason("fix" if fix else "commit", said, change.commit, issue, url=url)
+        return Reason("fix" if fix else "commit", said, change.commit, issue, url=sources.commit_url(change.commit))
 
     # Words
 
@@ -251,7 +223,7 @@ class ReasonsOf:
         _, weights = self.context.text_terms
         if row < 0 or not len(weights):
             return [], False
-        shared, positions = self._positions[row]
+        shared, positions = self.context.hits.held_by(row)
         counts = view.corpus.postings.values[positions]
         idf = self.context.hits.idf[shared]
         frequency = bm25.WHOLE(view, counts, np.full(len(shared), row, dtype=np.int32))
@@ -265,12 +237,6 @@ class ReasonsOf:
         if telling or len(others) >= THREE:
             return strong + others[: max(0, THREE - len(strong))], True
         return [term for term, _ in by_gain], False
-
-    def look_at(self, files: Sequence[int]) -> None:
-        """Look up the report's words in these files, all at once, before each is asked for."""
-        rows = [row for row in self.context.version.text.rows[list(files)].tolist() if row >= 0]
-        if len(self.context.text_terms[0]):
-            self._positions.update(zip(rows, self.context.hits.positions_in(rows), strict=True))
 
     def met(self, words: Sequence[str], functions: FunctionFacts | None, listed: Sequence[Function]) -> Reason:
         """Words that met; those that the ``listed`` function of the file with the most of them holds, if one does."""
@@ -310,16 +276,14 @@ def _tail(spelled: str, path: str) -> str:
     >>> _tail("github.com/x/y/blob/12ab/src/a.py", "src/a.py"), _tail("..\\\\lib\\\\a.py", "src/a.py")
     ('src/a.py', 'a.py')
     """
-    theirs = reversed(PurePosixPath(spelled.replace("\\", "/")).parts)
-    pairs = zip(reversed(PurePosixPath(path).parts), theirs, strict=False)
-    return "/".join(reversed([own for own, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]))
-
-
-def _frame(function: str, line: int, rows: Sequence[int]) -> Reason:
-    where = f", line {line} in the report's version" if line else ""
-    said = f"stack frame{f' {function}' if function else ''}{where}{_one_of(len(rows))}"
-    return Reason("frame", said, lines=(line, line) if line else None)
+    own, theirs = path.split("/"), spelled.replace("\\", "/").split("/")
+    return next(("/".join(own[-n:]) for n in range(len(own), 0, -1) if own[-n:] == theirs[-n:]), "")
 
 
 def _one_of(files: int) -> str:
     return f" (one of {files} files so called)" if files > 1 else ""
+
+
+def day(seconds: int) -> str:
+    """The date, in UTC, of seconds since 1970."""
+    return datetime.fromtimestamp(seconds, UTC).date().isoformat()

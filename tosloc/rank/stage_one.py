@@ -43,10 +43,6 @@ class StageOne:
     weights: FloatArray  # (K,)
     ranker: HeadRanker | None = None  # its features are among these
 
-    def __post_init__(self) -> None:
-        if len(self.features) != len(self.weights):
-            raise ValueError(f"{len(self.features)} features but {len(self.weights)} weights")
-
     def aligned(self, names: tuple[str, ...]) -> StageOne | None:
         """The same decision for tables of other features: one that it does not know has weight 0. None where a feature
         that it knows is not among them.
@@ -110,38 +106,20 @@ class StageOneAnswer:
 
     def why(
         self,
-        files: Sequence[int],
-        sources: Sources | None = None,
-        terms: Mapping[int, Reason] | None = None,
-        functions: Mapping[int, tuple[FunctionFacts, Sequence[Function]]] | None = None,
-    ) -> list[tuple[Reason, ...]]:
-        """At most ``SHOWN`` reasons for each file, the most useful first. ``terms`` is what a reranker says of some
-        files, ``functions`` are the functions of some, and those of them that the answer lists.
-        """
-        sources, reasons = sources or Sources(), self.reasons
-        reasons.look_at(files)
-        found_past = [reasons.past(file) if self._lifted(file, "past") else [] for file in files]
-        # the first one, and a second one where that is near to the report, too
-        past = [[*some[:1], *(one for one in some[1:2] if one.similarity >= NEAR)] for some in found_past]
-        shown = dict.fromkeys(change.commit for changes in past for change in changes)
-        subjects = sources.subjects(list(shown)) if shown else {}
-        found = []
-        for file, changes in zip(files, past, strict=True):
-            told = [reasons.told(one, subjects.get(one.commit), sources.commit_url(one.commit)) for one in changes]
-            said = self._all(file, told, (terms or {}).get(file), *(functions or {}).get(file, (None, ())))
-            found.append(tuple(said[:SHOWN]))
-        return found
-
-    def _all(
-        self,
         file: int,
-        past: Sequence[Reason],
-        terms: Reason | None,
-        functions: FunctionFacts | None,
-        listed: Sequence[Function],
-    ) -> list[Reason]:
-        """All that can be said for a file, the most useful first."""
+        sources: Sources,
+        terms: Reason | None = None,
+        functions: FunctionFacts | None = None,
+        listed: Sequence[Function] = (),
+    ) -> tuple[Reason, ...]:
+        """At most ``SHOWN`` reasons for a file, the most useful first. ``terms`` is what a reranker says of it,
+        ``functions`` are its functions, and ``listed`` those of them that the answer names.
+        """
         reasons = self.reasons
+        past = reasons.past(file) if self._lifted(file, "past") else []
+        # the first one, and a second one where that is near to the report, too
+        past = [change for place, change in enumerate(past[:2]) if not place or change.similarity >= NEAR]
+        changes = [reasons.told(change, sources) for change in past]
         pointed = (reasons.frame(file) if self._lifted(file, "frame") else None) or reasons.name(file)
         if pointed is None and self._lifted(file, "name"):
             pointed = reasons.defined(file)
@@ -150,19 +128,19 @@ class StageOneAnswer:
         held = reasons.name_words(file) if pointed is None and self._lifted(file, "path") else []
         told = [
             pointed,
-            *past[:1],
+            *changes[:1],
             met if telling else None,
             terms,
             # words of its name, where they are not told as words of its text
             None if set(held) <= set(words) else Reason("path", f"its name has {reasons.listed(held)}"),
             reasons.counterpart(file, leaders(self.scores, LEADING).tolist()) if self._lifted(file, "test") else None,
-            *past[1:],
+            *changes[1:],
         ]
         little = met or Reason("activity", "no word in common; ranked by how often and how lately it changed")
-        return [reason for reason in told if reason is not None] or [little]
+        return tuple([reason for reason in told if reason is not None][:SHOWN] or [little])
 
     def _lifted(self, file: int, kind: str) -> bool:
         """Whether the features of a kind together add to the file's score."""
-        weights = zip(self.stage.features, self.stage.weights, strict=True)
-        of_kind = ((name, float(weight)) for name, weight in weights if features.FEATURES[name].reason == kind)
-        return sum(weight * float(self.columns[name][file]) for name, weight in of_kind) > 0
+        weights = zip(self.stage.features, self.stage.weights.tolist(), strict=True)
+        of_kind = ((name, weight) for name, weight in weights if features.FEATURES[name].reason == kind)
+        return bool(sum(weight * float(self.columns[name][file]) for name, weight in of_kind) > 0)

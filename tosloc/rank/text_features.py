@@ -5,7 +5,8 @@ Shapes: F files of the version, B blobs of its corpus, T terms, N paths, D docum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from tosloc.index.bm25 import Hits, min_max
 from tosloc.index.context import QueryContext
 from tosloc.index.corpus import METHOD, STRING, TYPE, VersionView
 from tosloc.index.postings import idf, known_terms, leaders
-from tosloc.records import FloatArray, IntArray, LongArray
+from tosloc.records import FloatArray, IntArray
 from tosloc.reports.text import Name
 
 MOST_MESSAGES: Final = 40  # messages of a report that are looked for, the first ones
@@ -37,13 +38,15 @@ def length(context: QueryContext) -> FloatArray:
     return np.log1p(view.to_files(view.corpus.lines.astype(np.float64)))
 
 
-def _holders(view: VersionView, terms: Sequence[int], fields: tuple[int, ...]) -> tuple[list[IntArray], LongArray]:
-    """For each of T terms the numbers of the version's blobs that hold it in some fields; (T,) in how many files."""
-    lists, rows = view.corpus.postings, []
-    for part in map(lists.part, terms):
-        held, counts = lists.rows[part], lists.values[part]
-        rows.append(held[counts[:, fields].any(axis=1) & (view.multiplicity[held] > 0)])
-    return rows, np.array([int(view.multiplicity[held].sum()) for held in rows], dtype=np.int64)
+def _holders(view: VersionView, terms: Iterable[int], fields: tuple[int, ...]) -> dict[int, tuple[IntArray, int]]:
+    """Of each term the numbers of the version's blobs that hold it in some fields, and in how many files it is."""
+    lists, found = view.corpus.postings, {}
+    for term in terms:
+        part = lists.part(term)
+        held = lists.rows[part][lists.values[part][:, fields].any(axis=1)]
+        held = held[view.multiplicity[held] > 0]
+        found[term] = held, int(view.multiplicity[held].sum())
+    return found
 
 
 def rare(context: QueryContext, weights: Mapping[str, float]) -> dict[str, float]:
@@ -78,9 +81,8 @@ def defined(context: QueryContext) -> list[DefinedName]:
         weight = said * (1.0 if name.compound else SINGLE_WORD)
         if number is not None and weight > found.get(number, (name, 0.0))[1]:
             found[number] = name, weight
-    rows, files = _holders(view, list(found), (METHOD, TYPE))
-    each = zip(found.values(), rows, files.tolist(), strict=True)
-    return [DefinedName(name, weight, held, number) for (name, weight), held, number in each]
+    holders = _holders(view, found, (METHOD, TYPE))
+    return [DefinedName(name, weight, *holders[number]) for number, (name, weight) in found.items()]
 
 
 def defined_names(context: QueryContext) -> FloatArray:
@@ -106,16 +108,15 @@ def message_strings(context: QueryContext) -> FloatArray:
     numbers = view.corpus.terms
     messages = [[numbers[term] for term in terms if term in numbers] for terms in context.query.messages]
     messages = [terms for terms in messages if len(terms) > 1][:MOST_MESSAGES]
-    distinct = list(dict.fromkeys(term for terms in messages for term in terms))
-    place = {term: number for number, term in enumerate(distinct)}
-    rows, files = _holders(view, distinct, (STRING,))
-    weights = np.where(files > 0, idf(view.files, files), 0.0)
+    holders = _holders(view, chain.from_iterable(messages), (STRING,))
+    files = np.array([number for _, number in holders.values()], dtype=np.int64)
+    weights = dict(zip(holders, np.where(files > 0, idf(view.files, files), 0.0), strict=True))
     best = np.zeros(len(view.corpus))
     for terms in messages:
         held = np.zeros(len(view.corpus))
         for term in terms:
-            held[rows[place[term]]] += weights[place[term]]
-        total = float(weights[[place[term] for term in terms]].sum())
+            held[holders[term][0]] += weights[term]
+        total = np.sum([weights[term] for term in terms])
         if total > 0:
             np.maximum(best, held * (held / total) ** 2, out=best)
     return view.to_files(best)

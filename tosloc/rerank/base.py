@@ -5,18 +5,18 @@ Shapes: C candidates of a report.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib import import_module
-from itertools import compress, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeAlias
 
 import numpy as np
 
 from tosloc.errors import CheckpointError, require
-from tosloc.index.corpus import Corpus, suffix_of
+from tosloc.index.corpus import Corpus
 from tosloc.index.history_index import HistoryAsOf, HistoryIndex
 from tosloc.io import parse_json, read_plain
 from tosloc.metrics import fixed_ranks, rr_and_ap
@@ -24,17 +24,13 @@ from tosloc.records import BoolArray, BugReport, FloatArray, IntArray, LongArray
 
 if TYPE_CHECKING:
     from tosloc.config import Config
-    from tosloc.index.repository import IndexedRepository
 
-FactSource: TypeAlias = Callable[[Sequence[str], Sequence[str]], tuple[Corpus, LongArray]]
-"""(blobs, paths) -> what has the facts of these files, and (n,) the row of each, -1 where there are none."""
+FactSource: TypeAlias = Callable[[Mapping[str, str]], Corpus]
+"""Blobs, each with a path of it -> what has the facts of those that are known."""
 TextSource: TypeAlias = Callable[[Sequence[str]], Iterable[tuple[str, str | None]]]
 """Blobs -> each with its text, None for one that cannot be read."""
 Matches: TypeAlias = Callable[[int], Sequence[tuple[str, str]]]
 """Position -> terms of the report that bring the candidate most, each with the file's term that answers it best."""
-
-
-_BLOCK: Final = 48  # reports whose candidates are in memory together when many are ranked
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +66,9 @@ class Candidates:
 
     def take(self, positions: LongArray) -> Self:
         """Some of the candidates, in the order of their positions."""
-        taken: dict[str, Any] = {name: getattr(self, name)[positions] for name in ("path_ids", "scores", "fixed")}
-        for name in ("paths", "blobs"):
-            taken[name] = tuple(getattr(self, name)[place] for place in positions.tolist())
-        return replace(self, **taken)
+        paths, blobs = (tuple(some[place] for place in positions.tolist()) for some in (self.paths, self.blobs))
+        path_ids, scores, fixed = self.path_ids[positions], self.scores[positions], self.fixed[positions]
+        return replace(self, paths=paths, blobs=blobs, path_ids=path_ids, scores=scores, fixed=fixed)
 
     def head(self, depth: int) -> Self:
         """The first ``depth`` candidates; fixed files after them are missed."""
@@ -90,13 +85,27 @@ def values_of(candidates: Candidates, scores: FloatArray) -> tuple[float, float]
     return rr_and_ap(ranks, candidates.relevant, add=sum)
 
 
+def mean_values(candidates: Sequence[Candidates], scores: Iterable[FloatArray]) -> tuple[float, float]:
+    """MRR and MAP of the candidates reordered by scores (C,) of each report, over all reports."""
+    values = [values_of(listed, row) for listed, row in zip(candidates, scores, strict=True)]
+    mrr, map_ = (math.fsum(column) / len(values) for column in zip(*values, strict=True)) if values else (0.0, 0.0)
+    return mrr, map_
+
+
+def values_by_weight(
+    candidates: Sequence[Candidates], added: Sequence[FloatArray], weights: Sequence[float]
+) -> dict[float, tuple[float, float]]:
+    """Weight -> ``mean_values`` of stage one's scores with so many times what a reranker adds."""
+    both = list(zip(candidates, added, strict=True))
+    return {weight: mean_values(candidates, [one.scores + weight * row for one, row in both]) for weight in weights}
+
+
 @dataclass(frozen=True, eq=False)
 class RerankingContext:
     """What a reranker may read beside the candidates: facts and texts of files, and the history of their project."""
 
     facts: FactSource | None = None
     history: HistoryIndex | None = None
-    path_count: int = 0  # paths that the history can speak of
     contained: Callable[[str], BoolArray] | None = None
     """Version -> commits of the history that it contains; None: all of them."""
     texts: TextSource | None = None  # None where no repository is at hand
@@ -107,23 +116,6 @@ class RerankingContext:
         assert self.history is not None
         contained = None if self.contained is None else self.contained(candidates.version)
         return self.history.as_of(candidates.opened, contained)
-
-
-def facts_in_corpus(corpus: Corpus) -> FactSource:
-    """The facts of a version that is in memory."""
-    known = corpus.row_of_blob
-    return lambda blobs, paths: (corpus, np.array([known.get(blob, -1) for blob in blobs], dtype=np.int64))
-
-
-def facts_in_store(indexed: IndexedRepository) -> FactSource:
-    """The facts of a store; a blob that it lacks has no terms."""
-
-    def facts(blobs: Sequence[str], paths: Sequence[str]) -> tuple[Corpus, LongArray]:
-        wanted = {blob: suffix_of(path, indexed.suffixes) for blob, path in zip(blobs, paths, strict=True)}
-        rows = {blob: row for row, blob in enumerate(wanted)}
-        return indexed.facts(wanted), np.array([rows[blob] for blob in blobs], dtype=np.int64)
-
-    return facts
 
 
 class TrainingSet(Protocol):
@@ -142,7 +134,7 @@ class Reranked:
     """New scores of a report's candidates, and why."""
 
     scores: FloatArray  # (C,)
-    matches: Matches = field(default=lambda position: ())
+    matches: Matches = lambda position: ()
 
 
 class Reranker(ABC):
@@ -150,9 +142,7 @@ class Reranker(ABC):
     line in ``RERANKERS``.
     """
 
-    name: ClassVar[str]  # in [stage_two] reranker; also of its folder in a checkpoint
-    says: ClassVar[str]  # what a reason says that it did
-    record_file: ClassVar[str]  # JSON in its folder
+    name: ClassVar[str]  # in [stage_two] reranker; also of its folder in a checkpoint, and of a record in it
     depth: int  # how many of the first files it scores
     weight: float = 0.0  # its score's weight beside stage one's, chosen on validation; 0 leaves all to stage one
     trained_until: int = 0  # when the last of the reports that it learned from was fixed, seconds since 1970
@@ -169,23 +159,16 @@ class Reranker(ABC):
     ) -> Self:
         """Learn from train, choose by validation; ``folder`` is for an interrupted training. Raises ToslocError."""
 
-    def rerank(
-        self, candidates: Iterable[Candidates], context: RerankingContext, progress: Progress = silent
-    ) -> Iterator[Reranked | None]:
-        """New scores for the candidates of each report; None where there are none, or ``may_score`` says no: stage
-        one's order stands.
+    def rerank(self, candidates: Candidates, context: RerankingContext, progress: Progress = silent) -> Reranked | None:
+        """New scores for a report's candidates; None where there are none, or ``may_score`` says no: stage one's order
+        stands.
         """
-        rest = iter(candidates)
-        while block := list(islice(rest, _BLOCK)):
-            asked = [bool(len(listed)) and self.may_score(listed.opened) for listed in block]
-            found = self.answers(list(compress(block, asked)), context, progress) if any(asked) else iter(())
-            yield from (next(found) if one else None for one in asked)
+        asked = len(candidates) and self.may_score(candidates.opened)
+        return self.answer(candidates, context, progress) if asked else None
 
     @abstractmethod
-    def answers(
-        self, candidates: Sequence[Candidates], context: RerankingContext, progress: Progress = silent
-    ) -> Iterator[Reranked]:
-        """New scores for the candidates of each of some reports that it may score."""
+    def answer(self, candidates: Candidates, context: RerankingContext, progress: Progress = silent) -> Reranked:
+        """New scores for the candidates of a report that it may score."""
 
     @abstractmethod
     def save(self, folder: Path) -> None:
@@ -195,7 +178,7 @@ class Reranker(ABC):
     def load(cls, folder: Path) -> Self:
         """What ``save`` wrote. Raises CheckpointError when it is incomplete or damaged."""
         try:
-            record = parse_json(read_plain(folder / cls.record_file))
+            record = parse_json(read_plain(folder / f"{cls.name}.json"))
             made = cls.read(record, folder)
             made.weight, made.trained_until = float(record["weight"]), int(record["trained_until"])
             if not made.weight >= 0:
@@ -220,19 +203,12 @@ class Reranker(ABC):
         """Of a record, what every reranker has learned."""
         return {"weight": self.weight, "validation": self.validation_, "trained_until": self.trained_until}
 
-    def trained_before(self, opened: float) -> bool:
-        """Whether all that it learned from was fixed when a report was opened; if not, stage one alone may rank it."""
-        return opened >= self.trained_until
-
     def may_score(self, opened: float) -> bool:
         """Whether it has an answer to a report opened then: it has weight, and learned from nothing later."""
-        return bool(self.weight) and self.trained_before(opened)
-
-    def carry(self, context: RerankingContext, blobs: Sequence[str]) -> None:  # noqa: B027  most need nothing
-        """Take along what scoring these blobs without their repository needs."""
+        return bool(self.weight) and opened >= self.trained_until
 
     def can_score(self, context: RerankingContext) -> bool:
-        """Whether the context, with what was carried along, holds what it needs."""
+        """Whether the context holds what it reads."""
         return True
 
 

@@ -78,14 +78,13 @@ def ask_for_code(folder: Path, owned: Path) -> None:
     changed(folder / "config.json", auto_map={"AutoConfig": "own.BertConfig", "AutoModel": "own.BertModel"})
 
 
-def pickled(folder: Path, *more: Any) -> None:
-    """The weights as PyTorch pickles them, alone or with what does harm."""
+def pickled(folder: Path, owned: Path) -> None:
     weights = safetensors.torch.load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
-    torch.save([weights, *map(Touching, more)] if more else weights, folder / "pytorch_model.bin")
+    torch.save([weights, Touching(owned)] if owned.name == "owned" else weights, folder / "pytorch_model.bin")
 
 
-def foreign(folder: Path, owned: Path) -> None:
+def foreign(folder: Path, _: Path) -> None:
     told = json.loads((folder / "tokenizer.json").read_text())
     told["model"]["vocab"] |= {f"word{number}": 100 + number for number in range(40)}
     (folder / "tokenizer.json").write_text(json.dumps(told))
@@ -98,7 +97,7 @@ HOSTILE: dict[str, Callable[[Path, Path], object]] = {
     "code of the hub": lambda folder, _: changed(folder / "config.json", **HUB),
     "code of a tokenizer": lambda folder, _: changed(folder / "tokenizer_config.json", **OWN),
     "a pickle": pickled,
-    "a harmless pickle": lambda folder, _: pickled(folder),
+    "a harmless pickle": lambda folder, owned: pickled(folder, owned.parent),
     "a foreign tokenizer": foreign,
 }
 
@@ -121,20 +120,17 @@ def test_the_hub_is_asked_only_where_the_user_allows_it(monkeypatch, asked_hosts
     with pytest.raises(CheckpointError, match="TOSLOC_HUB=1 to fetch a name from the hub"):
         Encoder.load("acme/no-such-encoder", "mean")
     assert asked_hosts == []
-    offline = module.constants.HF_HUB_OFFLINE
-    seen: list[tuple[bool, bool]] = []
+    seen, offline = [], module.constants.HF_HUB_OFFLINE
 
     def ask(_: str, *, trust_remote_code: bool, local_files_only: bool) -> NoReturn:
-        assert not trust_remote_code
-        seen.append((local_files_only, module.constants.HF_HUB_OFFLINE))
+        seen.append((trust_remote_code, local_files_only, module.constants.HF_HUB_OFFLINE))
         raise OSError
 
     monkeypatch.setattr(module.AutoTokenizer, "from_pretrained", ask)
     monkeypatch.setenv("TOSLOC_HUB", "1")
     with pytest.raises(CheckpointError):
         Encoder.load("acme/no-such-encoder", "mean")
-    assert seen == [(False, offline)]
-    assert module.constants.HF_HUB_OFFLINE == offline
+    assert (seen, module.constants.HF_HUB_OFFLINE) == ([(False, False, offline)], offline)
 
 
 TEXTS = {"1": "door opens", "2": "/* Copyright */ window fails lock " * 4, "3": "", "4": "key " * 50}
@@ -150,7 +146,6 @@ def test_each_blob_is_encoded_once(encoder_folder, tmp_path):
     encoder, other = (Encoder.load(str(encoder_folder), pooling) for pooling in ("mean", "first"))
     reader = ChunkReader(encoder, 3, 8, texts)
     reader.vectors(["1", "2", "3", "1"], path)
-    assert asked == ["1", "2", "3"]
     found, again = (reader.vectors(list(TEXTS), path) for _ in range(2))
     assert asked == ["1", "2", "3", "4"]
     assert {blob: vectors.tolist() for blob, vectors in again.items()} == {b: v.tolist() for b, v in found.items()}
@@ -160,52 +155,57 @@ def test_each_blob_is_encoded_once(encoder_folder, tmp_path):
     for another in (ChunkReader(encoder, 2, 8, texts), ChunkReader(other, 3, 8, texts)):
         another.vectors(["1"], path)
     assert asked[4:] == ["1", "1"]
-    with pytest.raises(ToslocError, match="reads at most 34 tokens"):
-        ChunkReader(encoder, 3, 35, texts)
 
 
 # An encoder reranker on disk: what comes back, what is refused, and what an interruption leaves
 
 
 def reranker(encoder: Path, learns: str = "head", **two: Any) -> EncoderReranker:
-    values = {"code_encoder": str(encoder), "training": {"learns": learns}, **two}
+    values = {"code_encoder": str(encoder), "chunk_tokens": 16, "training": {"learns": learns}, **two}
     return EncoderReranker.configured(Config.of({"stage_two": values}, "two.toml"))
 
 
-@pytest.fixture
-def saved(encoder_folder: Path, tmp_path: Path) -> Path:
-    reranker(encoder_folder).save(tmp_path / "saved")
-    return tmp_path / "saved"
-
-
-def test_what_is_not_a_second_stage_of_today_is_one_sentence(saved, encoder_folder, make_encoder, asked_hosts):
-    whole, head = (saved / RECORD).read_text(), (saved / HEAD).read_bytes()
-    damaged, hub, other = "incomplete or damaged", "acme/no-such-encoder", str(make_encoder(seed=2))
-    for values, content, sentence in (
-        ({"schema": 99}, head, "written by another version of TosLoc"),
-        ({"weight": -1}, head, "a weight is out of bounds"),
-        ({"encoders": {"../code": {"place": None, "fingerprint": ""}}}, head, damaged),
-        ({"settings": {"magic": 1}}, head, damaged),
-        ({"encoders": {"code": {"place": hub, "fingerprint": ""}}}, head, f"{hub}: no encoder can be loaded"),
-        ({"encoders": {"code": {"place": other, "fingerprint": "0"}}}, head, "not the encoder that"),
-        *(({}, data, damaged) for data in (safetensors.torch.save({"a": torch.ones(1)}), b"x")),
-    ):
-        (saved / RECORD).write_text(json.dumps(json.loads(whole) | values))
-        (saved / HEAD).write_bytes(content)
-        with pytest.raises(CheckpointError, match=sentence) as caught:
-            EncoderReranker.load(saved)
-        assert "\n" not in str(caught.value)
-    assert asked_hosts == []
-    with pytest.raises(CheckpointError, match="do not fit together"):
-        reranker(encoder_folder, report_encoder=str(make_encoder(width=32)))
-    with pytest.raises(CheckpointError, match="holds other things than a second stage"):
-        reranker(encoder_folder).save(Path(other))
-    assert (Path(other) / "model.safetensors").exists()
+NO_HUB = "acme/no-such-encoder"
+DAMAGED = "incomplete or damaged"
 
 
 @pytest.mark.parametrize(
-    ("learns", "own", "scoring"), [("head", [], "dot"), ("report", ["report"], "cosine"), ("both", ["code"], "dot")]
+    ("values", "head", "sentence"),
+    [
+        ({"schema": 99}, None, "written by another version of TosLoc"),
+        ({"weight": -1}, None, "a weight is out of bounds"),
+        ({"encoders": {}}, None, DAMAGED),
+        ({"settings": {"magic": 1}}, None, DAMAGED),
+        ({"encoders": {"code": {"place": NO_HUB, "fingerprint": ""}}}, None, f"{NO_HUB}: no encoder can be loaded"),
+        ({"encoders": {"code": {"place": "OTHER", "fingerprint": "0"}}}, None, "not the encoder that"),
+        *(({}, data, DAMAGED) for data in (safetensors.torch.save({"a": torch.ones(1)}), b"x")),
+    ],
 )
+def test_what_is_not_a_second_stage_of_today_is_one_sentence(
+    encoder_folder, make_encoder, tmp_path, asked_hosts, values, head, sentence
+):
+    saved = tmp_path / "saved"
+    reranker(encoder_folder).save(saved)
+    told = json.dumps(json.loads((saved / RECORD).read_text()) | values)
+    (saved / RECORD).write_text(told.replace("OTHER", str(make_encoder(seed=2))))
+    (saved / HEAD).write_bytes(head or (saved / HEAD).read_bytes())
+    with pytest.raises(CheckpointError, match=rf"\A[^\n]*{sentence}[^\n]*\Z"):
+        EncoderReranker.load(saved)
+    assert asked_hosts == []
+
+
+def test_what_does_not_fit_together_is_one_sentence(encoder_folder, make_encoder):
+    wide = make_encoder(width=32)
+    with pytest.raises(CheckpointError, match="do not fit together"):
+        reranker(encoder_folder, report_encoder=str(wide))
+    with pytest.raises(ToslocError, match="reads at most 34 tokens"):
+        reranker(encoder_folder, chunk_tokens=35)
+    with pytest.raises(CheckpointError, match="holds other things than a second stage"):
+        reranker(encoder_folder).save(wide)
+    assert (wide / "model.safetensors").exists()
+
+
+@pytest.mark.parametrize(("learns", "own", "scoring"), [("head", [], "cosine"), ("both", ["code"], "dot")])
 def test_what_was_saved_comes_back(encoder_folder, tmp_path, learns, own, scoring):
     made = reranker(encoder_folder, learns, scoring=scoring)
     with torch.no_grad():

@@ -10,28 +10,27 @@ import pytest
 import torch
 from torch.nn import functional
 
+from tests.rerank.encoder.tiny import Epochs
 from tests.rerank.made import candidates, report
 from tosloc.config import StageTwoSettings
-from tosloc.records import Float16Array, silent
+from tosloc.records import Float16Array
 from tosloc.rerank.encoder.encoders import Encoder
+from tosloc.rerank.encoder.reranker import PATIENCE, STATE, Curve, Trainer
 from tosloc.rerank.encoder.scoring import Question, RerankingModel, ScoringHead, contrastive
-from tosloc.rerank.encoder.training import PATIENCE, STATE, Trainer
 
-WIDTH, FILES = 16, 12
+WIDTH = 16
 
 
-def world(reports: int = 60) -> tuple[dict[str, Float16Array], list[Question]]:
+def world() -> tuple[dict[str, Float16Array], list[Question]]:
     """Files whose vectors a hidden rotation turns into those of the reports that mean them."""
-    rng = np.random.default_rng(1)
-    files = {f"f{n}": rng.normal(size=(1 + n % 3, WIDTH)).astype(np.float16) for n in range(FILES)}
-    turn = np.linalg.qr(np.random.default_rng(99).normal(size=(WIDTH, WIDTH)))[0]
-    lists = []
-    for number in range(reports):
-        blobs = [f"f{n}" for n in rng.permutation(FILES)[:6]]
-        right = int(rng.integers(6))
-        asked = files[blobs[right]].mean(0).astype(np.float64) @ turn + rng.normal(size=WIDTH) * 0.05
+    rng, lists = np.random.default_rng(1), []
+    files = {f"f{n}": rng.normal(size=(1 + n % 3, WIDTH)).astype(np.float16) for n in range(12)}
+    turn = np.linalg.qr(rng.normal(size=(WIDTH, WIDTH)))[0]
+    for number in range(60):
+        blobs, right = rng.permutation(list(files))[:6], number % 6
+        asked = files[blobs[right]].mean(0, keepdims=True).astype(np.float64) @ turn
         one = candidates(" ".join(blobs), "0" * right + "1", of=report(str(number), 1000))
-        lists.append(Question(one, asked[None].astype(np.float16)))
+        lists.append(Question(one, asked.astype(np.float16)))
     return files, lists
 
 
@@ -49,52 +48,41 @@ def make(encoder_folder: Path, tmp_path: Path) -> Any:
     return trainer
 
 
-def fit(trainer: Trainer, train: list[Question] = LISTS[:45], validation: list[Question] = LISTS[45:]) -> list[float]:
-    """The losses of its epochs."""
-    return [entry["loss"] for entry in trainer.fit(train, validation, silent).curve]
-
-
-def test_one_batch_is_learned_to_nearly_no_loss_and_more_of_them_to_find_others(make):
-    assert fit(make("batch", learning_rate=0.05, pairs=4), LISTS[:4], LISTS[:4])[-1] < 0.02
+def test_it_learns_to_find_what_it_has_not_seen_and_nothing_frozen_moves(make):
     trainer = make()
-    before, frozen = trainer.validate(LISTS[45:]), trainer.model.code.fingerprint_now()
-    losses = fit(trainer)
-    assert losses[-1] < 0.2 < losses[0]
-    assert trainer.validate(LISTS[45:])[0] > max(0.8, before[0] + 0.2)
+    frozen = trainer.model.code.fingerprint_now()
+    curve = trainer.fit(LISTS[:45], LISTS[45:])
+    assert curve[-1]["loss"] < 0.2 < curve[1]["loss"]
+    assert trainer.validate(LISTS[45:])["mrr"] > max(0.8, curve[0]["mrr"] + 0.2)
     assert trainer.model.code.fingerprint_now() == frozen
-    # validation is by reports opened after what was learned
-    early = [
-        replace(one, candidates=replace(one.candidates, report=report("r", 99 if number % 2 else 100)))
-        for number, one in enumerate(LISTS[45:])
-    ]
-    found = []
-    for until in (99, 100, 101):
-        trainer.trained_until = until
-        found.append(trainer.validate(early)[0])
+    # validation is by reports opened after what was learned: others keep stage one's order
+    early = [replace(one, candidates=replace(one.candidates, report=report("r", 99))) for one in LISTS[45:]]
     by_stage_one = np.mean([1 / (1 + int(one.candidates.fixed.argmax())) for one in early])
-    assert found[2] == pytest.approx(by_stage_one)
-    assert found[0] > found[1] > found[2]
+    for until, known in ((99, True), (100, False)):
+        trainer.trained_until = until
+        assert (trainer.validate(early)["mrr"] == pytest.approx(by_stage_one)) != known
 
 
 def test_without_gain_the_first_parameters_stay(make):
     upside_down = [replace(one, candidates=replace(one.candidates, fixed=~one.candidates.fixed)) for one in LISTS[45:]]
     trainer = make()
     first = {name: value.detach().clone() for name, value in trainer.model.learned.items()}
-    state = trainer.fit(LISTS[:12], upside_down)
-    assert (state.epoch, state.best_epoch) == (PATIENCE, 0)
+    assert len(trainer.fit(LISTS[:12], upside_down)) == 1 + PATIENCE
     assert all(torch.equal(value, first[name]) for name, value in trainer.model.learned.items())
 
 
-def test_a_state_of_another_training_or_half_a_state_is_not_gone_on_with(make, tmp_path):
-    def losses(key: str, epochs: int = 1) -> list[float]:
-        return fit(make(key=key, epochs=epochs), LISTS[:12])
+def test_a_training_goes_on_to_the_same_end_but_not_from_another_or_half_a_state(make, tmp_path):
+    def run(folder: str, epochs: int, **more: Any) -> tuple[Curve, list[int]]:
+        seen = Epochs()
+        return make(folder, epochs=epochs, **more).fit(LISTS[:12], LISTS[45:], seen), seen.begun
 
-    first = losses("one")
-    assert losses("two") == first  # begun anew: one epoch, the same numbers
-    assert losses("two", 2)[:1] == first  # gone on with
-    state = tmp_path / "work" / STATE
+    whole, _ = run("whole", 2)
+    assert run("half", 1)[0] == whole[:2]
+    assert run("half", 2) == (whole, [1])
+    assert run("half", 2, key="another")[1] == [0, 1]
+    state = tmp_path / "half" / STATE
     state.write_bytes(state.read_bytes()[:100])
-    assert losses("two") == first
+    assert run("half", 2) == (whole, [0, 1])
 
 
 # Scores and the loss by hand

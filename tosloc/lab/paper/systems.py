@@ -169,7 +169,7 @@ def time_project(work: Workspace, project: Project, techniques: Sequence[type[Ba
         by_version = {case.version: case for case in context.dataset.cases}
         # opened after the last fix that was learned from, so that both stages answer them
         reports, reranker = [case.report for case in context.part("test")], localizer.reranker_
-        later = [one for one in reports if reranker is None or reranker.trained_before(one.opened_seconds)]
+        later = [one for one in reports if reranker is None or one.opened_seconds >= reranker.trained_until]
         versions = spread(list(by_version), VERSIONS)
         for version in tracked(versions, "versions timed", progress):
             path = folder / f"{version}.json"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeAlias
 
@@ -15,7 +16,6 @@ import torch
 from accelerate import PartialState
 from huggingface_hub import constants
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging
 
@@ -64,8 +64,7 @@ class Encoder(nn.Module):
         local, offline = os.environ.get("TOSLOC_HUB") != "1", constants.HF_HUB_OFFLINE
         constants.HF_HUB_OFFLINE = offline or local  # local_files_only alone still makes requests
         try:
-            folder = Path(name).expanduser()
-            where = str(folder) if folder.is_dir() else name
+            where = str(Path(name).expanduser())
             tokenizer = AutoTokenizer.from_pretrained(where, trust_remote_code=False, local_files_only=local)
             model = AutoModel.from_pretrained(
                 where, dtype=torch.float32, trust_remote_code=False, use_safetensors=True, local_files_only=local
@@ -89,7 +88,6 @@ class Encoder(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Write model and tokenizer as transformers do."""
-        self._forget_lengths()
         self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
 
@@ -108,20 +106,17 @@ class Encoder(nn.Module):
 
     def fingerprint_now(self) -> str:
         """Of the weights as they are now, the tokenizer and the pooling: what a vector depends on."""
-        self._forget_lengths()
-        digest = hashlib.sha256(f"{self.tokenizer.backend_tokenizer.to_str()} {self.pooling}".encode())
+        words = json.dumps(self.tokenizer.get_vocab(), sort_keys=True)
+        digest = hashlib.sha256(f"{words} {self.pooling}".encode())
         for name, value in sorted(self.model.state_dict().items()):
             digest.update(name.encode())
             digest.update(value.detach().cpu().contiguous().view(torch.uint8).numpy())
         return digest.hexdigest()[:16]
 
-    def _forget_lengths(self) -> None:
-        # a tokenizer keeps, and writes, how long the last texts were allowed to be
-        self.tokenizer.backend_tokenizer.no_truncation()
-        self.tokenizer.backend_tokenizer.no_padding()
-
     def pieces(self, texts: Sequence[str], length: int, most: int = 1) -> list[list[Piece]]:
         """Of each text its first ``most`` pieces of at most ``length`` tokens; of an empty one, the marks alone."""
+        if not texts:
+            return []
         found = self.tokenizer(
             [encodable(text[: LETTERS * length * most]) for text in texts],
             truncation=True,
@@ -137,58 +132,34 @@ class Encoder(nn.Module):
 
     def forward(self, pieces: Sequence[Piece]) -> Tensor:
         """(S, d) vectors."""
-        tokens = [torch.tensor(piece, dtype=torch.long) for piece in pieces]
-        padding = self.tokenizer.pad_token_id or 0
-        tokens_SL = pad_sequence(tokens, batch_first=True, padding_value=padding).to(self.device)
-        sizes_S1 = torch.tensor([[len(piece)] for piece in pieces], device=self.device)
-        real_SL = torch.arange(tokens_SL.shape[1], device=self.device) < sizes_S1
-        hidden_SLd: Tensor = self.model(input_ids=tokens_SL, attention_mask=real_SL.long()).last_hidden_state
+        padded = self.tokenizer.pad({"input_ids": pieces}, padding_side="right", return_tensors="pt").to(self.device)
+        hidden_SLd: Tensor = self.model(**padded).last_hidden_state
         if self.pooling == "first":
             return hidden_SLd[:, 0]
-        mask_SL1 = real_SL.unsqueeze(-1).to(hidden_SLd.dtype)
+        mask_SL1: Tensor = padded["attention_mask"].unsqueeze(-1).to(hidden_SLd.dtype)
         return (hidden_SLd * mask_SL1).sum(1) / mask_SL1.sum(1).clamp(min=1)
 
     @torch.inference_mode()
     def vectors(self, pieces: Sequence[Piece]) -> Float16Array:
-        """(S, d) the same without learning, pieces of like length together so that little is padding. In bfloat16 on a
-        GPU that has it. Raises ToslocError when the GPU has too little memory.
-        """
+        """(S, d) the same without learning, pieces of like length together so that little is padding."""
         self.eval()
         made = np.zeros((len(pieces), self.width), dtype=np.float16)
-        fast = torch.autocast(self.device.type, torch.bfloat16, enabled=self.in_bfloat16)
-        with memory_explained("chunk_tokens"), fast:
-            for places in alike(pieces):
-                made[places] = self([pieces[place] for place in places]).float().cpu().numpy()
+        for places in alike(pieces):
+            made[places] = self([pieces[place] for place in places]).cpu().numpy()
         return made
-
-    @property
-    def in_bfloat16(self) -> bool:
-        """Whether ``vectors`` computes in bfloat16; on a processor that has it, it would gain a quarter."""
-        return self.device.type == "cuda" and torch.cuda.is_bf16_supported()
 
 
 def alike(pieces: Sequence[Piece]) -> Iterator[list[int]]:
     """Places of pieces that go through an encoder together: of like length, ``BATCH_TOKENS`` at most."""
-    order = sorted(range(len(pieces)), key=lambda place: (-len(pieces[place]), place))
-    start = 0
-    while start < len(order):
-        number = max(1, BATCH_TOKENS // max(len(pieces[order[start]]), 1))
+    order = sorted(range(len(pieces)), key=lambda place: -len(pieces[place]))
+    number = max(1, BATCH_TOKENS // max([1, *map(len, pieces)]))
+    for start in range(0, len(order), number):
         yield order[start : start + number]
-        start += number
 
 
 def processes() -> PartialState:
     """The processes that learn together, and this one's device: its GPU, else the CPU."""
     return PartialState(cpu=not torch.cuda.is_available())
-
-
-@contextmanager
-def memory_explained(*settings: str) -> Iterator[None]:
-    """Turn a GPU's lack of memory into one sentence, with the settings of ``[stage_two]`` to lower."""
-    try:
-        yield
-    except torch.cuda.OutOfMemoryError as error:
-        raise ToslocError(f"the GPU's memory is too small; lower [stage_two] {' or '.join(settings)}") from error
 
 
 def encodable(text: str) -> str:
@@ -213,43 +184,40 @@ def report_text(report: BugReport) -> str:
     return f"{report.summary}\n{without_frames(report.description).strip()}".strip()
 
 
+@dataclass(frozen=True)
 class ChunkReader:
     """Chunks of blobs for one encoder: at most ``most`` pieces of ``length`` tokens of each."""
 
-    def __init__(self, encoder: Encoder, most: int, length: int, texts: TextSource) -> None:
-        if length > encoder.longest:
-            raise ToslocError(
-                f"[stage_two] chunk_tokens: {encoder.name} reads at most {encoder.longest} tokens, not {length}"
-            )
-        self.encoder, self.most, self.length, self.texts = encoder, most, length, texts
+    encoder: Encoder
+    most: int
+    length: int
+    texts: TextSource
 
     def chunks(self, blobs: Sequence[str]) -> dict[str, list[Piece]]:
         """Blob -> its pieces; none of a blob that is blank or cannot be read."""
+        made: dict[str, list[Piece]] = {blob: [] for blob in blobs}
         read = {blob: without_licence(text or "") for blob, text in self.texts(blobs)}
-        whole = [blob for blob in blobs if read[blob].strip()]
-        made = self.encoder.pieces([read[blob] for blob in whole], self.length, self.most) if whole else []
-        return {blob: [] for blob in blobs} | dict(zip(whole, made, strict=True))
+        whole = {blob: text for blob, text in read.items() if text.strip()}
+        return made | dict(zip(whole, self.encoder.pieces([*whole.values()], self.length, self.most), strict=True))
 
-    def vectors(self, blobs: Iterable[str], path: Path, progress: Progress = silent) -> dict[str, Float16Array]:
+    def vectors(self, blobs: Sequence[str], path: Path, progress: Progress = silent) -> dict[str, Float16Array]:
         """Blob -> (n, d) chunk vectors, in half precision; those that the store in a file lacks are made now, and kept.
         Several processes may use the file at once. Raises StoreError.
         """
-        wanted, width = sorted(set(blobs)), self.encoder.width
-        precision = "bfloat16" if self.encoder.in_bfloat16 else "float32"
-        maker = f"{self.encoder.fingerprint} {TEXT_VERSION} {self.most}x{self.length} {precision}"
+        maker = f"{self.encoder.fingerprint} {TEXT_VERSION} {self.most}x{self.length}"
         with FactStore(path) as store:
-            kept = zip(wanted, store.read(dict.fromkeys(wanted, maker)), strict=True)
-            found = {
-                blob: np.frombuffer(data, dtype="<f2").reshape(-1, width) for blob, data in kept if data is not None
-            }
-            missing = [blob for blob in wanted if blob not in found]
+            wanted = list(dict.fromkeys(blobs))
+            read = zip(wanted, store.read(dict.fromkeys(wanted, maker)), strict=True)
+            kept = {blob: data for blob, data in read if data is not None}
+            missing = [blob for blob in wanted if blob not in kept]
             progress("encoding files", 0, len(missing))
             for start in range(0, len(missing), FILES):
                 chunks = self.chunks(missing[start : start + FILES])
                 vectors = self.encoder.vectors([piece for pieces in chunks.values() for piece in pieces])
                 ends = np.cumsum([len(pieces) for pieces in chunks.values()])
-                made = dict(zip(chunks, np.split(vectors, ends[:-1]), strict=True))
-                store.write((blob, maker, one.astype("<f2").tobytes()) for blob, one in made.items())
-                found |= made
+                parts = np.split(vectors.astype("<f2"), ends[:-1])
+                made = {blob: part.tobytes() for blob, part in zip(chunks, parts, strict=True)}
+                store.write((blob, maker, data) for blob, data in made.items())
+                kept |= made
                 progress("encoding files", start + len(chunks), len(missing))
-        return found
+        return {blob: np.frombuffer(kept[blob], "<f2").reshape(-1, self.encoder.width) for blob in blobs}

@@ -1,58 +1,165 @@
-"""The encoder reranker: pretrained encoders read report and files, these in chunks; a scoring head compares them."""
+"""The encoder reranker: pretrained encoders read report and files, these in chunks; a scoring head compares them. It
+learns in a loop that can be killed at any time and goes on to the same end.
+"""
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self, TypeAlias
 
 import numpy as np
-import safetensors.numpy
 import safetensors.torch
+import torch
+from accelerate.utils import reduce
+from torch import Tensor
+from torch.optim import AdamW, Optimizer
 
 from tosloc.config import Config, StageTwoSettings
-from tosloc.errors import CheckpointError
+from tosloc.errors import CheckpointError, ToslocError
 from tosloc.io import key_of, read_plain, write_text, written_whole
-from tosloc.records import Float16Array, FloatArray, Progress, silent
-from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TrainingSet
+from tosloc.records import FloatArray, Progress, silent
+from tosloc.rerank.base import (
+    Candidates,
+    Reranked,
+    Reranker,
+    RerankingContext,
+    TrainingSet,
+    mean_values,
+    values_by_weight,
+)
 from tosloc.rerank.encoder.encoders import ChunkReader, Encoder, processes, report_text
 from tosloc.rerank.encoder.scoring import Chunks, Question, RerankingModel, contrastive
-from tosloc.rerank.encoder.training import EarlyStopping, Loss, Trainer, mean_values
 
 SCHEMA: Final = 3
 RECORD: Final = "encoder.json"
 HEAD: Final = "head.safetensors"
-VECTORS: Final = "vectors.safetensors"  # chunk vectors that a checkpoint carries along, by blob
 _WEIGHTS: Final = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
 """Weights beside stage one's score that validation chooses from; 0 is stage one alone."""
+STATE: Final = "state.pt"  # everything that training needs to go on; read with weights_only, so it runs no code
+PATIENCE: Final = 5  # epochs without gain on validation before training stops, as in every training of docs/results.md
+LONGEST_GRADIENT: Final = 1.0  # the default of transformers
+
+Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+"""(C,) scores of a report's candidates, and which of them are fixed, to a loss."""
+Curve: TypeAlias = list[dict[str, float]]
+"""Of each epoch, the untrained model first, MRR and MAP on validation, and the loss on train."""
+
+
+@dataclass(eq=False)
+class Trainer:
+    """Trains what of a model learns, and keeps the epoch that is best by MRR + MAP on validation. Reports of validation
+    that were opened before ``trained_until``, the last fix learned from, keep stage one's order there. The folder holds
+    the state of an interrupted training, and every epoch begins from its own seed, so that going on ends where never
+    stopping does.
+
+    Not the Trainer of transformers: it writes all weights each epoch, those that never change too, and a kill while it
+    does leaves a state that it cannot read.
+    """
+
+    model: RerankingModel
+    chunks: Mapping[str, Chunks]  # blob -> its chunks
+    folder: Path
+    seed: int
+    key: str = ""  # what the training is of: a state of another key is not gone on with
+    trained_until: float = 0
+    loss: Loss = contrastive
+
+    def fit(self, train: Sequence[Question], validation: Sequence[Question], progress: Progress = silent) -> Curve:
+        """Train until validation no longer gains; the model holds the best epoch's parameters afterwards."""
+        teaching = [question for question in train if 0 < question.candidates.fixed.sum() < len(question.candidates)]
+        if not teaching:
+            raise ToslocError("stage two has nothing to learn: no training report has both fixed and wrong candidates")
+        settings = self.model.settings.training
+        self.model.to(processes().device)
+        optimizer = AdamW(self.model.learned.values(), lr=settings.learning_rate)
+        curve, best = self._resumed(optimizer) or ([self.validate(validation)], self._parameters())
+        while True:
+            values = [entry["mrr"] + entry["map"] for entry in curve]
+            epoch = len(curve) - 1
+            if epoch >= settings.epochs or epoch - values.index(max(values)) >= PATIENCE:
+                break
+            loss = self._epoch(optimizer, teaching, epoch, progress)
+            curve.append({"loss": loss} | (judged := self.validate(validation)))
+            if judged["mrr"] + judged["map"] > max(values):
+                best = self._parameters()
+            state = {"key": self.key, "curve": curve, "parameters": self._parameters(), "best": best}
+            if processes().is_main_process:
+                with written_whole(self.folder / STATE) as temporary:
+                    torch.save(state | {"optimizer": optimizer.state_dict()}, temporary)
+            said = "loss {loss:.3f}, validation MRR {mrr:.3f} MAP {map:.3f}".format(**curve[-1])
+            progress(f"epoch {epoch + 1}: {said}", 1, 1)
+        self.model.load_state_dict(best, strict=False)
+        return curve
+
+    def _epoch(self, optimizer: Optimizer, train: Sequence[Question], epoch: int, progress: Progress) -> float:
+        """Mean loss of one pass over the reports; many processes learn what one would."""
+        settings, own, parameters = self.model.settings.training, processes(), list(self.model.learned.values())
+        rng = np.random.default_rng([self.seed, epoch])
+        torch.manual_seed(int(rng.integers(2**31)) + own.process_index)
+        self.model.train()
+        order, total = rng.permutation(len(train)), torch.zeros((), device=own.device)
+        size = max(1, round(settings.pairs / np.mean([len(question.candidates) for question in train])))
+        for start in range(0, len(order), size):
+            step = order[start : start + size]
+            optimizer.zero_grad()
+            for number in step[own.process_index :: own.num_processes]:
+                with torch.autocast(own.device.type, torch.bfloat16, enabled=settings.precision == "bfloat16"):
+                    scores_C = self.model(train[number], self.chunks)
+                fixed_C = torch.from_numpy(train[number].candidates.fixed).to(scores_C.device)
+                loss = self.loss(scores_C.float(), fixed_C)
+                (loss / len(step)).backward()  # type: ignore[no-untyped-call]
+                total += loss.detach()
+            for value in parameters if own.num_processes > 1 else ():
+                # a process without reports in this step has no gradient, but the others wait for it
+                value.grad = reduce(torch.zeros_like(value) if value.grad is None else value.grad, "sum")
+            torch.nn.utils.clip_grad_norm_(parameters, LONGEST_GRADIENT)
+            optimizer.step()
+            progress(f"epoch {epoch + 1}", start + len(step), len(train))
+        return float(reduce(total, "sum")) / len(train)
+
+    def validate(self, validation: Sequence[Question]) -> dict[str, float]:
+        """MRR and MAP of the model's order over all reports; fixed files beyond the candidates keep their ranks."""
+        scores = self.model.scores(validation, self.chunks, self.trained_until)
+        mrr, map_ = mean_values([question.candidates for question in validation], scores)
+        return {"mrr": mrr, "map": map_}
+
+    def _parameters(self) -> Mapping[str, Tensor]:
+        return {name: value.detach().cpu().clone() for name, value in self.model.learned.items()}
+
+    def _resumed(self, optimizer: Optimizer) -> tuple[Curve, Mapping[str, Tensor]] | None:
+        with suppress(Exception):  # half a state, whatever it raises, is none; training begins again
+            kept: Any = torch.load(self.folder / STATE, map_location="cpu", weights_only=True)
+            if kept["key"] == self.key:
+                self.model.load_state_dict(kept["parameters"], strict=False)
+                optimizer.load_state_dict(kept["optimizer"])
+                return kept["curve"], kept["best"]
+        return None
 
 
 class EncoderReranker(Reranker):
     """Chunked code and report through one or two encoders, pooling over chunks, a contrastive loss (the paper, 2.3)."""
 
     name: ClassVar = "encoder"
-    says: ClassVar = "read again by the deep model"
-    record_file: ClassVar = RECORD
 
     def __init__(self, model: RerankingModel) -> None:
         self.model, self.settings = model.to(processes().device), model.settings
         self.depth, self.weight = self.settings.candidates, 1.0
         self.loss: Loss = contrastive
-        self.state_: EarlyStopping | None = None
-        """How the training went; None where nothing was to be learned."""
-        self._carried: dict[str, Float16Array] | None = None
+        self.curve_: Curve = []  # how the training went; empty where nothing was to be learned
 
     @classmethod
     def configured(cls, config: Config) -> Self:
         """Untrained, with the encoders that the configuration names. Raises CheckpointError."""
         settings = config.stage_two
         code = Encoder.load(settings.code_encoder, settings.token_pooling)
-        named, report = settings.report_encoder or settings.code_encoder, code
-        # one that learns alone must not drag along the code's, whose vectors are made
-        if named != settings.code_encoder or settings.training.learns == "report":
-            report = Encoder.load(named, settings.token_pooling)
+        other = settings.report_encoder not in ("", settings.code_encoder)
+        report = Encoder.load(settings.report_encoder, settings.token_pooling) if other else code
+        if (asked := settings.chunk_tokens) > code.longest:
+            raise ToslocError(f"[stage_two] chunk_tokens: {code.name} reads at most {code.longest} tokens, not {asked}")
         return cls(RerankingModel(settings, code, report, config.run.seed))
 
     def fit(
@@ -61,7 +168,7 @@ class EncoderReranker(Reranker):
         """Learn from train, stop and choose the weight by validation; the folder holds what an interruption leaves.
         Without epochs nothing is learned, and the encoders' own closeness is the score.
         """
-        validation, self.state_ = list(training_set.candidates("validation", self.depth)), None
+        validation, self.curve_ = list(training_set.candidates("validation", self.depth)), []
         if self.settings.training.epochs:
             train = []
             for listed in training_set.candidates("train", self.depth, for_training=True):
@@ -69,98 +176,70 @@ class EncoderReranker(Reranker):
                 right, wrong = np.flatnonzero(listed.fixed), np.flatnonzero(~listed.fixed)
                 train.append(listed.take(np.sort(np.concatenate((right, wrong[: self.depth - 1])))))
             self.trained_until = 0  # while it learns, files of all reports are read
-            learning = self.settings.training.learns
-            chunks, questions = self._read([*train, *validation], context, learning, progress)
+            chunks, questions = self._read([*train, *validation], context, progress, learns=bool(self.model.learning))
             self.trained_until = max((listed.fixed_at for listed in train), default=0)
             encoders = [encoder.fingerprint for encoder in self.model.encoders.values()]
             lists = [(report_text(listed.report), listed.blobs, listed.fixed.tolist()) for listed in train]
             key = key_of(self.settings.model_dump(mode="json"), encoders, seed, self.trained_until, lists)
             trainer = Trainer(self.model, chunks, folder, seed, key, self.trained_until, self.loss)
-            self.state_ = trainer.fit(questions[: len(train)], questions[len(train) :], progress)
+            self.curve_ = trainer.fit(questions[: len(train)], questions[len(train) :], progress)
             for encoder in self.model.learning.values():
                 encoder.fingerprint = encoder.fingerprint_now()  # what it made before is another encoder's
         self.weight, self.validation_ = choose_weight(validation, list(self.encoder_scores(validation, context)))
         return self
 
     def _read(
-        self,
-        candidates: Sequence[Candidates],
-        context: RerankingContext,
-        learning: str = "head",
-        progress: Progress = silent,
+        self, candidates: Sequence[Candidates], context: RerankingContext, progress: Progress, *, learns: bool = False
     ) -> tuple[Mapping[str, Chunks], list[Question]]:
-        """Chunks of all candidates by blob, and reports: vectors, or tokens for an encoder that learns."""
-        # no file is read for reports that are left to stage one
-        blobs = {blob for listed in candidates if self.trained_before(listed.opened) for blob in listed.blobs}
-        chunks: Mapping[str, Chunks]
-        if learning == "both":
-            chunks = self._reader(context).chunks(sorted(blobs))
-        else:
-            chunks = self._vectors(blobs, context, progress)
-        texts = [report_text(listed.report) for listed in candidates]
-        pieces = self.model.report.pieces(texts, self.settings.report_tokens) if texts else []
-        reports: Iterable[Chunks] = pieces
-        if learning == "head":
-            reports = iter(self.model.report.vectors([piece for [piece] in pieces])[:, None])
-        return chunks, [Question(listed, report) for listed, report in zip(candidates, reports, strict=True)]
-
-    def _reader(self, context: RerankingContext) -> ChunkReader:
+        """Chunks of all candidates by blob, and reports: vectors, or tokens where encoders learn."""
         assert context.texts is not None
-        return ChunkReader(self.model.code, self.settings.chunks, self.settings.chunk_tokens, context.texts)
-
-    def _vectors(self, blobs: Iterable[str], context: RerankingContext, progress: Progress) -> dict[str, Float16Array]:
-        """Blob -> (n, d) chunk vectors: made now, kept, or carried along where no repository is at hand."""
-        if context.texts is None:
-            return self._carried or {}
         assert context.vectors is not None
-        return self._reader(context).vectors(blobs, context.vectors, progress)
+        reader = ChunkReader(self.model.code, self.settings.chunks, self.settings.chunk_tokens, context.texts)
+        # no file is read for reports that are left to stage one
+        blobs = sorted({blob for one in candidates if one.opened >= self.trained_until for blob in one.blobs})
+        pieces = self.model.report.pieces([report_text(one.report) for one in candidates], self.settings.report_tokens)
+        chunks: Mapping[str, Chunks] = (
+            reader.chunks(blobs) if learns else reader.vectors(blobs, context.vectors, progress)
+        )
+        reports: Sequence[Chunks] = pieces
+        if not learns:
+            reports = list(self.model.report.vectors([piece for [piece] in pieces])[:, None])
+        return chunks, [Question(*pair) for pair in zip(candidates, reports, strict=True)]
 
-    def answers(
-        self, candidates: Sequence[Candidates], context: RerankingContext, progress: Progress = silent
-    ) -> Iterator[Reranked]:
+    def answer(self, candidates: Candidates, context: RerankingContext, progress: Progress = silent) -> Reranked:
         """New scores: stage one's and the encoders'."""
-        for listed, row in zip(candidates, self.encoder_scores(candidates, context, progress), strict=True):
-            yield Reranked(listed.scores.max(initial=0.0) + combined(listed.scores, row, self.weight))
+        [row] = self.encoder_scores([candidates], context, progress)
+        return Reranked(candidates.scores + self.weight * row)
 
     def encoder_scores(
         self, candidates: Sequence[Candidates], context: RerankingContext, progress: Progress = silent
     ) -> Iterator[FloatArray]:
         """(C,) the encoders' own scores of each report's candidates; 0 for one opened before the last fix learned."""
-        chunks, questions = self._read(candidates, context, progress=progress)
+        chunks, questions = self._read(candidates, context, progress)
         return self.model.scores(questions, chunks, self.trained_until)
 
-    def carry(self, context: RerankingContext, blobs: Sequence[str]) -> None:
-        """Take along the chunk vectors of blobs; those that lack are made now."""
-        self._carried = self._vectors(blobs, context, silent)
-
     def can_score(self, context: RerankingContext) -> bool:
-        """Whether texts of files, or vectors carried along, are at hand."""
-        return context.texts is not None or self._carried is not None
+        """Whether texts of files are at hand."""
+        return context.texts is not None
 
     def save(self, folder: Path) -> None:
-        """Write head, encoders that learned, the vectors that are carried along, and the record that names the rest. An
-        interruption leaves the folder that was there before. Raises CheckpointError for one that holds other things.
+        """Write head, encoders that learned, and the record that names the rest. An interruption leaves the folder that
+        was there before. Raises CheckpointError for one that holds other things.
         """
         if folder.exists() and any(folder.iterdir()) and not (folder / RECORD).exists():
             raise CheckpointError(f"{folder}: holds other things than a second stage; name another folder")
         learning = self.model.learning
-        record = {
-            "schema": SCHEMA,
-            "settings": self.settings.model_dump(mode="json"),
-            "encoders": {
-                name: {"place": None if name in learning else encoder.name, "fingerprint": encoder.fingerprint}
-                for name, encoder in self.model.encoders.items()
-            },
-            **self.learned(),
+        encoders = {
+            name: {"place": None if name in learning else encoder.name, "fingerprint": encoder.fingerprint}
+            for name, encoder in self.model.encoders.items()
         }
+        record = {"schema": SCHEMA, "settings": self.settings.model_dump(mode="json"), "encoders": encoders}
         with written_whole(folder) as new:
             new.mkdir()
             for name, encoder in learning.items():
                 encoder.save(new / name)
             safetensors.torch.save_file(self.model.head.state_dict(), new / HEAD)
-            if self._carried is not None:
-                safetensors.numpy.save_file(self._carried, new / VECTORS)
-            write_text(new / RECORD, json.dumps(record, indent=1) + "\n")
+            write_text(new / RECORD, json.dumps(record | self.learned(), indent=1) + "\n")
 
     @classmethod
     def read(cls, record: Mapping[str, Any], folder: Path) -> Self:
@@ -170,8 +249,7 @@ class EncoderReranker(Reranker):
         settings = StageTwoSettings.model_validate(record["settings"])
         encoders = {}
         for name, known in record["encoders"].items():
-            own = folder / {"code": "code", "report": "report"}[name]
-            place = str(own if known["place"] is None else known["place"])
+            place = known["place"] or str(folder / name)
             encoders[name] = Encoder.load(place, settings.token_pooling)
             if encoders[name].fingerprint != known["fingerprint"]:
                 raise CheckpointError(
@@ -182,33 +260,13 @@ class EncoderReranker(Reranker):
         made.model.head.load_state_dict(head)
         if not all(bool(value.isfinite().all()) for value in head.values()):
             raise ValueError("a weight is out of bounds")
-        if (folder / VECTORS).exists():
-            made._carried = safetensors.numpy.load(read_plain(folder / VECTORS))
-            if any(carried.shape[1:] != (made.model.code.width,) for carried in made._carried.values()):
-                raise ValueError(f"{VECTORS} is of another width")
         return made
-
-
-def combined(scores: FloatArray, encoder_scores: FloatArray, weight: float) -> FloatArray:
-    """(C,) stage one's scores, counted from their best, and ``weight`` times the encoders', counted from their mean. An
-    infinite weight is the encoders' order alone.
-    """
-    if not len(scores):
-        return scores
-    together: FloatArray = encoder_scores - encoder_scores.max()
-    if not math.isinf(weight):
-        together = scores - scores.max() + weight * (encoder_scores - encoder_scores.mean())
-    return together
 
 
 def choose_weight(
     candidates: Sequence[Candidates], encoder_scores: Sequence[FloatArray]
 ) -> tuple[float, dict[str, tuple[float, float]]]:
     """The weight with the best MRR + MAP on these reports, the smallest of equals, and what each weight gave."""
-    tried = {}
-    for weight in (*_WEIGHTS, math.inf):
-        both = zip(candidates, encoder_scores, strict=True)
-        tried[weight] = mean_values(candidates, (combined(listed.scores, row, weight) for listed, row in both))
+    tried = values_by_weight(candidates, encoder_scores, _WEIGHTS)
     best = max(_WEIGHTS, key=lambda weight: (round(sum(tried[weight]), 9), -weight))
-    names = {0.0: "stage one", math.inf: "encoder"}
-    return best, {names.get(weight, f"encoder x {weight:g}"): value for weight, value in tried.items()}
+    return best, {f"encoder x {weight:g}" if weight else "stage one": found for weight, found in tried.items()}

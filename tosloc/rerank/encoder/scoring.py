@@ -51,17 +51,11 @@ class ChunkPooling(nn.Module):
         return (share_CN1 * chunks_CNd).sum(-2)
 
 
-class Adapter(nn.Module):
-    """A residual low-rank layer over an encoder's vectors (..., d); it begins as the identity."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.down = nn.Linear(width, ADAPTER_RANK, bias=False)
-        self.up = nn.Linear(ADAPTER_RANK, width, bias=False)
-        nn.init.zeros_(self.up.weight)
-
-    def forward(self, vectors_xd: Tensor) -> Tensor:
-        return vectors_xd + self.up(self.down(vectors_xd))  # type: ignore[no-any-return]
+def adapter(width: int) -> nn.Sequential:
+    """A low-rank layer that is added to an encoder's vectors (..., d); it begins as 0."""
+    down, up = nn.Linear(width, ADAPTER_RANK, bias=False), nn.Linear(ADAPTER_RANK, width, bias=False)
+    nn.init.zeros_(up.weight)
+    return nn.Sequential(down, up)
 
 
 class ScoringHead(nn.Module):
@@ -73,21 +67,21 @@ class ScoringHead(nn.Module):
     def __init__(self, width: int, *, cosine: bool) -> None:
         super().__init__()
         self.pooling: nn.Module = ChunkPooling(width)
-        self.report_adapter: nn.Module = Adapter(width) if cosine else nn.Identity()
-        self.code_adapter: nn.Module = Adapter(width) if cosine else nn.Identity()
+        self.adapters = nn.ModuleList([adapter(width), adapter(width)] if cosine else [])  # of reports, of code
         self.scale = nn.Parameter(torch.full((2,), 5.0)) if cosine else None
 
     def forward(self, report_d: Tensor, chunks_CNd: Tensor, real_CN: Tensor) -> Tensor:
         """(C,) scores."""
-        report_d, chunks_CNd = self.report_adapter(report_d), self.code_adapter(chunks_CNd)
-        files_Cd: Tensor = self.pooling(chunks_CNd, real_CN)
         if self.scale is None:
-            return files_Cd @ report_d
+            return self.pooling(chunks_CNd, real_CN) @ report_d  # type: ignore[no-any-return]
+        of_report, of_code = self.adapters
+        report_d, chunks_CNd = report_d + of_report(report_d), chunks_CNd + of_code(chunks_CNd)
         report_d = functional.normalize(report_d, dim=-1)
         each_CN = functional.normalize(chunks_CNd, dim=-1) @ report_d
         best_C = each_CN.masked_fill(~real_CN, torch.finfo(each_CN.dtype).min).amax(-1)
         best_C = best_C.where(real_CN.any(-1), torch.zeros_like(best_C))
-        return torch.stack((functional.normalize(files_Cd, dim=-1) @ report_d, best_C), -1) @ self.scale
+        files_Cd = functional.normalize(self.pooling(chunks_CNd, real_CN), dim=-1)
+        return torch.stack((files_Cd @ report_d, best_C), -1) @ self.scale
 
 
 class RerankingModel(nn.Module):
@@ -104,10 +98,9 @@ class RerankingModel(nn.Module):
                 f" {report.width}; name two of one width"
             )
         self.settings, self.code, self.report = settings, code, report
-        learns = settings.training.learns
-        self.learning = {name: encoder for name, encoder in self.encoders.items() if learns in (name, "both")}
+        self.learning = self.encoders if settings.training.learns == "both" else {}
         for encoder in self.encoders.values():
-            encoder.requires_grad_(encoder in self.learning.values())
+            encoder.requires_grad_(bool(self.learning))
         torch.manual_seed(seed)
         self.head = ScoringHead(code.width, cosine=settings.scoring == "cosine")
 
@@ -135,15 +128,15 @@ class RerankingModel(nn.Module):
 
     def _read(self, encoder: Encoder, texts: Sequence[Chunks]) -> Tensor:
         """(U, d) vectors of the chunks of all texts, one after the other."""
-        arrays = [text for text in texts if not isinstance(text, list)]
-        known = np.concatenate([np.zeros((0, encoder.width), dtype=np.float16), *arrays])
+        none = np.zeros((0, encoder.width), dtype=np.float16)
+        known = np.concatenate([none, *(text for text in texts if not isinstance(text, list))])
         made = [torch.from_numpy(known.astype(np.float32)).to(encoder.device)]
         pieces = [piece for text in texts if isinstance(text, list) for piece in text]
         at_once = self.settings.training.chunks_at_once
-        again, size = at_once and torch.is_grad_enabled(), at_once or max(len(pieces), 1)
+        size = at_once or len(pieces) or 1
         for start in range(0, len(pieces), size):
             part = pieces[start : start + size]
-            made.append(checkpoint(encoder, part, use_reentrant=False) if again else encoder(part))
+            made.append(checkpoint(encoder, part, use_reentrant=False) if at_once else encoder(part))
         return torch.cat(made)
 
     @torch.inference_mode()

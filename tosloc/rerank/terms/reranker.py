@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
@@ -14,8 +14,16 @@ from tosloc.config import Config
 from tosloc.errors import ToslocError, require
 from tosloc.io import read_plain, write_text, written_whole
 from tosloc.records import FloatArray, Progress, silent
-from tosloc.rerank.base import Candidates, Matches, Reranked, Reranker, RerankingContext, TrainingSet, values_of
-from tosloc.rerank.terms.sparse_vectors import FILE_SIDES, SIDES, DualEncoder, SparseVectors, Vocabulary, report_counts
+from tosloc.rerank.base import Candidates, Matches, Reranked, Reranker, RerankingContext, TrainingSet, values_by_weight
+from tosloc.rerank.terms.sparse_vectors import (
+    FILE_SIDES,
+    SIDES,
+    DualEncoder,
+    SparseVectors,
+    Vocabulary,
+    report_counts,
+    stacked,
+)
 
 _TRAINING_DEPTH: Final = 150  # training draws wrong files from so many first ones
 WEIGHTS: Final = (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -30,13 +38,11 @@ class TermReranker(Reranker):
     """Adds what a dual encoder of term vectors says of the first files."""
 
     name: ClassVar = "terms"
-    says: ClassVar = "read again by its words"
-    record_file: ClassVar = "terms.json"
     depth = 100
 
-    def __init__(self) -> None:
-        self._model: tuple[Vocabulary, DualEncoder] | None = None
-        self._vectors: SparseVectors | None = None
+    _vocabulary: Vocabulary
+    _encoder: DualEncoder
+    _vectors: SparseVectors | None = None
 
     @classmethod
     def configured(cls, config: Config) -> Self:
@@ -54,53 +60,45 @@ class TermReranker(Reranker):
 
         of_train = training_set.candidates("train", _TRAINING_DEPTH, for_training=True, by_linear_score=True)
         train = [listed for listed in of_train if listed.fixed.any()]
-        if not train:
-            raise ToslocError("no training report has a fixed file; the second stage cannot learn")
+        if all(listed.fixed.all() for listed in train):
+            raise ToslocError("no training report has both fixed and wrong candidates; the second stage cannot learn")
         self.trained_until = max(listed.fixed_at for listed in train)
-        progress("terms of files and reports", 0, 2)
         counts = [report_counts(listed.report) for listed in train]
         newest = {path: blob for listed in train for path, blob in zip(listed.paths, listed.blobs, strict=True)}
-        vocabulary = Vocabulary.learned(context, newest, counts, self.trained_until)
+        self._vocabulary = vocabulary = Vocabulary.learned(context, newest, counts, self.trained_until)
         self._vectors = vectors = SparseVectors(vocabulary, context)
-        progress("terms of files and reports", 1, 2)
-        lessons = Lessons(vectors.of_reports(counts), train, list(map(vectors.numbers, train)), vectors.of_side)
-        start = start_vectors(lessons, vectors.of_contents(list(newest.items())), seed)
-        progress("terms of files and reports", 2, 2)
-        self._model = vocabulary, fit_dual_encoder(start, lessons, seed=seed, progress=progress)
-        self._choose(training_set.candidates("validation", self.depth), context)
+        lessons = Lessons(vectors.of_reports(counts), train, list(map(vectors.of_candidates, train)))
+        contents = stacked(vectors.of_contents(list(newest.items())), len(vocabulary))
+        start = start_vectors(lessons, contents, seed)
+        self._encoder = fit_dual_encoder(start, lessons, seed=seed, progress=progress)
+        self._choose(list(training_set.candidates("validation", self.depth)), context)
         return self
 
-    def _choose(self, validation: Iterable[Candidates], context: RerankingContext) -> None:
+    def _choose(self, validation: Sequence[Candidates], context: RerankingContext) -> None:
         """Take the weight that gains most; none where it gains less than a margin, or a measure falls."""
-        values = []
-        for listed in validation:
-            known = len(listed) and self.trained_before(listed.opened)
-            added = self._reranked(listed.unlabelled(), context)[0] if known else np.zeros(len(listed))
-            values.append([values_of(listed, listed.scores + weight * added) for weight in (0.0, *WEIGHTS)])
-        means = np.array(values).reshape(-1, 1 + len(WEIGHTS), 2).sum(axis=0) / max(len(values), 1)
-        names = ("stage one", *(f"weight {weight:g}" for weight in WEIGHTS))
-        self.validation_ = {name: (mrr, map_) for name, (mrr, map_) in zip(names, means.tolist(), strict=True)}
-        gains = np.round(means[1:] - means[0], 9)
+        added = [np.zeros(len(one)) for one in validation]
+        for place, one in enumerate(validation):
+            if len(one) and one.opened >= self.trained_until:
+                added[place], _ = self._reranked(one.unlabelled(), context)
+        tried = values_by_weight(validation, added, (0.0, *WEIGHTS))
+        self.validation_ = {f"weight {weight:g}" if weight else "stage one": found for weight, found in tried.items()}
+        gains = np.round(np.array([tried[weight] for weight in WEIGHTS]) - tried[0.0], 9)
         total = np.where(gains.min(axis=1) >= 0, gains.sum(axis=1), 0.0)
         self.weight = WEIGHTS[int(total.argmax())] if total.max() > _MARGIN else 0.0
 
-    def answers(
-        self, candidates: Sequence[Candidates], context: RerankingContext, progress: Progress = silent
-    ) -> Iterator[Reranked]:
+    def answer(self, candidates: Candidates, context: RerankingContext, progress: Progress = silent) -> Reranked:
         """New scores: stage one's, and what term vectors add."""
-        for listed in candidates:
-            added, matches = self._reranked(listed, context)
-            yield Reranked(listed.scores + self.weight * added, matches)
+        added, matches = self._reranked(candidates, context)
+        return Reranked(candidates.scores + self.weight * added, matches)
 
     def _reranked(self, listed: Candidates, context: RerankingContext) -> tuple[FloatArray, Matches]:
         """(C,) what term vectors say of a report's candidates, and by which terms."""
-        assert self._model is not None
-        vocabulary, encoder = self._model
+        vocabulary, encoder = self._vocabulary, self._encoder
         if self._vectors is None or self._vectors.context is not context:
             self._vectors = SparseVectors(vocabulary, context)
         vectors = self._vectors
         report = vectors.of_reports([report_counts(listed.report)])
-        files = {side: vectors.of_side[side].take(numbers) for side, numbers in vectors.numbers(listed).items()}
+        files = {side: stacked(some, len(vocabulary)) for side, some in vectors.of_candidates(listed).items()}
 
         def matches(position: int) -> Sequence[tuple[str, str]]:
             file = {side: files[side][[position]] for side in FILE_SIDES}
@@ -111,24 +109,23 @@ class TermReranker(Reranker):
 
     def save(self, folder: Path) -> None:
         """Write what was learned."""
-        assert self._model is not None
-        vocabulary, encoder = self._model
-        arrays = {name: getattr(vocabulary, name) for name in _IDFS}
-        arrays |= {side: np.ascontiguousarray(encoder.tables[side]) for side in SIDES}
+        arrays = {name: getattr(self._vocabulary, name) for name in _IDFS}
+        arrays |= {side: self._encoder.tables[side].astype(np.float16) for side in SIDES}
         with written_whole(folder / _VECTORS) as temporary:
             temporary.write_bytes(safetensors.numpy.save(arrays))
-        record = self.learned() | {"gains": dict(encoder.gains), "terms": vocabulary.terms}
-        write_text(folder / self.record_file, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+        record = self.learned() | {"gains": self._encoder.gains, "terms": self._vocabulary.terms}
+        write_text(folder / f"{self.name}.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
     @classmethod
     def read(cls, record: Mapping[str, Any], folder: Path) -> Self:
         """What ``save`` wrote."""
         arrays = safetensors.numpy.load(read_plain(folder / _VECTORS))
         vocabulary = Vocabulary(tuple(map(str, record["terms"])), *(arrays[name] for name in _IDFS))
-        tables, gains = {side: arrays[side] for side in SIDES}, record["gains"]
+        tables, gains = {side: arrays[side].astype(np.float32) for side in SIDES}, record["gains"]
         shapes = {array.shape[:1] for array in arrays.values()} | {(len(vocabulary.ids),)}
         if len(shapes) > 1 or len({table.shape[1:] for table in tables.values()}) > 1:
             raise ValueError("terms and vectors do not fit together")
         made = cls()
-        made._model = vocabulary, DualEncoder(tables, {side: float(gains[side]) for side in FILE_SIDES})
+        made._vocabulary = vocabulary
+        made._encoder = DualEncoder(tables, {side: float(gains[side]) for side in FILE_SIDES})
         return made

@@ -16,10 +16,10 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tosloc.errors import ToslocError
+from tosloc.index.postings import starts_of
 from tosloc.records import Float32Array, LongArray, Progress, silent
 from tosloc.rerank.base import Candidates
-from tosloc.rerank.terms.sparse_vectors import FILE_SIDES, SIDES, DualEncoder, VectorCache
+from tosloc.rerank.terms.sparse_vectors import FILE_SIDES, SIDES, DualEncoder, Vector, stacked
 
 WIDTH: Final = 64  # numbers of a term's vector
 _EPOCHS: Final = 3
@@ -36,27 +36,29 @@ _OVERSAMPLED, _ROUNDS = 20, 5
 
 @dataclass(frozen=True, eq=False)
 class Lessons:
-    """What a dual encoder learns from: reports (R, V), and of each the candidates."""
+    """What a dual encoder learns from: reports (R, V), and of each the candidates with their sparse vectors by side."""
 
     reports: sparse.csr_array
     candidates: Sequence[Candidates]
-    numbers: Sequence[Mapping[str, LongArray]]
-    """Of each report: side of files -> (C,) numbers of the candidates' sparse vectors."""
-    texts: Mapping[str, VectorCache]  # side of files -> these vectors
+    vectors: Sequence[Mapping[str, Sequence[Vector]]]
+
+    def take(self, side: str, reports: LongArray, chosen: Sequence[LongArray]) -> sparse.csr_array:
+        """(N, V) vectors of a side of the candidates that are chosen of some reports, one report after the other."""
+        each = zip(reports.tolist(), chosen, strict=True)
+        vectors = [self.vectors[report][side][place] for report, places in each for place in places.tolist()]
+        return stacked(vectors, self.reports.shape[1])
 
 
-def start_vectors(lessons: Lessons, files: LongArray, seed: int) -> Float32Array:
-    """(V, d) vectors by which files, reports, and reports joined with their fixed files are told apart best. ``files``
-    are numbers of contents.
+def start_vectors(lessons: Lessons, contents: sparse.csr_array, seed: int) -> Float32Array:
+    """(V, d) vectors by which files (their contents), reports, and reports joined with their fixed files are told apart
+    best.
     """
-    contents = lessons.texts["content"]
-    lists = zip(lessons.candidates, lessons.numbers, strict=True)
-    fixed = [numbers["content"][np.flatnonzero(listed.fixed)[:_JOINED]] for listed, numbers in lists]
-    starts = np.cumsum([0, *map(len, fixed)])
+    fixed = [np.flatnonzero(listed.fixed)[:_JOINED] for listed in lessons.candidates]
+    starts = starts_of([len(some) for some in fixed])
     shares = np.repeat([1.0 / len(some) for some in fixed], np.diff(starts))
     mean = sparse.csr_array((shares, np.arange(len(shares)), starts), shape=(len(fixed), len(shares)))
-    joined = lessons.reports + mean @ contents.take(np.concatenate(fixed))
-    return principal(sparse.vstack((contents.take(files), lessons.reports, joined), format="csr"), WIDTH, seed)
+    joined = lessons.reports + mean @ lessons.take("content", np.arange(len(fixed)), fixed)
+    return principal(sparse.vstack((contents, lessons.reports, joined), format="csr"), WIDTH, seed)
 
 
 def principal(rows: sparse.csr_array, width: int, seed: int) -> Float32Array:
@@ -74,14 +76,8 @@ def principal(rows: sparse.csr_array, width: int, seed: int) -> Float32Array:
 
 
 def fit_dual_encoder(start: Float32Array, lessons: Lessons, *, seed: int, progress: Progress = silent) -> DualEncoder:
-    """Dual encoder learned from start vectors (V, d); the same for the same seed, however many cores there are. Raises
-    ToslocError when no list holds both fixed and wrong files.
-    """
-    useful = np.array(
-        [n for n, listed in enumerate(lessons.candidates) if listed.fixed.any() and not listed.fixed.all()]
-    )
-    if not len(useful):
-        raise ToslocError("no training report has both fixed and wrong candidates; the second stage cannot learn")
+    """Dual encoder learned from start vectors (V, d); the same for the same seed, however many cores there are."""
+    useful = np.flatnonzero([not listed.fixed.all() for listed in lessons.candidates])
     rng, generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
     model = _Model(start)
     total = -(-len(useful) // _REPORTS) * _EPOCHS
@@ -95,7 +91,7 @@ def fit_dual_encoder(start: Float32Array, lessons: Lessons, *, seed: int, progre
             order = rng.permutation(useful)
             for begin in range(0, len(order), _REPORTS):
                 some = order[begin : begin + _REPORTS]
-                loss = _loss(model, lessons, some, [_draw(lessons.candidates[n], rng) for n in some], generator)
+                loss = _loss(model, lessons, some, rng, generator)
                 optimizer.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
@@ -105,7 +101,7 @@ def fit_dual_encoder(start: Float32Array, lessons: Lessons, *, seed: int, progre
     finally:
         torch.set_num_threads(threads)
     with torch.no_grad():
-        tables = {side: model.tables[side].half().numpy() for side in SIDES}
+        tables = {side: model.tables[side].half().float().numpy() for side in SIDES}
         return DualEncoder(tables, {side: float(model.gains[side]) for side in FILE_SIDES})
 
 
@@ -135,9 +131,10 @@ def _draw(listed: Candidates, rng: np.random.Generator) -> LongArray:
 
 
 def _loss(
-    model: _Model, lessons: Lessons, some: LongArray, drawn: Sequence[LongArray], generator: torch.Generator
+    model: _Model, lessons: Lessons, some: LongArray, rng: np.random.Generator, generator: torch.Generator
 ) -> Tensor:
-    """The loss of some reports by their drawn candidates."""
+    """The loss of some reports by candidates that are drawn of each."""
+    drawn = [_draw(lessons.candidates[number], rng) for number in some]
     pairs = [(lessons.candidates[number], chosen) for number, chosen in zip(some, drawn, strict=True)]
     sizes = [len(chosen) for chosen in drawn]
     owner_N = torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))
@@ -145,13 +142,8 @@ def _loss(
     fixed_N = torch.from_numpy(np.concatenate([listed.fixed[chosen] for listed, chosen in pairs]))
     report_Bd = model.encode("report", lessons.reports[some], generator)
     for side in FILE_SIDES:
-        numbers = np.concatenate([lessons.numbers[n][side][chosen] for n, chosen in zip(some, drawn, strict=True)])
-        file_Nd = model.encode(side, lessons.texts[side].take(numbers), generator)
+        file_Nd = model.encode(side, lessons.take(side, some, drawn), generator)
         score_N = score_N + model.gains[side] * (report_Bd[owner_N] * file_Nd).sum(dim=-1)
     lists = zip(torch.split(score_N, sizes), torch.split(fixed_N, sizes), strict=True)
-    return torch.stack([even_mass_loss(score_C, fixed_C) for score_C, fixed_C in lists]).mean()
-
-
-def even_mass_loss(score_C: Tensor, fixed_C: Tensor) -> Tensor:
-    """Cross-entropy of the softmax over a report's candidates with a mass spread evenly over its fixed files (>= 1)."""
-    return -score_C.log_softmax(dim=0)[fixed_C].mean()
+    # cross-entropy of the softmax over a report's candidates with a mass spread evenly over its fixed files
+    return -torch.stack([score_C.log_softmax(dim=0)[fixed_C].mean() for score_C, fixed_C in lists]).mean()
