@@ -98,6 +98,8 @@ def test_chunks_are_fifty_lines_and_ten_more(last):
     assert [list(chunk) for chunk in chunks(facts)] == [names[0:60], names[50:110], names[100:160], names[150:165]]
     text = "class A {\n" + "\n".join(['apple(); /* pear */ "plum".size();'] * 65) + "}"
     assert [chunk["plum"] for chunk in chunks(analyse(text, ".java"))] == [59, 16]
+    continued = "x = 'a\\\n" + "b\\\n" * 60 + "plum'\n"  # what is no word may hold ends of lines
+    assert ["plum" in chunk for chunk in chunks(analyse(continued, ".js"))] == [False, True]
     facts = analyse("apple " * 70_000, ".txt")
     assert (table(facts), chunks(facts)) == ({"appl": (65_535, 0, 0, 0, 0, 0)}, [{"appl": 255}])
 
@@ -166,6 +168,7 @@ def test_words_and_strings_that_are_odd():
         (b"<!-- <script>a</script> --><script>b</script>", b"b"),
         (b"\n---\na\n---\n<script>b</script>", b"a\n   \n        b"),
         (b"---\na", b"a"),
+        (b"<script>a", b"a"),
         (b"<p>---\na\n---\n</p>", b""),
     ],
 )

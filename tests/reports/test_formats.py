@@ -135,6 +135,8 @@ def test_spreadsheet_that_is_wrong(tmp_path):
     refused(spreadsheet(tmp_path, {"report_time": "soon"}), "row 2: 'soon' is no time")
     refused(spreadsheet(tmp_path), "holds no report")
     refused(spreadsheet(tmp_path, {}, {"summary": "another"}), "report 425999 is listed twice")
+    ids = {"bug_id": "425999#2"}, {}, {"commit": "1111111"}
+    refused(spreadsheet(tmp_path, *ids), "report 425999 is listed twice")
 
 
 BUGLOCATOR = """<?xml version="1.0" encoding="UTF-8"?>

@@ -92,6 +92,7 @@ def test_json_that_is_wrong(tmp_path):
     refused(tmp_path, [{"title": "a"}, {"title": "b"}], "holds 2 reports; give one")
     deep = '{"content":[' * 100_000 + "]}" * 100_000
     refused(tmp_path, '{"key": "A-1", "fields": {"summary": "S", "description": ' + deep + "}}", "cannot be read")
+    refused(tmp_path, [], "holds 0 reports")
     refused(tmp_path, {"message": "Not Found"}, r"JSON of no known kind \(keys: message\)")
     refused(tmp_path, {"title": ["a"]}, "'title' must be text, and is list")
     for time in (1e300, "253402300800000", "2020-13-01", True, ["2020"]):
@@ -130,3 +131,6 @@ def test_standard_input_streams_and_what_a_shell_hands_over(monkeypatch):
     os.close(writing)
     with os.fdopen(reading):
         assert read_report(Path(f"/dev/fd/{reading}")).summary == "Cookie lost"
+    monkeypatch.setattr("tosloc.reports.source.LARGEST_FILE", 8)
+    with pytest.raises(ReportError, match="is larger than"):
+        read_report(io.StringIO("123456789"))

@@ -45,6 +45,7 @@ def test_folded_java_trace():
         ("at a.B$$Lambda$14/0x0000080.run(Unknown Source)", ("a.B", "B.java", "run", 0)),
         ("at com.sun.proxy.$Proxy0.go(Unknown Source)", ("com.sun.proxy.$Proxy0", "", "go", 0)),
         ("at a.Long\n.name(Long.java:1)", None),
+        ("at Long(Long.java:1)", None),
         ("at a.B.c(Bro ken.java:1 2)", ("a.B", "Broken.java", "c", 12)),
         ("List(Control).send(Event) line: 33", ("Control", "Control.java", "send", 33)),
         ("at async Shop.open (file:///src/door.mjs:10:5)", ("", "door.mjs", "open", 10)),

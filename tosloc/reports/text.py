@@ -115,6 +115,8 @@ def parts(description: str) -> ReportText:
 
     >>> parts("## Describe the bug\\nIt hangs.\\n```\\nrun(3)\\n```\\n- OS: Linux\\n2020-01-02 10:11 INFO up")
     ReportText(prose='It hangs.', code='run(3)', data='2020-01-02 10:11 INFO up')
+    >>> parts("```\\na: 1\\nb: x\\nrun(c)\\nd=2\\n```").data.splitlines()
+    ['a: 1', 'b: x', 'run(c)', 'd=2']
     """
     found: dict[str, list[str]] = {"prose": [], "code": [], "data": []}
     for place, block in enumerate(_FENCE.split(COMMENT.sub("\n", description))):
