@@ -126,7 +126,7 @@ def test_its_own_label_changes_no_feature(project, fixed):
 def trained(made: toy.Toy, records: Sequence[dict[str, Any]], name: str, config: Config) -> Path:
     out = made.folder / name
     reports = made.reports(f"{name}.jsonl", records)
-    training.train(config, made.git.path, reports, out, carry=False)
+    training.train(config, made.git.path, reports, out, embed_version=False)
     return out
 
 

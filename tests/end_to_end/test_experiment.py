@@ -20,7 +20,7 @@ from tosloc.calibration import fit_temperature, shares
 from tosloc.cli import main
 from tosloc.errors import ToslocError
 from tosloc.evaluate.run_paths import read_scored
-from tosloc.evaluate.runs import TAUGHT, read_run
+from tosloc.evaluate.runs import TRAINED_ON, read_run
 from tosloc.lab.reliability import judged_answers
 from tosloc.localizer import Localizer
 from tosloc.rank.feature_tables import kept_blocks, read_blocks
@@ -98,13 +98,13 @@ def test_a_run_of_all_reports_says_how_many_taught_the_checkpoint(out, project, 
     ranked = partial(experiment.rank_reports, repo_path=project.git.path)
     ranked(out / "checkpoint", reports_path=project.reports(), out=tmp_path / "all", split="all")
     splits = json.loads((out / "provenance.json").read_text())["splits"]
-    assert read_run(tmp_path / "all/all/run.jsonl.gz").header[TAUGHT] == splits["train"]
+    assert read_run(tmp_path / "all/all/run.jsonl.gz").header[TRAINED_ON] == splits["train"]
     assert main(["evaluate", str(tmp_path / "all"), "--split", "all", "--json"]) == 0
     assert f"the checkpoint learned from {splits['train']} reports of these" in capsys.readouterr().err
     ranked(out / "checkpoint", reports_path=project.reports(), out=tmp_path / "validation", split="validation")
     ranked(None, reports_path=project.reports(), out=tmp_path / "shipped", split="all")
     for run in ("validation/validation", "shipped/all"):
-        assert TAUGHT not in read_run(tmp_path / run / "run.jsonl.gz").header
+        assert TRAINED_ON not in read_run(tmp_path / run / "run.jsonl.gz").header
 
 
 def test_a_folder_with_other_things_is_refused(project, tmp_path, monkeypatch, capsys):
@@ -142,7 +142,7 @@ def test_what_an_error_leaves_is_gone_on_with(tmp_path):
 @pytest.mark.slow
 def test_the_paper_s_configuration(project):
     config = toy.config(0.6, 0.2, method="paper", fit="differential_evolution")
-    localizer = train(project, "paper", config, carry=False, keep_features=True)
+    localizer = train(project, "paper", config, embed_version=False, keep_features=True)
     assert localizer.stage_one.features == ("text", "trace", "history", "complexity")
     assert ((localizer.stage_one.weights >= 0) & (localizer.stage_one.weights <= 1)).all()
     assert read_scored(project.folder / "paper", "test").evaluation().mrr > 0.4

@@ -160,7 +160,7 @@ def test_what_is_tested_teaches_nothing(out: Path, kind: str, encoder: Path, pro
 
 @pytest.mark.slow
 def test_the_labels_of_validation_change_no_vector(trained: Callable[[str], Path], project: toy.Toy) -> None:
-    other = train(project, "labels", config({"reranker": "terms"}), relabelled(project, 24, 26), carry=False)
+    other = train(project, "labels", config({"reranker": "terms"}), relabelled(project, 24, 26), embed_version=False)
     one, two = ((out / "checkpoint/terms/vectors.safetensors").read_bytes() for out in (trained("terms"), other))
     assert one == two
 
