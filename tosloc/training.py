@@ -39,7 +39,7 @@ def train(
     keep_features: bool = False,
 ) -> Localizer:
     """Learn on train, choose on validation, rank validation and test; the checkpoint and both runs stand under ``out``.
-    With ``embed_version`` the checkpoint holds the newest version among the reports, for localizing without a repository.
+    With ``embed_version`` the checkpoint holds the newest version among the reports, to localize without a repository.
     """
     folder = Path(out).expanduser()
     if config.data.suffixes == "auto":  # what is learned searches all that the shipped weights search
