@@ -6,7 +6,6 @@ import tempfile
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 import pytest
@@ -22,9 +21,9 @@ from tosloc.rank import features
 from tosloc.rank.feature_tables import read_blocks
 
 CONFIG = toy.config(0.5, 0.2)
-ASKED: Final = 10
+ASKED = 10
 """Number of the report that is asked about; as many fixes precede it."""
-FIXED_AT: Final = toy.START + 11 * 2 * toy.DAY
+FIXED_AT = toy.START + 11 * 2 * toy.DAY
 """When its fix was committed, a day after it was opened."""
 
 

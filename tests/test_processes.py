@@ -72,7 +72,7 @@ def test_a_program_does_not_see_ctrl_c():
 def test_a_call_that_is_given_up_is_killed_and_the_next_is_done(tmp_path, monkeypatch):
     begun = tmp_path / "begun"
     monkeypatch.setenv(stuck.BEGUN, str(begun))
-    told: list[tuple[str, int, int]] = []
+    told = []
     with closing(processes.Worker()) as worker:
         for how in ("seized", "asleep"):
             with pytest.raises(Interrupted):

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any
 
 import pytest
 import torch
@@ -46,7 +45,7 @@ def encoder(tmp_path_factory):
 
 def settings_of(kind, encoder):
     """Small settings, with a first stage that hears few words, so that there is something to add."""
-    two: dict[str, Any] = {"reranker": "terms"}
+    two = {"reranker": "terms"}
     if kind == "encoder":
         two = {"code_encoder": str(encoder), "chunks": 2, "chunk_tokens": 16, "report_tokens": 16, "candidates": HEAD}
         two["training"] = {"epochs": 3, "pairs": 16}
@@ -78,7 +77,7 @@ def out(trained, kind):
 
 
 def record_of(out, kind):
-    record: dict[str, Any] = json.loads((out / f"checkpoint/{kind}/{kind}.json").read_text())
+    record = json.loads((out / f"checkpoint/{kind}/{kind}.json").read_text())
     return record
 
 
