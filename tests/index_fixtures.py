@@ -22,12 +22,9 @@ from tosloc.records import BugReport, Snapshot
 # trees on tables this small gain nothing from a second thread, and wait for it where others use the processor
 os.environ.setdefault("OMP_THREAD_LIMIT", "1")
 
-Fields = Mapping[str, str]
-"""Field -> words, the terms as they are; chunks are parted by "/" in code."""
-
 
 def packed(fields, complexity):
-    """The facts of a blob; comments and strings stand in the first chunk."""
+    """The facts of a blob, of field -> words; "/" parts chunks in code, comments and strings stand in the first one."""
     counts = {}
     for name, words in fields.items():
         for term in words.replace("/", " ").split():

@@ -4,7 +4,6 @@ A ``World`` is a small project with its reports; the same ranker can be opened o
 planted, or whose paths were numbered in another order. What learns has learned on the first world's training part.
 """
 
-from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -27,11 +26,8 @@ from tosloc.localizer import Localizer
 from tosloc.rank import features
 from tosloc.rank.feature_tables import FeatureTable, read_blocks
 from tosloc.rank.stage_one import StageOne
-from tosloc.records import BugReport, Ranking
+from tosloc.records import BugReport
 from tosloc.rerank.base import RERANKERS, reranker_class
-
-Answer = Callable[[BugReport], Ranking]
-"""A ranker on a version that is open."""
 
 WEIGHTED = StageOne(features.NAMES, np.linspace(0.2, 1.5, len(features.NAMES)))
 STAGES = {
@@ -41,8 +37,7 @@ STAGES = {
 }
 BOTH = {f"both stages, {name}": name for name in RERANKERS}
 NAMES = (*STAGES, *BOTH, *SYSTEMS)
-HEAD = 6
-"""Files that a reranker scores anew."""
+HEAD = 6  # files that a reranker scores anew
 ODD_FILES = {
     b"src/\xe9t\xe9.java": "class X { int parser; }",
     "src/a b/ü.java": "class Y { int parser; }",
@@ -52,8 +47,7 @@ ODD_FILES = {
     "binary.java": bytes(range(256)),
     "notes.txt": "parser",
 }
-OLD = 13
-"""Number of the bug that is asked about in the past: it was fixed after all that anybody learned from."""
+OLD = 13  # number of the bug that is asked about in the past: it was fixed after all that anybody learned from
 
 
 @dataclass(eq=False)

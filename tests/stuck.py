@@ -9,8 +9,7 @@ from pathlib import Path
 
 from tosloc.mcp.repositories import answer
 
-BEGUN = "TOSLOC_TEST_BEGUN"
-"""Environment variable: the file that is made when a question begins that does not end."""
+BEGUN = "TOSLOC_TEST_BEGUN"  # environment variable: the file that is made when a question begins that does not end
 
 
 def hold(how):

@@ -84,26 +84,19 @@ def test_what_a_command_lacks_is_said_before_it_begins(
     assert {path.name for path in repository.path.iterdir()} == {".git", "bug.md"}
 
 
+EDITABLE = {"url": "file:///a%20b", "dir_info": {"editable": True}}
+FOLDER = {"url": "file:///src", "dir_info": {}}
+CLONED = {"url": "https://host/t.git", "vcs_info": {"vcs": "git"}}
+
+
 @pytest.mark.parametrize(
     ("stated", "prefix", "command"),
     [
-        (
-            {"url": "file:///a%20b", "dir_info": {"editable": True}},
-            "/v",
-            "/v/python -m pip install --editable '/a b[mcp]'",
-        ),
-        ({"url": "file:///src", "dir_info": {}}, "/v", "/v/python -m pip install '/src[mcp]'"),
+        (EDITABLE, "/v", "/v/python -m pip install --editable '/a b[mcp]'"),
+        (FOLDER, "/v", "/v/python -m pip install '/src[mcp]'"),
         (None, "/v", "/v/python -m pip install 'tosloc[mcp]'"),
-        (
-            {"url": "file:///src", "dir_info": {}},
-            "/h/uv/tools/tosloc",
-            "uv pip install --python /h/uv/tools/tosloc/python '/src[mcp]'",
-        ),
-        (
-            {"url": "https://host/t.git", "vcs_info": {"vcs": "git"}},
-            "/h/pipx/venvs/tosloc",
-            "pipx inject tosloc 'tosloc[mcp] @ git+https://host/t.git'",
-        ),
+        (FOLDER, "/h/uv/tools/tosloc", "uv pip install --python /h/uv/tools/tosloc/python '/src[mcp]'"),
+        (CLONED, "/h/pipx/venvs/tosloc", "pipx inject tosloc 'tosloc[mcp] @ git+https://host/t.git'"),
     ],
 )
 def test_a_hint_is_a_command_of_the_tool_that_installed_it(monkeypatch, stated, prefix, command):

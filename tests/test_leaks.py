@@ -21,10 +21,8 @@ from tosloc.rank import features
 from tosloc.rank.feature_tables import read_blocks
 
 CONFIG = toy.config(0.5, 0.2)
-ASKED = 10
-"""Number of the report that is asked about; as many fixes precede it."""
-FIXED_AT = toy.START + 11 * 2 * toy.DAY
-"""When its fix was committed, a day after it was opened."""
+ASKED = 10  # number of the report that is asked about; as many fixes precede it
+FIXED_AT = toy.START + 11 * 2 * toy.DAY  # when its fix was committed, a day after it was opened
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import itertools
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from io import StringIO
@@ -22,11 +21,8 @@ from tosloc.reports import formats, traces
 from tosloc.reports.issues import read_report
 from tosloc.reports.labelled import attributes_of
 
-Consumer = Callable[[str], object]
-
 SMALL, FACTOR = 1_000, 16
-MAX_RATIO = 40.0
-"""Linear is 16; the square would be 256."""
+MAX_RATIO = 40.0  # linear is 16; the square would be 256
 FAST_ENOUGH = 0.05
 """Processor seconds of the large text that are no finding whatever the ratio: the small one may take no time at all."""
 

@@ -152,18 +152,9 @@ def test_no_training_report_has_a_fixed_file(project, tmp_path):
 def test_the_same_bytes_with_one_thread_and_two_of_linear_algebra(tmp_path):
     made = toy.grow(tmp_path, bugs=120, themes=24)  # large enough that the libraries would split the products
     (tmp_path / "own.toml").write_text(toy.SETTINGS.replace("ranker = false", "") + '[stage_two]\nreranker = "terms"\n')
-    command = [
-        sys.executable,
-        "-m",
-        "tosloc",
-        "train",
-        tmp_path / "own.toml",
-        "--repo",
-        made.git.path,
-        "--keep-features",
-    ]
+    command = [sys.executable, "-m", "tosloc", "train", tmp_path / "own.toml", "--keep-features"]
     for threads in ("1", "2"):
         own = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_THREAD_LIMIT"), threads)
-        given = ["--reports", made.reports(), "--out", tmp_path / threads]
+        given = ["--repo", made.git.path, "--reports", made.reports(), "--out", tmp_path / threads]
         subprocess.run([*command, *given], env=os.environ | own, check=True, stdout=subprocess.DEVNULL)
     assert differing(tmp_path / "1", tmp_path / "2") == []

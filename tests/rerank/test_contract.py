@@ -11,8 +11,7 @@ from tests.rerank.made import candidates, report
 from tosloc.errors import ToslocError
 from tosloc.rerank.base import RERANKERS, RerankingContext, reranker_class, values_of
 
-LATER = 4_000_000_000
-"""When a report was opened that nobody learned from."""
+LATER = 4_000_000_000  # when a report was opened that nobody learned from
 
 
 @pytest.fixture(scope="module")
