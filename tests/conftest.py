@@ -1,27 +1,19 @@
 """Small real git repositories for tests: everything about them (names, dates, paths as bytes) is set by the test."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
 
 import pytest
 from hypothesis import settings
-
-if TYPE_CHECKING:
-    from tests.rankers import World
-    from tests.toy import Toy
 
 FIRST_TIME = 1_000_000_000
 HOUR = 3600
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config):
     """A quick run tries fewer examples; an interruption reaches the tests, which a shell's background ignores."""
     examples = 25 if config.option.markexpr == "not slow" else 100
     settings.register_profile("tosloc", max_examples=examples, deadline=None)
@@ -30,7 +22,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def git_environment(home: Path) -> dict[str, str]:
+def git_environment(home):
     """Environment in which git sees no settings but the test's own."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     kept |= {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C.UTF-8"}
@@ -38,17 +30,7 @@ def git_environment(home: Path) -> dict[str, str]:
     return kept | {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in ada.items()}
 
 
-Files = Mapping[str | bytes, str | bytes | tuple[str, str | bytes] | None]
-
-
-def commit_stream(
-    files: Files,
-    message: str | bytes,
-    when: int,
-    parents: Sequence[str] = (),
-    encoding: str | None = None,
-    mark: int = 1,
-) -> bytes:
+def commit_stream(files, message, when, parents=(), encoding=None, mark=1):
     """A commit for ``git fast-import``, see ``GitRepository.commit``; without parents it follows the one before."""
     text = message.encode() if isinstance(message, str) else message
     who = b"Ada <ada@example.org> %d +0000" % when
@@ -85,14 +67,14 @@ class GitRepository:
     made: list[str] = field(default_factory=list)
 
     @classmethod
-    def new(cls, path: Path, bare: bool = False) -> Self:
+    def new(cls, path, bare=False):
         """An empty one in a new folder, its branch called main."""
         repository = cls(path, bare, git_environment(path.parent))
         path.mkdir(parents=True)
         repository.git("init", "-q", "-b", "main", *(["--bare"] if bare else []))
         return repository
 
-    def git(self, *arguments: str, stdin: bytes = b"") -> str:
+    def git(self, *arguments, stdin=b""):
         """Standard output of a git command run in the repository, stripped."""
         command = ["git", "-C", str(self.path), "-c", "core.hooksPath=/dev/null", *arguments]
         done = subprocess.run(command, input=stdin, capture_output=True, env=self.environment, check=False)
@@ -101,24 +83,16 @@ class GitRepository:
         return done.stdout.decode("utf-8", "surrogateescape").strip()
 
     @property
-    def objects(self) -> Path:
+    def objects(self):
         """Folder of the object store."""
         return self.path / ("objects" if self.bare else ".git/objects")
 
-    def lose(self, name: str) -> None:
+    def lose(self, name):
         """Remove a loose object."""
         identity = self.git("rev-parse", name)
         (self.objects / identity[:2] / identity[2:]).unlink()
 
-    def commit(
-        self,
-        files: Files,
-        message: str | bytes = "a change",
-        *,
-        when: int | None = None,
-        parents: Sequence[str] | None = None,
-        encoding: str | None = None,
-    ) -> str:
+    def commit(self, files, message="a change", *, when=None, parents=None, encoding=None):
         """Full id of a new commit: the first parent's files with ``files`` changed.
 
         A file's value is its text or bytes, None to delete it, or (mode, value): ("100755", text), ("120000", target of
@@ -133,7 +107,7 @@ class GitRepository:
             self.git("reset", "-q", "--hard")
         return identity
 
-    def commit_all(self, commits: Sequence[tuple[Files, str, int]]) -> list[str]:
+    def commit_all(self, commits):
         """Ids of commits (files, message, seconds) on top of each other in an empty repository, imported at once."""
         stream = b"".join(commit_stream(*commit, mark=number) for number, commit in enumerate(commits, start=1))
         asked = b"".join(b"get-mark :%d\n" % number for number in range(1, len(commits) + 1))
@@ -141,23 +115,20 @@ class GitRepository:
         return self.made
 
 
-RepositoryFactory = Callable[..., GitRepository]
-
-
 @pytest.fixture
-def make_repository(tmp_path) -> RepositoryFactory:
+def make_repository(tmp_path):
     """Function (name="repo", bare=False) -> empty GitRepository in the test's folder."""
     return lambda name="repo", bare=False: GitRepository.new(tmp_path / name, bare)
 
 
 @pytest.fixture
-def repository(make_repository) -> GitRepository:
+def repository(make_repository):
     """One empty repository with a work tree."""
     return make_repository()
 
 
 @pytest.fixture(scope="session", autouse=True)
-def users_cache(tmp_path_factory) -> Iterator[None]:
+def users_cache(tmp_path_factory):
     """Whatever tests ask to be kept between commands goes to a folder of theirs, not to that of who runs them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TOSLOC_CACHE", str(tmp_path_factory.mktemp("cache")))
@@ -165,13 +136,13 @@ def users_cache(tmp_path_factory) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _own_import_path() -> None:
+def _own_import_path():
     """Processes that a test starts find what lies beside the tests, whatever an earlier one has set for its workers."""
     os.environ.pop("PYTHONSAFEPATH", None)
 
 
 @pytest.fixture(scope="session")
-def world(tmp_path_factory) -> Iterator[World]:
+def world(tmp_path_factory):
     """The project on which all rankers are compared, and where those that learn have learned."""
     from tests import rankers  # torch, only for the tests that ask
 
@@ -182,7 +153,7 @@ def world(tmp_path_factory) -> Iterator[World]:
 
 
 @pytest.fixture(scope="session")
-def project(tmp_path_factory) -> Toy:
+def project(tmp_path_factory):
     """A small project with fixed bugs, which no test changes."""
     from tests import toy
 
@@ -190,7 +161,7 @@ def project(tmp_path_factory) -> Toy:
 
 
 @pytest.fixture
-def plain_folder(tmp_path, monkeypatch) -> Path:
+def plain_folder(tmp_path, monkeypatch):
     """A plain folder to stand in; what is kept between commands goes to another."""
     for name in [name for name in os.environ if name.startswith("GIT_")]:
         monkeypatch.delenv(name)

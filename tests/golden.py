@@ -7,8 +7,6 @@ seconds and versions. With ``--against`` the same is done by another revision's 
 differs is named (exit code 1): digests that are stored would tie the comparison to one processor.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import json
@@ -17,28 +15,26 @@ import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from string import Template
-from typing import Final
 
-from tests.conftest import Files, GitRepository
+from tests.conftest import GitRepository
 from tests.toy import DAY, THEMES, Toy, record_of
 
-ROOT: Final = Path(__file__).resolve().parents[1]
-BEGIN: Final = 1_400_000_000
-REPORTS: Final = 50
-TRAININGS: Final = {
+ROOT = Path(__file__).resolve().parents[1]
+BEGIN = 1_400_000_000
+REPORTS = 50
+TRAININGS = {
     "default": 'extends = "default.toml"\n',
     "paper": 'extends = "paper.toml"\n[stage_one.evolution]\ngenerations = 5\npopulation = 5\n',
 }
-VERBS: Final = "open close load store flush resolve render validate merge split".split()
-NOISE: Final = (
+VERBS = "open close load store flush resolve render validate merge split".split()
+NOISE = (
     "screen button window menu server login page user click error problem version strange wrong slow report always "
     "never sometimes after before restart upgrade value null empty large number"
 ).split()
-LANGUAGES: Final = {
+LANGUAGES = {
     "java": (
         "package org.app;\n\nimport java.util.List;\n\n/** $doc */\npublic class $Name extends Base {\n",
         "  /** $say. */\n  int $verb$Word(String $word) {\n    if ($word == null) return $n;\n"
@@ -84,11 +80,11 @@ LANGUAGES: Final = {
     ),
 }
 """Suffix -> what stands above its methods, a method, and what stands below them."""
-KINDS: Final = {"java": ["java"], "python": ["py"], "both": ["java", "py"], "mixed": [*LANGUAGES]}
+KINDS = {"java": ["java"], "python": ["py"], "both": ["java", "py"], "mixed": [*LANGUAGES]}
 """Name of a repository -> suffixes of its files."""
 
 
-def source(rng: random.Random, theme: str, suffix: str) -> str:
+def source(rng, theme, suffix):
     """A file of a theme."""
     head, method, tail = map(Template, LANGUAGES[suffix])
     names = {"Name": theme, "theme": theme.lower(), "doc": f"Serves a {theme}, with {rng.choice(THEMES)}"}
@@ -100,7 +96,7 @@ def source(rng: random.Random, theme: str, suffix: str) -> str:
     return text + tail.template
 
 
-def report(rng: random.Random, chosen: Sequence[str], path: str) -> tuple[str, str]:
+def report(rng, chosen, path):
     """Summary and description: words, now and then a name, a path or a stack trace of what will be fixed."""
     theme = chosen[0]
     summary = [rng.choice([theme.lower(), theme, f"{rng.choice(VERBS)}{theme}"]), *rng.sample(NOISE, 4)]
@@ -114,18 +110,18 @@ def report(rng: random.Random, chosen: Sequence[str], path: str) -> tuple[str, s
     return " ".join(summary).capitalize(), " ".join(words) + rng.choice([trace, link, *[""] * 6])
 
 
-def make(folder: Path, kind: str) -> tuple[Toy, Files]:
+def make(folder, kind):
     """A repository of one of ``KINDS``, with labelled reports, and what one commit more changes: always the same."""
     rng, suffixes = random.Random(kind), KINDS[kind]
     suffix_of = {theme: suffixes[place % len(suffixes)] for place, theme in enumerate(THEMES)}
     where = {theme: f"src/org/p{place % 5}/{theme}.{suffix_of[theme]}" for place, theme in enumerate(THEMES)}
 
-    def new(*themes: str) -> dict[str | bytes, str]:
+    def new(*themes):
         return {where[theme]: source(rng, theme, suffix_of[theme]) for theme in themes}
 
     tests = [f"tests/test_{theme.lower()}.{suffix_of[theme]}" for theme in THEMES[::3]]
-    files: Files = {**new(*THEMES), **dict.fromkeys(tests, "int test;\n"), "README.md": "It has a parser.\n"}
-    commits: list[tuple[Files, str, int]] = [(files, "Import", BEGIN)]
+    files = {**new(*THEMES), **dict.fromkeys(tests, "int test;\n"), "README.md": "It has a parser.\n"}
+    commits = [(files, "Import", BEGIN)]
     made = Toy(folder, GitRepository.new(folder / f"{kind}.git", bare=True))
     for number in range(REPORTS):
         opened = BEGIN + (2 * number + 1) * DAY
@@ -143,27 +139,27 @@ def make(folder: Path, kind: str) -> tuple[Toy, Files]:
     return made, {**new("Widget"), "new/fresh.py": "def fresh(): pass\n", tests[0]: None}
 
 
-def digests(folder: Path, kind: str, package: Path = ROOT) -> dict[str, str]:
+def digests(folder, kind, package=ROOT):
     """Kind and part -> digest, made by the package in ``package``; what is made stands in ``folder``."""
     made, more = make(folder, kind)
     where, reports, found = ("--repo", str(made.git.path)), str(made.reports()), dict[str, str]()
 
-    def run(cache: str, *arguments: str) -> str:
+    def run(cache, *arguments):
         environment = os.environ | {"TOSLOC_CACHE": str(folder / f"cache-{cache}"), "PYTHONPATH": str(package)}
         command = [sys.executable, "-m", "tosloc", *arguments, *where]
         done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=True)
         return done.stdout
 
-    def keep(name: str, data: bytes) -> None:
+    def keep(name, data):
         found[f"{kind}, {name}"] = sha256(data).hexdigest()[:16]
 
-    def answers(when: str, cache: str = "first") -> None:
+    def answers(when, cache="first"):
         printed = run(cache, "localize", reports, "--jsonl").splitlines()
         said = [json.loads(line) | dict.fromkeys(("seconds", "tosloc", "repository")) for line in printed]
         assert len(said) == REPORTS
         keep(f"answers, {when}", json.dumps(said).encode())
 
-    def results(name: str, settings: str, split: str, *command: str) -> None:
+    def results(name, settings, split, *command):
         """Of the rankings without the header, which names versions, and of the judgements."""
         config, out = folder / f"{name}.toml", folder / name
         config.write_text(settings, encoding="utf-8")
@@ -183,7 +179,7 @@ def digests(folder: Path, kind: str, package: Path = ROOT) -> dict[str, str]:
     return found
 
 
-def main() -> int:
+def main():
     """Exit code: 1 where two revisions differ."""
     parser = argparse.ArgumentParser(prog="python -m tests.golden", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--against", metavar="REVISION", help="another revision, which is asked the same")

@@ -1,10 +1,8 @@
 """Facts, versions and query contexts written down by hand."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import numpy as np
@@ -24,13 +22,10 @@ from tosloc.records import BugReport, Snapshot
 # trees on tables this small gain nothing from a second thread, and wait for it where others use the processor
 os.environ.setdefault("OMP_THREAD_LIMIT", "1")
 
-Fields = Mapping[str, str]
-"""Field -> words, the terms as they are; chunks are parted by "/" in code."""
 
-
-def packed(fields: Fields, complexity: int) -> bytes:
-    """The facts of a blob; comments and strings stand in the first chunk."""
-    counts: dict[str, list[int]] = {}
+def packed(fields, complexity):
+    """The facts of a blob, of field -> words; "/" parts chunks in code, comments and strings stand in the first one."""
+    counts = {}
     for name, words in fields.items():
         for term in words.replace("/", " ").split():
             counts.setdefault(term, [0] * len(FIELDS))[FIELDS.index(name)] += 1
@@ -45,17 +40,17 @@ def packed(fields: Fields, complexity: int) -> bytes:
 
 
 @pytest.fixture(scope="session")
-def make_table() -> Callable[..., Corpus]:
+def make_table():
     """Function (blob -> field -> words, complexity={}) -> Corpus."""
 
-    def make(blobs: Mapping[str, Fields], complexity: Mapping[str, int] | None = None) -> Corpus:
+    def make(blobs, complexity=None):
         payloads = (packed(fields, (complexity or {}).get(blob, 0)) for blob, fields in blobs.items())
         return Corpus.from_rows(list(blobs), payloads)
 
     return make
 
 
-def report_of(summary: str = "", description: str = "", opened: int = 1000 * 86_400) -> BugReport:
+def report_of(summary="", description="", opened=1000 * 86_400):
     """A report opened on day 1000."""
     return BugReport("r", summary, description, datetime.fromtimestamp(opened, UTC))
 
@@ -64,30 +59,22 @@ DAY = 86_400
 
 
 @pytest.fixture(scope="session")
-def make_context(make_table: Callable[..., Corpus]) -> Callable[..., QueryContext]:
+def make_context(make_table):
     """Function (files, summary, description, commits, reports, complexity, gone) -> QueryContext on day 1000.
 
     ``files``: path -> field -> words, in path order. ``commits`` and ``reports``: (days before it, words, paths)
     or (days, words, paths, classes of stack frames). ``gone``: paths that the version lacks.
     """
 
-    def make(
-        files: Mapping[str, Fields] | Sequence[str],
-        summary: str = "",
-        description: str = "",
-        commits: Sequence[tuple] = (),
-        reports: Sequence[tuple] = (),
-        complexity: Mapping[str, int] | None = None,
-        gone: Sequence[str] = (),
-    ) -> QueryContext:
-        texts: Mapping[str, Fields] = files if isinstance(files, Mapping) else {path: {} for path in files}
+    def make(files, summary="", description="", commits=(), reports=(), complexity=None, gone=()):
+        texts = files if isinstance(files, Mapping) else {path: {} for path in files}
         snapshot = Snapshot.of("v", 0, {path: f"blob of {path}" for path in texts})
         blobs = {f"blob of {path}": fields for path, fields in texts.items()}
         table = make_table(blobs, {f"blob of {path}": value for path, value in (complexity or {}).items()})
         paths = [*snapshot.paths, *gone]
         number = {path: place for place, path in enumerate(paths)}
 
-        def documents(entries: Sequence[tuple]) -> Documents:
+        def documents(entries):
             made = []
             for place, (days, words, touched, *classes) in enumerate(entries):
                 ids = tuple(number[path] for path in touched)

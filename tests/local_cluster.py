@@ -1,7 +1,5 @@
 """A Dask cluster of separate processes on this machine; and what two results have that differs."""
 
-from __future__ import annotations
-
 import filecmp
 import os
 import signal
@@ -9,9 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).parents[1]
 
@@ -19,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 class LocalCluster:
     """A scheduler and two workers, each a process of its own. Close it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder, self.processes = folder, list[subprocess.Popen[bytes]]()
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -30,7 +26,7 @@ class LocalCluster:
             until(lambda: asking.connect_ex(here) == 0)
         self.workers = [self.start_worker(), self.start_worker()]
 
-    def start_worker(self, *more: str) -> subprocess.Popen[bytes]:
+    def start_worker(self, *more):
         """A worker of one thread, without a nanny unless ``more`` options say otherwise, once it is registered."""
         log, options = self.folder / "worker.log", more or ("--no-nanny",)
         log.touch()
@@ -39,15 +35,15 @@ class LocalCluster:
         until(lambda: log.read_text(errors="replace").count("Registered to") > before)
         return worker
 
-    def _start(self, *words: str) -> subprocess.Popen[bytes]:
+    def _start(self, *words):
         own = {"PYTHONPATH": str(ROOT), "DASK_TEMPORARY_DIRECTORY": str(self.folder)}
         command = [sys.executable, "-m", "dask", *words, "--no-dashboard"]
         with (self.folder / f"{words[0]}.log").open("ab") as log:
-            options: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": log, "start_new_session": True}
+            options = {"stdout": subprocess.DEVNULL, "stderr": log, "start_new_session": True}
             self.processes.append(subprocess.Popen(command, env=os.environ | own, cwd=self.folder, **options))
         return self.processes[-1]
 
-    def close(self) -> None:
+    def close(self):
         """End all of them."""
         for process in self.processes:
             if process.poll() is None:
@@ -55,7 +51,7 @@ class LocalCluster:
             process.wait()
 
 
-def until(seen: Callable[[], bool]) -> None:
+def until(seen):
     """Wait for something, a minute at most. Raises TimeoutError."""
     end = time.monotonic() + 60
     while not seen():
@@ -64,7 +60,7 @@ def until(seen: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def differing(one: Path, other: Path) -> list[str]:
+def differing(one, other):
     """Names of files that differ or stand on one side alone, but for what a kill has left."""
     names = {path.relative_to(folder) for folder in (one, other) for path in folder.rglob("*") if path.is_file()}
     names = {name for name in names if not name.name.startswith(".tosloc-unfinished.")}

@@ -1,7 +1,5 @@
 """What a page holds, element by element."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 
 VOID = {"meta", "input", "br", "link", "img"}
@@ -10,34 +8,34 @@ VOID = {"meta", "input", "br", "link", "img"}
 class Elements(HTMLParser):
     """Every element with its attributes, the texts of scripts and styles; fails where elements do not close."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text):
         super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
-        self.inline: dict[str, list[str]] = {"script": [], "style": []}
+        self.found = []
+        self.inline = {"script": [], "style": []}
         self.text = ""
-        self.open: list[str] = []
+        self.open = []
         self.feed(text)
         self.close()
         assert self.open == []
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.found.append((tag, dict(attrs)))
         if tag not in VOID:
             self.open.append(tag)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_startendtag(self, tag, attrs):
         self.found.append((tag, dict(attrs)))
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         if self.open and self.open[-1] in self.inline:
             self.inline[self.open[-1]].append(data)
         else:
             self.text += data
 
-    def all(self, tag: str, **attributes: str) -> list[dict[str, str | None]]:
+    def all(self, tag, **attributes):
         return [
             given
             for name, given in self.found

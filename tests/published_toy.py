@@ -1,20 +1,17 @@
 """A repository with fixes, and the spreadsheet of their reports with published ranks, as in the data of Ye et al."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
-from pathlib import Path
 
 import openpyxl
 
-from tests.conftest import FIRST_TIME, HOUR, GitRepository
+from tests.conftest import FIRST_TIME, HOUR
 
 SWT = "bundles/Eclipse SWT/gtk/Widget.java"
 COLUMNS = ("id", "bug_id", "summary", "description", "report_time", "report_timestamp", "status", "commit")
 COLUMNS += ("commit_timestamp", "files")
 
 
-def fixes(repository: GitRepository) -> list[str]:
+def fixes(repository):
     """Ids of four commits after a first one of three source files."""
     repository.commit({SWT: "1", "B.java": "1", "C.java": "1", "notes.txt": "1"}, "start")
     return [
@@ -25,7 +22,7 @@ def fixes(repository: GitRepository) -> list[str]:
     ]
 
 
-def spreadsheet(path: Path, ids: list[str], results: list[str | None]) -> Path:
+def spreadsheet(path, ids, results):
     """The reports of the four fixes; the last column, of published ranks, has no name."""
     files = [f"{SWT} B.java", f"{SWT} New.java", "B.java", "Other.java"]
     book = openpyxl.Workbook()
@@ -40,4 +37,4 @@ def spreadsheet(path: Path, ids: list[str], results: list[str | None]) -> Path:
     return path
 
 
-RESULTS: list[str | None] = [None, f"2:{SWT} 9:New.java", "4:B.java", "1:Other.java"]
+RESULTS = [None, f"2:{SWT} 9:New.java", "4:B.java", "1:Other.java"]

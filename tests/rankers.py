@@ -4,12 +4,10 @@ A ``World`` is a small project with its reports; the same ranker can be opened o
 planted, or whose paths were numbered in another order. What learns has learned on the first world's training part.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
 
 import numpy as np
 import torch
@@ -24,28 +22,23 @@ from tosloc.git.repository import Repository
 from tosloc.index.history_index import report_documents
 from tosloc.lab.baseline_runs import SYSTEMS, context_for
 from tosloc.lab.baselines.context import Baseline
-from tosloc.localization import LabelledCandidates
 from tosloc.localizer import Localizer
 from tosloc.rank import features
 from tosloc.rank.feature_tables import FeatureTable, read_blocks
 from tosloc.rank.stage_one import StageOne
-from tosloc.records import BugReport, Ranking
-from tosloc.rerank.base import RERANKERS, Reranker, reranker_class
+from tosloc.records import BugReport
+from tosloc.rerank.base import RERANKERS, reranker_class
 
-Answer = Callable[[BugReport], Ranking]
-"""A ranker on a version that is open."""
-
-WEIGHTED: Final = StageOne(features.NAMES, np.linspace(0.2, 1.5, len(features.NAMES)))
-STAGES: Final = {
+WEIGHTED = StageOne(features.NAMES, np.linspace(0.2, 1.5, len(features.NAMES)))
+STAGES = {
     "weighted sum": WEIGHTED,
     "paper": StageOne(features.PAPER_NAMES, np.array([0.9, 0.4, 0.3, 0.1])),
     "constant": StageOne(("test",), np.array([0.0])),
 }
-BOTH: Final = {f"both stages, {name}": name for name in RERANKERS}
-NAMES: Final = (*STAGES, *BOTH, *SYSTEMS)
-HEAD: Final = 6
-"""Files that a reranker scores anew."""
-ODD_FILES: Final[Mapping[str | bytes, str | bytes]] = {
+BOTH = {f"both stages, {name}": name for name in RERANKERS}
+NAMES = (*STAGES, *BOTH, *SYSTEMS)
+HEAD = 6  # files that a reranker scores anew
+ODD_FILES = {
     b"src/\xe9t\xe9.java": "class X { int parser; }",
     "src/a b/ü.java": "class Y { int parser; }",
     "Twin1.java": "class T { }",
@@ -54,8 +47,7 @@ ODD_FILES: Final[Mapping[str | bytes, str | bytes]] = {
     "binary.java": bytes(range(256)),
     "notes.txt": "parser",
 }
-OLD: Final = 13
-"""Number of the bug that is asked about in the past: it was fixed after all that anybody learned from."""
+OLD = 13  # number of the bug that is asked about in the past: it was fixed after all that anybody learned from
 
 
 @dataclass(eq=False)
@@ -68,18 +60,18 @@ class World:
     baselines: dict[str, Baseline] = field(default_factory=dict)
 
     @property
-    def newest(self) -> str:
+    def newest(self):
         """The version with odd files, which is the newest report's."""
         return self.experiment.dataset.cases[-1].version
 
     @property
-    def old(self) -> tuple[BugReport, str]:
+    def old(self):
         """A report of the past, and its version."""
         case = next(case for case in self.experiment.dataset.cases if case.report.id == str(1000 + OLD))
         return case.report, case.version
 
 
-def grown(folder: Path) -> toy.Toy:
+def grown(folder):
     """The project of a world."""
     project = toy.grow(folder, bugs=16, themes=16)
     project.git.commit(ODD_FILES, "Odd files", when=toy.START + 100 * toy.DAY)
@@ -92,14 +84,7 @@ def grown(folder: Path) -> toy.Toy:
 
 
 @contextmanager
-def world_of(
-    project: toy.Toy,
-    learned: Path,
-    *,
-    records: Sequence[Mapping[str, Any]] | None = None,
-    name: str = "world",
-    known: Sequence[str] = (),
-) -> Iterator[World]:
+def world_of(project, learned, *, records=None, name="world", known=()):
     """A world of a project; ``known`` are paths whose numbers come first."""
     with Repository(project.git.path) as repo:
         for path in known:
@@ -109,7 +94,7 @@ def world_of(
             yield World(project, experiment, learned)
 
 
-def config_of(learned: Path) -> Config:
+def config_of(learned):
     """Small settings of everything that learns; the tiny encoder lies in the folder."""
     encoder = learned / "tiny"
     if not encoder.exists():
@@ -119,7 +104,7 @@ def config_of(learned: Path) -> Config:
     return Config.of(toy.config(0.6, 0.2, ranker=False).as_dict() | {"stage_two": two}, "worlds")
 
 
-def training_set_of(world: World) -> LabelledCandidates:
+def training_set_of(world):
     """What rerankers learn from in a world: feature tables of all files of a part's reports."""
     experiment, tables = world.experiment, dict[str, list[FeatureTable]]()
     for part in ("train", "validation"):
@@ -128,7 +113,7 @@ def training_set_of(world: World) -> LabelledCandidates:
     return experiment.candidates(WEIGHTED, lambda part: iter(tables[part]))
 
 
-def fitted(world: World, name: str, training_set: LabelledCandidates) -> Reranker:
+def fitted(world, name, training_set):
     """A reranker that has learned in a world, and is believed whatever validation says of it."""
     torch.set_num_threads(1)
     reranker = reranker_class(name).configured(world.experiment.config)
@@ -137,14 +122,14 @@ def fitted(world: World, name: str, training_set: LabelledCandidates) -> Reranke
     return reranker
 
 
-def learn(world: World) -> None:
+def learn(world):
     """Have both rerankers learn, for ``opened`` to find."""
     training_set = training_set_of(world)
     for name in RERANKERS:
         fitted(world, name, training_set).save(world.learned / name)
 
 
-def opened(world: World, name: str, version: str) -> Answer:
+def opened(world, name, version):
     """A ranker by its name, on a version of a world."""
     snapshot = world.experiment.indexed.snapshot(version)
     if name in SYSTEMS:
@@ -153,7 +138,7 @@ def opened(world: World, name: str, version: str) -> Answer:
     return lambda report: made.localization(report).ranking
 
 
-def localizer(world: World, name: str) -> Localizer:
+def localizer(world, name):
     """Stage one, or both stages, with the reports of a world."""
     made = Localizer(world.experiment.config)
     made.stage_one = STAGES.get(name, WEIGHTED)
@@ -165,7 +150,7 @@ def localizer(world: World, name: str) -> Localizer:
     return made
 
 
-def baseline(world: World, name: str) -> Baseline:
+def baseline(world, name):
     """A published technique that has learned, if it does."""
     if name not in world.baselines:
         experiment = world.experiment
@@ -176,6 +161,6 @@ def baseline(world: World, name: str) -> Baseline:
     return world.baselines[name]
 
 
-def new_report(name: str, summary: str, description: str) -> BugReport:
+def new_report(name, summary, description):
     """A report opened after all commits."""
     return BugReport(name, summary, description, datetime.fromtimestamp(toy.START + 200 * toy.DAY, UTC))

@@ -1,23 +1,16 @@
 """A server on loopback that answers as a test says."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from typing import Any
-
-Answer = tuple[int, Any, Mapping[str, str]]
-"""Status, value of the body, headers."""
 
 
 class Stub:
-    """Asks ``answer(method, path, headers, body)`` for each request what to say, in JSON."""
+    """Asks ``answer(method, path, headers, body)`` for each request what to say, in JSON: status, value, headers."""
 
-    def __init__(self, answer: Callable[[str, str, Mapping[str, str], Any], Answer]) -> None:
+    def __init__(self, answer):
         class Handler(BaseHTTPRequestHandler):
-            def say(self) -> None:
+            def say(self):
                 length = int(self.headers.get("Content-Length") or 0)
                 body = json.loads(self.rfile.read(length)) if length else None
                 code, value, headers = answer(self.command, self.path, dict(self.headers), body)
@@ -31,13 +24,13 @@ class Stub:
 
             do_GET = do_POST = do_PATCH = say
 
-            def log_message(self, *_: Any) -> None:
+            def log_message(self, *_):
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
-    def close(self) -> None:
+    def close(self):
         self.server.shutdown()
         self.server.server_close()

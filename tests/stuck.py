@@ -1,23 +1,18 @@
 """What stands in another process for an answer: named by tests, since what they replace is not replaced there."""
 
-from __future__ import annotations
-
 import os
 import re
 import time
 from multiprocessing import active_children
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any, Final
 
 from tosloc.mcp.repositories import answer
-from tosloc.records import Progress
 
-BEGUN: Final = "TOSLOC_TEST_BEGUN"
-"""Environment variable: the file that is made when a question begins that does not end."""
+BEGUN = "TOSLOC_TEST_BEGUN"  # environment variable: the file that is made when a question begins that does not end
 
 
-def hold(how: str) -> None:
+def hold(how):
     """Never end: in C code that keeps all of Python waiting, or asleep."""
     Path(os.environ[BEGUN]).touch()
     if how == "seized":
@@ -25,19 +20,19 @@ def hold(how: str) -> None:
     time.sleep(600)
 
 
-def tell(number: int, progress: Progress) -> int:
+def tell(number, progress):
     """Say how far it is, and answer."""
     for done in range(1, number + 1):
         progress("facts", done, number)
     return number
 
 
-def workers() -> list[SpawnProcess]:
+def workers():
     """Processes of this one that answer, or could."""
     return [process for process in active_children() if isinstance(process, SpawnProcess)]
 
 
-def agents_answer(*question: Any) -> Any:
+def agents_answer(*question):
     """An answer, or for some reports what may become of one."""
     report = question[3]
     if report == "seized":

@@ -8,7 +8,6 @@ tested with the techniques.
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
-from typing import Final
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from tests import rankers, toy
 from tests.rankers import OLD, new_report, opened, world_of
 from tests.toy import INSIDE, KINDS, plant
 
-REPORTS: Final = {
+REPORTS = {
     "usual": (
         "Parser breaks",
         "The openSocket of a cookie at org.app.p1.SocketService.openSocket(SocketService.java:6)",
@@ -78,9 +77,9 @@ def test_words_matter(ranker, answer):
     assert (said.paths == other.paths) == (ranker == "constant")
 
 
-LABELS: Final = {"own label of another file": toy.path_of("Widget"), "own label of no file": "not/there.java"}
-PAST: Final = "another fix in the past"
-RENUMBERED: Final = "paths known in another order"
+LABELS = {"own label of another file": toy.path_of("Widget"), "own label of no file": "not/there.java"}
+PAST = "another fix in the past"
+RENUMBERED = "paths known in another order"
 
 
 @pytest.fixture(scope="module")

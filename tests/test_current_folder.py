@@ -13,8 +13,7 @@ import pytest
 from tests import toy
 
 REPORT = "Cookie screen wrong: openCookie loses a click\n"
-FILES = 70
-"""More than one batch, so that workers are started."""
+FILES = 70  # more than one batch, so that workers are started
 TOSLOC = Path(sys.executable).with_name("tosloc")
 READ_BEFORE = "import sys; print(*{name.partition('.')[0] for name in sys.modules}, sep='\\n')"
 """What Python itself loads for ``-m`` before the module named there."""

@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
@@ -67,7 +66,7 @@ def commands_of(page):
 def unknown_in(call):
     """Words of a call that are no command, and options that its command does not have."""
     context = click.Context(COMMAND)
-    command: Any = COMMAND
+    command = COMMAND
     words = [word for word in call.split() if word != "..."]
     while words and isinstance(command, TyperGroup) and not words[0].startswith("-"):
         name = words.pop(0)

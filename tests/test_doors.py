@@ -6,7 +6,6 @@ The doors of git's directory and of a checkpoint are in ``tests/git/test_hostile
 import json
 from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -50,7 +49,7 @@ FILE = st.builds(bytes.__add__, st.sampled_from(BEGUN), st.binary(max_size=60)) 
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("doors")
 
 
@@ -65,7 +64,7 @@ def test_a_file_of_reports(folder, content):
 
 @given(st.binary(max_size=60) | st.dictionaries(st.sampled_from(["text", "commit", "tests"]), TEXT), TEXT)
 def test_the_form_of_the_page(folder, sent, path):
-    asked: list[BugReport] = []
+    asked = []
     questions = Questions(folder)
     questions.ask = lambda ask, report: asked.append(report) or len(asked)  # type: ignore[method-assign, func-returns-value]
     client = TestClient(application(questions, "secret"), "http://127.0.0.1/secret", follow_redirects=False)
@@ -90,7 +89,7 @@ def test_what_the_page_says(one, two, three):
 
 
 @pytest.fixture(scope="module")
-def shop(folder: Path) -> Path:
+def shop(folder):
     (folder / "outside").mkdir()
     return shop_at(folder / "shop")
 

@@ -1,34 +1,29 @@
 """What an extra brings is missed in one sentence, and only by what needs it; nothing heavy is loaded in vain."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from importlib import metadata
 from importlib.util import find_spec
-from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import pytest
 
 import tosloc
 from tests import toy
-from tests.conftest import GitRepository
 from tosloc.cli import main
 from tosloc.errors import _install
 from tosloc.localizer import Localizer
 
 
 @pytest.fixture
-def without(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+def without(monkeypatch):
     """Function (*packages): as if they were not installed, and nothing that needs them imported yet."""
 
-    def hide(*packages: str) -> None:
+    def hide(*packages):
         monkeypatch.setattr("tosloc.errors.find_spec", lambda name: None if name in packages else find_spec(name))
 
-    def taken() -> dict[str, ModuleType]:
+    def taken():
         names = [name for name in sys.modules if name.startswith(("tosloc.lab", "tosloc.plots", "tosloc.web"))]
         return {name: sys.modules.pop(name) for name in names}
 
@@ -40,39 +35,34 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     sys.modules.update(before)
 
 
-def test_without_torch_stage_one_is_learned_alone(without, project, tmp_path, capsys):
-    settings = tmp_path / "terms.toml"
-    settings.write_text(toy.SETTINGS + '[stage_two]\nreranker = "terms"\n', encoding="utf-8")
+@pytest.mark.parametrize(
+    ("two", "lacking"),
+    [
+        ('reranker = "terms"', "learning term vectors needs torch"),
+        ('code_encoder = "some/encoder"', "the encoder reranker needs torch, transformers, accelerate"),
+    ],
+)
+def test_without_torch_stage_one_is_learned_alone(without, project, tmp_path, capsys, two, lacking):
+    settings, out = tmp_path / "own.toml", tmp_path / "out"
+    settings.write_text(f"{toy.SETTINGS}[stage_two]\n{two}\n", encoding="utf-8")
+    without("torch", "transformers", "accelerate")
     given = ["--repo", str(project.git.path), "--reports", str(project.reports())]
-    without("torch", "transformers", "accelerate", "matplotlib", "jinja2")
-    encoder = tmp_path / "encoder.toml"
-    encoder.write_text(toy.SETTINGS + '[stage_two]\ncode_encoder = "some/encoder"\n', encoding="utf-8")
-    encoders = "the encoder reranker needs torch, transformers, accelerate"
-    for name, lacking in ((settings, "learning term vectors needs torch"), (encoder, encoders)):
-        one = tmp_path / name.stem
-        assert main(["train", str(name), *given, "--out", str(one), "--keep-features"]) == 0
-        said = capsys.readouterr().err
-        assert f"tosloc: {lacking}" in said
-        assert said.count("[encoder]'; without it stage one is learned alone\n") == 1
-        assert Localizer.load(one).reranker_ is None
-        assert not (one / "stage_one").exists()
-    assert main(["evaluate", str(one), "--html", str(tmp_path / "page.html")]) == 2
+    assert main(["train", str(settings), *given, "--out", str(out)]) == 0
     said = capsys.readouterr().err
-    assert "a figure or page needs matplotlib, jinja2; run: " in said
-    assert "[report]" in said
-    assert not (tmp_path / "page.html").exists()
+    assert f"tosloc: {lacking}; run: {_install('encoder')}; without it stage one is learned alone\n" in said
+    assert Localizer.load(out).reranker_ is None
+    assert not (out / "stage_one").exists()
 
 
 LABELLED = ["--repo", ".", "--reports", "x", "--out", "out"]
 TABLE = ["--out", "out", "--projects", "x"]
-FIGURE = "a figure or page", "report", ["matplotlib"]
 
 
 @pytest.mark.parametrize(
     ("part", "extra", "packages", "command"),
     [
-        (*FIGURE, ["evaluate", "nowhere", "--html", "page.html"]),
-        (*FIGURE, ["lab", "calibration", "nowhere", "--figure", "figure"]),
+        ("a figure or page", "report", ["matplotlib"], ["evaluate", "nowhere", "--html", "page.html"]),
+        ("a figure or page", "report", ["jinja2"], ["lab", "calibration", "nowhere", "--figure", "figure"]),
         ("a page of answers", "serve", ["jinja2"], ["localize", "bug.md", "--html", "page.html"]),
         ("tosloc serve", "serve", ["starlette", "uvicorn"], ["serve", "--repo", "."]),
         ("a published technique", "lab", ["torch", "sklearn"], ["lab", "baselines", *LABELLED]),
@@ -94,26 +84,19 @@ def test_what_a_command_lacks_is_said_before_it_begins(
     assert {path.name for path in repository.path.iterdir()} == {".git", "bug.md"}
 
 
+EDITABLE = {"url": "file:///a%20b", "dir_info": {"editable": True}}
+FOLDER = {"url": "file:///src", "dir_info": {}}
+CLONED = {"url": "https://host/t.git", "vcs_info": {"vcs": "git"}}
+
+
 @pytest.mark.parametrize(
     ("stated", "prefix", "command"),
     [
-        (
-            {"url": "file:///a%20b", "dir_info": {"editable": True}},
-            "/v",
-            "/v/python -m pip install --editable '/a b[mcp]'",
-        ),
-        ({"url": "file:///src", "dir_info": {}}, "/v", "/v/python -m pip install '/src[mcp]'"),
+        (EDITABLE, "/v", "/v/python -m pip install --editable '/a b[mcp]'"),
+        (FOLDER, "/v", "/v/python -m pip install '/src[mcp]'"),
         (None, "/v", "/v/python -m pip install 'tosloc[mcp]'"),
-        (
-            {"url": "file:///src", "dir_info": {}},
-            "/h/uv/tools/tosloc",
-            "uv pip install --python /h/uv/tools/tosloc/python '/src[mcp]'",
-        ),
-        (
-            {"url": "https://host/t.git", "vcs_info": {"vcs": "git"}},
-            "/h/pipx/venvs/tosloc",
-            "pipx inject tosloc 'tosloc[mcp] @ git+https://host/t.git'",
-        ),
+        (FOLDER, "/h/uv/tools/tosloc", "uv pip install --python /h/uv/tools/tosloc/python '/src[mcp]'"),
+        (CLONED, "/h/pipx/venvs/tosloc", "pipx inject tosloc 'tosloc[mcp] @ git+https://host/t.git'"),
     ],
 )
 def test_a_hint_is_a_command_of_the_tool_that_installed_it(monkeypatch, stated, prefix, command):
@@ -126,49 +109,47 @@ def test_a_hint_is_a_command_of_the_tool_that_installed_it(monkeypatch, stated, 
 
 # What is heavy loads only when a command needs it
 
-HEAVY = "torch transformers scipy sklearn lightgbm pandas tree_sitter lizard git openpyxl matplotlib jinja2".split()
-
+HEAVY = set(
+    "torch transformers scipy sklearn lightgbm pandas tree_sitter lizard git openpyxl matplotlib jinja2".split()
+)
+NOT_ASKED = "config experiment training index.build code.facts code.parse rank.fitting"
 HELP = """
 from tosloc.cli import main
 assert main(["--help"]) == 0
 assert main(["localize", "--help"]) == 0
 """
 ANALYSE = """
-import sys
 from tosloc.code.facts import analyse
 assert "method" in str(analyse("class A { int methods() { return a ? 1 : 2; } }", ".java").terms)
-print(*sorted(name for name in sys.modules if name.partition("_")[0] in ("lizard", "tree") and "." not in name))
 """
-
-
-def test_facts_need_no_lizard_and_no_other_grammar() -> None:
-    done = subprocess.run([sys.executable, "-c", ANALYSE], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["tree_sitter", "tree_sitter_java"]
-
-
 SECOND = """
 import sys
 from tosloc.cli import main
 assert main(sys.argv[1:]) == 0
-print(*sorted(sys.modules), file=sys.stderr)
 """
-NOT_ASKED = "config experiment training index.build code.facts code.parse rank.fitting"
 
 
-def test_a_second_question_loads_no_more_than_it_needs(repository: GitRepository, tmp_path: Path) -> None:
+def loaded(code, *arguments):
+    """Modules that a program has loaded at its end."""
+    program = f"{code}\nimport sys\nprint(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", program, *arguments], stderr=subprocess.PIPE, text=True, check=True)
+    return set(done.stderr.split())
+
+
+def test_facts_need_no_lizard_and_no_other_grammar():
+    names = {name for name in loaded(ANALYSE) if name.partition("_")[0] in ("lizard", "tree") and "." not in name}
+    assert names == {"tree_sitter", "tree_sitter_java"}
+
+
+def test_a_second_question_loads_no_more_than_it_needs(repository, tmp_path):
     """The version is ready, the functions of its files are known: neither parsers nor what learns have a part."""
-    repository.commit(
-        {"src/Door.java": "class Door { void open() { } }", "src/Key.java": "class Key { }"}, "Fix #3: key"
-    )
+    repository.commit({"Door.java": "class Door { void open() { } }", "Key.java": "class Key { }"}, "Fix #3: key")
     (tmp_path / "bug.md").write_text("Door does not open")
     with Localizer.open(repository.path) as localizer:
         assert localizer.localize("Door does not open").hits[0].functions
-    arguments = ["localize", str(tmp_path / "bug.md"), "--repo", str(repository.path)]
-    command = [sys.executable, "-c", SECOND, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "Door.open:1-1" in done.stdout
-    loaded = set(done.stderr.split()) - {"git"}  # which finds the repository
-    assert sorted(loaded & {*HEAVY, "joblib", *(f"tosloc.{name}" for name in NOT_ASKED.split())}) == []
+    found = loaded(SECOND, "localize", str(tmp_path / "bug.md"), "--repo", str(repository.path))
+    unwanted = HEAVY - {"git"} | {"joblib", *(f"tosloc.{name}" for name in NOT_ASKED.split())}  # git finds it
+    assert found & unwanted == set()
 
 
 LAB = "import tosloc.lab.projects, tosloc.lab.bm25_runs, tosloc.lab.pool"
@@ -177,13 +158,10 @@ LAB = "import tosloc.lab.projects, tosloc.lab.bm25_runs, tosloc.lab.pool"
 @pytest.mark.parametrize(
     ("code", "less"),
     [
-        ("import tosloc\nassert {*tosloc.__all__} <= {*dir(tosloc)}", ""),
-        (HELP, ""),
-        pytest.param(LAB, "tree_sitter scipy git", marks=pytest.mark.slow),
+        ("import tosloc", set()),
+        (HELP, set()),
+        pytest.param(LAB, {"tree_sitter", "scipy", "git"}, marks=pytest.mark.slow),
     ],
 )
 def test_nothing_heavy_is_loaded(code, less):
-    heavy = sorted({*HEAVY} - {*less.split()})
-    program = f"{code}\nimport sys\nprint(*sorted(set(sys.modules) & set({heavy!r})), file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stderr.split() == []
+    assert loaded(code) & (HEAVY - less) == set()

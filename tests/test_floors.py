@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-FLOORS: list[set[str]] = [
+FLOORS = [
     {"errors", "records", "config", "io", "arrays", "processes", "metrics", "calibration", "answer", "settings"},
     {"git", "code"},
     {"reports", "cluster"},
@@ -94,7 +94,7 @@ def wrong(room, part, imported):
 
 
 def test_imports_go_down_only_in_no_circle_and_through_nine_floors_at_most():
-    targets: dict[str, set[str]] = {room: set() for room in FLOOR}
+    targets = {room: set() for room in FLOOR}
     found = {}
     for path in (*(ROOT / "tosloc").rglob("*.py"), *(ROOT / "scripts").rglob("*.py")):
         (room, part), imported = room_of(path), list(imports(path.read_text(encoding="utf-8")))

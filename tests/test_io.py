@@ -5,7 +5,6 @@ import os
 import time
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -33,12 +32,12 @@ def test_only_plain_files_are_opened_and_as_many_bytes_as_allowed_read(tmp_path)
     assert printable("a\ud800b\udce9\udfff\n") == r"a\ud800b\xe9\udfff\n"
 
 
-def listing(folder: Path) -> list[str]:
+def listing(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
 def test_what_is_there_stays_after_an_error_or_is_replaced_whole(tmp_path):
-    def interrupted(name: str, inside: str) -> None:
+    def interrupted(name, inside):
         with written_whole(tmp_path / name) as temporary:
             (temporary / inside).parent.mkdir(exist_ok=True)
             (temporary / inside).write_text("new")
@@ -102,7 +101,7 @@ def test_the_same_arrays_give_the_same_bytes_and_come_back(tmp_path):
     assert not any(array.flags.writeable for array in read[0].values())
 
 
-def npy(array: np.ndarray, shape: Any = None, dtype: Any = None) -> bytes:
+def npy(array, shape=None, dtype=None):
     """An array's bytes behind a head that says what it is told."""
     buffer = io.BytesIO()
     head = {"descr": dtype or array.dtype.str, "fortran_order": False, "shape": shape or array.shape}

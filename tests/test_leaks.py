@@ -1,14 +1,11 @@
 """Nothing of the future counts: not in a feature, not in what is learned; for rankings see the contract of rankers."""
 
-from __future__ import annotations
-
 import math
 import random
-from collections.abc import Sequence
+import tempfile
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,125 +13,121 @@ import pytest
 from tests import toy
 from tests.toy import INSIDE, KINDS, SECRET, plant
 from tosloc import training
-from tosloc.config import Config
 from tosloc.evaluate.run_paths import read_scored
 from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
-from tosloc.index.history_index import HistoryAsOf, HistoryIndex
+from tosloc.index.history_index import HistoryIndex
 from tosloc.rank import features
 from tosloc.rank.feature_tables import read_blocks
-from tosloc.records import BoolArray
 
 CONFIG = toy.config(0.5, 0.2)
-ASKED = "1010"
-"""The report that is asked about; ten fixes precede it."""
+ASKED = 10  # number of the report that is asked about; as many fixes precede it
+FIXED_AT = toy.START + 11 * 2 * toy.DAY  # when its fix was committed, a day after it was opened
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> toy.Toy:
+def project(tmp_path):
     made = toy.grow(tmp_path, bugs=14, themes=7)
     # words and frames that what is planted could act upon
-    made.records[10]["description"] += " at org.app.p0.ParserService.Inner.x(ParserService.java:1) parser cookie crash"
+    frame = " at org.app.p0.ParserService.Inner.x(ParserService.java:1) parser cookie crash"
+    made.records[ASKED]["description"] += frame
     return made
 
 
-def opened_at(made: toy.Toy) -> int:
-    """When the report that is asked about was opened: one day before its fix."""
-    return toy.START + 11 * 2 * toy.DAY - toy.DAY
-
-
-def extracted(made: toy.Toy, records: Sequence[dict[str, Any]], name: str) -> dict[str, list[float]]:
+def extracted(made, records):
     """Path -> every feature of the asked report in its version, as training sees them."""
     with Repository(made.git.path) as repo:
-        reports = made.reports(f"{name}.jsonl", records)
-        with ExperimentContext.set_up(CONFIG, repo, reports) as experiment:
-            extraction = experiment.extraction(made.folder / f"work {name}", features.ALL)
-            cases = [case for case in experiment.dataset.cases if case.report.id == ASKED]
+        with ExperimentContext.set_up(CONFIG, repo, made.reports("asked.jsonl", records)) as experiment:
+            extraction = experiment.extraction(Path(tempfile.mkdtemp(dir=made.folder)), features.ALL)
+            cases = [case for case in experiment.dataset.cases if case.report.id == made.records[ASKED]["id"]]
             [table] = read_blocks(extraction.run(cases, jobs=1))
             names = [repo.path_names.names[number] for number in table.path_ids.tolist()]
             return dict(zip(names, table.rows.tolist(), strict=True))
 
 
-def changed(made: toy.Toy, records: Sequence[dict[str, Any]], before: dict[str, list[float]]) -> set[str]:
-    """Features that these records change."""
-    after = extracted(made, records, "after")
+@pytest.fixture
+def before(project):
+    """Before anything was planted."""
+    return extracted(project, project.records)
+
+
+def planted(made, kind):
+    """With something planted that must not matter."""
+    return extracted(made, plant(made, kind, FIXED_AT - toy.DAY, made.records[ASKED]["description"]))
+
+
+def changed(before, after):
+    """Features that differ."""
     return {features.ALL[n] for path in before for n in np.flatnonzero(np.subtract(before[path], after[path]))}
 
 
-def same(one: dict[str, Any], two: dict[str, Any]) -> None:
+def same(one, two):
     """Equal but for the last bits, which the numbering of terms may change."""
-    assert list(one) == list(two) or sorted(one) == sorted(two)
+    assert one.keys() == two.keys()
     for path, values in one.items():
         assert two[path] == pytest.approx(values, rel=1e-5, abs=1e-6), path
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_planted_later_does_not_matter(project, kind):
-    before = extracted(project, project.records, "before")
-    records = plant(project, kind, opened_at(project), project.records[10]["description"])
-    same(extracted(project, records, "after"), before)
+def test_what_is_planted_later_does_not_matter(project, before, kind):
+    same(planted(project, kind), before)
 
 
 def test_without_the_rule_of_time_the_plant_inside_the_version_is_seen(project, monkeypatch):
     """So that the test above can fail: containment alone does not hide what has a later clock."""
     as_of = HistoryIndex.as_of
 
-    def timeless(self: HistoryIndex, opened: float, contained: BoolArray | None = None) -> HistoryAsOf:
+    def timeless(self, opened, contained=None):
         return replace(as_of(self, math.inf, contained), opened=opened)
 
     monkeypatch.setattr(HistoryIndex, "as_of", timeless)
-    before = extracted(project, project.records, "before")
-    records = plant(project, INSIDE, opened_at(project), project.records[10]["description"])
-    assert {"file_documents", "near_reports", "near_commits", "history"} <= changed(project, records, before)
+    seen = changed(extracted(project, project.records), planted(project, INSIDE))
+    assert {"file_documents", "near_reports", "near_commits", "history"} <= seen
 
 
-def test_the_same_planted_earlier_does_matter(project):
+def test_the_same_planted_earlier_does_matter(project, before):
     """So that the test above can fail: an early fix in the version's own line changes history and texts."""
-    before = extracted(project, project.records, "before")
-    third = project.records[2]
-    records = [*project.records, third | {"id": "9", "summary": SECRET, "description": SECRET}]
-    assert {"file_documents", "near_reports", "history"} <= changed(project, records, before)
+    early = project.records[2] | {"id": "9", "summary": SECRET, "description": SECRET}
+    seen = changed(before, extracted(project, [*project.records, early]))
+    assert {"file_documents", "near_reports", "history"} <= seen
 
 
-def test_its_own_fix_never_counts(project):
+def relabelled(made, **changes):
+    """The records, that of the asked report with other values."""
+    return [record | changes if record is made.records[ASKED] else record for record in made.records]
+
+
+def test_its_own_fix_never_counts(project, before):
     """A report opened, by its clock, after its own fix was committed: only what hangs on the clock may differ."""
-    early = extracted(project, project.records, "before")
-    late_records = [dict(record) for record in project.records]
-    fixed_at = toy.START + 11 * 2 * toy.DAY
-    late_records[10]["opened"] = datetime.fromtimestamp(fixed_at + 5, UTC).isoformat()
-    late = extracted(project, late_records, "late")
-    [own] = late_records[10]["fixed"]
-    other_records = [record for record in late_records if record["id"] != ASKED]
-    dropped = late_records[10] | {"fixed": [toy.path_of("Rocket")]}
+    opened, [own] = datetime.fromtimestamp(FIXED_AT + 5, UTC).isoformat(), project.records[ASKED]["fixed"]
+    late = extracted(project, relabelled(project, opened=opened))
     # with another label of its own nothing changes, so its own fix is in none of the features
-    same(extracted(project, [*other_records, dropped], "dropped"), late)
+    same(extracted(project, relabelled(project, opened=opened, fixed=[toy.path_of("Rocket")])), late)
     for name in ("near_reports", "file_documents", "near_commits", "text", "code"):
         place = features.ALL.index(name)
-        assert late[own][place] == pytest.approx(early[own][place], abs=0.02), name
+        assert late[own][place] == pytest.approx(before[own][place], abs=0.02), name
 
 
-@pytest.mark.parametrize("fixed", [["src/org/app/p3/WidgetService.java"], ["not/there.java"]])
-def test_its_own_label_changes_no_feature(project, fixed):
-    before = extracted(project, project.records, "before")
-    records = [record | {"fixed": fixed} if record["id"] == ASKED else record for record in project.records]
-    same(extracted(project, records, "after"), before)
+@pytest.mark.parametrize("fixed", [toy.path_of("Widget"), "not/there.java"])
+def test_its_own_label_changes_no_feature(project, before, fixed):
+    same(extracted(project, relabelled(project, fixed=[fixed])), before)
 
 
 # What is learned
 
 
-def trained(made: toy.Toy, records: Sequence[dict[str, Any]], name: str, config: Config) -> Path:
-    out = made.folder / name
-    reports = made.reports(f"{name}.jsonl", records)
-    training.train(config, made.git.path, reports, out, embed_version=False)
+def trained(made, records, config):
+    """Where one learned from these records."""
+    out = Path(tempfile.mkdtemp(dir=made.folder))
+    training.train(config, made.git.path, made.reports("learned.jsonl", records), out, embed_version=False)
     return out
 
 
-def permuted(records: Sequence[dict[str, Any]], seed: int) -> list[dict[str, Any]]:
+def permuted(records):
     """The same reports and fixes with the labels dealt out anew."""
     labels = [record["fixed"] for record in records]
-    random.Random(seed).shuffle(labels)
-    return [record | {"fixed": fixed} for record, fixed in zip(records, labels, strict=True)]
+    random.Random(3).shuffle(labels)
+    return [{**record, "fixed": fixed} for record, fixed in zip(records, labels, strict=True)]
 
 
 @pytest.mark.slow
@@ -143,25 +136,24 @@ def test_shuffled_labels_fall_to_chance(tmp_path):
 
     A feature that saw a report's own label would find even a random one.
     """
-    config, large = toy.config(0.3, 0.1), toy.grow(tmp_path, bugs=168)
-    true = read_scored(trained(large, large.records, "true", config), "test").evaluation()
-    shuffled = read_scored(trained(large, permuted(large.records, 3), "shuffled", config), "test").evaluation()
+    large = toy.grow(tmp_path, bugs=168)
+    tested = [
+        read_scored(trained(large, records, toy.config(0.3, 0.1)), "test").evaluation()
+        for records in (large.records, permuted(large.records))
+    ]
     files = len(large.git.git("ls-tree", "-r", "--name-only", "main").split("\n"))
     chance = sum(1 / rank for rank in range(1, files + 1)) / files
-    assert len(true.per_report) == len(shuffled.per_report) == 101
-    assert true.map > 0.7
-    assert shuffled.map == pytest.approx(chance, abs=0.08)
+    assert [len(one.per_report) for one in tested] == [101, 101]
+    assert tested[0].map > 0.7
+    assert tested[1].map == pytest.approx(chance, abs=0.08)
 
 
 @pytest.mark.parametrize("fit", ["listwise", "differential_evolution"])
 def test_nothing_is_fitted_on_test(tmp_path, fit):
     large = toy.grow(tmp_path, bugs=70)
     config = toy.config(0.4, 0.2, fit=fit, features=["code", "path", "near_reports", "popularity"])
-    first = large.records[: len(large.records) * 6 // 10]
-    test = large.records[len(first) :]
-    true = trained(large, large.records, f"true {fit}", config)
-    other = trained(large, [*first, *permuted(test, 4)], f"other {fit}", config)
-    weights = [(out / "checkpoint/weights.json").read_bytes() for out in (true, other)]
-    assert weights[0] == weights[1]
-    assert read_scored(true, "test").evaluation().map > read_scored(other, "test").evaluation().map + 0.3
-    assert (true / "validation/run.jsonl.gz").exists()
+    both = large.records, [*large.records[:42], *permuted(large.records[42:])]
+    true, other = (trained(large, records, config) for records in both)
+    assert (true / "checkpoint/weights.json").read_bytes() == (other / "checkpoint/weights.json").read_bytes()
+    true_map, other_map = (read_scored(out, "test").evaluation().map for out in (true, other))
+    assert true_map > other_map + 0.3

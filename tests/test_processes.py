@@ -72,7 +72,7 @@ def test_a_program_does_not_see_ctrl_c():
 def test_a_call_that_is_given_up_is_killed_and_the_next_is_done(tmp_path, monkeypatch):
     begun = tmp_path / "begun"
     monkeypatch.setenv(stuck.BEGUN, str(begun))
-    told: list[tuple[str, int, int]] = []
+    told = []
     with closing(processes.Worker()) as worker:
         for how in ("seized", "asleep"):
             with pytest.raises(Interrupted):
@@ -101,23 +101,12 @@ def test_calls_that_are_given_up():
 def test_the_same_bytes_after_kills(project, tmp_path):
     def start(name):
         """A training by two processes, whose results and cache have a name."""
-        settings, environment = (
-            tmp_path / "settings.toml",
-            os.environ | {"TOSLOC_CACHE": str(tmp_path / f"{name} cache")},
-        )
+        settings, cache = tmp_path / "settings.toml", {"TOSLOC_CACHE": str(tmp_path / f"{name} cache")}
         settings.write_text(toy.SETTINGS.replace("jobs = 1", "jobs = 2"))
-        words = [
-            "train",
-            settings,
-            "--repo",
-            project.git.path,
-            "--reports",
-            project.reports(),
-            "--out",
-            tmp_path / name,
-        ]
-        command, nowhere = [sys.executable, "-m", "tosloc", *words, "--keep-features"], subprocess.DEVNULL
-        return subprocess.Popen(command, env=environment, stdout=nowhere, stderr=nowhere)
+        command = [sys.executable, "-m", "tosloc", "train", settings, "--repo", project.git.path, "--keep-features"]
+        command += ["--reports", project.reports(), "--out", tmp_path / name]
+        nowhere = subprocess.DEVNULL
+        return subprocess.Popen(command, env=os.environ | cache, stdout=nowhere, stderr=nowhere)
 
     began = time.monotonic()
     assert start("whole").wait(120) == 0

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from importlib.metadata import distributions
 from pathlib import Path
-from typing import Any
 from zipfile import ZipFile
 
 import pytest
@@ -41,7 +40,7 @@ def environment(wheel, tmp_path_factory):
 def run(environment, tmp_path):
     """Runs the installed ``tosloc`` in an empty folder."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "TOSLOC"))}
-    settings: Any = {"env": kept | {"XDG_CACHE_HOME": str(tmp_path / "cache")}, "cwd": tmp_path, "text": True}
+    settings = {"env": kept | {"XDG_CACHE_HOME": str(tmp_path / "cache")}, "cwd": tmp_path, "text": True}
 
     def run(*arguments):
         return subprocess.run([environment / "bin/tosloc", *map(str, arguments)], capture_output=True, **settings)

@@ -1,23 +1,16 @@
 """A small project that grows in a temporary folder: real commits, bugs with reports, fixes that can be learned."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
-from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from tests.conftest import Files, GitRepository
+from tests.conftest import GitRepository
 from tosloc.config import Config
-from tosloc.git.repository import Repository
-from tosloc.localization import Localization
-from tosloc.localizer import Localizer
-from tosloc.records import BugReport, Hit
 from tosloc.reports.test_paths import PathFilter
 
 # trees on tables this small gain nothing from a second thread, and wait for it where others use the processor
@@ -44,30 +37,30 @@ jobs = 1
 """Settings as a file has them."""
 
 
-def config(train: float = 0.8, validation: float = 0.1, **stage_one: Any) -> Config:
+def config(train=0.8, validation=0.1, **stage_one):
     """Small settings; one process."""
     small = {"ranker": False, "shipped": False, "evolution": {"generations": 3, "population": 4}}
     data = {"train": train, "validation": validation, "suffixes": [".java"]}
     return Config.of({"data": data, "run": {"jobs": 1}, "stage_one": small | stage_one}, "toy")
 
 
-def ask(localizer: Localizer, report: BugReport, repo: Repository, revision: str = "HEAD") -> Localization:
+def ask(localizer, report, repo, revision="HEAD"):
     """Every file of a version of a repository, ranked for a report."""
     with closing(localizer.indexed(repo)) as indexed:
         return localizer.open_version(indexed, revision).localization(report)
 
 
-def top(answer: Localization, number: int) -> list[Hit]:
+def top(answer, number):
     """The first files of an answer with their reasons, tests among them."""
     return list(answer.answer(number, answer.version.choose(PathFilter(tests=True))).hits)
 
 
-def path_of(theme: str) -> str:
+def path_of(theme):
     """Where a theme's class stands."""
     return f"src/org/app/p{THEMES.index(theme) % 4}/{theme}Service.java"
 
 
-def source(theme: str, changes: Sequence[str] = ()) -> str:
+def source(theme, changes=()):
     """Text of a theme's class with what its fixes added."""
     lines = [f"package org.app.p{THEMES.index(theme) % 4};", "", f"/** Serves the {theme.lower()}. */"]
     lines += [f"public class {theme}Service {{", f"    private int {theme.lower()}Size;"]
@@ -83,13 +76,13 @@ class Toy:
     git: GitRepository
     records: list[dict[str, Any]] = field(default_factory=list)
 
-    def commit_all(self, commits: Sequence[tuple[Files, str, int]]) -> None:
+    def commit_all(self, commits):
         """Make all commits; a record's fix, its place among them until then, becomes its id."""
         made = self.git.commit_all(commits)
         self.records = [record | {"fix_commit": made[int(record["fix_commit"])]} for record in self.records]
         self.reports()
 
-    def reports(self, name: str = "reports.jsonl", records: Sequence[Mapping[str, Any]] | None = None) -> Path:
+    def reports(self, name="reports.jsonl", records=None):
         """A file of labelled reports: these, or the project's own."""
         path = self.folder / name
         lines = [json.dumps(record) for record in (self.records if records is None else records)]
@@ -97,32 +90,30 @@ class Toy:
         return path
 
 
-def record_of(
-    identity: str, summary: str, description: str, opened: float, fix: str, fixed: Sequence[str]
-) -> dict[str, Any]:
+def record_of(identity, summary, description, opened, fix, fixed):
     """One line of a file of labelled reports."""
     record = {"id": identity, "summary": summary, "description": description, "fix_commit": fix, "fixed": list(fixed)}
     return record | {"opened": datetime.fromtimestamp(opened, UTC).isoformat()}
 
 
-def grow(folder: Path, bugs: int = 40, themes: int = len(THEMES), seed: int = 5) -> Toy:
+def grow(folder, bugs=40, themes: int = len(THEMES), seed=5):
     """A project of ``themes`` classes and some tests with ``bugs`` fixed bugs, one every second day.
 
     Each report names its theme in one of several ways, amid words of no use and now and then another theme.
     """
     rng, chosen = random.Random(seed), THEMES[:themes]
     toy, helper = Toy(folder, GitRepository.new(folder / "repo", bare=True)), "src/org/app/old/ParserHelper.java"
-    first: Files = {
+    first = {
         **{path_of(theme): source(theme) for theme in chosen},
         **{
             f"test/org/app/Test{theme}Service.java": f"class Test{theme}Service {{ int n; }}\n" for theme in chosen[::6]
         },
         helper: "package org.app.old; class ParserHelper { }\n",
     }
-    commits: list[tuple[Files, str, int]] = [(first, "Import", START)]
+    commits = [(first, "Import", START)]
     commits.append(({helper: "class ParserHelper { int crash; }\n"}, "Crash of helper", START + 9))
     commits.append(({helper: None}, "Remove old helper", START + 99))
-    changes: dict[str, list[str]] = {theme: [] for theme in chosen}
+    changes = {theme: [] for theme in chosen}
     order = [chosen[number % themes] for number in range(bugs)]
     rng.shuffle(order)
     for number, theme in enumerate(order):
@@ -136,7 +127,7 @@ def grow(folder: Path, bugs: int = 40, themes: int = len(THEMES), seed: int = 5)
         said = f"{1000 + number}", " ".join(words), description, fixed_at - DAY
         toy.records.append(record_of(*said, str(len(commits)), [path_of(theme)]))
         changes[theme].append(f"    int fix{number}() {{ return {number}; }}")
-        files: Files = {path_of(theme): source(theme, changes[theme])}
+        files = {path_of(theme): source(theme, changes[theme])}
         commits.append((files, f"Fix bug {1000 + number}: {name} {noise[0]}", fixed_at))
     toy.commit_all(commits)
     return toy
@@ -144,18 +135,18 @@ def grow(folder: Path, bugs: int = 40, themes: int = len(THEMES), seed: int = 5)
 
 # What must not matter to a report: commits, fixes and reports that nobody could know when it was opened
 
-PLANTED: Final = "src/org/app/p0/ParserService.java"
-INNER: Final = "src/org/app/p0/ParserService/Inner.java"
-SECRET: Final = "parser cookie crash"
-INSIDE: Final = "inside the version, with a later clock"
-KINDS: Final = ("future commit", "future fix", "future report of an old fix", "side branch with an early clock", INSIDE)
+PLANTED = "src/org/app/p0/ParserService.java"
+INNER = "src/org/app/p0/ParserService/Inner.java"
+SECRET = "parser cookie crash"
+INSIDE = "inside the version, with a later clock"
+KINDS = ("future commit", "future fix", "future report of an old fix", "side branch with an early clock", INSIDE)
 
 
-def plant(made: Toy, kind: str, opened: int, description: str) -> list[Mapping[str, Any]]:
+def plant(made, kind, opened, description):
     """Something that must not matter to a report of that description; the records that go with it."""
     git, main = made.git, made.git.made[-1]
-    both: Files = {PLANTED: source("Parser", ["int planted;"]), INNER: "class Inner { }"}
-    own: list[Mapping[str, Any]] = list(made.records)
+    both = {PLANTED: source("Parser", ["int planted;"]), INNER: "class Inner { }"}
+    own = list(made.records)
     if kind == "future commit":
         git.commit(both, SECRET, when=opened + 190 * DAY)
         return own

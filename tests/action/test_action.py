@@ -1,7 +1,5 @@
 """The action, step by step as the runner takes them, against a stub of the REST calls; strangers are hostile."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -9,12 +7,10 @@ import runpy
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import yaml
@@ -23,7 +19,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from conftest import repository as shop_at
-from tests.stubs import Answer, Stub
+from tests.stubs import Stub
 
 FOLDER = Path(__file__).parents[2] / "action"
 ACTION = SimpleNamespace(**runpy.run_path(str(FOLDER / "run.py")))
@@ -44,25 +40,25 @@ HOSTILE = (
     "@maintainer ``` #12 closes #3 <img src=x onerror=alert(1)> [x](javascript:alert(1)) ``\n\n# big\n"
     "::warning::x | \u202e"
 )
-ISSUE: dict[str, Any] = {"number": 7, "title": TITLE, "body": BODY, "created_at": "2030-01-01T00:00:00Z", "labels": []}
+ISSUE = {"number": 7, "title": TITLE, "body": BODY, "created_at": "2030-01-01T00:00:00Z", "labels": []}
 ISSUE |= {"user": {"login": "mallory", "type": "User"}}
 LABELLED = {"action": "labeled", "label": {"name": "needs-localization"}, "issue": ISSUE}
 
 
-def comment(number: int, author: str, body: str) -> dict[str, Any]:
+def comment(number, author, body):
     return {"id": number, "user": {"login": author}, "body": body}
 
 
 class GitHub(Stub):
     """A server that has one issue and keeps its comments; it may refuse with a code."""
 
-    def __init__(self) -> None:
-        self.comments: list[dict[str, Any]] = []
-        self.changes: list[str] = []
+    def __init__(self):
+        self.comments = []
+        self.changes = []
         self.refuses = 0
         super().__init__(self.answer)
 
-    def answer(self, method: str, path: str, headers: Mapping[str, str], body: Any) -> Answer:
+    def answer(self, method, path, headers, body):
         assert headers["Authorization"] == "Bearer secret-token"
         if self.refuses:
             return self.refuses, {}, {"Location": "http://elsewhere.invalid/"}
@@ -81,7 +77,7 @@ class GitHub(Stub):
 
 
 @pytest.fixture
-def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[GitHub]:
+def stub(monkeypatch):
     with closing(GitHub()) as made:
         given = {"GITHUB_REPOSITORY": "o/r", "GITHUB_API_URL": made.url, "GITHUB_EVENT_NAME": "issues"}
         given |= {"INPUT_TOKEN": "secret-token", "INPUT_COMMENT_AUTHOR": "github-actions[bot]"}
@@ -98,7 +94,7 @@ ANSWER = """{"commit": "0000000000000000000000000000000000000000", "searched": {
      "why": [{"text": "WHY"}]}]}"""
 
 
-def answer(why: str = "words cart", path: str = "shop/cart.py") -> dict[str, Any]:
+def answer(why="words cart", path="shop/cart.py"):
     return json.loads(ANSWER.replace('"WHY"', json.dumps(why)).replace('"PATH"', json.dumps(path)))
 
 
@@ -223,7 +219,7 @@ def test_all_that_is_installed_is_known_by_its_hash():
 class Runner:
     """Takes the steps of ``action.yml`` as a runner does: files of outputs, environment, expressions."""
 
-    def __init__(self, folder: Path, workspace: Path, stub: GitHub) -> None:
+    def __init__(self, folder, workspace, stub):
         self.folder, self.outputs, self.printed = folder, dict[str, dict[str, str]](), ""
         self.tosloc = folder / "tosloc/bin/tosloc"
         self.tosloc.parent.mkdir(parents=True)
@@ -234,7 +230,7 @@ class Runner:
         self.environment |= {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_WORKSPACE": str(workspace)}
         self.environment |= {"GITHUB_STEP_SUMMARY": str(folder / "summary.md"), "RUNNER_TEMP": str(folder)}
 
-    def run(self, event: Any = LABELLED, *, install: bool = False, **inputs: str) -> int:
+    def run(self, event=LABELLED, *, install=False, **inputs):
         """Exit code of the first step that fails, else 0. What others publish is left out, and pip unless wanted."""
         (self.folder / "event.json").write_text(json.dumps(event))
         known = {f"inputs.{name}": str(given["default"]) for name, given in DESCRIBED["inputs"].items()}
@@ -261,7 +257,7 @@ class Runner:
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shop(tmp_path_factory):
     """A repository whose history is hostile, too."""
     path = shop_at(tmp_path_factory.mktemp("action") / "shop")
     who = ["-c", "user.name=Eve", "-c", "user.email=eve@example.org"]
@@ -272,7 +268,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def runner(tmp_path: Path, shop: Path, stub: GitHub) -> Runner:
+def runner(tmp_path, shop, stub):
     return Runner(tmp_path, shop, stub)
 
 
@@ -295,7 +291,7 @@ def test_the_steps_together(runner, shop, stub):
 
 
 @pytest.fixture
-def evil(runner: Runner, tmp_path: Path) -> Callable[[], bool]:
+def evil(runner, tmp_path):
     """A workspace with a twin of what Python, pip and the steps import; function () -> whether one was imported."""
     path = tmp_path / "workspace"
     path.mkdir()

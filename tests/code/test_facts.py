@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tosloc.code.facts import Facts, analyse, split_component
+from tosloc.code.facts import analyse, split_component
 from tosloc.code.languages import FIELDS, analyser_of
 
 SHOP = """/*
@@ -50,18 +50,18 @@ geturlfor 1  0  0  1  0  0
 GOLDEN = {term: tuple(map(int, counts)) for term, *counts in map(str.split, COUNTS.splitlines())}
 
 
-def table(facts: Facts) -> dict[str, tuple[int, ...]]:
+def table(facts):
     return {term: tuple(row) for term, row in zip(facts.terms, facts.counts.tolist(), strict=True)}
 
 
-def chunks(facts: Facts) -> list[dict[str, int]]:
+def chunks(facts):
     pairs = [(facts.terms[p], n) for p, n in zip(facts.chunk_terms, facts.chunk_counts.tolist(), strict=True)]
     found = [pairs[start:end] for start, end in pairwise(facts.chunk_starts)]
     assert found == list(map(sorted, found))
     return list(map(dict, found))
 
 
-def column(facts: Facts, field: str) -> Counter[str]:
+def column(facts, field):
     place = FIELDS.index(field)
     return Counter({term: row[place] for term, row in table(facts).items() if row[place]})
 

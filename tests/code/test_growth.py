@@ -2,7 +2,6 @@
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from io import StringIO
@@ -22,11 +21,8 @@ from tosloc.reports import formats, traces
 from tosloc.reports.issues import read_report
 from tosloc.reports.labelled import attributes_of
 
-Consumer = Callable[[str], object]
-
 SMALL, FACTOR = 1_000, 16
-MAX_RATIO = 40.0
-"""Linear is 16; the square would be 256."""
+MAX_RATIO = 40.0  # linear is 16; the square would be 256
 FAST_ENOUGH = 0.05
 """Processor seconds of the large text that are no finding whatever the ratio: the small one may take no time at all."""
 
@@ -57,7 +53,7 @@ REPORTS = tuple(
 )
 
 
-def superlinear(consumer: Consumer, units: Iterable[str], beginnings: Sequence[str]) -> list[str]:
+def superlinear(consumer, units, beginnings):
     """What takes a sixteen-fold text too long: the best of three, for other programs run on the machine, too."""
     found = []
     for beginning, unit in itertools.product(beginnings, units):
@@ -74,13 +70,13 @@ def superlinear(consumer: Consumer, units: Iterable[str], beginnings: Sequence[s
     return found
 
 
-def message_reader(text: str) -> None:
+def message_reader(text):
     fixes.says_fix(f"x\n{text}fix")
     fixes.bug_ids(text)
     without_trailers(text)
 
 
-def report_reader(text: str) -> None:
+def report_reader(text):
     report = BugReport("1", text, text, datetime(2020, 1, 1, tzinfo=UTC))
     query = Query(report)
     for name in QUERIED.split():
@@ -97,12 +93,12 @@ def report_reader(text: str) -> None:
 QUERIED = "weights qualified_names lead_weights plain_weights compounds mentions names messages locations"
 
 
-def source_reader(suffix: str, text: str) -> None:
+def source_reader(suffix, text):
     analyse(text, suffix)
     functions_of(text, suffix)
 
 
-def lexed(text: str) -> None:
+def lexed(text):
     for style in syntax.STYLES:
         syntax.lex(text.encode(), style)
 

@@ -48,11 +48,7 @@ DAMAGED = " line 3: report 1: damaged: "
         (read_run, HEAD + '{"first": 2, "paths": 3}', " line 3: Input should be a valid list"),
         (read_run, "", ": not a run of the form tosloc-run/2"),
         (read_judgements, judged(fixed="a"), " line 1: fixed: Input should be"),
-        (
-            read_judgements,
-            judged(searched=0),
-            " line 1: report 1: fixed files are listed ones,",
-        ),
+        (read_judgements, judged(searched=0), " line 1: report 1: fixed files are listed ones,"),
         (read_judgements, judged(fixed=["a", "a"]), " line 1: report 1: fixed files are"),
         (read_judgements, judged(listed=[]), " line 1: report 1: fixed files are"),
         (read_judgements, judged(traits={"named": 1}), " line 1: traits.description: Field required"),

@@ -17,7 +17,7 @@ RUN = run_of(
         Ranking("7", ODD, np.arange(7.0, 0, -1)),
         Ranking("9", (), np.array([])),
         Ranking("PROJ 8", ("B.java", "A.java"), np.array([0.5, 0.5])),
-    ],
+    ]
 )
 
 

@@ -1,7 +1,5 @@
 """Nothing that a repository or the environment configures is ever run; plain git shows that each trap works."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

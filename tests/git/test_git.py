@@ -1,7 +1,5 @@
 """Repository against git's own answers, on repositories with every oddity that real ones have."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import shutil

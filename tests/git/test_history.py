@@ -1,7 +1,5 @@
 """Histories against git's own answers; messages by example."""
 
-from __future__ import annotations
-
 import pytest
 
 from tosloc.errors import RepositoryError

@@ -1,7 +1,5 @@
 """Repositories made to break a reader: an answer or one error of the input, within bounds of time and memory."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import zlib

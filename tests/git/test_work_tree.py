@@ -1,19 +1,15 @@
 """What is on disk and not committed, and what is never read of it."""
 
-from __future__ import annotations
-
 import os
-from pathlib import Path
 
 import pytest
 
-from tests.conftest import GitRepository
 from tosloc.errors import RepositoryError
 from tosloc.git.process import LARGEST_SOURCE
 from tosloc.git.repository import Repository
 
 
-def changes(repository: GitRepository, path: Path | None = None) -> dict[str, str | None]:
+def changes(repository, path=None):
     """Path -> text on disk, None for what is gone."""
     with Repository(path or repository.path) as opened:
         found = opened.uncommitted(opened.resolve("HEAD"), {".py"})
@@ -21,7 +17,7 @@ def changes(repository: GitRepository, path: Path | None = None) -> dict[str, st
         return {path: blob and (texts[blob] or b"?").decode() for path, blob in found}
 
 
-def test_changed_new_gone_and_renamed_files(repository: GitRepository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_new_gone_and_renamed_files(repository, monkeypatch):
     same = {f"{name}.py": f"{name} = 1\n" for name in ("kept", "changed", "staged", "gone", "old")}
     repository.commit({**same, "a.txt": "x", ".gitignore": "build/\n", "src/b.py": "b\n"})
     tree = repository.path
@@ -49,7 +45,7 @@ def test_changed_new_gone_and_renamed_files(repository: GitRepository, monkeypat
         changes(repository)
 
 
-def test_only_regular_files_inside_are_read_and_nothing_is_run(repository: GitRepository, tmp_path: Path) -> None:
+def test_only_regular_files_inside_are_read_and_nothing_is_run(repository, tmp_path):
     repository.commit({"a.py": "a\n", "b.py": "b\n", "folder/c.py": "c\n", ".gitattributes": "*.py filter=evil\n"})
     tree, outside = repository.path, tmp_path / "outside"
     outside.mkdir()
@@ -69,7 +65,7 @@ def test_only_regular_files_inside_are_read_and_nothing_is_run(repository: GitRe
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_file_that_changes_while_it_is_read_is_not_taken_for_another(repository: GitRepository) -> None:
+def test_a_file_that_changes_while_it_is_read_is_not_taken_for_another(repository):
     repository.commit({"a.py": "a\n"})
     (repository.path / "a.py").write_text("b\n")
     with Repository(repository.path) as opened:

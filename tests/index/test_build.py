@@ -1,7 +1,5 @@
 """Filling a store from a repository, and being stopped while doing so."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Dated texts as documents: statistics of what is known, cosines, neighbours, BM25 of aggregated texts."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """What is known as of one time in one version, and what it says about files; every number worked by hand."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """What paths alone say: tests, test counterparts, classes, BM25 of their words."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tosloc.index.paths import PathTable, PathView

@@ -1,7 +1,5 @@
 """A version is made ready once and kept beside the facts; a kept file is never trusted blindly."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections import Counter
@@ -103,7 +101,7 @@ def test_a_version_is_made_once(project, grown, monkeypatch):
 
 
 @pytest.mark.parametrize("what", ["version", "suffixes", "code", "shallow", "analyser"])
-def test_another_query_has_another_version(project, monkeypatch, what) -> None:
+def test_another_query_has_another_version(project, monkeypatch, what):
     project.prepared("HEAD")
     if what == "suffixes":
         project.suffixes = frozenset({".java", ".py"})
@@ -149,7 +147,7 @@ def test_without_room_a_version_is_only_not_kept(project, monkeypatch):
     assert kept(project) == []
 
 
-def test_a_version_with_files_that_cannot_be_read_is_not_kept(project, grown) -> None:
+def test_a_version_with_files_that_cannot_be_read_is_not_kept(project, grown):
     grown.lose("HEAD:src/org/app/p1/WriterService.java")
     assert len(project.prepared("HEAD").snapshot) == 15
     assert kept(project) == []

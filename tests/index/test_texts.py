@@ -1,7 +1,5 @@
 """The query, texts of a version, and rVSM: numbers worked by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -14,7 +14,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 REPORT = BugReport("1", "a", "b", None)
 
 
-def answer(files: int = 4, functions: int = 2, letters: int = 10, **more: object) -> Answer:
+def answer(files=4, functions=2, letters=10, **more):
     named = tuple(Function(f"Class.method_{n}", 10 * n, 10 * n + 5, 1.0) for n in range(1, functions + 1))
     why = Reason("words", "x" * letters), Reason("fix", "second")
     hits = tuple(
@@ -24,7 +24,7 @@ def answer(files: int = 4, functions: int = 2, letters: int = 10, **more: object
     return replace(made, **more)
 
 
-def found(*given: int, **more: object) -> Found:
+def found(*given, **more):
     return Found.of(answer(*given, **more), {"src/package/module_1.py": "10: def method_1():\n11:     pass"}, 1)
 
 

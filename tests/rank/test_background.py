@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.conftest import FIRST_TIME, HOUR, GitRepository
+from tests.conftest import FIRST_TIME, HOUR
 from tosloc import Localizer
 from tosloc.index.repository import LARGEST_OTHER
 from tosloc.records import Background, BugReport, Person
@@ -15,7 +15,7 @@ TITLE = "Fix #7: the cart forgets an item that comes twice"
 
 
 @pytest.fixture
-def shop(repository: GitRepository) -> list[str]:
+def shop(repository):
     """Ids of the commits; the last one is a day later than the others."""
     files = {f"shop/{name}.py": f"def {name}(value):\n    return value\n" for name in "bill door clock shelf".split()}
     files |= {"tests/test_cart.py": "import cart\n", "tests/test_shop.py": "import shop\n", "shop/cart.py": CART}

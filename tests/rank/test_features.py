@@ -8,8 +8,7 @@ import pytest
 from tosloc.rank import features
 
 LN2, ROOT2 = math.log(2), math.sqrt(2)
-FOUR_THIRDS = math.log(4 / 3)
-"""IDF of a word that stands in the one known document: ln(1 + .5 / 1.5)."""
+FOUR_THIRDS = math.log(4 / 3)  # IDF of a word that stands in the one known document: ln(1 + .5 / 1.5)
 
 
 def of(name, context, *shares):
@@ -113,6 +112,8 @@ _AGED = math.exp(-1) / ROOT2
 GROUPED = [(730, "tree", ["p/a", "p/gone"]), (365, "tree node", ["p/b"]), (1, "node", ["q/c"])]
 TESTED = ("src/Bar.java", "src/Foo.java", "test/FooTest.java", "test/TestFoo.java")
 REPORT = "Tree|of a leaf"
+_FOLDERS = [0.3 / ROOT2, 0.6 / ROOT2, 0.7 / ROOT2, 0]
+TOGETHER = [(1e-4, "x", "c"), (1e-4, "x", "bc")]
 ALIKE = {"files": 2, "known_reports": 0, "known_commits": 1, "report_terms": 2}
 
 CASES = [
@@ -194,23 +195,10 @@ CASES = [
     # what is passed on from the first guess
     case("test_counterpart", TESTED, "", [0, 0.3, 0.5, 0.5], [0.1, 0.5, 0.3, 0.1]),
     # by the root of the two others; alone in its folder: nothing
-    case(
-        "folder_share",
-        ("p/a", "p/b", "p/c", "q/d"),
-        "",
-        [0.3 / ROOT2, 0.6 / ROOT2, 0.7 / ROOT2, 0],
-        [0.5, 0.2, 0.1, 0.2],
-    ),
+    case("folder_share", ("p/a", "p/b", "p/c", "q/d"), "", _FOLDERS, [0.5, 0.2, 0.1, 0.2]),
     case("same_name", FILES, "", [0, 0, 0.2, 0, 0.5, 0], [0.0, 0.1, 0.5, 0.1, 0.2, 0.1]),
     # c's commits: alone, with b, weights 1 and 1/sqrt 2 of the same day
-    case(
-        "co_change",
-        "abc",
-        "",
-        [0, 0.7 / (1 + ROOT2), 0.2],
-        [0.1, 0.2, 0.7],
-        commits=[(1e-4, "x", "c"), (1e-4, "x", "bc")],
-    ),
+    case("co_change", "abc", "", [0, 0.7 / (1 + ROOT2), 0.2], [0.1, 0.2, 0.7], commits=TOGETHER),
 ]
 
 

@@ -12,14 +12,7 @@ from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
 from tosloc.rank import fitting, lambdamart
 from tosloc.rank.extract import sampled_table
-from tosloc.rank.feature_tables import (
-    FeatureTable,
-    RankingLists,
-    block_bytes,
-    kept_blocks,
-    ranking_lists,
-    read_blocks,
-)
+from tosloc.rank.feature_tables import FeatureTable, RankingLists, block_bytes, kept_blocks, ranking_lists, read_blocks
 from tosloc.rank.fitting import MARGIN, choose, fit_evolution, fit_stage_one, judge, list_quality, listwise_loss
 from tosloc.rank.stage_one import StageOne
 
@@ -156,7 +149,7 @@ def test_evolution_finds_the_top_of_a_hill_and_repeats():
 # Feature tables: which rows are kept, what they stand for, blocks that resume and never serve another project
 
 
-def content(table: FeatureTable):
+def content(table):
     arrays = (table.rows, table.fixed, table.weights, table.path_ids)
     return table.report, *(array.tolist() for array in arrays)
 

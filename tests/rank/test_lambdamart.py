@@ -15,7 +15,7 @@ from tosloc.rank.stage_one import StageOne
 pytestmark = pytest.mark.usefixtures("small_trees")
 
 
-def heads(seed: int = 1) -> RankingLists:
+def heads(seed=1):
     """Lists of 6 files and 2 features; the file with the larger second feature is the fixed one."""
     lists = []
     for table in np.random.default_rng(seed).random((40, 6, 2)).astype(np.float32):
@@ -25,7 +25,7 @@ def heads(seed: int = 1) -> RankingLists:
 
 
 @pytest.fixture
-def trees() -> Trees:
+def trees():
     return fit_trees(heads(), 7)
 
 

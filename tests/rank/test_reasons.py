@@ -37,7 +37,7 @@ def why(make_context):
     return reasons
 
 
-def answer_of(context, weights) -> StageOneAnswer:
+def answer_of(context, weights):
     columns = features.columns(context, features.ALL)
     stage = StageOne(tuple(weights), np.array([*weights.values()]))
     return StageOneAnswer(context, stage, columns, np.zeros((0, 0), np.float32), columns["bm25f"])

@@ -14,7 +14,7 @@ from tosloc.records import BugReport
 from tosloc.reports.issues import LARGEST_REPORT, is_unfilled, read_new_reports, read_report
 
 
-def read(folder: Path, content: str | bytes | object, name: str = "bug.md", **options: str) -> BugReport:
+def read(folder, content, name="bug.md", **options):
     path = folder / name
     if isinstance(content, bytes):
         path.write_bytes(content)
@@ -23,7 +23,7 @@ def read(folder: Path, content: str | bytes | object, name: str = "bug.md", **op
     return read_report(path, **options)
 
 
-def refused(folder: Path, content: str | bytes | object, words: str):
+def refused(folder, content, words):
     with pytest.raises(ReportError, match=rf"\A[^\n]*bug\.md[^\n]*({words})[^\n]*\Z"):
         read(folder, content)
 
@@ -65,12 +65,7 @@ ADF = {
         (GH, "12", "Crash", "On\nsave"),
         (REST, "13", "Hang", ""),
         (GITLAB, "7", "Crash", "On save"),
-        (
-            JIRA | {"fields": JIRA_FIELDS | {"description": ADF}},
-            "LANG-9",
-            "Crash",
-            "one line\nat a.B.c(B.java:1)\n@a",
-        ),
+        (JIRA | {"fields": JIRA_FIELDS | {"description": ADF}}, "LANG-9", "Crash", "one line\nat a.B.c(B.java:1)\n@a"),
         (BUGZILLA, "58522", "Crash", "On save"),
         ({"id": "x1", "summary": "S", "description": "D", "opened": 1_577_836_800_000}, "x1", "S", "D"),
     ],

@@ -1,7 +1,6 @@
 """Candidates by hand, for the tests of rerankers."""
 
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 
@@ -9,12 +8,12 @@ from tosloc.records import BugReport
 from tosloc.rerank.base import Candidates
 
 
-def report(name: str = "r", opened: float = 0, summary: str = "", description: str = "") -> BugReport:
+def report(name="r", opened=0, summary="", description=""):
     """A report opened so many seconds after 1970."""
     return BugReport(name, summary, description, datetime.fromtimestamp(opened, UTC))
 
 
-def candidates(blobs: str, fixed: str = "", *, of: BugReport | None = None, **more: Any) -> Candidates:
+def candidates(blobs, fixed="", *, of=None, **more):
     """Candidates by their blobs' names, each in a file ``src/BLOB.java``; a 1 in ``fixed`` is a fixed file.
 
     >>> candidates("a b", "01").paths, candidates("a b", "01").fixed.tolist()

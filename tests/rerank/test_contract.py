@@ -1,47 +1,43 @@
 """What every reranker keeps to: what is saved scores the same, an answer for each report, and None where it may not."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from tests import rankers
-from tests.rankers import HEAD, World
+from tests.rankers import HEAD
 from tests.rerank.made import candidates, report
 from tosloc.errors import ToslocError
-from tosloc.localization import LabelledCandidates
-from tosloc.rerank.base import RERANKERS, Candidates, Reranker, RerankingContext, reranker_class, values_of
+from tosloc.rerank.base import RERANKERS, RerankingContext, reranker_class, values_of
 
-LATER = 4_000_000_000
-"""When a report was opened that nobody learned from."""
+LATER = 4_000_000_000  # when a report was opened that nobody learned from
 
 
 @pytest.fixture(scope="module")
-def training_set(world: World) -> LabelledCandidates:
+def training_set(world):
     return rankers.training_set_of(world)
 
 
 @pytest.fixture(scope="module")
-def context(world: World) -> RerankingContext:
+def context(world):
     return world.experiment.for_reranking()
 
 
 @pytest.fixture(scope="module")
-def asked(training_set: LabelledCandidates) -> list[Candidates]:
+def asked(training_set):
     """The candidates of the validation reports, as if all were opened later."""
     found = training_set.candidates("validation", HEAD)
     return [replace(one, report=replace(one.report, opened=report(opened=LATER).opened)) for one in found]
 
 
 @pytest.fixture(scope="module", params=RERANKERS)
-def reranker(request: pytest.FixtureRequest, world: World) -> Reranker:
+def reranker(request, world):
     """Each reranker, as it was learned."""
     return reranker_class(request.param).load(world.learned / request.param)
 
 
-def scores(reranker: Reranker, listed: Sequence[Candidates], context: RerankingContext) -> list[Any]:
+def scores(reranker, listed, context):
     found = [reranker.rerank(one, context) for one in listed]
     return [None if one is None else one.scores.tolist() for one in found]
 
@@ -111,7 +107,7 @@ def test_whatever_is_asked(reranker, asked, context):
 @pytest.mark.parametrize("name", RERANKERS)
 def test_nothing_to_learn_from_is_one_sentence(name, world, context):
     class Nothing:
-        def candidates(self, part: str, depth: int, **options: bool) -> Iterator[Candidates]:
+        def candidates(self, part, depth, **options):
             return iter(())
 
     with pytest.raises(ToslocError, match=r"\A[^\n]+\Z"):

@@ -127,7 +127,7 @@ SOURCES = list(zip(PATHS, TEXTS, strict=True))
 YEARS = sparse_vectors._DECAY  # two
 
 
-def document(name: str, at: float, paths: tuple[int, ...], **terms: int) -> Document:
+def document(name, at, paths, **terms):
     return Document(name, int(at), int(name, 36) % 8, name, Counter(terms), paths)
 
 
@@ -138,7 +138,7 @@ HISTORY = HistoryIndex(
 
 
 @pytest.fixture(scope="module")
-def context(tmp_path_factory) -> RerankingContext:
+def context(tmp_path_factory):
     payloads = {blob: pack_facts(analyse(text, ".java")) for blob, text in TEXTS.items()}
 
     def facts(blobs):
@@ -147,16 +147,16 @@ def context(tmp_path_factory) -> RerankingContext:
     return RerankingContext(facts, HISTORY)
 
 
-def learned(context: RerankingContext) -> Vocabulary:
+def learned(context):
     return Vocabulary.learned(context, dict(SOURCES), [{"lost": 1.0}, {"lost": 2.0, "odd": 1.0}], 3 * YEARS)
 
 
-def made(context: RerankingContext, *terms: str) -> SparseVectors:
+def made(context, *terms):
     """By terms whose inverse document frequencies are 1, 2 and so on."""
     return SparseVectors(Vocabulary(terms, *np.array([np.arange(len(terms)) + 1.0] * 4)), context)
 
 
-def words(vectors: SparseVectors, row: sparse.csr_array) -> dict[str, float]:
+def words(vectors, row):
     return {vectors.vocabulary.terms[t]: w for t, w in zip(row.indices.tolist(), row.data.tolist(), strict=True)}
 
 
@@ -198,7 +198,7 @@ def test_vectors_of_reports_and_contents_by_hand(context):
 
 
 def test_a_history_by_hand_of_what_was_known_and_contained(context):
-    def history(opened: float, **more) -> list[dict[str, float]]:
+    def history(opened, **more):
         """What was known of each candidate."""
         vectors = made(replace(context, **more), "cooki", "planet", "socket")
         one = candidates("a b c", of=report(opened=opened))

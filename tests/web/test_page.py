@@ -39,7 +39,7 @@ def written(asked, tmp_path):
     return lambda text: asked(text) or (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
-def check_harmless(text: str) -> Elements:
+def check_harmless(text):
     """A page that holds one style and one script, ours by their digests, and nothing that loads or runs."""
     found = Elements(text)
     [policy] = [one["content"] or "" for one in found.all("meta") if one.get("http-equiv") == "Content-Security-Policy"]

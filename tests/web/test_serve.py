@@ -4,7 +4,6 @@ import html
 import re
 import socket
 import time
-from collections.abc import Iterator
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -205,7 +204,7 @@ def test_questions_wait_for_each_other_and_the_oldest_are_forgotten(questions, c
 
 
 @contextmanager
-def serving(questions: Questions) -> Iterator[int]:
+def serving(questions):
     """Port of a real server."""
     with listening(0) as place:
         server = uvicorn.Server(settings(application(questions, SECRET)))

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 
@@ -81,7 +80,7 @@ def context(files, bugs=(), commits=()):
         [place - 1] if one.parents is None else [number[parent] for parent in one.parents]
         for place, one in enumerate(line)
     ]
-    trees: list[Mapping[str, str]] = []
+    trees = []
     for commit, above in zip(line, parents, strict=True):
         trees.append({**(trees[above[0]] if above else {}), **commit.changes})
     times, names, blobs = [seconds(commit.at) for commit in line], Names(), Names()
@@ -110,7 +109,7 @@ def context(files, bugs=(), commits=()):
     sources = [parse_source(text, language_of(PurePosixPath(path).suffix)) for path, text in texts.values()]
     parsed = ParsedFiles(sources, {blob: row for row, blob in enumerate(texts)})
     fix_history = FixHistory(cases, history, names.ids)
-    repo: Any = SimpleNamespace(snapshot=snapshot)
+    repo = SimpleNamespace(snapshot=snapshot)
     table = PathTable.of(names.names)
     return BaselineContext(repo, frozenset({".java"}), fix_history, parsed, table)
 

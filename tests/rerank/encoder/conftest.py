@@ -1,9 +1,6 @@
 """Encoders for the tests of stage two."""
 
 import socket
-from collections.abc import Callable
-from pathlib import Path
-from typing import NoReturn
 
 import pytest
 import torch
@@ -15,21 +12,21 @@ torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
-def encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def encoder_folder(tmp_path_factory):
     return write_encoder(tmp_path_factory.mktemp("encoder"))
 
 
 @pytest.fixture
-def make_encoder(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+def make_encoder(tmp_path_factory):
     return lambda **options: write_encoder(tmp_path_factory.mktemp("encoder"), **options)
 
 
 @pytest.fixture
-def asked_hosts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def asked_hosts(monkeypatch):
     """Hosts that anything has wanted to reach; none is reached."""
-    hosts: list[str] = []
+    hosts = []
 
-    def refuse(host: str, *_: object, **__: object) -> NoReturn:
+    def refuse(host, *_, **__):
         hosts.append(host)
         raise socket.gaierror(socket.EAI_NONAME, "no host is reached in tests")
 

@@ -3,9 +3,6 @@
 import builtins
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -58,33 +55,33 @@ def test_the_fingerprint_is_of_weights_and_pooling(make_encoder, tmp_path):
     assert len(set(found)) == 4
 
 
-def changed(file: Path, **values: Any) -> None:
+def changed(file, **values):
     file.write_text(json.dumps(json.loads(file.read_text()) | values))
 
 
 class Touching:
     """Unpickled, it makes a folder."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         self.path = path
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self):
         return os.mkdir, (str(self.path),)
 
 
-def ask_for_code(folder: Path, owned: Path) -> None:
+def ask_for_code(folder, owned):
     own = f"import os\nos.mkdir({str(owned)!r})\nfrom transformers import BertConfig, BertModel\n"
     (folder / "own.py").write_text(own)
     changed(folder / "config.json", auto_map={"AutoConfig": "own.BertConfig", "AutoModel": "own.BertModel"})
 
 
-def pickled(folder: Path, owned: Path) -> None:
+def pickled(folder, owned):
     weights = safetensors.torch.load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
     torch.save([weights, Touching(owned)] if owned.name == "owned" else weights, folder / "pytorch_model.bin")
 
 
-def foreign(folder: Path, _: Path) -> None:
+def foreign(folder, _):
     told = json.loads((folder / "tokenizer.json").read_text())
     told["model"]["vocab"] |= {f"word{number}": 100 + number for number in range(40)}
     (folder / "tokenizer.json").write_text(json.dumps(told))
@@ -92,7 +89,7 @@ def foreign(folder: Path, _: Path) -> None:
 
 OWN = {"auto_map": {"AutoTokenizer": ["own.Own", "own.Own"]}, "tokenizer_class": "Own"}
 HUB = {"auto_map": {"AutoConfig": "acme/evil--own.BertConfig"}, "model_type": "own"}
-HOSTILE: dict[str, Callable[[Path, Path], object]] = {
+HOSTILE = {
     "code of a type that is known": ask_for_code,
     "code of the hub": lambda folder, _: changed(folder / "config.json", **HUB),
     "code of a tokenizer": lambda folder, _: changed(folder / "tokenizer_config.json", **OWN),
@@ -122,7 +119,7 @@ def test_the_hub_is_asked_only_where_the_user_allows_it(monkeypatch, asked_hosts
     assert asked_hosts == []
     seen, offline = [], module.constants.HF_HUB_OFFLINE
 
-    def ask(_: str, *, trust_remote_code: bool, local_files_only: bool) -> NoReturn:
+    def ask(_, *, trust_remote_code, local_files_only):
         seen.append((trust_remote_code, local_files_only, module.constants.HF_HUB_OFFLINE))
         raise OSError
 
@@ -139,7 +136,7 @@ TEXTS = {"1": "door opens", "2": "/* Copyright */ window fails lock " * 4, "3": 
 def test_each_blob_is_encoded_once(encoder_folder, tmp_path):
     asked, path = list[str](), tmp_path / "new/v.sqlite"
 
-    def texts(blobs: Sequence[str]) -> Iterator[tuple[str, str | None]]:
+    def texts(blobs):
         asked.extend(blobs)
         return ((blob, TEXTS.get(blob)) for blob in blobs)
 
@@ -160,7 +157,7 @@ def test_each_blob_is_encoded_once(encoder_folder, tmp_path):
 # An encoder reranker on disk: what comes back, what is refused, and what an interruption leaves
 
 
-def reranker(encoder: Path, learns: str = "head", **two: Any) -> EncoderReranker:
+def reranker(encoder, learns="head", **two):
     values = {"code_encoder": str(encoder), "chunk_tokens": 16, "training": {"learns": learns}, **two}
     return EncoderReranker.configured(Config.of({"stage_two": values}, "two.toml"))
 

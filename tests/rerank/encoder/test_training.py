@@ -2,8 +2,6 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,15 +11,14 @@ from torch.nn import functional
 from tests.rerank.encoder.tiny import Epochs
 from tests.rerank.made import candidates, report
 from tosloc.config import StageTwoSettings
-from tosloc.records import Float16Array
 from tosloc.rerank.encoder.encoders import Encoder
-from tosloc.rerank.encoder.reranker import PATIENCE, STATE, Curve, Trainer
+from tosloc.rerank.encoder.reranker import PATIENCE, STATE, Trainer
 from tosloc.rerank.encoder.scoring import Question, RerankingModel, ScoringHead, contrastive
 
 WIDTH = 16
 
 
-def world() -> tuple[dict[str, Float16Array], list[Question]]:
+def world():
     """Files whose vectors a hidden rotation turns into those of the reports that mean them."""
     rng, lists = np.random.default_rng(1), []
     files = {f"f{n}": rng.normal(size=(1 + n % 3, WIDTH)).astype(np.float16) for n in range(12)}
@@ -38,8 +35,8 @@ CHUNKS_OF, LISTS = world()
 
 
 @pytest.fixture
-def make(encoder_folder: Path, tmp_path: Path) -> Any:
-    def trainer(folder: str = "work", key: str = "k", **training: Any) -> Trainer:
+def make(encoder_folder, tmp_path):
+    def trainer(folder="work", key="k", **training):
         given = {"epochs": 30, "pairs": 24, "learning_rate": 0.02, **training}
         encoder = Encoder.load(str(encoder_folder), "mean")
         model = RerankingModel(StageTwoSettings.model_validate({"training": given}), encoder, encoder, seed=5)
@@ -72,7 +69,7 @@ def test_without_gain_the_first_parameters_stay(make):
 
 
 def test_a_training_goes_on_to_the_same_end_but_not_from_another_or_half_a_state(make, tmp_path):
-    def run(folder: str, epochs: int, **more: Any) -> tuple[Curve, list[int]]:
+    def run(folder, epochs, **more):
         seen = Epochs()
         return make(folder, epochs=epochs, **more).fit(LISTS[:12], LISTS[45:], seen), seen.begun
 

@@ -1,8 +1,5 @@
 """A tiny encoder of random weights, made here: nothing is downloaded; and progress that interrupts a training."""
 
-from collections.abc import Sequence
-from pathlib import Path
-
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast, RobertaConfig, RobertaModel
@@ -11,9 +8,7 @@ MARKS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 WORDS = "a b c door window lock key opens fails class push pull red blue".split()
 
 
-def write_encoder(
-    folder: Path, *, width: int = 16, seed: int = 1, roberta: bool = False, words: Sequence[str] = WORDS
-) -> Path:
+def write_encoder(folder, *, width=16, seed=1, roberta=False, words=WORDS):
     torch.manual_seed(seed)
     sizes = {"vocab_size": len(MARKS) + len(words), "hidden_size": width, "intermediate_size": 32, "pad_token_id": 0}
     sizes |= {"num_hidden_layers": 1, "num_attention_heads": 2, "max_position_embeddings": 35 if roberta else 34}
@@ -32,11 +27,11 @@ def write_encoder(
 class Epochs:
     """Called as progress; raises KeyboardInterrupt within epoch ``interrupted`` (from 0), after its first step."""
 
-    def __init__(self, interrupted: int | None = None) -> None:
+    def __init__(self, interrupted=None):
         self.interrupted = interrupted
-        self.begun: list[int] = []
+        self.begun = []
 
-    def __call__(self, what: str, done: int, total: int) -> None:
+    def __call__(self, what, done, total):
         kind, _, number = what.partition(" ")
         if kind != "epoch" or not number.isdigit():
             return
