@@ -9,8 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tests.conftest import GitRepository
 from tosloc.config import Config
+from tosloc.evaluate.runs import Order, Run
+from tosloc.records import Names
 from tosloc.reports.test_paths import PathFilter
 
 # trees on tables this small gain nothing from a second thread, and wait for it where others use the processor
@@ -131,6 +135,14 @@ def grow(folder, bugs=40, themes: int = len(THEMES), seed=5):
         commits.append((files, f"Fix bug {1000 + number}: {name} {noise[0]}", fixed_at))
     toy.commit_all(commits)
     return toy
+
+
+def run_of(rankings, header=None, where="run"):
+    """The run of some rankings, which was never written."""
+    names = Names()
+    files = {one.report: np.array([names.id(path) for path in one.paths], dtype=np.int32) for one in rankings}
+    orders = {one.report: Order(files[one.report], one.scores) for one in rankings}
+    return Run(header or {}, names.names, orders, where)
 
 
 # What must not matter to a report: commits, fixes and reports that nobody could know when it was opened

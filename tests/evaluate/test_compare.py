@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.runs import run_of
+from tests.toy import run_of
 from tosloc.evaluate.compare import compare, compare_all
 from tosloc.evaluate.evaluate import evaluate
 from tosloc.evaluate.judgements import Judgement, by_report

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.runs import run_of
+from tests.toy import run_of
 from tosloc.errors import RunError
 from tosloc.evaluate.evaluate import evaluate
 from tosloc.evaluate.judgements import Judgement, by_report

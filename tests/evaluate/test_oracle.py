@@ -7,7 +7,7 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.runs import run_of
+from tests.toy import run_of
 from tosloc.evaluate.evaluate import evaluate
 from tosloc.evaluate.judgements import Judgement, by_report
 from tosloc.evaluate.measures import Measure

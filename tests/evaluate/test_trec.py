@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.runs import run_of
+from tests.toy import run_of
 from tosloc.errors import RunError
 from tosloc.evaluate.evaluate import evaluate
 from tosloc.evaluate.trec import decoded, encoded, read_trec_qrels, read_trec_run, write_trec_run

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.runs import run_of
+from tests.toy import run_of
 from tosloc.cli import main
 from tosloc.errors import RunError
 from tosloc.evaluate.evaluate import evaluate

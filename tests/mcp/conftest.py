@@ -1,5 +1,3 @@
-"""A shop to ask of."""
-
 import pytest
 
 from conftest import repository as shop_at

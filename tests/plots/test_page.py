@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.pages import Elements
-from tests.runs import run_of
+from tests.toy import run_of
 from tosloc.evaluate.judgements import Judgement, by_report
 from tosloc.evaluate.measures import Measure
 from tosloc.evaluate.run_paths import ScoredRun

@@ -1,5 +1,3 @@
-"""Facts, versions and query contexts written down by hand, for the tests of retrieval; trees that learn from little."""
-
 import pytest
 
 from tests.index_fixtures import make_context, make_table
