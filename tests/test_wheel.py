@@ -23,7 +23,8 @@ EXTRAS_ONLY |= {"mcp", "dask", "distributed"}
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run([*PIP, "wheel", "--no-deps", "--wheel-dir", folder, ROOT], check=True)
+    subprocess.run([sys.executable, "-P", "-m", "build", "--outdir", folder, ROOT], check=True)
+    subprocess.run([sys.executable, "-P", "-m", "twine", "check", "--strict", *folder.iterdir()], check=True)
     [made] = folder.glob("*.whl")
     return made
 
