@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tosloc
-from tosloc.answer import SCHEMA, Answer, Searched, background_told, schema
+from tosloc.answer import SCHEMA, Answer, Searched, background_lines, schema
 from tosloc.records import Background, BugReport, EarlierChange, Function, Hit, Person, Reason
 
 WHEN = datetime(2014, 1, 15, 8, 30, 17, 999, tzinfo=timezone(timedelta(hours=1)))
@@ -46,12 +46,12 @@ def test_an_answer_in_plain_values():
 
 
 def test_the_background_in_words():
-    assert [told.text for told in background_told(FULL)] == [
+    assert [told.text for told in background_lines(FULL)] == [
         "tests of it: test_b.py",
         "src/caf\udce9.py: last changed by Ada (2013-01-02) and Grace (2012-01-02), owned by @all",
         f"like this: {'b' * 10} of #7, 2013-02-01: Mend it (a.py, b.py, c.py and 1 more)",
     ]
-    assert background_told(BARE) == []
+    assert background_lines(BARE) == []
 
 
 @pytest.mark.parametrize("answer", [FULL, BARE], ids=["full", "bare"])

@@ -116,7 +116,7 @@ def test_its_own_label_changes_no_feature(project, before, fixed):
 def trained(made, records, config):
     """Where one learned from these records."""
     out = Path(tempfile.mkdtemp(dir=made.folder))
-    training.train(config, made.git.path, made.reports("learned.jsonl", records), out, carry=False)
+    training.train(config, made.git.path, made.reports("learned.jsonl", records), out, embed_version=False)
     return out
 
 

@@ -33,7 +33,7 @@ def percent(share: float) -> str:
     return "<1%" if 0 < share <= 0.005 else f"{share:.0%}"
 
 
-def background_told(answer: Answer) -> list[Reason]:
+def background_lines(answer: Answer) -> list[Reason]:
     """An answer's background in words: the tests of its first file and who knows it, then earlier changes."""
     about = answer.background or Background()
     told = [Reason("tests", f"tests of it: {', '.join(about.tests)}")] if about.tests else []

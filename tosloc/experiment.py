@@ -21,7 +21,7 @@ from tosloc.config import Config
 from tosloc.errors import ToslocError, counted
 from tosloc.evaluate.judgements import Judgement, write_judgements
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE
-from tosloc.evaluate.runs import TAUGHT, write_run
+from tosloc.evaluate.runs import TRAINED_ON, write_run
 from tosloc.function_runs import write_function_runs
 from tosloc.git.history import History, read_history
 from tosloc.git.repository import Repository
@@ -36,7 +36,7 @@ from tosloc.rank.extract import Extraction
 from tosloc.rank.feature_tables import HISTORY_FILE, WORK, FeatureTable, read_blocks
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import Case, Progress, Ranking, silent
-from tosloc.reports.labelled import Dataset, Splits, attributes_of, chronological, load_dataset, settled
+from tosloc.reports.labelled import Dataset, Splits, attributes_of, chronological, load_dataset, resolve_suffixes
 from tosloc.rerank.base import RerankingContext
 
 _PACKAGES: Final = ("numpy", "scipy", "tree-sitter", "PyStemmer", "lightgbm")
@@ -62,7 +62,7 @@ class ExperimentContext:
         """Read the reports, make the facts of all of their versions, read the history that leads to them. Without
         ``facts`` none are made, for techniques that read the files in ways of their own.
         """
-        config = settled(config, reports)
+        config = resolve_suffixes(config, reports)
         indexed = Localizer(config).indexed(repo)
         dataset = load_dataset(repo, reports, zone=config.data.zone, suffixes=indexed.suffixes, progress=progress)
         dataset = dataset.oldest(config.data.oldest)
@@ -135,7 +135,7 @@ class ExperimentContext:
             "splits": {name: len(self.part(name)) for name in ("train", "validation", "test")},
         }
 
-    def taught(self, provenance: Mapping[str, Any], cases: Sequence[Case]) -> int:
+    def trained_on(self, provenance: Mapping[str, Any], cases: Sequence[Case]) -> int:
         """How many of these cases taught a checkpoint, by its provenance. It is known where the checkpoint learned from
         the same file of reports, byte for byte; else 0.
         """
@@ -210,8 +210,8 @@ def rank_reports(
         candidates = experiment.candidates(localizer.stage_one, lambda _: read_blocks(blocks))
         rankings = candidates.rankings(split, localizer.reranker_, experiment.for_reranking(), progress)
         header = experiment.run_header("tosloc rank") | {"split": split, TEMPERATURE: localizer.temperature}
-        if taught := experiment.taught(localizer.provenance_, cases):
-            header[TAUGHT] = taught
+        if taught := experiment.trained_on(localizer.provenance_, cases):
+            header[TRAINED_ON] = taught
         experiment.write_part(folder / split, header, rankings, cases)
         if functions:
             write_function_runs(folder / split, header, experiment.indexed, dataset, cases, progress)

@@ -35,11 +35,11 @@ def train(
     out: str | Path,
     progress: Progress = silent,
     *,
-    carry: bool = True,
+    embed_version: bool = True,
     keep_features: bool = False,
 ) -> Localizer:
     """Learn on train, choose on validation, rank validation and test; the checkpoint and both runs stand under ``out``.
-    With ``carry`` the checkpoint holds the newest version among the reports, for localizing without a repository.
+    With ``embed_version`` the checkpoint holds the newest version among the reports, to localize without a repository.
     """
     folder = Path(out).expanduser()
     if config.data.suffixes == "auto":  # what is learned searches all that the shipped weights search
@@ -70,7 +70,7 @@ def train(
         documents = report_documents(experiment.dataset.cases, experiment.history, repo.path_names)
         if len(documents):  # else no fix is known, and commits stood in for reports: let them go on
             localizer.reports_ = (documents, tuple(repo.path_names.names))
-        newest = max(experiment.dataset.cases, key=lambda case: case.fixed_at).version if carry else None
+        newest = max(experiment.dataset.cases, key=lambda case: case.fixed_at).version if embed_version else None
         _finish(experiment, localizer, tables, folder, newest, progress)
     if keep_features:
         write_listing(work, blocks)

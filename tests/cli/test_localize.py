@@ -221,13 +221,13 @@ def test_places_for_editors(project, place, printed, monkeypatch):
     assert first.startswith("src/parser.py:2:1: ")  # as the version has it
 
 
-def drawn(command, columns, folder, **environment):
-    """What a command writes to a terminal."""
+def drawn(command, columns, folder, errors=subprocess.DEVNULL, **environment):
+    """What a command writes to a terminal; with its errors, if they are standard output's."""
     (own, theirs), null = pty.openpty(), subprocess.DEVNULL
     termios.tcsetwinsize(own, (40, columns))
     known = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "TERM")}
     known |= {"TERM": "xterm-256color", "PYTHONPATH": str(Path(__file__).parents[2])} | environment
-    with subprocess.Popen(command, stdin=null, stdout=theirs, stderr=null, cwd=folder, env=known) as process:
+    with subprocess.Popen(command, stdin=null, stdout=theirs, stderr=errors, cwd=folder, env=known) as process:
         os.close(theirs)
         written = b""
         with suppress(OSError):  # closed on the other side
@@ -250,6 +250,16 @@ def test_a_terminal_gets_bars_colours_and_links(project, place):
         assert any(line.endswith("src/parser.py") for line in plain)
     assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", drawn(command, 80, project.path, NO_COLOR="1"))
     assert "\x1b" not in drawn(command, 80, project.path, TERM="dumb")
+
+
+@pytest.mark.slow
+def test_bars_are_gone_before_an_answer_is_printed(project, place):
+    command = [sys.executable, "-m", "tosloc", "localize", str(place / "bug.md"), "--top", "1"]
+    text = drawn(command, 100, project.path, subprocess.STDOUT, TOSLOC_CACHE=str(place / "new"))
+    bars, answer = text.split("bug: Parser drops", 1)
+    assert "reading history" in bars
+    assert "reading history" not in answer
+    assert re.search(r"\x1b\[2K(\x1b\[[0-9;?]*[a-zA-Z])*$", bars)  # in a line that was wiped
 
 
 # Clones that lack something

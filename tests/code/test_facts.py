@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tosloc.code.facts import analyse, apart
+from tosloc.code.facts import analyse, split_component
 from tosloc.code.languages import FIELDS, analyser_of
 
 SHOP = """/*
@@ -173,7 +173,7 @@ def test_words_and_strings_that_are_odd():
     ],
 )
 def test_a_component_is_taken_apart(source, script):
-    found, rest = apart(source)
+    found, rest = split_component(source)
     assert found.strip() == script
     assert len(found) == len(rest) == len(source)
     for own, other, both in zip(found, rest, source, strict=True):

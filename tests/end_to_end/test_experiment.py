@@ -16,7 +16,7 @@ from tosloc.calibration import fit_temperature, shares
 from tosloc.cli import main
 from tosloc.errors import ToslocError
 from tosloc.evaluate.run_paths import read_scored
-from tosloc.evaluate.runs import TAUGHT, read_run
+from tosloc.evaluate.runs import TRAINED_ON, read_run
 from tosloc.lab.reliability import judged_answers
 from tosloc.localizer import Localizer
 from tosloc.rank.feature_tables import kept_blocks, read_blocks
@@ -95,7 +95,7 @@ def test_a_run_of_all_reports_says_how_many_taught_the_checkpoint(out, project, 
     for checkpoint, split, taught in ((out / "checkpoint", "all", 24), (out, "validation", None), (None, "all", None)):
         ranked = tmp_path / f"{taught}{split}"
         experiment.rank_reports(checkpoint, project.git.path, project.reports(), ranked, split)
-        assert read_run(ranked / split / "run.jsonl.gz").header.get(TAUGHT) == taught
+        assert read_run(ranked / split / "run.jsonl.gz").header.get(TRAINED_ON) == taught
     assert main(["evaluate", str(tmp_path / "24all"), "--split", "all", "--json"]) == 0
     assert "the checkpoint learned from 24 reports of these" in capsys.readouterr().err
 
@@ -134,7 +134,7 @@ def test_what_an_error_leaves_is_gone_on_with(tmp_path, part):
 @pytest.mark.slow
 def test_the_paper_s_configuration(project):
     config = toy.config(0.6, 0.2, method="paper", fit="differential_evolution")
-    localizer = train(project, "paper", config, carry=False)
+    localizer = train(project, "paper", config, embed_version=False)
     assert localizer.stage_one.features == ("text", "trace", "history", "complexity")
     assert ((localizer.stage_one.weights >= 0) & (localizer.stage_one.weights <= 1)).all()
     assert read_scored(project.folder / "paper", "test").evaluation().mrr > 0.4

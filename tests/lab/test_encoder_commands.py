@@ -41,7 +41,7 @@ pairs = 16
 def project(tmp_path_factory):
     project = toy.grow(tmp_path_factory.mktemp("toy"), bugs=40)
     where = project.git.path, project.reports(), project.folder / "out"
-    training.train(toy.config(0.6, 0.2), *where, keep_features=True, carry=False)
+    training.train(toy.config(0.6, 0.2), *where, keep_features=True, embed_version=False)
     return project
 
 

@@ -193,10 +193,10 @@ CASES = [
     case("language_share", ("a/Leaf.java", "a/Tree.java", "b/x.py"), "", [2 / 3, 2 / 3, 1 / 3]),
     *(case(name, "ab", REPORT, [math.log1p(n)] * 2, commits=[(3, "x", "a")]) for name, n in ALIKE.items()),
     # what is passed on from the first guess
-    case("twin", TESTED, "", [0, 0.3, 0.5, 0.5], [0.1, 0.5, 0.3, 0.1]),
+    case("test_counterpart", TESTED, "", [0, 0.3, 0.5, 0.5], [0.1, 0.5, 0.3, 0.1]),
     # by the root of the two others; alone in its folder: nothing
     case("folder_share", ("p/a", "p/b", "p/c", "q/d"), "", _FOLDERS, [0.5, 0.2, 0.1, 0.2]),
-    case("namesake", FILES, "", [0, 0, 0.2, 0, 0.5, 0], [0.0, 0.1, 0.5, 0.1, 0.2, 0.1]),
+    case("same_name", FILES, "", [0, 0, 0.2, 0, 0.5, 0], [0.0, 0.1, 0.5, 0.1, 0.2, 0.1]),
     # c's commits: alone, with b, weights 1 and 1/sqrt 2 of the same day
     case("co_change", "abc", "", [0, 0.7 / (1 + ROOT2), 0.2], [0.1, 0.2, 0.7], commits=TOGETHER),
 ]

@@ -122,7 +122,7 @@ def test_words_that_tell_something_and_only_what_lifts(why):
     # TreeHouse gives tree, house and treehouse; a file that has tree alone shares "Tree", not "TreeHouse"
     assert why(2, "TreeHouse", **words) == (Reason("words", "words Tree"),)
     tested = Reason("test", "what it tests by its name, src/Tree.java, is number 1 of all files")
-    assert why(2, "Growing", weights={"twin": 1.0}) == (tested,)
+    assert why(2, "Growing", weights={"test_counterpart": 1.0}) == (tested,)
     lowered = why(1, "Growing", FRAMES, weights={"test": -1.0, "popularity": -1.0, "code": -1.0})
     assert [reason.kind for reason in lowered] == ["activity"]
 

@@ -10,7 +10,7 @@ from tosloc.config import Config
 from tosloc.errors import ConfigError, ReportError
 from tosloc.git.repository import Repository
 from tosloc.records import BugReport, Case
-from tosloc.reports.labelled import Dataset, chronological, describe, load_dataset, published_ranks, settled
+from tosloc.reports.labelled import Dataset, chronological, describe, load_dataset, published_ranks, resolve_suffixes
 
 START = 1_000_000_000
 HOUR = 3600
@@ -150,7 +150,9 @@ def test_the_chronological_split():
 
 def test_a_language_is_searched_where_a_tenth_of_the_reports_fixed_it(tmp_path):
     def of(fixed, config):
-        return settled(config, lines(tmp_path, *(report(str(n), "f" * 40, files) for n, files in enumerate(fixed))))
+        return resolve_suffixes(
+            config, lines(tmp_path, *(report(str(n), "f" * 40, files) for n, files in enumerate(fixed)))
+        )
 
     javascript = (".cjs", ".js", ".mjs")
     for fixed, suffixes in (

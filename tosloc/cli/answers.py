@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from tosloc.answer import Answer, background_told, percent
+from tosloc.answer import Answer, background_lines, percent
 from tosloc.errors import ToslocError, counted
 from tosloc.io import cut, printable
 
@@ -68,7 +68,7 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
             wrapped(below, widest + 3)
     if answer.others:
         wrapped(_dim(f"other files: {', '.join(f'{hit.path} ({hit.why[0].text})' for hit in answer.others)}"))
-    for told in background_told(answer):
+    for told in background_lines(answer):
         wrapped(_dim(told.text))
 
 

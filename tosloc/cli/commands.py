@@ -36,7 +36,7 @@ ConfigOption = Annotated[
     typer.Option(help="TOML file of settings.", show_default="the checkpoint's, or the defaults"),
 ]
 ZoneOption = Annotated[str, typer.Option(help="Time zone of opening times that carry none.")]
-CarryOption = Annotated[
+EmbedOption = Annotated[
     bool, typer.Option(help="Put the newest version into the checkpoint, to localize without a repository.")
 ]
 KeepFeaturesOption = Annotated[
@@ -53,7 +53,7 @@ def train(
     repo: AroundRepositoryOption = None,
     reports: NamedReportsOption = None,
     config: ConfigArgument = None,
-    carry: CarryOption = True,
+    embed_version: EmbedOption = True,
     keep_features: KeepFeaturesOption = False,
     stage_two: StageTwoOption = True,
     cluster: ClusterOption = None,
@@ -75,7 +75,9 @@ def train(
     with Repository(repo) as repository:
         out = out or trained_folder(repository)
     with on_cluster(cluster, {repo: ""}), shown() as callback:
-        learned = training.train(settings, repo, reports, out, callback, carry=carry, keep_features=keep_features)
+        learned = training.train(
+            settings, repo, reports, out, callback, embed_version=embed_version, keep_features=keep_features
+        )
     judged = learned.provenance_["splits"]["validation"]
     if learned.choice_ is not None and judged and learned.choice_.sentence:
         few = f"; of few reports ({judged}), so that chance decides, too" if judged < FEW_REPORTS else ""
@@ -173,11 +175,11 @@ def data(
     from tosloc.cli.progress import shown
     from tosloc.config import Config
     from tosloc.git.repository import Repository
-    from tosloc.reports.labelled import describe, load_dataset, settled
+    from tosloc.reports.labelled import describe, load_dataset, resolve_suffixes
 
     repo, reports = repository_and_reports(repo, reports)
     with Repository(repo) as repository, shown() as callback:
-        settings = settled(Config.of({"data": {"zone": zone}}, "--zone"), reports).data
+        settings = resolve_suffixes(Config.of({"data": {"zone": zone}}, "--zone"), reports).data
         suffixes = frozenset(settings.named_suffixes)
         rows = describe(load_dataset(repository, reports, zone=zone, suffixes=suffixes, progress=callback))
     if as_json:

@@ -20,8 +20,14 @@ def shown() -> Iterator[Progress]:
         tasks: dict[str, TaskID] = {}
 
         def show(what: str, done: int, total: int) -> None:
+            bars.start()
             if what not in tasks:
                 tasks[what] = bars.add_task(what)
             bars.update(tasks[what], completed=done, total=total or None)
+            if bars.finished and not bars.disable:  # an answer may be printed now: nothing stands in its line
+                bars.stop()
+                for task in tasks.values():
+                    bars.remove_task(task)
+                tasks.clear()
 
         yield show

@@ -135,7 +135,7 @@ def outline_of(source: bytes, language: str, *, parse: bool = True) -> Outline:
     """
     known, script, around = language_named(language), source, list[Span]()
     if known.has_scripts:
-        script, rest = apart(source)
+        script, rest = split_component(source)
         around, known = lex(rest, known.style).spans, replace(known, style="c")
     captures = captures_of(script, known, _WANTED) if parse and known.grammar else None
     if captures is None:
@@ -168,13 +168,13 @@ def _disjoint(spans: list[Span]) -> list[Span]:
     return kept
 
 
-def apart(source: bytes) -> tuple[bytes, bytes]:
+def split_component(source: bytes) -> tuple[bytes, bytes]:
     """The scripts of a component without the rest, and the rest without them: blanks stand where the others were.
 
     Both are as long as ``source``, with its lines. A script is what ``<script>`` encloses, and what stands between two
     lines of ``---`` at the beginning (Astro's).
 
-    >>> apart(b"<p>a</p><script>b()</script>")
+    >>> split_component(b"<p>a</p><script>b()</script>")
     (b'                b()         ', b'<p>a</p><script>   </script>')
     """
     script, rest = bytearray(re.sub(rb"[^\n\r]", b" ", source)), bytearray(source)

@@ -137,11 +137,11 @@ def functions_of(text: str, suffix: str) -> FunctionFacts:
     source = text.encode("utf-8", "replace")
     if not language.grammar:
         return NO_FUNCTIONS
-    from tosloc.code.facts import apart  # here: what is known needs no parser
+    from tosloc.code.facts import split_component  # here: what is known needs no parser
     from tosloc.code.parse import captures_of
 
     if language.has_scripts:
-        source = apart(source)[0]
+        source = split_component(source)[0]
     captures = captures_of(source, language, _WANTED) or {}
     comments = _spans(source, captures, "comment")
     return _facts(source, _definitions(source, captures, comments), comments)

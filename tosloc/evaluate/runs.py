@@ -27,7 +27,7 @@ from tosloc.records import FloatArray, IntArray, Names, Ranking
 # L files of a ranking
 
 RUN_FORMAT: Final = "tosloc-run/2"
-TAUGHT: Final = "reports that taught the checkpoint"
+TRAINED_ON: Final = "reports that the checkpoint was trained on"
 """Header's key: how many of the ranked reports the checkpoint that ranked them had learned from."""
 
 

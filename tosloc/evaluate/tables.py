@@ -19,7 +19,7 @@ from tosloc.evaluate.evaluate import COVERED, HEADLINE, Evaluation
 from tosloc.evaluate.judgements import Judgement
 from tosloc.evaluate.measures import AP, RR, Measure
 from tosloc.evaluate.run_paths import ScoredRun
-from tosloc.evaluate.runs import TAUGHT
+from tosloc.evaluate.runs import TRAINED_ON
 from tosloc.evaluate.statistics import Interval, percentile_interval, ratios, resampled_sums
 from tosloc.metrics import found_at
 from tosloc.reports.test_paths import which_are_tests
@@ -104,7 +104,7 @@ class Results:
 def header_notes(scored: ScoredRun) -> list[str]:
     """Sentences for a run whose ranker had learned from some of its reports, or that leaves reports out."""
     header = scored.run.header
-    taught, unjudged = (value if isinstance(value, int) else 0 for value in map(header.get, (TAUGHT, UNJUDGED)))
+    taught, unjudged = (value if isinstance(value, int) else 0 for value in map(header.get, (TRAINED_ON, UNJUDGED)))
     learned = f"the checkpoint learned from {counted(taught, 'report')} of these, so that the numbers flatter it"
     left_out = f"{counted(unjudged, 'report')} not judged: their version has none of the functions that the fix changed"
     return [f"{scored.name}: {learned}"] * bool(taught) + [left_out] * bool(unjudged)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
-from tosloc.answer import Answer, background_told, percent
+from tosloc.answer import Answer, background_lines, percent
 from tosloc.errors import counted
 from tosloc.io import printable
 from tosloc.localizer import Localizer
@@ -83,7 +83,7 @@ class Found(_Described):
             hidden_tests=searched.hidden_tests,
             files=files,
             others=[printable(hit.path) for hit in answer.others],
-            background=[printable(told.text) for told in background_told(answer)],
+            background=[printable(told.text) for told in background_lines(answer)],
             notes=list(map(printable, answer.warnings)),
         )
 

@@ -24,7 +24,7 @@ from tosloc.records import BoolArray, Float32Array, FloatArray, IntArray, LongAr
 WORK: Final = ".tosloc-work"
 """Folder, in one of results, of what a command keeps while it works: a name that no folder of a user's has."""
 _LISTING: Final = "blocks.json"  # in a work folder that is kept: which of its blocks are train, validation and test
-HISTORY_FILE: Final = "evidence.npz"
+HISTORY_FILE: Final = "history.npz"
 PARTS: Final = ("train", "validation", "test")
 
 

@@ -225,9 +225,9 @@ DIRECT: tuple[Feature, ...] = (
 )
 RELATED: tuple[Feature, ...] = (
     Feature("co_change", text_features.co_change),
-    Feature("twin", _best_of_group("counterpart_group"), "test"),
+    Feature("test_counterpart", _best_of_group("counterpart_group"), "test"),
     Feature("folder_share", folder_share),
-    Feature("namesake", _best_of_group("name_group")),
+    Feature("same_name", _best_of_group("name_group")),
 )
 CONTEXT: tuple[Feature, ...] = (
     Feature("files", _same(lambda c: c.files), scaled=False),

@@ -196,7 +196,7 @@ class ReasonsOf:
         at = int(documents.times[number])
         return PastChange(commit, bug, at, fix, similarity, tuple(told), tuple(rows.tolist()))
 
-    def told(self, change: PastChange, sources: Sources) -> Reason:
+    def of_change(self, change: PastChange, sources: Sources) -> Reason:
         """An earlier change in words: which, when, and what it says of itself or shares with the report. It is called a
         fix where a fixed report is known, or where its own first line says so.
         """
@@ -238,7 +238,7 @@ class ReasonsOf:
             return strong + others[: max(0, THREE - len(strong))], True
         return [term for term, _ in by_gain], False
 
-    def met(self, words: Sequence[str], functions: FunctionFacts | None, listed: Sequence[Function]) -> Reason:
+    def of_words(self, words: Sequence[str], functions: FunctionFacts | None, listed: Sequence[Function]) -> Reason:
         """Words that met; those that the ``listed`` function of the file with the most of them holds, if one does."""
         shown = list(words[:WORDS_SHOWN])
         if functions is None or (found := holder_of(functions, shown, listed)) is None:

@@ -119,12 +119,12 @@ class StageOneAnswer:
         past = reasons.past(file) if self._lifted(file, "past") else []
         # the first one, and a second one where that is near to the report, too
         past = [change for place, change in enumerate(past[:2]) if not place or change.similarity >= NEAR]
-        changes = [reasons.told(change, sources) for change in past]
+        changes = [reasons.of_change(change, sources) for change in past]
         pointed = (reasons.frame(file) if self._lifted(file, "frame") else None) or reasons.name(file)
         if pointed is None and self._lifted(file, "name"):
             pointed = reasons.defined(file)
         words, telling = reasons.words(file) if self._lifted(file, "words") else ([], False)
-        met = reasons.met(words, functions, listed) if words else None
+        met = reasons.of_words(words, functions, listed) if words else None
         held = reasons.name_words(file) if pointed is None and self._lifted(file, "path") else []
         told = [
             pointed,

@@ -221,7 +221,7 @@ def describe(dataset: Dataset) -> list[dict[str, str | int | float]]:
     ]
 
 
-def settled(config: Config, reports: str | Path) -> Config:
+def resolve_suffixes(config: Config, reports: str | Path) -> Config:
     """The settings, with the suffixes that the reports ask for where the settings leave that to them.
 
     They ask for every suffix of a language of which at least ``LANGUAGE_SHARE`` of the reports with a source file fixed

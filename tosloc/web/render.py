@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 import tosloc
-from tosloc.answer import Answer, background_told, percent
+from tosloc.answer import Answer, background_lines, percent
 from tosloc.git.discovery import WebPages
 from tosloc.io import cut, printable
 from tosloc.localizer import Localizer
@@ -184,7 +184,7 @@ def _environment() -> Environment:
     )
     environment.globals |= {"style": _part("page.css"), "script": _part("page.js"), "version": tosloc.__version__}
     environment.filters |= {"shown": shown, "plain": plain, "percent": percent, "number": "{:,}".format}
-    environment.filters["background"] = background_told
+    environment.filters["background"] = background_lines
     return environment
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from tosloc.git.repository import Repository, decode
 from tosloc.lab.paper.workspace import Cell, PaperTable, Result, Workspace, rows_of
 from tosloc.lab.projects import Project
-from tosloc.reports.labelled import Dataset, describe, load_dataset, settled
+from tosloc.reports.labelled import Dataset, describe, load_dataset, resolve_suffixes
 from tosloc.reports.traces import without_frames
 
 WORD: Final = re.compile(r"\w+|[^\w\s]")
@@ -38,7 +38,7 @@ def _counter_of(encoder: str) -> Counter:
 
 
 def _dataset(work: Workspace, project: Project, repo: Repository) -> tuple[Dataset, frozenset[str]]:
-    data = settled(project.config, project.reports).data
+    data = resolve_suffixes(project.config, project.reports).data
     suffixes = frozenset(data.named_suffixes)
     progress = work.of(project)
     return load_dataset(repo, project.reports, zone=data.zone, suffixes=suffixes, progress=progress), suffixes
