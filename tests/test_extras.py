@@ -113,19 +113,10 @@ HEAVY = set(
     "torch transformers scipy sklearn lightgbm pandas tree_sitter lizard git openpyxl matplotlib jinja2".split()
 )
 NOT_ASKED = "config experiment training index.build code.facts code.parse rank.fitting"
-HELP = """
-from tosloc.cli import main
-assert main(["--help"]) == 0
-assert main(["localize", "--help"]) == 0
-"""
+MAIN = "import sys; from tosloc.cli import main; assert main(sys.argv[1:]) == 0"
 ANALYSE = """
 from tosloc.code.facts import analyse
 assert "method" in str(analyse("class A { int methods() { return a ? 1 : 2; } }", ".java").terms)
-"""
-SECOND = """
-import sys
-from tosloc.cli import main
-assert main(sys.argv[1:]) == 0
 """
 
 
@@ -147,7 +138,7 @@ def test_a_second_question_loads_no_more_than_it_needs(repository, tmp_path):
     (tmp_path / "bug.md").write_text("Door does not open")
     with Localizer.open(repository.path) as localizer:
         assert localizer.localize("Door does not open").hits[0].functions
-    found = loaded(SECOND, "localize", str(tmp_path / "bug.md"), "--repo", str(repository.path))
+    found = loaded(MAIN, "localize", str(tmp_path / "bug.md"), "--repo", str(repository.path))
     unwanted = HEAVY - {"git"} | {"joblib", *(f"tosloc.{name}" for name in NOT_ASKED.split())}  # git finds it
     assert found & unwanted == set()
 
@@ -156,12 +147,13 @@ LAB = "import tosloc.lab.projects, tosloc.lab.bm25_runs, tosloc.lab.pool"
 
 
 @pytest.mark.parametrize(
-    ("code", "less"),
+    ("code", "arguments", "less"),
     [
-        ("import tosloc", set()),
-        (HELP, set()),
-        pytest.param(LAB, {"tree_sitter", "scipy", "git"}, marks=pytest.mark.slow),
+        ("import tosloc", [], set()),
+        (MAIN, ["--help"], set()),
+        (MAIN, ["localize", "--help"], set()),
+        pytest.param(LAB, [], {"tree_sitter", "scipy", "git"}, marks=pytest.mark.slow),
     ],
 )
-def test_nothing_heavy_is_loaded(code, less):
-    assert loaded(code) & (HEAVY - less) == set()
+def test_nothing_heavy_is_loaded(code, arguments, less):
+    assert loaded(code, *arguments) & (HEAVY - less) == set()

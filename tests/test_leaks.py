@@ -113,9 +113,6 @@ def test_its_own_label_changes_no_feature(project, before, fixed):
     same(extracted(project, relabelled(project, fixed=[fixed])), before)
 
 
-# What is learned
-
-
 def trained(made, records, config):
     """Where one learned from these records."""
     out = Path(tempfile.mkdtemp(dir=made.folder))

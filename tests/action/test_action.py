@@ -98,9 +98,6 @@ def answer(why="words cart", path="shop/cart.py"):
     return json.loads(ANSWER.replace('"WHY"', json.dumps(why)).replace('"PATH"', json.dumps(path)))
 
 
-# ---- is it asked?
-
-
 @pytest.mark.parametrize(
     ("name", "changed", "said"),
     [
@@ -126,9 +123,6 @@ def test_a_number_that_is_none_is_refused(stub, monkeypatch, wrong):
     monkeypatch.setenv("INPUT_ISSUE", wrong)
     with pytest.raises(ACTION.ActionError, match="a number"):
         ACTION.asked_issue({})
-
-
-# ---- what is written
 
 
 @pytest.mark.parametrize("text", [HOSTILE, TITLE, BODY, "", "a" * 9_000, "` `` ```"])
@@ -181,9 +175,6 @@ def test_refusals_are_sentences_and_a_token_follows_no_redirect(stub, code, said
 def test_a_message_of_the_runner_is_one(capsys):
     ACTION.command("error", "100%0A\r\n::add-mask::x")
     assert capsys.readouterr().out == "::error::100%250A%0D%0A::add-mask::x\n"
-
-
-# ---- step by step
 
 
 def test_no_expression_stands_in_a_shell_line_and_every_input_is_used():

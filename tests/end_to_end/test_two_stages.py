@@ -194,9 +194,6 @@ def test_answering_by_terms_loads_no_torch(trained):
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-# The encoder
-
-
 @pytest.mark.slow
 def test_a_killed_training_goes_on_to_the_same_end(trained, project, encoder):
     settings, rest = settings_of("encoder", encoder), Epochs()

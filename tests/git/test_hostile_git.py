@@ -19,9 +19,6 @@ JAVA = frozenset({".java"})
 PERSON = b"Ada <ada@example.org>"
 
 
-# ---- objects as bytes
-
-
 def raw(repository, kind, content):
     """Id of an object with this content, written loose whatever is wrong with it."""
     data = b"%s %d\0%s" % (kind.encode(), len(content), content)
@@ -79,9 +76,6 @@ def outcome(path):
         return str(error)
 
 
-# ---- commits
-
-
 @pytest.mark.parametrize(
     ("line", "seconds"),
     [
@@ -125,9 +119,6 @@ def test_commits_that_name_nothing(sound, lines):
         assert opened.snapshot(sound.made[-1], JAVA).paths  # it goes on working
 
 
-# ---- trees
-
-
 def test_damaged_trees(sound):
     one, two = raw(sound, "blob", b"one"), raw(sound, "blob", b"two")
     inner, file, folder = raw_tree(sound, (b"100644", b"In.java", one)), b"100644", b"40000"
@@ -156,9 +147,6 @@ def test_a_tree_bomb_is_refused(sound, monkeypatch):
         assert len(opened.snapshot(sound.made[-1], JAVA)) == 2
 
 
-# ---- what is too large
-
-
 def test_objects_that_are_too_large(sound, monkeypatch):
     monkeypatch.setattr(git_process, "LARGEST", 1000)
     large, small = raw(sound, "blob", b"x" * 5500), raw(sound, "blob", b"x" * 1000)
@@ -168,9 +156,6 @@ def test_objects_that_are_too_large(sound, monkeypatch):
         assert sizes == [1000, 0, 0, 1000, 0, 1000]
         with pytest.raises(RepositoryError, match=f"no commit '{commit}'"):
             opened.commits([commit])
-
-
-# ---- damaged files
 
 
 FILES = ("HEAD", "config", "shallow", "commondir", "packed-refs", "refs/heads/main", "objects/info/alternates")

@@ -55,8 +55,6 @@ def test_what_rounding_leaves_of_a_share_does_not_pass_for_co_change():
     assert at.co_change(np.arange(3), np.array([0.31, 0.23, 0.46]), 4).tolist() == [0.0] * 4
 
 
-# ---- from commits and labelled reports
-
 JAVA = frozenset({".java"})
 
 

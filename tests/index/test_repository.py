@@ -153,9 +153,6 @@ def test_a_version_with_files_that_cannot_be_read_is_not_kept(project, grown):
     assert kept(project) == []
 
 
-# ---- a version answers alike however it was made
-
-
 def answers(version):
     """Features and scores of every file, at several times."""
     found = []

@@ -109,9 +109,6 @@ def test_a_store_that_may_only_be_read_is_read(tmp_path, monkeypatch):
             store.write(ROWS)
 
 
-# ---- functions of files
-
-
 def test_functions_are_made_once_and_kept(repository, tmp_path, monkeypatch):
     repository.commit({"a.py": "def area(): pass\n", "b.java": "class Store {\n  void open() {}\n}\n"})
     with Repository(repository.path) as repo, FactStore(tmp_path / "facts.sqlite") as store:

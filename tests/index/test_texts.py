@@ -27,9 +27,6 @@ def test_similarity_golden(make_table):
     assert got == pytest.approx([0.941447 / (1 + math.exp(-5)), 0.374719 / 2, 0.0], abs=1e-6)
 
 
-# ---- a version as a selection of blobs
-
-
 def test_a_version_is_a_selection_of_blobs(make_table):
     """One blob stands under two paths, one could not be read: it has no words. F = 4; df 2, 3, 1, 0."""
     one, two = {"code": "a a b", "comment": "b", "method": "a"}, {"code": "b", "string": "c c", "type": "c"}
@@ -41,8 +38,6 @@ def test_a_version_is_a_selection_of_blobs(make_table):
     assert view.idf(np.array([0, 3])) == pytest.approx([math.log(1 + 2.5 / 2.5), math.log(1 + 4.5 / 0.5)])
     assert view.to_files(np.array([1.0, 2.0, 3.0])).tolist() == [1.0, 2.0, 1.0, 0.0]
 
-
-# ---- the query
 
 TRACE = "at org.x.Tree.grow(Tree.java:3) at org.x.Leaf$Cell.fall(Leaf.java:9)"
 

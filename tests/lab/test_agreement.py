@@ -100,9 +100,6 @@ def test_orders_are_those_of_repro_eval(oracle):
     assert 0.1 < theirs < 0.9
 
 
-# Orders by hand
-
-
 @pytest.mark.parametrize(
     ("original", "ours", "tau", "phi", "rbo"),
     [
@@ -120,8 +117,6 @@ def test_orders_of_short_lists(original, ours, tau, phi, rbo):
     assert kendall_tau_union(original, ours) == pytest.approx(tau, abs=1e-13)
     assert rbo is None or rank_biased_overlap(original, ours, phi) == pytest.approx(rbo)
 
-
-# Pairs of runs
 
 FILES = tuple(f"src/F{number:02}.java" for number in range(20))
 

@@ -94,9 +94,6 @@ def test_merge_counts_from_its_first_parent(repository, tmp_path):
     assert (case.version, case.fixed) == (main, ("Main.java",))
 
 
-# ---- without commits: BugLocator's files
-
-
 def found_for(repository, folder, bug, fixed, files):
     """The cases of BugLocator's file of one bug, with its date of fixing; all are opened at START."""
     named = "".join(f"<file>{file}</file>" for file in files)
@@ -131,9 +128,6 @@ MESSAGES = (
     ("PROJ-12: another tracker", 1),
     ("allow 12 or 13 rows", 2),  # mere numbers
 )
-
-
-# ---- the split
 
 
 def case(number, fixed_at=None, commit="c", opened=0):

@@ -73,8 +73,6 @@ def test_names_in_logs(text, expected):
     assert qualified_names(text) == expected
 
 
-# ---- places
-
 PYTHON = """It fails:
 Traceback (most recent call last):
   File "/home/me/run.py", line 3, in <module>
