@@ -59,6 +59,9 @@ def end_at_signals() -> None:
 def _end(number: int, _: object) -> None:
     with suppress(OSError):
         os.write(2, f"{SENTENCE}\n".encode())
+    if (running := sys.modules.get("multiprocessing")) is not None:
+        for child in running.active_children():  # one may be busy for long, and hold our standard error
+            child.kill()
     os._exit(128 + number)
 
 
