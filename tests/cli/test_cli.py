@@ -171,3 +171,10 @@ def test_progress_is_bars_on_a_terminal_and_else_nothing(terminal, monkeypatch):
         callback("unknown size", 3, 0)
     assert ("facts" in screen.getvalue(), "100%" in screen.getvalue()) == (terminal, terminal)
     assert terminal or screen.getvalue() == ""
+
+
+@pytest.mark.slow
+def test_a_warning_is_one_sentence():
+    said = "import warnings; from tosloc.cli.guard import guarded; guarded(lambda: warnings.warn('mended') or 0)"
+    done = subprocess.run([sys.executable, "-P", "-c", said], capture_output=True, text=True, check=True)
+    assert done.stderr == "tosloc: mended\n"

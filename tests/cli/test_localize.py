@@ -205,8 +205,9 @@ def test_the_first_place_is_opened(project, place, printed, monkeypatch, editor,
 def test_what_cannot_be_opened(project, place, tosloc, monkeypatch):
     given = ["localize", place / "bug.md", "--open", "--repo", project.path]
     assert "--open: no file of the work tree can be named" in tosloc(*given, "--min-share", "1", code=2).err
-    monkeypatch.setenv("VISUAL", "nowhere")
-    assert "--open: VISUAL or EDITOR must name an editor" in tosloc(*given, code=2).err
+    for editor in ("nowhere", "vim 'open"):
+        monkeypatch.setenv("VISUAL", editor)
+        assert "--open: VISUAL or EDITOR must name an editor" in tosloc(*given, code=2).err
 
 
 def test_places_for_editors(project, place, printed, monkeypatch):

@@ -102,17 +102,17 @@ def test_a_run_of_all_reports_says_how_many_taught_the_checkpoint(out, project, 
 
 @pytest.mark.parametrize("command", ["train", "rank"])
 def test_a_folder_with_other_things_is_refused(command, project, tmp_path, capsys):
-    (tmp_path / "thesis/work").mkdir(parents=True)
-    (tmp_path / "thesis/work/chapter.tex").write_text("mine")
+    (tmp_path / "thesis/draft").mkdir(parents=True)
+    (tmp_path / "thesis/draft/chapter.tex").write_text("mine")
     (tmp_path / "linked").mkdir()
     (tmp_path / "linked/.tosloc-work").symlink_to(tmp_path / "thesis")
     given = ["--repo", str(project.git.path), "--reports", str(project.reports())]
-    for name, first in (("thesis", "work"), ("linked", ".tosloc-work")):
+    for name, first in (("thesis", "draft"), ("linked", ".tosloc-work")):
         out = str(tmp_path / name)
         assert main([command, *given, "--out", out]) == 2
         said = f"tosloc: {out} holds other things, such as {first!r}; name a new folder for the results\n"
         assert capsys.readouterr().err == said
-    assert [path.name for path in (tmp_path / "thesis").rglob("*")] == ["work", "chapter.tex"]
+    assert [path.name for path in (tmp_path / "thesis").rglob("*")] == ["draft", "chapter.tex"]
 
 
 @pytest.mark.parametrize("part", ["", "validation"])

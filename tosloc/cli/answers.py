@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -91,7 +92,9 @@ def print_places(answer: Answer, repository: Repository | None = None) -> None:
 
 def open_first(answer: Answer, repository: Repository | None) -> None:
     """Open the first hit in the user's editor, at the line of its best function. Raises ToslocError."""
-    editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
+    editor = list[str]()
+    with suppress(ValueError):  # an open quotation mark
+        editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
     here = _in_work_tree(answer.hits[0].path, repository) if answer.hits else None
     if here is None:
         raise ToslocError("--open: no file of the work tree can be named")

@@ -7,6 +7,7 @@ import io
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
@@ -28,6 +29,7 @@ def guarded(run: Callable[[], int]) -> int:
     """
     received: list[int] = []
     stream = sys.stderr
+    warnings.formatwarning = lambda message, *_, **__: f"tosloc: {printable(str(message))}\n"
 
     def interrupt(number: int, _: object) -> None:
         received.append(number)

@@ -23,7 +23,7 @@ from tosloc.io import write_text
 from tosloc.lab.bundle import CandidateBundle, read_bundle
 from tosloc.lab.word2vec import word_encoder
 from tosloc.records import FloatArray, LongArray, Progress, silent, tracked
-from tosloc.rerank.base import Candidates, TrainingSet, values_of
+from tosloc.rerank.base import Candidates, TrainingSet, mean_values
 from tosloc.rerank.encoder.encoders import processes
 from tosloc.rerank.encoder.reranker import EncoderReranker, choose_weight
 from tosloc.rerank.encoder.scoring import RerankingModel
@@ -185,9 +185,8 @@ def mean_measures(
     rows: dict[str, Any] = {}
     for name, first, used in (("stage one", 1.0, 0.0), ("fused", 1.0, weight), ("deep", 0.0, 1.0)):
         both = zip(candidates, scores, strict=True)
-        values = [values_of(one, first * one.scores + used * row) for one, row in both]
-        means = np.array(values).reshape(-1, 2).sum(axis=0) / max(len(values), 1)
-        rows[name] = dict(zip(("mrr", "map"), means.round(4).tolist(), strict=True))
+        mrr, map_ = mean_values(candidates, [first * one.scores + used * row for one, row in both])
+        rows[name] = {"mrr": round(mrr, 4), "map": round(map_, 4)}
     return rows
 
 
