@@ -1,6 +1,7 @@
 """The answer as JSON: what its schema promises, and that nothing else is in it."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -52,6 +53,8 @@ def test_the_background_in_words():
         f"like this: {'b' * 10} of #7, 2013-02-01: Mend it (a.py, b.py, c.py and 1 more)",
     ]
     assert background_lines(BARE) == []
+    untold = replace(FULL, background=Background((replace(EARLIER, title=""),)))
+    assert background_lines(untold)[0].text.endswith("of #7, 2013-02-01 (a.py, b.py, c.py and 1 more)")
 
 
 @pytest.mark.parametrize("answer", [FULL, BARE], ids=["full", "bare"])

@@ -46,7 +46,8 @@ def background_lines(answer: Answer) -> list[Reason]:
         number = f" of {one.issue}" if one.issue and one.issue not in one.title else ""
         more = f" and {len(one.files) - SHOWN_FILES} more" if len(one.files) > SHOWN_FILES else ""
         changed = f" ({', '.join(one.files[:SHOWN_FILES])}{more})" if one.files else ""
-        said = f"like this: {one.commit[:10]}{number}, {one.date}: {one.title}{changed}"
+        title = f": {one.title}" if one.title else ""  # which is not known without the repository
+        said = f"like this: {one.commit[:10]}{number}, {one.date}{title}{changed}"
         told.append(Reason("earlier", said, one.commit, one.issue, url=one.url))
     return told
 
