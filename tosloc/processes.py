@@ -55,7 +55,8 @@ def parallel(calls: Iterable[Any], jobs: int, **options: Any) -> Iterator[Iterat
         return
     from joblib import Parallel
 
-    results: Generator[Any, None, None] = Parallel(jobs, initializer=_begin, initargs=_parent(), **options)(calls)
+    with _starting() as parent:
+        results: Generator[Any, None, None] = Parallel(jobs, initializer=_begin, initargs=parent, **options)(calls)
     try:
         yield results
     finally:
@@ -85,14 +86,15 @@ class Worker:
         from concurrent.futures.process import BrokenProcessPool
         from multiprocessing import Pipe, get_context
 
-        if self._executor is None:
-            self._told, telling = Pipe(duplex=False)
-            self._executor = ProcessPoolExecutor(
-                1, mp_context=get_context("spawn"), initializer=_begin, initargs=(*_parent(), telling)
-            )
         more = () if progress is None else (_tell,)
         try:
-            future = self._executor.submit(function, *arguments, *more)
+            with _starting() as parent:
+                if self._executor is None:
+                    self._told, telling = Pipe(duplex=False)
+                    self._executor = ProcessPoolExecutor(
+                        1, mp_context=get_context("spawn"), initializer=_begin, initargs=(*parent, telling)
+                    )
+                future = self._executor.submit(function, *arguments, *more)
             while not stopped():
                 wait([future], _LOOK)
                 while progress is not None and self._told.poll():
@@ -116,17 +118,25 @@ class Worker:
             self._executor = None
 
 
-def _parent() -> tuple[int]:
-    """This process, for ``_begin``."""
+@contextmanager
+def _starting() -> Iterator[tuple[int]]:
+    """This process, for ``_begin``. Those that are started within leave Ctrl-C to it, from their first instruction."""
+    from multiprocessing import resource_tracker
+
     # Python would look for modules in the current folder first, which may be a stranger's repository
     os.environ["PYTHONSAFEPATH"] = "1"
     if _SILENT not in sys.warnoptions:
         sys.warnoptions.append(_SILENT)  # what clean-up after a killed command says is of no use to who killed it
-    return (os.getpid(),)
+    resource_tracker.ensure_running()  # if started within, it would let the signal through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield (os.getpid(),)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin(parent: int, telling: Connection | None = None) -> None:
-    """In a worker: leave Ctrl-C to the parent, and end when a look once a second finds it gone."""
+    """In a worker: end when a look once a second finds the parent gone."""
 
     def end_after() -> None:
         while os.getppid() == parent:
@@ -135,7 +145,6 @@ def _begin(parent: int, telling: Connection | None = None) -> None:
 
     global _telling
     _telling = telling
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=end_after, daemon=True).start()
 
 
