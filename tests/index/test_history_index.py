@@ -111,7 +111,7 @@ def test_what_this_version_of_history_documents_is(repository):
         history = read_history(opened, "main", JAVA)
     made = history_of_commits(history.ids, commit_payloads(history), history.path_names)
     said = "buffer crash fix größe pars parseall parser read size twice xml xmlparser".split()
-    assert HISTORY_VERSION == 3
+    assert HISTORY_VERSION == 4
     assert told(made.commits, history.path_names)[0][0] == told(made.reports, history.path_names)[0][0]
     assert (made.commits.vocabulary, made.commits.counts.tolist()) == (said, [1] * len(said))
     for trailer in ("Signed-off-by: A <a@b>", "git-svn-id: https://x@1", "Co-Authored-By: B", "Reviewed-on: http://x"):

@@ -63,7 +63,6 @@ _BUG_ID = re.compile(
     """
 )
 
-_PULL = re.compile(r"(?i)(?:/pull/|(?<!\w)(?:#|gh-|pr[ ]|pull[ ]request[ ]))(?P<number>\d{1,7})\b")
 _REFERENCE = re.compile(r"(?P<jira>\bJDK-[1-9]\d*)\b|\(#(?P<hash>\d+)\)")
 """What names an issue or a pull request to a reader, though not always the bug that is fixed."""
 
@@ -96,15 +95,6 @@ def bug_ids(message: str) -> tuple[str, ...]:
         text = next(group for group in match.groups() if group)
         found |= dict.fromkeys([text] if match["jira"] else re.findall(r"\d+", text))
     return tuple(found)
-
-
-def references(text: str) -> tuple[str, ...]:
-    """Numbers of the bugs, issues and pull requests that a text mentions, each once, those of ``bug_ids`` first.
-
-    >>> references("Follow-up to #7964, see https://example.org/a/b/pull/82 and bug 12345")
-    ('7964', '12345', '82')
-    """
-    return tuple(dict.fromkeys((*bug_ids(text), *_PULL.findall(text))))
 
 
 def issue_named(subject: str) -> str | None:

@@ -65,7 +65,6 @@ class Field:
 CODE_FIELD: Final = Field((CODE,), CODE)
 METHOD_FIELD: Final = Field((METHOD,), METHOD)
 TYPE_FIELD: Final = Field((TYPE,), TYPE)
-STRING_FIELD: Final = Field((STRING,), STRING)
 WHOLE: Final = Field((CODE, COMMENT, STRING), ALL_TEXT, b=0.3)
 FIELD_WEIGHTS: Final = ((CODE, 1.0), (COMMENT, 0.5), (STRING, 0.5), (METHOD, 4.0), (TYPE, 40.0))
 

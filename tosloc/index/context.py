@@ -158,20 +158,6 @@ class QueryContext:
         return joined(view, self.version.paths, by_name=by_name).bm25(*view.known_terms(weights))
 
     @cached_property
-    def referenced_changes(self) -> tuple[tuple[DocumentsView, LongArray], ...]:
-        """The known commits and fixed reports that the report mentions by number or by name, in order."""
-        query, commits, reports = self.query, self.history.commits, self.history.reports
-        named = {d for name in query.references for d in commits.documents.naming.get(f"#{name}", ())}
-        if query.commit_names:
-            ids = enumerate(commits.documents.commit_ids)
-            named |= {d for d, commit in ids if commit.startswith(query.commit_names)}
-        fixed = {d for name in query.references for d in reports.documents.naming.get(name, ())}
-        return tuple(
-            (view, np.array([d for d in sorted(found) if view.known[d]], dtype=np.int64))
-            for view, found in ((commits, named), (reports, fixed))
-        )
-
-    @cached_property
     def frame_files(self) -> tuple[tuple[str, int, tuple[int, ...]], ...]:
         """(class, part of the trace, path rows) of each stack frame that names files of the version, in order."""
         paths, found = self.version.paths, []

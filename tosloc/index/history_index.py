@@ -18,7 +18,7 @@ import numpy as np
 
 from tosloc.arrays import Array, Arrays, from_arrays, to_arrays
 from tosloc.code import text
-from tosloc.git.fixes import references, says_fix
+from tosloc.git.fixes import says_fix
 from tosloc.git.history import History
 from tosloc.index.bm25 import length_norm, saturated
 from tosloc.index.documents import DAY, Document, Documents, DocumentsView
@@ -30,7 +30,7 @@ from tosloc.records import BoolArray, BugReport, Case, FloatArray, IntArray, Lon
 from tosloc.reports import traces
 
 COMMITS: Final = "commits"  # how the analyser of commit facts begins
-HISTORY_VERSION: Final = 3
+HISTORY_VERSION: Final = 4
 """Of what is kept of commits. Raise it with whatever changes that: ``commit_payloads``, or those that read commits and
 take texts apart (``git.history``, ``git.fixes``, ``code.text``)."""
 MAX_FILES: Final = 30
@@ -234,7 +234,7 @@ def commit_payloads(history: History) -> Iterator[bytes]:
         paths = [names[file] for file in files]
         counts = np.array([min(count, 65_535) for count in terms.values()], dtype=np.uint16)
         told = np.array([at, says_fix(whole)], dtype=np.int64)
-        yield pack(list(terms), references(message), paths, counts, told)
+        yield pack(list(terms), paths, counts, told)
 
 
 def history_of_commits(order: Sequence[str], payloads: Iterable[bytes | None], paths: Names) -> HistoryIndex:
@@ -246,10 +246,10 @@ def history_of_commits(order: Sequence[str], payloads: Iterable[bytes | None], p
     for number, (commit, payload) in enumerate(zip(order, payloads, strict=True)):
         if not payload:
             continue
-        terms, named, files, counts, (at, fix) = unpack(payload)
+        terms, files, counts, (at, fix) = unpack(payload)
         touched = tuple(paths.id(path) for path in files)
         said = Counter(dict(zip(terms, counts.tolist(), strict=True)))
-        document = Document(commit, int(at), number, commit, said, touched, tuple(f"#{name}" for name in named))
+        document = Document(commit, int(at), number, commit, said, touched, ())
         documents.append(document)
         if fix:
             fixes.append(document)

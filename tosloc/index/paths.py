@@ -63,7 +63,6 @@ class PathTable:
     paths: Sequence[str]
     directory: IntArray  # number of each path's folder
     counterpart_group: IntArray  # number that a file, its tests and what it tests share: Foo, FooTest and TestFoo
-    name_group: IntArray  # number that files of the same name share
     language: IntArray  # number that files of the same language share
     test: BoolArray
     compound_stem: BoolArray  # whether the file name is made of two or more words (StandardContext, not Display)
@@ -92,7 +91,6 @@ class PathTable:
             paths=paths,
             directory=_numbered(folders),
             counterpart_group=_numbered(_TEST_MARK.sub("", stem) or stem for stem in stems),
-            name_group=_numbered(names),
             language=_numbered(language_of(f".{name.rpartition('.')[2]}") for name in names),
             test=which_are_tests(paths),
             compound_stem=_marked(text.compounds(stem) for stem in stems),

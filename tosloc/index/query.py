@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
 from tosloc.code import text
-from tosloc.git.fixes import references
 from tosloc.records import BugReport
 from tosloc.reports import text as report_text
 from tosloc.reports import traces
@@ -18,9 +16,6 @@ SUMMARY_WEIGHT = 3.0
 """How many times a term of the summary counts; x3 to x5 was worth +.04 MRR over x1 on four projects."""
 LEAD_WORDS = 40  # words of the description that count as its beginning
 FIELDED_SUMMARY_WEIGHT = 5.0  # the same for the fielded BM25F feature
-
-
-_COMMIT = re.compile(r"\b[0-9a-f]{7,40}\b")
 
 
 def frame_name(frame: traces.Frame) -> str:
@@ -79,11 +74,6 @@ class Query:
         return list(found.values())
 
     @cached_property
-    def messages(self) -> list[tuple[str, ...]]:
-        """Terms of the messages that the report quotes."""
-        return report_text.messages(f"{self.title}\n{self.prose}")
-
-    @cached_property
     def summary_counts(self) -> Counter[str]:
         """Term counts of the summary."""
         return Counter(text.terms(self.report.summary))
@@ -134,18 +124,6 @@ class Query:
     def mentions(self) -> tuple[str, ...]:
         """Words outside stack frames, as written, each once in order of first appearance."""
         return tuple(dict.fromkeys((*text.words(self.report.summary), *text.words(self.prose))))
-
-    @cached_property
-    def references(self) -> tuple[str, ...]:
-        """Numbers of other bugs, issues and pull requests that the report mentions, in order."""
-        return references(self.said)
-
-    @cached_property
-    def commit_names(self) -> tuple[str, ...]:
-        """Names of commits that the report mentions, whole or their beginning: 7 to 40 hexadecimal digits."""
-        return tuple(
-            dict.fromkeys(name for name in _COMMIT.findall(self.said) if not name.isdecimal() and not name.isalpha())
-        )
 
     @cached_property
     def qualified_names(self) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ Formula: TypeAlias = Callable[[QueryContext], FloatArray]
 FEATURES_VERSION = "features2"
 """Of the formulas, in the names of stored feature tables: raise it when one gives other values."""
 LEADING_NAMES: Final = 100
-"""How many files of the first guess lend their score to test counterparts and to files of the same name."""
+"""How many files of the first guess lend their score to test counterparts."""
 
 
 def trace(context: QueryContext) -> FloatArray:
@@ -46,11 +46,11 @@ def trace(context: QueryContext) -> FloatArray:
     return context.to_files(scores)
 
 
-def _mentions(context: QueryContext, *, ordered: bool) -> FloatArray:
-    """(F,) 1 for a name that the report writes, .5 for a plain capitalised word; or that by the root of its rank."""
-    weights, scores = np.where(context.version.paths.table.compound_stem, 1.0, 0.5), np.zeros(context.all_paths)
-    for rank, rows in enumerate(context.mentioned, start=1):
-        scores[rows] = weights[rows] / (math.sqrt(rank) if ordered else 1)
+def _mention(context: QueryContext) -> FloatArray:
+    """(F,) 1 for a name that the report writes, .5 for a plain capitalised word."""
+    scores = np.zeros(context.all_paths)
+    for rows in context.mentioned:
+        scores[rows] = np.where(context.version.paths.table.compound_stem[rows], 1.0, 0.5)
     return context.to_files(scores)
 
 
@@ -104,20 +104,16 @@ def folder_share(context: QueryContext, shares: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(total[folder] - shares, 0.0) / np.sqrt(number))
 
 
-def _best_of_group(name: str) -> Callable[[QueryContext, FloatArray], FloatArray]:
-    """(F,) for each file the largest share among the other files of its group that are of the leading ones."""
-
-    def best(context: QueryContext, shares: FloatArray) -> FloatArray:
-        groups = getattr(context.version.paths.table, name)[context.version.paths.path_ids]
-        leading, scores = leaders(shares, LEADING_NAMES), np.zeros(len(shares))
-        found: dict[int, list[int]] = {}
-        for file in leading.tolist():  # the largest first
-            found.setdefault(groups[file], []).append(file)
-        for file in np.flatnonzero(np.isin(groups, groups[leading])).tolist():
-            scores[file] = next((shares[other] for other in found[groups[file]] if other != file), 0.0)
-        return scores
-
-    return best
+def _best_counterpart(context: QueryContext, shares: FloatArray) -> FloatArray:
+    """(F,) for each file the largest share among its tests, or what it tests, that are of the leading files."""
+    groups = context.version.paths.table.counterpart_group[context.version.paths.path_ids]
+    leading, scores = leaders(shares, LEADING_NAMES), np.zeros(len(shares))
+    found: dict[int, list[int]] = {}
+    for file in leading.tolist():  # the largest first
+        found.setdefault(groups[file], []).append(file)
+    for file in np.flatnonzero(np.isin(groups, groups[leading])).tolist():
+        scores[file] = next((shares[other] for other in found[groups[file]] if other != file), 0.0)
+    return scores
 
 
 def language_share(context: QueryContext) -> FloatArray:
@@ -185,8 +181,7 @@ DIRECT: tuple[Feature, ...] = (
     Feature(
         "name_coverage", lambda c: c.version.paths.name_coverage(frozenset(c.query.summary_counts)), "path", prior=0.6
     ),
-    Feature("mention", lambda c: _mentions(c, ordered=False), "name", prior=1.0, scaled=False),
-    Feature("mention_order", lambda c: _mentions(c, ordered=True), "name", scaled=False),
+    Feature("mention", _mention, "name", prior=1.0, scaled=False),
     Feature("rare_frame", lambda c: _frames(c, c.frame_files), "frame", prior=1.5, scaled=False),
     Feature("cause_frame", cause_frame, "frame", prior=1.5),
     Feature("file_documents", text_features.file_documents, "past", prior=1.0),
@@ -203,12 +198,10 @@ DIRECT: tuple[Feature, ...] = (
     Feature("name_documents", text_features.name_documents, prior=0.7),
     Feature("recency", text_features.recency, prior=1.0),
     Feature("activity", text_features.activity(60.0), prior=1.0),
-    Feature("year", text_features.activity(365.0)),
     Feature("popularity", text_features.activity(math.inf), prior=-1.8),
     Feature("length", text_features.length),
     Feature("test", _kind("test"), prior=-0.6, scaled=False),
     Feature("types", _field(bm25.TYPE_FIELD), "words"),
-    Feature("referenced", text_features.referenced, "past"),
     Feature("own_frame", own_frame, "frame", scaled=False),
     Feature("linked", lambda c: _in_order(c, c.query.locations.links, 0.5), "name", scaled=False),
     Feature("written_path", lambda c: _in_order(c, c.query.locations.paths, 1.0), "name", scaled=False),
@@ -219,15 +212,12 @@ DIRECT: tuple[Feature, ...] = (
         "rare_bm25f", lambda c: c.in_files(bm25.fielded, c.weights_of_hits(rare(c, c.query.fielded_weights))), "words"
     ),
     Feature("rare_chunk", lambda c: c.best_chunk(c.weights_of_hits(rare(c, c.query.weights))), "words"),
-    Feature("summary_strings", text_features.summary_strings, "words"),
     Feature("defined_names", text_features.defined_names, "name", scaled=False),
-    Feature("message_strings", text_features.message_strings, "words"),
 )
 RELATED: tuple[Feature, ...] = (
     Feature("co_change", text_features.co_change),
-    Feature("test_counterpart", _best_of_group("counterpart_group"), "test"),
+    Feature("test_counterpart", _best_counterpart, "test"),
     Feature("folder_share", folder_share),
-    Feature("same_name", _best_of_group("name_group")),
 )
 CONTEXT: tuple[Feature, ...] = (
     Feature("files", _same(lambda c: c.files), scaled=False),

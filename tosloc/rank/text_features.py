@@ -5,17 +5,15 @@ Shapes: F files of the version, B blobs of its corpus, T terms, N paths, D docum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from itertools import chain
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from tosloc.index import bm25
-from tosloc.index.bm25 import Hits, min_max
+from tosloc.index.bm25 import min_max
 from tosloc.index.context import QueryContext
-from tosloc.index.corpus import METHOD, STRING, TYPE, VersionView
-from tosloc.index.postings import idf, known_terms, leaders
+from tosloc.index.corpus import METHOD, TYPE
+from tosloc.index.postings import leaders
 from tosloc.records import FloatArray, IntArray
 from tosloc.reports.text import Name
 
@@ -38,29 +36,10 @@ def length(context: QueryContext) -> FloatArray:
     return np.log1p(view.to_files(view.corpus.lines.astype(np.float64)))
 
 
-def _holders(view: VersionView, terms: Iterable[int], fields: tuple[int, ...]) -> dict[int, tuple[IntArray, int]]:
-    """Of each term the numbers of the version's blobs that hold it in some fields, and in how many files it is."""
-    lists, found = view.corpus.postings, {}
-    for term in terms:
-        part = lists.part(term)
-        held = lists.rows[part][lists.values[part][:, fields].any(axis=1)]
-        held = held[view.multiplicity[held] > 0]
-        found[term] = held, int(view.multiplicity[held].sum())
-    return found
-
-
 def rare(context: QueryContext, weights: Mapping[str, float]) -> dict[str, float]:
     """The weights of terms times how rare each is among earlier reports, and among commit messages."""
     reports, commits = context.history.reports, context.history.commits
     return {term: weight * reports.rarity(term) * commits.rarity(term) for term, weight in weights.items()}
-
-
-def summary_strings(context: QueryContext) -> FloatArray:
-    """BM25 of string literals for the summary alone, words weighed in the same way."""
-    weights = rare(context, context.query.weights_of("", 1.0))
-    terms, values = known_terms(context.version.text.corpus.terms, weights)
-    view = context.version.text
-    return view.to_files(Hits(view, terms).scores(bm25.STRING_FIELD, values))
 
 
 class DefinedName(NamedTuple):
@@ -81,8 +60,13 @@ def defined(context: QueryContext) -> list[DefinedName]:
         weight = said * (1.0 if name.compound else SINGLE_WORD)
         if number is not None and weight > found.get(number, (name, 0.0))[1]:
             found[number] = name, weight
-    holders = _holders(view, found, (METHOD, TYPE))
-    return [DefinedName(name, weight, *holders[number]) for number, (name, weight) in found.items()]
+    lists, names = view.corpus.postings, []
+    for number, (name, weight) in found.items():
+        part = lists.part(number)
+        rows = lists.rows[part][lists.values[part][:, (METHOD, TYPE)].any(axis=1)]
+        rows = rows[view.multiplicity[rows] > 0]
+        names.append(DefinedName(name, weight, rows, int(view.multiplicity[rows].sum())))
+    return names
 
 
 def defined_names(context: QueryContext) -> FloatArray:
@@ -96,30 +80,6 @@ def defined_names(context: QueryContext) -> FloatArray:
     for _, weight, rows, files in defined(context):
         values[rows] += weight / max(files, 1)
     return np.minimum(view.to_files(values), ENOUGH)
-
-
-def message_strings(context: QueryContext) -> FloatArray:
-    """Messages that the report quotes, in the file's string literals: largest s x (s / all)^2 of any message.
-
-    ``s`` is the IDF (over files that have the word in a string) of the message's words that the file's strings hold,
-    ``all`` that of all its words that any does.
-    """
-    view = context.version.text
-    numbers = view.corpus.terms
-    messages = [[numbers[term] for term in terms if term in numbers] for terms in context.query.messages]
-    messages = [terms for terms in messages if len(terms) > 1][:MOST_MESSAGES]
-    holders = _holders(view, chain.from_iterable(messages), (STRING,))
-    files = np.array([number for _, number in holders.values()], dtype=np.int64)
-    weights = dict(zip(holders, np.where(files > 0, idf(view.files, files), 0.0), strict=True))
-    best = np.zeros(len(view.corpus))
-    for terms in messages:
-        held = np.zeros(len(view.corpus))
-        for term in terms:
-            held[holders[term][0]] += weights[term]
-        total = np.sum([weights[term] for term in terms])
-        if total > 0:
-            np.maximum(best, held * (held / total) ** 2, out=best)
-    return view.to_files(best)
 
 
 def history(context: QueryContext) -> FloatArray:
@@ -143,14 +103,6 @@ def near_reports(context: QueryContext) -> FloatArray:
     return context.to_files(view.spread(nearest, context.report_similarities[nearest] ** 2 * weight, context.all_paths))
 
 
-def referenced(context: QueryContext) -> FloatArray:
-    """Sum of 1/sqrt(k) over the known commits and fixed reports that the report mentions by number or name."""
-    total = np.zeros(context.all_paths)
-    for view, chosen in context.referenced_changes:
-        total += view.spread(chosen, 1.0 / np.sqrt(view.documents.sizes[chosen]), context.all_paths)
-    return context.to_files(total)
-
-
 def near_package(context: QueryContext) -> FloatArray:
     """Sum over the file's folder of s/k over the 300 nearest commit messages, by the root of the folder's files."""
     view, nearest = context.history.commits, context.near_commits
@@ -171,11 +123,6 @@ def file_documents(context: QueryContext) -> FloatArray:
         context.joined_bm25(view, context.query.weights) for view in (context.history.reports, context.history.commits)
     )
     return context.to_files(reports + commits)
-
-
-def commit_summary(context: QueryContext) -> FloatArray:
-    """BM25 of each file's commit messages as one text, for the summary alone."""
-    return context.to_files(context.joined_bm25(context.history.commits, context.query.summary_weights))
 
 
 def name_documents(context: QueryContext) -> FloatArray:

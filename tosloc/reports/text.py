@@ -242,27 +242,3 @@ def names(said: str, code: bool = False) -> list[Name]:
                 found.setdefault((key[0], owner), Name(key[0], owner, compound, piece))
             owner = key[0]
     return list(found.values())
-
-
-_QUOTES: Final = re.compile(
-    r"\"([^\"\n]{6,300})\"|(?<![\w])'([^'\n]{6,300})'(?!\w)|\u201c([^\u201d\n]{6,300})\u201d|\u2018([^\u2019\n]{6,300})\u2019|`([^`\n]{6,300})`"
-)
-_THROWN: Final = re.compile(
-    r"(?:\b[\w.]{0,80}(?:Error|Exception|Warning|Fault|Failure|Panic)|\b(?:error|fatal|panic|panicked|exception|warning|failed|ERROR|FATAL|Error|Warning|WARNING|WARN|E|CRITICAL))\b[\w\s\[\]()]{0,20}?:\s*([^\n]{6,400})"
-)
-_VARIABLE: Final = re.compile(
-    r"0x[0-9a-fA-F]+|\b\d[\w.,:]{0,40}|<[^>\n]{0,80}>|\{[^}\n]{0,80}\}|\[[^\]\n]{0,80}\]|(?<=')[^'\n]{0,40}(?=')"
-)
-"""What differs each time that a program says the same: numbers, and what is quoted or bracketed."""
-
-
-def messages(said: str) -> list[tuple[str, ...]]:
-    """Terms of what a text quotes, and of messages of errors; without numbers, paths and what is quoted inside.
-
-    >>> messages('It prints "no such table: x" and ValueError: cannot read 3 bytes')
-    [('tabl',), ('read', 'byte')]
-    """
-    found = [*map("".join, _QUOTES.findall(said)), *_THROWN.findall(said)]
-    kept = (" ".join(word for word in message.split() if not {"/", "\\"} & {*word}) for message in found)
-    terms = (tuple(dict.fromkeys(text.terms(_VARIABLE.sub(" ", message)))) for message in kept)
-    return list(dict.fromkeys(filter(None, terms)))
