@@ -173,11 +173,6 @@ def file_documents(context: QueryContext) -> FloatArray:
     return context.to_files(reports + commits)
 
 
-def commit_summary(context: QueryContext) -> FloatArray:
-    """BM25 of each file's commit messages as one text, for the summary alone."""
-    return context.to_files(context.joined_bm25(context.history.commits, context.query.summary_weights))
-
-
 def name_documents(context: QueryContext) -> FloatArray:
     """BM25 of the messages of all commits that touched a file whose name shares a word: helps files that have none."""
     paths = context.version.paths
