@@ -13,7 +13,7 @@ import numpy as np
 
 from tosloc.index import bm25
 from tosloc.index.bm25 import Hits, min_max
-from tosloc.index.context import QueryContext
+from tosloc.index.context import QueryContext, VersionIndex
 from tosloc.index.corpus import METHOD, STRING, TYPE, VersionView
 from tosloc.index.postings import idf, known_terms, leaders
 from tosloc.records import FloatArray, IntArray
@@ -47,6 +47,14 @@ def _holders(view: VersionView, terms: Iterable[int], fields: tuple[int, ...]) -
         held = held[view.multiplicity[held] > 0]
         found[term] = held, int(view.multiplicity[held].sum())
     return found
+
+
+def rarities(version: VersionIndex, terms: Iterable[str]) -> dict[str, float]:
+    """Term -> its inverse document frequency, of those terms that files of the version hold."""
+    numbers = version.text.corpus.terms
+    known = [term for term in terms if term in numbers]
+    found = version.text.idf(np.array([numbers[term] for term in known], dtype=np.int64))
+    return dict(zip(known, found.tolist(), strict=True))
 
 
 def rare(context: QueryContext, weights: Mapping[str, float]) -> dict[str, float]:
