@@ -111,7 +111,7 @@ class ExperimentContext:
             self.indexed.vectors_path,
         )
 
-    def extraction(self, folder: Path, names: Sequence[str]) -> Extraction:
+    def extraction(self, folder: Path, names: tuple[str, ...]) -> Extraction:
         """A place for feature tables, with the history that its workers read."""
         indexed, history = self.indexed, folder / HISTORY_FILE
         save_arrays(history, self.history_index.to_arrays(self.repo.path_names.names))

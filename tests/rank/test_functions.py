@@ -9,6 +9,7 @@ import pytest
 from tosloc.code.functions import NO_FUNCTIONS as NONE
 from tosloc.code.functions import functions_of
 from tosloc.code.text import terms
+from tosloc.rank import functions
 from tosloc.rank.functions import WEIGHTS, function_bm25, score_functions
 from tosloc.records import BugReport
 
@@ -42,13 +43,14 @@ FACTS = [functions_of(SHAPES, ".py"), functions_of(STORE, ".py")]
 
 
 @pytest.fixture
-def scored(make_context):
+def scored(make_context, monkeypatch):
     """Function (files, report, weights, scores) -> functions of each file; files are path -> words, or their facts."""
 
     def of(report, weights=WEIGHTS, facts=FACTS, texts=None, scores=(2.0, 1.0)):
+        monkeypatch.setattr(functions, "WEIGHTS", weights)
         texts = texts or {path: {} for path in PATHS}
         context, files = make_context(texts, *report), range(len(facts))
-        return score_functions(context.query, context.version, files, np.array(scores), facts, weights)
+        return score_functions(context.query, context.version, files, np.array(scores), facts)
 
     return of
 

@@ -40,7 +40,7 @@ def why(make_context):
 def answer_of(context, weights):
     columns = features.columns(context, features.ALL)
     stage = StageOne(tuple(weights), np.array([*weights.values()]))
-    return StageOneAnswer(context, stage, columns, np.zeros((0, 0), np.float32), columns["bm25f"])
+    return StageOneAnswer(context, stage, columns, columns["bm25f"])
 
 
 def test_the_report_itself_comes_first_then_the_past_then_words(why):

@@ -88,11 +88,6 @@ class FunctionFacts:
         counts = self.code.astype(np.float64) + self.comments
         return np.bincount(self.rows, weights=counts, minlength=len(self)).astype(np.float64, copy=False)
 
-    @cached_property
-    def term_places(self) -> Mapping[str, int]:
-        """Term -> its place in ``terms``."""
-        return {term: place for place, term in enumerate(self.terms)}
-
     def of_terms(self, values: Mapping[str, float]) -> FloatArray:
         """(T,) the value of each term, 0 for those that have none."""
         return np.array([values.get(term, 0.0) for term in self.terms], dtype=np.float64)

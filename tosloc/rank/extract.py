@@ -39,7 +39,7 @@ HARD_SHARE: Final = 0.75
 """Share of the sampled rows that are the best wrong files by the first guess; the others are drawn at random."""
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
 class Extraction:
     """The feature tables of one project, kept in a folder."""
 
@@ -47,7 +47,7 @@ class Extraction:
     repo_path: Path
     store_path: Path
     suffixes: frozenset[str]
-    names: Sequence[str]
+    names: tuple[str, ...]
     history_digest: str  # of the history that its workers read, HISTORY_FILE of its folder
     ancestors: Callable[[str], BoolArray] | None  # version -> commits of the history that it contains; not for workers
     lizard: bool = False
@@ -112,24 +112,21 @@ class Extraction:
 
 
 @lru_cache(maxsize=1)
-def _opened(
-    repo_path: Path, store_path: Path, shared: bool, history_path: Path, digest: str
-) -> tuple[Repository, FactStore, HistoryIndex, PathTable]:
+def _opened(made: Extraction) -> tuple[Repository, FactStore, HistoryIndex, PathTable]:
     """What a process needs for every block of an extraction."""
-    arrays = load_arrays(history_path)
-    history, paths = HistoryIndex.from_arrays(arrays), unpack_words(arrays["paths"])
-    repo = Repository(repo_path)
+    arrays, repo = load_arrays(made.folder / HISTORY_FILE), Repository(made.repo_path)
+    paths = unpack_words(arrays["paths"])
     for path in paths:
         repo.path_names.id(path)
-    return repo, FactStore(store_path, unchanging=shared), history, PathTable.of(paths)
+    store = FactStore(made.store_path, unchanging=made.shared)
+    return repo, store, HistoryIndex.from_arrays(arrays), PathTable.of(paths)
 
 
 def _extract(
     made: Extraction, cases: Sequence[Case], contained: Sequence[BoolArray], sampled: int, path: Path
 ) -> tuple[Path, bytes, int]:
     """The block of some cases, as bytes; ``contained`` are the commits of the history that each version contains."""
-    kept = made.folder / HISTORY_FILE
-    repo, store, history, paths = _opened(made.repo_path, made.store_path, made.shared, kept, made.history_digest)
+    repo, store, history, paths = _opened(made)
     snapshots = [repo.snapshot(case.version, made.suffixes) for case in cases]
     corpus = read_facts(store, blobs_of(snapshots, made.suffixes), lizard=made.lizard)
     tables = []
@@ -137,7 +134,7 @@ def _extract(
         version = VersionIndex(corpus, snapshot, paths)
         known = history.as_of(case.report.opened_seconds, commits)
         values = columns(QueryContext(Query(case.report), version, known), made.names)
-        rows = np.column_stack([values[name] for name in made.names]).astype(np.float32)
+        rows = np.column_stack([*values.values()]).astype(np.float32)
         fixed = np.isin(snapshot.path_ids, [repo.path_names.ids[path] for path in case.fixed])
         table = FeatureTable(case.report.id, rows, fixed, np.ones(len(rows), dtype=np.float32), snapshot.path_ids)
         tables.append(sampled_table(table, values, sampled, case.version))
@@ -156,6 +153,6 @@ def sampled_table(table: FeatureTable, values: Mapping[str, FloatArray], number:
     hard, rest = np.split(wrong, [int(number * HARD_SHARE)])
     drawn = np.random.default_rng(seed).choice(rest, size=number - len(hard), replace=False)
     weights = np.ones(len(table.rows), dtype=np.float32)
-    weights[drawn] = len(rest) / max(len(drawn), 1)
+    weights[drawn] = len(rest) / len(drawn)
     kept = np.sort(np.concatenate((np.flatnonzero(table.fixed), hard, drawn)))
     return FeatureTable(table.report, table.rows[kept], table.fixed[kept], weights[kept], table.path_ids[kept])

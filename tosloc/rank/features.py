@@ -72,34 +72,27 @@ def cause_frame(context: QueryContext) -> FloatArray:
     return _frames(context, [frame for frame in context.frame_files if frame[1] == last])
 
 
-def own_frame(context: QueryContext) -> FloatArray:
-    """1/rank among the project's own files of a trace, innermost first, by the root of the trace's number."""
+def _in_order(context: QueryContext, traces: Iterable[Iterable[tuple[int, ...]]], power: float) -> FloatArray:
+    """(F,) 1/rank^power among the project's own files of a trace, by the root of the trace's number; divided among the
+    files that a place of it can mean.
+    """
     scores = np.zeros(context.all_paths)
-    for number, trace in enumerate(context.own_frames, start=1):
+    for number, trace in enumerate(traces, start=1):
         for rank, rows in enumerate(trace, start=1):
-            _raise(scores, rows, 1 / (rank * math.sqrt(number)))
+            value = 1 / (rank**power * math.sqrt(number)) / len(rows)
+            scores[[*rows]] = np.maximum(scores[[*rows]], value)
     return context.to_files(scores)
 
 
-def _in_order(context: QueryContext, places: Iterable[Frame], power: float) -> FloatArray:
-    """(F,) 1/rank^power among the places that are the project's own, divided among the files that each can mean."""
-    scores = np.zeros(context.all_paths)
-    located = (tuple(context.version.paths.rows_of_location(place.path)) for place in places)
-    for rank, rows in enumerate(dict.fromkeys(filter(None, located)), start=1):
-        _raise(scores, rows, 1 / rank**power)
-    return context.to_files(scores)
-
-
-def _raise(scores: FloatArray, rows: Sequence[int], value: float) -> None:
-    """Give each of some files its part of a value, where it has no more yet."""
-    for row in rows:
-        scores[row] = max(scores[row], value / len(rows))
+def _named(context: QueryContext, places: Iterable[Frame], power: float) -> FloatArray:
+    """(F,) the same of places that are no frames."""
+    return _in_order(context, [dict.fromkeys(filter(None, map(context.rows_of_frame, places)))], power)
 
 
 def folder_share(context: QueryContext, shares: FloatArray) -> FloatArray:
     """Sum of p over the other files of the folder, by the root of their number."""
     folder = context.version.paths.table.directory[context.version.paths.path_ids]
-    number = np.maximum(np.bincount(folder)[folder] - 1, 1) if context.files else np.zeros(0)
+    number = np.maximum(np.bincount(folder)[folder] - 1, 1)
     total = summed(folder, shares, 0)
     return np.asarray(np.maximum(total[folder] - shares, 0.0) / np.sqrt(number))
 
@@ -119,7 +112,7 @@ def _best_counterpart(context: QueryContext, shares: FloatArray) -> FloatArray:
 def language_share(context: QueryContext) -> FloatArray:
     """Share of the version's files that are in the file's language."""
     of_file = context.version.paths.table.language[context.version.paths.path_ids]
-    return (np.bincount(of_file)[of_file] if context.files else np.zeros(0)) / max(context.files, 1)
+    return np.bincount(of_file)[of_file] / context.files
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +195,9 @@ DIRECT: tuple[Feature, ...] = (
     Feature("length", text_features.length),
     Feature("test", _kind("test"), prior=-0.6, scaled=False),
     Feature("types", _field(bm25.TYPE_FIELD), "words"),
-    Feature("own_frame", own_frame, "frame", scaled=False),
-    Feature("linked", lambda c: _in_order(c, c.query.locations.links, 0.5), "name", scaled=False),
-    Feature("written_path", lambda c: _in_order(c, c.query.locations.paths, 1.0), "name", scaled=False),
+    Feature("own_frame", lambda c: _in_order(c, c.own_frames, 1.0), "frame", scaled=False),
+    Feature("linked", lambda c: _named(c, c.query.locations.links, 0.5), "name", scaled=False),
+    Feature("written_path", lambda c: _named(c, c.query.locations.paths, 1.0), "name", scaled=False),
     Feature("example", _kind("examples"), scaled=False),
     Feature("vendored", _kind("vendored"), scaled=False),
     Feature("setup", _kind("setup"), scaled=False),
@@ -228,13 +221,11 @@ CONTEXT: tuple[Feature, ...] = (
 )
 """The same for every file, or nearly: for the learned ranker."""
 
-PAPER_NAMES: tuple[str, ...] = tuple(feature.name for feature in PAPER)
-NAMES: tuple[str, ...] = tuple(feature.name for feature in (*DIRECT, *RELATED, *CONTEXT))
-"""What stage one uses unless a configuration says otherwise, in the order of its weights."""
 FEATURES: Mapping[str, Feature] = {feature.name: feature for feature in (*DIRECT, *RELATED, *CONTEXT, *PAPER)}
 ALL: tuple[str, ...] = tuple(FEATURES)
-_GUESSED_BY: tuple[Feature, ...] = tuple(feature for feature in DIRECT if feature.prior)
-PRIOR_WEIGHTS: Mapping[str, float] = {feature.name: feature.prior for feature in _GUESSED_BY}
+NAMES, PAPER_NAMES = ALL[: -len(PAPER)], ALL[-len(PAPER) :]
+"""What stage one uses unless a configuration says otherwise, in the order of its weights; what the paper uses."""
+PRIOR_WEIGHTS: Mapping[str, float] = {feature.name: feature.prior for feature in DIRECT if feature.prior}
 
 
 def prior(columns: Mapping[str, FloatArray]) -> FloatArray:
@@ -246,21 +237,21 @@ def prior(columns: Mapping[str, FloatArray]) -> FloatArray:
 
 def scaled(values: FloatArray) -> FloatArray:
     """Values divided by their largest, where that is above 0."""
-    largest = float(values.max()) if len(values) else 0.0
+    largest = float(values.max(initial=0.0))
     return values / largest if largest > 0 else values
 
 
 def columns(context: QueryContext, wanted: Sequence[str]) -> dict[str, FloatArray]:
     """The wanted features' values, (F,) each, made comparable between reports. Raises KeyError for an unknown name."""
-    chosen = [FEATURES[name] for name in wanted]
-    related = [feature for feature in chosen if feature in RELATED]
+    related = [name for name in wanted if FEATURES[name] in RELATED]
+    if not context.files:
+        return dict.fromkeys(wanted, np.zeros(0))
     made: dict[str, FloatArray] = {}
-    for feature in dict.fromkeys([*chosen, *(_GUESSED_BY if related else ())]):
-        if feature not in RELATED:
+    for name in dict.fromkeys([*wanted, *(PRIOR_WEIGHTS if related else ())]):
+        feature = FEATURES[name]
+        if name not in related:
             values = feature.values(context)
-            made[feature.name] = scaled(values) if feature.scaled else values
-    if related:
-        shares = prior(made) if context.files else np.zeros(0)
-        for feature in related:
-            made[feature.name] = scaled(feature.values(context, shares)) if context.files else np.zeros(0)
+            made[name] = scaled(values) if feature.scaled else values
+    shares = prior(made)
+    made |= {name: scaled(FEATURES[name].values(context, shares)) for name in related}
     return {name: made[name] for name in wanted}

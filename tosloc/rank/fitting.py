@@ -77,18 +77,16 @@ def list_quality(lists: RankingLists) -> Callable[[FloatArray], float]:
     """Weights (K,) -> MRR + MAP of the weighted sums over the lists, in which every row stands for one file. A fixed
     file stands behind every wrong file with the same score, so that constant scores earn nothing.
     """
-    starts = lists.starts[:-1].tolist()
-    each = zip(starts, np.split(lists.fixed, starts[1:]), strict=True)
-    places = [(start + np.flatnonzero(fixed), start + np.flatnonzero(~fixed)) for start, fixed in each]
+    starts = lists.starts[1:-1]
+    labels = np.split(lists.fixed, starts)
 
     def quality(weights: FloatArray) -> float:
-        scores, total = weighted_sums(lists.rows, weights), 0.0
-        for right, wrong in places:
-            own = np.sort(scores[right])[::-1]
-            nth = np.arange(1, len(own) + 1)
-            rank = np.count_nonzero(scores[wrong] >= own[:, None], axis=1) + nth
-            total += float((nth / rank).mean()) + 1.0 / float(rank[0])
-        return total / len(places)
+        total = 0.0
+        for scores, fixed in zip(np.split(weighted_sums(lists.rows, weights), starts), labels, strict=True):
+            own = np.sort(scores[fixed])[::-1]
+            wrong = np.count_nonzero(scores[~fixed] >= own[:, None], axis=1)
+            total += sum(rr_and_ap(wrong + np.arange(1, len(own) + 1)))
+        return total / len(lists)
 
     return quality
 
@@ -97,8 +95,8 @@ def fit_evolution(
     features: int,
     objective: Callable[[FloatArray], float],
     settings: EvolutionSettings,
-    seed: int = 7,
-    progress: Progress = silent,
+    seed: int,
+    progress: Progress,
 ) -> FloatArray:
     """(K,) weights from 0 to 1 that maximise the objective, by differential evolution (Storn and Price 1997). Not
     polished: MAP and MRR are step functions, a gradient step would only move along a stair.
@@ -108,15 +106,12 @@ def fit_evolution(
     def step(intermediate_result: optimize.OptimizeResult) -> None:  # SciPy wants this name
         progress("differential evolution", intermediate_result.nit, settings.generations)
 
-    def cost(weights: FloatArray) -> float:
-        return -objective(weights)
-
     found = optimize.differential_evolution(
-        cost,
-        optimize.Bounds(np.zeros(features), np.ones(features)),
+        lambda weights: -objective(weights),
+        [(0, 1)] * features,
         maxiter=settings.generations,
         popsize=settings.population,
-        rng=np.random.default_rng(seed),
+        rng=seed,
         polish=False,
         callback=step,
     )

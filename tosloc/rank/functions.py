@@ -21,6 +21,7 @@ from tosloc.index.context import VersionIndex
 from tosloc.index.postings import idf, leaders
 from tosloc.index.query import Query
 from tosloc.rank.features import scaled
+from tosloc.rank.text_features import rarities
 from tosloc.records import BugReport, FloatArray, Function
 
 FUNCTION_DEPTH: Final = 50
@@ -72,7 +73,6 @@ def score_functions(
     files: Sequence[int],
     scores: FloatArray,
     facts: Sequence[FunctionFacts],
-    weights: Mapping[str, float] = WEIGHTS,
     most: int | None = None,
 ) -> list[tuple[Function, ...]]:
     """The functions and classes of some of the first files, for each file the ``most`` with the highest scores first.
@@ -83,7 +83,6 @@ def score_functions(
     counts = [len(one) for one in facts]
     if not sum(counts):
         return [()] * len(files)
-    text, own, lengths = _text_scores(query, version, facts)
     mentioned, code, pairs = _written(query)
     simple = [name for one in facts for name in one.simple_names]
     outer = [name for one in facts for name in one.outer_names]
@@ -93,24 +92,21 @@ def score_functions(
         shared = Counter(name.rpartition(".")[2] for one in facts for name in dict.fromkeys(one.names))
         named[coded] = [1 / (1 + math.log(shared[simple[place]])) for place in coded]
     is_class = np.concatenate([one.kinds for one in facts]) == CLASS
-    of_class = np.array([name in mentioned for name in outer]) & ~is_class
-    qualified = np.array([pair in pairs for pair in zip(outer, simple, strict=True)])
     # below the first file, in standard deviations of the highest scores
     highest = np.sort(scores[leaders(scores, FUNCTION_DEPTH)])[::-1]
     gaps = scores[list(files)] - scores[list(files)].max()
     gaps = gaps / spread if (spread := float(highest.std())) > 0 else np.zeros(len(gaps))
-    values = (
-        weights["text"] * text
-        + weights["own"] * own
-        + weights["named"] * named
-        + weights["qualified"] * qualified
-        + weights["of_class"] * of_class
-        + weights["frame"] * _in_frames(query, version, files, facts)
-        + weights["size"] * np.log1p(lengths) / 10
-        + weights["is_class"] * is_class
-        + weights["among"] * np.repeat(np.log1p(counts), counts) / 10
-        + weights["gap"] * np.repeat(gaps, counts)
-    )
+    signs = {
+        **_text_signs(query, version, facts),
+        "named": named,
+        "qualified": np.array([pair in pairs for pair in zip(outer, simple, strict=True)]),
+        "of_class": np.array([name in mentioned for name in outer]) & ~is_class,
+        "frame": _in_frames(query, version, files, facts),
+        "is_class": is_class,
+        "among": np.repeat(np.log1p(counts), counts) / 10,
+        "gap": np.repeat(gaps, counts),
+    }
+    values: FloatArray = sum(weight * signs[sign] for sign, weight in WEIGHTS.items())
     found = []
     for one, of_file in zip(facts, np.split(values, np.cumsum(counts)[:-1]), strict=True):
         best = [(n, float(of_file[n])) for n in np.argsort(-of_file, kind="stable")[:most].tolist()]
@@ -119,20 +115,13 @@ def score_functions(
     return found
 
 
-def _text_scores(
-    query: Query, version: VersionIndex, facts: Sequence[FunctionFacts]
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(N,) BM25 of the functions' texts, over the highest of the file; what their own names share with the report, over
-    the highest; their lengths.
-    """
-    numbers = version.text.corpus.terms
-    known = [term for term in query.weights if term in numbers]
-    rarities = version.text.idf(np.array([numbers[term] for term in known], dtype=np.int64)).tolist()
-    weight = {term: query.weights[term] * rarity for term, rarity in zip(known, rarities, strict=True)}
-    own = np.array([sum(weight.get(term, 0.0) for term in of_name) for one in facts for of_name in one.name_terms])
+def _text_signs(query: Query, version: VersionIndex, facts: Sequence[FunctionFacts]) -> dict[str, FloatArray]:
+    """(N,) what words tell: those of the functions' texts and of their own names, and how many there are."""
+    weight = {term: query.weights[term] * rarity for term, rarity in rarities(version, query.weights).items()}
+    own = [sum(weight.get(term, 0.0) for term in of_name) for one in facts for of_name in one.name_terms]
+    text = map(scaled, _bm25(facts, weight, k1=1.2, b=0.4, comments=_COMMENTS))
     lengths = np.concatenate([one.lengths for one in facts])
-    text = [scaled(of_file) for of_file in _bm25(facts, weight, k1=1.2, b=0.4, comments=_COMMENTS)]
-    return np.concatenate(text), scaled(own), lengths
+    return {"text": np.concatenate([*text]), "own": scaled(np.array(own)), "size": np.log1p(lengths) / 10}
 
 
 def _bm25(
@@ -162,10 +151,9 @@ def function_bm25(report: BugReport, facts: Sequence[FunctionFacts]) -> FloatArr
         return np.zeros(0)
     holding: Counter[str] = Counter()
     for one in facts:
-        holders = np.bincount(one.places, minlength=len(one.terms))
-        holding.update({term: int(holders[one.term_places[term]]) for term in query if term in one.term_places})
-    rarities = idf(number, np.array([holding[term] for term in query], dtype=np.int64)).tolist()
-    weight = {term: count * rarity for (term, count), rarity in zip(query.items(), rarities, strict=True)}
+        holders = np.bincount(one.places, minlength=len(one.terms)).tolist()
+        holding.update(dict(zip(one.terms, holders, strict=True)))
+    weight = {term: count * float(idf(number, np.array(holding[term]))) for term, count in query.items()}
     return np.concatenate(_bm25(facts, weight, k1=1.5, b=0.75, comments=1.0))
 
 

@@ -69,17 +69,17 @@ class Trees:
 
     def to_arrays(self) -> Arrays:
         """Plain arrays, for ``from_arrays``."""
-        return {name: getattr(self, name) for name in ("feature", "threshold", "left", "leaves")}
+        return dict(vars(self))
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array], features: int) -> Self:
         """Trees of ``to_arrays`` that ask for ``features``. Raises KeyError or ValueError when they are none."""
-        leaves: Any = checked(arrays, "leaves", np.float64, None, _MOST_LEAVES, least=-_LARGEST, below=_LARGEST)
+        leaves = checked(arrays, "leaves", np.float64, None, _MOST_LEAVES, least=-_LARGEST, below=_LARGEST)
         size = len(leaves), _MOST_LEAVES - 1
-        feature: Any = checked(arrays, "feature", np.int32, *size, below=features)
-        threshold: Any = checked(arrays, "threshold", np.float32, *size)
-        left: Any = checked(arrays, "left", np.uint16, *size)
-        return cls(feature, threshold, left, leaves)
+        feature = checked(arrays, "feature", np.int32, *size, below=features)
+        return cls(
+            feature, checked(arrays, "threshold", np.float32, *size), checked(arrays, "left", np.uint16, *size), leaves
+        )
 
     def scores(self, rows: Float32Array) -> FloatArray:
         """(k,) sums over the trees, in their order, of the leaves that the rows (k, K) come to."""
@@ -135,7 +135,7 @@ def raised(scores: FloatArray, order: np.ndarray, head: FloatArray) -> FloatArra
     """(F,) scores in which the files ``order`` have the scores ``head``, raised above all the rest if need be."""
     rest = np.delete(scores, order)
     floor = float(rest.max()) if len(rest) else 0.0
-    lowest = float(head.min()) if len(head) else 0.0
+    lowest = float(head.min())
     new = scores.copy()
     new[order] = head if lowest > floor else head - lowest + np.nextafter(floor, np.inf) + 1e-6
     return new

@@ -14,6 +14,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from tosloc.code.text import terms as terms_of
 from tosloc.index.context import VersionIndex
 from tosloc.index.query import Query
+from tosloc.rank.text_features import rarities
 from tosloc.records import Function
 from tosloc.reports.text import without_addresses
 
@@ -33,13 +34,10 @@ MOST_LINES: Final = 50_000  # lines of a file that are looked at; what is longer
 
 def telling_terms(query: Query, version: VersionIndex) -> dict[str, float]:
     """The report's words that tell files from another, as terms, with what they count; all where none does."""
-    numbers, weights = version.text.corpus.terms, query.weights_of(without_addresses(query.prose))
-    known = [term for term in weights if term in numbers]
-    idf = version.text.idf(np.array([numbers[term] for term in known], dtype=np.int64)).tolist()
-    rarities = dict(zip(known, idf, strict=True))
-    common = {True: np.log(1 / EVERYWHERE), False: np.log(1 / COMMON)}
-    telling = [term for term in known if rarities[term] >= common[term in query.summary_counts]] or known
-    gains = {term: weights[term] * rarities[term] for term in telling}
+    weights = query.weights_of(without_addresses(query.prose))
+    rare, common = rarities(version, weights), {True: np.log(1 / EVERYWHERE), False: np.log(1 / COMMON)}
+    telling = [term for term, rarity in rare.items() if rarity >= common[term in query.summary_counts]] or rare
+    gains = {term: weights[term] * rare[term] for term in telling}
     strong = query.summary_counts.keys() | query.compounds  # what the report is about, as reasons have it
     first = sorted(gains, key=lambda term: (term not in strong, -gains[term], term))[:TERMS]
     return {term: gains[term] for term in first}

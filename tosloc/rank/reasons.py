@@ -218,25 +218,18 @@ class ReasonsOf:
 
     def words(self, file: int) -> tuple[list[str], bool]:
         """Terms that the report and the file's text share, those that tell most first; whether they tell anything."""
-        view = self.context.version.text
+        view, hits = self.context.version.text, self.context.hits
         row = int(view.rows[file])
-        _, weights = self.context.text_terms
-        if row < 0 or not len(weights):
-            return [], False
-        shared, positions = self.context.hits.held_by(row)
-        counts = view.corpus.postings.values[positions]
-        idf = self.context.hits.idf[shared]
-        frequency = bm25.WHOLE(view, counts, np.full(len(shared), row, dtype=np.int32))
-        order = np.argsort(-(frequency * idf * weights[shared]), kind="stable")
-        best = ((self.context.known_words[int(shared[place])], float(idf[place])) for place in order)
-        by_gain = [(term, rarity) for term, rarity in best if term in self._written]
-        about = [one for one in by_gain if one[0] in self._strong and one[1] >= np.log(1 / EVERYWHERE)]
-        telling = len(about) > 1 or any(rarity >= np.log(1 / COMMON) for _, rarity in about)
-        strong = [term for term, _ in about]
-        others = [term for term, rarity in by_gain if term not in self._strong and rarity >= np.log(1 / RARE)]
-        if telling or len(others) >= THREE:
-            return strong + others[: max(0, THREE - len(strong))], True
-        return [term for term, _ in by_gain], False
+        shared, positions = hits.held_by(row)
+        frequency = bm25.WHOLE(view, hits.postings.values[positions], np.full(len(shared), row, dtype=np.int32))
+        order = np.argsort(-(frequency * hits.idf[shared] * self.context.text_terms[1][shared]), kind="stable")
+        best = {self.context.known_words[term]: float(hits.idf[term]) for term in shared[order].tolist()}
+        by_gain = {term: rarity for term, rarity in best.items() if term in self._written}
+        about = [term for term in by_gain if term in self._strong and by_gain[term] >= np.log(1 / EVERYWHERE)]
+        others = [term for term in by_gain if term not in self._strong and by_gain[term] >= np.log(1 / RARE)]
+        if len(about) > 1 or any(by_gain[term] >= np.log(1 / COMMON) for term in about) or len(others) >= THREE:
+            return about + others[: max(0, THREE - len(about))], True
+        return [*by_gain], False
 
     def of_words(self, words: Sequence[str], functions: FunctionFacts | None, listed: Sequence[Function]) -> Reason:
         """Words that met; those that the ``listed`` function of the file with the most of them holds, if one does."""

@@ -83,16 +83,14 @@ class StageOneAnswer:
     context: QueryContext
     stage: StageOne
     columns: Mapping[str, FloatArray]  # feature -> (F,) values
-    table: Float32Array  # (F, K) the same side by side, in single precision
     scores: FloatArray  # (F,)
 
     @classmethod
     def of(cls, context: QueryContext, stage: StageOne) -> Self:
         """Stage one's answer to a query."""
         columns = features.columns(context, stage.features)
-        values = [columns[name] for name in stage.features]
-        table = np.stack(values, axis=1, dtype=np.float32, casting="same_kind")
-        return cls(context, stage, columns, table, stage.scores(table))
+        table = np.stack([*columns.values()], axis=1, dtype=np.float32, casting="same_kind")
+        return cls(context, stage, columns, stage.scores(table))
 
     @cached_property
     def order(self) -> LongArray:
@@ -141,6 +139,6 @@ class StageOneAnswer:
 
     def _lifted(self, file: int, kind: str) -> bool:
         """Whether the features of a kind together add to the file's score."""
-        weights = zip(self.stage.features, self.stage.weights.tolist(), strict=True)
-        of_kind = ((name, weight) for name, weight in weights if features.FEATURES[name].reason == kind)
-        return bool(sum(weight * float(self.columns[name][file]) for name, weight in of_kind) > 0)
+        weights = dict(zip(self.stage.features, self.stage.weights.tolist(), strict=True))
+        of_kind = [name for name in weights if features.FEATURES[name].reason == kind]
+        return sum(weights[name] * float(self.columns[name][file]) for name in of_kind) > 0

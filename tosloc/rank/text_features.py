@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tosloc.index.bm25 import min_max
-from tosloc.index.context import QueryContext
+from tosloc.index.context import QueryContext, VersionIndex
 from tosloc.index.corpus import METHOD, TYPE
 from tosloc.index.postings import leaders
 from tosloc.records import FloatArray, IntArray
@@ -34,6 +34,14 @@ def length(context: QueryContext) -> FloatArray:
     """ln(1 + lines)."""
     view = context.version.text
     return np.log1p(view.to_files(view.corpus.lines.astype(np.float64)))
+
+
+def rarities(version: VersionIndex, terms: Iterable[str]) -> dict[str, float]:
+    """Term -> its inverse document frequency, of those terms that files of the version hold."""
+    numbers = version.text.corpus.terms
+    known = [term for term in terms if term in numbers]
+    found = version.text.idf(np.array([numbers[term] for term in known], dtype=np.int64))
+    return dict(zip(known, found.tolist(), strict=True))
 
 
 def rare(context: QueryContext, weights: Mapping[str, float]) -> dict[str, float]:
