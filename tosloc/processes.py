@@ -55,6 +55,7 @@ def parallel(calls: Iterable[Any], jobs: int, **options: Any) -> Iterator[Iterat
         return
     from joblib import Parallel
 
+    warnings.filterwarnings("ignore", "A worker stopped")  # one that had grown large: joblib starts another
     with _starting() as parent:
         results: Generator[Any, None, None] = Parallel(jobs, initializer=_begin, initargs=parent, **options)(calls)
     try:

@@ -18,7 +18,7 @@ from tosloc.index.history_index import report_documents
 from tosloc.localizer import Localizer
 from tosloc.rank import features
 from tosloc.rank.extract import SAMPLED
-from tosloc.rank.feature_tables import PARTS, WORK, FeatureTable, ranking_lists, read_blocks, write_listing
+from tosloc.rank.feature_tables import PARTS, WORK, FeatureTable, read_blocks, write_listing
 from tosloc.rank.fitting import fit_stage_one
 from tosloc.records import Case, Progress, Ranking, silent
 from tosloc.rerank.base import Reranker, reranker_class
@@ -61,11 +61,10 @@ def train(
             return read_blocks(blocks[part])
 
         default = experiment.shipped(experiment.splits.train[-1])[0] if config.stage_one.shipped else None
-        lists = ranking_lists(tables("train"))
         localizer = Localizer(experiment.config)
         localizer.reranker_ = reranker
         localizer.stage_one, localizer.choice_ = fit_stage_one(
-            config.stage_one, names, lists, partial(tables, "validation"), default, config.run.seed, progress
+            config.stage_one, names, tables("train"), partial(tables, "validation"), default, config.run.seed, progress
         )
         documents = report_documents(experiment.dataset.cases, experiment.history, repo.path_names)
         if len(documents):  # else no fix is known, and commits stood in for reports: let them go on

@@ -47,7 +47,7 @@ def test_training_learns(out):
     assert test["mrr"] > 0.6  # random: .14
     assert test["map"] == test["mrr"]  # one fixed file a report
     # what validation decided on is what evaluation measures
-    tried = learned(out)["validation"]
+    tried = learned(out)["choice"]
     assert tried["tried"][tried["taken"]] == pytest.approx([validation["mrr"], validation["map"]])
     assert not any("shipped" in name for name in tried["tried"])  # as its settings say
     assert not (out / ".tosloc-work").exists()

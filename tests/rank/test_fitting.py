@@ -34,7 +34,7 @@ def reports(number, seed, quality=lambda rows: rows[:, 0]):
 
 def fitted(train, validation, default, ranker=False):
     settings = Config.of({"stage_one": {"ranker": ranker}}, "test").stage_one
-    return fit_stage_one(settings, NAMES, ranking_lists(iter(train)), lambda: validation, default)
+    return fit_stage_one(settings, NAMES, iter(train), lambda: validation, default)
 
 
 def stage_of(*weights, names=NAMES):
@@ -85,7 +85,15 @@ def test_a_ranker_is_taken_only_when_it_helps(small_trees, monkeypatch):
     assert sum(choice.tried[choice.taken]) > sum(choice.tried["own weights"]) + 0.3
     plain, choice = fitted(reports(60, 1), reports(20, 2), None, ranker=True)
     assert (plain.ranker, choice.taken, choice.sentence) == (None, "own weights", "")
+    # of few reports there is no own ranker, and validation decides nothing: what helps in the folds is taken
+    for train, as_shipped in ((reports(60, 1, middle), True), (reports(60, 1), False)):
+        kept, choice = fitted(train, reports(20, 2) if as_shipped else reports(20, 3, middle), stage, ranker=True)
+        assert choice.taken.startswith("shipped weights") == as_shipped
+        assert kept.ranker is not None
+        assert kept.ranker.trees is stage.ranker.trees
+        assert choice.sentence.startswith(f"cross-validation took {choice.taken}: MRR ")
     # what was learned from misleading reports does not beat the default stage one as it is, ranker and all
+    monkeypatch.setattr(fitting, "MANY", 0)
     for validation, as_shipped in ((reports(20, 3, middle), True), (reports(20, 2), False)):
         kept, choice = fitted(reports(60, 1), validation, stage, ranker=True)
         assert (choice.taken == fitting.AS_SHIPPED) == (kept.ranker is stage.ranker) == as_shipped

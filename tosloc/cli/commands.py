@@ -65,7 +65,6 @@ def train(
     from tosloc import training
     from tosloc.cli.progress import shown
     from tosloc.cluster import on_cluster
-    from tosloc.evaluate.tables import FEW_REPORTS
     from tosloc.git.repository import Repository
     from tosloc.index.cache import trained_folder
 
@@ -79,9 +78,8 @@ def train(
             settings, repo, reports, out, callback, embed_version=embed_version, keep_features=keep_features
         )
     judged = learned.provenance_["splits"]["validation"]
-    if learned.choice_ is not None and judged and learned.choice_.sentence:
-        few = f"; of few reports ({judged}), so that chance decides, too" if judged < FEW_REPORTS else ""
-        print(f"tosloc: {learned.choice_.sentence}{few}", file=sys.stderr)
+    if learned.choice_ is not None and learned.choice_.sentence:
+        print(f"tosloc: {learned.choice_.sentence}", file=sys.stderr)
     if judged:
         print_split(out, "validation")
     else:

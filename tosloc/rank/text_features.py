@@ -5,7 +5,7 @@ Shapes: F files of the version, B blobs of its corpus, T terms, N paths, D docum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
