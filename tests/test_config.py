@@ -13,7 +13,7 @@ from tosloc.errors import ConfigError
 from tosloc.settings import settings_of
 
 CONFIGS = Path(__file__).parents[1] / "configs"
-NAMES = "birt, default, jdt, paper, pool, second, smoke, swt, tomcat"
+NAMES = "birt, default, jdt, paper, pretraining, second, smoke, swt, tomcat"
 
 
 def test_every_shipped_file_loads_and_holds_what_it_should():

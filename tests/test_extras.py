@@ -143,7 +143,7 @@ def test_a_second_question_loads_no_more_than_it_needs(repository, tmp_path):
     assert found & unwanted == set()
 
 
-LAB = "import tosloc.lab.projects, tosloc.lab.bm25_runs, tosloc.lab.pool"
+LAB = "import tosloc.lab.projects, tosloc.lab.bm25_runs, tosloc.lab.pretraining"
 
 
 @pytest.mark.parametrize(

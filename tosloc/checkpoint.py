@@ -103,9 +103,9 @@ def _is_number(value: Any) -> bool:
 
 
 def shipped(paths: Sequence[str] = ()) -> tuple[StageOne, float]:
-    """The shipped stage one for a version of these files, learned by ``tosloc lab pool``, and its shares' temperature.
-    Large Java trees have one of their own, learned on four such projects and their Bugzilla: one for all serves neither
-    them nor GitHub's projects as well (docs/results.md).
+    """The shipped stage one for a version of these files, which ``tosloc lab pretrain`` learned, and the temperature of
+    its shares. Large Java trees have one of their own, learned on four such projects and their Bugzilla: one for all
+    serves neither them nor GitHub's projects as well (docs/results.md).
     """
     java = len(paths) >= LARGE and 2 * sum(path.endswith(".java") for path in paths) >= len(paths)
     return _shipped("java" if java else "")

@@ -34,7 +34,7 @@ FULL = "no room left on the disk; make room and run the same command again to go
         (["localize", "x", "--html", "/"], "Invalid value for '--html'"),
         (["train", "--out", __file__], "Invalid value for '--out'"),
         (["compare"], "Missing argument 'RUN'; see: tosloc compare --help"),
-        (["lab", "pool", "--projects", "p.toml"], "p.toml: cannot read the projects: No such file or directory"),
+        (["lab", "pretrain", "--projects", "p.toml"], "p.toml: cannot read the projects: No such file or directory"),
         (["lab", "reproduce-check", "--depth", "9" * 5000], "Invalid value for '--depth'"),
     ],
 )

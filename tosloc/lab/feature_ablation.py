@@ -1,4 +1,4 @@
-"""What each feature is worth on projects that the weights never saw: a pool's tables, each left out in turn.
+"""What each feature is worth on projects that the weights never saw, each left out in turn.
 
 Linear weights, without the learned ranker, so that a feature's worth does not hang on trees that find another way to
 it. Shapes: V variants (all features, then without each), P projects.
@@ -15,7 +15,7 @@ import numpy as np
 
 from tosloc.errors import ConfigError
 from tosloc.evaluate.statistics import paired
-from tosloc.lab.pool import Pool, Tables, each, folds_of, joined
+from tosloc.lab.pretraining import Pretraining, Tables, each, folds_of, joined
 from tosloc.lab.projects import Project
 from tosloc.metrics import fixed_ranks, rr_and_ap
 from tosloc.rank.feature_tables import FeatureTable
@@ -26,18 +26,22 @@ from tosloc.training import feature_names
 
 
 def feature_ablation(
-    pool: Pool, projects: Sequence[Project], folds: int, features: Sequence[str] = (), progress: Progress = silent
+    pretraining: Pretraining,
+    projects: Sequence[Project],
+    folds: int,
+    features: Sequence[str] = (),
+    progress: Progress = silent,
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """A row of plain values with all features, and for each of the ``features`` (of all) one without it; and why some
     projects have no tables. Changes are over projects, which count the same. Raises ConfigError.
     """
-    names = feature_names(pool.config)
+    names = feature_names(pretraining.config)
     if unknown := [name for name in features if name not in names]:
         raise ConfigError(f"no feature of the tables is called {unknown[0]!r}; they are {', '.join(names)}")
-    tables, failed = pool.tables(projects, progress)
+    tables, failed = pretraining.tables(projects, progress)
     wanted = list(features or names)
     calls = [joblib.delayed(_fold)(tables, part, wanted) for part in folds_of(tables, folds)]
-    means = np.concatenate(each(calls, pool.config.run.jobs, "parts left out", progress))  # (P, V, 2)
+    means = np.concatenate(each(calls, pretraining.config.run.jobs, "parts left out", progress))  # (P, V, 2)
     rows: list[dict[str, Any]] = []
     for place, left_out in enumerate(("all", *wanted)):
         row: dict[str, Any] = {"left out": left_out}

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import typer
 
 from tosloc.cli.lab.diagnostics import calibration, reproduce_check, truncation
+from tosloc.cli.lab.learning import feature_ablation, pack, pretrain, train_encoder
 from tosloc.cli.lab.paper import baselines, bm25, reproduce
-from tosloc.cli.lab.pool import feature_ablation, pack, pool, train_encoder
 from tosloc.cli.lab.results import compare, evaluate
 
 app = typer.Typer(rich_markup_mode=None)
 _COMMANDS: list[Callable[..., None]] = [evaluate, compare, baselines, bm25, reproduce, reproduce_check, truncation]
-_COMMANDS += [calibration, feature_ablation, pool, pack, train_encoder]
+_COMMANDS += [calibration, feature_ablation, pretrain, pack, train_encoder]
 for _command in _COMMANDS:
     app.command()(_command)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from tosloc.cli.judging import MarkdownOption
-from tosloc.cli.lab.pool import ConfigOption, ProjectsOption, settings_of
+from tosloc.cli.lab.learning import ConfigOption, ProjectsOption, settings_of
 from tosloc.cli.options import ClusterOption, JsonOption, OutOption, ReportsOption, RepositoryOption, Split
 from tosloc.cli.printing import UNKNOWN, Form, Table, form_of, p_value_cell, print_notes, show
 from tosloc.cli.progress import shown

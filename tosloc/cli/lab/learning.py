@@ -1,4 +1,4 @@
-"""Commands that learn: ``pool`` and ``feature-ablation`` from many projects, ``pack`` and ``train-encoder`` elsewhere.
+"""Commands that learn: ``pretrain``, ``feature-ablation`` from many projects, ``pack``, ``train-encoder`` elsewhere.
 
 tosloc lab pack runs/tomcat --repo tomcat.git --reports Tomcat.xlsx --out tomcat.pack
 torchrun --nproc_per_node 2 -m tosloc lab train-encoder tomcat.pack two.toml --out runs/tomcat-two
@@ -24,7 +24,8 @@ from tosloc.config import Config, load_config
 from tosloc.errors import require
 from tosloc.experiment import results_folder
 from tosloc.lab.feature_ablation import feature_ablation as measure
-from tosloc.lab.pool import LEFT_OUT, Pool, make_pool
+from tosloc.lab.pretraining import LEFT_OUT, Pretraining
+from tosloc.lab.pretraining import pretrain as learn
 from tosloc.lab.projects import project_means, read_projects
 
 ProjectsOption = Annotated[Path, typer.Option("--projects", help="TOML file of projects.")]
@@ -44,12 +45,12 @@ def settings_of(config: Path | None) -> Config:
     return Config() if config is None else load_config(config)
 
 
-def pool(
+def pretrain(
     projects: Annotated[
         Path | None, typer.Option("--projects", help="TOML file of projects.", show_default="the tables in WORK")
     ] = None,
     config: ConfigOption = None,
-    work: WorkOption = Path("pool"),
+    work: WorkOption = Path("pretraining"),
     out: Annotated[
         Path | None, typer.Option("--out", file_okay=False, help="Folder to write weights.json and ranker.npz to.")
     ] = None,
@@ -66,7 +67,7 @@ def pool(
     listed = None if projects is None else read_projects(projects)
     reached = {project.repo: "" for project in listed or ()}
     with results_folder(work), on_cluster(cluster, reached), shown() as callback:
-        evaluations, temperature, failed = make_pool(Pool(work, settings_of(config)), listed, folds, out, callback)
+        evaluations, temperature, failed = learn(Pretraining(work, settings_of(config)), listed, folds, out, callback)
     means = project_means(evaluations)
     show(form, means | {"temperature": temperature}, [means_table(means)])
     print_notes([f"the runs are in {work / LEFT_OUT}; see: tosloc lab evaluate {work / LEFT_OUT}"])
@@ -85,7 +86,7 @@ def _tell(failed: Mapping[str, str]) -> None:
 def feature_ablation(
     projects: ProjectsOption,
     config: ConfigOption = None,
-    work: WorkOption = Path("pool"),
+    work: WorkOption = Path("pretraining"),
     folds: FoldsOption = 5,
     features: Annotated[
         str, typer.Option("--features", metavar="NAMES", help="Leave out only these, each alone.")
@@ -99,7 +100,7 @@ def feature_ablation(
     listed = read_projects(projects)
     asked = [name.strip() for name in features.split(",") if name.strip()]
     with results_folder(work), shown() as callback:
-        rows, failed = measure(Pool(work, settings_of(config)), listed, folds, asked, callback)
+        rows, failed = measure(Pretraining(work, settings_of(config)), listed, folds, asked, callback)
     heads = ["left out", "MRR", "95 %", "MAP", "95 %"]
     cells = [[row["left out"], *_cells(row)] for row in rows]
     show(Form.json if as_json else Form.markdown, rows, [Table(heads, cells)])

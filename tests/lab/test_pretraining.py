@@ -15,8 +15,8 @@ from tosloc.config import Config
 from tosloc.errors import ToslocError
 from tosloc.evaluate.run_paths import read_scored
 from tosloc.lab import feature_ablation
-from tosloc.lab import pool as module
-from tosloc.lab.pool import Pool, Tables, fit_pool, folds_of, report_weight
+from tosloc.lab import pretraining as module
+from tosloc.lab.pretraining import Pretraining, Tables, fit_projects, folds_of, report_weight
 from tosloc.lab.projects import Project
 from tosloc.rank.feature_tables import RankingLists
 from tosloc.rank.fitting import fit_listwise, judge
@@ -42,7 +42,7 @@ def lists(reports, column, weight):
 
 def fitted(weight):
     """Weights of two projects that say contrary things, the second of which has ten times as many reports."""
-    return fit_pool(LINEAR, NAMES, [lists(3, 0, weight), lists(30, 1, 1.0)]).weights.tolist()
+    return fit_projects(LINEAR, NAMES, [lists(3, 0, weight), lists(30, 1, 1.0)]).weights.tolist()
 
 
 def test_a_large_project_does_not_outvote_a_small_one(monkeypatch):
@@ -52,7 +52,7 @@ def test_a_large_project_does_not_outvote_a_small_one(monkeypatch):
     monkeypatch.setattr(module, "LEAST_REPORTS", 30)
     assert fitted(1.0)[1] > fitted(1.0)[0] + 1
     with pytest.raises(ToslocError, match="no project is left to learn from"):
-        fit_pool(LINEAR, NAMES, [RankingLists.of([])])
+        fit_projects(LINEAR, NAMES, [RankingLists.of([])])
 
 
 def test_projects_are_dealt_by_size_and_some_stand_alone():
@@ -70,7 +70,7 @@ def test_projects_are_dealt_by_size_and_some_stand_alone():
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     """Three small projects, one of them with a part for learning and another to be judged; a fourth has no fix."""
-    folder = tmp_path_factory.mktemp("pool")
+    folder = tmp_path_factory.mktemp("pretraining")
     entries = []
     for number, name in enumerate(("one", "two", "three", "four")):
         grown = toy.grow(folder / name, bugs=12, themes=6, seed=number)
@@ -101,10 +101,10 @@ def test_the_command(world, call, monkeypatch):
 
     def fit(config, names, projects):
         learned_from.append(len(some := list(projects)))
-        return fit_pool(config, names, some)
+        return fit_projects(config, names, some)
 
-    monkeypatch.setattr(module, "fit_pool", fit)
-    code, printed, err = call("pool", "--out", out, "--json")
+    monkeypatch.setattr(module, "fit_projects", fit)
+    code, printed, err = call("pretrain", "--out", out, "--json")
     assert learned_from == [2, 2, 2, 3]  # each part from the others, the shipped weights from all
     assert (code, "four failed: " in err, "no fix of its 12 reports is in" in err) == (1, True, True)
     found = json.loads(printed)
@@ -125,17 +125,17 @@ def test_the_command(world, call, monkeypatch):
         return {path: path.stat().st_mtime_ns for path in (world / "work/tables").glob("*/*")}
 
     before = tables()
-    code, printed, _ = call("pool")
+    code, printed, _ = call("pretrain")
     assert (code, "macro mean of 3 projects" in printed, tables() == before) == (1, True, True)
 
     # from the kept tables alone the same is learned, without any repository
-    assert call("pool", "--out", world / "again", listed=False)[0] == 0
+    assert call("pretrain", "--out", world / "again", listed=False)[0] == 0
     assert read_record(world / "again/weights.json")["weights"] == pytest.approx(record["weights"], abs=1e-3)
 
     # a file of reports that changed is read again
     changed = world / "three/reports.jsonl"
     changed.write_text("".join(changed.read_text().splitlines(keepends=True)[:-1]))
-    assert call("pool")[0] == 1
+    assert call("pretrain")[0] == 1
     assert {path.parent.name for path, when in tables().items() if before.get(path) != when} == {"three"}
 
 
@@ -155,13 +155,13 @@ def test_what_features_are_worth(world, call, monkeypatch):
     assert columns == [3, 2, 2, 2] * 3  # each left out is a fit of its own
     for one in others:
         assert one["mrr change"]["mean"] == pytest.approx(one["mrr"] - whole["mrr"])
-    tables, _ = Pool(world / "work", LINEAR).tables(None, silent)
+    tables, _ = Pretraining(world / "work", LINEAR).tables(None, silent)
     for row, keeps in ((whole, [1, 1, 1]), (others[0], [0, 1, 1])):
         expected = []
         for one in tables:  # each is a part of its own
             rest = [other.lists() for other in tables if other is not one]
             zeroed = [replace(of, rows=of.rows * np.float32(keeps)) for of in rest]
-            expected.append(judge({"": fit_pool(LINEAR, one.features, zeroed)}, one.tables())[""])
+            expected.append(judge({"": fit_projects(LINEAR, one.features, zeroed)}, one.tables())[""])
         assert [row["mrr"], row["map"]] == pytest.approx(np.mean(expected, axis=0).tolist(), abs=1e-6)
     lines = call("feature-ablation", "--features", "path")[1].splitlines()
     assert lines[0] == "| left out | MRR | 95 % | MAP | 95 % |"

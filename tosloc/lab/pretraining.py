@@ -80,8 +80,8 @@ class Tables:
 
 
 @dataclass(frozen=True)
-class Pool:
-    """Where everything of a pool is kept, and the settings that it is made with."""
+class Pretraining:
+    """Where everything of a pretraining is kept, and the settings that it is made with."""
 
     folder: Path
     config: Config
@@ -169,10 +169,10 @@ class Pool:
         return {"learned": len(lists), "blocks": [path.name for path in whole]}
 
 
-def _tables(pool: Pool, project: Project) -> tuple[str, Tables | str]:
+def _tables(pretraining: Pretraining, project: Project) -> tuple[str, Tables | str]:
     """A project's tables; or why it has none: the others are worth having all the same."""
     try:
-        return project.name, pool.made(project)
+        return project.name, pretraining.made(project)
     except Exception as error:
         return project.name, str(error) if isinstance(error, ToslocError) else f"{type(error).__name__}: {error}"
 
@@ -193,7 +193,7 @@ def joined(projects: Iterable[RankingLists]) -> RankingLists:
     return replace(lists, report_weights=lists.report_weights / lists.report_weights.mean())
 
 
-def fit_pool(config: Config, names: tuple[str, ...], projects: Iterable[RankingLists]) -> StageOne:
+def fit_projects(config: Config, names: tuple[str, ...], projects: Iterable[RankingLists]) -> StageOne:
     """Weights and ranker of several projects together, each counting the same. Raises ToslocError without reports."""
     lists = joined(projects)
     stage = StageOne(names, fit_listwise(lists))
@@ -215,16 +215,20 @@ def folds_of(projects: Sequence[Tables], number: int) -> list[list[Tables]]:
     return folds
 
 
-def make_pool(
-    pool: Pool, projects: Sequence[Project] | None, folds: int, out: Path | None = None, progress: Progress = silent
+def pretrain(
+    pretraining: Pretraining,
+    projects: Sequence[Project] | None,
+    folds: int,
+    out: Path | None = None,
+    progress: Progress = silent,
 ) -> tuple[dict[str, Evaluation], float, dict[str, str]]:
     """Make the tables that lack and the rankings of each project by the others' weights; the weights of all, to OUT.
     By project how good its rankings are, the temperature, and why some projects have no tables.
     """
-    jobs = pool.config.run.jobs
-    tables, failed = pool.tables(projects, progress)
+    jobs = pretraining.config.run.jobs
+    tables, failed = pretraining.tables(projects, progress)
     parts = folds_of(tables, folds)
-    calls = [joblib.delayed(_fold)(pool, tables, part) for part in (*parts, *([] if out is None else [[]]))]
+    calls = [joblib.delayed(_fold)(pretraining, tables, part) for part in (*parts, *([] if out is None else [[]]))]
     found = each(calls, jobs, "parts left out", progress)
     answers = {name: judged for _, answered in found for name, judged in answered.items()}
     # shares are told to users, so that reports which users did not write say nothing of them
@@ -235,14 +239,14 @@ def make_pool(
         others = [other.project.name for other in tables if other not in part]
         for one in part:
             temperature = _temperature([other for other in fitted if other is not one], answers)
-            calls.append(joblib.delayed(_rank)(pool, one, stage, others, temperature))
+            calls.append(joblib.delayed(_rank)(pretraining, one, stage, others, temperature))
     evaluations = dict(each(calls, jobs, "projects ranked by the others", progress))
     temperature = _temperature(fitted, answers)
     if out is not None:
         provenance = {
             "projects": {one.project.name: {"reports": one.learned, "part": one.project.part} for one in tables},
             "reports": sum(one.learned for one in tables),
-            "settings": _settings(pool.config),
+            "settings": _settings(pretraining.config),
         }
         write_stage_one(out, found[-1][0], temperature=temperature, more={LEARNED_ON: provenance})
     return {one.project.name: evaluations[one.project.name] for one in tables}, temperature, failed
@@ -260,10 +264,10 @@ def each(calls: Sequence[Any], jobs: int, what: str, progress: Progress) -> list
 
 
 def _fold(
-    pool: Pool, tables: Sequence[Tables], left_out: Sequence[Tables]
+    pretraining: Pretraining, tables: Sequence[Tables], left_out: Sequence[Tables]
 ) -> tuple[StageOne, dict[str, list[JudgedAnswer]]]:
     """Learn from all but those left out; their answers by it."""
-    stage = fit_pool(pool.config, tables[0].features, (one.lists() for one in tables if one not in left_out))
+    stage = fit_projects(pretraining.config, tables[0].features, (one.lists() for one in tables if one not in left_out))
     answers = {}
     for one in left_out:
         judged = answers[one.project.name] = list[JudgedAnswer]()
@@ -282,17 +286,17 @@ def _temperature(projects: Sequence[Tables], answers: Mapping[str, Sequence[Judg
 
 
 def _rank(
-    pool: Pool, one: Tables, stage: StageOne, learned_on: Sequence[str], temperature: float
+    pretraining: Pretraining, one: Tables, stage: StageOne, learned_on: Sequence[str], temperature: float
 ) -> tuple[str, Evaluation]:
     """Write the run of a project that was left out; how good it is."""
-    folder = pool.folder / LEFT_OUT / one.project.name
+    folder = pretraining.folder / LEFT_OUT / one.project.name
     header = {
-        "command": "tosloc lab pool",
+        "command": "tosloc lab pretrain",
         "project": one.project.name,
         "part": one.project.judged,
         "search space": "all source files of the before-fix version",
         "learned on": list(learned_on),
-        "settings": _settings(pool.config),
+        "settings": _settings(pretraining.config),
         TEMPERATURE: temperature,
     }
     folder.mkdir(parents=True, exist_ok=True)
