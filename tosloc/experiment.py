@@ -26,7 +26,6 @@ from tosloc.function_runs import write_function_runs
 from tosloc.git.history import History, read_history
 from tosloc.git.repository import Repository
 from tosloc.index.build import BuildReport
-from tosloc.index.corpus import suffix_of
 from tosloc.index.history_index import HistoryIndex, build_history
 from tosloc.index.repository import IndexedRepository
 from tosloc.io import remove_unfinished
@@ -102,9 +101,8 @@ class ExperimentContext:
 
     def for_reranking(self) -> RerankingContext:
         """What a reranker may read: files of all versions, and the whole history, of which each report sees a part."""
-        indexed = self.indexed
         return RerankingContext(
-            lambda blobs: indexed.facts({blob: suffix_of(path, indexed.suffixes) for blob, path in blobs.items()}),
+            self.indexed.facts,
             self.history_index,
             self.history.ancestors,
             texts_of(self.repo),

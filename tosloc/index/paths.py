@@ -93,7 +93,7 @@ class PathTable:
             directory=_numbered(folders),
             counterpart_group=_numbered(_TEST_MARK.sub("", stem) or stem for stem in stems),
             name_group=_numbered(names),
-            language=_numbered(language_of(f".{name.rpartition('.')[2]}") for name in names),
+            language=_numbered(map(language_of, names)),
             test=which_are_tests(paths),
             compound_stem=_marked(text.compounds(stem) for stem in stems),
             examples=_marked(map(cache(lambda folder: _EXAMPLE.search(f"{folder}/")), folders)),

@@ -75,7 +75,7 @@ class PreparedVersion:
         for file in np.flatnonzero(~corpus.parsed[rows]).tolist():
             if not corpus.lines[rows[file]]:
                 unread += 1
-            elif has_grammar(language_of(f".{self.snapshot.path(file).rpartition('.')[2]}")):
+            elif has_grammar(language_of(self.snapshot.path(file))):
                 by_words += 1
         said = {
             "larger than 10 MB, ranked by path alone": unread - self.missing,
