@@ -203,6 +203,6 @@ def test_what_was_cut_off_is_read_once_the_clone_is_whole(grown, tmp_path):
 def test_reports_whose_fix_a_version_lacks_are_not_known_there(project, grown):
     fixed = enumerate(grown.made[-4:])
     reports = Documents.collect(Document(str(n), n, n, commit, Counter(a=1), (0, 1)) for n, commit in fixed)
-    found = project.prepared("HEAD~2").with_reports(reports, ["gone.java", "src/org/app/p0/ParserService.java"]).reports
-    assert (found.ids, found.sizes.tolist()) == (["0", "1"], [2.0, 2.0])
-    assert len(found.files) == 2
+    found = project.prepared("HEAD~2").with_reports(reports, ["gone.java", "src/org/app/p0/ParserService.java"])
+    assert found.as_of(9.0).reports.known.tolist() == [True, True, False, False]
+    assert (found.reports.sizes.tolist(), len(found.reports.files)) == ([2.0] * 4, 4)

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +45,7 @@ class Documents:
 
     ids: Sequence[str]
     times: LongArray
-    commits: LongArray  # (D,) number of each one's commit in the history that they were collected from
+    commits: LongArray  # (D,) number of each one's commit in the history, -1 of one that is not in it
     commit_ids: Sequence[str]
     vocabulary: Sequence[str]
     starts: LongArray
@@ -117,28 +117,6 @@ class Documents:
         """(P,) document of each of ``terms``."""
         return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.starts))
 
-    def take(self, chosen: LongArray) -> Documents:
-        """The given documents alone, in their order."""
-
-        def parts(starts: LongArray, *values: npt.ArrayLike) -> list[Any]:
-            part = ranges(starts[chosen], starts[chosen + 1])
-            return [starts_of(part.sizes), *(part.take(np.asarray(some)) for some in values)]
-
-        starts, terms, counts = parts(self.starts, self.terms, self.counts)
-        file_starts, files = parts(self.file_starts, self.files)
-        class_starts, classes = parts(self.class_starts, self.classes)
-        return Documents(
-            np.asarray(self.ids)[chosen].tolist(),
-            self.times[chosen],
-            self.commits[chosen],
-            np.asarray(self.commit_ids)[chosen].tolist(),
-            self.vocabulary,
-            *(starts, terms, counts, file_starts, files),
-            self.sizes[chosen],
-            classes.tolist(),
-            class_starts,
-        )
-
     def renumbered(self, numbers: IntArray) -> Documents:
         """The same documents with file f called numbers[f], in this order; pairs with numbers[f] < 0 are left out."""
         new = numbers[self.files]
@@ -157,7 +135,7 @@ def check_documents(arrays: Mapping[str, Array], name: str, paths: int) -> None:
     pairs, touched = len(arrays[f"{name}.terms"]), len(arrays[f"{name}.files"])
     for key, kind, size, least, below in (
         ("times", np.int64, D, TIMES.start, TIMES.stop),
-        ("commits", np.int64, D, 0, np.inf),
+        ("commits", np.int64, D, -1, np.inf),
         ("sizes", np.float64, D, 1, np.inf),
         ("terms", np.int32, pairs, 0, terms),
         ("counts", np.uint16, pairs, 1, np.inf),

@@ -138,7 +138,7 @@ class HistoryIndex:
         """
         views = []
         for documents in (self.commits, self.reports):
-            known: BoolArray = documents.times < opened
+            known: BoolArray = (documents.times < opened) & (documents.commits >= 0)
             if contained is not None:
                 known &= contained[documents.commits]
             views.append(_view(documents, known.tobytes()))

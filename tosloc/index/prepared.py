@@ -47,15 +47,13 @@ class PreparedVersion:
         return self.index.text.snapshot
 
     def with_reports(self, reports: Documents, paths: Sequence[str]) -> HistoryIndex:
-        """The history with other fixed reports, those whose fix it contains; ``paths`` are what their numbers mean.
-
-        Files that neither the version nor its history knows are left out.
+        """The history with other fixed reports, of which it knows those whose fix it contains; ``paths`` are what their
+        numbers mean. Files that neither the version nor its history knows are left out.
         """
-        own, known = self.snapshot.path_names.ids, set(self.commit_ids)
-        contained = [place for place, commit in enumerate(reports.commit_ids) if commit in known]
-        kept = reports.take(np.array(contained, dtype=np.int64))
-        numbers = np.array([own.get(path, -1) for path in paths], dtype=np.int32)
-        return HistoryIndex(self.history.commits, kept.renumbered(numbers))
+        files, numbers = self.snapshot.path_names.ids, numbered(self.commit_ids)
+        own = reports.renumbered(np.array([files.get(path, -1) for path in paths], dtype=np.int32))
+        commits = np.array([numbers.get(commit, -1) for commit in reports.commit_ids], dtype=np.int64)
+        return HistoryIndex(self.history.commits, replace(own, commits=commits))
 
     def with_changes(self, changes: Collection[Change], facts: Corpus) -> PreparedVersion:
         """The version with files changed, new or gone; ``facts`` are those of blobs that it lacks."""
