@@ -31,12 +31,12 @@ Formula: TypeAlias = Callable[[VersionView, npt.NDArray[Any], IntArray], Fractio
 """Of a version, and of postings their counts (P, ...) and rows (P,): saturated frequencies (P,)."""
 
 
-def length_norm(lengths: Fractions, average: Any, k1: float, b: float) -> Any:
+def length_norm(lengths: Fractions, average: Fractions | float, k1: float, b: float) -> npt.NDArray[Any]:
     """What lengths do to frequencies: k1 (1 - b + b length / average)."""
     return k1 * (1 - b + b * lengths / average)
 
 
-def saturated(frequency: Fractions, norm: Fractions | float, k1: float) -> Any:
+def saturated(frequency: Fractions, norm: Fractions | float, k1: float) -> npt.NDArray[Any]:
     """Frequency (k1 + 1) / (frequency + norm)."""
     return frequency * (k1 + 1) / (frequency + norm)
 
@@ -48,18 +48,12 @@ class Field:
     columns: tuple[int, ...]
     length: int  # column of its length
     b: float = 0.4
-    k1: float = 1.2
 
     def __call__(self, view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
         """(P,) saturated frequencies of counts (P, 6) in blobs (P,)."""
-        if self not in view.norms:
-            lengths = view.corpus.lengths[:, self.length]
-            view.norms[self] = length_norm(lengths, view.averages[self.length], self.k1, self.b).astype(np.float32)
-        total = counts[:, self.columns[0]].astype(np.float32)
-        for column in self.columns[1:]:
-            total += counts[:, column]
-        value: Float32Array = saturated(total, view.norms[self].take(rows), self.k1)
-        return value
+        norm = length_norm(view.corpus.lengths[:, self.length], view.averages[self.length], K1, self.b)
+        total = np.sum([counts[:, column].astype(np.float32) for column in self.columns], axis=0)
+        return saturated(total, norm.astype(np.float32).take(rows), K1)
 
 
 CODE_FIELD: Final = Field((CODE,), CODE)
@@ -74,12 +68,9 @@ def fielded(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Ar
     """BM25F, k1 4, b .4; code 1, comments .5, strings .5, method names 4, type names 40."""
     total = np.zeros(len(rows), dtype=np.float32)
     for column, weight in FIELD_WEIGHTS:
-        if (column, weight) not in view.norms:
-            norm = length_norm(view.corpus.lengths[:, column], view.averages[column], 1.0, 0.4)
-            view.norms[column, weight] = (weight / norm).astype(np.float32)
-        total += counts[:, column] * view.norms[column, weight].take(rows)
-    value: Float32Array = saturated(total, 4.0, 4.0)
-    return value
+        norm = length_norm(view.corpus.lengths[:, column], view.averages[column], 1.0, 0.4)
+        total += counts[:, column] * (weight / norm).astype(np.float32).take(rows)
+    return saturated(total, 4.0, 4.0)
 
 
 def held(_: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
@@ -89,8 +80,7 @@ def held(_: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
 
 def of_chunks(_: VersionView, counts: npt.NDArray[np.uint8], rows: IntArray) -> FloatArray:
     """BM25 of chunks of 50 lines (10 lines of overlap), without length normalisation."""
-    value: FloatArray = saturated(counts.astype(np.float64), K1, K1)
-    return value
+    return saturated(counts.astype(np.float64), K1, K1)
 
 
 class Hits:
@@ -134,10 +124,8 @@ def min_max(values: FloatArray) -> FloatArray:
     >>> min_max(np.array([2.0, 4.0, 3.0])).tolist()
     [0.0, 1.0, 0.5]
     """
-    if not len(values):
-        return values
-    low, high = float(values.min()), float(values.max())
-    return (values - low) / (high - low) if high > low else np.zeros_like(values)
+    width = np.ptp(values) if len(values) else 0.0
+    return (values - values.min()) / width if width > 0 else np.zeros_like(values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,8 +178,6 @@ def _term_counts(corpus: Corpus, table: PathTable) -> tuple[dict[str, int], spar
         (corpus.postings, of_blobs, np.arange(len(corpus.terms)), len(corpus) + 1),
         (table.postings, table.postings.values[:, 1], columns, len(table)),
     ):
-        said = counts > 0
-        places = lists.rows[said], terms[lists.terms[said]]
-        made.append(sparse.csr_array((counts[said], places), shape=(rows, len(numbers))))
-    blobs, names = made
-    return numbers, blobs, names
+        made.append(sparse.csr_array((counts, (lists.rows, terms[lists.terms])), shape=(rows, len(numbers))))
+        made[-1].eliminate_zeros()
+    return numbers, made[0], made[1]

@@ -204,8 +204,7 @@ class PathView:
         lists = self.table.postings
         lengths = np.cumsum([summed(lists.rows, counts, len(self.table)) for counts in lists.values.T], axis=0)
         averages = np.maximum(lengths[:, self.path_ids].mean(axis=1) if self.files else np.zeros(2), 1e-9)
-        value: FloatArray = length_norm(lengths, averages[:, None], K1, B)
-        return value
+        return length_norm(lengths, averages[:, None], K1, B)
 
     @cached_property
     def name_frequency(self) -> LongArray:
