@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import tosloc
-from tosloc.arrays import save_arrays
+from tosloc.arrays import save_arrays, to_arrays
 from tosloc.calibration import TEMPERATURE
 from tosloc.checkpoint import shipped, write_record
 from tosloc.code.languages import analyser
@@ -112,7 +112,7 @@ class ExperimentContext:
     def extraction(self, folder: Path, names: Sequence[str]) -> Extraction:
         """A place for feature tables, with the history that its workers read."""
         indexed, history = self.indexed, folder / HISTORY_FILE
-        save_arrays(history, self.history_index.to_arrays(self.repo.path_names.names))
+        save_arrays(history, to_arrays({"paths": self.repo.path_names.names, "history": self.history_index}))
         of_history, where = fingerprint(history), (folder, self.repo.path, indexed.store_path)
         return Extraction(*where, indexed.suffixes, names, of_history, self.history.ancestors, indexed.lizard)
 

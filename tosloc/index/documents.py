@@ -189,9 +189,9 @@ class DocumentsView:
         return np.where(self.known, dots / (self.norms * length), 0.0)
 
     def decayed(self, opened: float, days: float) -> FloatArray:
-        """(D,) exp(-age / days), 0 for unknown documents; ages are days before a report's opening."""
+        """(D,) exp(-age / days) / sqrt(k), 0 for unknown documents; ages are days before a report's opening."""
         ages = np.maximum(opened - self.documents.times, 0.0) / DAY
-        return np.where(self.known, np.exp(-ages / days), 0.0)
+        return np.where(self.known, np.exp(-ages / days), 0.0) / np.sqrt(self.documents.sizes)
 
     def nearest(self, similarities: FloatArray, number: int) -> LongArray:
         """Documents with the largest similarities above 0, at most ``number``, nearest first; ties: latest first."""

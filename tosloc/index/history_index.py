@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
 
-from tosloc.arrays import Array, Arrays, from_arrays, to_arrays
 from tosloc.code import text
 from tosloc.git.fixes import references, says_fix
 from tosloc.git.history import History
@@ -40,12 +39,6 @@ _TRAILER: Final = re.compile(
     r"^(git-svn-id|change-id|signed-off-by|reviewed-(on|by)|tested-by|also-by|co-authored-by|acked-by)\b.*$",
     re.IGNORECASE | re.MULTILINE,
 )
-
-
-@lru_cache(maxsize=4)
-def in_files(documents: Documents) -> Postings:
-    """Of each document the files that it touched, with 1/sqrt(k)."""
-    return Postings(documents.file_starts, documents.files, 1.0 / np.sqrt(documents.sizes[documents.pair_document]))
 
 
 @lru_cache(maxsize=4)
@@ -105,7 +98,9 @@ def joined(view: DocumentsView, paths: PathView, *, by_name: bool = False) -> Ag
     """The known documents as one text a file, or one a term of file names."""
     if by_name:
         return AggregatedDocuments(view, in_names(view.documents, paths.table), paths.name_frequency > 0)
-    return AggregatedDocuments(view, in_files(view.documents), paths.present)
+    documents = view.documents
+    shares = 1.0 / np.sqrt(documents.sizes[documents.pair_document])
+    return AggregatedDocuments(view, Postings(documents.file_starts, documents.files, shares), paths.present)
 
 
 @lru_cache(maxsize=8)
@@ -120,15 +115,6 @@ class HistoryIndex:
 
     commits: Documents
     reports: Documents
-
-    def to_arrays(self, paths: Sequence[str]) -> Arrays:
-        """Plain arrays, for ``from_arrays``, with the paths that the numbers of files mean."""
-        return to_arrays({"paths": paths, "commits": self.commits, "reports": self.reports})
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Array]) -> HistoryIndex:
-        """The history of ``to_arrays``. Raises KeyError or ValueError when the arrays are none."""
-        return cls(*(from_arrays(Documents, arrays, name) for name in ("commits", "reports")))
 
     def as_of(self, opened: float, contained: BoolArray | None = None) -> HistoryAsOf:
         """The history strictly before ``opened`` (seconds since 1970).
@@ -145,14 +131,6 @@ class HistoryIndex:
         return HistoryAsOf(opened, *views)
 
 
-@lru_cache(maxsize=16)
-def _activity(view: DocumentsView, opened: float, days: float, paths: int) -> FloatArray:
-    """Depends on no report but by its opening: many are asked as if opened at the same time."""
-    values = view.decayed(opened, days) / np.sqrt(view.documents.sizes)
-    known = np.flatnonzero(view.known)
-    return np.log1p(view.spread(known, values[known], paths))
-
-
 @dataclass(frozen=True, eq=False)
 class HistoryAsOf:
     """The history that was known when a report was opened."""
@@ -163,7 +141,9 @@ class HistoryAsOf:
 
     def activity(self, days: float, paths: int) -> FloatArray:
         """(N,) ln(1 + sum over a file's commits of exp(-age/days)/sqrt(k)); infinite ``days`` counts all alike."""
-        return _activity(self.commits, self.opened, days, paths)
+        documents = self.commits.documents
+        weight = self.commits.decayed(self.opened, days)
+        return np.log1p(summed(documents.files, weight[documents.pair_document], paths))
 
     def last_touch(self, view: DocumentsView, paths: int) -> FloatArray:
         """(N,) days since the last known document that touched each file; infinite if none did."""
@@ -176,8 +156,8 @@ class HistoryAsOf:
 
     def fixes(self, paths: int) -> FloatArray:
         """(N,) number of known fixed reports that each file was part of."""
-        known = np.flatnonzero(self.reports.known)
-        return self.reports.spread(known, np.ones(len(known)), paths)
+        documents = self.reports.documents
+        return summed(documents.files, self.reports.known[documents.pair_document], paths)
 
     def frame_rarity(self, qualified: str) -> float:
         """ln((n + 2) / (df + 1)) / ln(n + 2): 1 for a class in no earlier trace, towards 0 for one in all.
@@ -193,8 +173,7 @@ class HistoryAsOf:
 
         The probability weighs a commit by exp(-age/days)/sqrt(k); a file gives nothing to itself.
         """
-        view, documents = self.commits, self.commits.documents
-        weight = view.decayed(self.opened, days) / np.sqrt(documents.sizes)
+        documents, weight = self.commits.documents, self.commits.decayed(self.opened, days)
         total = summed(documents.files, weight[documents.pair_document], paths)[files]
         of_path = np.zeros(paths)
         of_path[files] = shares / np.where(total > 0, total, np.inf)

@@ -105,7 +105,7 @@ class PreparedVersion:
         table = from_arrays(PathTable, arrays, "paths")
         names, blobs = Names(list(table.paths), numbered(table.paths)), Names([*corpus.blobs, ""])  # "" of row -1
         snapshot = Snapshot(commit, committed_at, names, blobs, np.arange(len(rows), dtype=np.int32), rows)
-        history = HistoryIndex.from_arrays(arrays)
+        history = HistoryIndex(*(from_arrays(Documents, arrays, name) for name in ("commits", "reports")))
         return cls(VersionIndex(corpus, snapshot, table), history, unpack_words(arrays["commit_ids"]))
 
 

@@ -17,7 +17,7 @@ from typing import Final
 import joblib
 import numpy as np
 
-from tosloc.arrays import load_arrays, unpack_words
+from tosloc.arrays import from_arrays, load_arrays, unpack_words
 from tosloc.code.languages import analyser
 from tosloc.git.repository import Repository
 from tosloc.index.context import QueryContext, VersionIndex
@@ -117,7 +117,7 @@ def _opened(
 ) -> tuple[Repository, FactStore, HistoryIndex, PathTable]:
     """What a process needs for every block of an extraction."""
     arrays = load_arrays(history_path)
-    history, paths = HistoryIndex.from_arrays(arrays), unpack_words(arrays["paths"])
+    history, paths = from_arrays(HistoryIndex, arrays, "history"), unpack_words(arrays["paths"])
     repo = Repository(repo_path)
     for path in paths:
         repo.path_names.id(path)
