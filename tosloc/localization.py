@@ -106,7 +106,7 @@ class OpenVersion:
         pages = WebPages.of(repo.remote_url())
         rules = code_owners(repo, self.snapshot.commit)
         return Sources(
-            lambda commit: repo.subjects([commit]).get(commit),
+            repo.subject,
             lambda commit: None if pages is None else pages.commit(commit),
             lambda commits: repo.authors(commits, self.snapshot.commit),
             lambda path: owners_of(rules, path),

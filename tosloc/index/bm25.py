@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -92,27 +92,22 @@ class Hits:
     def __init__(
         self, view: VersionView, terms: LongArray, postings: Postings | None = None, rows: int | None = None
     ) -> None:
-        self.view, self.idf = view, view.idf(terms)
-        self.postings, self.rows = postings or view.corpus.postings, rows or len(view.corpus)
-        self.selection = self.postings.select(terms)
+        self.view, self.idf, self.rows = view, view.idf(terms), rows or len(view.corpus)
+        self.selection = (postings or view.corpus.postings).select(terms)
+        self._groups = self.selection.rows.astype(np.int64)  # counting by other integers converts them each time
         self._saturated: dict[Formula, Fractions] = {}
-
-    @cached_property
-    def _rows_and_counts(self) -> tuple[IntArray, LongArray, npt.NDArray[Any]]:
-        rows = self.selection.take(self.postings.rows)  # as int64, too: counting by other integers converts them
-        return rows, rows.astype(np.int64), self.selection.take(self.postings.values)
 
     def scores(self, formula: Formula, weights: FloatArray) -> FloatArray:
         """(R,) sum over terms of weight (T,) x IDF x saturated frequency."""
-        rows, groups, counts = self._rows_and_counts
+        found = self.selection
         if formula not in self._saturated:
-            self._saturated[formula] = formula(self.view, counts, rows)
-        return summed(groups, self._saturated[formula] * self.selection.spread(weights * self.idf), self.rows)
+            self._saturated[formula] = formula(self.view, found.values, found.rows)
+        return summed(self._groups, self._saturated[formula] * found.spread(weights * self.idf), self.rows)
 
-    def held_by(self, row: int) -> tuple[LongArray, LongArray]:
-        """Which of the terms a row holds, as places among them, and where their postings stand."""
-        met = np.flatnonzero(self._rows_and_counts[0] == row)
-        return np.searchsorted(np.cumsum(self.selection.sizes), met, side="right"), self.selection.positions[met]
+    def held_by(self, row: int) -> tuple[LongArray, npt.NDArray[Any]]:
+        """Which of the terms a row holds, as places among them, and their counts in it."""
+        met = np.flatnonzero(self.selection.rows == row)
+        return np.searchsorted(np.cumsum(self.selection.sizes), met, side="right"), self.selection.values[met]
 
 
 # ---- rVSM

@@ -16,7 +16,7 @@ from tosloc.code.facts import analyse
 from tosloc.errors import ToslocError
 from tosloc.git.process import LARGEST_SOURCE
 from tosloc.git.repository import Repository, decode
-from tosloc.index.corpus import analysers_of, no_facts, pack_facts
+from tosloc.index.corpus import NO_FACTS, analysers_of, pack_facts
 from tosloc.index.store import FactStore
 from tosloc.processes import Worker, executor, parallel
 from tosloc.records import Progress, silent
@@ -59,7 +59,7 @@ def build(
     new = store.missing(analysers)
     sizes = repo.sizes(new)
     large = [blob for blob, size in sizes.items() if size > LARGEST_SOURCE]
-    store.write((blob, analysers[blob], no_facts()) for blob in large)
+    store.write((blob, analysers[blob], NO_FACTS) for blob in large)
     wanted = [(blob, blobs[blob]) for blob in new if sizes[blob] <= LARGEST_SOURCE]
     batches = [dict(wanted[start : start + BATCH_BLOBS]) for start in range(0, len(wanted), BATCH_BLOBS)]
     known, added, missing, fallback = len(blobs) - len(new), len(large), 0, 0

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import astuple, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -44,10 +44,9 @@ def pack_facts(facts: Facts) -> bytes:
     )
 
 
-def no_facts() -> bytes:
-    """The payload of a blob that was not read: no terms and one empty chunk."""
-    none = np.zeros(0, dtype=np.uint8)
-    return pack([], none, np.array([0]), none, none, np.zeros(3, dtype=np.int32))
+_NONE: Final = np.zeros(0, dtype=np.uint8)
+NO_FACTS: Final = pack([], _NONE, np.array([0]), _NONE, _NONE, np.zeros(3, dtype=np.int32))
+"""The payload of a blob that was not read: no terms and one empty chunk."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +71,7 @@ class Corpus:
         kinds = (np.int32, np.uint16, np.int64, np.int32, np.uint8, np.int32)
         rows = [[np.zeros((0, len(FIELDS)) if kind is np.uint16 else 0, kind)] for kind in kinds]
         for payload in payloads:
-            words, counts, sizes, steps, in_chunk, head = unpack(no_facts() if payload is None else payload)
+            words, counts, sizes, steps, in_chunk, head = unpack(NO_FACTS if payload is None else payload)
             own = np.fromiter(map(numbers.__getitem__, words), dtype=np.int32, count=len(words))
             columns = (
                 own,

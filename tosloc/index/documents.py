@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tosloc.arrays import Array, checked, checked_starts, unpack_words
-from tosloc.index.postings import Postings, idf, known_terms, leaders, numbered, ranges, stable_order, starts_of, summed
+from tosloc.index.postings import Postings, idf, known_terms, leaders, numbered, owners, stable_order, starts_of, summed
 from tosloc.records import TIMES, BoolArray, FloatArray, IntArray, LongArray
 
 DAY = 86_400.0
@@ -93,8 +93,8 @@ class Documents:
     def naming(self) -> Mapping[str, list[int]]:
         """Of each id, and of each name among ``classes``, the documents that have it, in order."""
         found: defaultdict[str, list[int]] = defaultdict(list)
-        owners = [*range(len(self)), *np.repeat(np.arange(len(self)), np.diff(self.class_starts)).tolist()]
-        for name, number in zip((*self.ids, *self.classes), owners, strict=True):
+        numbers = [*range(len(self)), *owners(self.class_starts).tolist()]
+        for name, number in zip((*self.ids, *self.classes), numbers, strict=True):
             found[name].append(number)
         return found
 
@@ -103,6 +103,11 @@ class Documents:
         """Documents of each term, with how often each holds it."""
         return Postings(self.starts, self.terms, self.counts).inverted(len(self.vocabulary))
 
+    @cached_property
+    def touched(self) -> Postings:
+        """Files that each document touched, with 1/sqrt(k)."""
+        return Postings(self.file_starts, self.files, 1.0 / np.sqrt(self.sizes[self.pair_document]))
+
     def of_file(self, number: int) -> LongArray:
         """The documents that touched the file with this number, in their order."""
         return self.pair_document.take(np.flatnonzero(self.files == number))
@@ -110,12 +115,12 @@ class Documents:
     @cached_property
     def pair_document(self) -> LongArray:
         """(E,) document of each (document, file) pair."""
-        return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.file_starts))
+        return owners(self.file_starts)
 
     @cached_property
     def term_document(self) -> LongArray:
         """(P,) document of each of ``terms``."""
-        return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.starts))
+        return owners(self.starts)
 
     def renumbered(self, numbers: IntArray) -> Documents:
         """The same documents with file f called numbers[f], in this order; pairs with numbers[f] < 0 are left out."""
@@ -179,13 +184,12 @@ class DocumentsView:
 
     def similarities(self, weights: Mapping[str, float]) -> FloatArray:
         """(D,) cosine between the report and each known document, both (1 + ln tf) IDF; 0 for unknown ones."""
-        postings = self.documents.postings
         terms, query = self.known_terms(weights)
-        chosen = postings.select(terms)
+        chosen = self.documents.postings.select(terms)
         # unknown words of the report lengthen its vector alike for every document: they change no order
         length = float(np.sqrt((query**2).sum())) or 1.0
-        weight = 1.0 + np.log(chosen.take(postings.values).astype(np.float64))
-        dots = summed(chosen.take(postings.rows), weight * chosen.spread(query * self.idf[terms]), len(self.known))
+        weight = 1.0 + np.log(chosen.values.astype(np.float64))
+        dots = summed(chosen.rows, weight * chosen.spread(query * self.idf[terms]), len(self.known))
         return np.where(self.known, dots / (self.norms * length), 0.0)
 
     def decayed(self, opened: float, days: float) -> FloatArray:
@@ -200,6 +204,5 @@ class DocumentsView:
 
     def spread(self, documents: LongArray, values: FloatArray, paths: int) -> FloatArray:
         """(N,) sum of some documents' values over the files that they touched."""
-        source = self.documents
-        chosen = ranges(source.file_starts[documents], source.file_starts[documents + 1])
-        return summed(chosen.take(source.files), chosen.spread(values), paths)
+        chosen = self.documents.touched.select(documents)
+        return summed(chosen.rows, chosen.spread(values), paths)

@@ -47,7 +47,7 @@ def in_names(documents: Documents, table: PathTable) -> Postings:
     rows, terms = table.name_terms
     of_paths, number = Postings.grouped(rows, terms, rows, len(table)), max(len(table.term_ids), 1)
     chosen = of_paths.select(documents.files)
-    held = np.repeat(documents.pair_document, chosen.sizes) * number + chosen.take(of_paths.rows)
+    held = np.repeat(documents.pair_document, chosen.sizes) * number + chosen.rows
     holders, members = np.divmod(np.unique(held), number)
     starts = starts_of(np.bincount(holders, minlength=len(documents)))
     return Postings(starts, members.astype(np.int32), np.ones(len(members)))
@@ -71,8 +71,7 @@ class AggregatedDocuments:
     def totals(self, documents: IntArray, values: FloatArray) -> FloatArray:
         """(G,) sum of the values of some documents, each times its share."""
         chosen = self.groups.select(documents)
-        shares = chosen.spread(values) * chosen.take(self.groups.values)
-        return summed(chosen.take(self.groups.rows), shares, len(self.present))
+        return summed(chosen.rows, chosen.spread(values) * chosen.values, len(self.present))
 
     def bm25(self, terms: LongArray, weights: FloatArray) -> FloatArray:
         """(G,) BM25 of the texts, from query weight x IDF (T,) of terms."""
@@ -98,9 +97,7 @@ def joined(view: DocumentsView, paths: PathView, *, by_name: bool = False) -> Ag
     """The known documents as one text a file, or one a term of file names."""
     if by_name:
         return AggregatedDocuments(view, in_names(view.documents, paths.table), paths.name_frequency > 0)
-    documents = view.documents
-    shares = 1.0 / np.sqrt(documents.sizes[documents.pair_document])
-    return AggregatedDocuments(view, Postings(documents.file_starts, documents.files, shares), paths.present)
+    return AggregatedDocuments(view, view.documents.touched, paths.present)
 
 
 @lru_cache(maxsize=8)

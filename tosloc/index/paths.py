@@ -188,10 +188,10 @@ class PathView:
 
     def bm25(self, weights: Mapping[str, float], *, names: bool = True) -> FloatArray:
         """(F,) BM25 of the words of the path, or of its folders alone."""
-        table, postings = self.table, self.table.postings
+        table = self.table
         terms, weight = known_terms(table.term_ids, weights)
-        chosen = postings.select(terms)
-        rows, counts = chosen.take(postings.rows), chosen.take(postings.values)
+        chosen = table.postings.select(terms)
+        rows, counts = chosen.rows, chosen.values
         frequency = counts[:, 0] + counts[:, 1] if names else counts[:, 0]
         values = saturated(frequency, self.norm[int(names)].take(rows), K1) * self.present[rows]
         held = row_sums(values > 0, starts_of(chosen.sizes)).astype(np.int64)

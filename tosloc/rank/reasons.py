@@ -223,8 +223,7 @@ class ReasonsOf:
         _, weights = self.context.text_terms
         if row < 0 or not len(weights):
             return [], False
-        shared, positions = self.context.hits.held_by(row)
-        counts = view.corpus.postings.values[positions]
+        shared, counts = self.context.hits.held_by(row)
         idf = self.context.hits.idf[shared]
         frequency = bm25.WHOLE(view, counts, np.full(len(shared), row, dtype=np.int32))
         order = np.argsort(-(frequency * idf * weights[shared]), kind="stable")
