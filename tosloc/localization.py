@@ -116,11 +116,10 @@ class OpenVersion:
         """The functions of each of some files; of none where there is no repository."""
         if self.repository is None or not files:
             return {}
-        place, blobs = self.repository, {file: self.snapshot.blob(file) for file in files}
-        found = functions_of_files(
-            place.repo, place.store, {blob: self.snapshot.path(file) for file, blob in blobs.items()}
-        )
-        return {file: found[blob] for file, blob in blobs.items()}
+        place, snapshot = self.repository, self.snapshot
+        blobs = {snapshot.blob(file): snapshot.path(file) for file in files}
+        found = functions_of_files(place.repo, place.store, blobs)
+        return {file: found[snapshot.blob(file)] for file in files}
 
     def for_reranking(self) -> RerankingContext:
         """What a reranker may read of the version."""

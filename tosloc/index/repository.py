@@ -15,7 +15,7 @@ from tosloc.code.languages import OTHER_SUFFIXES, SOURCE_SUFFIXES, analyser_of, 
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.git.history import commit_order, read_commits
 from tosloc.git.repository import Change, Repository, ends_with
-from tosloc.index.cache import default_store, keep_to_size, note_use
+from tosloc.index.cache import default_store, note_use
 from tosloc.index.context import VersionIndex
 from tosloc.index.corpus import Corpus, analysers_of, read_facts
 from tosloc.index.documents import Documents
@@ -185,7 +185,7 @@ class IndexedRepository:
                 by_use = sorted(path.parent.glob("*.safetensors"), key=lambda kept: -kept.stat().st_mtime_ns)
                 for old in by_use[KEPT_VERSIONS:]:
                     old.unlink(missing_ok=True)
-            keep_to_size(self.repo, self.store_path)
+            note_use(self.repo, self.store_path)
         return made
 
     def _history_of(self, order: Sequence[str], paths: Names, progress: Progress) -> HistoryIndex:
