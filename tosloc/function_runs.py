@@ -22,7 +22,7 @@ from tosloc.index.paths import PathTable
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.rank.functions import FUNCTION_DEPTH, function_bm25, score_functions
-from tosloc.records import Case, Progress, Ranking, silent
+from tosloc.records import Case, Progress, Ranking, first_paths, silent
 from tosloc.reports.formats import ChangedFunction
 from tosloc.reports.labelled import Dataset, attributes_of
 
@@ -96,7 +96,7 @@ def _versions(
     for start in range(0, len(cases), BLOCK_REPORTS):
         block = cases[start : start + BLOCK_REPORTS]
         snapshots = [indexed.snapshot(case.version) for case in block]
-        corpus, table = indexed.corpus(snapshots), PathTable.of(indexed.repo.path_names.names)
+        corpus, table = indexed.facts(first_paths(snapshots)), PathTable.of(indexed.repo.path_names.names)
         rows = [np.flatnonzero(~table.test[snapshot.path_ids]).tolist() for snapshot in snapshots]
         files = [{one.path(row): one.blob(row) for row in some} for one, some in zip(snapshots, rows, strict=True)]
         blobs = {blob: path for some in files for path, blob in some.items()}

@@ -91,7 +91,7 @@ def test_a_version_is_made_once(project, grown, monkeypatch):
     assert first.snapshot.commit == project.repo.resolve("HEAD")
     assert [len(first.history.commits), len(first.history.reports), len(first.commit_ids)] == [15, 5, 15]
     assert "src/caf\udce9.java" in first.snapshot.paths
-    for name in ("index", "corpus", "snapshot", "facts"):
+    for name in ("index", "snapshot", "facts"):
         monkeypatch.setattr(IndexedRepository, name, not_again)
     monkeypatch.setattr(Git, "objects", not_again)
     again = project.prepared("HEAD")

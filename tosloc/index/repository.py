@@ -98,10 +98,6 @@ class IndexedRepository:
 
         return build(self.repo, self.store, blobs, self.jobs, progress, lizard=self.lizard)
 
-    def corpus(self, snapshots: Sequence[Snapshot]) -> Corpus:
-        """Inverted lists of the versions' files."""
-        return self.facts(first_paths(snapshots))
-
     def facts(self, blobs: Mapping[str, str], progress: Progress = silent) -> Corpus:
         """Facts of blobs (id -> path), in their order; those that are missing are made."""
         if self.store.missing(analysers_of(blobs, lizard=self.lizard)):
@@ -127,16 +123,15 @@ class IndexedRepository:
             order = commit_order(self.repo, [commit])
             history = self._history_of(order, snapshot.path_names, progress)
             table = PathTable.of(snapshot.path_names.names)
-            return PreparedVersion(VersionIndex(self.corpus([listed]), snapshot, table), history, order, missing)
+            return PreparedVersion(
+                VersionIndex(self.facts(first_paths([listed])), snapshot, table), history, order, missing
+            )
 
         # a clone that was cut off has another history once it is made whole
         made = self._kept(commit, (sorted(self.suffixes), sorted(self.repo.shallow)), make)
         changes = sorted(change for change in changes if is_source(os.fsencode(change.path)))
-        if not changes:
-            return made
-        known = made.index.text.corpus.row_of_blob
-        new = {blob: path for path, blob in changes if blob and blob not in known}
-        return made.with_changes(changes, self.facts(new, progress))
+        new = {blob: path for path, blob in changes if blob}
+        return made.with_changes(changes, self.facts(new, progress)) if changes else made
 
     def other_files(
         self, commit: str, progress: Progress = silent, changes: Collection[Change] = ()
