@@ -70,7 +70,7 @@ class OpenVersion:
     ) -> Self:
         """A version with the fixed reports that training knew, if any, and what their paths' numbers mean."""
         history = prepared.history if reports is None else prepared.with_reports(*reports)
-        fixes = np.count_nonzero(history.reports.commits >= 0)
+        fixes = int((history.reports.commits >= 0).sum())
         about = () if repository is None else repository.repo.notes(prepared.missing, fixes)
         version = cls(prepared.snapshot, prepared.index, history, (*about, *prepared.notes), repository)
         context = version.for_reranking()
