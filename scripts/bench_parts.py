@@ -29,7 +29,6 @@ from tosloc.git.fixes import says_fix
 from tosloc.git.history import read_history
 from tosloc.git.repository import decode
 from tosloc.index.build import build
-from tosloc.index.corpus import blobs_of
 from tosloc.index.history_index import without_trailers
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
@@ -38,7 +37,7 @@ from tosloc.localization import texts_of
 from tosloc.localizer import Localizer
 from tosloc.rank import features
 from tosloc.rank.stage_one import StageOne
-from tosloc.records import BugReport
+from tosloc.records import BugReport, first_paths
 
 GIB = 2**30
 SEED = 7
@@ -133,30 +132,29 @@ class Bench:
 
     @cached_property
     def sample(self) -> dict[str, str]:
-        """Blob -> suffix of about a thousand files that a parser reads."""
-        blobs = blobs_of([self.snapshot], SOURCE_SUFFIXES).items()
-        parsed = [(blob, suffix) for blob, suffix in blobs if has_grammar(language_of(suffix))]
+        """Blob -> path of about a thousand files that a parser reads."""
+        parsed = [(blob, path) for blob, path in first_paths([self.snapshot]).items() if has_grammar(language_of(path))]
         return dict(parsed[place] for place in np.random.default_rng(SEED).permutation(len(parsed))[:SAMPLE].tolist())
 
 
 def first_index(bench: Bench) -> list[Row]:
     """Making the facts of some files, against parsing alone."""
-    suffixes = bench.sample
-    if not suffixes:
+    paths = bench.sample
+    if not paths:
         say("no file's language has a grammar: no row for the first index")
         return []
-    parsers = {suffix: parser_of(language_named(language_of(suffix))) for suffix in suffixes.values()}
-    texts = [(suffixes[blob], decode(data or b"")) for blob, data in bench.repo.texts(list(suffixes))]
-    sources = [(suffix, text.encode("utf-8", "replace")) for suffix, text in texts]
-    say(f"analysing {len(suffixes):,} files, in turns with parsing alone")
+    parsers = {language: parser_of(language_named(language)) for language in map(language_of, paths.values())}
+    texts = [(language_of(paths[blob]), decode(data or b"")) for blob, data in bench.repo.texts(list(paths))]
+    sources = [(language, text.encode("utf-8", "replace")) for language, text in texts]
+    say(f"analysing {len(paths):,} files, in turns with parsing alone")
 
     def parse() -> None:
-        for suffix, source in sources:
-            parsers[suffix].parse(source)
+        for language, source in sources:
+            parsers[language].parse(source)
 
     def analyse() -> None:
         with tempfile.TemporaryDirectory(dir=bench.work) as folder, FactStore(Path(folder, "facts.sqlite")) as store:
-            build(bench.repo, store, suffixes, jobs=1)
+            build(bench.repo, store, paths, jobs=1)
 
     return [Row("first index / tree-sitter", *in_turns([analyse, parse]))]
 

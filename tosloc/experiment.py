@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import tosloc
-from tosloc.arrays import save_arrays
+from tosloc.arrays import save_arrays, to_arrays
 from tosloc.calibration import TEMPERATURE
 from tosloc.checkpoint import shipped, write_record
 from tosloc.code.languages import analyser
@@ -26,7 +26,6 @@ from tosloc.function_runs import write_function_runs
 from tosloc.git.history import History, read_history
 from tosloc.git.repository import Repository
 from tosloc.index.build import BuildReport
-from tosloc.index.corpus import suffix_of
 from tosloc.index.history_index import HistoryIndex, build_history
 from tosloc.index.repository import IndexedRepository
 from tosloc.io import remove_unfinished
@@ -102,9 +101,8 @@ class ExperimentContext:
 
     def for_reranking(self) -> RerankingContext:
         """What a reranker may read: files of all versions, and the whole history, of which each report sees a part."""
-        indexed = self.indexed
         return RerankingContext(
-            lambda blobs: indexed.facts({blob: suffix_of(path, indexed.suffixes) for blob, path in blobs.items()}),
+            self.indexed.facts,
             self.history_index,
             self.history.ancestors,
             texts_of(self.repo),
@@ -114,7 +112,7 @@ class ExperimentContext:
     def extraction(self, folder: Path, names: tuple[str, ...]) -> Extraction:
         """A place for feature tables, with the history that its workers read."""
         indexed, history = self.indexed, folder / HISTORY_FILE
-        save_arrays(history, self.history_index.to_arrays(self.repo.path_names.names))
+        save_arrays(history, to_arrays({"paths": self.repo.path_names.names, "history": self.history_index}))
         of_history, where = fingerprint(history), (folder, self.repo.path, indexed.store_path)
         return Extraction(*where, indexed.suffixes, names, of_history, self.history.ancestors, indexed.lizard)
 

@@ -17,15 +17,14 @@ from tosloc.evaluate.judgements import Judgement, write_judgements
 from tosloc.evaluate.run_paths import BM25_LEVEL, FUNCTION_LEVEL, JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluate.runs import read_run, write_run
 from tosloc.index.context import VersionIndex
-from tosloc.index.corpus import functions_of_files, suffix_of
+from tosloc.index.corpus import functions_of_files
 from tosloc.index.paths import PathTable
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.rank.functions import FUNCTION_DEPTH, function_bm25, score_functions
-from tosloc.records import Case, Progress, Ranking, silent
+from tosloc.records import Case, Progress, Ranking, first_paths, silent
 from tosloc.reports.formats import ChangedFunction
 from tosloc.reports.labelled import Dataset, attributes_of
-from tosloc.reports.test_paths import which_are_tests
 
 MOST_RANKED: Final = 1_000  # functions of one written ranking; a changed one further down counts as not found
 BLOCK_REPORTS: Final = 16  # reports whose versions are read together
@@ -51,21 +50,21 @@ def write_function_runs(
     for number, (case, version, facts) in enumerate(_versions(indexed, cases), start=1):
         progress("ranking functions", number, len(cases))
         report, paths = case.report, version.text.snapshot.paths
-        by_path = {paths[row]: found for row, found in facts.items()}
-        listed, fixed = changed_functions(dataset.labelled[report.id].functions, by_path)
+        listed, fixed = changed_functions(dataset.labelled[report.id].functions, facts)
         if not fixed:
             continue
-        names = [f"{path}::{name}" for path, found in by_path.items() for name in found.names]
+        names = [f"{path}::{name}" for path, found in facts.items() for name in found.names]
         attributes = attributes_of(report, case.fixed)
         judgements.append(Judgement(report.id, fixed, listed, len(set(names)), case.version, attributes))
         files = run.ranking(report.id)
-        of_path, rows = dict(zip(files.paths, files.scores.tolist(), strict=True)), {paths[row]: row for row in facts}
-        head = [rows[path] for path in files.paths if path in rows][:FUNCTION_DEPTH]
-        of_files = np.array([of_path[path] for path in paths])
-        scored = score_functions(Query(report), version, head, of_files, [facts[row] for row in head])
-        in_lines = ((row, sorted(some, key=lambda one: one.start)) for row, some in zip(head, scored, strict=True))
-        found = [(f"{paths[row]}::{function.name}", function.score) for row, some in in_lines for function in some]
-        ours.append(_ranking(report.id, found))
+        of_path = dict(zip(files.paths, files.scores.tolist(), strict=True))
+        head = [path for path in files.paths if path in facts][:FUNCTION_DEPTH]
+        of_files, rows = np.array([of_path[path] for path in paths]), [paths.index(path) for path in head]
+        scored = score_functions(Query(report), version, rows, of_files, [facts[path] for path in head])
+        in_lines = ((path, sorted(some, key=lambda one: one.start)) for path, some in zip(head, scored, strict=True))
+        ours.append(
+            _ranking(report.id, ((f"{path}::{one.name}", one.score) for path, some in in_lines for one in some))
+        )
         scores = function_bm25(report, list(facts.values())).tolist()
         bm25.append(_ranking(report.id, zip(names, scores, strict=True)))
     said = {
@@ -92,23 +91,18 @@ def _ranking(report: str, functions: Iterable[tuple[str, float]]) -> Ranking:
 
 def _versions(
     indexed: IndexedRepository, cases: Sequence[Case]
-) -> Iterator[tuple[Case, VersionIndex, dict[int, FunctionFacts]]]:
-    """Each case with its version, made ready to be asked, and the functions of each of its files but tests."""
+) -> Iterator[tuple[Case, VersionIndex, dict[str, FunctionFacts]]]:
+    """Each case with its version, made ready to be asked, and path -> functions of each of its files but tests."""
     for start in range(0, len(cases), BLOCK_REPORTS):
         block = cases[start : start + BLOCK_REPORTS]
         snapshots = [indexed.snapshot(case.version) for case in block]
-        rows = [np.flatnonzero(~which_are_tests(snapshot.paths)).tolist() for snapshot in snapshots]
-        suffixes = {
-            snapshot.blob(row): suffix_of(snapshot.path(row), indexed.suffixes)
-            for snapshot, chosen in zip(snapshots, rows, strict=True)
-            for row in chosen
-        }
-        made = functions_of_files(indexed.repo, indexed.store, list(suffixes.items()))
-        facts = dict(zip(suffixes, made, strict=True))
-        corpus, table = indexed.corpus(snapshots), PathTable.of(indexed.repo.path_names.names)
-        for case, snapshot, chosen in zip(block, snapshots, rows, strict=True):
-            version = VersionIndex(corpus, snapshot, table)
-            yield case, version, {row: facts[snapshot.blob(row)] for row in chosen}
+        corpus, table = indexed.facts(first_paths(snapshots)), PathTable.of(indexed.repo.path_names.names)
+        rows = [np.flatnonzero(~table.test[snapshot.path_ids]).tolist() for snapshot in snapshots]
+        files = [{one.path(row): one.blob(row) for row in some} for one, some in zip(snapshots, rows, strict=True)]
+        blobs = {blob: path for some in files for path, blob in some.items()}
+        facts = functions_of_files(indexed.repo, indexed.store, blobs)
+        for case, snapshot, some in zip(block, snapshots, files, strict=True):
+            yield case, VersionIndex(corpus, snapshot, table), {path: facts[blob] for path, blob in some.items()}
 
 
 def changed_functions(

@@ -6,10 +6,11 @@ Where the stages meet: stage one's first files become candidates, and a reranker
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import count
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -17,12 +18,12 @@ import numpy as np
 from tosloc.answer import Answer, Routine, Searched
 from tosloc.calibration import LISTED, shares
 from tosloc.checkpoint import shipped
-from tosloc.code.languages import SOURCE_SUFFIXES, has_grammar, language_of
+from tosloc.code.languages import has_grammar, language_of
 from tosloc.errors import CheckpointError
 from tosloc.git.discovery import WebPages
 from tosloc.git.repository import Repository, decode
 from tosloc.index.context import QueryContext, VersionIndex
-from tosloc.index.corpus import Remembered, functions_of_files, suffix_of
+from tosloc.index.corpus import functions_of_files
 from tosloc.index.documents import Documents
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.postings import leaders
@@ -58,7 +59,6 @@ class OpenVersion:
     uncommitted: int = 0  # files that are not as the commit has them: changed, new or gone
     others: PreparedVersion | None = None
     """Its files that are no sources; None of a version that a checkpoint carries, and in experiments."""
-    _functions: Remembered = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -70,7 +70,8 @@ class OpenVersion:
     ) -> Self:
         """A version with the fixed reports that training knew, if any, and what their paths' numbers mean."""
         history = prepared.history if reports is None else prepared.with_reports(*reports)
-        about = () if repository is None else repository.repo.notes(prepared.missing, len(history.reports))
+        fixes = int((history.reports.commits >= 0).sum())
+        about = () if repository is None else repository.repo.notes(prepared.missing, fixes)
         version = cls(prepared.snapshot, prepared.index, history, (*about, *prepared.notes), repository)
         context = version.for_reranking()
         if reranker is not None and reranker.can_score(context):
@@ -105,7 +106,7 @@ class OpenVersion:
         pages = WebPages.of(repo.remote_url())
         rules = code_owners(repo, self.snapshot.commit)
         return Sources(
-            lambda commit: repo.subjects([commit]).get(commit),
+            repo.subject,
             lambda commit: None if pages is None else pages.commit(commit),
             lambda commits: repo.authors(commits, self.snapshot.commit),
             lambda path: owners_of(rules, path),
@@ -115,10 +116,10 @@ class OpenVersion:
         """The functions of each of some files; of none where there is no repository."""
         if self.repository is None or not files:
             return {}
-        place, suffixes = self.repository, self.repository.suffixes
-        wanted = [(self.snapshot.blob(file), suffix_of(self.snapshot.path(file), suffixes)) for file in files]
-        found = functions_of_files(place.repo, place.store, wanted, remembered=self._functions)
-        return dict(zip(files, found, strict=True))
+        place, snapshot = self.repository, self.snapshot
+        blobs = {snapshot.blob(file): snapshot.path(file) for file in files}
+        found = functions_of_files(place.repo, place.store, blobs)
+        return {file: found[snapshot.blob(file)] for file in files}
 
     def for_reranking(self) -> RerankingContext:
         """What a reranker may read of the version."""
@@ -217,8 +218,8 @@ class Localization:
         for number, file, found, said in zip(count(rank), files, scored, why, strict=False):
             score, share = round(float(self.scores[file]), 6), round(share_of.get(file, 0.0), 6)
             hits.append(Hit(number, version.snapshot.path(file), score, share, found, said))
-        suffixes = {suffix_of(hit.path, SOURCE_SUFFIXES) for hit in hits}
-        if suffixes and not any(has_grammar(language_of(suffix)) for suffix in suffixes):
+        suffixes = {PurePosixPath(hit.path).suffix.lower() for hit in hits}
+        if suffixes and not any(map(has_grammar, map(language_of, suffixes))):
             said_of = f"there is no grammar for {', '.join(sorted(suffixes))} files"
             notes.append(f"{said_of}: they are searched by their words, and have no functions")
         return Answer(

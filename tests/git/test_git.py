@@ -167,7 +167,7 @@ def test_revisions_and_commits(repository):
         assert (first.tree, first.message, first.parents, first.committed_at) == (tree, "grüße\n\nbody\n", (), 5)
         assert (second.message, second.parents) == ("café", (root,))
         assert (third.message, third.parents) == ("broken \ufffd", (root, side))
-        assert opened.subjects([root, "0" * 40, tree]) == {root: "grüße"}
+        assert [opened.subject(name) for name in (root, "0" * 40, tree)] == ["grüße", None, None]
         for none in ("0" * 40, tree):
             for ask in (lambda name: opened.commits([name]), lambda name: opened.snapshot(name, JAVA)):
                 with pytest.raises(UnknownCommit):

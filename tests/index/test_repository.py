@@ -91,7 +91,7 @@ def test_a_version_is_made_once(project, grown, monkeypatch):
     assert first.snapshot.commit == project.repo.resolve("HEAD")
     assert [len(first.history.commits), len(first.history.reports), len(first.commit_ids)] == [15, 5, 15]
     assert "src/caf\udce9.java" in first.snapshot.paths
-    for name in ("index", "corpus", "snapshot", "facts"):
+    for name in ("index", "snapshot", "facts"):
         monkeypatch.setattr(IndexedRepository, name, not_again)
     monkeypatch.setattr(Git, "objects", not_again)
     again = project.prepared("HEAD")
@@ -203,6 +203,6 @@ def test_what_was_cut_off_is_read_once_the_clone_is_whole(grown, tmp_path):
 def test_reports_whose_fix_a_version_lacks_are_not_known_there(project, grown):
     fixed = enumerate(grown.made[-4:])
     reports = Documents.collect(Document(str(n), n, n, commit, Counter(a=1), (0, 1)) for n, commit in fixed)
-    found = project.prepared("HEAD~2").with_reports(reports, ["gone.java", "src/org/app/p0/ParserService.java"]).reports
-    assert (found.ids, found.sizes.tolist()) == (["0", "1"], [2.0, 2.0])
-    assert len(found.files) == 2
+    found = project.prepared("HEAD~2").with_reports(reports, ["gone.java", "src/org/app/p0/ParserService.java"])
+    assert found.as_of(9.0).reports.known.tolist() == [True, True, False, False]
+    assert (found.reports.sizes.tolist(), len(found.reports.files)) == ([2.0] * 4, 4)

@@ -113,9 +113,9 @@ def test_functions_are_made_once_and_kept(repository, tmp_path, monkeypatch):
     repository.commit({"a.py": "def area(): pass\n", "b.java": "class Store {\n  void open() {}\n}\n"})
     with Repository(repository.path) as repo, FactStore(tmp_path / "facts.sqlite") as store:
         area, shop = repo.snapshot("HEAD", {".py", ".java"}).blobs
-        files = [(shop, ".java"), (area, ".py"), (shop, ".java"), ("0" * 40, ".py")]
-        first = functions_of_files(repo, store, files)
-        assert [list(one.names) for one in first] == [["Store", "Store.open"], ["area"], ["Store", "Store.open"], []]
+        files = {shop: "b.java", area: "a.py"}
+        first = functions_of_files(repo, store, files | {"0" * 40: "c.py"})
+        assert [list(one.names) for one in first.values()] == [["Store", "Store.open"], ["area"], []]
         monkeypatch.setattr("tosloc.index.corpus.functions_of", None)  # nothing is left to be made
-        for before, now in zip(first, functions_of_files(repo, store, files[:3]), strict=False):
-            assert all(np.array_equal(value, getattr(now, name)) for name, value in vars(before).items())
+        for blob, now in functions_of_files(repo, store, files).items():
+            assert all(np.array_equal(value, getattr(now, name)) for name, value in vars(first[blob]).items())

@@ -64,14 +64,14 @@ class Facts:
     complexity: int = 0  # sum of the cyclomatic complexity numbers of the functions, by lizard, where it was asked for
 
 
-def analyse(text: str, path_suffix: str, *, parse: bool = True, lizard: bool = False) -> Facts:
-    """Facts of a file with this ``text`` whose path ends in ``path_suffix`` (with its dot, such as ".java").
+def analyse(text: str, path: str, *, parse: bool = True, lizard: bool = False) -> Facts:
+    """Facts of the file with this ``text`` and ``path``, whose suffix alone matters.
 
     Broken, binary, empty and huge texts have facts too; nothing in a text raises. ``parse=False`` uses regular
     expressions alone, for a text that brings a parser down. Without ``lizard``, which takes long, complexity is 0.
     """
     source = text.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace")
-    language = language_named(language_of(path_suffix))
+    language = language_named(language_of(path))
     facts = _counted(source, outline_of(source, language.name, parse=parse))
     if lizard and language.lizard is not None:  # else it is no program
         from tosloc.code.complexity import lizard_complexity  # lizard takes long to import

@@ -119,8 +119,8 @@ class _Definition(NamedTuple):
     parent: int  # number of the definition around it; -1 if there is none
 
 
-def functions_of(text: str, suffix: str) -> FunctionFacts:
-    """Functions and classes of a file with this ``text`` whose path ends in ``suffix`` (with its dot).
+def functions_of(text: str, path: str) -> FunctionFacts:
+    """Functions and classes of the file with this ``text`` and ``path``, whose suffix alone matters.
 
     None of a language without a grammar and of what is no program; nothing in a text raises.
 
@@ -128,7 +128,7 @@ def functions_of(text: str, suffix: str) -> FunctionFacts:
     >>> facts.names, facts.starts.tolist(), facts.ends.tolist()
     (('A', 'A.size'), [1, 2], [4, 4])
     """
-    language = language_named(language_of(suffix))
+    language = language_named(language_of(path))
     source = text.encode("utf-8", "replace")
     if not language.grammar:
         return NO_FUNCTIONS

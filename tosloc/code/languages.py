@@ -115,13 +115,13 @@ OTHER_SUFFIXES: Final[frozenset[str]] = frozenset(
 """Endings of templates, styles and configuration: their words are searched, too, in a list of their own."""
 
 
-def language_of(suffix: str) -> str:
-    """Name of the language of files that end in ``suffix`` (with its dot; case does not matter).
+def language_of(path: str) -> str:
+    """Name of the language of a file, by what follows the last dot of its path (case does not matter), or of a suffix.
 
-    >>> language_of(".java"), language_of(".H"), language_of(".unheard-of")
+    >>> language_of("a/B.Java"), language_of(".H"), language_of("a.java/Makefile")
     ('java', 'cpp', 'text')
     """
-    return LANGUAGES.get(suffix.lower(), "text")
+    return LANGUAGES.get(path[path.rfind(".") :].lower(), "text")
 
 
 def language_named(name: str) -> Language:

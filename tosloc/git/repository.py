@@ -142,12 +142,12 @@ class Repository(process.Git):
             found.append(info)
         return found
 
-    def subjects(self, commit_ids: Iterable[str]) -> dict[str, str]:
-        """First line of the message of each commit that is there and says something."""
-        read = self.objects(commit_ids, b"commit")
-        infos = [process.CommitInfo.of(commit_id, content) for commit_id, content in read if content is not None]
-        said = {info.id: info.message.strip().splitlines() for info in infos if info}
-        return {commit_id: lines[0].strip() for commit_id, lines in said.items() if lines}
+    def subject(self, commit_id: str) -> str | None:
+        """First line of a commit's message; None of one that is not there or says nothing."""
+        with suppress(UnknownCommit):
+            [info] = self.commits([commit_id])
+            return next((line.strip() for line in info.message.strip().splitlines()), None)
+        return None
 
     def authors(self, commit_ids: Sequence[str], version: str) -> dict[str, str]:
         """Name of the author of each commit that is there, as the ``.mailmap`` of a version has it."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -31,12 +31,12 @@ Formula: TypeAlias = Callable[[VersionView, npt.NDArray[Any], IntArray], Fractio
 """Of a version, and of postings their counts (P, ...) and rows (P,): saturated frequencies (P,)."""
 
 
-def length_norm(lengths: Fractions, average: Any, k1: float, b: float) -> Any:
+def length_norm(lengths: Fractions, average: Fractions | float, k1: float, b: float) -> npt.NDArray[Any]:
     """What lengths do to frequencies: k1 (1 - b + b length / average)."""
     return k1 * (1 - b + b * lengths / average)
 
 
-def saturated(frequency: Fractions, norm: Fractions | float, k1: float) -> Any:
+def saturated(frequency: Fractions, norm: Fractions | float, k1: float) -> npt.NDArray[Any]:
     """Frequency (k1 + 1) / (frequency + norm)."""
     return frequency * (k1 + 1) / (frequency + norm)
 
@@ -48,18 +48,12 @@ class Field:
     columns: tuple[int, ...]
     length: int  # column of its length
     b: float = 0.4
-    k1: float = 1.2
 
     def __call__(self, view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
         """(P,) saturated frequencies of counts (P, 6) in blobs (P,)."""
-        if self not in view.norms:
-            lengths = view.corpus.lengths[:, self.length]
-            view.norms[self] = length_norm(lengths, view.averages[self.length], self.k1, self.b).astype(np.float32)
-        total = counts[:, self.columns[0]].astype(np.float32)
-        for column in self.columns[1:]:
-            total += counts[:, column]
-        value: Float32Array = saturated(total, view.norms[self].take(rows), self.k1)
-        return value
+        norm = length_norm(view.corpus.lengths[:, self.length], view.averages[self.length], K1, self.b)
+        total = np.sum([counts[:, column].astype(np.float32) for column in self.columns], axis=0)
+        return saturated(total, norm.astype(np.float32).take(rows), K1)
 
 
 CODE_FIELD: Final = Field((CODE,), CODE)
@@ -73,12 +67,9 @@ def fielded(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Ar
     """BM25F, k1 4, b .4; code 1, comments .5, strings .5, method names 4, type names 40."""
     total = np.zeros(len(rows), dtype=np.float32)
     for column, weight in FIELD_WEIGHTS:
-        if (column, weight) not in view.norms:
-            norm = length_norm(view.corpus.lengths[:, column], view.averages[column], 1.0, 0.4)
-            view.norms[column, weight] = (weight / norm).astype(np.float32)
-        total += counts[:, column] * view.norms[column, weight].take(rows)
-    value: Float32Array = saturated(total, 4.0, 4.0)
-    return value
+        norm = length_norm(view.corpus.lengths[:, column], view.averages[column], 1.0, 0.4)
+        total += counts[:, column] * (weight / norm).astype(np.float32).take(rows)
+    return saturated(total, 4.0, 4.0)
 
 
 def held(_: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
@@ -88,8 +79,7 @@ def held(_: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
 
 def of_chunks(_: VersionView, counts: npt.NDArray[np.uint8], rows: IntArray) -> FloatArray:
     """BM25 of chunks of 50 lines (10 lines of overlap), without length normalisation."""
-    value: FloatArray = saturated(counts.astype(np.float64), K1, K1)
-    return value
+    return saturated(counts.astype(np.float64), K1, K1)
 
 
 class Hits:
@@ -101,27 +91,22 @@ class Hits:
     def __init__(
         self, view: VersionView, terms: LongArray, postings: Postings | None = None, rows: int | None = None
     ) -> None:
-        self.view, self.idf = view, view.idf(terms)
-        self.postings, self.rows = postings or view.corpus.postings, rows or len(view.corpus)
-        self.selection = self.postings.select(terms)
+        self.view, self.idf, self.rows = view, view.idf(terms), rows or len(view.corpus)
+        self.selection = (postings or view.corpus.postings).select(terms)
+        self._groups = self.selection.rows.astype(np.int64)  # counting by other integers converts them each time
         self._saturated: dict[Formula, Fractions] = {}
-
-    @cached_property
-    def _rows_and_counts(self) -> tuple[IntArray, LongArray, npt.NDArray[Any]]:
-        rows = self.selection.take(self.postings.rows)  # as int64, too: counting by other integers converts them
-        return rows, rows.astype(np.int64), self.selection.take(self.postings.values)
 
     def scores(self, formula: Formula, weights: FloatArray) -> FloatArray:
         """(R,) sum over terms of weight (T,) x IDF x saturated frequency."""
-        rows, groups, counts = self._rows_and_counts
+        found = self.selection
         if formula not in self._saturated:
-            self._saturated[formula] = formula(self.view, counts, rows)
-        return summed(groups, self._saturated[formula] * self.selection.spread(weights * self.idf), self.rows)
+            self._saturated[formula] = formula(self.view, found.values, found.rows)
+        return summed(self._groups, self._saturated[formula] * found.spread(weights * self.idf), self.rows)
 
-    def held_by(self, row: int) -> tuple[LongArray, LongArray]:
-        """Which of the terms a row holds, as places among them, and where their postings stand."""
-        met = np.flatnonzero(self._rows_and_counts[0] == row)
-        return np.searchsorted(np.cumsum(self.selection.sizes), met, side="right"), self.selection.positions[met]
+    def held_by(self, row: int) -> tuple[LongArray, npt.NDArray[Any]]:
+        """Which of the terms a row holds, as places among them, and their counts in it."""
+        met = np.flatnonzero(self.selection.rows == row)
+        return np.searchsorted(np.cumsum(self.selection.sizes), met, side="right"), self.selection.values[met]
 
 
 # ---- rVSM
@@ -133,10 +118,8 @@ def min_max(values: FloatArray) -> FloatArray:
     >>> min_max(np.array([2.0, 4.0, 3.0])).tolist()
     [0.0, 1.0, 0.5]
     """
-    if not len(values):
-        return values
-    low, high = float(values.min()), float(values.max())
-    return (values - low) / (high - low) if high > low else np.zeros_like(values)
+    width = np.ptp(values) if len(values) else 0.0
+    return (values - values.min()) / width if width > 0 else np.zeros_like(values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,8 +172,6 @@ def _term_counts(corpus: Corpus, table: PathTable) -> tuple[dict[str, int], spar
         (corpus.postings, of_blobs, np.arange(len(corpus.terms)), len(corpus) + 1),
         (table.postings, table.postings.values[:, 1], columns, len(table)),
     ):
-        said = counts > 0
-        places = lists.rows[said], terms[lists.terms[said]]
-        made.append(sparse.csr_array((counts[said], places), shape=(rows, len(numbers))))
-    blobs, names = made
-    return numbers, blobs, names
+        made.append(sparse.csr_array((counts, (lists.rows, terms[lists.terms])), shape=(rows, len(numbers))))
+        made[-1].eliminate_zeros()
+    return numbers, made[0], made[1]

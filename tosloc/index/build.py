@@ -16,7 +16,7 @@ from tosloc.code.facts import analyse
 from tosloc.errors import ToslocError
 from tosloc.git.process import LARGEST_SOURCE
 from tosloc.git.repository import Repository, decode
-from tosloc.index.corpus import analysers_of, no_facts, pack_facts
+from tosloc.index.corpus import NO_FACTS, analysers_of, pack_facts
 from tosloc.index.store import FactStore
 from tosloc.processes import Worker, executor, parallel
 from tosloc.records import Progress, silent
@@ -24,7 +24,7 @@ from tosloc.records import Progress, silent
 BATCH_BLOBS: Final = 32  # few enough that no worker is left alone with a long batch at the end
 
 
-_Batch: TypeAlias = dict[str, str]  # blobs to analyse -> their suffixes
+_Batch: TypeAlias = dict[str, str]  # blobs to analyse -> their paths
 _Result: TypeAlias = list[tuple[str, bytes | None, bool]]
 """Each blob with its payload, None for one that is missing, and whether it was read without a parser."""
 
@@ -49,7 +49,7 @@ def build(
     *,
     lizard: bool = False,
 ) -> BuildReport:
-    """Put the facts of ``blobs``, blob id -> suffix, into ``store``; those that it has are skipped.
+    """Put the facts of ``blobs``, id -> path, into ``store``; those that it has are skipped.
 
     ``jobs`` as joblib counts them: -1 is every core. Interrupted at any instant, the store is consistent and a second
     call goes on from there. A blob that brings workers down is analysed by regular expressions alone.
@@ -59,8 +59,8 @@ def build(
     new = store.missing(analysers)
     sizes = repo.sizes(new)
     large = [blob for blob, size in sizes.items() if size > LARGEST_SOURCE]
-    store.write((blob, analysers[blob], no_facts()) for blob in large)
-    wanted = [(blob, blobs[blob].lower()) for blob in new if sizes[blob] <= LARGEST_SOURCE]
+    store.write((blob, analysers[blob], NO_FACTS) for blob in large)
+    wanted = [(blob, blobs[blob]) for blob in new if sizes[blob] <= LARGEST_SOURCE]
     batches = [dict(wanted[start : start + BATCH_BLOBS]) for start in range(0, len(wanted), BATCH_BLOBS)]
     known, added, missing, fallback = len(blobs) - len(new), len(large), 0, 0
     progress("analysing", known + added, len(blobs))

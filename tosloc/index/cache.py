@@ -48,16 +48,22 @@ def _digest(path: Path) -> str:
 
 
 def note_use(repo: Repository, store: Path) -> None:
-    """Note in the folder of a repository where that lies, and that it is used now, and make room; nothing for a store
-    elsewhere. Raises ConfigError for a largest size that is none.
+    """Note in the folder of a repository where that lies, and that it is used now, and remove the least used of others
+    if $TOSLOC_CACHE_SIZE is set and there is more; nothing for a store elsewhere. Raises ConfigError for what is no
+    size.
     """
     if store != default_store(repo):
         return
-    keep_to_size(repo, store)
-    with suppress(OSError):  # whoever writes there will say what is wrong
+    named = os.environ.get("TOSLOC_CACHE_SIZE", "").strip()
+    most = bytes_of_size(named, "$TOSLOC_CACHE_SIZE") if named else None
+    with suppress(OSError):  # whoever writes there will say what is wrong; what is not removed waits for the next time
         cache_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
         store.parent.mkdir(mode=0o700, exist_ok=True)
         write_text(store.with_name(PLACE), json.dumps({"repository": str(repo.home.resolve())}) + "\n")
+        if most is not None:
+            for entry in least_used(entries(), most):
+                if entry.folder != store.parent:
+                    entry.remove(MADE_AGAIN)
 
 
 @dataclass(frozen=True)
@@ -142,21 +148,6 @@ def bytes_of_size(text: str, what: str) -> int:
         raise ConfigError(f"{what}: {text!r} is no size; write 500M or 20G, say")
     number, unit, binary = found.groups()
     return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(unit.lower() or " "))
-
-
-def keep_to_size(repo: Repository, store: Path) -> None:
-    """Remove the least used, if $TOSLOC_CACHE_SIZE is set and there is more; what fails waits for the next time.
-
-    For whoever writes to the store of a repository, which stays; for one that lies elsewhere it does nothing. Raises
-    ConfigError for what is no size.
-    """
-    named = os.environ.get("TOSLOC_CACHE_SIZE", "").strip()
-    if named and store == default_store(repo):
-        most = bytes_of_size(named, "$TOSLOC_CACHE_SIZE")
-        with suppress(OSError):
-            for entry in least_used(entries(), most):
-                if entry.folder != store.parent:
-                    entry.remove(MADE_AGAIN)
 
 
 def least_used(everything: Sequence[CacheEntry], most: int) -> list[CacheEntry]:

@@ -9,11 +9,11 @@ version.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -23,17 +23,13 @@ from tosloc.errors import StoreError
 from tosloc.git.repository import Repository, decode
 from tosloc.index.postings import Postings, idf, numbered, row_sums, starts_of
 from tosloc.index.store import FactStore, pack, unpack
-from tosloc.records import BoolArray, Float32Array, FloatArray, IntArray, LongArray, Snapshot, first_paths
+from tosloc.records import BoolArray, FloatArray, IntArray, LongArray, Snapshot
 
 if TYPE_CHECKING:
     from tosloc.code.facts import Facts  # not loaded: what only reads rows needs no parser
 
 CODE, COMMENT, STRING, METHOD, TYPE, FIELD = (FIELDS.index(name) for name in FIELDS)
 ALL_TEXT = len(FIELDS)  # column of lengths and averages that stands for code + comment + string
-
-REMEMBERED: Final = 1_000  # files whose functions are remembered: about 50 MB
-
-Remembered: TypeAlias = dict[tuple[str, str], FunctionFacts]  # (blob, analyser) -> the functions that were found there
 
 
 def pack_facts(facts: Facts) -> bytes:
@@ -48,10 +44,9 @@ def pack_facts(facts: Facts) -> bytes:
     )
 
 
-def no_facts() -> bytes:
-    """The payload of a blob that was not read: no terms and one empty chunk."""
-    none = np.zeros(0, dtype=np.uint8)
-    return pack([], none, np.array([0]), none, none, np.zeros(3, dtype=np.int32))
+_NONE: Final = np.zeros(0, dtype=np.uint8)
+NO_FACTS: Final = pack([], _NONE, np.array([0]), _NONE, _NONE, np.zeros(3, dtype=np.int32))
+"""The payload of a blob that was not read: no terms and one empty chunk."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +71,7 @@ class Corpus:
         kinds = (np.int32, np.uint16, np.int64, np.int32, np.uint8, np.int32)
         rows = [[np.zeros((0, len(FIELDS)) if kind is np.uint16 else 0, kind)] for kind in kinds]
         for payload in payloads:
-            words, counts, sizes, steps, in_chunk, head = unpack(no_facts() if payload is None else payload)
+            words, counts, sizes, steps, in_chunk, head = unpack(NO_FACTS if payload is None else payload)
             own = np.fromiter(map(numbers.__getitem__, words), dtype=np.int32, count=len(words))
             columns = (
                 own,
@@ -149,8 +144,6 @@ class VersionView:
         """(B,) in how many files each blob stands."""
         self.frequency = row_sums(self.multiplicity[lists.rows], lists.starts).astype(np.int64)
         """(V,) number of files that hold each term."""
-        self.norms: dict[Hashable, Float32Array] = {}
-        """Of formulas: (B,) what the length of a blob does to its frequencies."""
 
     @property
     def files(self) -> int:
@@ -172,29 +165,13 @@ class VersionView:
         return np.append(of_rows, 0.0)[self.rows]  # -1 is the last
 
 
-def suffix_of(path: str, suffixes: frozenset[str]) -> str:
-    """The suffix by which a path was taken, in lower case.
-
-    >>> suffix_of("a/B.Java", frozenset({".java"})), suffix_of("a/b.d.ts", frozenset({".d.ts"}))
-    ('.java', '.d.ts')
-    """
-    name = path.rpartition("/")[2].lower()
-    tails = [name[place:] for place, letter in enumerate(name) if letter == "."] or [f".{name}"]
-    return next((tail for tail in tails if tail in suffixes), tails[-1])
-
-
-def blobs_of(snapshots: Sequence[Snapshot], suffixes: frozenset[str]) -> dict[str, str]:
-    """Blob id -> suffix of every file of the versions."""
-    return {blob: suffix_of(path, suffixes) for blob, path in first_paths(snapshots).items()}
-
-
 def analysers_of(blobs: Mapping[str, str], *, lizard: bool = False) -> dict[str, str]:
-    """Blob -> analyser of blobs (id -> suffix)."""
-    return {blob: analyser_of(language_of(suffix), lizard) for blob, suffix in blobs.items()}
+    """Blob -> analyser of blobs (id -> path)."""
+    return {blob: analyser_of(language_of(path), lizard) for blob, path in blobs.items()}
 
 
 def read_facts(store: FactStore, blobs: Mapping[str, str], *, lizard: bool = False) -> Corpus:
-    """Facts of blobs (id -> suffix), in their order; one that has none, since it could not be read, has one empty
+    """Facts of blobs (id -> path), in their order; one that has none, since it could not be read, has one empty
     chunk.
     """
     return Corpus.from_rows(list(blobs), store.read(analysers_of(blobs, lizard=lizard)))
@@ -203,28 +180,17 @@ def read_facts(store: FactStore, blobs: Mapping[str, str], *, lizard: bool = Fal
 # ---- functions
 
 
-def functions_of_files(
-    repo: Repository, store: FactStore, files: Sequence[tuple[str, str]], remembered: Remembered | None = None
-) -> list[FunctionFacts]:
-    """Functions of (blob, suffix) files, in their order; none of a blob that cannot be read.
+def functions_of_files(repo: Repository, store: FactStore, blobs: Mapping[str, str]) -> dict[str, FunctionFacts]:
+    """Functions of each of some blobs (id -> path); none of one that cannot be read.
 
-    Those that the store lacks are made, and kept there; one that cannot be written costs time, not the answer. What is
-    ``remembered`` is not read, and what is read is, up to so many files. Raises StoreError and RepositoryError.
+    Those that the store lacks are made, and kept there; one that cannot be written costs time, not the answer. Raises
+    StoreError and RepositoryError.
     """
-    known: Remembered = {} if remembered is None else remembered
-    if len(known) > REMEMBERED:
-        known.clear()
-    keys = [(blob, functions_analyser_of(language_of(suffix))) for blob, suffix in files]
-    wanted = {key: suffix for key, (_, suffix) in zip(keys, files, strict=True) if key not in known}
-    if wanted:
-        asked = dict(wanted.keys())
-        read = zip(asked.items(), store.read(asked), strict=True)
-        known |= {key: FunctionFacts(*unpack(row)) for key, row in read if row is not None}
-        missing = [key for key in wanted if key not in known]
-        texts = zip(missing, repo.texts(blob for blob, _ in missing), strict=True)
-        made = {key: functions_of(decode(data), wanted[key]) for key, (_, data) in texts if data is not None}
-        known |= made
-        with suppress(StoreError):
-            names = [field.name for field in fields(FunctionFacts)]
-            store.write((*key, pack(*(getattr(facts, name) for name in names))) for key, facts in made.items())
-    return [known.get(key, NO_FUNCTIONS) for key in keys]
+    analysers = {blob: functions_analyser_of(language_of(path)) for blob, path in blobs.items()}
+    rows = zip(blobs, store.read(analysers), strict=True)
+    found = {blob: NO_FUNCTIONS if row is None else FunctionFacts(*unpack(row)) for blob, row in rows}
+    texts = repo.texts([blob for blob, facts in found.items() if facts is NO_FUNCTIONS])
+    made = {blob: functions_of(decode(data), blobs[blob]) for blob, data in texts if data is not None}
+    with suppress(StoreError):
+        store.write((blob, analysers[blob], pack(*astuple(facts))) for blob, facts in made.items())
+    return found | made

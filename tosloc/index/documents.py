@@ -11,13 +11,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from tosloc.arrays import Array, checked, checked_starts, unpack_words
-from tosloc.index.postings import Postings, idf, known_terms, leaders, numbered, ranges, stable_order, starts_of, summed
+from tosloc.index.postings import Postings, idf, known_terms, leaders, numbered, owners, stable_order, starts_of, summed
 from tosloc.records import TIMES, BoolArray, FloatArray, IntArray, LongArray
 
 DAY = 86_400.0
@@ -45,7 +45,7 @@ class Documents:
 
     ids: Sequence[str]
     times: LongArray
-    commits: LongArray  # (D,) number of each one's commit in the history that they were collected from
+    commits: LongArray  # (D,) number of each one's commit in the history, -1 of one that is not in it
     commit_ids: Sequence[str]
     vocabulary: Sequence[str]
     starts: LongArray
@@ -93,8 +93,8 @@ class Documents:
     def naming(self) -> Mapping[str, list[int]]:
         """Of each id, and of each name among ``classes``, the documents that have it, in order."""
         found: defaultdict[str, list[int]] = defaultdict(list)
-        owners = [*range(len(self)), *np.repeat(np.arange(len(self)), np.diff(self.class_starts)).tolist()]
-        for name, number in zip((*self.ids, *self.classes), owners, strict=True):
+        numbers = [*range(len(self)), *owners(self.class_starts).tolist()]
+        for name, number in zip((*self.ids, *self.classes), numbers, strict=True):
             found[name].append(number)
         return found
 
@@ -103,6 +103,11 @@ class Documents:
         """Documents of each term, with how often each holds it."""
         return Postings(self.starts, self.terms, self.counts).inverted(len(self.vocabulary))
 
+    @cached_property
+    def touched(self) -> Postings:
+        """Files that each document touched, with 1/sqrt(k)."""
+        return Postings(self.file_starts, self.files, 1.0 / np.sqrt(self.sizes[self.pair_document]))
+
     def of_file(self, number: int) -> LongArray:
         """The documents that touched the file with this number, in their order."""
         return self.pair_document.take(np.flatnonzero(self.files == number))
@@ -110,34 +115,12 @@ class Documents:
     @cached_property
     def pair_document(self) -> LongArray:
         """(E,) document of each (document, file) pair."""
-        return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.file_starts))
+        return owners(self.file_starts)
 
     @cached_property
     def term_document(self) -> LongArray:
         """(P,) document of each of ``terms``."""
-        return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.starts))
-
-    def take(self, chosen: LongArray) -> Documents:
-        """The given documents alone, in their order."""
-
-        def parts(starts: LongArray, *values: npt.ArrayLike) -> list[Any]:
-            part = ranges(starts[chosen], starts[chosen + 1])
-            return [starts_of(part.sizes), *(part.take(np.asarray(some)) for some in values)]
-
-        starts, terms, counts = parts(self.starts, self.terms, self.counts)
-        file_starts, files = parts(self.file_starts, self.files)
-        class_starts, classes = parts(self.class_starts, self.classes)
-        return Documents(
-            np.asarray(self.ids)[chosen].tolist(),
-            self.times[chosen],
-            self.commits[chosen],
-            np.asarray(self.commit_ids)[chosen].tolist(),
-            self.vocabulary,
-            *(starts, terms, counts, file_starts, files),
-            self.sizes[chosen],
-            classes.tolist(),
-            class_starts,
-        )
+        return owners(self.starts)
 
     def renumbered(self, numbers: IntArray) -> Documents:
         """The same documents with file f called numbers[f], in this order; pairs with numbers[f] < 0 are left out."""
@@ -157,7 +140,7 @@ def check_documents(arrays: Mapping[str, Array], name: str, paths: int) -> None:
     pairs, touched = len(arrays[f"{name}.terms"]), len(arrays[f"{name}.files"])
     for key, kind, size, least, below in (
         ("times", np.int64, D, TIMES.start, TIMES.stop),
-        ("commits", np.int64, D, 0, np.inf),
+        ("commits", np.int64, D, -1, np.inf),
         ("sizes", np.float64, D, 1, np.inf),
         ("terms", np.int32, pairs, 0, terms),
         ("counts", np.uint16, pairs, 1, np.inf),
@@ -201,19 +184,18 @@ class DocumentsView:
 
     def similarities(self, weights: Mapping[str, float]) -> FloatArray:
         """(D,) cosine between the report and each known document, both (1 + ln tf) IDF; 0 for unknown ones."""
-        postings = self.documents.postings
         terms, query = self.known_terms(weights)
-        chosen = postings.select(terms)
+        chosen = self.documents.postings.select(terms)
         # unknown words of the report lengthen its vector alike for every document: they change no order
         length = float(np.sqrt((query**2).sum())) or 1.0
-        weight = 1.0 + np.log(chosen.take(postings.values).astype(np.float64))
-        dots = summed(chosen.take(postings.rows), weight * chosen.spread(query * self.idf[terms]), len(self.known))
+        weight = 1.0 + np.log(chosen.values.astype(np.float64))
+        dots = summed(chosen.rows, weight * chosen.spread(query * self.idf[terms]), len(self.known))
         return np.where(self.known, dots / (self.norms * length), 0.0)
 
     def decayed(self, opened: float, days: float) -> FloatArray:
-        """(D,) exp(-age / days), 0 for unknown documents; ages are days before a report's opening."""
+        """(D,) exp(-age / days) / sqrt(k), 0 for unknown documents; ages are days before a report's opening."""
         ages = np.maximum(opened - self.documents.times, 0.0) / DAY
-        return np.where(self.known, np.exp(-ages / days), 0.0)
+        return np.where(self.known, np.exp(-ages / days), 0.0) / np.sqrt(self.documents.sizes)
 
     def nearest(self, similarities: FloatArray, number: int) -> LongArray:
         """Documents with the largest similarities above 0, at most ``number``, nearest first; ties: latest first."""
@@ -222,6 +204,5 @@ class DocumentsView:
 
     def spread(self, documents: LongArray, values: FloatArray, paths: int) -> FloatArray:
         """(N,) sum of some documents' values over the files that they touched."""
-        source = self.documents
-        chosen = ranges(source.file_starts[documents], source.file_starts[documents + 1])
-        return summed(chosen.take(source.files), chosen.spread(values), paths)
+        chosen = self.documents.touched.select(documents)
+        return summed(chosen.rows, chosen.spread(values), paths)

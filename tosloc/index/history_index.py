@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
 
-from tosloc.arrays import Array, Arrays, from_arrays, to_arrays
 from tosloc.code import text
 from tosloc.git.fixes import says_fix
 from tosloc.git.history import History
@@ -43,18 +42,12 @@ _TRAILER: Final = re.compile(
 
 
 @lru_cache(maxsize=4)
-def in_files(documents: Documents) -> Postings:
-    """Of each document the files that it touched, with 1/sqrt(k)."""
-    return Postings(documents.file_starts, documents.files, 1.0 / np.sqrt(documents.sizes[documents.pair_document]))
-
-
-@lru_cache(maxsize=4)
 def in_names(documents: Documents, table: PathTable) -> Postings:
     """Of each document the terms that a name of its files holds, with 1."""
     rows, terms = table.name_terms
     of_paths, number = Postings.grouped(rows, terms, rows, len(table)), max(len(table.term_ids), 1)
     chosen = of_paths.select(documents.files)
-    held = np.repeat(documents.pair_document, chosen.sizes) * number + chosen.take(of_paths.rows)
+    held = np.repeat(documents.pair_document, chosen.sizes) * number + chosen.rows
     holders, members = np.divmod(np.unique(held), number)
     starts = starts_of(np.bincount(holders, minlength=len(documents)))
     return Postings(starts, members.astype(np.int32), np.ones(len(members)))
@@ -78,8 +71,7 @@ class AggregatedDocuments:
     def totals(self, documents: IntArray, values: FloatArray) -> FloatArray:
         """(G,) sum of the values of some documents, each times its share."""
         chosen = self.groups.select(documents)
-        shares = chosen.spread(values) * chosen.take(self.groups.values)
-        return summed(chosen.take(self.groups.rows), shares, len(self.present))
+        return summed(chosen.rows, chosen.spread(values) * chosen.values, len(self.present))
 
     def bm25(self, terms: LongArray, weights: FloatArray) -> FloatArray:
         """(G,) BM25 of the texts, from query weight x IDF (T,) of terms."""
@@ -105,7 +97,7 @@ def joined(view: DocumentsView, paths: PathView, *, by_name: bool = False) -> Ag
     """The known documents as one text a file, or one a term of file names."""
     if by_name:
         return AggregatedDocuments(view, in_names(view.documents, paths.table), paths.name_frequency > 0)
-    return AggregatedDocuments(view, in_files(view.documents), paths.present)
+    return AggregatedDocuments(view, view.documents.touched, paths.present)
 
 
 @lru_cache(maxsize=8)
@@ -121,15 +113,6 @@ class HistoryIndex:
     commits: Documents
     reports: Documents
 
-    def to_arrays(self, paths: Sequence[str]) -> Arrays:
-        """Plain arrays, for ``from_arrays``, with the paths that the numbers of files mean."""
-        return to_arrays({"paths": paths, "commits": self.commits, "reports": self.reports})
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Array]) -> HistoryIndex:
-        """The history of ``to_arrays``. Raises KeyError or ValueError when the arrays are none."""
-        return cls(*(from_arrays(Documents, arrays, name) for name in ("commits", "reports")))
-
     def as_of(self, opened: float, contained: BoolArray | None = None) -> HistoryAsOf:
         """The history strictly before ``opened`` (seconds since 1970).
 
@@ -138,19 +121,11 @@ class HistoryIndex:
         """
         views = []
         for documents in (self.commits, self.reports):
-            known: BoolArray = documents.times < opened
+            known: BoolArray = (documents.times < opened) & (documents.commits >= 0)
             if contained is not None:
                 known &= contained[documents.commits]
             views.append(_view(documents, known.tobytes()))
         return HistoryAsOf(opened, *views)
-
-
-@lru_cache(maxsize=16)
-def _activity(view: DocumentsView, opened: float, days: float, paths: int) -> FloatArray:
-    """Depends on no report but by its opening: many are asked as if opened at the same time."""
-    values = view.decayed(opened, days) / np.sqrt(view.documents.sizes)
-    known = np.flatnonzero(view.known)
-    return np.log1p(view.spread(known, values[known], paths))
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +138,9 @@ class HistoryAsOf:
 
     def activity(self, days: float, paths: int) -> FloatArray:
         """(N,) ln(1 + sum over a file's commits of exp(-age/days)/sqrt(k)); infinite ``days`` counts all alike."""
-        return _activity(self.commits, self.opened, days, paths)
+        documents = self.commits.documents
+        weight = self.commits.decayed(self.opened, days)
+        return np.log1p(summed(documents.files, weight[documents.pair_document], paths))
 
     def last_touch(self, view: DocumentsView, paths: int) -> FloatArray:
         """(N,) days since the last known document that touched each file; infinite if none did."""
@@ -176,8 +153,8 @@ class HistoryAsOf:
 
     def fixes(self, paths: int) -> FloatArray:
         """(N,) number of known fixed reports that each file was part of."""
-        known = np.flatnonzero(self.reports.known)
-        return self.reports.spread(known, np.ones(len(known)), paths)
+        documents = self.reports.documents
+        return summed(documents.files, self.reports.known[documents.pair_document], paths)
 
     def frame_rarity(self, qualified: str) -> float:
         """ln((n + 2) / (df + 1)) / ln(n + 2): 1 for a class in no earlier trace, towards 0 for one in all.
@@ -193,8 +170,7 @@ class HistoryAsOf:
 
         The probability weighs a commit by exp(-age/days)/sqrt(k); a file gives nothing to itself.
         """
-        view, documents = self.commits, self.commits.documents
-        weight = view.decayed(self.opened, days) / np.sqrt(documents.sizes)
+        documents, weight = self.commits.documents, self.commits.decayed(self.opened, days)
         total = summed(documents.files, weight[documents.pair_document], paths)[files]
         of_path = np.zeros(paths)
         of_path[files] = shares / np.where(total > 0, total, np.inf)

@@ -91,7 +91,7 @@ class PathTable:
             paths=paths,
             directory=_numbered(folders),
             counterpart_group=_numbered(_TEST_MARK.sub("", stem) or stem for stem in stems),
-            language=_numbered(language_of(f".{name.rpartition('.')[2]}") for name in names),
+            language=_numbered(map(language_of, names)),
             test=which_are_tests(paths),
             compound_stem=_marked(text.compounds(stem) for stem in stems),
             examples=_marked(map(cache(lambda folder: _EXAMPLE.search(f"{folder}/")), folders)),
@@ -186,10 +186,10 @@ class PathView:
 
     def bm25(self, weights: Mapping[str, float], *, names: bool = True) -> FloatArray:
         """(F,) BM25 of the words of the path, or of its folders alone."""
-        table, postings = self.table, self.table.postings
+        table = self.table
         terms, weight = known_terms(table.term_ids, weights)
-        chosen = postings.select(terms)
-        rows, counts = chosen.take(postings.rows), chosen.take(postings.values)
+        chosen = table.postings.select(terms)
+        rows, counts = chosen.rows, chosen.values
         frequency = counts[:, 0] + counts[:, 1] if names else counts[:, 0]
         values = saturated(frequency, self.norm[int(names)].take(rows), K1) * self.present[rows]
         held = row_sums(values > 0, starts_of(chosen.sizes)).astype(np.int64)
@@ -202,8 +202,7 @@ class PathView:
         lists = self.table.postings
         lengths = np.cumsum([summed(lists.rows, counts, len(self.table)) for counts in lists.values.T], axis=0)
         averages = np.maximum(lengths[:, self.path_ids].mean(axis=1) if self.files else np.zeros(2), 1e-9)
-        value: FloatArray = length_norm(lengths, averages[:, None], K1, B)
-        return value
+        return length_norm(lengths, averages[:, None], K1, B)
 
     @cached_property
     def name_frequency(self) -> LongArray:

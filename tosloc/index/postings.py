@@ -4,40 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tosloc.records import FloatArray, IntArray, LongArray
 
-Scalar = TypeVar("Scalar", bound=np.generic)
-
 K1, B = 1.2, 0.5  # of BM25, saturation and length normalisation, where a formula names no others
 
 
-@dataclass(frozen=True, eq=False)
 class Selection:
-    """Parts of flat arrays, one after the other: T of them, with P elements, such as the postings of T terms."""
+    """The postings of T of a list's terms, one after the other: P of them."""
 
-    starts: LongArray  # (T,) where each part starts
-    sizes: LongArray  # (T,)
-
-    @cached_property
-    def positions(self) -> LongArray:
-        """(P,) positions in the flat arrays."""
-        shifts = self.starts - (np.cumsum(self.sizes) - self.sizes)
-        positions: LongArray = np.repeat(shifts, self.sizes)
+    def __init__(self, lists: Postings, terms: LongArray | IntArray) -> None:
+        starts = lists.starts[terms]
+        self.sizes: LongArray = lists.starts[terms + 1] - starts  # (T,)
+        positions = np.repeat(starts - (np.cumsum(self.sizes) - self.sizes), self.sizes)
         positions += np.arange(len(positions), dtype=np.int64)
-        return positions
-
-    def take(self, values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-        """(P, ...) ``values[positions]``."""
-        return values.take(self.positions, axis=0)
+        self.rows, self.values = lists.rows.take(positions), lists.values.take(positions, axis=0)
 
     def spread(self, values: FloatArray) -> FloatArray:
-        """(P,) each element's value, from one value a part (T,)."""
+        """(P,) each posting's value, from one value a term (T,)."""
         return np.repeat(values, self.sizes)
 
 
@@ -60,7 +48,7 @@ class Postings:
     @property
     def terms(self) -> IntArray:
         """(P,) term of each posting."""
-        return np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
+        return owners(self.starts, np.int32)
 
     def inverted(self, size: int) -> Postings:
         """The lists the other way round: the terms of each of ``size`` rows, ascending, with their values."""
@@ -81,7 +69,7 @@ class Postings:
 
     def select(self, terms: LongArray | IntArray) -> Selection:
         """Postings of the given terms, in their order."""
-        return ranges(self.starts[terms], self.starts[terms + 1])
+        return Selection(self, terms)
 
 
 def stable_order(numbers: npt.NDArray[np.integer[Any]], below: int) -> LongArray:
@@ -100,11 +88,6 @@ def stable_order(numbers: npt.NDArray[np.integer[Any]], below: int) -> LongArray
     return order
 
 
-def ranges(starts: LongArray, ends: LongArray) -> Selection:
-    """The numbers of every range [start, end), one range after the other."""
-    return Selection(starts, ends - starts)
-
-
 def summed(groups: npt.NDArray[np.integer[Any]], values: npt.ArrayLike, number: int) -> npt.NDArray[np.float64]:
     """(number,) sum of the values of each group; a group without values has 0."""
     return np.bincount(groups, weights=values, minlength=number).astype(np.float64, copy=False)
@@ -117,6 +100,15 @@ def starts_of(sizes: npt.ArrayLike) -> LongArray:
     [0, 2, 2, 5]
     """
     return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+
+
+def owners(starts: LongArray, kind: type[np.integer[Any]] = np.int64) -> npt.NDArray[Any]:
+    """(P,) the group of each element, of groups that start there.
+
+    >>> owners(starts_of([2, 0, 3])).tolist()
+    [0, 0, 2, 2, 2]
+    """
+    return np.repeat(np.arange(len(starts) - 1, dtype=kind), np.diff(starts))
 
 
 def row_sums(values: npt.NDArray[Any], starts: npt.NDArray[np.integer[Any]]) -> FloatArray:

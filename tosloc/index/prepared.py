@@ -47,15 +47,13 @@ class PreparedVersion:
         return self.index.text.snapshot
 
     def with_reports(self, reports: Documents, paths: Sequence[str]) -> HistoryIndex:
-        """The history with other fixed reports, those whose fix it contains; ``paths`` are what their numbers mean.
-
-        Files that neither the version nor its history knows are left out.
+        """The history with other fixed reports, of which it knows those whose fix it contains; ``paths`` are what their
+        numbers mean. Files that neither the version nor its history knows are left out.
         """
-        own, known = self.snapshot.path_names.ids, set(self.commit_ids)
-        contained = [place for place, commit in enumerate(reports.commit_ids) if commit in known]
-        kept = reports.take(np.array(contained, dtype=np.int64))
-        numbers = np.array([own.get(path, -1) for path in paths], dtype=np.int32)
-        return HistoryIndex(self.history.commits, kept.renumbered(numbers))
+        files, numbers = self.snapshot.path_names.ids, numbered(self.commit_ids)
+        own = reports.renumbered(np.array([files.get(path, -1) for path in paths], dtype=np.int32))
+        commits = np.array([numbers.get(commit, -1) for commit in reports.commit_ids], dtype=np.int64)
+        return HistoryIndex(self.history.commits, replace(own, commits=commits))
 
     def with_changes(self, changes: Collection[Change], facts: Corpus) -> PreparedVersion:
         """The version with files changed, new or gone; ``facts`` are those of blobs that it lacks."""
@@ -75,7 +73,7 @@ class PreparedVersion:
         for file in np.flatnonzero(~corpus.parsed[rows]).tolist():
             if not corpus.lines[rows[file]]:
                 unread += 1
-            elif has_grammar(language_of(f".{self.snapshot.path(file).rpartition('.')[2]}")):
+            elif has_grammar(language_of(self.snapshot.path(file))):
                 by_words += 1
         said = {
             "larger than 10 MB, ranked by path alone": unread - self.missing,
@@ -107,7 +105,7 @@ class PreparedVersion:
         table = from_arrays(PathTable, arrays, "paths")
         names, blobs = Names(list(table.paths), numbered(table.paths)), Names([*corpus.blobs, ""])  # "" of row -1
         snapshot = Snapshot(commit, committed_at, names, blobs, np.arange(len(rows), dtype=np.int32), rows)
-        history = HistoryIndex.from_arrays(arrays)
+        history = HistoryIndex(*(from_arrays(Documents, arrays, name) for name in ("commits", "reports")))
         return cls(VersionIndex(corpus, snapshot, table), history, unpack_words(arrays["commit_ids"]))
 
 

@@ -15,16 +15,16 @@ from tosloc.code.languages import OTHER_SUFFIXES, SOURCE_SUFFIXES, analyser_of, 
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.git.history import commit_order, read_commits
 from tosloc.git.repository import Change, Repository, ends_with
-from tosloc.index.cache import default_store, keep_to_size, note_use
+from tosloc.index.cache import default_store, note_use
 from tosloc.index.context import VersionIndex
-from tosloc.index.corpus import Corpus, analysers_of, blobs_of, read_facts, suffix_of
+from tosloc.index.corpus import Corpus, analysers_of, read_facts
 from tosloc.index.documents import Documents
 from tosloc.index.history_index import COMMITS, HISTORY_VERSION, HistoryIndex, commit_payloads, history_of_commits
 from tosloc.index.paths import PathTable
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.store import FactStore
 from tosloc.io import key_of
-from tosloc.records import Names, Progress, Snapshot, silent
+from tosloc.records import Names, Progress, Snapshot, first_paths, silent
 from tosloc.reports.test_paths import which_are_tests
 
 if TYPE_CHECKING:
@@ -91,19 +91,15 @@ class IndexedRepository:
 
     def index(self, snapshots: Sequence[Snapshot], progress: Progress = silent) -> BuildReport:
         """Make the facts that the versions' files lack."""
-        return self._index(blobs_of(snapshots, self.suffixes), progress)
+        return self._index(first_paths(snapshots), progress)
 
     def _index(self, blobs: Mapping[str, str], progress: Progress) -> BuildReport:
         from tosloc.index.build import build  # here: parsers and workers are not loaded in vain
 
         return build(self.repo, self.store, blobs, self.jobs, progress, lizard=self.lizard)
 
-    def corpus(self, snapshots: Sequence[Snapshot]) -> Corpus:
-        """Inverted lists of the versions' files."""
-        return self.facts(blobs_of(snapshots, self.suffixes))
-
     def facts(self, blobs: Mapping[str, str], progress: Progress = silent) -> Corpus:
-        """Facts of blobs (id -> suffix), in their order; those that are missing are made."""
+        """Facts of blobs (id -> path), in their order; those that are missing are made."""
         if self.store.missing(analysers_of(blobs, lizard=self.lizard)):
             self._index(blobs, progress)
         return read_facts(self.store, blobs, lizard=self.lizard)
@@ -127,16 +123,15 @@ class IndexedRepository:
             order = commit_order(self.repo, [commit])
             history = self._history_of(order, snapshot.path_names, progress)
             table = PathTable.of(snapshot.path_names.names)
-            return PreparedVersion(VersionIndex(self.corpus([listed]), snapshot, table), history, order, missing)
+            return PreparedVersion(
+                VersionIndex(self.facts(first_paths([listed])), snapshot, table), history, order, missing
+            )
 
         # a clone that was cut off has another history once it is made whole
         made = self._kept(commit, (sorted(self.suffixes), sorted(self.repo.shallow)), make)
         changes = sorted(change for change in changes if is_source(os.fsencode(change.path)))
-        if not changes:
-            return made
-        known = made.index.text.corpus.row_of_blob
-        new = {blob: suffix_of(path, self.suffixes) for path, blob in changes if blob and blob not in known}
-        return made.with_changes(changes, self.facts(new, progress))
+        new = {blob: path for path, blob in changes if blob}
+        return made.with_changes(changes, self.facts(new, progress)) if changes else made
 
     def other_files(
         self, commit: str, progress: Progress = silent, changes: Collection[Change] = ()
@@ -150,12 +145,9 @@ class IndexedRepository:
             """Of those whose words are searched."""
             named = {path: blob for path, blob in files if blob and is_other(os.fsencode(path))}
             tests = which_are_tests(list(named)).tolist()
-            pairs = zip(named.items(), tests, strict=True)
-            found = {blob: suffix_of(path, OTHER_SUFFIXES) for (path, blob), test in pairs if not test}
+            found = {blob: path for (path, blob), test in zip(named.items(), tests, strict=True) if not test}
             sizes = self.repo.sizes(found)
-            return self.facts(
-                {blob: suffix for blob, suffix in found.items() if sizes[blob] <= LARGEST_OTHER}, progress
-            )
+            return self.facts({blob: path for blob, path in found.items() if sizes[blob] <= LARGEST_OTHER}, progress)
 
         def make() -> PreparedVersion:
             everything = self.repo.snapshot(commit, [""])
@@ -188,7 +180,7 @@ class IndexedRepository:
                 by_use = sorted(path.parent.glob("*.safetensors"), key=lambda kept: -kept.stat().st_mtime_ns)
                 for old in by_use[KEPT_VERSIONS:]:
                     old.unlink(missing_ok=True)
-            keep_to_size(self.repo, self.store_path)
+            note_use(self.repo, self.store_path)
         return made
 
     def _history_of(self, order: Sequence[str], paths: Names, progress: Progress) -> HistoryIndex:

@@ -17,11 +17,11 @@ from typing import Final
 import joblib
 import numpy as np
 
-from tosloc.arrays import load_arrays, unpack_words
+from tosloc.arrays import from_arrays, load_arrays, unpack_words
 from tosloc.code.languages import analyser
 from tosloc.git.repository import Repository
 from tosloc.index.context import QueryContext, VersionIndex
-from tosloc.index.corpus import blobs_of, read_facts
+from tosloc.index.corpus import read_facts
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.paths import PathTable
 from tosloc.index.query import Query
@@ -30,7 +30,7 @@ from tosloc.io import key_of, written_whole
 from tosloc.processes import executor, parallel
 from tosloc.rank.feature_tables import HISTORY_FILE, FeatureTable, block_bytes
 from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS, columns, prior
-from tosloc.records import BoolArray, Case, FloatArray, Progress, silent
+from tosloc.records import BoolArray, Case, FloatArray, Progress, first_paths, silent
 
 BLOCK_REPORTS = 48  # reports a block: enough to share the loading, few enough for memory
 SAMPLED: Final = 400
@@ -119,7 +119,7 @@ def _opened(made: Extraction) -> tuple[Repository, FactStore, HistoryIndex, Path
     for path in paths:
         repo.path_names.id(path)
     store = FactStore(made.store_path, unchanging=made.shared)
-    return repo, store, HistoryIndex.from_arrays(arrays), PathTable.of(paths)
+    return repo, store, from_arrays(HistoryIndex, arrays, "history"), PathTable.of(paths)
 
 
 def _extract(
@@ -128,7 +128,7 @@ def _extract(
     """The block of some cases, as bytes; ``contained`` are the commits of the history that each version contains."""
     repo, store, history, paths = _opened(made)
     snapshots = [repo.snapshot(case.version, made.suffixes) for case in cases]
-    corpus = read_facts(store, blobs_of(snapshots, made.suffixes), lizard=made.lizard)
+    corpus = read_facts(store, first_paths(snapshots), lizard=made.lizard)
     tables = []
     for case, snapshot, commits in zip(cases, snapshots, contained, strict=True):
         version = VersionIndex(corpus, snapshot, paths)

@@ -220,8 +220,8 @@ class ReasonsOf:
         """Terms that the report and the file's text share, those that tell most first; whether they tell anything."""
         view, hits = self.context.version.text, self.context.hits
         row = int(view.rows[file])
-        shared, positions = hits.held_by(row)
-        frequency = bm25.WHOLE(view, hits.postings.values[positions], np.full(len(shared), row, dtype=np.int32))
+        shared, counts = hits.held_by(row)
+        frequency = bm25.WHOLE(view, counts, np.full(len(shared), row, dtype=np.int32))
         order = np.argsort(-(frequency * hits.idf[shared] * self.context.text_terms[1][shared]), kind="stable")
         best = {self.context.known_words[term]: float(hits.idf[term]) for term in shared[order].tolist()}
         by_gain = {term: rarity for term, rarity in best.items() if term in self._written}

@@ -107,7 +107,7 @@ def near_commits(context: QueryContext) -> FloatArray:
 def near_reports(context: QueryContext) -> FloatArray:
     """Sum of s^2 exp(-age/730 d)/sqrt(k) over the 200 nearest fixed reports."""
     view, nearest = context.history.reports, context.near_reports
-    weight = view.decayed(context.history.opened, 730.0)[nearest] / np.sqrt(view.documents.sizes[nearest])
+    weight = view.decayed(context.history.opened, 730.0)[nearest]
     return context.to_files(view.spread(nearest, context.report_similarities[nearest] ** 2 * weight, context.all_paths))
 
 

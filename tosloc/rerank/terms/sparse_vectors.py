@@ -195,12 +195,12 @@ class SparseVectors:
         """(n, V) ln(1 + tf) x IDF in files, the words of the path among them; of a file without facts these alone."""
         corpus = self._facts({blob: path for path, blob in files})
         rows = np.array([corpus.row_of_blob.get(blob, -1) for _, blob in files], dtype=np.int64)
-        names, read, lists = list(corpus.terms), np.flatnonzero(rows >= 0), corpus.by_blob
-        held = lists.select(rows[read])
-        used, places = np.unique(held.take(lists.rows), return_inverse=True)
+        names, read = list(corpus.terms), np.flatnonzero(rows >= 0)
+        held = corpus.by_blob.select(rows[read])
+        used, places = np.unique(held.rows, return_inverse=True)
         terms = self.vocabulary.numbers([names[term] for term in used.tolist()])[places]
         known = terms >= 0
-        counts = held.take(lists.values)[known] @ _FIELD_WEIGHTS
+        counts = held.values[known] @ _FIELD_WEIGHTS
         owners = np.repeat(read, held.sizes)[known].astype(np.int32)
         whole = self._matrix(counts, owners, terms[known], len(files))
         whole = sparse.csr_array(whole + self._counts([path_words(path) for path, _ in files]))
