@@ -11,7 +11,7 @@ from tosloc.evaluate.evaluate import evaluate
 from tosloc.evaluate.judgements import Judgement, by_report
 from tosloc.evaluate.run_paths import ScoredRun, without_tests
 from tosloc.evaluate.runs import Order
-from tosloc.evaluate.tables import results_of, strata_of
+from tosloc.evaluate.tables import Results, strata_of
 from tosloc.records import Ranking, ReportAttributes
 
 FILES = tuple(f"F{i:03}" for i in range(1, 401))
@@ -32,9 +32,10 @@ JUDGEMENTS = (
 
 def test_summary_is_worked_by_hand():
     ap = [(1 + 1 + 3 / 5 + 4 / 12 + 5 / 15) / 5, (1 / 4 + 2 / 60) / 2, (1 / 120 + 2 / 350) / 2, 0]
-    assert evaluate(RUN, by_report(JUDGEMENTS)).summary() == pytest.approx(
+    results = Results(ScoredRun("run", RUN, by_report(JUDGEMENTS)))
+    assert results.evaluation.counts == {"reports": 4, "relevant": 9, "dropped": 3, "empty": 1, "length": 1.0}
+    assert {one.name: one.mean for one in results.means} == pytest.approx(
         {
-            **{"reports": 4, "relevant": 9, "dropped": 3, "empty": 1, "length": 1.0},
             "mrr": (1 + 1 / 4 + 1 / 120 + 0) / 4,
             "map": sum(ap) / 4,
             **{"top1": 1 / 4, "top5": 2 / 4, "top10": 2 / 4},
@@ -101,10 +102,10 @@ def test_strata_by_hand():
         "only test files fixed": "c",
     }
     run = run_of([ranked(one.report) for one in judgements])
-    rows = results_of(ScoredRun("run", run, by_report(judgements))).strata
-    assert {row.stratum: row.reports for row in rows} == {name: len(held) for name, held in members.items()}
+    rows = Results(ScoredRun("run", run, by_report(judgements))).strata
+    assert {row.name: row.reports for row in rows} == {name: len(held) for name, held in members.items()}
     unknown = [*judgements[:5], judged("f", "src/A.java", kind=None)]
-    names = [row.stratum for row in results_of(ScoredRun("run", run, by_report(unknown))).strata]
+    names = [row.name for row in Results(ScoredRun("run", run, by_report(unknown))).strata]
     assert names == [*list(members)[:5], "only test files fixed"]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from functools import cached_property
 
 import numpy as np
 
@@ -14,15 +14,6 @@ from tosloc.evaluate.runs import Run
 from tosloc.evaluate.statistics import exact_mean
 from tosloc.metrics import found_at
 from tosloc.records import FloatArray
-
-COVERED: Final = (50, 100, 300)  # ranks within which a second stage may look: of coverage, and of any fixed file
-HEADLINE: Final = {
-    "mrr": RR,
-    "map": AP,
-    **{f"top{k}": Measure("Hit", k) for k in (1, 5, 10)},
-    **{f"any{k}": Measure("Hit", k) for k in COVERED},
-}
-"""What the summary calls the means of measures."""
 
 
 @dataclass(frozen=True)
@@ -59,18 +50,17 @@ class Evaluation:
     @property
     def length(self) -> float | None:
         """Mean of ranking length over files searched: 1.0 for a complete run; None if it is not known of any report."""
-        lengths = [one.length for one in self.per_report]
-        return exact_mean([length for length in lengths if length is not None]) if None not in lengths else None
+        known = [one.ranked / one.searched for one in self.per_report if one.ranked is not None and one.searched]
+        return exact_mean(known) if len(known) == len(self.per_report) else None
 
-    def summary(self) -> dict[str, int | float | None]:
-        """The row of a results table: ``coverageK`` counts fixed files, ``anyK`` and ``topK`` count reports."""
+    @cached_property
+    def counts(self) -> dict[str, int | float | None]:
+        """What is counted before anything is measured."""
         return {
             "reports": len(self.per_report),
             "relevant": self.relevant,
             "dropped": sum(one.judgement.dropped for one in self.per_report),
             "empty": sum(one.relevant == 0 for one in self.per_report),
-            **{name: self.mean(measure) for name, measure in HEADLINE.items()},
-            **{f"coverage{k}": self.coverage(k) for k in COVERED},
             "length": self.length,
         }
 
@@ -87,10 +77,11 @@ def evaluate(run: Run, qrels: Qrels) -> Evaluation:
     scores = []
     for report, one in sorted(qrels.items()):
         order = run.orders[report]
-        ranks = order.ranks_of([run.numbers[path] for path in one.fixed if path in run.numbers])
+        ranked = np.isin(order.files, [run.numbers[path] for path in one.fixed if path in run.numbers])
+        ranks = tuple(sorted(order.ranks[ranked].tolist()))
         last, unranked = int(order.ranks.max(initial=0)), len(one.fixed) - len(ranks)
         if one.searched is not None and last + unranked > one.searched:
             what = f"ranks {last} files and lacks {unranked} of the fixed, but its version has {one.searched} files"
             raise RunError(f"{run.where}: report {report} {what}")
-        scores.append(ReportScores(one, tuple(ranks), len(order.files) if order.known_ranks is None else None))
+        scores.append(ReportScores(one, ranks, len(order.files) if order.known_ranks is None else None))
     return Evaluation(tuple(scores))

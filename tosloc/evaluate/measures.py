@@ -44,11 +44,6 @@ class ReportScores:
     def reciprocal_rank(self) -> float:
         return RR(self)
 
-    @property
-    def length(self) -> float | None:
-        """Ranking length over files searched, if both are known."""
-        return None if self.ranked is None or not self.searched else self.ranked / self.searched
-
 
 def _bpref(one: ReportScores, retrieved: bool) -> float:
     """Over all files that are not fixed, or over those ``retrieved``. Raises RunError where nothing tells how many."""

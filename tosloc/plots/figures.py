@@ -17,8 +17,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from tosloc.evaluate.evaluate import COVERED, Evaluation
+from tosloc.evaluate.evaluate import Evaluation
 from tosloc.evaluate.measures import Measure
+from tosloc.evaluate.tables import COVERED
 from tosloc.io import written_whole
 
 STROKES: Final = (("-", "o"), ("--", "s"), (":", "^"), ("-.", "D"), ((0, (5, 1, 1, 1, 1, 1)), "v"), ((0, (1, 3)), "P"))
@@ -109,22 +110,6 @@ def first_hit_figure(evaluation: Evaluation) -> Figure:
         axes.set(xlabel="rank of the first fixed file", ylabel="reports (their number on the bars)")
         axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     return figure
-
-
-@contextmanager
-def panels() -> Iterator[tuple[Figure, Axes, Axes]]:
-    """A figure of two panels side by side that share their vertical axis, with the names of what the left one shows
-    below. Printed 5.2 inches wide, its letters still have 6.5 points.
-    """
-    with drawing(7.2, 3.1) as (figure, axes):
-        axes.remove()
-        left, right = figure.subplots(1, 2, sharey=True)
-        yield figure, left, right
-        for one in (left, right):
-            one.title.set_fontsize("medium")
-        handles, labels = left.get_legend_handles_labels()
-        if labels:
-            figure.legend(handles, labels, loc="outside lower center", ncols=2, handlelength=3.5)
 
 
 def style(number: int) -> dict[str, Any]:

@@ -10,9 +10,8 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure
 
-from tosloc.evaluate.measures import MEASURE_MEANINGS, Measure
-from tosloc.evaluate.statistics import Interval
-from tosloc.evaluate.tables import COUNTS, LENGTH, MEANS, Results
+from tosloc.evaluate.measures import MEASURE_MEANINGS
+from tosloc.evaluate.tables import COUNTS, Results
 from tosloc.io import printable
 from tosloc.plots.figures import coverage_figure, first_hit_figure, svg
 
@@ -38,8 +37,7 @@ def page(results: Results) -> str:
     return environment.get_template("evaluation.html").render(
         results=results,
         origin=header and json.dumps(header, indent=1, sort_keys=True),
-        counts=COUNTS | {"length": LENGTH},
-        scores=list(_scores(results)),
+        counts=COUNTS,
         coverage=_data(coverage_figure(evaluation)),
         first=_data(first_hit_figure(evaluation)),
         reports=list(_reports(results)),
@@ -50,14 +48,6 @@ def page(results: Results) -> str:
 def _data(figure: Figure) -> str:
     """A figure as an address that holds it."""
     return f"data:image/svg+xml;base64,{b64encode(svg(figure).encode()).decode()}"
-
-
-def _scores(results: Results) -> Iterator[tuple[str, float | int | None, Interval | None, str]]:
-    """Name, value, interval and definition of each mean and share, the ones asked for besides at the end."""
-    for key, (name, meaning) in MEANS.items():
-        yield name, results.summary[key], results.intervals[key], meaning
-    for name, mean in results.measures.items():
-        yield name, *mean, MEASURE_MEANINGS[Measure.parse(name).name]
 
 
 def _reports(results: Results) -> Iterator[dict[str, Any]]:
