@@ -58,17 +58,8 @@ def write_judgements(path: str | Path, judgements: Iterable[Judgement]) -> None:
     """Write one JSON line a report. The file appears only when it is whole."""
     with written_whole(Path(path)) as temporary, temporary.open("wb") as file:
         for one in judgements:
-            values = {
-                "report": one.report,
-                "fixed": one.fixed,
-                "dropped": one.dropped,
-                "listed": one.listed,
-                "searched": one.searched,
-                "version": one.version,
-                "traits": None if one.attributes is None else asdict(one.attributes),
-                **({} if one.summary is None else {"summary": one.summary}),
-            }
-            file.write(json_line(values))
+            values = asdict(one)
+            file.write(json_line(values | {"dropped": one.dropped, "traits": values.pop("attributes")}))
 
 
 def read_judgements(path: str | Path) -> Qrels:
