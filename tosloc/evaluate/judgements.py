@@ -58,8 +58,17 @@ def write_judgements(path: str | Path, judgements: Iterable[Judgement]) -> None:
     """Write one JSON line a report. The file appears only when it is whole."""
     with written_whole(Path(path)) as temporary, temporary.open("wb") as file:
         for one in judgements:
-            values = asdict(one)
-            file.write(json_line(values | {"dropped": one.dropped, "traits": values.pop("attributes")}))
+            values = {
+                "report": one.report,
+                "fixed": one.fixed,
+                "dropped": one.dropped,
+                "listed": one.listed,
+                "searched": one.searched,
+                "version": one.version,
+                "traits": one.attributes and asdict(one.attributes),
+                "summary": one.summary,
+            }
+            file.write(json_line(values))
 
 
 def read_judgements(path: str | Path) -> Qrels:
