@@ -123,7 +123,7 @@ def test_without_tests_ranks_and_truth_are_those_of_the_rest():
     assert made.run.ranking("1").paths == ("a.java", "b.java")
     assert one.judgement.listed == ("b.java", "gone.java")
     [none] = without_tests(of_four(["test/T.java"])).evaluation().per_report
-    assert (none.ranks, none.relevant, none.reciprocal_rank) == ((), 0, 0.0)
+    assert (none.ranks, none.relevant) == ((), 0)
     # of a cut ranking it is not known how many files are left
     [cut] = without_tests(of_four(["b.java"], files=3)).evaluation().per_report
     assert (cut.searched, cut.ranks) == (None, ())

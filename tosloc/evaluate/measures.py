@@ -40,10 +40,6 @@ class ReportScores:
     def average_precision(self) -> float:
         return AP(self)
 
-    @property
-    def reciprocal_rank(self) -> float:
-        return RR(self)
-
 
 def _bpref(one: ReportScores, retrieved: bool) -> float:
     """Over all files that are not fixed, or over those ``retrieved``. Raises RunError where nothing tells how many."""

@@ -91,19 +91,15 @@ def coverage_figure(evaluation: Evaluation) -> Figure:
     return figure
 
 
-def first_hits(evaluation: Evaluation) -> list[int]:
-    """(8,) reports whose first fixed file has a rank up to each of ``BIN_ENDS``, and those that have none."""
-    first = [one.ranks[0] if one.ranks else math.inf for one in evaluation.per_report]
-    return [int(number) for number in np.bincount(np.searchsorted(BIN_ENDS, first), minlength=len(BIN_NAMES))]
-
-
 def first_hit_figure(evaluation: Evaluation) -> Figure:
     """Share of the reports whose first fixed file stands in each range of ranks, their number on the bars."""
-    counts = first_hits(evaluation)
+    first = [one.ranks[0] if one.ranks else math.inf for one in evaluation.per_report]
+    counts = np.bincount(np.searchsorted(BIN_ENDS, first), minlength=len(BIN_NAMES))
     with drawing() as (figure, axes):
-        shares = np.array(counts) / (len(evaluation.per_report) or 1)
-        bars = axes.bar(range(len(counts)), shares, 0.79, facecolor="#8c8c8c", edgecolor=GREYS[0], linewidth=0.8)
-        axes.bar_label(bars, labels=list(map(str, counts)), padding=1.5, fontsize=8)
+        bars = axes.bar(
+            range(len(counts)), counts / (len(first) or 1), 0.79, facecolor="#8c8c8c", edgecolor=GREYS[0], linewidth=0.8
+        )
+        axes.bar_label(bars, labels=[*map(str, counts)], padding=1.5, fontsize=8)
         axes.set_xticks(range(len(BIN_NAMES)), BIN_NAMES, fontsize=8)
         axes.set_axisbelow(True)
         axes.grid(visible=False, axis="x")

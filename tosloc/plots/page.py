@@ -10,7 +10,7 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure
 
-from tosloc.evaluate.measures import MEASURE_MEANINGS
+from tosloc.evaluate.measures import MEASURE_MEANINGS, RR
 from tosloc.evaluate.tables import COUNTS, Results
 from tosloc.io import printable
 from tosloc.plots.figures import coverage_figure, first_hit_figure, svg
@@ -60,6 +60,7 @@ def _reports(results: Results) -> Iterator[dict[str, Any]]:
         before = one.ranks[0] - 1 if one.ranks and one.ranked is not None else 0
         yield {
             "scores": one,
+            "reciprocal_rank": RR(one),
             "files": sorted(files, key=lambda file: (file[0] is None, file[0] or 0, file[1])),
             "above": run.paths(one.report, min(before, ABOVE)),
             "before": before,
