@@ -33,9 +33,9 @@ JUDGEMENTS = (
 def test_summary_is_worked_by_hand():
     ap = [(1 + 1 + 3 / 5 + 4 / 12 + 5 / 15) / 5, (1 / 4 + 2 / 60) / 2, (1 / 120 + 2 / 350) / 2, 0]
     results = Results(ScoredRun("run", RUN, by_report(JUDGEMENTS)))
-    assert results.evaluation.counts == {"reports": 4, "relevant": 9, "dropped": 3, "empty": 1, "length": 1.0}
-    assert {one.name: one.mean for one in results.means} == pytest.approx(
+    assert results.evaluation.counts | {one.name: one.mean for one in results.means} == pytest.approx(
         {
+            **{"reports": 4, "relevant": 9, "dropped": 3, "empty": 1, "length": 1.0},
             "mrr": (1 + 1 / 4 + 1 / 120 + 0) / 4,
             "map": sum(ap) / 4,
             **{"top1": 1 / 4, "top5": 2 / 4, "top10": 2 / 4},

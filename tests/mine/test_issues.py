@@ -75,7 +75,6 @@ def test_what_closed_an_issue_by_events_and_as_graphql_says():
 
 NOT_PLANNED = "closed without a fix (not planned, duplicate, not reproduced)"
 OTHER = "labelled as something else than a bug"
-FIXED = {"resolution": {"name": "Fixed"}}
 
 
 @pytest.mark.parametrize(
@@ -85,7 +84,7 @@ FIXED = {"resolution": {"name": "Fixed"}}
         (GITLAB, ""),
         (JIRA, NOT_PLANNED),
         (JIRA | {"fields": JIRA_FIELDS | {"resolution": None, "resolutiondate": None}}, "still open"),
-        (JIRA | {"fields": JIRA_FIELDS | FIXED}, OTHER),
+        (JIRA | {"fields": JIRA_FIELDS | {"resolution": {"name": "Fixed"}}}, OTHER),
         (BUGZILLA, OTHER),
         (BUGZILLA | {"severity": "major"}, ""),
         (BUGZILLA | {"resolution": "WORKSFORME"}, NOT_PLANNED),

@@ -69,15 +69,14 @@ def evaluate(
 
     Means over all judged reports, with 95 % bootstrap intervals; below them, kinds of reports.
     """
-    from tosloc.evaluate.tables import FUNCTION_MEASURES, Results
+    from tosloc.evaluate.tables import Results
 
     form = form_of(as_json, as_markdown)
     check_drawing(html)
-    asked, scored = parsed_measures(measures), scored_runs(runs or [_trained()], split.value, qrels, no_tests, level)
+    asked = parsed_measures(measures, level)
+    scored = scored_runs(runs or [_trained()], split.value, qrels, no_tests, level)
     if html is not None and len(scored) > 1:
         raise RunError(f"--html: a page tells of one run, not of {len(scored)}; compare runs with: tosloc compare")
-    if level is Level.function:
-        asked = list(dict.fromkeys((*FUNCTION_MEASURES, *asked)))
     results = [Results(one, asked) for one in scored]
     values = [one.values() for one in results]
     if html is not None:
@@ -165,9 +164,11 @@ def scored_runs(
     return [replace(one, name=str(path)) if named[one.name] > 1 else one for one, path in zip(runs, paths, strict=True)]
 
 
-def parsed_measures(texts: Sequence[str] | None) -> list[Measure]:
-    """Measures of ``--measures A,B --measures C``, each once."""
+def parsed_measures(texts: Sequence[str] | None, level: Level = Level.file) -> list[Measure]:
+    """Measures of ``--measures A,B --measures C``, each once, after those that a level always has."""
     from tosloc.evaluate.measures import Measure
+    from tosloc.evaluate.tables import FUNCTION_MEASURES
 
     names = [name for text in texts or () for name in text.split(",") if name.strip()]
-    return list(dict.fromkeys(Measure.parse(name) for name in names))
+    always = FUNCTION_MEASURES if level is Level.function else ()
+    return list(dict.fromkeys((*always, *map(Measure.parse, names))))

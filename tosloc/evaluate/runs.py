@@ -108,7 +108,7 @@ def _write(
             known = len(names)
             files = ",".join([str(names.id(name)) for name in paths])
             if len(names) > known:
-                file.write(json_line({"first": known, "paths": names.names[known:]}, sort_keys=True))
+                file.write(json_line({"first": known, "paths": names.names[known:]}))
             file.write(f'{{"report":{json.dumps(report)},"files":[{files}],"{key}":[{",".join(values)}]}}\n'.encode())
 
 

@@ -94,7 +94,7 @@ class Exports:
         commit = text_at(record, "mergeCommit.oid merge_commit_sha squash_commit_sha", where)
         if value_at(record, "mergedAt merged_at") or (commit and not {"mergedAt", "merged_at"} & record.keys()):
             closed = _listed(record, "closingIssuesReferences")
-            own = [one for one in closed if not project or _project(text_at(one, "url", where)) in (set(), project)]
+            own = [one for one in closed if not project or _project(text_at(one, "url", where)) <= project]
             text = f"{text_at(record, 'title', where)}\n\n{text_at(record, 'body description', where)}"
             number, issues = text_at(record, "iid number", where), tuple(text_at(one, "number", where) for one in own)
             self.closings.append(Closing(number, commit, issues, text))

@@ -27,8 +27,15 @@ PULL_TEXT: Final = "pull request's text"
 PATTERN: Final = "pattern"
 WEAK: Final = "commit message"  # the kind of a report that is no report: what a commit says of its fix
 KINDS: Final = {
-    **{CLOSED_BY_PULL: inf, CLOSED_BY_COMMIT: inf, CLOSES: 365, PULL_TEXT: 365, PATTERN: 365},
-    **{NAMES: 30, NUMBER: 30, BODY: 30, WEAK: inf},
+    CLOSED_BY_PULL: inf,
+    CLOSED_BY_COMMIT: inf,
+    CLOSES: 365,
+    PULL_TEXT: 365,
+    PATTERN: 365,
+    NAMES: 30,
+    NUMBER: 30,
+    BODY: 30,
+    WEAK: inf,
 }
 """Kinds of links in order of trust: what the tracker recorded, what people wrote to close it, what names it. For each
 the days after the closing in which a commit may fix an issue: a later one follows up, or means another project's.
@@ -180,10 +187,10 @@ def _links(
         said_by = CLOSED_BY_PULL if closing.pull else CLOSED_BY_COMMIT
         written = mentions(closing.text, issues, exports.projects)
         closed = {number: PULL_TEXT for number, kind in written.items() if kind == CLOSES}
-        closed |= dict.fromkeys((number for number in closing.issues if number in issues), said_by)
+        closed |= dict.fromkeys(issues.intersection(closing.issues), said_by)
         # what merging it left: the commit that the tracker names, else those of the history that name it
-        named = [closing.commit] if closing.commit else []
-        left = named if closing.commit in infos else by_pull.get(closing.pull) or named
+        named = [closing.commit]
+        left = named if closing.commit in infos else by_pull.get(closing.pull, named)
         for number, kind in closed.items():
             links[number] += [(kind, commit) for commit in left]
     return links

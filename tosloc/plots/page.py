@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any, Final
@@ -56,12 +57,12 @@ def _reports(results: Results) -> Iterator[dict[str, Any]]:
     for one in sorted(results.evaluation.per_report, key=worst):
         order = run.orders[one.report]
         ranks = dict(zip(order.files.tolist(), order.ranks.tolist(), strict=True))
-        files = [(ranks.get(run.numbers.get(path, -1)), path) for path in one.judgement.fixed]
+        files = sorted((ranks.get(run.numbers.get(path, -1), math.inf), path) for path in one.judgement.fixed)
         before = one.ranks[0] - 1 if one.ranks and one.ranked is not None else 0
         yield {
             "scores": one,
             "reciprocal_rank": RR(one),
-            "files": sorted(files, key=lambda file: (file[0] is None, file[0] or 0, file[1])),
+            "files": files,
             "above": run.paths(one.report, min(before, ABOVE)),
             "before": before,
         }

@@ -35,7 +35,7 @@ from tosloc.errors import RunError, counted
 from tosloc.evaluate.compare import COMPARED, Comparison, difference_values
 from tosloc.evaluate.compare import compare as compare_pair
 from tosloc.evaluate.run_paths import BM25_NAME
-from tosloc.evaluate.tables import FUNCTION_MEASURES, header_notes
+from tosloc.evaluate.tables import header_notes
 from tosloc.lab.projects import grouped, over_projects, project_means, runs_of_projects
 
 
@@ -65,7 +65,7 @@ def evaluate(
 
     A row for each project, and their macro mean, with an interval over projects, and their micro mean.
     """
-    form, asked = form_of(as_json, as_markdown), parsed_measures(measures)
+    form, asked = form_of(as_json, as_markdown), parsed_measures(measures, level)
     lacking: list[str] = []
     if len(runs) == 1:
         paths, lacking = runs_of_projects(runs[0], split.value)
@@ -78,7 +78,6 @@ def evaluate(
     sides = {"": found}
     if level is Level.function:
         sides = {"functions": found[::2], BM25_NAME: found[1::2]}
-        asked = list(dict.fromkeys((*FUNCTION_MEASURES, *asked)))
     values = {}
     for side, scored in sides.items():
         evaluations = {name: one.evaluation() for name, one in zip(paths, scored, strict=True)}
