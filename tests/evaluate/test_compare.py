@@ -29,8 +29,8 @@ def test_a_comparison_by_hand():
     """
     one = compare(("base", BASE), ("better", BETTER), measures=(AP, ACC))
     ap, rr, acc = one.differences.values()
-    counted = {measure: (of.wins, of.ties, of.losses) for measure, of in one.differences.items()}
-    assert counted == {AP: (2, 1, 1), RR: (2, 2, 0), ACC: (2, 2, 0)}
+    assert list(one.differences) == [AP, RR, ACC]
+    assert [(of.wins, of.ties, of.losses) for of in (ap, rr, acc)] == [(2, 1, 1), (2, 2, 0), (2, 2, 0)]
     assert (ap.a, ap.b, ap.difference) == pytest.approx((1.75 / 4, (2 + 5 / 6) / 4, (1 / 2 - 1 / 6 + 3 / 4) / 4))
     assert (rr.a, rr.b, rr.difference) == pytest.approx((1.75 / 4, 3 / 4, 1.25 / 4))
     assert (acc.a, acc.b, acc.p_mcnemar, ap.p_mcnemar) == (0.0, 0.5, 0.5, None)

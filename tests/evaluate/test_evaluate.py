@@ -21,12 +21,16 @@ def ranked(report, files=FILES):
     return Ranking(report, files, -np.arange(len(files), dtype=np.float64))
 
 
+def judged(report, *fixed, gone=0, **more):
+    return Judgement(report, fixed, (*fixed, *(f"Gone{n}" for n in range(gone))), **more)
+
+
 RUN = run_of([ranked(report) for report in ("1", "2", "3", "4")], where="test run")
 JUDGEMENTS = (
-    Judgement("1", ("F001", "F002", "F005", "F012", "F015"), ("F001", "F002", "F005", "F012", "F015"), 400),
-    Judgement("2", ("F004", "F060"), ("F004", "F060", "New1"), 400),
-    Judgement("3", ("F120", "F350"), ("F120", "F350"), 400),
-    Judgement("4", (), ("New1", "New2"), 400),
+    judged("1", "F001", "F002", "F005", "F012", "F015", searched=400),
+    judged("2", "F004", "F060", gone=1, searched=400),
+    judged("3", "F120", "F350", searched=400),
+    judged("4", gone=2, searched=400),
 )
 
 
@@ -49,17 +53,17 @@ def test_a_fixed_file_that_is_not_ranked_counts_as_not_found():
     run = run_of([ranked("1", FILES[:10])])
     result = evaluate(run, by_report(JUDGEMENTS[:1]))
     assert (result.map, result.length) == (pytest.approx(0.52), 10 / 400)
-    assert evaluate(run, by_report([Judgement("1", ("F001",), ("F001",))])).length is None
+    assert evaluate(run, by_report([judged("1", "F001")])).length is None
 
 
 @pytest.mark.parametrize(
     ("judgements", "sentence"),
     [
         ((), "nothing to evaluate, no report is judged"),
-        ((*JUDGEMENTS, Judgement("5", (), ())), "no ranking for 1 of 5 reports, first 5"),
+        ((*JUDGEMENTS, judged("5")), "no ranking for 1 of 5 reports, first 5"),
         (JUDGEMENTS[:2], "no judgement for 2 of 4 reports, first 3"),
         (
-            (*JUDGEMENTS[:3], Judgement("4", ("Z",), ("Z",), 400)),
+            (*JUDGEMENTS[:3], judged("4", "Z", searched=400)),
             "report 4 ranks 400 files and lacks 1 of the fixed, but its version has 400 files",
         ),
     ],
@@ -71,17 +75,14 @@ def test_what_cannot_be_evaluated_is_one_sentence(judgements, sentence):
 
 
 def test_strata_by_hand():
-    def judged(report, *fixed, kind, gone=0):
-        return Judgement(report, fixed, (*fixed, *(f"Gone{n}" for n in range(gone))), attributes=kind)
-
     plain = ReportAttributes(True, False, 0)
     judgements = [
-        judged("a", "src/A.java", kind=ReportAttributes(True, True, 1)),
-        judged("b", "src/A.java", "test/TestA.java", kind=plain),
-        judged("c", "test/TestA.java", "test/TestB.java", kind=ReportAttributes(False, False, 2)),
-        judged("d", gone=2, kind=ReportAttributes(False, True, 0)),
-        judged("e", *(f"src/{n}.java" for n in range(6)), kind=plain),
-        judged("f", *(f"src/{n}.java" for n in range(5)), gone=1, kind=plain),
+        judged("a", "src/A.java", attributes=ReportAttributes(True, True, 1)),
+        judged("b", "src/A.java", "test/TestA.java", attributes=plain),
+        judged("c", "test/TestA.java", "test/TestB.java", attributes=ReportAttributes(False, False, 2)),
+        judged("d", gone=2, attributes=ReportAttributes(False, True, 0)),
+        judged("e", *(f"src/{n}.java" for n in range(6)), attributes=plain),
+        judged("f", *(f"src/{n}.java" for n in range(5)), gone=1, attributes=plain),
     ]
     members = {}
     for one in judgements:
@@ -104,7 +105,7 @@ def test_strata_by_hand():
     run = run_of([ranked(one.report) for one in judgements])
     rows = Results(ScoredRun("run", run, by_report(judgements))).strata
     assert {row.name: row.reports for row in rows} == {name: len(held) for name, held in members.items()}
-    unknown = [*judgements[:5], judged("f", "src/A.java", kind=None)]
+    unknown = [*judgements[:5], judged("f", "src/A.java")]
     names = [row.name for row in Results(ScoredRun("run", run, by_report(unknown))).strata]
     assert names == [*list(members)[:5], "only test files fixed"]
 
