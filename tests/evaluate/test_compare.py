@@ -5,9 +5,8 @@ import pytest
 
 from tests.toy import run_of
 from tosloc.evaluate.compare import compare, compare_all
-from tosloc.evaluate.evaluate import evaluate
 from tosloc.evaluate.judgements import Judgement, by_report
-from tosloc.evaluate.measures import AP, RR, Measure
+from tosloc.evaluate.measures import AP, RR, Measure, evaluate
 from tosloc.records import Ranking
 
 TRUTH = {"1": ("A",), "2": ("A", "B"), "3": ("D",), "4": ()}

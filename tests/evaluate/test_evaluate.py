@@ -7,8 +7,8 @@ import pytest
 
 from tests.toy import run_of
 from tosloc.errors import RunError
-from tosloc.evaluate.evaluate import evaluate
 from tosloc.evaluate.judgements import Judgement, by_report
+from tosloc.evaluate.measures import evaluate
 from tosloc.evaluate.run_paths import ScoredRun, without_tests
 from tosloc.evaluate.runs import Order
 from tosloc.evaluate.tables import Results, strata_of

@@ -8,8 +8,7 @@ from itertools import combinations
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from tosloc.errors import RunError
-from tosloc.evaluate.evaluate import Evaluation
-from tosloc.evaluate.measures import AP, RR, YES_OR_NO, Measure, ReportScores
+from tosloc.evaluate.measures import AP, RR, YES_OR_NO, Evaluation, Measure, ReportScores
 from tosloc.evaluate.statistics import SAME, Difference, difference, holm
 
 COMPARED: Final = (AP, RR)

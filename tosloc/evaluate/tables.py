@@ -16,9 +16,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tosloc.errors import counted
-from tosloc.evaluate.evaluate import Evaluation
 from tosloc.evaluate.judgements import Judgement
-from tosloc.evaluate.measures import AP, MEASURE_MEANINGS, RR, Measure
+from tosloc.evaluate.measures import AP, MEASURE_MEANINGS, RR, Evaluation, Measure
 from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.evaluate.runs import TRAINED_ON
 from tosloc.evaluate.statistics import Interval, percentile_interval, resampled_sums

@@ -19,8 +19,7 @@ from tosloc.code.languages import language_of
 from tosloc.config import Config, Section, find_config, load_config, read_toml
 from tosloc.errors import ConfigError, RepositoryError, RunError
 from tosloc.evaluate.compare import Comparison, Move, compared
-from tosloc.evaluate.evaluate import Evaluation
-from tosloc.evaluate.measures import AP, RR, Measure
+from tosloc.evaluate.measures import AP, RR, Evaluation, Measure
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE
 from tosloc.evaluate.statistics import Difference, difference, mean_interval
 from tosloc.git import discovery

@@ -17,8 +17,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from tosloc.evaluate.evaluate import Evaluation
-from tosloc.evaluate.measures import Measure
+from tosloc.evaluate.measures import Evaluation, Measure
 from tosloc.evaluate.tables import COVERED
 from tosloc.io import written_whole
 

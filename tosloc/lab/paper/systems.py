@@ -18,8 +18,7 @@ from typing import Final
 import numpy as np
 
 from tosloc.evaluate.compare import compare_all
-from tosloc.evaluate.evaluate import Evaluation
-from tosloc.evaluate.measures import AP, RR
+from tosloc.evaluate.measures import AP, RR, Evaluation
 from tosloc.experiment import ExperimentContext, fingerprint
 from tosloc.git.repository import Repository
 from tosloc.io import key_of, write_text
