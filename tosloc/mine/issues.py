@@ -119,8 +119,8 @@ class Exports:
 
 def _issue(record: Json, tracker: Tracker, where: str, all_labels: bool) -> Issue:
     report, url = report_of(record, where), text_at(record, tracker.url, where)
-    closed, labelled = value_at(record, tracker.closed), (_listed(record, keys) for keys in tracker.labels.split())
-    labels = [str(value_at(one, "name") or one) for some in labelled for one in some]
+    closed = value_at(record, tracker.closed)
+    labels = [str(value_at(one, "name") or one) for keys in tracker.labels.split() for one in _listed(record, keys)]
     if not report.id or report.opened is None:
         raise ReportError(
             f"{where}: has no number, or does not say when it was opened; export that, too, as: {GITHUB_ISSUES}"

@@ -57,12 +57,11 @@ def _reports(results: Results) -> Iterator[dict[str, Any]]:
     for one in sorted(results.evaluation.per_report, key=worst):
         order = run.orders[one.report]
         ranks = dict(zip(order.files.tolist(), order.ranks.tolist(), strict=True))
-        files = sorted((ranks.get(run.numbers.get(path, -1), math.inf), path) for path in one.judgement.fixed)
         before = one.ranks[0] - 1 if one.ranks and one.ranked is not None else 0
         yield {
             "scores": one,
             "reciprocal_rank": RR(one),
-            "files": files,
+            "files": sorted((ranks.get(run.numbers.get(path, -1), math.inf), path) for path in one.judgement.fixed),
             "above": run.paths(one.report, min(before, ABOVE)),
             "before": before,
         }

@@ -158,7 +158,10 @@ def _rows_table(by: str, rows: Mapping[str, Comparison]) -> Table:
             name,
             count_cell(len(one.moves)),
             *(f"{share(of.b)} / {share(of.a)}" for of in one.differences.values()),
-            *(with_interval(of.difference, of.interval, sign=True) for of in map(one.differences.get, COMPARED)),
+            *(
+                with_interval(of.difference, of.interval, sign=True)
+                for of in map(one.differences.__getitem__, COMPARED)
+            ),
         ]
         for name, one in rows.items()
     ]
