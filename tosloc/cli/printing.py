@@ -183,10 +183,15 @@ def results_table(results: Sequence[Results]) -> Table:
 
 def strata_table(results: Results) -> Table:
     """The strata of a run; a star says that the reports are few."""
-    rows = []
-    for row in results.strata:
-        means = [with_interval(one.mean, one.interval) for one in row.means]
-        rows.append([row.name, f"{count_cell(row.reports)}{'*' * row.few}", count_cell(row.relevant), *means])
+    rows = [
+        [
+            row.name,
+            f"{row.reports:,}{'*' * row.few}",
+            f"{row.relevant:,}",
+            *(with_interval(one.mean, one.interval) for one in row.means),
+        ]
+        for row in results.strata
+    ]
     heads = ["stratum", "reports", "relevant", "MRR [95 %]", "MAP [95 %]"]
     note = " * fewer than 30 reports: the interval says little" if any(row.few for row in results.strata) else ""
     return Table(heads, rows, f" strata of {results.scored.name}", note)

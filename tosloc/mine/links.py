@@ -141,8 +141,8 @@ def _mined(
 ) -> Mined:
     """The issues by their surest links."""
     # what each commit changed of the source against its first parent; those without a parent are left out
-    named = {commit for some in links.values() for _, commit in some} & infos.keys()
-    changes: dict[str, list[str]] = {commit: [] for commit in named if infos[commit].parents}
+    named = (infos[commit] for some in links.values() for _, commit in some if commit in infos)
+    changes: dict[str, list[str]] = {info.id: [] for info in named if info.parents}
     is_source = ends_with(SOURCE_SUFFIXES)
     for commit, kinds, path in repository.changes(f"{commit} {infos[commit].parents[0]}" for commit in changes):
         if b"100" in kinds and is_source(path):
@@ -171,7 +171,7 @@ def _links(
     by_pull: defaultdict[str, list[str]] = defaultdict(list)
     bare = exports.tracker in ("Bugzilla", "lines")
     for info in infos.values():
-        is_revert = _IS_REVERT.match(info.message) is not None
+        is_revert = _IS_REVERT.match(info.message)
         said = info.message.partition("\n")[2] if is_revert else info.message  # else it names what it takes back
         found = mentions(said, issues, exports.projects, bare=bare)
         for number, kind in found.items():
@@ -179,7 +179,7 @@ def _links(
                 links[number].append((kind, info.id))
         for pattern in patterns:
             numbers = {match[1].strip().lstrip("#") for match in pattern.finditer(info.message) if match[1]}
-            for number in numbers.intersection(issues) if len(numbers) <= MOST_NAMED else ():
+            for number in numbers & issues if len(numbers) <= MOST_NAMED else ():
                 links[number].append((PATTERN, info.id))
         if not is_revert and (pull := _PULL_NUMBER.search(info.message.strip().partition("\n")[0])):
             by_pull[pull[1]].append(info.id)
