@@ -7,11 +7,11 @@ import pytest
 
 from tests.toy import run_of
 from tosloc.errors import RunError
-from tosloc.evaluate.evaluate import evaluate
 from tosloc.evaluate.judgements import Judgement, by_report
+from tosloc.evaluate.measures import evaluate
 from tosloc.evaluate.run_paths import ScoredRun, without_tests
 from tosloc.evaluate.runs import Order
-from tosloc.evaluate.tables import results_of, strata_of
+from tosloc.evaluate.tables import Results, strata_of
 from tosloc.records import Ranking, ReportAttributes
 
 FILES = tuple(f"F{i:03}" for i in range(1, 401))
@@ -21,18 +21,23 @@ def ranked(report, files=FILES):
     return Ranking(report, files, -np.arange(len(files), dtype=np.float64))
 
 
+def judged(report, *fixed, gone=0, **more):
+    return Judgement(report, fixed, (*fixed, *(f"Gone{n}" for n in range(gone))), **more)
+
+
 RUN = run_of([ranked(report) for report in ("1", "2", "3", "4")], where="test run")
 JUDGEMENTS = (
-    Judgement("1", ("F001", "F002", "F005", "F012", "F015"), ("F001", "F002", "F005", "F012", "F015"), 400),
-    Judgement("2", ("F004", "F060"), ("F004", "F060", "New1"), 400),
-    Judgement("3", ("F120", "F350"), ("F120", "F350"), 400),
-    Judgement("4", (), ("New1", "New2"), 400),
+    judged("1", "F001", "F002", "F005", "F012", "F015", searched=400),
+    judged("2", "F004", "F060", gone=1, searched=400),
+    judged("3", "F120", "F350", searched=400),
+    judged("4", gone=2, searched=400),
 )
 
 
 def test_summary_is_worked_by_hand():
     ap = [(1 + 1 + 3 / 5 + 4 / 12 + 5 / 15) / 5, (1 / 4 + 2 / 60) / 2, (1 / 120 + 2 / 350) / 2, 0]
-    assert evaluate(RUN, by_report(JUDGEMENTS)).summary() == pytest.approx(
+    results = Results(ScoredRun("run", RUN, by_report(JUDGEMENTS)))
+    assert results.evaluation.counts | {one.name: one.mean for one in results.means} == pytest.approx(
         {
             **{"reports": 4, "relevant": 9, "dropped": 3, "empty": 1, "length": 1.0},
             "mrr": (1 + 1 / 4 + 1 / 120 + 0) / 4,
@@ -48,17 +53,17 @@ def test_a_fixed_file_that_is_not_ranked_counts_as_not_found():
     run = run_of([ranked("1", FILES[:10])])
     result = evaluate(run, by_report(JUDGEMENTS[:1]))
     assert (result.map, result.length) == (pytest.approx(0.52), 10 / 400)
-    assert evaluate(run, by_report([Judgement("1", ("F001",), ("F001",))])).length is None
+    assert evaluate(run, by_report([judged("1", "F001")])).length is None
 
 
 @pytest.mark.parametrize(
     ("judgements", "sentence"),
     [
         ((), "nothing to evaluate, no report is judged"),
-        ((*JUDGEMENTS, Judgement("5", (), ())), "no ranking for 1 of 5 reports, first 5"),
+        ((*JUDGEMENTS, judged("5")), "no ranking for 1 of 5 reports, first 5"),
         (JUDGEMENTS[:2], "no judgement for 2 of 4 reports, first 3"),
         (
-            (*JUDGEMENTS[:3], Judgement("4", ("Z",), ("Z",), 400)),
+            (*JUDGEMENTS[:3], judged("4", "Z", searched=400)),
             "report 4 ranks 400 files and lacks 1 of the fixed, but its version has 400 files",
         ),
     ],
@@ -70,17 +75,14 @@ def test_what_cannot_be_evaluated_is_one_sentence(judgements, sentence):
 
 
 def test_strata_by_hand():
-    def judged(report, *fixed, kind, gone=0):
-        return Judgement(report, fixed, (*fixed, *(f"Gone{n}" for n in range(gone))), attributes=kind)
-
     plain = ReportAttributes(True, False, 0)
     judgements = [
-        judged("a", "src/A.java", kind=ReportAttributes(True, True, 1)),
-        judged("b", "src/A.java", "test/TestA.java", kind=plain),
-        judged("c", "test/TestA.java", "test/TestB.java", kind=ReportAttributes(False, False, 2)),
-        judged("d", gone=2, kind=ReportAttributes(False, True, 0)),
-        judged("e", *(f"src/{n}.java" for n in range(6)), kind=plain),
-        judged("f", *(f"src/{n}.java" for n in range(5)), gone=1, kind=plain),
+        judged("a", "src/A.java", attributes=ReportAttributes(True, True, 1)),
+        judged("b", "src/A.java", "test/TestA.java", attributes=plain),
+        judged("c", "test/TestA.java", "test/TestB.java", attributes=ReportAttributes(False, False, 2)),
+        judged("d", gone=2, attributes=ReportAttributes(False, True, 0)),
+        judged("e", *(f"src/{n}.java" for n in range(6)), attributes=plain),
+        judged("f", *(f"src/{n}.java" for n in range(5)), gone=1, attributes=plain),
     ]
     members = {}
     for one in judgements:
@@ -101,10 +103,10 @@ def test_strata_by_hand():
         "only test files fixed": "c",
     }
     run = run_of([ranked(one.report) for one in judgements])
-    rows = results_of(ScoredRun("run", run, by_report(judgements))).strata
-    assert {row.stratum: row.reports for row in rows} == {name: len(held) for name, held in members.items()}
-    unknown = [*judgements[:5], judged("f", "src/A.java", kind=None)]
-    names = [row.stratum for row in results_of(ScoredRun("run", run, by_report(unknown))).strata]
+    rows = Results(ScoredRun("run", run, by_report(judgements))).strata
+    assert {row.name: row.reports for row in rows} == {name: len(held) for name, held in members.items()}
+    unknown = [*judgements[:5], judged("f", "src/A.java")]
+    names = [row.name for row in Results(ScoredRun("run", run, by_report(unknown))).strata]
     assert names == [*list(members)[:5], "only test files fixed"]
 
 
@@ -122,7 +124,7 @@ def test_without_tests_ranks_and_truth_are_those_of_the_rest():
     assert made.run.ranking("1").paths == ("a.java", "b.java")
     assert one.judgement.listed == ("b.java", "gone.java")
     [none] = without_tests(of_four(["test/T.java"])).evaluation().per_report
-    assert (none.ranks, none.relevant, none.reciprocal_rank) == ((), 0, 0.0)
+    assert (none.ranks, none.relevant) == ((), 0)
     # of a cut ranking it is not known how many files are left
     [cut] = without_tests(of_four(["b.java"], files=3)).evaluation().per_report
     assert (cut.searched, cut.ranks) == (None, ())

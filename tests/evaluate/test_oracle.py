@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.toy import run_of
-from tosloc.evaluate.evaluate import evaluate
 from tosloc.evaluate.judgements import Judgement, by_report
-from tosloc.evaluate.measures import Measure
+from tosloc.evaluate.measures import Measure, evaluate
 from tosloc.evaluate.trec import read_trec_qrels, read_trec_run, write_trec_qrels, write_trec_run
 from tosloc.records import Ranking
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.toy import run_of
 from tosloc.errors import RunError
-from tosloc.evaluate.evaluate import evaluate
+from tosloc.evaluate.measures import evaluate
 from tosloc.evaluate.trec import decoded, encoded, read_trec_qrels, read_trec_run, write_trec_run
 from tosloc.records import Ranking
 

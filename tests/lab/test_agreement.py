@@ -14,9 +14,8 @@ from scipy import stats
 from tests.toy import run_of
 from tosloc.cli import main
 from tosloc.errors import RunError
-from tosloc.evaluate.evaluate import evaluate
 from tosloc.evaluate.judgements import Judgement, by_report, write_judgements
-from tosloc.evaluate.measures import AP, RR
+from tosloc.evaluate.measures import AP, RR, evaluate
 from tosloc.evaluate.runs import Run, write_run
 from tosloc.lab import agreement
 from tosloc.lab.agreement import Pair, effect, kendall_tau_union, p_value, rank_biased_overlap, reproduction, rmse

@@ -45,8 +45,8 @@ def test_runs_are_like_those_of_rank_and_finished_ones_are_left_alone(project, m
     for _ in range(2):
         assert baseline_runs.rank_with([Counting], *where) == [place]
     assert Counting.asked == 9 + 6  # of validation six and of test three, then those of test
-    summary, header = read_scored(place, "test").evaluation().summary(), read_run(place / "test/run.jsonl.gz").header
-    assert (summary["reports"], summary["length"]) == (6, 1.0)
+    counts, header = read_scored(place, "test").evaluation().counts, read_run(place / "test/run.jsonl.gz").header
+    assert (counts["reports"], counts["length"]) == (6, 1.0)
     assert header["search space"] == "all source files of the before-fix version"
     assert (header["system"], header["split"]) == ("counting", "test")
     assert json.loads((place / "provenance.json").read_text())["chosen on validation"] == {"by": "hand"}

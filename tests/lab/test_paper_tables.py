@@ -6,9 +6,8 @@ import pytest
 
 from tests.rerank.made import report
 from tosloc.cli.lab.paper import cell_text
-from tosloc.evaluate.evaluate import Evaluation
 from tosloc.evaluate.judgements import Judgement
-from tosloc.evaluate.measures import ReportScores
+from tosloc.evaluate.measures import Evaluation, ReportScores
 from tosloc.lab.paper import systems
 from tosloc.lab.paper.systems import Timed
 from tosloc.lab.paper.workspace import Cell, Published

@@ -8,7 +8,7 @@ import pytest
 
 from tests.trackers import BUGZILLA, GH, GITLAB, JIRA, JIRA_FIELDS, REST
 from tosloc.errors import ConfigError, ReportError
-from tosloc.mine.issues import Closing, Exports, is_no_bug
+from tosloc.mine.issues import Closing, Exports
 from tosloc.mine.mentions import BODY, CLOSES, NAMES, NUMBER, compiled, mentions
 
 
@@ -23,9 +23,9 @@ def test_github_as_gh_prints_it_and_as_rest_answers_it():
     read = exports([GH], [REST])
     assert (read.tracker, read.projects) == ("GitHub", {"ann/one"})
     first, second = read.issues["12"], read.issues["13"]
-    assert (first.report.summary, first.labels, first.left_out) == ("Crash", ("bug",), "")
+    assert (first.report.summary, first.left_out) == ("Crash", "")
     assert first.closed == datetime(2020, 1, 3, tzinfo=UTC)
-    assert (second.left_out, second.labels, second.closed) == ("still open", ("question", "help wanted"), None)
+    assert (second.left_out, second.closed) == ("still open", None)
     pulls = exports([GH | {"url": "https://github.com/Ann/One/pull/12"}, REST | {"pull_request": {"merged_at": None}}])
     assert {one.left_out for one in pulls.issues.values()} == {"a pull request, listed as an issue"}
     assert exports([GITLAB]).projects == {"g/sub/one"}
@@ -71,26 +71,29 @@ def test_what_closed_an_issue_by_events_and_as_graphql_says():
     read = exports(CLOSED)
     events = [("", "a1", ("12",)), ("", "b2", ("12",)), ("", "c3", ("13",)), ("20", "d4", ("13",))]
     assert [closing[:3] for closing in read.closings] == events
-    assert read.issues["13"].labels == ("bug",)
 
 
 NOT_PLANNED = "closed without a fix (not planned, duplicate, not reproduced)"
+OTHER = "labelled as something else than a bug"
 
 
 @pytest.mark.parametrize(
-    ("record", "left_out", "other"),
+    ("record", "left_out"),
     [
-        (GITLAB, "", False),
-        (JIRA, NOT_PLANNED, True),
-        (JIRA | {"fields": JIRA_FIELDS | {"resolution": None, "resolutiondate": None}}, "still open", True),
-        (BUGZILLA, "", True),
-        (BUGZILLA | {"resolution": "WORKSFORME"}, NOT_PLANNED, True),
-        (BUGZILLA | {"resolution": "", "is_open": True}, "still open", True),
+        (REST | {"state": "closed"}, OTHER),
+        (GITLAB, ""),
+        (JIRA, NOT_PLANNED),
+        (JIRA | {"fields": JIRA_FIELDS | {"resolution": None, "resolutiondate": None}}, "still open"),
+        (JIRA | {"fields": JIRA_FIELDS | {"resolution": {"name": "Fixed"}}}, OTHER),
+        (BUGZILLA, OTHER),
+        (BUGZILLA | {"severity": "major"}, ""),
+        (BUGZILLA | {"resolution": "WORKSFORME"}, NOT_PLANNED),
+        (BUGZILLA | {"resolution": "", "is_open": True}, "still open"),
     ],
 )
-def test_gitlab_jira_and_bugzilla(record, left_out, other):
+def test_what_is_left_out(record, left_out):
     [issue] = exports({"total": 1, "issues": [record]}).issues.values()
-    assert (issue.left_out, is_no_bug(issue.labels)) == (left_out, other)
+    assert issue.left_out == left_out
 
 
 @pytest.mark.parametrize(

@@ -40,8 +40,8 @@ class Miner:
         text = f"{len(self.repository.made)}\n"
         return self.repository.commit(dict.fromkeys((path, *more), text), message, when=when)
 
-    def mine(self, *records, **options):
-        read = Exports()
+    def mine(self, *records, all_labels=False, **options):
+        read = Exports(all_labels)
         read.add(json.dumps(records), "x.json")
         with Repository(self.repository.path) as repo:
             return mine(repo, read, **options)
@@ -79,7 +79,7 @@ def test_each_kind_of_link_and_the_files_that_a_fix_changed(miner):
     assert found == {str(number): fix for number, fix in enumerate(fixes.items(), start=1)}
     assert left_out == {"no fix is known": 1}
     result = miner.mine(*records)
-    assert result.reports[0]["fixed"] == ("a.py", "b.py")  # what was there before
+    assert result.reports[0]["fixed"] == ["a.py", "b.py"]  # what was there before
     assert (result.read, result.tracker) == (9, "GitHub")
     assert list(result.kinds) == [kind for kind in KINDS if kind not in ("pattern", "commit message")]
 
@@ -153,7 +153,7 @@ def test_a_merge_counts_by_all_that_it_brings_a_test_and_a_list_of_many_do_not(m
     main = miner.commit("Other work")
     side = miner.repository.commit({"b.py": "2\n"}, "Part", parents=[root])
     merge = miner.repository.commit({"b.py": "2\n"}, "Merge of x\n\nFixes #1", parents=[main, side])
-    assert miner.mine(issue(1)).reports[0]["fixed"] == ("b.py",)
+    assert miner.mine(issue(1)).reports[0]["fixed"] == ["b.py"]
     miner.commit("Watch over #2", path="test_a.py")
     fix = miner.commit("Fix the test, closes #3", path="test_a.py")
     miner.commit("Release\n\n" + "\n".join(f"- #{number}" for number in range(4, 11)))
@@ -185,7 +185,7 @@ def test_git_alone_gives_weak_reports(miner):
         result = mine_messages(repo)
     [report] = result.reports
     said = {"id": fix[:12], "summary": "crash on saving twice", "description": "It closed too early."}
-    learned = {"opened": when(1), "fix_commit": fix, "fixed": ("a.py",), "link": "commit message", "weak": True}
+    learned = {"opened": when(1), "fix_commit": fix, "fixed": ["a.py"], "link": "commit message", "weak": True}
     assert report == said | learned
     assert (result.tracker, result.read) == ("", 7)
     assert result.left_out == {

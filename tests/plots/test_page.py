@@ -12,7 +12,7 @@ from tosloc.evaluate.judgements import Judgement, by_report
 from tosloc.evaluate.measures import Measure
 from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.evaluate.runs import Order, Run
-from tosloc.evaluate.tables import results_of
+from tosloc.evaluate.tables import Results
 from tosloc.plots.page import page
 from tosloc.records import Ranking, ReportAttributes
 
@@ -41,7 +41,7 @@ RUN = run_of([Ranking(report, FILES, -np.arange(400.0)) for report in QRELS], HE
 
 @pytest.fixture(scope="module")
 def text():
-    return page(results_of(ScoredRun("a <name>", RUN, QRELS), [Measure("nDCG", 10)]))
+    return page(Results(ScoredRun("a <name>", RUN, QRELS), [Measure("nDCG", 10)]))
 
 
 def test_it_is_well_formed_and_nothing_comes_from_elsewhere(text):
@@ -82,7 +82,7 @@ def test_the_worst_reports_come_first_with_ranks_kinds_and_what_stands_above(tex
 
 def test_the_headline_has_intervals_and_the_parts_are_there(text):
     reader = Elements(text)
-    assert re.search(r'<th scope="row">MAP</th><td class="n">0\.195</td><td class="n">0\.\d{3} to 0\.\d{3}</td>', text)
+    assert re.search(r'<th scope="row">map</th><td class="n">0\.195</td><td class="n">0\.\d{3} to 0\.\d{3}</td>', text)
     assert re.search(r'<th scope="row">length</th><td class="n">1\.000</td>', text)
     assert '<th scope="row">nDCG@10</th>' in text
     assert [attributes["alt"] for tag, attributes in reader.found if tag == "img"] == [
@@ -95,6 +95,6 @@ def test_the_headline_has_intervals_and_the_parts_are_there(text):
 def test_what_is_not_known_is_said():
     known = {one: Order(of.files[:1], of.scores[:0], of.files[:1] + 1) for one, of in RUN.orders.items()}
     unknown = by_report(replace(one, searched=None) for one in QRELS.values())
-    text = page(results_of(ScoredRun("known ranks", Run({}, RUN.names, known), unknown)))
+    text = page(Results(ScoredRun("known ranks", Run({}, RUN.names, known), unknown)))
     assert "The run's file does not say." in Elements(text).text
     assert re.search(r'<th scope="row">length</th><td class="n">not known</td>', text)

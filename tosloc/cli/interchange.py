@@ -72,8 +72,8 @@ def export_run(
 def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
     from tosloc import __version__
     from tosloc.cli.printing import print_notes
-    from tosloc.evaluate.evaluate import evaluate
     from tosloc.evaluate.judgements import write_judgements
+    from tosloc.evaluate.measures import evaluate
     from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_any_judgements
     from tosloc.evaluate.runs import write_run
     from tosloc.evaluate.trec import read_trec_run

@@ -69,17 +69,16 @@ def evaluate(
 
     Means over all judged reports, with 95 % bootstrap intervals; below them, kinds of reports.
     """
-    from tosloc.evaluate.tables import FUNCTION_MEASURES, results_of, results_values
+    from tosloc.evaluate.tables import Results
 
     form = form_of(as_json, as_markdown)
     check_drawing(html)
-    asked, scored = parsed_measures(measures), scored_runs(runs or [_trained()], split.value, qrels, no_tests, level)
+    asked = parsed_measures(measures, level)
+    scored = scored_runs(runs or [_trained()], split.value, qrels, no_tests, level)
     if html is not None and len(scored) > 1:
         raise RunError(f"--html: a page tells of one run, not of {len(scored)}; compare runs with: tosloc compare")
-    if level is Level.function:
-        asked = list(dict.fromkeys((*FUNCTION_MEASURES, *asked)))
-    results = [results_of(one, asked) for one in scored]
-    values = [results_values(one) for one in results]
+    results = [Results(one, asked) for one in scored]
+    values = [one.values() for one in results]
     if html is not None:
         from tosloc.io import write_text
         from tosloc.plots.page import page
@@ -119,14 +118,13 @@ def compare(
     Paired t-test and paired bootstrap on AP and RR of the same reports; differences are later run minus first. Measures
     that are yes or no for a report (Acc@k, Hit@k) have McNemar's exact test beside.
     """
-    from tosloc.evaluate.compare import COMPARED, compare_all, comparison_values
+    from tosloc.evaluate.compare import compare_all, comparison_values
 
     form = form_of(as_json, as_markdown)
-    asked = parsed_measures(measures)
     if len(runs) < 2:
         raise RunError(f"{runs[0]}: nothing to compare it with; name two runs or more")
     evaluations = {one.name: one.evaluation() for one in scored_runs(runs, split.value, qrels, no_tests)}
-    compared = compare_all(evaluations, common, measures=tuple(dict.fromkeys((*COMPARED, *asked))))
+    compared = compare_all(evaluations, common, measures=parsed_measures(measures))
     values = {"pairs": [comparison_values(one, top) for one in compared]}
     show(form, values, [table for one in compared for table in comparison_tables(one, top)])
     for one in compared:
@@ -141,9 +139,9 @@ def compare(
 def print_split(folder: Path, split: str) -> None:
     """Print the headline of one split of a folder, named by the split."""
     from tosloc.evaluate.run_paths import read_scored
-    from tosloc.evaluate.tables import results_of
+    from tosloc.evaluate.tables import Results
 
-    print_table(results_table([results_of(replace(read_scored(folder, split), name=split), strata=False)]))
+    print_table(results_table([Results(replace(read_scored(folder, split), name=split))]))
 
 
 def scored_runs(
@@ -166,9 +164,11 @@ def scored_runs(
     return [replace(one, name=str(path)) if named[one.name] > 1 else one for one, path in zip(runs, paths, strict=True)]
 
 
-def parsed_measures(texts: Sequence[str] | None) -> list[Measure]:
-    """Measures of ``--measures A,B --measures C``, each once."""
+def parsed_measures(texts: Sequence[str] | None, level: Level = Level.file) -> list[Measure]:
+    """Measures of ``--measures A,B --measures C``, each once, after those that a level always has."""
     from tosloc.evaluate.measures import Measure
+    from tosloc.evaluate.tables import FUNCTION_MEASURES
 
     names = [name for text in texts or () for name in text.split(",") if name.strip()]
-    return list(dict.fromkeys(Measure.parse(name) for name in names))
+    always = FUNCTION_MEASURES if level is Level.function else ()
+    return list(dict.fromkeys((*always, *map(Measure.parse, names))))

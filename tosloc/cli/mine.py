@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,9 +14,7 @@ from tosloc.errors import ReportError, ToslocError, counted
 
 if TYPE_CHECKING:
     from tosloc.git.repository import Repository
-    from tosloc.mine.issues import Exports
     from tosloc.mine.links import Mined
-    from tosloc.records import Progress
 
 ExportsArgument = Annotated[
     list[Path] | None,
@@ -63,25 +60,26 @@ def mine(
     from tosloc.index.cache import default_store, note_use
     from tosloc.io import write_text
     from tosloc.mine import links, mentions
+    from tosloc.mine.github import fetch, read_token
+    from tosloc.mine.issues import Exports
+    from tosloc.reports.source import read_text
 
-    patterns = [mentions.compiled(one) for one in pattern or ()]
+    patterns, read = [mentions.compiled(one) for one in pattern or ()], Exports(all_labels)
     if patterns and not exports and github is None:
         raise ToslocError("--pattern: says which issues commits name, and none are given; name an export of issues")
     with Repository(repo or discovery.around(Path.cwd())) as repository, shown() as callback:
         file = out or mined_reports(repository)
-        if not exports and github is None:
-            mined = links.mine_messages(repository, tip=commit)
+        for export in exports or ():
+            read.add(*read_text("-" if str(export) == "-" else export))
+        if github is not None:
+            read.projects.add(github.lower())
+            read.add(json.dumps(fetch(github, read_token(), progress=callback)), f"GitHub's {github}")
+        if pages := discovery.WebPages.of(repository.remote_url()):
+            read.projects.add(pages.project.split("/", 3)[3].lower())
+        if exports or github is not None:
+            mined = links.mine(repository, read, tip=commit, patterns=patterns)
         else:
-            pages = discovery.WebPages.of(repository.remote_url())
-            own = None if pages is None else pages.project.partition("://")[2].partition("/")[2]
-            mined = links.mine(
-                repository,
-                _issues(exports or (), github, callback),
-                tip=commit,
-                patterns=patterns,
-                all_labels=all_labels,
-                projects=[name.lower() for name in (own, github) if name is not None],
-            )
+            mined = links.mine_messages(repository, tip=commit)
         if mined.reports and out is None:
             note_use(repository, default_store(repository))
     if mined.reports:
@@ -102,44 +100,21 @@ def mined_reports(repository: Repository) -> Path:
     return default_store(repository).with_name("reports.jsonl")
 
 
-def _issues(exports: Sequence[Path], github: str | None, progress: Progress) -> Exports:
-    """What the exports and GitHub hold together. Raises ReportError."""
-    from tosloc.mine.github import fetch, read_token
-    from tosloc.mine.issues import Exports
-    from tosloc.reports.source import read_text
-
-    read = Exports()
-    for export in exports:
-        read.add(*read_text("-" if str(export) == "-" else export))
-    if github is not None:
-        read.add(json.dumps(fetch(github, read_token(), progress=progress)), f"GitHub's {github}")
-    return read
-
-
 def _show(mined: Mined, file: Path, as_json: bool) -> None:
     """Print how many reports were linked how, and how many were left out why."""
-    from tosloc.cli.printing import Form, Table, show
+    from tosloc.cli.printing import Table, count_cell, form_of, show
 
-    left_out = dict(mined.left_out.most_common())
     values = {
         "tracker": mined.tracker or None,
         "weak": not mined.tracker,
         "read": mined.read,
         "linked": mined.kinds,
-        "left_out": left_out,
+        "left_out": dict(mined.left_out.most_common()),
         "reports": len(mined.reports),
         "file": str(file) if mined.reports else None,
     }
-    weak = (
-        "" if mined.tracker else "weak reports: what commits say of their own fixes, which is easier than users' words"
-    )
-    tracker = {"": "git alone", "lines": "reports"}.get(mined.tracker, mined.tracker)
-    tables = [
-        Table(heads, [[name, f"{number:,}"] for name, number in (*of.items(), ("all", sum(of.values())))], note=note)
-        for heads, of, note in (
-            ([f"linked by ({tracker})", "reports"], mined.kinds, weak),
-            (["left out", "issues" if mined.tracker else "commits"], left_out, ""),
-        )
-        if of or note
-    ]
-    show(Form.json if as_json else Form.terminal, values, tables)
+    rows = [(f"linked by {kind}", number) for kind, number in mined.kinds.items()]
+    rows += [(f"left out: {why}", number) for why, number in mined.left_out.most_common()]
+    cells = [[what, count_cell(number)] for what, number in (*rows, ("read", mined.read))]
+    note = "" if mined.tracker else "weak: what commits say of their own fixes, which is easier than users' words"
+    show(form_of(as_json, False), values, [Table([mined.tracker or "git alone", "number"], cells, note=note)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +13,9 @@ from tosloc.errors import RunError, counted
 from tosloc.io import printable
 
 if TYPE_CHECKING:
-    from tosloc.evaluate.compare import Comparison, Difference
-    from tosloc.evaluate.measures import ReportScores
-    from tosloc.evaluate.statistics import Interval
+    from tosloc.evaluate.compare import Comparison
+    from tosloc.evaluate.measures import Measure, ReportScores
+    from tosloc.evaluate.statistics import Difference, Interval
     from tosloc.evaluate.tables import Results
 
 UNBOUNDED: Final = 100_000  # letters of a line, where a table may be as wide as it likes
@@ -138,8 +137,8 @@ def share(value: float | None, sign: bool = False) -> str:
 
 
 def count_cell(value: float | None) -> str:
-    """A number of reports or files."""
-    return UNKNOWN if value is None else f"{value:,}"
+    """A number of reports or files, or a share."""
+    return f"{value:,}" if isinstance(value, int) else share(value)
 
 
 def with_interval(value: float | None, interval: Interval | None, sign: bool = False) -> str:
@@ -163,7 +162,7 @@ def p_value_cell(p: float | None) -> str:
 
 def ranks_cell(one: ReportScores) -> str:
     """Ranks of a report's fixed files, the first few, and how many are not ranked."""
-    shown = [f"{rank:,}" if rank >= 10_000 else str(rank) for rank in one.ranks[:RANKS_SHOWN]]
+    shown = [str(rank) for rank in one.ranks[:RANKS_SHOWN]]
     for number, what in ((len(one.ranks) - RANKS_SHOWN, "more"), (one.relevant - len(one.ranks), "not ranked")):
         shown += [f"{number} {what}"] if number > 0 else []
     return ", ".join(shown)
@@ -171,31 +170,34 @@ def ranks_cell(one: ReportScores) -> str:
 
 def results_table(results: Sequence[Results]) -> Table:
     """The headline over all reports, a column for each run."""
-    from tosloc.evaluate.tables import COUNTS, LENGTH, MEANS
+    from tosloc.evaluate.tables import COUNTS
 
-    rows = [[name, *(count_cell(one.summary[name]) for one in results), says] for name, says in COUNTS.items()]
-    for name, (_, says) in MEANS.items():
-        rows.append([name, *(with_interval(one.summary[name], one.intervals[name]) for one in results), says])
-    for name in results[0].measures:
-        rows.append([name, *(with_interval(*one.measures[name]) for one in results), "mean over all reports"])
-    lengths = [one.summary["length"] for one in results]
-    whole = [None if one is None else math.floor(1000 * one) / 1000 for one in lengths]  # 1.00 only if it is
-    rows.append(["length", *map(share, whole), LENGTH])
-    return Table(["all reports", *(f"{one.name} [95 %]" for one in results), ""], rows, left=(0, len(results) + 1))
+    counts = [one.evaluation.counts for one in results]
+    rows = [[name, *(count_cell(one[name]) for one in counts), meaning] for name, meaning in COUNTS.items()]
+    for of_runs in zip(*(one.means for one in results), strict=True):
+        name, _, _, meaning = of_runs[0]
+        rows.append([name, *(with_interval(one.mean, one.interval) for one in of_runs), meaning])
+    heads = ["all reports", *(f"{one.scored.name} [95 %]" for one in results), ""]
+    return Table(heads, rows, left=(0, len(results) + 1))
 
 
 def strata_table(results: Results) -> Table:
     """The strata of a run; a star says that the reports are few."""
-    rows = []
-    for row in results.strata:
-        means = [with_interval(mean, row.intervals[name]) for name, mean in (("mrr", row.mrr), ("map", row.map))]
-        rows.append([row.stratum, f"{count_cell(row.reports)}{'*' * row.few}", count_cell(row.relevant), *means])
+    rows = [
+        [
+            row.name,
+            f"{row.reports:,}{'*' * row.few}",
+            f"{row.relevant:,}",
+            *(with_interval(one.mean, one.interval) for one in row.means),
+        ]
+        for row in results.strata
+    ]
     heads = ["stratum", "reports", "relevant", "MRR [95 %]", "MAP [95 %]"]
     note = " * fewer than 30 reports: the interval says little" if any(row.few for row in results.strata) else ""
-    return Table(heads, rows, f" strata of {results.name}", note)
+    return Table(heads, rows, f" strata of {results.scored.name}", note)
 
 
-def differences_table(differences: Sequence[Difference], a: str, b: str, of: str, title: str = "") -> Table:
+def differences_table(differences: Mapping[Measure, Difference], a: str, b: str, of: str, title: str = "") -> Table:
     """How run b stands against run a in means ``of`` something: a row for each value, a column for each measure."""
     columns = [
         {
@@ -213,12 +215,12 @@ def differences_table(differences: Sequence[Difference], a: str, b: str, of: str
             "equal": count_cell(one.ties),
             f"better in {a}": count_cell(one.losses),
         }
-        for one in differences
+        for one in differences.values()
     ]
     rows = [[name, *(column[name] for column in columns)] for name in columns[0]]
     unmade = {UNKNOWN}  # in every column of a test that was not made
     shown = [row for row in rows if not row[0].endswith(("McNemar", "Holm")) or {*row[1:]} != unmade]
-    return Table([of, *(repr(one.measure) for one in differences)], shown, title)
+    return Table([of, *map(repr, differences)], shown, title)
 
 
 def comparison_tables(comparison: Comparison, top: int) -> list[Table]:

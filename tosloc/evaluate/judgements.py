@@ -65,8 +65,8 @@ def write_judgements(path: str | Path, judgements: Iterable[Judgement]) -> None:
                 "listed": one.listed,
                 "searched": one.searched,
                 "version": one.version,
-                "traits": None if one.attributes is None else asdict(one.attributes),
-                **({} if one.summary is None else {"summary": one.summary}),
+                "traits": one.attributes and asdict(one.attributes),
+                "summary": one.summary,
             }
             file.write(json_line(values))
 

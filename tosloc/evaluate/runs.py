@@ -45,10 +45,6 @@ class Order:
         """(L,) ranks of the files."""
         return np.arange(1, len(self.files) + 1, dtype=np.int32) if self.known_ranks is None else self.known_ranks
 
-    def ranks_of(self, wanted: Sequence[int]) -> list[int]:
-        """Ranks, ascending, of those of the ``wanted`` files that are ranked."""
-        return sorted(self.ranks[np.isin(self.files, wanted)].tolist())
-
 
 @dataclass(frozen=True, eq=False)
 class Run:
@@ -85,16 +81,16 @@ class Run:
 
 def write_run(path: str | Path, header: Mapping[str, Any], rankings: Iterable[Ranking]) -> None:
     """Write rankings as they come; scores keep six significant digits. The file appears only when it is whole."""
-    with_scores = ((one, [format(score, ".6g") for score in one.scores.tolist()]) for one in rankings)
-    _write(Path(path), header, "scores", ((one.report, one.paths, scores) for one, scores in with_scores))
+    lines = ((one.report, one.paths, [format(score, ".6g") for score in one.scores.tolist()]) for one in rankings)
+    _write(Path(path), header, "scores", lines)
 
 
 def write_known_ranks(
     path: str | Path, header: Mapping[str, Any], ranks: Iterable[tuple[str, Mapping[str, int]]]
 ) -> None:
     """Write a run of which only some files' ranks are known: report id and path -> rank, from 1."""
-    ordered = ((report, sorted(known, key=lambda path: (known[path], path)), known) for report, known in ranks)
-    lines = ((report, paths, [str(known[path]) for path in paths]) for report, paths, known in ordered)
+    ordered = ((report, sorted((rank, path) for path, rank in known.items())) for report, known in ranks)
+    lines = ((report, [path for _, path in known], [str(rank) for rank, _ in known]) for report, known in ordered)
     _write(Path(path), header, "ranks", lines)
 
 
@@ -112,7 +108,7 @@ def _write(
             known = len(names)
             files = ",".join([str(names.id(name)) for name in paths])
             if len(names) > known:
-                file.write(json_line({"first": known, "paths": names.names[known:]}, sort_keys=True))
+                file.write(json_line({"first": known, "paths": names.names[known:]}))
             file.write(f'{{"report":{json.dumps(report)},"files":[{files}],"{key}":[{",".join(values)}]}}\n'.encode())
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -30,14 +31,24 @@ class Interval(NamedTuple):
     high: float
 
 
-class Paired(NamedTuple):
-    """Differences of two systems on the same reports, with two-sided tests; what cannot be said is None."""
+@dataclass(slots=True)
+class Difference:
+    """How system b stands against system a on the same reports, with two-sided tests; what cannot be said is None."""
 
-    difference: float  # the mean of b - a
-    interval: Interval | None = None  # of it; None for under two reports
-    t: float | None = None
-    p_t: float | None = None
+    a: float
+    b: float
+    difference: float  # mean of b - a; above are the means of either
+    wins: int  # reports where b is better; ties are equal to 1e-12
+    ties: int
+    losses: int
+    t: float | None
+    p_t: float | None
+    p_mcnemar: float | None = None  # only of values that say no more than yes or no of a report
+    interval: Interval | None = None  # of the difference; None for under two reports
     p_bootstrap: float | None = None
+    p_t_holm: float | None = None  # adjusted for all pairs compared; None for a single pair
+    p_bootstrap_holm: float | None = None
+    p_mcnemar_holm: float | None = None
 
 
 def resampled_sums(values: FloatArray) -> FloatArray:
@@ -63,24 +74,25 @@ def mean_interval(values: FloatArray) -> Interval | None:
     return percentile_interval(resampled_sums(values[:, None])[:, 0] / len(values))
 
 
-def ratios(above: FloatArray, below: FloatArray) -> FloatArray:
-    """(B,) quotients, 0 where the divisor is 0."""
-    return np.divide(above, below, out=np.zeros_like(above), where=below != 0)
+def difference(a: FloatArray, b: FloatArray, *, yes_or_no: bool = False) -> Difference:
+    """How the (N,) values of ``b`` differ from those of ``a``; with McNemar's test where they are ``yes_or_no``.
 
-
-def paired(a: FloatArray, b: FloatArray) -> Paired:
-    """Whether the (N,) values of ``b`` differ from those of ``a`` on the same reports: mean of b - a, interval, tests.
     The p-value of the bootstrap is the share of resamples whose mean difference, shifted so that no difference is
     expected, is at least as large as the one seen (Efron and Tibshirani 1993, chapter 16; Smucker et al. 2007); the
     sample itself counts as one resample (Davison and Hinkley 1997, section 4.2), so p is never 0.
     """
     differences = _exact(b - a)
-    mean, (t, p) = exact_mean(differences), paired_t_test(a, b)
-    if len(differences) < 2:
-        return Paired(mean)
-    means = resampled_sums(differences[:, None])[:, 0] / len(differences)
-    at_least = np.count_nonzero(np.abs(means - mean) >= abs(mean) - SAME)
-    return Paired(mean, percentile_interval(means), t, p, None if p is None else (1 + int(at_least)) / (1 + RESAMPLES))
+    wins, losses, mean = int((differences > 0).sum()), int((differences < 0).sum()), exact_mean(differences)
+    ties = len(differences) - wins - losses
+    made = Difference(exact_mean(a), exact_mean(b), mean, wins, ties, losses, *paired_t_test(a, b))
+    if yes_or_no:
+        made.p_mcnemar = mcnemar(wins, losses)
+    if len(differences) > 1:
+        means = resampled_sums(differences[:, None])[:, 0] / len(differences)
+        made.interval = percentile_interval(means)
+        if made.p_t is not None:
+            made.p_bootstrap = (1 + int((np.abs(means - mean) >= abs(mean) - SAME).sum())) / (1 + RESAMPLES)
+    return made
 
 
 def paired_t_test(a: FloatArray, b: FloatArray) -> tuple[float | None, float | None]:

@@ -7,41 +7,41 @@ method does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import compress
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from tosloc.errors import counted
-from tosloc.evaluate.evaluate import COVERED, HEADLINE, Evaluation
 from tosloc.evaluate.judgements import Judgement
-from tosloc.evaluate.measures import AP, RR, Measure
+from tosloc.evaluate.measures import AP, MEASURE_MEANINGS, RR, Evaluation, Measure
 from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.evaluate.runs import TRAINED_ON
-from tosloc.evaluate.statistics import Interval, percentile_interval, ratios, resampled_sums
+from tosloc.evaluate.statistics import Interval, percentile_interval, resampled_sums
 from tosloc.metrics import found_at
 from tosloc.reports.test_paths import which_are_tests
 
 FEW_REPORTS: Final = 30  # a stratum of fewer reports says little; its interval is too narrow
+COVERED: Final = (50, 100, 300)  # ranks within which a second stage may look: of coverage, and of any fixed file
 COUNTS: Final = {
     "reports": "reports judged",
     "relevant": "fixed files in the searched versions",
     "dropped": "fixed files their version lacks, removed",
     "empty": "reports left without any, counted as 0",
+    "length": "ranking length over files searched",
 }
-"""Counts of the summary, with what they count."""
-MEANS: Final = {
-    "mrr": ("MRR", "mean reciprocal rank, first fixed file"),
-    "map": ("MAP", "mean average precision, whole ranking"),
-    "top1": ("top 1", "reports with a fixed file at rank 1"),
-    **{f"top{k}": (f"top {k}", f"reports with a fixed file in the first {k}") for k in (5, 10)},
-    **{f"coverage{k}": (f"coverage@{k}", f"fixed files within the first {k}") for k in COVERED},
-    **{f"any{k}": (f"any@{k}", f"reports with a fixed file in the first {k}") for k in COVERED},
+"""What ``Evaluation.counts`` holds."""
+HEADLINE: Final[Mapping[str, tuple[Measure | int, str]]] = {
+    "mrr": (RR, "mean reciprocal rank, first fixed file"),
+    "map": (AP, "mean average precision, whole ranking"),
+    **{f"top{k}": (Measure("Hit", k), f"reports with a fixed file up to rank {k}") for k in (1, 5, 10)},
+    **{f"coverage{k}": (k, f"fixed files up to rank {k}") for k in COVERED},
+    **{f"any{k}": (Measure("Hit", k), f"reports with a fixed file up to rank {k}") for k in COVERED},
 }
-"""Means and shares of the summary: how pages call them, and what they are."""
-LENGTH: Final = "ranking length over files searched"
+"""What is always told: means of measures, and for k coverage@k, the share of all fixed files; with what it means."""
 FUNCTION_MEASURES: Final = (*(Measure("Acc", k) for k in (1, 5, 10)), *(Measure("Hit", k) for k in (1, 5, 10)), RR, AP)
 """Of a run of functions."""
 UNJUDGED: Final = "reports without a changed function"
@@ -49,21 +49,21 @@ UNJUDGED: Final = "reports without a changed function"
 
 
 class Mean(NamedTuple):
-    """A measure's mean over reports."""
+    """A row of results: a mean or share over reports."""
 
+    name: str
     mean: float | None  # None where there is no report
     interval: Interval | None  # 95 % bootstrap interval; None for under two reports
+    meaning: str
 
 
-class StratumRow(NamedTuple):
+class Stratum(NamedTuple):
     """Results of one kind of reports."""
 
-    stratum: str
+    name: str
     reports: int
     relevant: int
-    mrr: float | None
-    map: float | None
-    intervals: dict[str, Interval | None]  # of these two, by name
+    means: list[Mean]  # MRR and MAP
 
     @property
     def few(self) -> bool:
@@ -73,21 +73,32 @@ class StratumRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Results:
-    """Everything that is told of one run."""
+    """Everything that is told of one run. What cannot be evaluated raises RunError when it is asked for."""
 
     scored: ScoredRun
-    evaluation: Evaluation
-    summary: dict[str, int | float | None]  # over all judged reports, as Evaluation.summary: the headline
-    intervals: dict[str, Interval | None]
-    """95 % bootstrap intervals of the summary's means and shares, by the same names."""
-    measures: dict[str, Mean]  # the measures asked for beyond the summary, by name
-    strata: tuple[StratumRow, ...]
-    """Below the headline, in the order of a table; strata of which nothing is known are left out."""
+    asked: Sequence[Measure] = ()  # beyond the headline
 
-    @property
-    def name(self) -> str:
-        """What tables call the run."""
-        return self.scored.name
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        return self.scored.evaluation()
+
+    @cached_property
+    def means(self) -> list[Mean]:
+        """The headline over all judged reports, and after it the measures asked for."""
+        asked = {repr(one): (one, MEASURE_MEANINGS[one.name]) for one in self.asked}
+        return _means(self.evaluation, {**HEADLINE, **asked})
+
+    @cached_property
+    def strata(self) -> list[Stratum]:
+        """Below the headline, in the order of a table; strata that are not known of every report are left out."""
+        reports, strata = self.evaluation.per_report, []
+        kinds = [strata_of(one.judgement) for one in reports]
+        for name in kinds[0]:
+            if all(name in kind for kind in kinds):
+                part = Evaluation(tuple(compress(reports, (kind[name] for kind in kinds))))
+                means = _means(part, {key: HEADLINE[key] for key in ("mrr", "map")})
+                strata.append(Stratum(name, len(part.per_report), part.relevant, means))
+        return strata
 
     @property
     def notes(self) -> list[str]:
@@ -97,8 +108,22 @@ class Results:
         if length is not None:
             cut = sum(one.ranked != one.searched for one in reports)
             said = f"rankings hold {length:.1%} of the files searched, {cut} of {len(reports)} are cut off"
-        found = f"{self.name}: {said}; a fixed file that is not ranked counts as not found"
+        found = f"{self.scored.name}: {said}; a fixed file that is not ranked counts as not found"
         return [*header_notes(self.scored), *([] if length == 1 else [found])]
+
+    def values(self) -> dict[str, Any]:
+        """Plain values for JSON: counts and headline on top; intervals as ``[low, high]`` or null."""
+        headline, asked = self.means[: len(HEADLINE)], self.means[len(HEADLINE) :]
+        return {
+            "run": self.scored.name,
+            **self.evaluation.counts,
+            **_values(headline),
+            "measures": {one.name: {"mean": one.mean, "interval": one.interval} for one in asked},
+            "strata": [
+                {"stratum": one.name, "reports": one.reports, "relevant": one.relevant, **_values(one.means)}
+                for one in self.strata
+            ],
+        }
 
 
 def header_notes(scored: ScoredRun) -> list[str]:
@@ -110,36 +135,27 @@ def header_notes(scored: ScoredRun) -> list[str]:
     return [f"{scored.name}: {learned}"] * bool(taught) + [left_out] * bool(unjudged)
 
 
-def results_of(scored: ScoredRun, measures: Sequence[Measure] = (), strata: bool = True) -> Results:
-    """The results of a run. Raises RunError for what cannot be evaluated."""
-    evaluation = scored.evaluation()
-    names = [*HEADLINE, *(f"coverage{k}" for k in COVERED), *map(repr, measures)]
-    intervals = dict(zip(names, _intervals(evaluation, [*HEADLINE.values(), *COVERED, *measures]), strict=True))
-    return Results(
-        scored,
-        evaluation,
-        evaluation.summary(),
-        {name: intervals[name] for name in MEANS},
-        {repr(one): Mean(evaluation.mean(one), intervals[repr(one)]) for one in measures},
-        tuple(_strata_rows(evaluation)) if strata else (),
-    )
-
-
-def _intervals(evaluation: Evaluation, statistics: Sequence[Measure | int]) -> list[Interval | None]:
-    """Of means of measures, and for k of coverage: fixed files found over all, both resampled. All are of the same
-    resamples.
-    """
-    reports = evaluation.per_report
-    if len(reports) < 2:
-        return [None] * len(statistics)
+def _means(evaluation: Evaluation, told: Mapping[str, tuple[Measure | int, str]]) -> list[Mean]:
+    """Rows of what is ``told``; all intervals are of the same resamples, of coverage of the fixed files in them."""
+    reports, rows = evaluation.per_report, []
     columns = [
         [found_at(one.ranks, of) for one in reports] if isinstance(of, int) else evaluation.values(of)
-        for of in statistics
+        for of, _ in told.values()
     ]
-    relevant = [one.relevant for one in reports]
-    *sums, all_fixed = resampled_sums(np.column_stack([*columns, relevant]).astype(np.float64)).T
-    below = [all_fixed if isinstance(of, int) else np.full_like(all_fixed, len(reports)) for of in statistics]
-    return [percentile_interval(ratios(*pair)) for pair in zip(sums, below, strict=True)]
+    columns.append([one.relevant for one in reports])
+    sums = resampled_sums(np.column_stack(columns).astype(np.float64)).T if len(reports) > 1 else None
+    for place, (name, (of, meaning)) in enumerate(told.items()):
+        mean = evaluation.coverage(of) if isinstance(of, int) else evaluation.mean(of)
+        interval = None
+        if sums is not None:
+            below = np.maximum(sums[-1], 1) if isinstance(of, int) else len(reports)
+            interval = percentile_interval(sums[place] / below)
+        rows.append(Mean(name, mean if reports else None, interval, meaning))
+    return rows
+
+
+def _values(means: Sequence[Mean]) -> dict[str, Any]:
+    return {one.name: one.mean for one in means} | {"intervals": {one.name: one.interval for one in means}}
 
 
 def strata_of(one: Judgement) -> dict[str, bool]:
@@ -164,25 +180,3 @@ def strata_of(one: Judgement) -> dict[str, bool]:
             "not localized": kind.named == 0,
         }
     return found | {"only test files fixed": fixed > 0 and bool(which_are_tests(one.fixed).all())}
-
-
-def _strata_rows(evaluation: Evaluation) -> Iterator[StratumRow]:
-    """Results of the strata of which it is known, for every report, whether it belongs."""
-    kinds = [strata_of(one.judgement) for one in evaluation.per_report]
-    for name in kinds[0]:
-        if all(name in kind for kind in kinds):
-            part = Evaluation(tuple(compress(evaluation.per_report, (kind[name] for kind in kinds))))
-            number, intervals = len(part.per_report), dict(zip(("mrr", "map"), _intervals(part, (RR, AP)), strict=True))
-            mrr, average_precision = (part.mrr, part.map) if number else (None, None)
-            yield StratumRow(name, number, part.relevant, mrr, average_precision, intervals)
-
-
-def results_values(results: Results) -> dict[str, Any]:
-    """Results as plain values for JSON: the summary's keys on top; intervals as ``[low, high]`` or null."""
-    return {
-        "run": results.name,
-        **results.summary,
-        "intervals": results.intervals,
-        "measures": {key: mean._asdict() for key, mean in results.measures.items()},
-        "strata": [row._asdict() for row in results.strata],
-    }

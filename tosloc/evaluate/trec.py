@@ -101,9 +101,8 @@ def _read(path: Path, form: str, valid: Callable[[float], bool]) -> Run:
             values.append(value)
     if not lists:
         raise RunError(f"{path}: empty")
-    places = np.empty(len(names), dtype=np.int64)
-    places[sorted(range(len(names)), key=list(map(_bytes, names.names)).__getitem__)] = np.arange(len(names))
-    orders = {}
+    in_order = sorted(range(len(names)), key=lambda number: _bytes(names.names[number]))
+    places, orders = np.argsort(in_order), {}
     for report, (numbers, of_each) in lists.items():
         ids, scores = np.asarray(numbers, dtype=np.int32), np.asarray(of_each)
         if len(np.unique(ids)) < len(ids):

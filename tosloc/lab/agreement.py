@@ -16,8 +16,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from tosloc.errors import RunError
-from tosloc.evaluate.evaluate import Evaluation
-from tosloc.evaluate.measures import Measure
+from tosloc.evaluate.measures import Evaluation, Measure
 from tosloc.evaluate.runs import Run
 from tosloc.evaluate.statistics import SAME, Interval, exact_mean, mean_interval, paired_t_test
 from tosloc.records import FloatArray

@@ -14,7 +14,7 @@ import joblib
 import numpy as np
 
 from tosloc.errors import ConfigError
-from tosloc.evaluate.statistics import paired
+from tosloc.evaluate.statistics import difference
 from tosloc.lab.pretraining import Pretraining, Tables, each, folds_of, joined
 from tosloc.lab.projects import Project
 from tosloc.metrics import fixed_ranks, rr_and_ap
@@ -48,7 +48,7 @@ def feature_ablation(
         for measure, whole, values in zip(("mrr", "map"), means[:, 0].T, means[:, place].T, strict=True):
             row[measure] = float(values.mean())
             if place:
-                change = paired(whole, values)
+                change = difference(whole, values)
                 about = {"mean": change.difference, "interval": change.interval, "p": change.p_bootstrap}
                 row[f"{measure} change"] = about
         rows.append(row)

@@ -23,7 +23,7 @@ from tosloc.checkpoint import LEARNED_ON, write_stage_one
 from tosloc.code.languages import analyser
 from tosloc.config import Config
 from tosloc.errors import ToslocError, UnknownCommit, counted
-from tosloc.evaluate.evaluate import Evaluation
+from tosloc.evaluate.measures import Evaluation
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_scored
 from tosloc.evaluate.runs import write_run
 from tosloc.experiment import ExperimentContext, fingerprint, write_truth

@@ -18,11 +18,10 @@ from pydantic import Field, Strict
 from tosloc.code.languages import language_of
 from tosloc.config import Config, Section, find_config, load_config, read_toml
 from tosloc.errors import ConfigError, RepositoryError, RunError
-from tosloc.evaluate.compare import Comparison, Difference, Move, compared, difference
-from tosloc.evaluate.evaluate import Evaluation
-from tosloc.evaluate.measures import AP, RR, Measure
+from tosloc.evaluate.compare import Comparison, Move, compared
+from tosloc.evaluate.measures import AP, RR, Evaluation, Measure
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE
-from tosloc.evaluate.statistics import mean_interval
+from tosloc.evaluate.statistics import Difference, difference, mean_interval
 from tosloc.git import discovery
 
 Part: TypeAlias = Literal["train", "validation", "test", "all"]
@@ -152,8 +151,7 @@ def grouped(projects: Mapping[str, Comparison], by: str = "all") -> dict[str, Co
     names = sorted(groups, key=lambda name: -len(groups[name])) if by == "language" else list(groups)
     names = [one for one in HOW_MANY if one in groups] if by == "fixed" else names
     first = next(iter(projects.values()))
-    measures = [one.measure for one in first.differences]
-    return {name: compared(first.a, first.b, groups[name], measures) for name in names}
+    return {name: compared(first.a, first.b, groups[name], first.differences) for name in names}
 
 
 def language_of_report(listed: Sequence[str]) -> str:
@@ -162,12 +160,10 @@ def language_of_report(listed: Sequence[str]) -> str:
     return min(counts, key=lambda name: (-counts[name], name)) if counts else NO_LANGUAGE
 
 
-def over_projects(projects: Mapping[str, Comparison]) -> list[Difference]:
+def over_projects(projects: Mapping[str, Comparison]) -> dict[Measure, Difference]:
     """The differences of the projects' means: each project is one pair, for the t-test as for the bootstrap."""
-    columns = zip(*(one.differences for one in projects.values()), strict=True)
-    return [
-        difference(
-            of[0].measure, *(np.array([getattr(one, side) for one in of]) for side in ("a", "b")), yes_or_no=False
-        )
-        for of in columns
-    ]
+    found = {}
+    for measure in next(iter(projects.values())).differences:
+        of_each = [one.differences[measure] for one in projects.values()]
+        found[measure] = difference(np.array([one.a for one in of_each]), np.array([one.b for one in of_each]))
+    return found

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from tosloc.errors import RunError, counted
-from tosloc.evaluate.evaluate import Evaluation
-from tosloc.evaluate.measures import ReportScores
+from tosloc.evaluate.measures import Evaluation, ReportScores
 from tosloc.evaluate.statistics import exact_mean
 from tosloc.metrics import average_precision
 

@@ -49,7 +49,6 @@ class Issue(NamedTuple):
 
     report: BugReport
     closed: datetime | None
-    labels: tuple[str, ...]  # labels, or the kind that the tracker gives: Bug, Improvement, enhancement
     left_out: str  # why nothing can be learned from it; "" where something can
     url: str
 
@@ -67,6 +66,7 @@ class Closing(NamedTuple):
 class Exports:
     """All that exports hold, each issue once."""
 
+    all_labels: bool = False  # whether an issue that is labelled as something else than a bug is one
     tracker: str = ""  # a name in the table of trackers; "" without issues
     issues: dict[str, Issue] = field(default_factory=dict)
     closings: list[Closing] = field(default_factory=list)
@@ -94,7 +94,7 @@ class Exports:
         commit = text_at(record, "mergeCommit.oid merge_commit_sha squash_commit_sha", where)
         if value_at(record, "mergedAt merged_at") or (commit and not {"mergedAt", "merged_at"} & record.keys()):
             closed = _listed(record, "closingIssuesReferences")
-            own = [one for one in closed if not project or _project(text_at(one, "url", where)) in (set(), project)]
+            own = [one for one in closed if not project or _project(text_at(one, "url", where)) <= project]
             text = f"{text_at(record, 'title', where)}\n\n{text_at(record, 'body description', where)}"
             number, issues = text_at(record, "iid number", where), tuple(text_at(one, "number", where) for one in own)
             self.closings.append(Closing(number, commit, issues, text))
@@ -106,7 +106,7 @@ class Exports:
                 f"{where}: is of {tracker.name}, and others are of {self.tracker}; mine one tracker at a time"
             )
         self.tracker = tracker.name
-        issue = _issue(record, tracker, where)
+        issue = _issue(record, tracker, where, self.all_labels)
         number = issue.report.id
         self.issues[number] = issue
         self.projects |= _project(issue.url)
@@ -117,12 +117,10 @@ class Exports:
                 self.closings.append(Closing(pull, commit, (number,)))
 
 
-def _issue(record: Json, tracker: Tracker, where: str) -> Issue:
-    report, url, closed = (
-        report_of(record, where),
-        text_at(record, tracker.url, where),
-        value_at(record, tracker.closed),
-    )
+def _issue(record: Json, tracker: Tracker, where: str, all_labels: bool) -> Issue:
+    report, url = report_of(record, where), text_at(record, tracker.url, where)
+    closed = value_at(record, tracker.closed)
+    labels = [str(value_at(one, "name") or one) for keys in tracker.labels.split() for one in _listed(record, keys)]
     if not report.id or report.opened is None:
         raise ReportError(
             f"{where}: has no number, or does not say when it was opened; export that, too, as: {GITHUB_ISSUES}"
@@ -135,14 +133,10 @@ def _issue(record: Json, tracker: Tracker, where: str) -> Issue:
         (is_open, "still open"),
         (resolution in _NOT_PLANNED, "closed without a fix (not planned, duplicate, not reproduced)"),
         (not report.summary or is_unfilled(report), "says nothing beside the form"),
+        (not all_labels and is_no_bug(labels), "labelled as something else than a bug"),
     )
-    return Issue(
-        report,
-        None if closed is None else time_of(closed, UTC, where),
-        tuple(str(value_at(one, "name") or one) for keys in tracker.labels.split() for one in _listed(record, keys)),
-        next((why for holds, why in reasons if holds), ""),
-        url,
-    )
+    left_out = next((why for holds, why in reasons if holds), "")
+    return Issue(report, None if closed is None else time_of(closed, UTC, where), left_out, url)
 
 
 def _listed(record: object, keys: str) -> list[Any]:

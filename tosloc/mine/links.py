@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from math import inf
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.errors import ReportError
@@ -16,7 +16,7 @@ from tosloc.git.fixes import says_fix
 from tosloc.git.history import commit_order
 from tosloc.git.process import CommitInfo
 from tosloc.git.repository import Repository, ends_with
-from tosloc.mine.issues import Exports, Issue, is_no_bug
+from tosloc.mine.issues import Exports, Issue
 from tosloc.mine.mentions import BODY, CLOSES, NAMES, NUMBER, mentions
 from tosloc.records import BugReport
 from tosloc.reports.test_paths import which_are_tests
@@ -27,8 +27,15 @@ PULL_TEXT: Final = "pull request's text"
 PATTERN: Final = "pattern"
 WEAK: Final = "commit message"  # the kind of a report that is no report: what a commit says of its fix
 KINDS: Final = {
-    **{CLOSED_BY_PULL: inf, CLOSED_BY_COMMIT: inf, CLOSES: 365, PULL_TEXT: 365, PATTERN: 365},
-    **{NAMES: 30, NUMBER: 30, BODY: 30, WEAK: inf},
+    CLOSED_BY_PULL: inf,
+    CLOSED_BY_COMMIT: inf,
+    CLOSES: 365,
+    PULL_TEXT: 365,
+    PATTERN: 365,
+    NAMES: 30,
+    NUMBER: 30,
+    BODY: 30,
+    WEAK: inf,
 }
 """Kinds of links in order of trust: what the tracker recorded, what people wrote to close it, what names it. For each
 the days after the closing in which a commit may fix an issue: a later one follows up, or means another project's.
@@ -36,10 +43,6 @@ the days after the closing in which a commit may fix an issue: a later one follo
 _NAMED_ALONE: Final = 30  # days of the kinds that do not say that the issue is closed: it may as well add a test for it
 MOST_FILES: Final = 30  # source files of a fix: one that touches more says little about any of them
 MOST_NAMED: Final = 5  # issues that one commit names: more are the list of a release, or of what a merge holds
-REVERTED: Final = "its fix was reverted"
-NO_PARENT: Final = "nothing is known of the version before its fix"
-NO_SOURCE: Final = "its fix changed no source file that was there before"
-TOO_MANY: Final = f"its fix changed more than {MOST_FILES} source files"
 
 _REVERTS: Final = re.compile(r"(?i)\bthis reverts commit ([0-9a-f]{40,64})\b")
 _REVERT_OF: Final = re.compile(r'(?i)(?:revert|back(?:ed|ing)?[- ]?out):?\s+"(?P<subject>.*)"?\s*\Z')
@@ -66,13 +69,7 @@ _OF_FORM: Final = re.compile(
 )
 
 Link: TypeAlias = tuple[str, str]  # kind, and a commit that may have fixed an issue
-
-
-class Change(NamedTuple):
-    """What a commit changed of the source: the files that were there before, and how many with the new ones."""
-
-    paths: tuple[str, ...] = ()
-    files: int = 0
+Changes: TypeAlias = Mapping[str, Sequence[str]]  # commit -> the source files that it changed, "" for each new one
 
 
 @dataclass(slots=True)
@@ -103,24 +100,14 @@ def mine(
     *,
     tip: str = "HEAD",
     patterns: Sequence[re.Pattern[str]] = (),
-    all_labels: bool = False,
-    projects: Collection[str] = (),
 ) -> Mined:
-    """Reports of the exports with the commits that fixed them.
-
-    ``projects`` (OWNER/NAME, in lower case) are those whose issues are meant beside the exports' own. Raises
-    ReportError when the exports hold no issue, UnknownCommit for a tip that is none.
+    """Reports of the exports with the commits that fixed them. Raises ReportError when the exports hold no issue,
+    UnknownCommit for a tip that is none.
     """
     if not exports.issues:
         raise ReportError("the exports hold pull requests or events, and no issue; export issues, too")
-    issues = dict(exports.issues)
-    for number, issue in exports.issues.items():
-        if not (all_labels or issue.left_out) and is_no_bug(issue.labels):
-            issues[number] = issue._replace(left_out="labelled as something else than a bug")
     infos = history(repository, tip)
-    asked = {number for number, issue in issues.items() if not issue.left_out}
-    links = _links(infos, exports, asked, patterns, exports.projects | set(projects))
-    return _mined(repository, infos, exports.tracker, issues, links)
+    return _mined(repository, infos, exports.tracker, exports.issues, _links(infos, exports, patterns))
 
 
 def mine_messages(repository: Repository, *, tip: str = "HEAD") -> Mined:
@@ -141,7 +128,7 @@ def mine_messages(repository: Repository, *, tip: str = "HEAD") -> Mined:
         elif words < 4 and _OF_FORM.search(summary):
             why = "the message speaks of formatting, typing, tests or a version"
         when = datetime.fromtimestamp(info.committed_at, UTC)
-        issues[info.id] = Issue(BugReport(info.id[:12], summary, description, when), None, (), why, "")
+        issues[info.id] = Issue(BugReport(info.id[:12], summary, description, when), None, why, "")
     return _mined(repository, infos, "", issues, {commit: [(WEAK, commit)] for commit in issues})
 
 
@@ -154,13 +141,12 @@ def _mined(
 ) -> Mined:
     """The issues by their surest links."""
     # what each commit changed of the source against its first parent; those without a parent are left out
-    named = {commit for some in links.values() for _, commit in some} & infos.keys()
-    paths: dict[str, list[str]] = {commit: [] for commit in named if infos[commit].parents}
+    named = (infos[commit] for some in links.values() for _, commit in some if commit in infos)
+    changes: dict[str, list[str]] = {info.id: [] for info in named if info.parents}
     is_source = ends_with(SOURCE_SUFFIXES)
-    for commit, kinds, path in repository.changes(f"{commit} {infos[commit].parents[0]}" for commit in paths):
+    for commit, kinds, path in repository.changes(f"{commit} {infos[commit].parents[0]}" for commit in changes):
         if b"100" in kinds and is_source(path):
-            paths[commit].append(path.decode("utf-8", "surrogateescape") if kinds[0] == b"100" else "")  # "" is new
-    changes = {commit: Change(tuple(filter(None, found)), len(found)) for commit, found in paths.items()}
+            changes[commit].append(path.decode("utf-8", "surrogateescape") if kinds[0] == b"100" else "")
     mined, gone = Mined(len(issues), tracker), reverted(infos)
     for number, issue in issues.items():
         fix = issue.left_out or _fix_of(issue, links.get(number, ()), infos, changes, gone)
@@ -168,48 +154,43 @@ def _mined(
             mined.left_out[fix] += 1
         else:
             kind, commit = fix
-            report = issue.report
-            assert report.opened is not None
-            line: dict[str, Any] = {"id": report.id, "summary": report.summary, "description": report.description}
-            line |= {"opened": report.opened.isoformat(), "fix_commit": commit, "fixed": changes[commit].paths}
-            more = {"link": kind, "weak": kind == WEAK, "url": issue.url}
+            assert issue.report.opened is not None
+            line = asdict(issue.report) | {"opened": issue.report.opened.isoformat(), "fix_commit": commit}
+            more = {"fixed": list(filter(None, changes[commit])), "link": kind, "weak": kind == WEAK, "url": issue.url}
             mined.reports.append(line | {key: said for key, said in more.items() if said})
     mined.reports.sort(key=lambda one: (infos[one["fix_commit"]].committed_at, one["fix_commit"], one["id"]))
     return mined
 
 
 def _links(
-    infos: Mapping[str, CommitInfo],
-    exports: Exports,
-    issues: Collection[str],
-    patterns: Sequence[re.Pattern[str]],
-    projects: Collection[str],
+    infos: Mapping[str, CommitInfo], exports: Exports, patterns: Sequence[re.Pattern[str]]
 ) -> dict[str, list[Link]]:
     """Everything that links an issue with a commit; commits that the history lacks among them."""
+    issues = {number for number, issue in exports.issues.items() if not issue.left_out}
     links: defaultdict[str, list[Link]] = defaultdict(list)
     by_pull: defaultdict[str, list[str]] = defaultdict(list)
     bare = exports.tracker in ("Bugzilla", "lines")
     for info in infos.values():
-        is_revert = _IS_REVERT.match(info.message) is not None
+        is_revert = _IS_REVERT.match(info.message)
         said = info.message.partition("\n")[2] if is_revert else info.message  # else it names what it takes back
-        found = mentions(said, issues, projects, bare=bare)
+        found = mentions(said, issues, exports.projects, bare=bare)
         for number, kind in found.items():
             if kind == CLOSES or (len(found) <= MOST_NAMED and not is_revert):
                 links[number].append((kind, info.id))
         for pattern in patterns:
             numbers = {match[1].strip().lstrip("#") for match in pattern.finditer(info.message) if match[1]}
-            for number in numbers.intersection(issues) if len(numbers) <= MOST_NAMED else ():
+            for number in numbers & issues if len(numbers) <= MOST_NAMED else ():
                 links[number].append((PATTERN, info.id))
         if not is_revert and (pull := _PULL_NUMBER.search(info.message.strip().partition("\n")[0])):
             by_pull[pull[1]].append(info.id)
     for closing in exports.closings:
         said_by = CLOSED_BY_PULL if closing.pull else CLOSED_BY_COMMIT
-        written = mentions(closing.text, issues, projects)
+        written = mentions(closing.text, issues, exports.projects)
         closed = {number: PULL_TEXT for number, kind in written.items() if kind == CLOSES}
-        closed |= dict.fromkeys((number for number in closing.issues if number in issues), said_by)
+        closed |= dict.fromkeys(issues.intersection(closing.issues), said_by)
         # what merging it left: the commit that the tracker names, else those of the history that name it
-        named = [closing.commit] if closing.commit else []
-        left = named if closing.commit in infos else by_pull.get(closing.pull) or named
+        named = [closing.commit]
+        left = named if closing.commit in infos else by_pull.get(closing.pull, named)
         for number, kind in closed.items():
             links[number] += [(kind, commit) for commit in left]
     return links
@@ -219,7 +200,7 @@ def _fix_of(
     issue: Issue,
     links: Sequence[Link],
     infos: Mapping[str, CommitInfo],
-    changes: Mapping[str, Change],
+    changes: Changes,
     gone: Collection[str],
 ) -> Link | str:
     """The surest link of an issue whose commit can be learned from; else why there is none.
@@ -239,12 +220,12 @@ def _fix_of(
         if away > KINDS[kind] * 86_400:
             return -3, "what names it came long after it was closed"
         if commit in gone:
-            return -4, REVERTED
-        if (change := changes.get(commit)) is None:
-            return -5, NO_PARENT
-        if not change.paths:
-            return -6, NO_SOURCE
-        only_tests = bool(which_are_tests(change.paths).all())
+            return -4, "its fix was reverted"
+        if commit not in changes:
+            return -5, "nothing is known of the version before its fix"
+        if not (paths := [*filter(None, changes[commit])]):
+            return -6, "its fix changed no source file that was there before"
+        only_tests = bool(which_are_tests(paths).all())
         if only_tests and KINDS[kind] == _NAMED_ALONE:
             return -7, "what names it changed tests alone"
         return -8, "", list(KINDS).index(kind), only_tests, abs(away), info.committed_at
@@ -253,7 +234,9 @@ def _fix_of(
         return "no fix is known"
     best = min(links, key=rating)
     _, why, *_ = rating(best)
-    return why or (TOO_MANY if changes[best[1]].files > MOST_FILES else best)
+    if not why and len(changes[best[1]]) > MOST_FILES:
+        return f"its fix changed more than {MOST_FILES} source files"
+    return why or best
 
 
 def reverted(infos: Mapping[str, CommitInfo]) -> set[str]:

@@ -17,8 +17,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from tosloc.evaluate.evaluate import COVERED, Evaluation
-from tosloc.evaluate.measures import Measure
+from tosloc.evaluate.measures import Evaluation, Measure
+from tosloc.evaluate.tables import COVERED
 from tosloc.io import written_whole
 
 STROKES: Final = (("-", "o"), ("--", "s"), (":", "^"), ("-.", "D"), ((0, (5, 1, 1, 1, 1, 1)), "v"), ((0, (1, 3)), "P"))
@@ -90,41 +90,21 @@ def coverage_figure(evaluation: Evaluation) -> Figure:
     return figure
 
 
-def first_hits(evaluation: Evaluation) -> list[int]:
-    """(8,) reports whose first fixed file has a rank up to each of ``BIN_ENDS``, and those that have none."""
-    first = [one.ranks[0] if one.ranks else math.inf for one in evaluation.per_report]
-    return [int(number) for number in np.bincount(np.searchsorted(BIN_ENDS, first), minlength=len(BIN_NAMES))]
-
-
 def first_hit_figure(evaluation: Evaluation) -> Figure:
     """Share of the reports whose first fixed file stands in each range of ranks, their number on the bars."""
-    counts = first_hits(evaluation)
+    first = [one.ranks[0] if one.ranks else math.inf for one in evaluation.per_report]
+    counts = np.bincount(np.searchsorted(BIN_ENDS, first), minlength=len(BIN_NAMES))
     with drawing() as (figure, axes):
-        shares = np.array(counts) / (len(evaluation.per_report) or 1)
-        bars = axes.bar(range(len(counts)), shares, 0.79, facecolor="#8c8c8c", edgecolor=GREYS[0], linewidth=0.8)
-        axes.bar_label(bars, labels=list(map(str, counts)), padding=1.5, fontsize=8)
+        bars = axes.bar(
+            range(len(counts)), counts / (len(first) or 1), 0.79, facecolor="#8c8c8c", edgecolor=GREYS[0], linewidth=0.8
+        )
+        axes.bar_label(bars, labels=[*map(str, counts)], padding=1.5, fontsize=8)
         axes.set_xticks(range(len(BIN_NAMES)), BIN_NAMES, fontsize=8)
         axes.set_axisbelow(True)
         axes.grid(visible=False, axis="x")
         axes.set(xlabel="rank of the first fixed file", ylabel="reports (their number on the bars)")
         axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     return figure
-
-
-@contextmanager
-def panels() -> Iterator[tuple[Figure, Axes, Axes]]:
-    """A figure of two panels side by side that share their vertical axis, with the names of what the left one shows
-    below. Printed 5.2 inches wide, its letters still have 6.5 points.
-    """
-    with drawing(7.2, 3.1) as (figure, axes):
-        axes.remove()
-        left, right = figure.subplots(1, 2, sharey=True)
-        yield figure, left, right
-        for one in (left, right):
-            one.title.set_fontsize("medium")
-        handles, labels = left.get_legend_handles_labels()
-        if labels:
-            figure.legend(handles, labels, loc="outside lower center", ncols=2, handlelength=3.5)
 
 
 def style(number: int) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any, Final
@@ -10,9 +11,8 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure
 
-from tosloc.evaluate.measures import MEASURE_MEANINGS, Measure
-from tosloc.evaluate.statistics import Interval
-from tosloc.evaluate.tables import COUNTS, LENGTH, MEANS, Results
+from tosloc.evaluate.measures import MEASURE_MEANINGS, RR
+from tosloc.evaluate.tables import COUNTS, Results
 from tosloc.io import printable
 from tosloc.plots.figures import coverage_figure, first_hit_figure, svg
 
@@ -38,8 +38,7 @@ def page(results: Results) -> str:
     return environment.get_template("evaluation.html").render(
         results=results,
         origin=header and json.dumps(header, indent=1, sort_keys=True),
-        counts=COUNTS | {"length": LENGTH},
-        scores=list(_scores(results)),
+        counts=COUNTS,
         coverage=_data(coverage_figure(evaluation)),
         first=_data(first_hit_figure(evaluation)),
         reports=list(_reports(results)),
@@ -52,25 +51,17 @@ def _data(figure: Figure) -> str:
     return f"data:image/svg+xml;base64,{b64encode(svg(figure).encode()).decode()}"
 
 
-def _scores(results: Results) -> Iterator[tuple[str, float | int | None, Interval | None, str]]:
-    """Name, value, interval and definition of each mean and share, the ones asked for besides at the end."""
-    for key, (name, meaning) in MEANS.items():
-        yield name, results.summary[key], results.intervals[key], meaning
-    for name, mean in results.measures.items():
-        yield name, *mean, MEASURE_MEANINGS[Measure.parse(name).name]
-
-
 def _reports(results: Results) -> Iterator[dict[str, Any]]:
     """Every report, the worst answered first, with the ranks of its fixed files and with what stands above them."""
     run, worst = results.scored.run, lambda one: (one.average_precision, -min(one.ranks, default=0), one.report)
     for one in sorted(results.evaluation.per_report, key=worst):
         order = run.orders[one.report]
         ranks = dict(zip(order.files.tolist(), order.ranks.tolist(), strict=True))
-        files = [(ranks.get(run.numbers.get(path, -1)), path) for path in one.judgement.fixed]
         before = one.ranks[0] - 1 if one.ranks and one.ranked is not None else 0
         yield {
             "scores": one,
-            "files": sorted(files, key=lambda file: (file[0] is None, file[0] or 0, file[1])),
+            "reciprocal_rank": RR(one),
+            "files": sorted((ranks.get(run.numbers.get(path, -1), math.inf), path) for path in one.judgement.fixed),
             "above": run.paths(one.report, min(before, ABOVE)),
             "before": before,
         }

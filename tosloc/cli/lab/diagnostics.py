@@ -42,7 +42,8 @@ def truncation(
     scored = read_scored(run, split.value, qrels)
     evaluation = scored.evaluation()
     result = cut(evaluation)
-    values = {"run": scored.name, "summary": evaluation.summary(), **dataclasses.asdict(result)}
+    summary = evaluation.counts | {"mrr": evaluation.mrr, "map": evaluation.map}
+    values = {"run": scored.name, "summary": summary, **dataclasses.asdict(result)}
     show(form, values, [Table(COLUMNS, cells, text, left=()) for text, cells in result.tables()])
     if form is not Form.json:
         print("\n".join(("", *(f"- {line}" for line in result.notes))))

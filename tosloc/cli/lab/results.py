@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,10 +32,10 @@ from tosloc.cli.printing import (
     with_interval,
 )
 from tosloc.errors import RunError, counted
-from tosloc.evaluate.compare import COMPARED, Comparison, Difference, difference_values
+from tosloc.evaluate.compare import COMPARED, Comparison, difference_values
 from tosloc.evaluate.compare import compare as compare_pair
 from tosloc.evaluate.run_paths import BM25_NAME
-from tosloc.evaluate.tables import FUNCTION_MEASURES, header_notes
+from tosloc.evaluate.tables import header_notes
 from tosloc.lab.projects import grouped, over_projects, project_means, runs_of_projects
 
 
@@ -65,7 +65,7 @@ def evaluate(
 
     A row for each project, and their macro mean, with an interval over projects, and their micro mean.
     """
-    form, asked = form_of(as_json, as_markdown), parsed_measures(measures)
+    form, asked = form_of(as_json, as_markdown), parsed_measures(measures, level)
     lacking: list[str] = []
     if len(runs) == 1:
         paths, lacking = runs_of_projects(runs[0], split.value)
@@ -78,7 +78,6 @@ def evaluate(
     sides = {"": found}
     if level is Level.function:
         sides = {"functions": found[::2], BM25_NAME: found[1::2]}
-        asked = list(dict.fromkeys((*FUNCTION_MEASURES, *asked)))
     values = {}
     for side, scored in sides.items():
         evaluations = {name: one.evaluation() for name, one in zip(paths, scored, strict=True)}
@@ -117,7 +116,7 @@ def compare(
     A row for each project, for each language of fixed files, or for each number of them; below, all reports together
     with intervals and tests, and means over projects that count alike, projects resampled.
     """
-    form, asked = form_of(as_json, as_markdown), tuple(dict.fromkeys((*COMPARED, *parsed_measures(measures))))
+    form, asked = form_of(as_json, as_markdown), parsed_measures(measures)
     a, b = (runs_of_projects(folder, split.value)[0] for folder in (first, second))
     both = [name for name in a if name in b]
     if not both:
@@ -134,17 +133,16 @@ def compare(
         differences_table(whole.differences, *names, counted(len(whole.moves), "report")),
         differences_table(means, *names, number),
     ]
-
-    def plain(of: Sequence[Difference]) -> dict[str, Any]:
-        return {repr(one.measure): difference_values(one) for one in of}
-
-    told = {name: {"reports": len(one.moves), "measures": plain(one.differences)} for name, one in rows.items()}
+    told = {
+        name: {"reports": len(one.moves), "measures": difference_values(one.differences)}
+        for name, one in (rows | {"all": whole}).items()
+    }
     values = {
         "a": whole.a,
         "b": whole.b,
+        "all": told.pop("all"),
         "rows": told,
-        "all": {"reports": len(whole.moves), "measures": plain(whole.differences)},
-        "projects": {"number": len(projects), "measures": plain(means)},
+        "projects": {"number": len(projects), "measures": difference_values(means)},
     }
     show(form, values, tables)
     if apart := sorted(a.keys() ^ b.keys()):
@@ -153,14 +151,17 @@ def compare(
 
 def _rows_table(by: str, rows: Mapping[str, Comparison]) -> Table:
     whole = rows["all"]
-    heads = [by, "reports", *(repr(one.measure) for one in whole.differences)]
+    heads = [by, "reports", *map(repr, whole.differences)]
     heads += [f"{measure!r}: difference [95 %]" for measure in COMPARED]
     cells = [
         [
             name,
             count_cell(len(one.moves)),
-            *(f"{share(of.b)} / {share(of.a)}" for of in one.differences),
-            *(with_interval(of.difference, of.interval, sign=True) for of in one.differences[: len(COMPARED)]),
+            *(f"{share(of.b)} / {share(of.a)}" for of in one.differences.values()),
+            *(
+                with_interval(of.difference, of.interval, sign=True)
+                for of in map(one.differences.__getitem__, COMPARED)
+            ),
         ]
         for name, one in rows.items()
     ]

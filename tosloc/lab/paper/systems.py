@@ -18,8 +18,7 @@ from typing import Final
 import numpy as np
 
 from tosloc.evaluate.compare import compare_all
-from tosloc.evaluate.evaluate import Evaluation
-from tosloc.evaluate.measures import AP, RR
+from tosloc.evaluate.measures import AP, RR, Evaluation
 from tosloc.experiment import ExperimentContext, fingerprint
 from tosloc.git.repository import Repository
 from tosloc.io import key_of, write_text
@@ -85,9 +84,10 @@ def accuracy_tables(
         for title, evaluation in evaluations.items():
             values |= {("MRR", title, project): evaluation.mrr, ("MAP", title, project): evaluation.map}
         own = [title for title in OWN.values() if title in evaluations][-1:]
-        for pair in compare_all(evaluations, all_pairs=True, measures=(RR, AP)) if own else ():
+        for pair in compare_all(evaluations, all_pairs=True) if own else ():
             if pair.b == own[0]:  # which stands last
-                for name, one in zip(("MRR", "MAP"), pair.differences, strict=True):
+                for name, measure in (("MRR", RR), ("MAP", AP)):
+                    one = pair.differences[measure]
                     values[f"{name}: TosLoc - other", pair.a, project] = one.difference
                     values[f"{name}: p of it", pair.a, project] = one.p_t if one.p_t_holm is None else one.p_t_holm
     heads = {head for head, _, _ in values}

@@ -16,7 +16,7 @@ from pydantic import Field
 from tosloc import training
 from tosloc.config import Section, Words, read_toml, shipped_configs
 from tosloc.errors import RunError, ToslocError
-from tosloc.evaluate.evaluate import Evaluation
+from tosloc.evaluate.measures import Evaluation
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, read_scored
 from tosloc.experiment import fingerprint
 from tosloc.lab import baseline_runs
