@@ -108,7 +108,7 @@ def fit_evolution(
 
     found = optimize.differential_evolution(
         lambda weights: -objective(weights),
-        [(0, 1)] * features,
+        optimize.Bounds(np.zeros(features), 1),
         maxiter=settings.generations,
         popsize=settings.population,
         rng=seed,

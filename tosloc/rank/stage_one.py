@@ -141,4 +141,4 @@ class StageOneAnswer:
         """Whether the features of a kind together add to the file's score."""
         weights = dict(zip(self.stage.features, self.stage.weights.tolist(), strict=True))
         of_kind = [name for name in weights if features.FEATURES[name].reason == kind]
-        return sum(weights[name] * float(self.columns[name][file]) for name in of_kind) > 0
+        return bool(sum(weights[name] * self.columns[name][file] for name in of_kind) > 0)

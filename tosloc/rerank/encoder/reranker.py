@@ -198,13 +198,11 @@ class EncoderReranker(Reranker):
         # no file is read for reports that are left to stage one
         blobs = sorted({blob for one in candidates if one.opened >= self.trained_until for blob in one.blobs})
         pieces = self.model.report.pieces([report_text(one.report) for one in candidates], self.settings.report_tokens)
-        chunks: Mapping[str, Chunks] = (
-            reader.chunks(blobs) if learns else reader.vectors(blobs, context.vectors, progress)
-        )
-        reports: Sequence[Chunks] = pieces
-        if not learns:
-            reports = list(self.model.report.vectors([piece for [piece] in pieces])[:, None])
-        return chunks, [Question(*pair) for pair in zip(candidates, reports, strict=True)]
+        if learns:
+            return reader.chunks(blobs), list(map(Question, candidates, pieces))
+        chunks = reader.vectors(blobs, context.vectors, progress)
+        reports = self.model.report.vectors([piece for [piece] in pieces])[:, None]
+        return chunks, list(map(Question, candidates, reports))
 
     def answer(self, candidates: Candidates, context: RerankingContext, progress: Progress = silent) -> Reranked:
         """New scores: stage one's and the encoders'."""

@@ -70,9 +70,7 @@ def principal(rows: sparse.csr_array, width: int, seed: int) -> Float32Array:
         for _ in range(_ROUNDS):
             space = np.linalg.qr(single.T @ (single @ space))[0]
         found = space @ np.linalg.svd(single @ space, full_matrices=False)[2].T
-    made = np.zeros((rows.shape[1], width), dtype=np.float32)
-    made[:, : min(width, number)] = found[:, :width]
-    return made
+    return np.pad(found, ((0, 0), (0, width)))[:, :width]
 
 
 def fit_dual_encoder(start: Float32Array, lessons: Lessons, *, seed: int, progress: Progress = silent) -> DualEncoder:
