@@ -106,8 +106,11 @@ def fit_evolution(
     def step(intermediate_result: optimize.OptimizeResult) -> None:  # SciPy wants this name
         progress("differential evolution", intermediate_result.nit, settings.generations)
 
+    def cost(weights: FloatArray) -> float:
+        return -objective(weights)
+
     found = optimize.differential_evolution(
-        lambda weights: -objective(weights),
+        cost,
         optimize.Bounds(np.zeros(features), 1),
         maxiter=settings.generations,
         popsize=settings.population,
