@@ -16,8 +16,7 @@ from tosloc.config import EvolutionSettings, StageOneSettings
 from tosloc.index.postings import summed
 from tosloc.metrics import fixed_ranks, rr_and_ap
 from tosloc.rank.feature_tables import FeatureTable, RankingLists
-from tosloc.rank.lambdamart import HeadRanker, fit_trees
-from tosloc.rank.stage_one import StageOne, weighted_sums
+from tosloc.rank.stage_one import HeadRanker, StageOne, fit_trees, weighted_sums
 from tosloc.records import FloatArray, Progress, silent
 
 L2: Final = 1e-3
@@ -73,22 +72,16 @@ def fit_listwise(lists: RankingLists, *, centre: FloatArray | None = None, pull:
     return np.asarray(found.x)
 
 
-def list_quality(lists: RankingLists) -> Callable[[FloatArray], float]:
-    """Weights (K,) -> MRR + MAP of the weighted sums over the lists, in which every row stands for one file. A fixed
-    file stands behind every wrong file with the same score, so that constant scores earn nothing.
+def list_quality(weights: FloatArray, lists: RankingLists) -> float:
+    """MRR + MAP of the weighted sums over the lists, in which every row stands for one file. A fixed file stands behind
+    every wrong file with the same score, so that constant scores earn nothing.
     """
-    starts = lists.starts[1:-1]
-    labels = np.split(lists.fixed, starts)
-
-    def quality(weights: FloatArray) -> float:
-        total = 0.0
-        for scores, fixed in zip(np.split(weighted_sums(lists.rows, weights), starts), labels, strict=True):
-            own = np.sort(scores[fixed])[::-1]
-            wrong = np.count_nonzero(scores[~fixed] >= own[:, None], axis=1)
-            total += sum(rr_and_ap(wrong + np.arange(1, len(own) + 1)))
-        return total / len(lists)
-
-    return quality
+    scores, total = weighted_sums(lists.rows, weights), 0.0
+    for own, fixed in zip(*(np.split(column, lists.starts[1:-1]) for column in (scores, lists.fixed)), strict=True):
+        right = np.sort(own[fixed])[::-1]
+        wrong = np.count_nonzero(own[~fixed] >= right[:, None], axis=1)
+        total += sum(rr_and_ap(wrong + np.arange(1, len(right) + 1)))
+    return total / len(lists)
 
 
 def fit_evolution(
@@ -186,7 +179,9 @@ def fit_stage_one(
     """
     default = None if default is None else default.aligned(names)
     if settings.fit == "differential_evolution":
-        weights = fit_evolution(len(names), list_quality(train), settings.evolution, seed, progress)
+        weights = fit_evolution(
+            len(names), lambda weights: list_quality(weights, train), settings.evolution, seed, progress
+        )
     elif default is None:
         weights = fit_listwise(train)
     else:  # few reports lean on the shipped weights, many do not need them
