@@ -11,8 +11,15 @@ from tosloc.errors import CheckpointError, ToslocError
 from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
 from tosloc.rank import fitting, stage_one
-from tosloc.rank.extract import sampled_table
-from tosloc.rank.feature_tables import FeatureTable, RankingLists, block_bytes, kept_blocks, ranking_lists, read_blocks
+from tosloc.rank.feature_tables import (
+    FeatureTable,
+    RankingLists,
+    block_bytes,
+    kept_blocks,
+    ranking_lists,
+    read_blocks,
+    sampled_table,
+)
 from tosloc.rank.fitting import MARGIN, choose, fit_evolution, fit_stage_one, judge, list_quality, listwise_loss
 from tosloc.rank.stage_one import StageOne
 
