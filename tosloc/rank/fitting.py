@@ -135,11 +135,12 @@ class Choice:
 
 def judge(candidates: Mapping[str, StageOne], tables: Iterable[FeatureTable]) -> dict[str, tuple[float, float]]:
     """(MRR, MAP) of every candidate over full feature tables, read once. Reports without fixed files count 0."""
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in candidates}
-    for table in tables:
-        for name, stage in candidates.items():
-            found[name].append(rr_and_ap(fixed_ranks(stage.scores(table.rows), table.fixed).tolist()))
-    return {name: tuple(np.mean(values or [(0.0, 0.0)], axis=0).tolist()) for name, values in found.items()}
+    values = [
+        [rr_and_ap(fixed_ranks(stage.scores(table.rows), table.fixed).tolist()) for stage in candidates.values()]
+        for table in tables
+    ]
+    means = np.mean(values or np.zeros((1, len(candidates), 2)), axis=0)
+    return dict(zip(candidates, map(tuple, means.tolist()), strict=True))
 
 
 def choose(tried: Mapping[str, tuple[float, float]]) -> str:

@@ -86,10 +86,11 @@ class Trainer:
             curve.append({"loss": loss} | (judged := self.validate(validation)))
             if judged["mrr"] + judged["map"] > max(values):
                 best = self._parameters()
-            state = {"key": self.key, "curve": curve, "parameters": self._parameters(), "best": best}
             if processes().is_main_process:
+                state = {"key": self.key, "curve": curve, "parameters": self._parameters(), "best": best}
+                state["optimizer"] = optimizer.state_dict()
                 with written_whole(self.folder / STATE) as temporary:
-                    torch.save(state | {"optimizer": optimizer.state_dict()}, temporary)
+                    torch.save(state, temporary)
             said = "loss {loss:.3f}, validation MRR {mrr:.3f} MAP {map:.3f}".format(**curve[-1])
             progress(f"epoch {epoch + 1}: {said}", 1, 1)
         self.model.load_state_dict(best, strict=False)
@@ -266,5 +267,5 @@ def choose_weight(
 ) -> tuple[float, dict[str, tuple[float, float]]]:
     """The weight with the best MRR + MAP on these reports, the smallest of equals, and what each weight gave."""
     tried = values_by_weight(candidates, encoder_scores, _WEIGHTS)
-    best = max(_WEIGHTS, key=lambda weight: (round(sum(tried[weight]), 9), -weight))
+    best = max(_WEIGHTS, key=lambda weight: round(sum(tried[weight]), 9))
     return best, {f"encoder x {weight:g}" if weight else "stage one": found for weight, found in tried.items()}
