@@ -284,7 +284,7 @@ def telling_lines(
         shown[start : start + length] = True
         seen |= held[start : start + length].any(axis=0)
     if functions and not shown.any():
-        shown[functions[0].start - 1 : min(functions[0].start - 1 + length, functions[0].end)] = True
+        shown[functions[0].start - 1 : functions[0].end][:length] = True
     shown[1:-1] |= shown[:-2] & shown[2:]  # a single line between two
     places = np.flatnonzero(shown)
     for run in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1):

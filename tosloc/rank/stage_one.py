@@ -15,6 +15,7 @@ Shapes: F files, K features, T trees, k rows.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -241,17 +242,17 @@ class StageOneAnswer:
         """At most ``SHOWN`` reasons for a file, the most useful first. ``terms`` is what a reranker says of it,
         ``functions`` are its functions, and ``listed`` those of them that the answer names.
         """
-        reasons = self.reasons
-        past = reasons.past(file) if self._lifted(file, "past") else []
+        reasons, lifted = self.reasons, self._lifted(file)
+        past = reasons.past(file)[:2] if "past" in lifted else []
         # the first one, and a second one where that is near to the report, too
-        past = [change for place, change in enumerate(past[:2]) if not place or change.similarity >= NEAR]
-        changes = [reasons.of_change(change, sources) for change in past]
-        pointed = (reasons.frame(file) if self._lifted(file, "frame") else None) or reasons.name(file)
-        if pointed is None and self._lifted(file, "name"):
+        near = [change for place, change in enumerate(past) if not place or change.similarity >= NEAR]
+        changes = [reasons.of_change(change, sources) for change in near]
+        pointed = (reasons.frame(file) if "frame" in lifted else None) or reasons.name(file)
+        if pointed is None and "name" in lifted:
             pointed = reasons.defined(file)
-        words, telling = reasons.words(file) if self._lifted(file, "words") else ([], False)
+        words, telling = reasons.words(file) if "words" in lifted else ([], False)
         met = reasons.of_words(words, functions, listed) if words else None
-        held = reasons.name_words(file) if pointed is None and self._lifted(file, "path") else []
+        held = reasons.name_words(file) if pointed is None and "path" in lifted else []
         told = [
             pointed,
             *changes[:1],
@@ -259,14 +260,15 @@ class StageOneAnswer:
             terms,
             # words of its name, where they are not told as words of its text
             None if set(held) <= set(words) else Reason("path", f"its name has {reasons.listed(held)}"),
-            reasons.counterpart(file, leaders(self.scores, LEADING).tolist()) if self._lifted(file, "test") else None,
+            reasons.counterpart(file, leaders(self.scores, LEADING).tolist()) if "test" in lifted else None,
             *changes[1:],
         ]
         little = met or Reason("activity", "no word in common; ranked by how often and how lately it changed")
         return tuple([reason for reason in told if reason is not None][:SHOWN] or [little])
 
-    def _lifted(self, file: int, kind: str) -> bool:
-        """Whether the features of a kind together add to the file's score."""
-        weights = dict(zip(self.stage.features, self.stage.weights.tolist(), strict=True))
-        of_kind = [name for name in weights if features.FEATURES[name].reason == kind]
-        return bool(sum(weights[name] * self.columns[name][file] for name in of_kind) > 0)
+    def _lifted(self, file: int) -> set[str | None]:
+        """The kinds of reasons whose features together add to the file's score."""
+        added: defaultdict[str | None, float] = defaultdict(float)
+        for name, weight in zip(self.stage.features, self.stage.weights.tolist(), strict=True):
+            added[features.FEATURES[name].reason] += weight * self.columns[name][file]
+        return {kind for kind, value in added.items() if value > 0}

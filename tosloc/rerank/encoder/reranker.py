@@ -74,7 +74,6 @@ class Trainer:
         if not teaching:
             raise ToslocError("stage two has nothing to learn: no training report has both fixed and wrong candidates")
         settings = self.model.settings.training
-        self.model.to(processes().device)
         optimizer = AdamW(self.model.learned.values(), lr=settings.learning_rate)
         curve, best = self._resumed(optimizer) or ([self.validate(validation)], self._parameters())
         while True:
@@ -171,11 +170,10 @@ class EncoderReranker(Reranker):
         """
         validation, self.curve_ = list(training_set.candidates("validation", self.depth)), []
         if self.settings.training.epochs:
-            train = []
-            for listed in training_set.candidates("train", self.depth, for_training=True):
-                # the fixed files and as many wrong ones as stand beside one fixed file
-                right, wrong = np.flatnonzero(listed.fixed), np.flatnonzero(~listed.fixed)
-                train.append(listed.take(np.sort(np.concatenate((right, wrong[: self.depth - 1])))))
+            train = [  # the fixed files and as many wrong ones as stand beside one fixed file
+                listed.take(np.flatnonzero(listed.fixed | (np.cumsum(~listed.fixed) < self.depth)))
+                for listed in training_set.candidates("train", self.depth, for_training=True)
+            ]
             self.trained_until = 0  # while it learns, files of all reports are read
             chunks, questions = self._read([*train, *validation], context, progress, learns=bool(self.model.learning))
             self.trained_until = max((listed.fixed_at for listed in train), default=0)
