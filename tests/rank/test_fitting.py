@@ -1,5 +1,7 @@
 """Learning: feature tables, gradients, recovered weights, differential evolution, and choices on validation."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import optimize
@@ -13,7 +15,6 @@ from tosloc.git.repository import Repository
 from tosloc.rank import fitting, stage_one
 from tosloc.rank.feature_tables import (
     FeatureTable,
-    RankingLists,
     block_bytes,
     kept_blocks,
     ranking_lists,
@@ -102,8 +103,8 @@ def test_a_ranker_is_taken_only_when_it_helps(small_trees, monkeypatch):
 
 def lists_of(tables, weights):
     """Lists of (rows, fixed) for each report."""
-    lists = [(np.array(rows, dtype=np.float32), np.array(fixed, dtype=bool)) for rows, fixed in tables]
-    return RankingLists.of(lists, [np.array(weights, dtype=np.float32)])
+    lists = ranking_lists(table("", rows, fixed) for rows, fixed in tables)
+    return replace(lists, weights=np.array(weights, dtype=np.float32))
 
 
 def test_the_loss_by_hand_and_its_gradient_by_differences():

@@ -19,7 +19,8 @@ def heads(seed=1):
     lists = []
     for table in np.random.default_rng(seed).random((40, 6, 2)).astype(np.float32):
         rows = table[np.argsort(-table[:, 0])]
-        lists.append((head_rows(rows, rows[:, 0].astype(np.float64)), rows[:, 1] == rows[:, 1].max()))
+        fixed = rows[:, 1] == rows[:, 1].max()
+        lists.append((head_rows(rows, rows[:, 0].astype(np.float64)), fixed, np.ones(6)))
     return RankingLists.of(lists)
 
 

@@ -235,12 +235,11 @@ class RankingLists:
         return np.diff(self.starts)
 
     @classmethod
-    def of(cls, lists: Sequence[tuple[Float32Array, BoolArray]], weights: Sequence[Float32Array] = ()) -> Self:
-        """Lists of (rows, fixed), which count alike; every row weighs 1 unless weights are given."""
-        columns = zip(*lists, strict=True) if lists else ([np.zeros((0, 0), np.float32)], [np.zeros(0, np.bool_)])
-        rows, fixed = (np.concatenate(column) for column in columns)
-        of_rows = np.concatenate(weights) if weights else np.ones(len(rows), dtype=np.float32)
-        return cls(rows, fixed, starts_of([len(own) for _, own in lists]), of_rows, np.ones(len(lists)))
+    def of(cls, lists: Sequence[tuple[Float32Array, BoolArray, Float32Array]]) -> Self:
+        """Lists of (rows, fixed, weights), which count alike."""
+        none = np.zeros((0, 0), np.float32), np.zeros(0, np.bool_), np.zeros(0, np.float32)
+        rows, fixed, weights = map(np.concatenate, zip(*(lists or [none]), strict=True))
+        return cls(rows, fixed, starts_of([len(own) for own, *_ in lists]), weights, np.ones(len(lists)))
 
     @classmethod
     def join(cls, parts: Sequence[RankingLists]) -> Self:
@@ -254,8 +253,7 @@ class RankingLists:
 
 def ranking_lists(tables: Iterable[FeatureTable]) -> RankingLists:
     """The tables with at least one fixed file."""
-    kept = [table for table in tables if table.fixed.any()]
-    return RankingLists.of([(table.rows, table.fixed) for table in kept], [table.weights for table in kept])
+    return RankingLists.of([(table.rows, table.fixed, table.weights) for table in tables if table.fixed.any()])
 
 
 # What a training folder keeps

@@ -159,7 +159,7 @@ def head_lists(stage: StageOne, lists: RankingLists) -> RankingLists:
         order, rows = stage.head(stage.features, lists.rows[start:end], scores[start:end])
         fixed = lists.fixed[start:end][order]
         if fixed.any():
-            heads.append((rows, fixed))
+            heads.append((rows, fixed, lists.weights[start:end][order]))
             kept.append(report)
     return replace(RankingLists.of(heads), report_weights=lists.report_weights[kept])
 
