@@ -98,7 +98,7 @@ def score_functions(
         named[coded] = [1 / (1 + math.log(shared[simple[place]])) for place in coded]
     is_class = np.concatenate([one.kinds for one in facts]) == CLASS
     # below the first file, in standard deviations of the highest scores
-    highest = np.sort(scores[leaders(scores, FUNCTION_DEPTH)])[::-1]
+    highest = scores[leaders(scores, FUNCTION_DEPTH)]
     gaps = scores[list(files)] - scores[list(files)].max()
     gaps = gaps / spread if (spread := float(highest.std())) > 0 else np.zeros(len(gaps))
     signs = {
@@ -114,9 +114,12 @@ def score_functions(
     values: FloatArray = sum(weight * signs[sign] for sign, weight in WEIGHTS.items())
     found = []
     for one, of_file in zip(facts, np.split(values, np.cumsum(counts)[:-1]), strict=True):
-        best = [(n, float(of_file[n])) for n in np.argsort(-of_file, kind="stable")[:most].tolist()]
-        lines = one.starts.tolist(), one.ends.tolist()
-        found.append(tuple(Function(one.names[n], lines[0][n], lines[1][n], round(score, 6)) for n, score in best))
+        best = np.argsort(-of_file, kind="stable")[:most].tolist()
+        found.append(
+            tuple(
+                Function(one.names[n], int(one.starts[n]), int(one.ends[n]), round(float(of_file[n]), 6)) for n in best
+            )
+        )
     return found
 
 
@@ -179,7 +182,7 @@ def _in_frames(query: Query, version: VersionIndex, files: Sequence[int], facts:
                 if by_name:
                     here = method == simple or (method in _CONSTRUCTORS and simple == outer)
                 else:
-                    here = method != "<module>" and int(one.starts[number]) <= line <= int(one.ends[number])
+                    here = method != "<module>" and one.starts[number] <= line <= one.ends[number]
                 if here and one.kinds[number] != CLASS:
                     found[starts[place] + number] = 1.0
     return found
@@ -201,7 +204,7 @@ def holder_of(
     best = int(np.argmax(values))
     if not values[best]:
         return None
-    places = functions.places[int(functions.offsets[best]) : int(functions.offsets[best + 1])]
+    places = functions.places[functions.rows == best]
     return best, frozenset(functions.terms[place] for place in places.tolist()) & wanted.keys()
 
 
