@@ -132,7 +132,7 @@ class HeadRanker:
 def head_rows(rows: Float32Array, scores: FloatArray) -> Float32Array:
     """(k, K+2) features of the head, linear score below the leader's, and ln(1 + rank); rows stand in rank order."""
     rank = np.arange(1, len(rows) + 1, dtype=np.float32)
-    return np.column_stack([rows, (scores - scores[0]).astype(np.float32), np.log1p(rank)]).astype(np.float32)
+    return np.column_stack([rows, scores - scores[0], np.log1p(rank)]).astype(np.float32)
 
 
 def fit_trees(heads: RankingLists, seed: int, rounds: int | None = None) -> Trees:
@@ -193,7 +193,7 @@ class StageOne:
         """The files that a ranker orders by their linear scores (F,), and their rows of the features ``names``."""
         order = leaders(scores, DEPTH)
         columns = np.array([self.features.index(name) for name in names], dtype=np.int64)
-        return order, head_rows(table[np.ix_(order, columns)].astype(np.float32), scores[order])
+        return order, head_rows(table[np.ix_(order, columns)], scores[order])
 
     def scores(self, table: Float32Array) -> FloatArray:
         """(F,) final scores of a feature table (F, K) whose rows are in path order."""
