@@ -20,8 +20,7 @@ from tosloc.index.documents import Documents, check_documents
 from tosloc.index.prepared import PreparedVersion, version_of_stranger
 from tosloc.io import parse_json, read_plain, write_text
 from tosloc.rank import features
-from tosloc.rank.lambdamart import HeadRanker, Trees
-from tosloc.rank.stage_one import StageOne
+from tosloc.rank.stage_one import HeadRanker, StageOne, Trees
 from tosloc.rerank.base import RERANKERS, reranker_class
 
 if TYPE_CHECKING:

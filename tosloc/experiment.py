@@ -31,8 +31,7 @@ from tosloc.index.repository import IndexedRepository
 from tosloc.io import remove_unfinished
 from tosloc.localization import LabelledCandidates, texts_of
 from tosloc.localizer import Localizer
-from tosloc.rank.extract import Extraction
-from tosloc.rank.feature_tables import HISTORY_FILE, WORK, FeatureTable, read_blocks
+from tosloc.rank.feature_tables import HISTORY_FILE, WORK, Extraction, FeatureTable, read_blocks
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import Case, Progress, Ranking, silent
 from tosloc.reports.labelled import Dataset, Splits, attributes_of, chronological, load_dataset, resolve_suffixes

@@ -34,9 +34,8 @@ from tosloc.rank.background import background as background_of
 from tosloc.rank.background import code_owners, other_files, owners_of
 from tosloc.rank.feature_tables import FeatureTable
 from tosloc.rank.functions import score_functions
-from tosloc.rank.lambdamart import raised
 from tosloc.rank.reasons import Sources
-from tosloc.rank.stage_one import StageOne, StageOneAnswer
+from tosloc.rank.stage_one import StageOne, StageOneAnswer, raised
 from tosloc.records import BugReport, Case, FloatArray, Function, Hit, Progress, Ranking, Reason, Snapshot, silent
 from tosloc.reports.test_paths import Chosen, PathFilter
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TextSource

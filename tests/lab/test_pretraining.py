@@ -36,7 +36,7 @@ def lists(reports, column, weight):
     for number in range(reports):
         rows = np.zeros((4, 2), dtype=np.float32)
         rows[number % 4, column] = rows[(number + 1) % 4, 1 - column] = 1.0
-        made.append((rows, np.arange(4) == number % 4))
+        made.append((rows, np.arange(4) == number % 4, np.ones(4, dtype=np.float32)))
     return replace(RankingLists.of(made), report_weights=report_weight(project("some", weight=weight), reports))
 
 

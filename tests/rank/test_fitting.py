@@ -1,5 +1,7 @@
 """Learning: feature tables, gradients, recovered weights, differential evolution, and choices on validation."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import optimize
@@ -10,9 +12,15 @@ from tosloc.config import Config, EvolutionSettings
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
-from tosloc.rank import fitting, lambdamart
-from tosloc.rank.extract import sampled_table
-from tosloc.rank.feature_tables import FeatureTable, RankingLists, block_bytes, kept_blocks, ranking_lists, read_blocks
+from tosloc.rank import fitting, stage_one
+from tosloc.rank.feature_tables import (
+    FeatureTable,
+    block_bytes,
+    kept_blocks,
+    ranking_lists,
+    read_blocks,
+    sampled_table,
+)
 from tosloc.rank.fitting import MARGIN, choose, fit_evolution, fit_stage_one, judge, list_quality, listwise_loss
 from tosloc.rank.stage_one import StageOne
 
@@ -78,7 +86,7 @@ def test_a_ranker_is_taken_only_when_it_helps(small_trees, monkeypatch):
     def middle(rows):
         return -np.abs(rows[:, 0] - 0.5)
 
-    monkeypatch.setattr(lambdamart, "DEPTH", 20)
+    monkeypatch.setattr(stage_one, "DEPTH", 20)
     stage, choice = fitted(reports(60, 1, middle), reports(20, 2, middle), None, ranker=True)
     assert choice.taken.startswith("own weights, own ranker x ")
     assert stage.ranker is not None
@@ -103,8 +111,8 @@ def test_a_ranker_is_taken_only_when_it_helps(small_trees, monkeypatch):
 
 def lists_of(tables, weights):
     """Lists of (rows, fixed) for each report."""
-    lists = [(np.array(rows, dtype=np.float32), np.array(fixed, dtype=bool)) for rows, fixed in tables]
-    return RankingLists.of(lists, [np.array(weights, dtype=np.float32)])
+    lists = ranking_lists(table("", rows, fixed) for rows, fixed in tables)
+    return replace(lists, weights=np.array(weights, dtype=np.float32))
 
 
 def test_the_loss_by_hand_and_its_gradient_by_differences():
@@ -130,12 +138,12 @@ def test_the_loss_by_hand_and_its_gradient_by_differences():
 
 def test_list_quality_is_what_is_judged_and_puts_a_fixed_file_behind_others_of_its_score():
     tables = [table(str(n), one.rows, one.fixed | (n % 2 == np.arange(20))) for n, one in enumerate(reports(9, 4))]
-    quality = list_quality(ranking_lists(tables))
+    lists = ranking_lists(tables)
     for weights in ((1.0, 1.0), (1.0, -1.0), (0.25, 2.0)):
         judged = judge({"": stage_of(*weights)}, tables)[""]
-        assert quality(np.array(weights)) == pytest.approx(sum(judged))
-    nothing = list_quality(ranking_lists([table("", np.zeros((4, 2)), [True, False, True, False])]))
-    assert nothing(np.zeros(2)) == pytest.approx(1 / 3 + (1 / 3 + 2 / 4) / 2)
+        assert list_quality(np.array(weights), lists) == pytest.approx(sum(judged))
+    nothing = list_quality(np.zeros(2), ranking_lists([table("", np.zeros((4, 2)), [True, False, True, False])]))
+    assert nothing == pytest.approx(1 / 3 + (1 / 3 + 2 / 4) / 2)
 
 
 def test_evolution_finds_the_top_of_a_hill_and_repeats():

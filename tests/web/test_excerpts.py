@@ -5,7 +5,7 @@ from operator import itemgetter
 
 import pytest
 
-from tosloc.rank.lines import LINES, telling_lines
+from tosloc.rank.functions import LINES, telling_lines
 from tosloc.records import Function
 from tosloc.web.excerpts import LONGEST_LINE, marked, stretches, syntax
 

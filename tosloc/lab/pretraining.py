@@ -31,12 +31,18 @@ from tosloc.git.repository import Repository
 from tosloc.io import key_of, parse_json, read_plain, write_text
 from tosloc.lab.projects import Project, spread
 from tosloc.processes import parallel
-from tosloc.rank.extract import SAMPLED, sampled_table
-from tosloc.rank.feature_tables import HISTORY_FILE, FeatureTable, RankingLists, ranking_lists, read_blocks
+from tosloc.rank.feature_tables import (
+    HISTORY_FILE,
+    SAMPLED,
+    FeatureTable,
+    RankingLists,
+    ranking_lists,
+    read_blocks,
+    sampled_table,
+)
 from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS
 from tosloc.rank.fitting import fit_listwise, head_lists
-from tosloc.rank.lambdamart import HeadRanker, fit_trees
-from tosloc.rank.stage_one import StageOne
+from tosloc.rank.stage_one import HeadRanker, StageOne, fit_trees
 from tosloc.records import Case, FloatArray, Progress, silent
 from tosloc.training import feature_names
 

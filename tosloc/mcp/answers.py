@@ -12,7 +12,7 @@ from tosloc.answer import Answer, background_lines, percent
 from tosloc.errors import counted
 from tosloc.io import printable
 from tosloc.localizer import Localizer
-from tosloc.rank.lines import telling_lines
+from tosloc.rank.functions import telling_lines
 from tosloc.session import told
 
 DETAILED: Final = 3

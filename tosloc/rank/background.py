@@ -27,7 +27,6 @@ PEOPLE: Final = 2
 _CHANGES: Final = 50  # changes of the first file whose authors are looked up, the last ones
 _CODE_OWNERS: Final = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
 """Where GitHub and GitLab look for owners, in this order."""
-_WIDE: Final = 30  # files of a change from which on it says nothing of two of them
 _LOOKED_AT: Final = 10  # so many are asked for words that tell anything
 _SEVERAL: Final = 3  # a name that more files have means none of them
 _WRITTEN: Final = re.compile(r"[\w@+.-]+(?:/[\w@+.-]+)*")
@@ -38,8 +37,8 @@ def background(reasons: ReasonsOf, first: int | None, sources: Sources) -> Backg
     earlier, table = [], reasons.paths.table
     for change in reasons.past()[:MOST]:
         subject, files = sources.subject(change.commit) or "", tuple(table.paths[row] for row in change.rows)
-        told = change.commit, day(change.at), change.bug or issue_named(subject), subject, files
-        earlier.append(EarlierChange(*told, sources.commit_url(change.commit)))
+        issue, url = change.bug or issue_named(subject), sources.commit_url(change.commit)
+        earlier.append(EarlierChange(change.commit, day(change.at), issue, subject, files, url))
     if first is None:
         return Background(tuple(earlier))
     row = int(reasons.paths.path_ids[first])
@@ -62,17 +61,15 @@ def _people(reasons: ReasonsOf, row: int, sources: Sources) -> tuple[Person, ...
 
 
 def _tests(reasons: ReasonsOf, row: int) -> tuple[str, ...]:
-    """Tests of the version that are named like the file of a path, then those that changed with it, in small changes,
-    most.
-    """
+    """Tests of the version that are named like the file of a path, then those that changed with it most."""
     table, view = reasons.paths.table, reasons.context.history.commits
     if table.test[row]:
         return ()
     tests = reasons.paths.present & table.test
     named = np.flatnonzero(tests & (table.counterpart_group == table.counterpart_group[row])).tolist()
-    touching, sizes = view.documents.of_file(row), view.documents.sizes
-    chosen = touching[view.known[touching] & (sizes[touching] <= _WIDE)].astype(np.int64)
-    weights = view.spread(chosen, 1 / sizes[chosen], len(table)) * tests
+    touching = view.documents.of_file(row)
+    chosen = touching[view.known[touching]]
+    weights = view.spread(chosen, 1 / view.documents.sizes[chosen], len(table)) * tests
     changed = [other for other in leaders(weights, len(named) + MOST).tolist() if weights[other]]
     return tuple(table.paths[other] for other in dict.fromkeys([*named, *changed]))[:MOST]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Final
 
@@ -16,8 +17,7 @@ from tosloc.config import EvolutionSettings, StageOneSettings
 from tosloc.index.postings import summed
 from tosloc.metrics import fixed_ranks, rr_and_ap
 from tosloc.rank.feature_tables import FeatureTable, RankingLists, ranking_lists
-from tosloc.rank.lambdamart import HeadRanker, fit_trees
-from tosloc.rank.stage_one import StageOne, weighted_sums
+from tosloc.rank.stage_one import HeadRanker, StageOne, fit_trees, weighted_sums
 from tosloc.records import FloatArray, Progress, silent
 
 L2: Final = 1e-3
@@ -77,22 +77,16 @@ def fit_listwise(lists: RankingLists, *, centre: FloatArray | None = None, pull:
     return np.asarray(found.x)
 
 
-def list_quality(lists: RankingLists) -> Callable[[FloatArray], float]:
-    """Weights (K,) -> MRR + MAP of the weighted sums over the lists, in which every row stands for one file. A fixed
-    file stands behind every wrong file with the same score, so that constant scores earn nothing.
+def list_quality(weights: FloatArray, lists: RankingLists) -> float:
+    """MRR + MAP of the weighted sums over the lists, in which every row stands for one file. A fixed file stands behind
+    every wrong file with the same score, so that constant scores earn nothing.
     """
-    starts = lists.starts[1:-1]
-    labels = np.split(lists.fixed, starts)
-
-    def quality(weights: FloatArray) -> float:
-        total = 0.0
-        for scores, fixed in zip(np.split(weighted_sums(lists.rows, weights), starts), labels, strict=True):
-            own = np.sort(scores[fixed])[::-1]
-            wrong = np.count_nonzero(scores[~fixed] >= own[:, None], axis=1)
-            total += sum(rr_and_ap(wrong + np.arange(1, len(own) + 1)))
-        return total / len(lists)
-
-    return quality
+    scores, total = weighted_sums(lists.rows, weights), 0.0
+    for own, fixed in zip(*(np.split(column, lists.starts[1:-1]) for column in (scores, lists.fixed)), strict=True):
+        right = np.sort(own[fixed])[::-1]
+        wrong = np.count_nonzero(own[~fixed] >= right[:, None], axis=1)
+        total += sum(rr_and_ap(wrong + np.arange(1, len(right) + 1)))
+    return total / len(lists)
 
 
 def fit_evolution(
@@ -110,9 +104,12 @@ def fit_evolution(
     def step(intermediate_result: optimize.OptimizeResult) -> None:  # SciPy wants this name
         progress("differential evolution", intermediate_result.nit, settings.generations)
 
+    def cost(weights: FloatArray) -> float:
+        return -objective(weights)
+
     found = optimize.differential_evolution(
-        lambda weights: -objective(weights),
-        [(0, 1)] * features,
+        cost,
+        optimize.Bounds(np.zeros(features), 1),
         maxiter=settings.generations,
         popsize=settings.population,
         rng=seed,
@@ -144,11 +141,12 @@ class Choice:
 
 def judge(candidates: Mapping[str, StageOne], tables: Iterable[FeatureTable]) -> dict[str, tuple[float, float]]:
     """(MRR, MAP) of every candidate over feature tables, read once. Reports without fixed files count 0."""
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in candidates}
-    for table in tables:
-        for name, stage in candidates.items():
-            found[name].append(rr_and_ap(fixed_ranks(stage.scores(table.rows), table.fixed).tolist()))
-    return {name: tuple(np.mean(values or [(0.0, 0.0)], axis=0).tolist()) for name, values in found.items()}
+    values = [
+        [rr_and_ap(fixed_ranks(stage.scores(table.rows), table.fixed).tolist()) for stage in candidates.values()]
+        for table in tables
+    ]
+    means = np.mean(values or np.zeros((1, len(candidates), 2)), axis=0)
+    return dict(zip(candidates, map(tuple, means.tolist()), strict=True))
 
 
 def choose(tried: Mapping[str, tuple[float, float]]) -> str:
@@ -167,7 +165,7 @@ def head_lists(stage: StageOne, lists: RankingLists) -> RankingLists:
         order, rows = stage.head(stage.features, lists.rows[start:end], scores[start:end])
         fixed = lists.fixed[start:end][order]
         if fixed.any():
-            heads.append((rows, fixed))
+            heads.append((rows, fixed, lists.weights[start:end][order]))
             kept.append(report)
     return replace(RankingLists.of(heads), report_weights=lists.report_weights[kept])
 
@@ -190,21 +188,13 @@ def fit_stage_one(
     default = None if default is None else default.aligned(names)
     tables = [table for table in train if table.fixed.any()]
     lists = ranking_lists(tables)
-
-    def linear(lists: RankingLists) -> dict[str, StageOne]:
-        if settings.fit == "differential_evolution":
-            weights = fit_evolution(len(names), list_quality(lists), settings.evolution, seed, progress)
-        elif default is None:
-            weights = fit_listwise(lists)
-        else:  # few reports lean on the shipped weights, many do not need them
-            weights = fit_listwise(lists, centre=default.weights, pull=SHRINK * 50.0 / max(len(lists), 50))
-        stages = {"own weights": StageOne(names, weights)}
-        if default is not None:
-            stages[_SHIPPED_WEIGHTS] = StageOne(names, default.weights)
-            stages["mean of both"] = StageOne(names, (weights + default.weights) / 2)
-        return stages
-
-    stages, rankers, shipped = linear(lists), dict[str, HeadRanker](), dict[str, StageOne]()
+    if settings.fit == "differential_evolution":
+        quality = partial(list_quality, lists=lists)
+        weights = fit_evolution(len(names), quality, settings.evolution, seed, progress)
+        stages = _linear(names, weights, default)
+    else:
+        stages = _linear(names, _listwise(lists, default), default)
+    rankers, shipped = dict[str, HeadRanker](), dict[str, StageOne]()
     if settings.ranker and default is not None and default.ranker is not None:
         rankers["shipped ranker"], shipped[AS_SHIPPED] = default.ranker, default
     few = bool(shipped) and settings.fit == "listwise" and FOLDS <= len(tables) < MANY
@@ -212,7 +202,7 @@ def fit_stage_one(
         stages, folds = _ranked(stages, rankers) | shipped, []
         for part in np.array_split(np.arange(len(tables)), FOLDS):
             others = [table for number, table in enumerate(tables) if number not in part]
-            options = _ranked(linear(ranking_lists(others)), rankers) | shipped
+            options = _ranked(_linear(names, _listwise(ranking_lists(others), default), default), rankers) | shipped
             folds.append(judge(options, [tables[number] for number in part]))
         tried = {name: tuple(np.mean([fold[name] for fold in folds], axis=0).tolist()) for name in stages}
     else:
@@ -230,6 +220,22 @@ def fit_stage_one(
     if 0 < sum(tried.get(AS_SHIPPED, ())) >= sum(tried[taken]):  # 0 where nothing was left to judge by
         taken = AS_SHIPPED
     return stages[taken], Choice(taken, tried, "cross-validation" if few else "validation")
+
+
+def _listwise(lists: RankingLists, default: StageOne | None) -> FloatArray:
+    """(K,) weights: few reports lean on the shipped ones, many do not need them."""
+    if default is None:
+        return fit_listwise(lists)
+    return fit_listwise(lists, centre=default.weights, pull=SHRINK * 50.0 / max(len(lists), 50))
+
+
+def _linear(names: tuple[str, ...], weights: FloatArray, default: StageOne | None) -> dict[str, StageOne]:
+    """By name a stage one of the weights, and of the shipped ones and the mean of both where there are shipped ones."""
+    stages = {"own weights": StageOne(names, weights)}
+    if default is not None:
+        stages[_SHIPPED_WEIGHTS] = StageOne(names, default.weights)
+        stages["mean of both"] = StageOne(names, (weights + default.weights) / 2)
+    return stages
 
 
 def _ranked(stages: Mapping[str, StageOne], rankers: Mapping[str, HeadRanker]) -> dict[str, StageOne]:

@@ -1,4 +1,5 @@
-"""Which functions of the first files a report is about: a few weighted signs, the same for every project.
+"""Which functions of the first files a report is about: a few weighted signs, the same for every project. And which
+lines of a file a reader of an answer should see: the few stretches that say most of the report.
 
 docs/method.md, section 5, has the formula and what its weights were learned from.
 """
@@ -7,15 +8,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from typing import Final
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, pairwise
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
 
 from tosloc.code.functions import KINDS, FunctionFacts
-from tosloc.code.text import terms, words
+from tosloc.code.text import terms as terms_of
+from tosloc.code.text import words
 from tosloc.index.bm25 import length_norm, saturated
 from tosloc.index.context import VersionIndex
 from tosloc.index.postings import idf, leaders
@@ -23,6 +27,7 @@ from tosloc.index.query import Query
 from tosloc.rank.features import scaled
 from tosloc.rank.text_features import rarities
 from tosloc.records import BugReport, FloatArray, Function
+from tosloc.reports.text import without_addresses
 
 FUNCTION_DEPTH: Final = 50
 """Files whose functions are scored when a ranking of functions is measured, and whose scores tell how far one leads."""
@@ -93,7 +98,7 @@ def score_functions(
         named[coded] = [1 / (1 + math.log(shared[simple[place]])) for place in coded]
     is_class = np.concatenate([one.kinds for one in facts]) == CLASS
     # below the first file, in standard deviations of the highest scores
-    highest = np.sort(scores[leaders(scores, FUNCTION_DEPTH)])[::-1]
+    highest = scores[leaders(scores, FUNCTION_DEPTH)]
     gaps = scores[list(files)] - scores[list(files)].max()
     gaps = gaps / spread if (spread := float(highest.std())) > 0 else np.zeros(len(gaps))
     signs = {
@@ -109,9 +114,12 @@ def score_functions(
     values: FloatArray = sum(weight * signs[sign] for sign, weight in WEIGHTS.items())
     found = []
     for one, of_file in zip(facts, np.split(values, np.cumsum(counts)[:-1]), strict=True):
-        best = [(n, float(of_file[n])) for n in np.argsort(-of_file, kind="stable")[:most].tolist()]
-        lines = one.starts.tolist(), one.ends.tolist()
-        found.append(tuple(Function(one.names[n], lines[0][n], lines[1][n], round(score, 6)) for n, score in best))
+        best = np.argsort(-of_file, kind="stable")[:most].tolist()
+        found.append(
+            tuple(
+                Function(one.names[n], int(one.starts[n]), int(one.ends[n]), round(float(of_file[n]), 6)) for n in best
+            )
+        )
     return found
 
 
@@ -145,7 +153,7 @@ def function_bm25(report: BugReport, facts: Sequence[FunctionFacts]) -> FloatArr
     Every function and class is a document; summary and description are the query, each word as often as it stands
     there. Constants are those of bm25s' default, k1 1.5 and b .75 (Lù 2024).
     """
-    query = Counter((*terms(report.summary), *terms(report.description)))
+    query = Counter((*terms_of(report.summary), *terms_of(report.description)))
     number = sum(map(len, facts))
     if not number:
         return np.zeros(0)
@@ -174,7 +182,7 @@ def _in_frames(query: Query, version: VersionIndex, files: Sequence[int], facts:
                 if by_name:
                     here = method == simple or (method in _CONSTRUCTORS and simple == outer)
                 else:
-                    here = method != "<module>" and int(one.starts[number]) <= line <= int(one.ends[number])
+                    here = method != "<module>" and one.starts[number] <= line <= one.ends[number]
                 if here and one.kinds[number] != CLASS:
                     found[starts[place] + number] = 1.0
     return found
@@ -196,5 +204,99 @@ def holder_of(
     best = int(np.argmax(values))
     if not values[best]:
         return None
-    places = functions.places[int(functions.offsets[best]) : int(functions.offsets[best + 1])]
+    places = functions.places[functions.rows == best]
     return best, frozenset(functions.terms[place] for place in places.tolist()) & wanted.keys()
+
+
+# Lines
+
+
+STRETCHES: Final = 3  # of a file, at most
+LINES: Final = 9  # of a stretch; where two meet they become one
+BEFORE: Final = 3  # lines before one that a frame names
+FRAMES: Final = 2  # lines that frames name and that are shown of a file, at most
+LEAST_GAIN: Final = 0.35  # a stretch that says less than this part of what the best one says is left out
+AGAIN: Final = 0.3  # what a word counts that another stretch has shown already
+IN_FUNCTION: Final = 1.5  # how much more a line counts within one of the functions that the answer names
+TERMS: Final = 16  # words of a report that are marked, at most
+COMMON, EVERYWHERE = 0.25, 0.5
+"""Words are marked where at most so large a part of the files has them; those of the summary by the second bound."""
+IN_REASON: Final = 3.0  # the same within the function that a reason names: what it says should be seen
+MOST_LINES: Final = 50_000  # lines of a file that are looked at; what is longer was made by a program
+
+
+def telling_terms(query: Query, version: VersionIndex) -> dict[str, float]:
+    """The report's words that tell files from another, as terms, with what they count; all where none does."""
+    weights = query.weights_of(without_addresses(query.prose))
+    rare, common = rarities(version, weights), {True: np.log(1 / EVERYWHERE), False: np.log(1 / COMMON)}
+    telling = [term for term, rarity in rare.items() if rarity >= common[term in query.summary_counts]] or rare
+    gains = {term: weights[term] * rare[term] for term in telling}
+    strong = query.summary_counts.keys() | query.compounds  # what the report is about, as reasons have it
+    first = sorted(gains, key=lambda term: (term not in strong, -gains[term], term))[:TERMS]
+    return {term: gains[term] for term in first}
+
+
+def framed_lines(query: Query, version: VersionIndex, files: Sequence[int]) -> dict[int, tuple[int, ...]]:
+    """File -> lines of it that the report's frames and links name, the innermost first."""
+    found: defaultdict[int, dict[int, None]] = defaultdict(dict)
+    for place in chain(*query.locations.traces, query.locations.links):
+        for row in version.paths.rows_of_location(place.path, place.qualified) if place.line > 0 else ():
+            found[row][place.line] = None
+    return {file: tuple(found[int(version.paths.path_ids[file])]) for file in files}
+
+
+def telling_lines(
+    lines: Sequence[str],
+    terms: Mapping[str, float],
+    functions: Sequence[Function] = (),
+    framed: Sequence[int] = (),
+    told: Sequence[tuple[int, int]] = (),
+    stretches: int = STRETCHES,
+    length: int = LINES,
+) -> Iterator[list[int]]:
+    """The stretches of a file's lines that say most of a report, in the order of the file: places, from 0.
+
+    ``terms`` are the report's with what they count, ``functions`` those of the file that the answer names, ``framed``
+    the lines that frames name, ``told`` the first and last lines that reasons speak of.
+
+    >>> list(telling_lines(["a", "b", "def f():", "    return cookie"], {"cooki": 1.0}, [Function("f", 3, 4, 1.0)]))
+    [[2, 3]]
+    """
+    lines = lines[:MOST_LINES]
+    held: Any = np.array([[term in found for term in terms] for found in map(frozenset, map(terms_of, lines))])
+    shown, inside = np.zeros(len(lines), dtype=np.bool_), np.ones((len(lines), 1))
+    for function in functions:
+        inside[function.start - 1 : function.end] = IN_FUNCTION
+    for start, end in told:
+        inside[start - 1 : end] = IN_REASON
+    named = [number for number in framed[:FRAMES] if 1 <= number <= len(lines)][:stretches]
+    for number in named:
+        start = max(0, number - 1 - BEFORE)
+        shown[start : start + min(2 * BEFORE + 1, length)] = True
+    gains, most, of_stretch = np.array([*terms.values()]), 0.0, _highest(held * inside, length)
+    begins = np.append(held.any(axis=1)[1:], False)  # a stretch begins a line before one that has a word
+    begins[0] |= held[0].any()
+    seen = np.zeros(len(terms), dtype=np.bool_)
+    for _ in range(stretches - len(named)):
+        worth = of_stretch @ (gains * np.where(seen, AGAIN, 1.0)) * (begins & ~_highest(shown, length))
+        worth = worth.round(9)  # of equal ones the first, however they were added
+        start = int(worth.argmax())
+        if not worth[start] or worth[start] < LEAST_GAIN * most:
+            break
+        most = most or float(worth[start])
+        shown[start : start + length] = True
+        seen |= held[start : start + length].any(axis=0)
+    if functions and not shown.any():
+        shown[functions[0].start - 1 : functions[0].end][:length] = True
+    shown[1:-1] |= shown[:-2] & shown[2:]  # a single line between two
+    places = np.flatnonzero(shown)
+    for run in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1):
+        written = [place for place in run.tolist() if lines[place].strip()]
+        if written:
+            yield list(range(written[0], written[-1] + 1))
+
+
+def _highest(values: npt.NDArray[Any], length: int) -> Any:
+    """(n, ...) of each place the largest value of so many from it on."""
+    padded = np.concatenate((values, np.zeros((length - 1, *values.shape[1:]), values.dtype)))
+    return sliding_window_view(padded, length, axis=0).max(axis=-1)

@@ -203,8 +203,7 @@ class ReasonsOf:
         subject = sources.subject(change.commit)
         fix = change.fix and (subject is None or change.bug is not None or says_fix(subject))
         of_bug = f" of bug {change.bug}" if change.bug else ""
-        said = f"{'earlier fix' if fix else 'commit'} {change.commit[:10]}{of_bug}, "
-        said += day(change.at)
+        said = f"{'earlier fix' if fix else 'commit'} {change.commit[:10]}{of_bug}, {day(change.at)}"
         shared = self.listed(change.words)
         if subject:
             said = f"{said}: {subject if len(subject) <= SUBJECT else subject[: SUBJECT - 2].rstrip() + ' …'}"

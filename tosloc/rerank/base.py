@@ -9,8 +9,8 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeAlias
 
 import numpy as np
@@ -61,20 +61,18 @@ class Candidates:
 
     def unlabelled(self) -> Self:
         """The same without what is known of the fix: what a reranker gets to score."""
-        nothing = np.zeros(len(self), dtype=np.bool_)
-        return replace(self, fixed=nothing, missed_ranks=(), relevant=0, fixed_at=0)
+        return replace(self, fixed=np.zeros_like(self.fixed), missed_ranks=(), relevant=0, fixed_at=0)
 
     def take(self, positions: LongArray) -> Self:
         """Some of the candidates, in the order of their positions."""
-        paths, blobs = (tuple(some[place] for place in positions.tolist()) for some in (self.paths, self.blobs))
-        path_ids, scores, fixed = self.path_ids[positions], self.scores[positions], self.fixed[positions]
-        return replace(self, paths=paths, blobs=blobs, path_ids=path_ids, scores=scores, fixed=fixed)
+        paths, blobs = (tuple(some[place] for place in positions) for some in (self.paths, self.blobs))
+        scores, fixed = self.scores[positions], self.fixed[positions]
+        return replace(self, paths=paths, blobs=blobs, path_ids=self.path_ids[positions], scores=scores, fixed=fixed)
 
     def head(self, depth: int) -> Self:
         """The first ``depth`` candidates; fixed files after them are missed."""
         lost = tuple((np.flatnonzero(self.fixed[depth:]) + depth + 1).tolist())
-        first = self.take(np.arange(min(depth, len(self)), dtype=np.int64))
-        return replace(first, missed_ranks=(*lost, *self.missed_ranks))
+        return replace(self.take(np.arange(len(self))[:depth]), missed_ranks=(*lost, *self.missed_ranks))
 
 
 def values_of(candidates: Candidates, scores: FloatArray) -> tuple[float, float]:
@@ -97,7 +95,7 @@ def values_by_weight(
 ) -> dict[float, tuple[float, float]]:
     """Weight -> ``mean_values`` of stage one's scores with so many times what a reranker adds."""
     both = list(zip(candidates, added, strict=True))
-    return {weight: mean_values(candidates, [one.scores + weight * row for one, row in both]) for weight in weights}
+    return {weight: mean_values(candidates, (one.scores + weight * row for one, row in both)) for weight in weights}
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +104,7 @@ class RerankingContext:
 
     facts: FactSource | None = None
     history: HistoryIndex | None = None
-    contained: Callable[[str], BoolArray] | None = None
+    contained: Callable[[str], BoolArray | None] = lambda version: None
     """Version -> commits of the history that it contains; None: all of them."""
     texts: TextSource | None = None  # None where no repository is at hand
     vectors: Path | None = None  # file where vectors of blobs are kept
@@ -114,8 +112,7 @@ class RerankingContext:
     def history_of(self, candidates: Candidates) -> HistoryAsOf:
         """The history that was known when the report was opened, as far as the searched version contains it."""
         assert self.history is not None
-        contained = None if self.contained is None else self.contained(candidates.version)
-        return self.history.as_of(candidates.opened, contained)
+        return self.history.as_of(candidates.opened, self.contained(candidates.version))
 
 
 class TrainingSet(Protocol):
@@ -213,8 +210,8 @@ class Reranker(ABC):
 
 
 RERANKERS: Final = {
-    "terms": ("tosloc.rerank.terms.reranker", "TermReranker"),
-    "encoder": ("tosloc.rerank.encoder.reranker", "EncoderReranker"),
+    "terms": "tosloc.rerank.terms.reranker:TermReranker",
+    "encoder": "tosloc.rerank.encoder.reranker:EncoderReranker",
 }
 """Name in ``[stage_two] reranker`` -> module and class; loaded when first asked for, since encoders bring torch."""
 
@@ -223,6 +220,5 @@ def reranker_class(name: str) -> type[Reranker]:
     """The class of a reranker, by its name in the configuration."""
     if name == "encoder":
         require("the encoder reranker", "encoder", "torch", "transformers", "accelerate")
-    module, kind = RERANKERS[name]
-    found: type[Reranker] = getattr(import_module(module), kind)
+    found: type[Reranker] = resolve_name(RERANKERS[name])
     return found

@@ -17,7 +17,7 @@ from pygments.util import ClassNotFound
 
 from tosloc.code.text import identifier_terms
 from tosloc.io import cut
-from tosloc.rank.lines import telling_lines
+from tosloc.rank.functions import telling_lines
 from tosloc.records import Function
 from tosloc.session import Told
 

@@ -202,14 +202,13 @@ class ChunkReader:
 
     def vectors(self, blobs: Sequence[str], path: Path, progress: Progress = silent) -> dict[str, Float16Array]:
         """Blob -> (n, d) chunk vectors, in half precision; those that the store in a file lacks are made now, and kept.
-        Several processes may use the file at once. Raises StoreError.
+        No blob is named twice. Several processes may use the file at once. Raises StoreError.
         """
         maker = f"{self.encoder.fingerprint} {TEXT_VERSION} {self.most}x{self.length}"
         with FactStore(path) as store:
-            wanted = list(dict.fromkeys(blobs))
-            read = zip(wanted, store.read(dict.fromkeys(wanted, maker)), strict=True)
+            read = zip(blobs, store.read(dict.fromkeys(blobs, maker)), strict=True)
             kept = {blob: data for blob, data in read if data is not None}
-            missing = [blob for blob in wanted if blob not in kept]
+            missing = [blob for blob in blobs if blob not in kept]
             progress("encoding files", 0, len(missing))
             for start in range(0, len(missing), FILES):
                 chunks = self.chunks(missing[start : start + FILES])

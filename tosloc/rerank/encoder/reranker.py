@@ -74,7 +74,6 @@ class Trainer:
         if not teaching:
             raise ToslocError("stage two has nothing to learn: no training report has both fixed and wrong candidates")
         settings = self.model.settings.training
-        self.model.to(processes().device)
         optimizer = AdamW(self.model.learned.values(), lr=settings.learning_rate)
         curve, best = self._resumed(optimizer) or ([self.validate(validation)], self._parameters())
         while True:
@@ -86,10 +85,11 @@ class Trainer:
             curve.append({"loss": loss} | (judged := self.validate(validation)))
             if judged["mrr"] + judged["map"] > max(values):
                 best = self._parameters()
-            state = {"key": self.key, "curve": curve, "parameters": self._parameters(), "best": best}
             if processes().is_main_process:
+                state = {"key": self.key, "curve": curve, "parameters": self._parameters(), "best": best}
+                state["optimizer"] = optimizer.state_dict()
                 with written_whole(self.folder / STATE) as temporary:
-                    torch.save(state | {"optimizer": optimizer.state_dict()}, temporary)
+                    torch.save(state, temporary)
             said = "loss {loss:.3f}, validation MRR {mrr:.3f} MAP {map:.3f}".format(**curve[-1])
             progress(f"epoch {epoch + 1}: {said}", 1, 1)
         self.model.load_state_dict(best, strict=False)
@@ -170,11 +170,10 @@ class EncoderReranker(Reranker):
         """
         validation, self.curve_ = list(training_set.candidates("validation", self.depth)), []
         if self.settings.training.epochs:
-            train = []
-            for listed in training_set.candidates("train", self.depth, for_training=True):
-                # the fixed files and as many wrong ones as stand beside one fixed file
-                right, wrong = np.flatnonzero(listed.fixed), np.flatnonzero(~listed.fixed)
-                train.append(listed.take(np.sort(np.concatenate((right, wrong[: self.depth - 1])))))
+            train = [  # the fixed files and as many wrong ones as stand beside one fixed file
+                listed.take(np.flatnonzero(listed.fixed | (np.cumsum(~listed.fixed) < self.depth)))
+                for listed in training_set.candidates("train", self.depth, for_training=True)
+            ]
             self.trained_until = 0  # while it learns, files of all reports are read
             chunks, questions = self._read([*train, *validation], context, progress, learns=bool(self.model.learning))
             self.trained_until = max((listed.fixed_at for listed in train), default=0)
@@ -198,13 +197,11 @@ class EncoderReranker(Reranker):
         # no file is read for reports that are left to stage one
         blobs = sorted({blob for one in candidates if one.opened >= self.trained_until for blob in one.blobs})
         pieces = self.model.report.pieces([report_text(one.report) for one in candidates], self.settings.report_tokens)
-        chunks: Mapping[str, Chunks] = (
-            reader.chunks(blobs) if learns else reader.vectors(blobs, context.vectors, progress)
-        )
-        reports: Sequence[Chunks] = pieces
-        if not learns:
-            reports = list(self.model.report.vectors([piece for [piece] in pieces])[:, None])
-        return chunks, [Question(*pair) for pair in zip(candidates, reports, strict=True)]
+        if learns:
+            return reader.chunks(blobs), list(map(Question, candidates, pieces))
+        chunks = reader.vectors(blobs, context.vectors, progress)
+        reports = self.model.report.vectors([piece for [piece] in pieces])[:, None]
+        return chunks, list(map(Question, candidates, reports))
 
     def answer(self, candidates: Candidates, context: RerankingContext, progress: Progress = silent) -> Reranked:
         """New scores: stage one's and the encoders'."""
@@ -268,5 +265,5 @@ def choose_weight(
 ) -> tuple[float, dict[str, tuple[float, float]]]:
     """The weight with the best MRR + MAP on these reports, the smallest of equals, and what each weight gave."""
     tried = values_by_weight(candidates, encoder_scores, _WEIGHTS)
-    best = max(_WEIGHTS, key=lambda weight: (round(sum(tried[weight]), 9), -weight))
+    best = max(_WEIGHTS, key=lambda weight: round(sum(tried[weight]), 9))
     return best, {f"encoder x {weight:g}" if weight else "stage one": found for weight, found in tried.items()}

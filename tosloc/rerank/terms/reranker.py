@@ -76,10 +76,12 @@ class TermReranker(Reranker):
 
     def _choose(self, validation: Sequence[Candidates], context: RerankingContext) -> None:
         """Take the weight that gains most; none where it gains less than a margin, or a measure falls."""
-        added = [np.zeros(len(one)) for one in validation]
-        for place, one in enumerate(validation):
-            if len(one) and one.opened >= self.trained_until:
-                added[place], _ = self._reranked(one.unlabelled(), context)
+        added = [
+            self._reranked(one.unlabelled(), context)[0]
+            if len(one) and one.opened >= self.trained_until
+            else np.zeros(len(one))
+            for one in validation
+        ]
         tried = values_by_weight(validation, added, (0.0, *WEIGHTS))
         self.validation_ = {f"weight {weight:g}" if weight else "stage one": found for weight, found in tried.items()}
         gains = np.round(np.array([tried[weight] for weight in WEIGHTS]) - tried[0.0], 9)

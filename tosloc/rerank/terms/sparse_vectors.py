@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Final, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -20,6 +20,7 @@ from scipy import sparse
 from tosloc.code import text
 from tosloc.code.languages import FIELDS
 from tosloc.index.documents import DAY, Documents
+from tosloc.index.paths import stem_of
 from tosloc.index.postings import idf, leaders, starts_of
 from tosloc.index.query import Query
 from tosloc.records import BugReport, Float32Array, FloatArray, IntArray
@@ -96,9 +97,8 @@ def path_words(path: str) -> dict[str, float]:
     >>> path_words("src/cookie/CookieJar.java")
     {'src': 2.0, 'cooki': 8.0, 'jar': 6.0, 'cookiejar': 6.0}
     """
-    folder, _, name = path.rpartition("/")
-    words = dict.fromkeys(text.terms(folder.replace("/", " ")), _FOLDER_WEIGHT)
-    for term in text.terms(name.rpartition(".")[0] or name):
+    words = dict.fromkeys(text.terms(path.rpartition("/")[0]), _FOLDER_WEIGHT)
+    for term in text.terms(stem_of(path)):
         words[term] = words.get(term, 0.0) + _NAME_WEIGHT
     return words
 
@@ -106,9 +106,7 @@ def path_words(path: str) -> dict[str, float]:
 def report_counts(report: BugReport) -> Mapping[str, float]:
     """How many times each term of a report counts."""
     query = Query(report)
-    counts = Counter(query.prose_counts)
-    counts.update({term: _SUMMARY_WEIGHT * count for term, count in query.summary_counts.items()})
-    return counts
+    return query.prose_counts + Counter({term: _SUMMARY_WEIGHT * n for term, n in query.summary_counts.items()})
 
 
 def heaviest(matrix: sparse.csr_array, size: int) -> sparse.csr_array:
@@ -164,17 +162,19 @@ class SparseVectors:
             of_path = [(view, first, view.documents.of_file(path)) for view, first in views]
             touching.append(np.concatenate([some[view.known[some]] + first for view, first, some in of_path]))
         keys = [(path, some.tobytes()) for path, some in zip(paths, touching, strict=True)]
-        histories = self._made_once(keys, lambda new: self._histories([touching[place] for place in new]))
+        histories = self._made_once(keys, touching, self._histories)
         contents = self.of_contents(list(zip(listed.paths, listed.blobs, strict=True)))
         return dict(zip(FILE_SIDES, (contents, histories), strict=True))
 
     def of_contents(self, files: Sequence[tuple[str, str]]) -> list[Vector]:
         """The vectors of the contents of files, by path and blob."""
-        return self._made_once(files, lambda new: self._contents([files[place] for place in new]))
+        return self._made_once(files, files, self._contents)
 
-    def _made_once(self, keys: Sequence[Hashable], make: Callable[[list[int]], sparse.csr_array]) -> list[Vector]:
-        """The vector of each key; ``make`` gives those of the places that are new."""
-        new = {key: place for place, key in enumerate(keys) if key not in self._known}
+    def _made_once(
+        self, keys: Sequence[Hashable], given: Sequence[Any], make: Callable[[list[Any]], sparse.csr_array]
+    ) -> list[Vector]:
+        """The vector of each key; ``make`` gives those that are new, of what is ``given`` for each."""
+        new = {key: one for key, one in zip(keys, given, strict=True) if key not in self._known}
         if new:
             made = make(list(new.values()))
             bounds = pairwise(made.indptr.tolist())
@@ -241,7 +241,7 @@ class DualEncoder:
     def encode(self, side: str, texts: sparse.csr_array) -> Float32Array:
         """(n, d) unit vectors of texts (n, V); 0 where one has no term."""
         summed: Float32Array = texts @ self.tables[side]
-        unit: Float32Array = summed / np.maximum(np.sqrt((summed**2).sum(axis=1, keepdims=True)), 1e-12)
+        unit: Float32Array = summed / np.maximum(np.linalg.norm(summed, axis=1, keepdims=True), 1e-12)
         return unit
 
     def scores(self, report: sparse.csr_array, files: Mapping[str, sparse.csr_array]) -> FloatArray:

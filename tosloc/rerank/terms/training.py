@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from scipy import sparse
 from threadpoolctl import threadpool_limits
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from tosloc.index.postings import starts_of
@@ -70,18 +70,17 @@ def principal(rows: sparse.csr_array, width: int, seed: int) -> Float32Array:
         for _ in range(_ROUNDS):
             space = np.linalg.qr(single.T @ (single @ space))[0]
         found = space @ np.linalg.svd(single @ space, full_matrices=False)[2].T
-    made = np.zeros((rows.shape[1], width), dtype=np.float32)
-    made[:, : min(width, number)] = found[:, :width]
-    return made
+    return np.pad(found, ((0, 0), (0, width)))[:, :width]
 
 
 def fit_dual_encoder(start: Float32Array, lessons: Lessons, *, seed: int, progress: Progress = silent) -> DualEncoder:
     """Dual encoder learned from start vectors (V, d); the same for the same seed, however many cores there are."""
     useful = np.flatnonzero([not listed.fixed.all() for listed in lessons.candidates])
     rng, generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
-    model = _Model(start)
+    tables = {side: torch.from_numpy(start.copy()).requires_grad_() for side in SIDES}
+    gains = {side: torch.tensor(1.0, requires_grad=True) for side in FILE_SIDES}
     total = -(-len(useful) // _REPORTS) * _EPOCHS
-    optimizer = torch.optim.AdamW(model.parameters(), lr=_LEARNING_RATE, weight_decay=0.0)
+    optimizer = torch.optim.AdamW([*tables.values(), *gains.values()], lr=_LEARNING_RATE, weight_decay=0.0)
     # of fewer than twenty steps the schedule has no end
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, _LEARNING_RATE, total_steps=max(total, 20), pct_start=0.1)
     done, threads = 0, torch.get_num_threads()
@@ -91,7 +90,7 @@ def fit_dual_encoder(start: Float32Array, lessons: Lessons, *, seed: int, progre
             order = rng.permutation(useful)
             for begin in range(0, len(order), _REPORTS):
                 some = order[begin : begin + _REPORTS]
-                loss = _loss(model, lessons, some, rng, generator)
+                loss = _loss(tables, gains, lessons, some, rng, generator)
                 optimizer.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
@@ -101,25 +100,17 @@ def fit_dual_encoder(start: Float32Array, lessons: Lessons, *, seed: int, progre
     finally:
         torch.set_num_threads(threads)
     with torch.no_grad():
-        tables = {side: model.tables[side].half().float().numpy() for side in SIDES}
-        return DualEncoder(tables, {side: float(model.gains[side]) for side in FILE_SIDES})
+        learned = {side: table.half().float().numpy() for side, table in tables.items()}
+        return DualEncoder(learned, {side: float(gain) for side, gain in gains.items()})
 
 
-class _Model(nn.Module):
-    """The tables of a dual encoder, which all begin alike."""
-
-    def __init__(self, start: Float32Array) -> None:
-        super().__init__()
-        self.tables = nn.ParameterDict({side: nn.Parameter(torch.from_numpy(start.copy())) for side in SIDES})
-        self.gains = nn.ParameterDict({side: nn.Parameter(torch.tensor(1.0)) for side in FILE_SIDES})
-
-    def encode(self, side: str, texts: sparse.csr_array, generator: torch.Generator) -> Tensor:
-        """(n, d) unit vectors of texts, of which some terms are not seen."""
-        weights, terms = torch.from_numpy(texts.data), torch.from_numpy(texts.indices).long()
-        weights = weights * (torch.rand(weights.shape, generator=generator) > _DROPOUT)
-        starts = torch.from_numpy(texts.indptr[:-1]).long()
-        summed = functional.embedding_bag(terms, self.tables[side], starts, mode="sum", per_sample_weights=weights)
-        return functional.normalize(summed, dim=-1)
+def _encode(table_Vd: Tensor, texts: sparse.csr_array, generator: torch.Generator) -> Tensor:
+    """(n, d) unit vectors of texts, of which some terms are not seen."""
+    weights, terms = torch.from_numpy(texts.data), torch.from_numpy(texts.indices).long()
+    weights = weights * (torch.rand(weights.shape, generator=generator) > _DROPOUT)
+    starts = torch.from_numpy(texts.indptr[:-1]).long()
+    summed = functional.embedding_bag(terms, table_Vd, starts, mode="sum", per_sample_weights=weights)
+    return functional.normalize(summed, dim=-1)
 
 
 def _draw(listed: Candidates, rng: np.random.Generator) -> LongArray:
@@ -131,7 +122,12 @@ def _draw(listed: Candidates, rng: np.random.Generator) -> LongArray:
 
 
 def _loss(
-    model: _Model, lessons: Lessons, some: LongArray, rng: np.random.Generator, generator: torch.Generator
+    tables: Mapping[str, Tensor],
+    gains: Mapping[str, Tensor],
+    lessons: Lessons,
+    some: LongArray,
+    rng: np.random.Generator,
+    generator: torch.Generator,
 ) -> Tensor:
     """The loss of some reports by candidates that are drawn of each."""
     drawn = [_draw(lessons.candidates[number], rng) for number in some]
@@ -140,10 +136,10 @@ def _loss(
     owner_N = torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))
     score_N = torch.from_numpy(np.concatenate([listed.scores[chosen] for listed, chosen in pairs])).float()
     fixed_N = torch.from_numpy(np.concatenate([listed.fixed[chosen] for listed, chosen in pairs]))
-    report_Bd = model.encode("report", lessons.reports[some], generator)
+    report_Bd = _encode(tables["report"], lessons.reports[some], generator)
     for side in FILE_SIDES:
-        file_Nd = model.encode(side, lessons.take(side, some, drawn), generator)
-        score_N = score_N + model.gains[side] * (report_Bd[owner_N] * file_Nd).sum(dim=-1)
+        file_Nd = _encode(tables[side], lessons.take(side, some, drawn), generator)
+        score_N = score_N + gains[side] * (report_Bd[owner_N] * file_Nd).sum(dim=-1)
     lists = zip(torch.split(score_N, sizes), torch.split(fixed_N, sizes), strict=True)
     # cross-entropy of the softmax over a report's candidates with a mass spread evenly over its fixed files
     return -torch.stack([score_C.log_softmax(dim=0)[fixed_C].mean() for score_C, fixed_C in lists]).mean()

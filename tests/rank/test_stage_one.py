@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from tosloc.checkpoint import shipped
-from tosloc.rank import lambdamart
+from tosloc.rank import stage_one
 from tosloc.rank.feature_tables import RankingLists
-from tosloc.rank.lambdamart import HeadRanker, Trees, fit_trees, head_rows
-from tosloc.rank.stage_one import StageOne
+from tosloc.rank.stage_one import HeadRanker, StageOne, Trees, fit_trees, head_rows
 
 pytestmark = pytest.mark.usefixtures("small_trees")
 
@@ -20,7 +19,8 @@ def heads(seed=1):
     lists = []
     for table in np.random.default_rng(seed).random((40, 6, 2)).astype(np.float32):
         rows = table[np.argsort(-table[:, 0])]
-        lists.append((head_rows(rows, rows[:, 0].astype(np.float64)), rows[:, 1] == rows[:, 1].max()))
+        fixed = rows[:, 1] == rows[:, 1].max()
+        lists.append((head_rows(rows, rows[:, 0].astype(np.float64)), fixed, np.ones(6)))
     return RankingLists.of(lists)
 
 
@@ -76,7 +76,7 @@ def test_a_ranker_reorders_the_first_files_alone(trees):
 
 
 def test_a_feature_that_the_weights_do_not_know_changes_no_bit(monkeypatch):
-    monkeypatch.setattr(lambdamart, "DEPTH", 150)
+    monkeypatch.setattr(stage_one, "DEPTH", 150)
     stage = shipped()[0]
     table = np.random.default_rng(1).random((400, len(stage.features))).astype(np.float32)
     names = (*stage.features[:17], *(f"new {number}" for number in range(20)), *stage.features[17:])
