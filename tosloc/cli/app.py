@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import functools
-import itertools
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from itertools import groupby
 from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
 
-from tosloc.cli import cache, commands, interchange, judging, localize, mine, serve
+from tosloc.cli import cache, commands, judging, localize, mine, serve
 from tosloc.cli.guard import WRONG_INPUT, guarded
 from tosloc.errors import ToslocError
 
@@ -29,8 +28,8 @@ COMMANDS: Final[Mapping[str, Sequence[tuple[Any, str]]]] = {
     "Judge and compare": [
         (judging.evaluate, "tosloc evaluate runs/tomcat --html tomcat.html"),
         (judging.compare, "tosloc compare runs/other runs/tomcat --common"),
-        (interchange.import_run, "tosloc import-run other.run --qrels other.qrels --out runs/other"),
-        (interchange.export_run, "tosloc export-run runs/tomcat --out trec"),
+        (commands.import_run, "tosloc import-run other.run --qrels other.qrels --out runs/other"),
+        (commands.export_run, "tosloc export-run runs/tomcat --out trec"),
     ],
     "Serve": [
         (serve.serve, "tosloc serve --port 8765"),
@@ -45,28 +44,19 @@ class _Commands(TyperGroup):
     """The commands, under headings."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        helps = [(name, command.get_short_help_str(200)) for name, command in self.commands.items()]
-        for heading, listed in COMMANDS.items():
-            number = len(helps) if heading == "Keep house" else len(listed)
+        for heading, listed in groupby(self.commands.values(), lambda command: command.rich_help_panel):
             with formatter.section(heading):
-                formatter.write_dl(helps[:number])
-            helps = helps[number:]
+                formatter.write_dl([(command.name, command.get_short_help_str(200)) for command in listed])
 
 
 class _LabCommands(TyperGroup):
     """The commands of the laboratory, imported when one of them, or their list, is asked for."""
 
-    @functools.cached_property
-    def lab(self) -> Mapping[str, Any]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         from tosloc.cli.lab import app as lab
 
-        return typer.main.get_group(lab).commands
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        return list(self.lab)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return self.lab.get(cmd_name)
+        self.commands = typer.main.get_group(lab).commands
+        return super().parse_args(ctx, args)
 
 
 app = typer.Typer(
@@ -75,9 +65,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _function, _example in itertools.chain.from_iterable(COMMANDS.values()):
-    app.command(epilog=f"Example: {_example}")(_function)
-app.add_typer(cache.app, name="cache")
+for _heading, _commands in COMMANDS.items():
+    for _function, _example in _commands:
+        app.command(epilog=f"Example: {_example}", rich_help_panel=_heading)(_function)
+app.add_typer(cache.app, name="cache", rich_help_panel=_heading)
 app.add_typer(
     typer.Typer(
         cls=_LabCommands,
@@ -86,6 +77,7 @@ app.add_typer(
         rich_markup_mode=None,
     ),
     name="lab",
+    rich_help_panel=_heading,
 )
 
 

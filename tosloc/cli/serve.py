@@ -14,8 +14,8 @@ from tosloc.errors import RepositoryError, ToslocError, require
 
 
 def serve(
+    repo: AroundRepositoryOption,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of 127.0.0.1; 0 is any free one.")] = 8765,
-    repo: AroundRepositoryOption = None,
     commit: VersionOption = None,
     checkpoint: FoundCheckpointOption = None,
     editor: Annotated[
@@ -35,7 +35,7 @@ def serve(
             f"--editor {editor}: is no address with {{path}} in it; give one as vscode://file{{path}}:{{line}}"
         )
     with server.listening(port) as place:
-        with Localizer.open(repo or discovery.around(Path.cwd()), checkpoint, ready=False) as localizer:
+        with Localizer.open(repo, checkpoint, ready=False) as localizer:
             repository = localizer.repository
             assert repository is not None
             discovery.check_roots(repository.path, (repository.path, discovery.find(repository.path)[0]))

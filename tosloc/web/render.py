@@ -23,8 +23,6 @@ from tosloc.records import BugReport, Progress
 from tosloc.session import opened, told
 from tosloc.web.excerpts import LONGEST_LINE, LONGEST_REPORT, Piece, Stretch, marked, marked_report, stretches
 
-MOST_ANSWERS: Final = 100
-"""Of one page."""
 FILES: Final = 5
 """Files of which lines are shown."""
 Opening: TypeAlias = tuple[Path, Path | None]
