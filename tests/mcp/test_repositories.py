@@ -8,7 +8,7 @@ import pytest
 
 from tosloc.cli import main
 from tosloc.errors import RepositoryError
-from tosloc.mcp.repositories import repository_in
+from tosloc.mcp.answers import repository_in
 
 
 @pytest.fixture

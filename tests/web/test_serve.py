@@ -195,7 +195,7 @@ def test_questions_wait_for_each_other_and_the_oldest_are_forgotten(questions, c
     given[1][0].set_exception(BrokenProcessPool("a process died of this"))
     given[2][0].set_exception(KeyError("/secret/path"))
     given[3][0].set_result(Markup("<b>found</b>"))
-    assert "a process died of this" in answer(client, 2)
+    assert "a worker process was killed" in answer(client, 2)
     assert "an error of the program; its terminal says more" in answer(client, 3)
     for _ in range(2):
         ask(client)

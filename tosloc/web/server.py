@@ -10,7 +10,6 @@ import signal
 import socket
 from collections.abc import Callable
 from concurrent.futures import Future
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import replace
 from io import StringIO
@@ -21,13 +20,12 @@ from urllib.parse import parse_qsl
 import uvicorn
 from markupsafe import Markup
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
 from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 
-from tosloc.errors import Interrupted, ReportError, ToslocError
+from tosloc.errors import Interrupted, ReportError, ToslocError, sentence_of
 from tosloc.records import BugReport
 from tosloc.reports.issues import read_report
 from tosloc.session import Session
@@ -58,19 +56,17 @@ class Questions:
 
     def __init__(self, repository: Path, checkpoint: Path | None = None, editor: str = "") -> None:
         self._opening, self._editor, self.session = (repository, checkpoint), editor, Session()
-        self.asked: dict[str, Article] = {}
+        self.asked: dict[int, Article] = {}
         """By their numbers."""
         self.last = 0
 
     def _submit(self, answer: Callable[..., Any], *question: Any, stopped: Callable[[], bool]) -> Future[Any]:
         def progress(what: str, done: int, total: int) -> None:
-            for one in self._waiting()[:1]:
+            asked = list(self.asked.values())  # by another thread, meanwhile
+            for one in [one for one in asked if one.state == "waiting"][:1]:
                 one.said = f"{what}, {done:,} of {total:,}"
 
         return self.session.ask(answer, self._opening, *question, progress=progress, stopped=stopped)
-
-    def _waiting(self) -> list[Article]:
-        return [one for one in list(self.asked.values()) if one.state == "waiting"]  # a list: two threads ask
 
     def warm(self, commit: str) -> None:
         """Make a version ready before anything is asked of it; what is wrong with it is said to who asks."""
@@ -78,30 +74,30 @@ class Questions:
 
     def ask(self, asked: Ask, report: BugReport) -> int:
         """The number of a new question, ``report`` as the form has it. Raises ToslocError when too many wait."""
-        if len(self._waiting()) >= KEPT:
-            raise ToslocError(f"{KEPT} questions wait already; ask again when one is answered")
         if len(self.asked) >= KEPT:
-            del self.asked[next(number for number, one in self.asked.items() if one.state != "waiting")]
-        self.last += 1
-        number = str(self.last)
+            answered = [number for number, one in self.asked.items() if one.state != "waiting"]
+            if not answered:
+                raise ToslocError(f"{KEPT} questions wait already; ask again when one is answered")
+            del self.asked[answered[0]]
+        self.last = number = self.last + 1
         # pasted text has no name of its own
         named = replace(report, id=f"report {number}") if report.id == "report" else report
-        article = self.asked[number] = Article(self.last, name_of(named), asked=asked)
+        article = self.asked[number] = Article(number, name_of(named), asked=asked)
 
         def end(answer: Future[Markup]) -> None:
             if answer.cancelled() or isinstance(error := answer.exception(), Interrupted):
                 return  # it was taken away, or the server ends
             if error is None:
                 article.html = answer.result()
-            elif isinstance(error, ToslocError | OSError | BrokenProcessPool):
-                article.error = str(error).removeprefix(f"{self._opening[0]}: ")
+            elif (sentence := sentence_of(error)) is not None:
+                article.error = sentence.removeprefix(f"{self._opening[0]}: ")
             else:
                 logging.getLogger("tosloc").error("a question could not be answered", exc_info=error)
                 article.error = "an error of the program; its terminal says more"
 
         future = self._submit(page_of, named, asked, self._editor, stopped=lambda: number not in self.asked)
         future.add_done_callback(end)
-        return self.last
+        return number
 
 
 def application(questions: Questions, secret: str, commit: str = "", project: str = "") -> Starlette:
@@ -152,14 +148,13 @@ def application(questions: Questions, secret: str, commit: str = "", project: st
         Route("/", start),
         Route("/questions", start),  # where the address of what could not be asked is gone to once more
         Route("/questions", ask, methods=["POST"]),
-        Route("/questions/{number}", question),
-        Route("/questions/{number}/forget", forget, methods=["POST"]),
+        Route("/questions/{number:int}", question),
+        Route("/questions/{number:int}/forget", forget, methods=["POST"]),
     ]
-    return Starlette(
-        routes=[Mount(f"/{secret}", routes=routes)],
-        middleware=[Middleware(BaseHTTPMiddleware, dispatch=guarded)],
-        exception_handlers={ClientDisconnect: lambda request, error: Response()},
-    )
+    app = Starlette(routes=[Mount(f"/{secret}", routes=routes)])
+    app.add_exception_handler(ClientDisconnect, lambda request, error: Response())
+    app.add_middleware(BaseHTTPMiddleware, dispatch=guarded)
+    return app
 
 
 def _why_not(request: Request, secret: str) -> str | None:
