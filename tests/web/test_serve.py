@@ -152,7 +152,7 @@ def test_who_lacks_the_secret_sees_and_changes_nothing(questions, path):
 
 def test_too_much_is_not_read(client):
     refused = client.post("/questions", content=iter([b"text=", b"x" * MOST_BYTES]), headers=OWN)
-    assert (refused.status_code, "more than 2 MB were sent" in refused.text) == (413, True)
+    assert refused.status_code == 413
 
 
 def test_every_reply_has_the_headers(client):

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from itertools import groupby
+from operator import attrgetter
 from typing import Annotated, Any, Final
 
 import typer
@@ -44,7 +45,7 @@ class _Commands(TyperGroup):
     """The commands, under headings."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        for heading, listed in groupby(self.commands.values(), lambda command: command.rich_help_panel):
+        for heading, listed in groupby(self.commands.values(), attrgetter("rich_help_panel")):
             with formatter.section(heading):
                 formatter.write_dl([(command.name, command.get_short_help_str(200)) for command in listed])
 

@@ -83,7 +83,8 @@ class Found(BaseModel, use_attribute_docstrings=True):
         kept = self.model_copy(deep=True)
         files = kept.files[::-1]
         details = [*(file.source for file in files), *(file.why for file in files), *(file.functions for file in files)]
-        for part in (kept.background, *details, kept.others, kept.notes, kept.files):
+        parts: list[list[Any]] = [kept.background, *details, kept.others, kept.notes, kept.files]
+        for part in parts:
             while part and len(form(kept)) > budget:
                 part.pop()
         return form(kept)

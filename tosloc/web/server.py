@@ -111,12 +111,7 @@ def application(questions: Questions, secret: str, commit: str = "", project: st
         return shown(empty)
 
     async def ask(request: Request) -> Response:
-        body = bytearray()
-        async for part in request.stream():
-            body += part
-            if len(body) > MOST_BYTES:
-                error = f"more than {MOST_BYTES // 1_000_000} MB were sent; give the part that says what goes wrong"
-                return shown(replace(empty, error=error), 413)
+        body = await request.body()
         fields = dict(parse_qsl(body.decode("utf-8", "replace"), errors="replace"))
         version, text = fields.get("commit", "").strip(), fields.get("text", "")
         asked = Ask(text, version or commit, "tests" in fields)
@@ -147,7 +142,7 @@ def application(questions: Questions, secret: str, commit: str = "", project: st
     routes = [
         Route("/", start),
         Route("/questions", start),  # where the address of what could not be asked is gone to once more
-        Route("/questions", ask, methods=["POST"]),
+        Route("/questions", ask, methods=["POST"], max_body_size=MOST_BYTES),
         Route("/questions/{number:int}", question),
         Route("/questions/{number:int}/forget", forget, methods=["POST"]),
     ]
