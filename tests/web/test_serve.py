@@ -31,14 +31,14 @@ def shop(tmp_path_factory):
 
 @pytest.fixture
 def questions(shop):
-    opened = Questions(shop)
+    opened = Questions(shop, project="shop")
     yield opened
     opened.session.close()
 
 
 @pytest.fixture
 def client(questions):
-    app = application(questions, SECRET, project="shop")
+    app = application(questions, SECRET)
     return TestClient(app, f"{HERE}/{SECRET}", follow_redirects=False)
 
 

@@ -40,9 +40,8 @@ def serve(
             assert repository is not None
             discovery.check_roots(repository.path, (repository.path, discovery.find(repository.path)[0]))
             repository.resolve(commit or "HEAD")  # what is wrong with it is said at once
-            project = project_of(localizer)
-        questions = server.Questions(repository.path, checkpoint, editor)
-        server.serve(questions, place, commit or "", project)
+            questions = server.Questions(repository.path, checkpoint, editor, commit or "", project_of(localizer))
+        server.serve(questions, place)
 
 
 def mcp(

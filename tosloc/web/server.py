@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
 from typing import Any, Final
@@ -51,14 +51,22 @@ _HEADERS: Final = {
 }
 
 
+@dataclass
 class Questions:
-    """What is asked of a repository while the server runs, by a thread; ``editor`` is that of ``answered``."""
+    """What is asked of a repository while the server runs, by a thread."""
 
-    def __init__(self, repository: Path, checkpoint: Path | None = None, editor: str = "") -> None:
-        self._opening, self._editor, self.session = (repository, checkpoint), editor, Session()
-        self.asked: dict[int, Article] = {}
-        """By their numbers."""
-        self.last = 0
+    repository: Path
+    checkpoint: Path | None = None
+    editor: str = ""
+    """That of ``answered``."""
+    commit: str = ""
+    """The version that is asked for unless another is."""
+    project: str = ""
+    """What the repository is called."""
+    session: Session = field(default_factory=Session)
+    asked: dict[int, Article] = field(default_factory=dict)
+    """By their numbers."""
+    last: int = 0
 
     def _submit(self, answer: Callable[..., Any], *question: Any, stopped: Callable[[], bool]) -> Future[Any]:
         def progress(what: str, done: int, total: int) -> None:
@@ -66,11 +74,12 @@ class Questions:
             for one in [one for one in asked if one.state == "waiting"][:1]:
                 one.said = f"{what}, {done:,} of {total:,}"
 
-        return self.session.ask(answer, self._opening, *question, progress=progress, stopped=stopped)
+        opening = self.repository, self.checkpoint
+        return self.session.ask(answer, opening, *question, progress=progress, stopped=stopped)
 
-    def warm(self, commit: str) -> None:
-        """Make a version ready before anything is asked of it; what is wrong with it is said to who asks."""
-        self._submit(warm, commit, stopped=lambda: False)
+    def warm(self) -> None:
+        """Make the version ready before anything is asked of it; what is wrong with it is said to who asks."""
+        self._submit(warm, self.commit, stopped=lambda: False)
 
     def ask(self, asked: Ask, report: BugReport) -> int:
         """The number of a new question, ``report`` as the form has it. Raises ToslocError when too many wait."""
@@ -90,22 +99,22 @@ class Questions:
             if error is None:
                 article.html = answer.result()
             elif (sentence := sentence_of(error)) is not None:
-                article.error = sentence.removeprefix(f"{self._opening[0]}: ")
+                article.error = sentence.removeprefix(f"{self.repository}: ")
             else:
                 logging.getLogger("tosloc").error("a question could not be answered", exc_info=error)
                 article.error = "an error of the program; its terminal says more"
 
-        future = self._submit(page_of, named, asked, self._editor, stopped=lambda: number not in self.asked)
+        future = self._submit(page_of, named, asked, self.editor, stopped=lambda: number not in self.asked)
         future.add_done_callback(end)
         return number
 
 
-def application(questions: Questions, secret: str, commit: str = "", project: str = "") -> Starlette:
+def application(questions: Questions, secret: str) -> Starlette:
     """The page and its questions below ``/SECRET/``, for any server that speaks ASGI."""
-    empty = Ask(commit=commit)
+    empty = Ask(commit=questions.commit)
 
     def shown(ask: Ask, status: int = 200, number: int = 0) -> Response:
-        return HTMLResponse(rendered([*questions.asked.values()][::-1], project, ask, number), status)
+        return HTMLResponse(rendered([*questions.asked.values()][::-1], questions.project, ask, number), status)
 
     async def start(request: Request) -> Response:
         return shown(empty)
@@ -114,7 +123,7 @@ def application(questions: Questions, secret: str, commit: str = "", project: st
         body = await request.body()
         fields = dict(parse_qsl(body.decode("utf-8", "replace"), errors="replace"))
         version, text = fields.get("commit", "").strip(), fields.get("text", "")
-        asked = Ask(text, version or commit, "tests" in fields)
+        asked = Ask(text, version or questions.commit, "tests" in fields)
         try:
             if _ADDRESS.fullmatch(text.strip()):
                 raise ReportError("this is an address, and nothing is asked of the web; give the issue's text or JSON")
@@ -180,14 +189,14 @@ def listening(port: int) -> socket.socket:
         raise ToslocError(f"port {port} of {HOST} {why}") from error
 
 
-def serve(questions: Questions, place: socket.socket, commit: str, project: str) -> None:
+def serve(questions: Questions, place: socket.socket) -> None:
     """Print the page's address, and answer there until Ctrl-C or SIGTERM. In the main thread."""
     secret = secrets.token_urlsafe(16)
-    server = uvicorn.Server(settings(application(questions, secret, commit, project)))
+    server = uvicorn.Server(settings(application(questions, secret)))
     for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn, once it has ended, raises the signal again
         signal.signal(number, lambda *_: setattr(server, "should_exit", True))
     with closing(questions.session):
-        questions.warm(commit)
+        questions.warm()
         print(f"http://{HOST}:{place.getsockname()[1]}/{secret}/ (Ctrl-C ends it)", flush=True)
         server.run(sockets=[place])
 
