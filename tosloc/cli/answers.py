@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
-from rich.style import Style
 from rich.text import Text
 
 from tosloc.answer import Answer, background_lines, percent
@@ -53,16 +52,16 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
     files = f"{counted(searched.files, 'file')} of {answer.commit[:10]}, {answer.committed:%Y-%m-%d}"
     changed = f", {counted(searched.uncommitted, 'file')} not committed" if searched.uncommitted else ""
     whole(f"{files}{changed}{tests}", "dim")
-    widest = max((len(str(hit.rank)) for hit in answer.hits), default=1)
+    widest = len(str(len(answer.hits)))
     for hit in answer.hits:
         place = Text(f"{hit.rank:>{widest}}  ")
         if console.is_terminal:
             place.append(f"{'█' * round(hit.share * BAR):<{BAR}} ", style="green")
         here = _in_work_tree(hit.path, repository)
-        style = Style(color="cyan", link=None if here is None else here.as_uri())
+        style = "cyan" if here is None else f"cyan link {here.as_uri()}"
         console.print(place.append(f"{percent(hit.share):>4}  ").append(printable(hit.path), style), soft_wrap=True)
         named = [
-            Text(printable(one.name), "yellow").append(f":{one.start}-{one.end}", Style(dim=True, color="default"))
+            Text(printable(one.name), "yellow").append(f":{one.start}-{one.end}", "dim default")
             for one in hit.functions
         ]
         for below in [Text("  ").join(named)] * bool(named) + [_dim(reason.text) for reason in hit.why]:

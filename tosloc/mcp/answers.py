@@ -149,8 +149,8 @@ def repository_in(roots: Sequence[Path], named: str | None = None) -> Path:
             " the client, or start the server with --root"
         )
     if named is None and len(inside) > 1:
-        names = [str(place.relative_to(roots[0]) if len(roots) == 1 else place) for place in inside]
-        raise RepositoryError(f"there are several repositories; name one in `repository`: {', '.join(sorted(names))}")
+        names = ", ".join(sorted(map(str, inside)))
+        raise RepositoryError(f"there are several repositories; name one in `repository`: {names}")
     discovery.check_roots(inside[0], roots)
     return inside[0]
 

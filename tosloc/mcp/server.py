@@ -161,8 +161,10 @@ def server(settings: Settings) -> MCPServer[Settings]:
             yield settings
 
     hints = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
-    given: dict[str, Any] = {"annotations": hints, "structured_output": settings.structured}
-    tools = [Tool.from_function(one, description=getdoc(one), **given) for one in (localize_bug, explain_file)]
+    tools = [
+        Tool.from_function(one, description=getdoc(one), annotations=hints, structured_output=settings.structured)
+        for one in (localize_bug, explain_file)
+    ]
     for tool in tools:  # the SDK would pass over an argument that is none, such as repo for repository
         arguments = tool.fn_metadata.arg_model
         arguments.model_config["extra"] = "forbid"
