@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -91,17 +89,17 @@ def print_places(answer: Answer, repository: Repository | None = None) -> None:
 
 def open_first(answer: Answer, repository: Repository | None) -> None:
     """Open the first hit in the user's editor, at the line of its best function. Raises ToslocError."""
-    editor = list[str]()
-    with suppress(ValueError):  # an open quotation mark
-        editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
     here = _in_work_tree(answer.hits[0].path, repository) if answer.hits else None
     if here is None:
         raise ToslocError("--open: no file of the work tree can be named")
-    if not editor or shutil.which(editor[0]) is None:
-        raise ToslocError("--open: VISUAL or EDITOR must name an editor, as in: export EDITOR=vim")
     line = _line(answer.hits[0])
-    goto = ["--goto", f"{here}:{line}"] if Path(editor[0]).stem.startswith("code") else [f"+{line}", str(here)]
-    subprocess.run([*editor, *goto], check=False)
+    try:
+        editor = shlex.split(os.environ.get("VISUAL") or os.environ["EDITOR"])
+        goto = ["--goto", f"{here}:{line}"] if Path(editor[0]).stem.startswith("code") else [f"+{line}", str(here)]
+        subprocess.run([*editor, *goto], check=False)
+    except (LookupError, ValueError, OSError) as error:  # no name, an open quotation mark, no such program
+        why = "VISUAL or EDITOR must name an editor, as in: export EDITOR=vim"
+        raise ToslocError(f"--open: {why}") from error
 
 
 def _line(hit: Hit) -> int:

@@ -14,10 +14,6 @@ RepositoriesOption = Annotated[
     list[str] | None,
     typer.Option(metavar="PATH|NAME", help="Only this repository, by its path or name; may be given again."),
 ]
-SizeOption = Annotated[
-    str | None,
-    typer.Option(metavar="SIZE", help="What can be made again of the least used, until 20G are left."),
-]
 
 app = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
 
@@ -54,7 +50,13 @@ def list_command(repo: RepositoriesOption = None) -> None:
 
 
 @app.command()
-def prune(repo: RepositoriesOption = None, max_size: SizeOption = None) -> None:
+def prune(
+    repo: RepositoriesOption = None,
+    max_size: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="What can be made again of the least used, until 20G are left."),
+    ] = None,
+) -> None:
     """Remove what is kept of repositories that are named, or used least; else of those that are gone.
 
     Leftovers of killed processes go, too.

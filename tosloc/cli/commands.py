@@ -27,35 +27,33 @@ from tosloc.errors import MissingExtra, ReportError, RunError, ToslocError, coun
 if TYPE_CHECKING:
     from tosloc.config import Config
 
-ConfigArgument = Annotated[
-    Path | None,
-    typer.Argument(metavar="CONFIG", help="TOML file of settings, or the name of one that TosLoc ships, as tomcat."),
-]
 ConfigOption = Annotated[
     Path | None,
     typer.Option(help="TOML file of settings.", show_default="the checkpoint's, or the defaults"),
 ]
 ZoneOption = Annotated[str, typer.Option(help="Time zone of opening times that carry none.")]
-EmbedOption = Annotated[
-    bool, typer.Option(help="Put the newest version into the checkpoint, to localize without a repository.")
-]
-KeepFeaturesOption = Annotated[
-    bool, typer.Option("--keep-features", help="Leave the feature tables, for evaluate --html and lab.")
-]
-StageTwoOption = Annotated[bool, typer.Option(help="Learn the second stage too, if one is configured.")]
 
 
 def train(
     repo: AroundRepositoryOption,
     reports: NamedReportsOption = None,
-    config: ConfigArgument = None,
+    config: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="CONFIG", help="TOML file of settings, or the name of one that TosLoc ships, as tomcat."
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(file_okay=False, help="Folder to write.", show_default="where localize finds it"),
     ] = None,
-    embed_version: EmbedOption = True,
-    keep_features: KeepFeaturesOption = False,
-    stage_two: StageTwoOption = True,
+    embed_version: Annotated[
+        bool, typer.Option(help="Put the newest version into the checkpoint, to localize without a repository.")
+    ] = True,
+    keep_features: Annotated[
+        bool, typer.Option("--keep-features", help="Leave the feature tables, for evaluate --html and lab.")
+    ] = False,
+    stage_two: Annotated[bool, typer.Option(help="Learn the second stage too, if one is configured.")] = True,
     cluster: ClusterOption = None,
 ) -> None:
     """Learn from fixed reports.
@@ -100,10 +98,10 @@ def _settings(config: Path | None, stage_two: bool) -> Config:
     if stage_two:
         try:
             training.configured_reranker(settings)
+            return settings
         except MissingExtra as error:
-            stage_two = False
             print_notes([f"{error}; without it stage one is learned alone"])
-    return settings if stage_two else settings.model_copy(update={"stage_two": StageTwoSettings()})
+    return settings.model_copy(update={"stage_two": StageTwoSettings()})
 
 
 def rank(

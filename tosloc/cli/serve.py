@@ -10,7 +10,7 @@ import typer
 
 from tosloc.cli.guard import end_at_signals
 from tosloc.cli.options import AroundRepositoryOption, FoundCheckpointOption, VersionOption
-from tosloc.errors import RepositoryError, ToslocError, require
+from tosloc.errors import ToslocError, require
 
 
 def serve(
@@ -48,6 +48,8 @@ def mcp(
     root: Annotated[
         list[Path] | None,
         typer.Option(
+            exists=True,
+            file_okay=False,
             help="Folder whose repositories may be asked; may be given again.",
             show_default="the folders that the client names, else the repository around the current folder",
         ),
@@ -66,11 +68,7 @@ def mcp(
     from tosloc.localizer import Localizer
     from tosloc.mcp.server import Settings, server
 
-    folders = [folder.expanduser().resolve() for folder in root or ()]
-    for folder in folders:
-        if not folder.is_dir():
-            raise RepositoryError(f"{folder}: no such folder; give one that holds repositories to --root")
     if checkpoint is not None:
         Localizer.load(checkpoint)  # what is wrong with it is said now, not when a first question is asked
     end_at_signals()  # what waits for standard input cannot be woken
-    server(Settings(folders, checkpoint, structured=not text_only)).run()
+    server(Settings(root or (), checkpoint, structured=not text_only)).run()

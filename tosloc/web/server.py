@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import secrets
 import signal
 import socket
+import traceback
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import closing
@@ -101,7 +101,7 @@ class Questions:
             elif (sentence := sentence_of(error)) is not None:
                 article.error = sentence.removeprefix(f"{self.repository}: ")
             else:
-                logging.getLogger("tosloc").error("a question could not be answered", exc_info=error)
+                traceback.print_exception(error)
                 article.error = "an error of the program; its terminal says more"
 
         future = self._submit(page_of, named, asked, self.editor, stopped=lambda: number not in self.asked)
