@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -34,12 +33,12 @@ def list_command(repo: RepositoriesOption = None) -> None:
     """List repositories with what is kept of them, the last used first."""
     from rich.filesize import decimal
 
-    from tosloc.cli.printing import Table, print_table
+    from tosloc.cli.printing import Table, print_notes, print_table
     from tosloc.index.cache import cache_folder, entries, entries_of
 
     found = [entry for text in repo for entry in entries_of(text)] if repo else entries()
     if not found:
-        print(f"tosloc: nothing is kept in {cache_folder()}", file=sys.stderr)
+        print_notes([f"nothing is kept in {cache_folder()}"])
     else:
         rows = []
         for entry in found:

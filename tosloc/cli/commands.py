@@ -127,13 +127,12 @@ def rank(
     settings = None if config is None else load_config(config)
     reports = reports or _mined(repo)
     parts = (Split.validation, Split.test) if split is None else (split,)
-    with on_cluster(cluster, {repo: ""}):
+    with on_cluster(cluster, {repo: ""}), shown() as callback:
         for part in parts:
-            with shown() as callback:
-                experiment.rank_reports(
-                    checkpoint, repo, reports, out, part.value, callback, config=settings, functions=functions
-                )
-    print_notes([f"ranked; now run: tosloc evaluate {out} --split {parts[-1].value}"])
+            experiment.rank_reports(
+                checkpoint, repo, reports, out, part, callback, config=settings, functions=functions
+            )
+    print_notes([f"ranked; now run: tosloc evaluate {out} --split {parts[-1]}"])
 
 
 def index(
@@ -214,7 +213,7 @@ def import_run(
     elif qrels is not None:
         raise RunError(f"{file}: labelled reports say themselves what is true; leave out --qrels")
     else:
-        _import_published(file, repo, zone, split.value, out)
+        _import_published(file, repo, zone, split, out)
 
 
 def export_run(
@@ -235,7 +234,7 @@ def export_run(
     from tosloc.evaluate.run_paths import read_scored
     from tosloc.evaluate.trec import write_trec_qrels, write_trec_run
 
-    scored = read_scored(run, split.value, qrels)
+    scored = read_scored(run, split, qrels)
     if scored.evaluation().length != 1 and others:  # which also refuses what other tools would not see
         raise RunError(f"{run}: not every ranking is known to hold all files that were searched; leave out --others")
     write_trec_run(out / "run.trec", scored.run, scored.name)

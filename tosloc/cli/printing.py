@@ -190,7 +190,7 @@ def p_value_cell(p: float | None) -> str:
 
 def ranks_cell(one: ReportScores) -> str:
     """Ranks of a report's fixed files, the first few, and how many are not ranked."""
-    shown = [f"{rank:,}" for rank in one.ranks[:RANKS_SHOWN]]
+    shown = [f"{rank:,}" if rank >= 10_000 else str(rank) for rank in one.ranks[:RANKS_SHOWN]]
     for number, what in ((len(one.ranks) - RANKS_SHOWN, "more"), (one.relevant - len(one.ranks), "not ranked")):
         shown += [f"{number} {what}"] if number > 0 else []
     return ", ".join(shown)

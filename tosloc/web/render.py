@@ -178,11 +178,11 @@ def _environment() -> Environment:
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
-        keep_trailing_newline=True,
     )
     environment.globals |= {"style": _part("page.css"), "script": _part("page.js"), "version": tosloc.__version__}
-    environment.filters |= {"shown": shown, "plain": plain, "percent": percent, "number": "{:,}".format}
-    environment.filters["background"] = background_lines
+    environment.filters.update(
+        shown=shown, plain=plain, percent=percent, number="{:,}".format, background=background_lines
+    )
     return environment
 
 
