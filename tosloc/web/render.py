@@ -138,11 +138,6 @@ def page_of(opening: Opening, report: BugReport, ask: Ask, editor: str, progress
     return answered(answer, localizer, editor)
 
 
-def warm(opening: Opening, commit: str, progress: Progress) -> None:
-    """There, too: make a version, or with "" the files on disk, ready. Raises as ``Localizer.open`` does."""
-    opened(*opening).version(commit or None, progress)
-
-
 def name_of(report: BugReport) -> str:
     """What a report is called in lists."""
     return cut(f"{report.id}: {report.summary or report.description}", LONGEST_LINE)

@@ -8,13 +8,12 @@ import secrets
 import signal
 import socket
 import traceback
-from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qsl
 
 import uvicorn
@@ -29,7 +28,7 @@ from tosloc.errors import Interrupted, ReportError, ToslocError, sentence_of
 from tosloc.records import BugReport
 from tosloc.reports.issues import read_report
 from tosloc.session import Session
-from tosloc.web.render import Article, Ask, name_of, page_of, policy, rendered, warm
+from tosloc.web.render import Article, Ask, name_of, page_of, policy, rendered
 
 HOST: Final = "127.0.0.1"
 """The only address that is listened at."""
@@ -68,19 +67,6 @@ class Questions:
     """By their numbers."""
     last: int = 0
 
-    def _submit(self, answer: Callable[..., Any], *question: Any, stopped: Callable[[], bool]) -> Future[Any]:
-        def progress(what: str, done: int, total: int) -> None:
-            asked = list(self.asked.values())  # by another thread, meanwhile
-            for one in [one for one in asked if one.state == "waiting"][:1]:
-                one.said = f"{what}, {done:,} of {total:,}"
-
-        opening = self.repository, self.checkpoint
-        return self.session.ask(answer, opening, *question, progress=progress, stopped=stopped)
-
-    def warm(self) -> None:
-        """Make the version ready before anything is asked of it; what is wrong with it is said to who asks."""
-        self._submit(warm, self.commit, stopped=lambda: False)
-
     def ask(self, asked: Ask, report: BugReport) -> int:
         """The number of a new question, ``report`` as the form has it. Raises ToslocError when too many wait."""
         if len(self.asked) >= KEPT:
@@ -93,6 +79,9 @@ class Questions:
         named = replace(report, id=f"report {number}") if report.id == "report" else report
         article = self.asked[number] = Article(number, name_of(named), asked=asked)
 
+        def progress(what: str, done: int, total: int) -> None:
+            article.said = f"{what}, {done:,} of {total:,}"
+
         def end(answer: Future[Markup]) -> None:
             if answer.cancelled() or isinstance(error := answer.exception(), Interrupted):
                 return  # it was taken away, or the server ends
@@ -104,7 +93,8 @@ class Questions:
                 traceback.print_exception(error)
                 article.error = "an error of the program; its terminal says more"
 
-        future = self._submit(page_of, named, asked, self.editor, stopped=lambda: number not in self.asked)
+        question = (self.repository, self.checkpoint), named, asked, self.editor
+        future = self.session.ask(page_of, *question, progress=progress, stopped=lambda: number not in self.asked)
         future.add_done_callback(end)
         return number
 
@@ -196,7 +186,6 @@ def serve(questions: Questions, place: socket.socket) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn, once it has ended, raises the signal again
         signal.signal(number, lambda *_: setattr(server, "should_exit", True))
     with closing(questions.session):
-        questions.warm()
         print(f"http://{HOST}:{place.getsockname()[1]}/{secret}/ (Ctrl-C ends it)", flush=True)
         server.run(sockets=[place])
 
