@@ -181,7 +181,7 @@ def test_questions_wait_for_each_other_and_the_oldest_are_forgotten(questions, c
     monkeypatch.setattr(questions.session, "ask", held)
     for _ in range(KEPT):
         ask(client)
-    given[3][1]("analysing", 3, 7)
+    given[0][1]("analysing", 3, 7)
     waiting = client.get("/questions/2").text
     assert all(
         said in waiting for said in ("analysing, 3 of 7", "waits for its turn", '<noscript><meta http-equiv="re')
