@@ -40,10 +40,15 @@ def list_command(repo: RepositoriesOption = None) -> None:
     if not found:
         print_notes([f"nothing is kept in {cache_folder()}"])
     else:
-        rows = []
-        for entry in found:
-            place = f"{entry.repository or 'unknown'}{' (gone)' if entry.gone else ''}"
-            rows.append([entry.folder.name, decimal(entry.bytes()), f"{entry.last_used:%Y-%m-%d %H:%M}", place])
+        rows = [
+            [
+                entry.folder.name,
+                decimal(entry.bytes()),
+                f"{entry.last_used:%Y-%m-%d %H:%M}",
+                f"{entry.repository or 'unknown'}{' (gone)' if entry.gone else ''}",
+            ]
+            for entry in found
+        ]
         rows.append([f"all {len(found):,}", decimal(sum(entry.bytes() for entry in found)), "", str(cache_folder())])
         print_table(Table(["kept of", "size", "last used", "repository"], rows, left=(0, 3)))
 

@@ -36,8 +36,11 @@ def guarded(run: Callable[[], int]) -> int:
         sys.stderr = io.StringIO()  # nothing is told of what goes wrong on the way out
         raise Interrupted
 
-    heard = [one for one in _SIGNALS if signal.getsignal(one) is not signal.SIG_IGN]  # what outlives its terminal
-    before = {number: signal.signal(number, interrupt) for number in heard}
+    before = {
+        number: signal.signal(number, interrupt)
+        for number in _SIGNALS
+        if signal.getsignal(number) is not signal.SIG_IGN  # as of what outlives its terminal
+    }
     code = 0
     try:
         code = run()

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -25,8 +25,6 @@ from tosloc.web.excerpts import LONGEST_LINE, LONGEST_REPORT, Piece, Stretch, ma
 
 FILES: Final = 5
 """Files of which lines are shown."""
-Opening: TypeAlias = tuple[Path, Path | None]
-"""What a session's process opens: a repository and a checkpoint."""
 _COMMAND: Final = re.compile(r"[;,] [^;,]*? --[^;]*")
 _TEMPLATES: Final = Path(__file__).with_name("templates")
 
@@ -131,9 +129,11 @@ def answered(answer: Answer, localizer: Localizer | None = None, editor: str = "
     )
 
 
-def page_of(opening: Opening, report: BugReport, ask: Ask, editor: str, progress: Progress) -> Markup:
+def page_of(
+    repository: Path, checkpoint: Path | None, report: BugReport, ask: Ask, editor: str, progress: Progress
+) -> Markup:
     """What the page shows of an answer, in a session's process. Raises as ``Localizer.localize`` does."""
-    localizer = opened(*opening)
+    localizer = opened(repository, checkpoint)
     answer = localizer.localize(report, commit=ask.commit or None, tests=ask.tests or None, progress=progress)
     return answered(answer, localizer, editor)
 

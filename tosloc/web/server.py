@@ -93,7 +93,7 @@ class Questions:
                 traceback.print_exception(error)
                 article.error = "an error of the program; its terminal says more"
 
-        question = (self.repository, self.checkpoint), named, asked, self.editor
+        question = self.repository, self.checkpoint, named, asked, self.editor
         future = self.session.ask(page_of, *question, progress=progress, stopped=lambda: number not in self.asked)
         future.add_done_callback(end)
         return number
