@@ -33,9 +33,6 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
     """
     console = Console(highlight=False, markup=False, emoji=False)
 
-    def whole(line: str, style: str) -> None:
-        console.print(Text(printable(line), style=style), soft_wrap=True)
-
     def wrapped(line: Text, indent: int = 0) -> None:
         room = max(console.width - indent, 20)
         for part in line.wrap(console, room) if console.is_terminal else [line]:
@@ -45,11 +42,12 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
     report, searched = answer.report, answer.searched
     if before:
         console.print()
-    whole(cut(f"{report.id}: {report.summary}" if report.summary else report.id, LONGEST), "bold")
+    heading = cut(f"{report.id}: {report.summary}" if report.summary else report.id, LONGEST)
+    console.print(Text(printable(heading), "bold"), soft_wrap=True)
     tests = f"; {counted(searched.hidden_tests, 'test file')} hidden (--tests)" if searched.hidden_tests else ""
     files = f"{counted(searched.files, 'file')} of {answer.commit[:10]}, {answer.committed:%Y-%m-%d}"
     changed = f", {counted(searched.uncommitted, 'file')} not committed" if searched.uncommitted else ""
-    whole(f"{files}{changed}{tests}", "dim")
+    console.print(Text(f"{files}{changed}{tests}", "dim"), soft_wrap=True)
     widest = len(str(len(answer.hits)))
     for hit in answer.hits:
         place = Text(f"{hit.rank:>{widest}}  ")

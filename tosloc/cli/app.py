@@ -102,16 +102,16 @@ COMMAND: Final[Any] = typer.main.get_command(app)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code of a command: 0, 2 for input that is at fault (one sentence on standard error), 130 for Ctrl-C."""
-    return guarded(lambda: _run(arguments))
 
+    def run() -> int:
+        try:
+            code = COMMAND(args=arguments, prog_name="tosloc", standalone_mode=False)
+        except UsageError as error:
+            if type(error).__name__ != "NoArgsIsHelpError":
+                command = "tosloc" if error.ctx is None else error.ctx.command_path
+                raise ToslocError(f"{error.format_message().rstrip('.')}; see: {command} --help") from None
+            print(error, file=sys.stderr)  # a group of commands without any: its help
+            return WRONG_INPUT
+        return code if isinstance(code, int) else 0
 
-def _run(arguments: Sequence[str] | None) -> int:
-    try:
-        code = COMMAND(args=arguments, prog_name="tosloc", standalone_mode=False)
-    except UsageError as error:
-        if type(error).__name__ != "NoArgsIsHelpError":
-            command = "tosloc" if error.ctx is None else error.ctx.command_path
-            raise ToslocError(f"{error.format_message().rstrip('.')}; see: {command} --help") from None
-        print(error, file=sys.stderr)  # a group of commands without any: its help
-        return WRONG_INPUT
-    return code if isinstance(code, int) else 0
+    return guarded(run)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -74,10 +73,9 @@ def prune(
     if repo and not found:
         raise ToslocError(f"{repo[0]}: nothing is kept of such a repository; see: tosloc cache list")
     kept.remove_leftovers()
-    names: Sequence[str] = kept.KEPT
+    names = kept.KEPT if max_size is None else kept.MADE_AGAIN
     if max_size is not None:
-        most, names = kept.bytes_of_size(max_size, "--max-size"), kept.MADE_AGAIN
-        found = kept.least_used(found or kept.entries(), most)
+        found = kept.least_used(found or kept.entries(), kept.bytes_of_size(max_size, "--max-size"))
     elif not repo:
         found = [entry for entry in kept.entries() if entry.gone]
     for entry in found:

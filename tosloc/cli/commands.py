@@ -75,10 +75,10 @@ def train(
             settings, repo, reports, out, callback, embed_version=embed_version, keep_features=keep_features
         )
     judged = learned.provenance_["splits"]["validation"]
-    if learned.choice_ is not None and judged and learned.choice_.sentence:
-        few = f"; of few reports ({judged}), so that chance decides, too" if judged < FEW_REPORTS else ""
-        print_notes([f"{learned.choice_.sentence}{few}"])
     if judged:
+        if learned.choice_ is not None and learned.choice_.sentence:
+            few = f"; of few reports ({judged}), so that chance decides, too" if judged < FEW_REPORTS else ""
+            print_notes([f"{learned.choice_.sentence}{few}"])
         print_split(out, "validation")
     else:
         print_notes(["no report is left for validation, so nothing was chosen by it"])
