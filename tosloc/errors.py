@@ -1,7 +1,6 @@
 """Errors that a user can cause: one clear sentence saying what, where and what to do. The command line exits with 2."""
 
 import errno
-from concurrent.futures import BrokenExecutor
 from importlib.util import find_spec
 
 
@@ -56,6 +55,8 @@ class Interrupted(BaseException):
 
 def sentence_of(error: BaseException) -> str | None:
     """What is said of an error that is foreseen; None of any other, which is a mistake of ours."""
+    from concurrent.futures import BrokenExecutor  # here: few processes need it
+
     if isinstance(error, MemoryError):
         return "the memory is not enough for this; free some, or ask for less at once"
     if isinstance(error, BrokenExecutor):
