@@ -112,8 +112,8 @@ def application(questions: Questions, secret: str) -> Starlette:
     async def ask(request: Request) -> Response:
         body = await request.body()
         fields = dict(parse_qsl(body.decode("utf-8", "replace"), errors="replace"))
-        version, text = fields.get("commit", "").strip(), fields.get("text", "")
-        asked = Ask(text, version or questions.commit, "tests" in fields)
+        text = fields.get("text", "")
+        asked = Ask(text, fields.get("commit", "").strip() or questions.commit, "tests" in fields)
         try:
             if _ADDRESS.fullmatch(text.strip()):
                 raise ReportError("this is an address, and nothing is asked of the web; give the issue's text or JSON")
@@ -124,8 +124,9 @@ def application(questions: Questions, secret: str) -> Starlette:
 
     async def question(request: Request) -> Response:
         if (found := questions.asked.get(request.path_params["number"])) is None:
-            gone = replace(empty, error="this question is not kept any more; ask it again")
-            return shown(gone, 404, questions.last + 1)
+            return shown(
+                replace(empty, error="this question is not kept any more; ask it again"), 404, questions.last + 1
+            )
         return shown(replace(found.asked, error=found.error), 422 if found.error else 200, found.number)
 
     async def forget(request: Request) -> Response:
