@@ -47,7 +47,7 @@ def guarded(run: Callable[[], int]) -> int:
         print(end="", flush=True)
     except BaseException as error:
         if not received:  # else it is what a library has made of the interruption, such as an ImportError
-            code = _told(error)
+            code = _exit_code(error)
     finally:
         sys.stderr = stream
         for number, answer in before.items():
@@ -70,7 +70,7 @@ def _end(number: int, _: object) -> None:
     os._exit(128 + number)
 
 
-def _told(error: BaseException) -> int:
+def _exit_code(error: BaseException) -> int:
     """Exit code for an error that is foreseen, of which a sentence is said. Any other is raised again."""
     if isinstance(error, OSError):
         try:

@@ -49,8 +49,8 @@ class Found(BaseModel, use_attribute_docstrings=True):
 
     commit: str
     searched: Searched
-    named: int
-    """Files that the answer names, also those that the budget has no room for."""
+    total: int
+    """Files of the answer, also those that the budget has no room for."""
     files: list[File]
     others: list[str] = []
     """Files that are no sources, and may matter, too."""
@@ -69,7 +69,7 @@ class Found(BaseModel, use_attribute_docstrings=True):
         return cls(
             commit=answer.commit,
             searched=answer.searched,
-            named=len(files),
+            total=len(files),
             files=files,
             others=[printable(hit.path) for hit in answer.others],
             background=[printable(told.text) for told in background_lines(answer)],
@@ -82,8 +82,8 @@ class Found(BaseModel, use_attribute_docstrings=True):
         """
         kept = self.model_copy(deep=True)
         files = kept.files[::-1]
-        details = [*(file.source for file in files), *(file.why for file in files), *(file.functions for file in files)]
-        parts: list[list[Any]] = [kept.background, *details, kept.others, kept.notes, kept.files]
+        parts: list[list[Any]] = [kept.background, *(file.source for file in files), *(file.why for file in files)]
+        parts += [*(file.functions for file in files), kept.others, kept.notes, kept.files]
         for part in parts:
             while part and len(form(kept)) > budget:
                 part.pop()
@@ -101,8 +101,8 @@ class Found(BaseModel, use_attribute_docstrings=True):
             lines.append(f"{file.rank:,}. {file.path} ({percent(file.share)}){functions}")
             lines += [f"   - {reason}" for reason in file.why]
             lines += [f"   {line}" for line in file.source]
-        if len(self.files) < self.named:
-            lines.append(f"({self.named - len(self.files)} more left out for room; give a larger budget)")
+        if len(self.files) < self.total:
+            lines.append(f"({self.total - len(self.files)} more left out for room; give a larger budget)")
         others = [f"other files: {', '.join(self.others)}"] if self.others else []
         return "\n".join([*lines, *others, *self.background, *(f"note: {note}" for note in self.notes)])
 
