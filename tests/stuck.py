@@ -7,7 +7,7 @@ from multiprocessing import active_children
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
-from tosloc.mcp.repositories import answer
+from tosloc.mcp.answers import answer
 
 BEGUN = "TOSLOC_TEST_BEGUN"  # environment variable: the file that is made when a question begins that does not end
 

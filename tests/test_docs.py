@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-import click
 import pytest
 from typer.core import TyperGroup
 from typer.main import get_command
@@ -65,14 +64,14 @@ def commands_of(page):
 
 def unknown_in(call):
     """Words of a call that are no command, and options that its command does not have."""
-    context = click.Context(COMMAND)
     command = COMMAND
     words = [word for word in call.split() if word != "..."]
     while words and isinstance(command, TyperGroup) and not words[0].startswith("-"):
         name = words.pop(0)
-        command = command.get_command(context, name)
+        command = command.commands.get(name)
         if command is None:
             return [name]
+        command.make_context(name, [], resilient_parsing=True)  # those of the laboratory are not known before
     known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
     return [word for word in words if word.startswith("--") and word.partition("=")[0] not in known]
 

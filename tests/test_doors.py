@@ -17,7 +17,7 @@ from conftest import repository as shop_at
 from tests.web.test_page import check_harmless
 from tosloc.answer import Answer, Searched
 from tosloc.errors import ReportError, RepositoryError
-from tosloc.mcp.repositories import repository_in
+from tosloc.mcp.answers import repository_in
 from tosloc.records import Background, BugReport, EarlierChange, Function, Hit, Person, Reason
 from tosloc.reports.formats import read_reports
 from tosloc.reports.issues import read_new_reports

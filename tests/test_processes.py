@@ -79,7 +79,7 @@ def test_a_call_that_is_given_up_is_killed_and_the_next_is_done(tmp_path, monkey
                 worker.call(stuck.hold, how, stopped=begun.exists)
             assert stuck.workers() == []
             begun.unlink()
-        with pytest.raises(BrokenProcessPool, match="a process died of this"):
+        with pytest.raises(BrokenProcessPool):
             worker.call(os._exit, 9)
         with pytest.raises(KeyError, match="gone"):
             worker.call({}.__getitem__, "gone")

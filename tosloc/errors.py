@@ -1,5 +1,6 @@
 """Errors that a user can cause: one clear sentence saying what, where and what to do. The command line exits with 2."""
 
+import errno
 from importlib.util import find_spec
 
 
@@ -50,6 +51,22 @@ class MissingExtra(ToslocError):
 
 class Interrupted(BaseException):
     """Ctrl-C or SIGTERM, on its way past libraries that would answer in words of their own; or a call given up."""
+
+
+def sentence_of(error: BaseException) -> str | None:
+    """What is said of an error that is foreseen; None of any other, which is a mistake of ours."""
+    from concurrent.futures import BrokenExecutor  # here: few processes need it
+
+    if isinstance(error, MemoryError):
+        return "the memory is not enough for this; free some, or ask for less at once"
+    if isinstance(error, BrokenExecutor):
+        return "a worker process was killed, most likely for its memory; set a lower jobs in [run] and try again"
+    if isinstance(error, OSError):
+        what = error.strerror or str(error)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            what = "no room left on the disk; make room and run the same command again to go on"
+        return f"{error.filename}: {what}" if error.filename else what
+    return str(error) if isinstance(error, ToslocError) else None
 
 
 def require(part: str, extra: str, *modules: str) -> None:

@@ -103,10 +103,7 @@ class Worker:
                 if future.done():
                     return future.result()
             raise Interrupted
-        except BrokenProcessPool as error:
-            self.close()
-            raise BrokenProcessPool("a process died of this, as for want of memory; ask again, or for less") from error
-        except (Interrupted, KeyboardInterrupt):
+        except (BrokenProcessPool, Interrupted, KeyboardInterrupt):
             self.close()
             raise
 

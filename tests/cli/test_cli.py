@@ -17,7 +17,7 @@ from tests.cli.test_judging import GOOD, rows, write_split
 from tosloc.answer import Answer, Searched
 from tosloc.cli.answers import print_answer
 from tosloc.cli.guard import SENTENCE, guarded
-from tosloc.cli.progress import shown
+from tosloc.cli.printing import shown
 from tosloc.errors import Interrupted, ToslocError
 from tosloc.records import BugReport, Hit, Reason
 

@@ -16,7 +16,7 @@ from tosloc.cli import main
 BUSY = """
 import sys, time
 from tosloc import cli
-from tosloc.cli import progress
+from tosloc.cli import commands
 from tosloc.index import build
 from contextlib import contextmanager
 
@@ -29,7 +29,7 @@ def shown():
     yield show
 
 build.BATCH_BLOBS = 1
-progress.shown = shown
+commands.shown = shown
 sys.exit(cli.main(sys.argv[1:]))
 """
 

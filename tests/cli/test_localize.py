@@ -150,7 +150,7 @@ def test_when_a_report_was_opened(project, answered, fails):
 def test_reports_that_say_nothing(fails, project, place):
     assert fails() == "Missing argument 'REPORT'; see: tosloc localize --help"
     assert "bug.txt: no such file; check the path, or give the text itself" in fails("bug.txt", "--repo", project.path)
-    many = "--json and --open are for one answer, and there are 2 reports; name one, or use --jsonl"
+    many = "--json and --open are for 1 answer, --html for 100, not 2; use --jsonl"
     assert fails("bug.md", "bug.md", "--json") == fails("bug.md", "bug.md", "--open") == many
     (place / "bad.md").write_text("### Describe the bug\n<!-- what -->\n\n- [ ] I searched\n")
     assert "empty template" in fails("bad.md", "--repo", project.path)

@@ -1,6 +1,7 @@
 """An answer in few characters: lines of source go first, the first paths stay."""
 
 import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -25,7 +26,12 @@ def answer(files=4, functions=2, letters=10, **more):
 
 
 def found(*given, **more):
-    return Found.of(answer(*given, **more), {"src/package/module_1.py": "10: def method_1():\n11:     pass"}, 1)
+    return Found.of(answer(*given, **more), {"src/package/module_1.py": ["10: def method_1():", "11:     pass"]}, 1)
+
+
+def kept(whole, budget):
+    """What of it is left as structured content."""
+    return Found.model_validate_json(whole.within(budget, Found.as_json))
 
 
 def test_the_first_files_have_functions_a_reason_and_source_and_the_rest_paths():
@@ -38,15 +44,15 @@ def test_the_first_files_have_functions_a_reason_and_source_and_the_rest_paths()
         *(f"3. src/package/module_3.py (17%): {functions}", "   - xxxxxxxxxx"),
         "4. src/package/module_4.py (12%)",
     ]
-    assert found().plain()["files"][3] == {"rank": 4, "path": "src/package/module_4.py", "share": 0.125}
+    assert json.loads(found().as_json())["files"][3] == {"rank": 4, "path": "src/package/module_4.py", "share": 0.125}
 
 
 def test_lines_go_first_then_reasons_functions_and_the_last_files():
     whole, seen = found(background=Background(tests=("test_1.py",))), set()
-    for budget in range(whole.length(), 100, -1):
-        kept = whole.within(budget, Found.length)
-        files = kept.files
-        assert not kept.background or files[0].source
+    for budget in range(len(whole.as_json()), 120, -1):
+        left = kept(whole, budget)
+        files = left.files
+        assert not left.background or files[0].source
         reasons, functions = sum(len(one.why) for one in files), sum(len(one.functions) for one in files)
         assert reasons == 3 or not any(one.source for one in files)
         assert functions == 6 or not reasons
@@ -59,25 +65,24 @@ def test_lines_go_first_then_reasons_functions_and_the_last_files():
 @pytest.mark.parametrize(("files", "letters"), [(5, 0), (50, 3000)])
 def test_the_budget_holds_for_both_and_nothing_is_cut_in_two(budget, files, letters):
     whole = found(files, 10, letters, notes=("a shallow clone",) * 3)
-    text = whole.within(budget, lambda one: len(one.text()))
-    plain = whole.within(budget, Found.length)
-    assert len(text.text()) <= budget
-    assert len(json.dumps(plain.plain())) <= budget
-    assert "1. src/package/module_1.py" in text.text()
-    for made in (text, plain):
-        assert len(made.files) + made.left_out == files
-        assert {reason for file in made.files for reason in file.why} <= {"x" * letters}
+    text, structured = whole.within(budget, Found.text), kept(whole, budget)
+    assert max(len(text), len(structured.as_json())) <= budget
+    assert "1. src/package/module_1.py" in text
+    left = re.search(r"\((\d+) more left out for room", text)
+    assert len(re.findall(r"^\d+\. ", text, re.M)) + int(left[1] if left else 0) == files
+    reasons = [*re.findall("^   - (.*)", text, re.M), *(reason for file in structured.files for reason in file.why)]
+    assert {*reasons} <= {"x" * letters}
 
 
 def test_what_has_no_room_is_counted_and_notes_changes_and_other_files_are_told():
     [hit] = answer(1, 0).hits
-    long = found(1, hits=(replace(hit, path="p" * 4_000),)).within(300, lambda one: len(one.text()))
-    assert (long.files, "(1 more left out for room" in long.text()) == ([], True)
+    long = found(1, hits=(replace(hit, path="p" * 4_000),)).within(300, Found.text)
+    assert long.endswith("functions with lines\n(1 more left out for room; give a larger budget)")
     notes = Routine("the report has no date; it is asked as if ..."), "a shallow clone"  # the first an agent knows
     told = found(1, notes=notes, searched=Searched(7, 0, 2), others=(replace(hit, path="pom.xml"),))
     assert told.text().startswith("7 files of 0123456789 and 2 uncommitted changes. Rank. ")
     assert told.text().splitlines()[-2:] == ["other files: pom.xml", "note: a shallow clone"]
-    assert told.plain()["notes"] == ["a shallow clone"]
+    assert told.notes == ["a shallow clone"]
 
 
 def test_what_a_repository_says_stays_on_its_line():

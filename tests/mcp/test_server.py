@@ -125,7 +125,7 @@ def test_roots_are_the_servers_own_else_the_clients_else_the_repository_around_t
 @pytest.fixture
 def begun(tmp_path, monkeypatch):
     """The file that tells that a question of ``tests.stuck`` has begun."""
-    monkeypatch.setattr("tosloc.mcp.repositories.answer", stuck.agents_answer)
+    monkeypatch.setattr("tosloc.mcp.server.answer", stuck.agents_answer)
     monkeypatch.setenv(stuck.BEGUN, str(tmp_path / "begun"))
     return tmp_path / "begun"
 
@@ -156,7 +156,7 @@ def test_a_long_work_says_how_far_it_is_and_no_failure_ends_the_server(shop, beg
         return [*failed, await client.call_tool("localize_bug", {"report": REPORT}, progress_callback=heard)]
 
     died, mistaken, answered = asked(work, roots=[shop], mode="legacy")
-    assert "a process died of this" in text_of(died)
+    assert "a worker process was killed" in text_of(died)
     assert (died.is_error, mistaken.is_error, answered.is_error) == (True, True, False)
     assert "/secret" not in text_of(mistaken)
     assert "facts: 3 of 7" in told

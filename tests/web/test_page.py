@@ -113,7 +113,7 @@ def test_many_reports_stand_below_each_other(repository, written):
 
 
 def test_what_cannot_become_a_page_is_said_before_anything_is_made(asked, tmp_path, capsys):
-    many = "a page holds 100 answers, and there are 101 reports; use --jsonl"
+    many = "--html for 100, not 101; use --jsonl"
     for number, target, said in ((1, "", "is a directory"), (101, "page.html", many)):
         assert asked('{"summary": "parser"}\n' * number, target) == 2
         assert said in capsys.readouterr().err

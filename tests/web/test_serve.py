@@ -31,14 +31,14 @@ def shop(tmp_path_factory):
 
 @pytest.fixture
 def questions(shop):
-    opened = Questions(shop)
+    opened = Questions(shop, project="shop")
     yield opened
     opened.session.close()
 
 
 @pytest.fixture
 def client(questions):
-    app = application(questions, SECRET, project="shop")
+    app = application(questions, SECRET)
     return TestClient(app, f"{HERE}/{SECRET}", follow_redirects=False)
 
 
@@ -152,7 +152,7 @@ def test_who_lacks_the_secret_sees_and_changes_nothing(questions, path):
 
 def test_too_much_is_not_read(client):
     refused = client.post("/questions", content=iter([b"text=", b"x" * MOST_BYTES]), headers=OWN)
-    assert (refused.status_code, "more than 2 MB were sent" in refused.text) == (413, True)
+    assert refused.status_code == 413
 
 
 def test_every_reply_has_the_headers(client):
@@ -181,7 +181,7 @@ def test_questions_wait_for_each_other_and_the_oldest_are_forgotten(questions, c
     monkeypatch.setattr(questions.session, "ask", held)
     for _ in range(KEPT):
         ask(client)
-    given[3][1]("analysing", 3, 7)
+    given[0][1]("analysing", 3, 7)
     waiting = client.get("/questions/2").text
     assert all(
         said in waiting for said in ("analysing, 3 of 7", "waits for its turn", '<noscript><meta http-equiv="re')
@@ -192,10 +192,10 @@ def test_questions_wait_for_each_other_and_the_oldest_are_forgotten(questions, c
     client.post("/questions/1/forget", headers=OWN)
     assert [stopped() for _, _, stopped in given[:2]] == [True, False]  # its process may be killed
     given[0][0].set_exception(Interrupted())
-    given[1][0].set_exception(BrokenProcessPool("a process died of this"))
+    given[1][0].set_exception(BrokenProcessPool())
     given[2][0].set_exception(KeyError("/secret/path"))
     given[3][0].set_result(Markup("<b>found</b>"))
-    assert "a process died of this" in answer(client, 2)
+    assert "a worker process was killed" in answer(client, 2)
     assert "an error of the program; its terminal says more" in answer(client, 3)
     for _ in range(2):
         ask(client)

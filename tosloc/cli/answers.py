@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
-from rich.style import Style
 from rich.text import Text
 
 from tosloc.answer import Answer, background_lines, percent
@@ -36,9 +33,6 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
     """
     console = Console(highlight=False, markup=False, emoji=False)
 
-    def whole(line: str, style: str) -> None:
-        console.print(Text(printable(line), style=style), soft_wrap=True)
-
     def wrapped(line: Text, indent: int = 0) -> None:
         room = max(console.width - indent, 20)
         for part in line.wrap(console, room) if console.is_terminal else [line]:
@@ -48,21 +42,22 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
     report, searched = answer.report, answer.searched
     if before:
         console.print()
-    whole(cut(f"{report.id}: {report.summary}" if report.summary else report.id, LONGEST), "bold")
+    heading = cut(f"{report.id}: {report.summary}" if report.summary else report.id, LONGEST)
+    console.print(Text(printable(heading), "bold"), soft_wrap=True)
     tests = f"; {counted(searched.hidden_tests, 'test file')} hidden (--tests)" if searched.hidden_tests else ""
     files = f"{counted(searched.files, 'file')} of {answer.commit[:10]}, {answer.committed:%Y-%m-%d}"
     changed = f", {counted(searched.uncommitted, 'file')} not committed" if searched.uncommitted else ""
-    whole(f"{files}{changed}{tests}", "dim")
-    widest = max((len(str(hit.rank)) for hit in answer.hits), default=1)
+    console.print(Text(f"{files}{changed}{tests}", "dim"), soft_wrap=True)
+    widest = len(str(len(answer.hits)))
     for hit in answer.hits:
         place = Text(f"{hit.rank:>{widest}}  ")
         if console.is_terminal:
             place.append(f"{'█' * round(hit.share * BAR):<{BAR}} ", style="green")
         here = _in_work_tree(hit.path, repository)
-        style = Style(color="cyan", link=None if here is None else here.as_uri())
+        style = "cyan" if here is None else f"cyan link {here.as_uri()}"
         console.print(place.append(f"{percent(hit.share):>4}  ").append(printable(hit.path), style), soft_wrap=True)
         named = [
-            Text(printable(one.name), "yellow").append(f":{one.start}-{one.end}", Style(dim=True, color="default"))
+            Text(printable(one.name), "yellow").append(f":{one.start}-{one.end}", "dim default")
             for one in hit.functions
         ]
         for below in [Text("  ").join(named)] * bool(named) + [_dim(reason.text) for reason in hit.why]:
@@ -92,17 +87,17 @@ def print_places(answer: Answer, repository: Repository | None = None) -> None:
 
 def open_first(answer: Answer, repository: Repository | None) -> None:
     """Open the first hit in the user's editor, at the line of its best function. Raises ToslocError."""
-    editor = list[str]()
-    with suppress(ValueError):  # an open quotation mark
-        editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
     here = _in_work_tree(answer.hits[0].path, repository) if answer.hits else None
     if here is None:
         raise ToslocError("--open: no file of the work tree can be named")
-    if not editor or shutil.which(editor[0]) is None:
-        raise ToslocError("--open: VISUAL or EDITOR must name an editor, as in: export EDITOR=vim")
     line = _line(answer.hits[0])
-    goto = ["--goto", f"{here}:{line}"] if Path(editor[0]).stem.startswith("code") else [f"+{line}", str(here)]
-    subprocess.run([*editor, *goto], check=False)
+    try:
+        editor = shlex.split(os.environ.get("VISUAL") or os.environ["EDITOR"])
+        goto = ["--goto", f"{here}:{line}"] if Path(editor[0]).stem.startswith("code") else [f"+{line}", str(here)]
+        subprocess.run([*editor, *goto], check=False)
+    except (LookupError, ValueError, OSError) as error:  # no name, an open quotation mark, no such program
+        why = "VISUAL or EDITOR must name an editor, as in: export EDITOR=vim"
+        raise ToslocError(f"--open: {why}") from error
 
 
 def _line(hit: Hit) -> int:

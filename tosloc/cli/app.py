@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import functools
-import itertools
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from itertools import groupby
+from operator import attrgetter
 from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
 
-from tosloc.cli import cache, commands, interchange, judging, localize, mine, serve
+from tosloc.cli import cache, commands, judging, localize, mine, serve
 from tosloc.cli.guard import WRONG_INPUT, guarded
 from tosloc.errors import ToslocError
 
@@ -29,8 +29,8 @@ COMMANDS: Final[Mapping[str, Sequence[tuple[Any, str]]]] = {
     "Judge and compare": [
         (judging.evaluate, "tosloc evaluate runs/tomcat --html tomcat.html"),
         (judging.compare, "tosloc compare runs/other runs/tomcat --common"),
-        (interchange.import_run, "tosloc import-run other.run --qrels other.qrels --out runs/other"),
-        (interchange.export_run, "tosloc export-run runs/tomcat --out trec"),
+        (commands.import_run, "tosloc import-run other.run --qrels other.qrels --out runs/other"),
+        (commands.export_run, "tosloc export-run runs/tomcat --out trec"),
     ],
     "Serve": [
         (serve.serve, "tosloc serve --port 8765"),
@@ -45,28 +45,19 @@ class _Commands(TyperGroup):
     """The commands, under headings."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        helps = [(name, command.get_short_help_str(200)) for name, command in self.commands.items()]
-        for heading, listed in COMMANDS.items():
-            number = len(helps) if heading == "Keep house" else len(listed)
+        for heading, listed in groupby(self.commands.values(), attrgetter("rich_help_panel")):
             with formatter.section(heading):
-                formatter.write_dl(helps[:number])
-            helps = helps[number:]
+                formatter.write_dl([(command.name, command.get_short_help_str(200)) for command in listed])
 
 
 class _LabCommands(TyperGroup):
     """The commands of the laboratory, imported when one of them, or their list, is asked for."""
 
-    @functools.cached_property
-    def lab(self) -> Mapping[str, Any]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         from tosloc.cli.lab import app as lab
 
-        return typer.main.get_group(lab).commands
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        return list(self.lab)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return self.lab.get(cmd_name)
+        self.commands = typer.main.get_group(lab).commands
+        return super().parse_args(ctx, args)
 
 
 app = typer.Typer(
@@ -75,9 +66,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _function, _example in itertools.chain.from_iterable(COMMANDS.values()):
-    app.command(epilog=f"Example: {_example}")(_function)
-app.add_typer(cache.app, name="cache")
+for _heading, _commands in COMMANDS.items():
+    for _function, _example in _commands:
+        app.command(epilog=f"Example: {_example}", rich_help_panel=_heading)(_function)
+app.add_typer(cache.app, name="cache", rich_help_panel=_heading)
 app.add_typer(
     typer.Typer(
         cls=_LabCommands,
@@ -86,6 +78,7 @@ app.add_typer(
         rich_markup_mode=None,
     ),
     name="lab",
+    rich_help_panel=_heading,
 )
 
 
@@ -109,16 +102,16 @@ COMMAND: Final[Any] = typer.main.get_command(app)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code of a command: 0, 2 for input that is at fault (one sentence on standard error), 130 for Ctrl-C."""
-    return guarded(lambda: _run(arguments))
 
+    def run() -> int:
+        try:
+            code = COMMAND(args=arguments, prog_name="tosloc", standalone_mode=False)
+        except UsageError as error:
+            if type(error).__name__ != "NoArgsIsHelpError":
+                command = "tosloc" if error.ctx is None else error.ctx.command_path
+                raise ToslocError(f"{error.format_message().rstrip('.')}; see: {command} --help") from None
+            print(error, file=sys.stderr)  # a group of commands without any: its help
+            return WRONG_INPUT
+        return code if isinstance(code, int) else 0
 
-def _run(arguments: Sequence[str] | None) -> int:
-    try:
-        code = COMMAND(args=arguments, prog_name="tosloc", standalone_mode=False)
-    except UsageError as error:
-        if type(error).__name__ != "NoArgsIsHelpError":
-            command = "tosloc" if error.ctx is None else error.ctx.command_path
-            raise ToslocError(f"{error.format_message().rstrip('.')}; see: {command} --help") from None
-        print(error, file=sys.stderr)  # a group of commands without any: its help
-        return WRONG_INPUT
-    return code if isinstance(code, int) else 0
+    return guarded(run)

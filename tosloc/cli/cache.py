@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -13,10 +11,6 @@ from tosloc.errors import ToslocError
 RepositoriesOption = Annotated[
     list[str] | None,
     typer.Option(metavar="PATH|NAME", help="Only this repository, by its path or name; may be given again."),
-]
-SizeOption = Annotated[
-    str | None,
-    typer.Option(metavar="SIZE", help="What can be made again of the least used, until 20G are left."),
 ]
 
 app = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
@@ -38,23 +32,34 @@ def list_command(repo: RepositoriesOption = None) -> None:
     """List repositories with what is kept of them, the last used first."""
     from rich.filesize import decimal
 
-    from tosloc.cli.printing import Table, print_table
+    from tosloc.cli.printing import Table, print_notes, print_table
     from tosloc.index.cache import cache_folder, entries, entries_of
 
     found = [entry for text in repo for entry in entries_of(text)] if repo else entries()
     if not found:
-        print(f"tosloc: nothing is kept in {cache_folder()}", file=sys.stderr)
+        print_notes([f"nothing is kept in {cache_folder()}"])
     else:
-        rows = []
-        for entry in found:
-            place = f"{entry.repository or 'unknown'}{' (gone)' if entry.gone else ''}"
-            rows.append([entry.folder.name, decimal(entry.bytes()), f"{entry.last_used:%Y-%m-%d %H:%M}", place])
+        rows = [
+            [
+                entry.folder.name,
+                decimal(entry.bytes()),
+                f"{entry.last_used:%Y-%m-%d %H:%M}",
+                f"{entry.repository or 'unknown'}{' (gone)' if entry.gone else ''}",
+            ]
+            for entry in found
+        ]
         rows.append([f"all {len(found):,}", decimal(sum(entry.bytes() for entry in found)), "", str(cache_folder())])
         print_table(Table(["kept of", "size", "last used", "repository"], rows, left=(0, 3)))
 
 
 @app.command()
-def prune(repo: RepositoriesOption = None, max_size: SizeOption = None) -> None:
+def prune(
+    repo: RepositoriesOption = None,
+    max_size: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="What can be made again of the least used, until 20G are left."),
+    ] = None,
+) -> None:
     """Remove what is kept of repositories that are named, or used least; else of those that are gone.
 
     Leftovers of killed processes go, too.
@@ -68,10 +73,9 @@ def prune(repo: RepositoriesOption = None, max_size: SizeOption = None) -> None:
     if repo and not found:
         raise ToslocError(f"{repo[0]}: nothing is kept of such a repository; see: tosloc cache list")
     kept.remove_leftovers()
-    names: Sequence[str] = kept.KEPT
+    names = kept.KEPT if max_size is None else kept.MADE_AGAIN
     if max_size is not None:
-        most, names = kept.bytes_of_size(max_size, "--max-size"), kept.MADE_AGAIN
-        found = kept.least_used(found or kept.entries(), most)
+        found = kept.least_used(found or kept.entries(), kept.bytes_of_size(max_size, "--max-size"))
     elif not repo:
         found = [entry for entry in kept.entries() if entry.gone]
     for entry in found:

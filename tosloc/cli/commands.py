@@ -1,15 +1,15 @@
-"""The commands of experiments: ``index``, ``train``, ``rank`` and ``data``. Heavy imports wait inside."""
+"""The commands that make facts, checkpoints and runs, also of other tools' results. Heavy imports wait inside."""
 
 from __future__ import annotations
 
 import dataclasses
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tosloc.cli.judging import print_split
+import tosloc
+from tosloc.cli.judging import QrelsOption, SplitOption, print_split
 from tosloc.cli.mine import mined_reports
 from tosloc.cli.options import (
     AroundRepositoryOption,
@@ -21,41 +21,39 @@ from tosloc.cli.options import (
     OutOption,
     Split,
 )
-from tosloc.cli.printing import print_json, print_notes, print_rows
-from tosloc.errors import MissingExtra, ToslocError
+from tosloc.cli.printing import print_json, print_notes, print_rows, shown
+from tosloc.errors import MissingExtra, ReportError, RunError, ToslocError, counted
 
 if TYPE_CHECKING:
     from tosloc.config import Config
 
-ConfigArgument = Annotated[
-    Path | None,
-    typer.Argument(metavar="CONFIG", help="TOML file of settings, or the name of one that TosLoc ships, as tomcat."),
-]
 ConfigOption = Annotated[
     Path | None,
     typer.Option(help="TOML file of settings.", show_default="the checkpoint's, or the defaults"),
 ]
 ZoneOption = Annotated[str, typer.Option(help="Time zone of opening times that carry none.")]
-EmbedOption = Annotated[
-    bool, typer.Option(help="Put the newest version into the checkpoint, to localize without a repository.")
-]
-KeepFeaturesOption = Annotated[
-    bool, typer.Option("--keep-features", help="Leave the feature tables, for evaluate --html and lab.")
-]
-StageTwoOption = Annotated[bool, typer.Option(help="Learn the second stage too, if one is configured.")]
 
 
 def train(
+    repo: AroundRepositoryOption,
+    reports: NamedReportsOption = None,
+    config: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="CONFIG", help="TOML file of settings, or the name of one that TosLoc ships, as tomcat."
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(file_okay=False, help="Folder to write.", show_default="where localize finds it"),
     ] = None,
-    repo: AroundRepositoryOption = None,
-    reports: NamedReportsOption = None,
-    config: ConfigArgument = None,
-    embed_version: EmbedOption = True,
-    keep_features: KeepFeaturesOption = False,
-    stage_two: StageTwoOption = True,
+    embed_version: Annotated[
+        bool, typer.Option(help="Put the newest version into the checkpoint, to localize without a repository.")
+    ] = True,
+    keep_features: Annotated[
+        bool, typer.Option("--keep-features", help="Leave the feature tables, for evaluate --html and lab.")
+    ] = False,
+    stage_two: Annotated[bool, typer.Option(help="Learn the second stage too, if one is configured.")] = True,
     cluster: ClusterOption = None,
 ) -> None:
     """Learn from fixed reports.
@@ -63,14 +61,12 @@ def train(
     Fits on the oldest 80 %, ranks validation and test, and saves the checkpoint and both runs.
     """
     from tosloc import training
-    from tosloc.cli.progress import shown
     from tosloc.cluster import on_cluster
     from tosloc.git.repository import Repository
     from tosloc.index.cache import trained_folder
 
     settings = _settings(config, stage_two)
-    repo, reports = repository_and_reports(repo, reports)
-    found_later = out is None
+    reports, found_later = reports or _mined(repo), out is None
     with Repository(repo) as repository:
         out = out or trained_folder(repository)
     with on_cluster(cluster, {repo: ""}), shown() as callback:
@@ -79,16 +75,16 @@ def train(
         )
     judged = learned.provenance_["splits"]["validation"]
     if learned.choice_ is not None and learned.choice_.sentence:
-        print(f"tosloc: {learned.choice_.sentence}", file=sys.stderr)
+        print_notes([learned.choice_.sentence])
     if judged:
         print_split(out, "validation")
     else:
-        print("tosloc: no report is left for validation, so nothing was chosen by it", file=sys.stderr)
-    used = f"use it with: --checkpoint {out}"
+        print_notes(["no report is left for validation, so nothing was chosen by it"])
+    used, named = f"use it with: --checkpoint {out}", f" {out}"
     if found_later:
         used = "localize, serve and mcp use it in this repository from now on (--checkpoint none: shipped weights)"
-    print(f"tosloc: the checkpoint is in {out}; {used}", file=sys.stderr)
-    print(f"tosloc: for the test reports, run: tosloc evaluate{'' if found_later else f' {out}'}", file=sys.stderr)
+        named = ""
+    print_notes([f"the checkpoint is in {out}; {used}", f"for the test reports, run: tosloc evaluate{named}"])
 
 
 def _settings(config: Path | None, stage_two: bool) -> Config:
@@ -100,15 +96,15 @@ def _settings(config: Path | None, stage_two: bool) -> Config:
     if stage_two:
         try:
             training.configured_reranker(settings)
+            return settings
         except MissingExtra as error:
-            stage_two = False
-            print(f"tosloc: {error}; without it stage one is learned alone", file=sys.stderr)
-    return settings if stage_two else settings.model_copy(update={"stage_two": StageTwoSettings()})
+            print_notes([f"{error}; without it stage one is learned alone"])
+    return settings.model_copy(update={"stage_two": StageTwoSettings()})
 
 
 def rank(
     out: OutOption,
-    repo: AroundRepositoryOption = None,
+    repo: AroundRepositoryOption,
     reports: NamedReportsOption = None,
     checkpoint: CheckpointOption = None,
     split: Annotated[
@@ -123,23 +119,22 @@ def rank(
 ) -> None:
     """Rank labelled reports without training."""
     from tosloc import experiment
-    from tosloc.cli.progress import shown
     from tosloc.cluster import on_cluster
     from tosloc.config import load_config
 
     settings = None if config is None else load_config(config)
-    repo, reports = repository_and_reports(repo, reports)
+    reports = reports or _mined(repo)
     parts = (Split.validation, Split.test) if split is None else (split,)
-    with on_cluster(cluster, {repo: ""}):
+    with on_cluster(cluster, {repo: ""}), shown() as callback:
         for part in parts:
-            with shown() as callback:
-                place = repo, reports, out, part.value, callback
-                experiment.rank_reports(checkpoint, *place, config=settings, functions=functions)
-    print(f"tosloc: ranked; now run: tosloc evaluate {out} --split {parts[-1].value}", file=sys.stderr)
+            experiment.rank_reports(
+                checkpoint, repo, reports, out, part, callback, config=settings, functions=functions
+            )
+    print_notes([f"ranked; now run: tosloc evaluate {out} --split {parts[-1]}"])
 
 
 def index(
-    repo: AroundRepositoryOption = None,
+    repo: AroundRepositoryOption,
     commit: CommitOption = "HEAD",
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -147,16 +142,12 @@ def index(
 ) -> None:
     """Analyse a version ahead of time."""
     from tosloc import experiment
-    from tosloc.cli.progress import shown
     from tosloc.cluster import on_cluster
     from tosloc.config import load_config
-    from tosloc.git import discovery
 
     settings = None if config is None else load_config(config)
-    repo = repo or discovery.around(Path.cwd())
     with on_cluster(cluster, {repo: commit}), shown() as callback:
-        built = experiment.index(repo_path=repo, revision=commit, config=settings, progress=callback)
-    counts = dataclasses.asdict(built)
+        counts = dataclasses.asdict(experiment.index(repo, commit, settings, callback))
     if as_json:
         print_json(counts)
     else:
@@ -164,18 +155,17 @@ def index(
 
 
 def data(
-    repo: AroundRepositoryOption = None,
+    repo: AroundRepositoryOption,
     reports: NamedReportsOption = None,
     zone: ZoneOption = "UTC",
     as_json: JsonOption = False,
 ) -> None:
     """Count what labelled reports hold."""
-    from tosloc.cli.progress import shown
     from tosloc.config import Config
     from tosloc.git.repository import Repository
     from tosloc.reports.labelled import describe, load_dataset, resolve_suffixes
 
-    repo, reports = repository_and_reports(repo, reports)
+    reports = reports or _mined(repo)
     with Repository(repo) as repository, shown() as callback:
         settings = resolve_suffixes(Config.of({"data": {"zone": zone}}, "--zone"), reports).data
         suffixes = frozenset(settings.named_suffixes)
@@ -186,19 +176,122 @@ def data(
         print_rows(rows)
 
 
-def repository_and_reports(repo: Path | None, reports: Path | None) -> tuple[Path, Path]:
-    """The repository and its reports: by default the one around this folder, and what was mined of it.
-
-    Raises ToslocError where one is neither named nor there.
-    """
-    from tosloc.git import discovery
+def _mined(repo: Path) -> Path:
+    """What was mined of a repository, where no reports are named. Raises ToslocError where there is nothing."""
     from tosloc.git.repository import Repository
 
-    repo = repo or discovery.around(Path.cwd())
-    if reports is None:
-        with Repository(repo) as repository:
-            reports = mined_reports(repository)
-        if not reports.exists():
-            raise ToslocError("Missing option '--reports'; or run tosloc mine first")
-        print_notes([f"the reports are those of tosloc mine, {reports}"])
-    return repo, reports
+    with Repository(repo) as repository:
+        reports = mined_reports(repository)
+    if not reports.exists():
+        raise ToslocError("Missing option '--reports'; or run tosloc mine first")
+    print_notes([f"the reports are those of tosloc mine, {reports}"])
+    return reports
+
+
+def import_run(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A run in TREC's form, or labelled reports with published ranks.")
+    ],
+    out: OutOption,
+    qrels: Annotated[
+        Path | None,
+        typer.Option(help="What is true of a TREC run: TREC's form or ours."),
+    ] = None,
+    repo: Annotated[Path | None, typer.Option(help="Git repository of published ranks.")] = None,
+    zone: ZoneOption = "UTC",
+    split: Annotated[Split, typer.Option(help="Which published ranks.")] = Split.test,
+) -> None:
+    """Make a run of another tool's results.
+
+    From a run in TREC's form, paths percent-encoded; or, with --repo, from the ranks that the data of Ye et al.
+    publish in their column "result".
+    """
+    if repo is None:
+        _import_trec(file, qrels, out)
+    elif qrels is not None:
+        raise RunError(f"{file}: labelled reports say themselves what is true; leave out --qrels")
+    else:
+        _import_published(file, repo, zone, split, out)
+
+
+def export_run(
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="Folder that train or rank wrote, a split's folder, or a run file.")
+    ],
+    out: OutOption,
+    split: SplitOption = Split.test,
+    qrels: QrelsOption = None,
+    others: Annotated[
+        bool, typer.Option("--others", help="Judge every other searched file as 0: large, but bpref agrees.")
+    ] = False,
+) -> None:
+    """Write a run and its judgements for other tools.
+
+    As run.trec and qrels.trec: paths percent-encoded, scores counting down so that every tool ranks alike.
+    """
+    from tosloc.evaluate.run_paths import read_scored
+    from tosloc.evaluate.trec import write_trec_qrels, write_trec_run
+
+    scored = read_scored(run, split, qrels)
+    if scored.evaluation().length != 1 and others:  # which also refuses what other tools would not see
+        raise RunError(f"{run}: not every ranking is known to hold all files that were searched; leave out --others")
+    write_trec_run(out / "run.trec", scored.run, scored.name)
+    write_trec_qrels(out / "qrels.trec", scored.qrels, scored.run if others else None)
+    print_notes([f"{len(scored.qrels)} rankings are in {out}, as run.trec and qrels.trec"])
+
+
+def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
+    from tosloc.evaluate.judgements import write_judgements
+    from tosloc.evaluate.measures import evaluate
+    from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_any_judgements
+    from tosloc.evaluate.runs import write_run
+    from tosloc.evaluate.trec import read_trec_run
+    from tosloc.experiment import named
+
+    run = read_trec_run(file)
+    header = {"method": run.header["tag"], "tosloc": tosloc.__version__, "imported": {"form": "TREC", **named(file)}}
+    truth = {} if qrels is None else read_any_judgements(qrels)
+    if truth:
+        evaluate(run, truth)
+    (out / JUDGEMENTS_FILE).unlink(missing_ok=True)  # last, since a folder with judgements is a finished run
+    write_run(out / RUN_FILE, header, run.rankings())
+    if truth:
+        write_judgements(out / JUDGEMENTS_FILE, truth.values())
+    to_judge = "; to judge them, name --qrels" if qrels is None else ""
+    print_notes([f"{len(run.orders)} rankings are in {out}{to_judge}"])
+
+
+def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) -> None:
+    from tosloc.evaluate.run_paths import RUN_FILE
+    from tosloc.evaluate.runs import write_known_ranks
+    from tosloc.experiment import named, write_truth
+    from tosloc.git.repository import Repository
+    from tosloc.reports.labelled import load_dataset, parts_of, published_ranks
+
+    with Repository(repo) as repository, shown() as callback:
+        suffixes = frozenset({".java"})  # of the projects whose ranks were published
+        dataset = load_dataset(repository, file, zone=zone, suffixes=suffixes, progress=callback)
+        part = parts_of(dataset.cases)[split]
+        published = published_ranks(dataset, part)
+        if not published:
+            number = counted(len(part), "report")
+            raise ReportError(f"{file}: split {split}: none of {number} has published ranks (the column result)")
+        header = {
+            "method": "learning to rank, published ranks",
+            "tosloc": tosloc.__version__,
+            "reports": named(file),
+            "split": split,
+            "search space": "all source files of the before-fix version",
+            "left out": {"reports without published ranks": len(part) - len(published)},
+            "unresolved": len(dataset.unresolved),
+        }
+        folder, cases = out / split, [case for case in part if case.report.id in published]
+        write_known_ranks(folder / RUN_FILE, header, published.items())
+        write_truth(folder, cases, dataset)
+    print_notes(
+        [
+            f"{len(cases)} of {len(part)} {split} reports have published ranks; left out of the run and of its"
+            f" judgements: {len(part) - len(cases)}",
+            f"now run: tosloc evaluate {out} --split {split}",
+        ]
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import os
 import signal
@@ -12,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from tosloc.errors import Interrupted, ToslocError
+from tosloc.errors import Interrupted, sentence_of
 from tosloc.io import cut, printable
 
 WRONG_INPUT = 2
@@ -37,14 +36,18 @@ def guarded(run: Callable[[], int]) -> int:
         sys.stderr = io.StringIO()  # nothing is told of what goes wrong on the way out
         raise Interrupted
 
-    heard = [one for one in _SIGNALS if signal.getsignal(one) is not signal.SIG_IGN]  # what outlives its terminal
-    before = {number: signal.signal(number, interrupt) for number in heard}
+    before = {
+        number: signal.signal(number, interrupt)
+        for number in _SIGNALS
+        if signal.getsignal(number) is not signal.SIG_IGN  # as of what outlives its terminal
+    }
     code = 0
     try:
-        code = _answered(run)
-    except BaseException:  # also what a library has made of the interruption, such as an ImportError
-        if not received:
-            raise
+        code = run()
+        print(end="", flush=True)
+    except BaseException as error:
+        if not received:  # else it is what a library has made of the interruption, such as an ImportError
+            code = _exit_code(error)
     finally:
         sys.stderr = stream
         for number, answer in before.items():
@@ -67,36 +70,18 @@ def _end(number: int, _: object) -> None:
     os._exit(128 + number)
 
 
-def _answered(run: Callable[[], int]) -> int:
-    """Exit code of ``run``; an error that is foreseen becomes a sentence."""
-    try:
-        code = run()
-        print(end="", flush=True)
-        return code
-    except (Interrupted, KeyboardInterrupt):
-        return _say(SENTENCE, 128 + signal.SIGINT)
-    except ToslocError as error:
-        return _say(f"tosloc: {error}", WRONG_INPUT)
-    except MemoryError:
-        return _say("tosloc: the memory is not enough for this; free some, or ask for less at once", WRONG_INPUT)
-    except RuntimeError as error:
-        from concurrent.futures.process import BrokenProcessPool
-
-        if not isinstance(error, BrokenProcessPool):
-            raise
-        why = "a worker process was killed, most likely for its memory; set a lower jobs in [run]"
-        return _say(f"tosloc: {why} and run the same command again to go on", WRONG_INPUT)
-    except OSError as error:
+def _exit_code(error: BaseException) -> int:
+    """Exit code for an error that is foreseen, of which a sentence is said. Any other is raised again."""
+    if isinstance(error, OSError):
         try:
             print(end="", flush=True)
         except OSError:  # let the interpreter's last flush go nowhere
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):  # the reader, such as head, has seen enough
             return 1
-        what = error.strerror or str(error)
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            what = "no room left on the disk; make room and run the same command again to go on"
-        return _say(f"tosloc: {error.filename}: {what}" if error.filename else f"tosloc: {what}", WRONG_INPUT)
+    if (sentence := sentence_of(error)) is None:
+        raise error
+    return _say(f"tosloc: {sentence}", WRONG_INPUT)
 
 
 def _say(sentence: str, code: int) -> int:

@@ -95,7 +95,7 @@ def _trained() -> Path:
     from tosloc.git.repository import Repository
     from tosloc.index.cache import trained_folder
 
-    with Repository(discovery.around(Path.cwd())) as repository:
+    with Repository(discovery.around()) as repository:
         folder = trained_folder(repository)
     if not folder.exists():
         raise RunError(f"{repository.path}: nothing was trained here; name a run, or run: tosloc train")

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC
-from enum import StrEnum
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from tosloc.cli.options import AroundRepositoryOption, FoundCheckpointOption, JsonOption, VersionOption
+from tosloc.cli.options import FoundCheckpointOption, JsonOption, NamedRepositoryOption, VersionOption
+from tosloc.cli.printing import print_json, print_notes, shown
 from tosloc.errors import ReportError, RepositoryError, ToslocError
 from tosloc.io import write_text
 
@@ -25,13 +24,8 @@ if TYPE_CHECKING:
     from tosloc.records import BugReport
 
 
-class Format(StrEnum):
-    """How answers are printed."""
-
-    text = "text"
-    path = "path"
-
-
+ON_PAGE: Final = 100
+"""Answers of a page, at most."""
 ReportArgument = Annotated[
     list[str],
     typer.Argument(
@@ -57,7 +51,8 @@ PageOption = Annotated[
 ]
 OpenOption = Annotated[bool, typer.Option("--open", help="Open the first file in VISUAL or EDITOR.")]
 FormatOption = Annotated[
-    Format, typer.Option("--format", help="How to print; path: FILE:LINE:COLUMN, for vim -q and other editors.")
+    Literal["text", "path"],
+    typer.Option("--format", help="How to print; path: FILE:LINE:COLUMN, for vim -q and other editors."),
 ]
 BackgroundOption = Annotated[
     bool, typer.Option(help="Tell earlier changes like the report, and people and tests of the first file.")
@@ -70,7 +65,7 @@ OpenedOption = Annotated[
 
 def localize(
     report: ReportArgument,
-    repo: AroundRepositoryOption = None,
+    repo: NamedRepositoryOption = None,
     commit: VersionOption = None,
     include: IncludeOption = None,
     exclude: ExcludeOption = None,
@@ -78,7 +73,7 @@ def localize(
     min_share: ShareOption = None,
     top: TopOption = 10,
     functions: FunctionsOption = 3,
-    form: FormatOption = Format.text,
+    form: FormatOption = "text",
     as_json: JsonOption = False,
     as_lines: Annotated[bool, typer.Option("--jsonl", help="Print JSON, an answer a line.")] = False,
     html: PageOption = None,
@@ -90,28 +85,31 @@ def localize(
 ) -> None:
     """Here are bug reports: which files, and which functions?"""
     from tosloc.cli.answers import open_first, print_answer, print_places
-    from tosloc.cli.printing import print_json, print_notes
-    from tosloc.cli.progress import shown
     from tosloc.reports.source import time_of
 
     when = None if opened is None else time_of(opened, UTC, "--opened")
     reports = [replace(one, opened=when or one.opened) for source in report for one in _read(source, repo)]
-    if len(reports) > 1 and (as_json or open_file):
-        raise ToslocError(
-            f"--json and --open are for one answer, and there are {len(reports)} reports; name one, or use --jsonl"
-        )
+    most = 1 if as_json or open_file else ON_PAGE
+    if len(reports) > most and (most == 1 or html is not None):
+        raise ToslocError(f"--json and --open are for 1 answer, --html for {ON_PAGE}, not {len(reports)}; use --jsonl")
     if html is not None:
-        from tosloc.web.render import MOST_ANSWERS, page
+        from tosloc.web.render import page
 
-        if len(reports) > MOST_ANSWERS:
-            many = f"and there are {len(reports):,} reports; use --jsonl"
-            raise ToslocError(f"a page holds {MOST_ANSWERS} answers, {many}")
     with shown() as callback, _opened(repo, checkpoint, commit) as localizer:
         repository = localizer.repository
         said: set[str] = set()
-        asked: dict[str, Any] = {"commit": commit, "include": include, "exclude": exclude, "tests": tests or None}
-        asked |= {"min_share": min_share, "top": top, "functions": functions, "background": background}
-        answers: Iterable[Answer] = localizer.localize_many(reports, **asked, progress=callback)
+        answers: Iterable[Answer] = localizer.localize_many(
+            reports,
+            commit=commit,
+            include=include,
+            exclude=exclude,
+            tests=tests or None,
+            min_share=min_share,
+            top=top,
+            functions=functions,
+            background=background,
+            progress=callback,
+        )
         if html is not None:  # before anything is printed: who reads may close the pipe
             answers = list(answers)
             write_text(html, page(answers, localizer))
@@ -119,12 +117,10 @@ def localize(
             notes = answer.notes if verbose else answer.warnings
             print_notes(note for note in notes if note not in said)
             said.update(notes)
-            if as_lines:
-                print(json.dumps(answer.as_dict(), allow_nan=False), flush=True)
-            elif as_json:
-                print_json(answer.as_dict())
+            if as_json or as_lines:
+                print_json(answer.as_dict(), indent=None if as_lines else 2)
             else:
-                print_places(answer, repository) if form is Format.path else print_answer(answer, repository, number)
+                print_places(answer, repository) if form == "path" else print_answer(answer, repository, number)
     if open_file:
         open_first(answer, repository)
 
@@ -140,7 +136,7 @@ def _read(source: str, repo: Path | None) -> list[BugReport]:
         return read_new_reports("-" if source == "-" else Path(source))
     if (named := REFERENCE.fullmatch(source)) is not None:
         if (project := named["named"] or named["project"]) is None:
-            with Repository(repo or discovery.around(Path.cwd())) as repository:
+            with Repository(repo or discovery.around()) as repository:
                 origin = discovery.WebPages.of(repository.remote_url())
             here = origin and REFERENCE.fullmatch(f"{origin.project}/issues/{named['number']}")
             if not here:
@@ -163,10 +159,11 @@ def _opened(repo: Path | None, checkpoint: Path | None, commit: str | None) -> L
     from tosloc.localizer import Localizer
 
     if repo is None and checkpoint is not None and commit is None:
-        localizer, found = Localizer.load(checkpoint), None
+        localizer = Localizer.load(checkpoint)
         if (carried := localizer.version_) is not None:
-            with suppress(RepositoryError), Repository(discovery.around(Path.cwd())) as around:
-                found = around.resolve_many([carried.snapshot.commit])[carried.snapshot.commit]
-            if found is None:
+            try:
+                with Repository(discovery.around()) as repository:
+                    repository.resolve(carried.snapshot.commit)
+            except RepositoryError:  # also where it does not know the commit
                 return localizer
-    return Localizer.open(repo or discovery.around(Path.cwd()), checkpoint, ready=False)
+    return Localizer.open(repo or discovery.around(), checkpoint, ready=False)

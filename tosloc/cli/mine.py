@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tosloc.cli.options import AroundRepositoryOption, CommitOption, JsonOption
+from tosloc.cli.options import CommitOption, JsonOption, NamedRepositoryOption
 from tosloc.errors import ReportError, ToslocError, counted
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ MinedOption = Annotated[
 
 def mine(
     exports: ExportsArgument = None,
-    repo: AroundRepositoryOption = None,
+    repo: NamedRepositoryOption = None,
     github: GitHubOption = None,
     commit: CommitOption = "HEAD",
     pattern: PatternOption = None,
@@ -54,7 +54,7 @@ def mine(
 
     Links issues with the commits that fixed them, and says how many were linked how and what was left out.
     """
-    from tosloc.cli.progress import shown
+    from tosloc.cli.printing import shown
     from tosloc.git import discovery
     from tosloc.git.repository import Repository
     from tosloc.index.cache import default_store, note_use
@@ -67,7 +67,7 @@ def mine(
     patterns, read = [mentions.compiled(one) for one in pattern or ()], Exports(all_labels)
     if patterns and not exports and github is None:
         raise ToslocError("--pattern: says which issues commits name, and none are given; name an export of issues")
-    with Repository(repo or discovery.around(Path.cwd())) as repository, shown() as callback:
+    with Repository(repo or discovery.around()) as repository, shown() as callback:
         file = out or mined_reports(repository)
         for export in exports or ():
             read.add(*read_text("-" if str(export) == "-" else export))

@@ -9,10 +9,13 @@ from typing import Annotated
 
 import typer
 
+from tosloc.git import discovery
+
+_AROUND = "the one around the current folder"
 AroundRepositoryOption = Annotated[
-    Path | None,
-    typer.Option(help="Git repository, bare or not.", show_default="the one around the current folder"),
+    Path, typer.Option(help="Git repository, bare or not.", default_factory=discovery.around, show_default=_AROUND)
 ]
+NamedRepositoryOption = Annotated[Path | None, typer.Option(help="Git repository, bare or not.", show_default=_AROUND)]
 RepositoryOption = Annotated[Path, typer.Option(help="Git repository, bare or not.")]
 _LABELLED = "Labelled reports: xlsx, XML or JSON lines; recognised by content."
 NamedReportsOption = Annotated[

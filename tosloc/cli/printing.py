@@ -1,10 +1,13 @@
-"""Results on standard output: tables for a terminal or in Markdown, JSON for machines; their cells."""
+"""Results on standard output: tables for a terminal or in Markdown, JSON for machines; their cells. Beside them, on
+standard error, notes and the progress of long work.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from tosloc.evaluate.measures import Measure, ReportScores
     from tosloc.evaluate.statistics import Difference, Interval
     from tosloc.evaluate.tables import Results
+    from tosloc.records import Progress
 
 UNBOUNDED: Final = 100_000  # letters of a line, where a table may be as wide as it likes
 RANKS_SHOWN: Final = 8
@@ -60,15 +64,38 @@ def show(form: Form, values: Any, tables: Sequence[Table]) -> None:
             print_table(table)
 
 
-def print_json(value: Any) -> None:
-    """Print a value as JSON."""
-    print(json.dumps(value, indent=2, allow_nan=False))
+def print_json(value: Any, indent: int | None = 2) -> None:
+    """Print a value as JSON, without an ``indent`` on one line."""
+    print(json.dumps(value, indent=indent, allow_nan=False), flush=True)
 
 
 def print_notes(notes: Iterable[str]) -> None:
     """Print sentences about the input on standard error."""
     for note in notes:
         print(f"tosloc: {printable(note)}", file=sys.stderr)
+
+
+@contextmanager
+def shown() -> Iterator[Progress]:
+    """A progress callback: bars with the time that is left on a terminal, elsewhere nothing."""
+    from rich.console import Console
+    from rich.progress import Progress as Bars
+
+    with Bars(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bars:
+        tasks: dict[str, Any] = {}
+
+        def show(what: str, done: int, total: int) -> None:
+            bars.start()
+            if what not in tasks:
+                tasks[what] = bars.add_task(what)
+            bars.update(tasks[what], completed=done, total=total or None)
+            if bars.finished and not bars.disable:  # an answer may be printed now: nothing stands in its line
+                bars.stop()
+                for task in tasks.values():
+                    bars.remove_task(task)
+                tasks.clear()
+
+        yield show
 
 
 def markdown(table: Table) -> str:

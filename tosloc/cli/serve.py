@@ -10,12 +10,12 @@ import typer
 
 from tosloc.cli.guard import end_at_signals
 from tosloc.cli.options import AroundRepositoryOption, FoundCheckpointOption, VersionOption
-from tosloc.errors import RepositoryError, ToslocError, require
+from tosloc.errors import ToslocError, require
 
 
 def serve(
+    repo: AroundRepositoryOption,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of 127.0.0.1; 0 is any free one.")] = 8765,
-    repo: AroundRepositoryOption = None,
     commit: VersionOption = None,
     checkpoint: FoundCheckpointOption = None,
     editor: Annotated[
@@ -35,20 +35,21 @@ def serve(
             f"--editor {editor}: is no address with {{path}} in it; give one as vscode://file{{path}}:{{line}}"
         )
     with server.listening(port) as place:
-        with Localizer.open(repo or discovery.around(Path.cwd()), checkpoint, ready=False) as localizer:
+        with Localizer.open(repo, checkpoint, ready=False) as localizer:
             repository = localizer.repository
             assert repository is not None
             discovery.check_roots(repository.path, (repository.path, discovery.find(repository.path)[0]))
             repository.resolve(commit or "HEAD")  # what is wrong with it is said at once
-            project = project_of(localizer)
-        questions = server.Questions(repository.path, checkpoint, editor)
-        server.serve(questions, place, commit or "", project)
+            questions = server.Questions(repository.path, checkpoint, editor, commit or "", project_of(localizer))
+        server.serve(questions, place)
 
 
 def mcp(
     root: Annotated[
         list[Path] | None,
         typer.Option(
+            exists=True,
+            file_okay=False,
             help="Folder whose repositories may be asked; may be given again.",
             show_default="the folders that the client names, else the repository around the current folder",
         ),
@@ -67,11 +68,7 @@ def mcp(
     from tosloc.localizer import Localizer
     from tosloc.mcp.server import Settings, server
 
-    folders = [folder.expanduser().resolve() for folder in root or ()]
-    for folder in folders:
-        if not folder.is_dir():
-            raise RepositoryError(f"{folder}: no such folder; give one that holds repositories to --root")
     if checkpoint is not None:
         Localizer.load(checkpoint)  # what is wrong with it is said now, not when a first question is asked
     end_at_signals()  # what waits for standard input cannot be woken
-    server(Settings(folders, checkpoint, structured=not text_only)).run()
+    server(Settings(root or (), checkpoint, structured=not text_only)).run()

@@ -66,13 +66,14 @@ def containing(path: Path) -> Path:
     return path
 
 
-def around(folder: Path) -> Path:
-    """The repository that somebody who stands in a folder means: what GIT_DIR names, or the nearest folder upwards."""
+def around() -> Path:
+    """The repository that somebody means who names none: what GIT_DIR names, or the one around the current folder."""
     if named := os.environ.get("GIT_DIR"):
         return Path(named).expanduser()
+    here = Path.cwd()
     with suppress(RepositoryError):
-        return containing(folder)
-    raise RepositoryError(f"{folder}: not in a git repository; go to one, or name it with --repo")
+        return containing(here)
+    raise RepositoryError(f"{here}: not in a git repository; go to one, or name it with --repo")
 
 
 def read_small(file: Path) -> bytes:

@@ -1,66 +1,57 @@
-"""What agents read of an answer, for whom each character counts: the same as text and as structured content."""
+"""What agents are answered: of which repositories, and what they read of an answer, for whom each character counts."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
-from tosloc.answer import Answer, background_lines, percent
-from tosloc.errors import counted
+from tosloc.answer import Answer, Searched, background_lines, percent
+from tosloc.errors import RepositoryError, counted
+from tosloc.git import discovery
 from tosloc.io import printable
 from tosloc.localizer import Localizer
 from tosloc.rank.functions import telling_lines
-from tosloc.session import told
+from tosloc.records import Progress
+from tosloc.reports.issues import read_report
+from tosloc.session import opened, told
 
 DETAILED: Final = 3
 """Files that have more than a path."""
 LINES: Final = 6
 """Lines of source of such a file, at most."""
+_LEVELS: Final = 3
+"""Of folders below a root in which repositories are looked for."""
 
 
-class _Described(BaseModel):
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
-
-class Function(_Described):
-    """A function, method or class."""
-
-    name: str
-    start: int
-    end: int
-    """Last line, included."""
-
-
-class File(_Described):
+class File(BaseModel, use_attribute_docstrings=True):
     """A file of the repository."""
 
     rank: int
     path: str
     share: float
     """How sure the answer is, 0 to 1."""
-    functions: list[Function] = []
-    """The likeliest first."""
+    functions: list[str] = []
+    """The likeliest first, with their lines."""
     why: list[str] = []
-    source: str = ""
+    source: list[str] = []
     """The likeliest lines, numbered."""
 
 
-class Found(_Described):
+class Found(BaseModel, use_attribute_docstrings=True):
     """Files that have to be changed, the likeliest first."""
 
     commit: str
-    uncommitted: int = 0
-    """Files of the work tree that the commit has otherwise."""
-    searched: int
-    """Source files."""
-    hidden_tests: int = 0
-    """Test files beside them."""
+    searched: Searched
+    total: int
+    """Files of the answer, also those that the budget has no room for."""
     files: list[File]
-    left_out: int = 0
-    """Files that the budget had no room for."""
     others: list[str] = []
     """Files that are no sources, and may matter, too."""
     background: list[str] = []
@@ -68,73 +59,59 @@ class Found(_Described):
     notes: list[str] = []
 
     @classmethod
-    def of(cls, answer: Answer, sources: Mapping[str, str], reasons: int | None = None) -> Found:
+    def of(cls, answer: Answer, sources: Mapping[str, list[str]], reasons: int | None = None) -> Found:
         """All that an answer may tell: its first files with ``sources`` and so many reasons, of the rest the paths."""
         files = [File(rank=hit.rank, path=printable(hit.path), share=round(hit.share, 3)) for hit in answer.hits]
         for file, hit in zip(files[:DETAILED], answer.hits, strict=False):
-            file.functions = [Function(name=printable(one.name), start=one.start, end=one.end) for one in hit.functions]
+            file.functions = [printable(f"{one.name}:{one.start}-{one.end}") for one in hit.functions]
             file.why = [printable(reason.text) for reason in hit.why[:reasons]]
-            file.source = sources.get(hit.path, "")
-        searched = answer.searched
+            file.source = sources.get(hit.path, [])
         return cls(
             commit=answer.commit,
-            uncommitted=searched.uncommitted,
-            searched=searched.files,
-            hidden_tests=searched.hidden_tests,
+            searched=answer.searched,
+            total=len(files),
             files=files,
             others=[printable(hit.path) for hit in answer.others],
             background=[printable(told.text) for told in background_lines(answer)],
             notes=list(map(printable, answer.warnings)),
         )
 
-    def within(self, budget: int, size: Callable[[Found], int]) -> Found:
-        """What of it has at most that ``size``: the background goes first, then lines, reasons, functions, other files,
-        notes and files, and of each kind the last ones. Nothing is cut in two.
+    def within(self, budget: int, form: Callable[[Found], str]) -> str:
+        """A ``form`` of it that has at most so many characters: the background goes first, then lines, reasons,
+        functions, other files, notes and files, and of each kind the last ones. Nothing is cut in two.
         """
         kept = self.model_copy(deep=True)
         files = kept.files[::-1]
-
-        def fit(*parts: list[Any]) -> None:
-            for part in parts:
-                while part and size(kept) > budget:
-                    part.pop()
-
-        fit(kept.background)
-        for file in files:
-            if size(kept) > budget:
-                file.source = ""
-        fit(*(file.why for file in files), *(file.functions for file in files), kept.others, kept.notes)
-        while kept.files and size(kept) > budget:
-            kept.files.pop()
-            kept.left_out += 1
-        return kept
+        parts: list[list[Any]] = [kept.background, *(file.source for file in files), *(file.why for file in files)]
+        parts += [*(file.functions for file in files), kept.others, kept.notes, kept.files]
+        for part in parts:
+            while part and len(form(kept)) > budget:
+                part.pop()
+        return form(kept)
 
     def text(self) -> str:
         """A line for each file, its reasons and its source below it."""
-        hidden = f", {self.hidden_tests:,} tests left out" if self.hidden_tests else ""
-        changed = f" and {counted(self.uncommitted, 'uncommitted change')}" if self.uncommitted else ""
-        searched = f"{self.searched:,} files of {self.commit[:10]}{changed}{hidden}"
+        of = self.searched
+        hidden = f", {of.hidden_tests:,} tests left out" if of.hidden_tests else ""
+        changed = f" and {counted(of.uncommitted, 'uncommitted change')}" if of.uncommitted else ""
+        searched = f"{of.files:,} files of {self.commit[:10]}{changed}{hidden}"
         lines = [f"{searched}. Rank. File (how sure): functions with lines"]
         for file in self.files:
-            named = ", ".join(f"{one.name}:{one.start}-{one.end}" for one in file.functions)
-            lines.append(f"{file.rank:,}. {file.path} ({percent(file.share)}){': ' if named else ''}{named}")
+            functions = f": {', '.join(file.functions)}" if file.functions else ""
+            lines.append(f"{file.rank:,}. {file.path} ({percent(file.share)}){functions}")
             lines += [f"   - {reason}" for reason in file.why]
-            lines += [f"   {line}" for line in filter(None, file.source.split("\n"))]
-        if self.left_out:
-            lines.append(f"({self.left_out} more left out for room; give a larger budget)")
+            lines += [f"   {line}" for line in file.source]
+        if len(self.files) < self.total:
+            lines.append(f"({self.total - len(self.files)} more left out for room; give a larger budget)")
         others = [f"other files: {', '.join(self.others)}"] if self.others else []
         return "\n".join([*lines, *others, *self.background, *(f"note: {note}" for note in self.notes)])
 
-    def plain(self) -> dict[str, Any]:
-        """Values of JSON; what is empty is left out."""
-        return self.model_dump(exclude_defaults=True)
-
-    def length(self) -> int:
-        """Characters of that as JSON."""
-        return len(json.dumps(self.plain(), ensure_ascii=False))
+    def as_json(self) -> str:
+        """As structured content; what is empty is left out."""
+        return self.model_dump_json(exclude_defaults=True)
 
 
-def sources(localizer: Localizer, answer: Answer) -> dict[str, str]:
+def sources(localizer: Localizer, answer: Answer) -> dict[str, list[str]]:
     """Path -> the lines of the likeliest function that say most of the report, numbered, of the first files."""
     beside, found = told(localizer, answer, DETAILED), {}
     for hit, framed, lines in beside.lines:
@@ -144,6 +121,66 @@ def sources(localizer: Localizer, answer: Answer) -> dict[str, str]:
             # a frame's line is that of the report's version, where the function may have stood elsewhere
             framed = [line for line in framed if one.start <= line <= one.end]
         for places in telling_lines(lines, beside.terms, likeliest, framed, (), 1, LINES):
-            numbered = (f"{place + 1}: {printable(lines[place])}".rstrip() for place in places)
-            found[hit.path] = "\n".join(numbered)
+            found[hit.path] = [f"{place + 1}: {printable(lines[place])}".rstrip() for place in places]
     return found
+
+
+def repository_in(roots: Sequence[Path], named: str | None = None) -> Path:
+    """The repository that a client names by a path in it, else the only one at or below the roots; links resolved.
+
+    A relative path is one below a root. Raises RepositoryError for what lies outside all roots, or has its git
+    directory there, and where there are several repositories, which it lists, or none.
+    """
+    roots = [root.resolve() for root in roots]
+    found: list[Path] = []
+    for root in roots:
+        if named is None:
+            found += _below(root)
+            continue
+        # what does not exist, or is in no repository; a loop of links, no such user; a NUL byte
+        with suppress(OSError, RepositoryError, RuntimeError, ValueError):
+            place = (root / Path(named).expanduser()).resolve(strict=True)
+            found.append(discovery.containing(place if place.is_dir() else place.parent))
+    inside = [place for place in dict.fromkeys(found) if any(place.is_relative_to(root) for root in roots)]
+    if not inside:
+        what = f"{named}: " if named else ""
+        raise RepositoryError(
+            f"{what}no git repository in {', '.join(map(str, roots))}, where this server may look; give its folder to"
+            " the client, or start the server with --root"
+        )
+    if named is None and len(inside) > 1:
+        names = ", ".join(sorted(map(str, inside)))
+        raise RepositoryError(f"there are several repositories; name one in `repository`: {names}")
+    discovery.check_roots(inside[0], roots)
+    return inside[0]
+
+
+def _below(root: Path) -> Iterator[Path]:
+    """Repositories in a folder, found by the names of files alone."""
+    for folder, folders, _ in os.walk(root):
+        place = Path(folder)
+        if discovery.is_repository(place):
+            yield place
+            folders.clear()
+        deep = len(place.relative_to(root).parts) == _LEVELS
+        folders[:] = [name for name in folders if not (deep or name.startswith(".") or name == "node_modules")]
+
+
+def answer(
+    checkpoint: Path | None,
+    roots: Sequence[Path],
+    repository: str | None,
+    report: str,
+    path: str | None,
+    options: dict[str, Any],
+    progress: Progress,
+) -> Found:
+    """What ``Localizer.localize`` says of a report, or ``explain`` of a ``path``. Raises what they raise."""
+    place = repository_in(roots, repository)
+    localizer, asked = opened(place, checkpoint), read_report(StringIO(report))
+    if path is None:
+        made = localizer.localize(asked, **options, progress=progress)
+    else:
+        inner = os.path.relpath(place / path, place)
+        made = replace(localizer.explain(asked, inner, **options, progress=progress), others=())
+    return Found.of(made, sources(localizer, made), reasons=1 if path is None else None)

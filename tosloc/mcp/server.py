@@ -5,10 +5,10 @@ at: it cancels, says how far a first index is, and notices that the client has g
 """
 
 import asyncio
+import json
 import re
 import time
 from collections.abc import AsyncIterator, Sequence
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from inspect import getdoc
@@ -25,11 +25,10 @@ from mcp_types import CallToolResult, ListRootsResult, TextContent, ToolAnnotati
 from pydantic import Field
 
 import tosloc
-from tosloc.errors import RepositoryError, ToslocError
+from tosloc.errors import RepositoryError, sentence_of
 from tosloc.git import discovery
 from tosloc.io import printable
-from tosloc.mcp import repositories
-from tosloc.mcp.answers import Found
+from tosloc.mcp.answers import Found, answer
 from tosloc.session import Session
 
 LONGEST_REPORT: Final = 2_000_000
@@ -139,16 +138,18 @@ async def _answered(context: Asking, roots: ListRootsResult, budget: int, *quest
 
     try:
         asked = settings.checkpoint, settings.roots or _folders(roots), *question
-        answer = settings.session.ask(repositories.answer, *asked, progress=progress, stopped=stop.is_set)
-        found: Found = await asyncio.wrap_future(answer)
-    except (ToslocError, OSError, MemoryError, BrokenProcessPool) as error:
-        sentence = " ".join(printable(str(error) or type(error).__name__).split())
+        answered = settings.session.ask(answer, *asked, progress=progress, stopped=stop.is_set)
+        found: Found = await asyncio.wrap_future(answered)
+    except Exception as error:
+        if (sentence := sentence_of(error)) is None:
+            raise
+        sentence = " ".join(printable(sentence).split())
         raise ToolError(re.sub("--include( and --exclude)?", "`paths`", sentence)[:2_000]) from error
     finally:
         stop.set()
-    shown = TextContent(type="text", text=found.within(budget, lambda one: len(one.text())).text())
-    whole = found.within(budget, Found.length).plain() if settings.structured else None
-    return CallToolResult(content=[shown], structured_content=whole)
+    shown = TextContent(type="text", text=found.within(budget, Found.text))
+    structured = json.loads(found.within(budget, Found.as_json)) if settings.structured else None
+    return CallToolResult(content=[shown], structured_content=structured)
 
 
 def server(settings: Settings) -> MCPServer[Settings]:
@@ -160,8 +161,10 @@ def server(settings: Settings) -> MCPServer[Settings]:
             yield settings
 
     hints = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
-    given: dict[str, Any] = {"annotations": hints, "structured_output": settings.structured}
-    tools = [Tool.from_function(one, description=getdoc(one), **given) for one in (localize_bug, explain_file)]
+    tools = [
+        Tool.from_function(one, description=getdoc(one), annotations=hints, structured_output=settings.structured)
+        for one in (localize_bug, explain_file)
+    ]
     for tool in tools:  # the SDK would pass over an argument that is none, such as repo for repository
         arguments = tool.fn_metadata.arg_model
         arguments.model_config["extra"] = "forbid"

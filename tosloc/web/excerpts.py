@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
-from itertools import accumulate, chain, groupby
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
@@ -121,5 +121,5 @@ def syntax(lines: Sequence[str], path: str) -> list[list[str]]:
         for start, kind, text in get_lexer_for_filename(path).get_tokens_unprocessed(source[:_MOST_COLOURED]):
             name = next((name for known, name in _KINDS.items() if kind in known), "")
             marks[start : start + len(text)] = [name] * len(text)
-    ends = accumulate(len(line) + 1 for line in lines)
-    return [marks[end - len(line) - 1 : end - 1] for line, end in zip(lines, ends, strict=True)]
+    rest = iter(marks)
+    return [list(islice(rest, len(line) + 1))[:-1] for line in lines]

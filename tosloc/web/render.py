@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -23,12 +23,8 @@ from tosloc.records import BugReport, Progress
 from tosloc.session import opened, told
 from tosloc.web.excerpts import LONGEST_LINE, LONGEST_REPORT, Piece, Stretch, marked, marked_report, stretches
 
-MOST_ANSWERS: Final = 100
-"""Of one page."""
 FILES: Final = 5
 """Files of which lines are shown."""
-Opening: TypeAlias = tuple[Path, Path | None]
-"""What a session's process opens: a repository and a checkpoint."""
 _COMMAND: Final = re.compile(r"[;,] [^;,]*? --[^;]*")
 _TEMPLATES: Final = Path(__file__).with_name("templates")
 
@@ -133,16 +129,13 @@ def answered(answer: Answer, localizer: Localizer | None = None, editor: str = "
     )
 
 
-def page_of(opening: Opening, report: BugReport, ask: Ask, editor: str, progress: Progress) -> Markup:
+def page_of(
+    repository: Path, checkpoint: Path | None, report: BugReport, ask: Ask, editor: str, progress: Progress
+) -> Markup:
     """What the page shows of an answer, in a session's process. Raises as ``Localizer.localize`` does."""
-    localizer = opened(*opening)
+    localizer = opened(repository, checkpoint)
     answer = localizer.localize(report, commit=ask.commit or None, tests=ask.tests or None, progress=progress)
     return answered(answer, localizer, editor)
-
-
-def warm(opening: Opening, commit: str, progress: Progress) -> None:
-    """There, too: make a version, or with "" the files on disk, ready. Raises as ``Localizer.open`` does."""
-    opened(*opening).version(commit or None, progress)
 
 
 def name_of(report: BugReport) -> str:
@@ -180,11 +173,11 @@ def _environment() -> Environment:
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
-        keep_trailing_newline=True,
     )
     environment.globals |= {"style": _part("page.css"), "script": _part("page.js"), "version": tosloc.__version__}
-    environment.filters |= {"shown": shown, "plain": plain, "percent": percent, "number": "{:,}".format}
-    environment.filters["background"] = background_lines
+    environment.filters.update(
+        shown=shown, plain=plain, percent=percent, number="{:,}".format, background=background_lines
+    )
     return environment
 
 

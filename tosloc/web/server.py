@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import secrets
 import signal
 import socket
-from collections.abc import Callable
+import traceback
 from concurrent.futures import Future
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qsl
 
 import uvicorn
 from markupsafe import Markup
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
 from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 
-from tosloc.errors import Interrupted, ReportError, ToslocError
+from tosloc.errors import Interrupted, ReportError, ToslocError, sentence_of
 from tosloc.records import BugReport
 from tosloc.reports.issues import read_report
 from tosloc.session import Session
-from tosloc.web.render import Article, Ask, name_of, page_of, policy, rendered, warm
+from tosloc.web.render import Article, Ask, name_of, page_of, policy, rendered
 
 HOST: Final = "127.0.0.1"
 """The only address that is listened at."""
@@ -53,77 +50,70 @@ _HEADERS: Final = {
 }
 
 
+@dataclass
 class Questions:
-    """What is asked of a repository while the server runs, by a thread; ``editor`` is that of ``answered``."""
+    """What is asked of a repository while the server runs, by a thread."""
 
-    def __init__(self, repository: Path, checkpoint: Path | None = None, editor: str = "") -> None:
-        self._opening, self._editor, self.session = (repository, checkpoint), editor, Session()
-        self.asked: dict[str, Article] = {}
-        """By their numbers."""
-        self.last = 0
-
-    def _submit(self, answer: Callable[..., Any], *question: Any, stopped: Callable[[], bool]) -> Future[Any]:
-        def progress(what: str, done: int, total: int) -> None:
-            for one in self._waiting()[:1]:
-                one.said = f"{what}, {done:,} of {total:,}"
-
-        return self.session.ask(answer, self._opening, *question, progress=progress, stopped=stopped)
-
-    def _waiting(self) -> list[Article]:
-        return [one for one in list(self.asked.values()) if one.state == "waiting"]  # a list: two threads ask
-
-    def warm(self, commit: str) -> None:
-        """Make a version ready before anything is asked of it; what is wrong with it is said to who asks."""
-        self._submit(warm, commit, stopped=lambda: False)
+    repository: Path
+    checkpoint: Path | None = None
+    editor: str = ""
+    """That of ``answered``."""
+    commit: str = ""
+    """The version that is asked for unless another is."""
+    project: str = ""
+    """What the repository is called."""
+    session: Session = field(default_factory=Session)
+    asked: dict[int, Article] = field(default_factory=dict)
+    """By their numbers."""
+    last: int = 0
 
     def ask(self, asked: Ask, report: BugReport) -> int:
         """The number of a new question, ``report`` as the form has it. Raises ToslocError when too many wait."""
-        if len(self._waiting()) >= KEPT:
-            raise ToslocError(f"{KEPT} questions wait already; ask again when one is answered")
         if len(self.asked) >= KEPT:
-            del self.asked[next(number for number, one in self.asked.items() if one.state != "waiting")]
-        self.last += 1
-        number = str(self.last)
+            answered = [number for number, one in self.asked.items() if one.state != "waiting"]
+            if not answered:
+                raise ToslocError(f"{KEPT} questions wait already; ask again when one is answered")
+            del self.asked[answered[0]]
+        self.last = number = self.last + 1
         # pasted text has no name of its own
         named = replace(report, id=f"report {number}") if report.id == "report" else report
-        article = self.asked[number] = Article(self.last, name_of(named), asked=asked)
+        article = self.asked[number] = Article(number, name_of(named), asked=asked)
+
+        def progress(what: str, done: int, total: int) -> None:
+            article.said = f"{what}, {done:,} of {total:,}"
 
         def end(answer: Future[Markup]) -> None:
             if answer.cancelled() or isinstance(error := answer.exception(), Interrupted):
                 return  # it was taken away, or the server ends
             if error is None:
                 article.html = answer.result()
-            elif isinstance(error, ToslocError | OSError | BrokenProcessPool):
-                article.error = str(error).removeprefix(f"{self._opening[0]}: ")
+            elif (sentence := sentence_of(error)) is not None:
+                article.error = sentence.removeprefix(f"{self.repository}: ")
             else:
-                logging.getLogger("tosloc").error("a question could not be answered", exc_info=error)
+                traceback.print_exception(error)
                 article.error = "an error of the program; its terminal says more"
 
-        future = self._submit(page_of, named, asked, self._editor, stopped=lambda: number not in self.asked)
+        question = self.repository, self.checkpoint, named, asked, self.editor
+        future = self.session.ask(page_of, *question, progress=progress, stopped=lambda: number not in self.asked)
         future.add_done_callback(end)
-        return self.last
+        return number
 
 
-def application(questions: Questions, secret: str, commit: str = "", project: str = "") -> Starlette:
+def application(questions: Questions, secret: str) -> Starlette:
     """The page and its questions below ``/SECRET/``, for any server that speaks ASGI."""
-    empty = Ask(commit=commit)
+    empty = Ask(commit=questions.commit)
 
     def shown(ask: Ask, status: int = 200, number: int = 0) -> Response:
-        return HTMLResponse(rendered([*questions.asked.values()][::-1], project, ask, number), status)
+        return HTMLResponse(rendered([*questions.asked.values()][::-1], questions.project, ask, number), status)
 
     async def start(request: Request) -> Response:
         return shown(empty)
 
     async def ask(request: Request) -> Response:
-        body = bytearray()
-        async for part in request.stream():
-            body += part
-            if len(body) > MOST_BYTES:
-                error = f"more than {MOST_BYTES // 1_000_000} MB were sent; give the part that says what goes wrong"
-                return shown(replace(empty, error=error), 413)
+        body = await request.body()
         fields = dict(parse_qsl(body.decode("utf-8", "replace"), errors="replace"))
-        version, text = fields.get("commit", "").strip(), fields.get("text", "")
-        asked = Ask(text, version or commit, "tests" in fields)
+        text = fields.get("text", "")
+        asked = Ask(text, fields.get("commit", "").strip() or questions.commit, "tests" in fields)
         try:
             if _ADDRESS.fullmatch(text.strip()):
                 raise ReportError("this is an address, and nothing is asked of the web; give the issue's text or JSON")
@@ -134,8 +124,9 @@ def application(questions: Questions, secret: str, commit: str = "", project: st
 
     async def question(request: Request) -> Response:
         if (found := questions.asked.get(request.path_params["number"])) is None:
-            gone = replace(empty, error="this question is not kept any more; ask it again")
-            return shown(gone, 404, questions.last + 1)
+            return shown(
+                replace(empty, error="this question is not kept any more; ask it again"), 404, questions.last + 1
+            )
         return shown(replace(found.asked, error=found.error), 422 if found.error else 200, found.number)
 
     async def forget(request: Request) -> Response:
@@ -151,15 +142,14 @@ def application(questions: Questions, secret: str, commit: str = "", project: st
     routes = [
         Route("/", start),
         Route("/questions", start),  # where the address of what could not be asked is gone to once more
-        Route("/questions", ask, methods=["POST"]),
-        Route("/questions/{number}", question),
-        Route("/questions/{number}/forget", forget, methods=["POST"]),
+        Route("/questions", ask, methods=["POST"], max_body_size=MOST_BYTES),
+        Route("/questions/{number:int}", question),
+        Route("/questions/{number:int}/forget", forget, methods=["POST"]),
     ]
-    return Starlette(
-        routes=[Mount(f"/{secret}", routes=routes)],
-        middleware=[Middleware(BaseHTTPMiddleware, dispatch=guarded)],
-        exception_handlers={ClientDisconnect: lambda request, error: Response()},
-    )
+    app = Starlette(routes=[Mount(f"/{secret}", routes=routes)])
+    app.add_exception_handler(ClientDisconnect, lambda request, error: Response())
+    app.add_middleware(BaseHTTPMiddleware, dispatch=guarded)
+    return app
 
 
 def _why_not(request: Request, secret: str) -> str | None:
@@ -190,14 +180,13 @@ def listening(port: int) -> socket.socket:
         raise ToslocError(f"port {port} of {HOST} {why}") from error
 
 
-def serve(questions: Questions, place: socket.socket, commit: str, project: str) -> None:
+def serve(questions: Questions, place: socket.socket) -> None:
     """Print the page's address, and answer there until Ctrl-C or SIGTERM. In the main thread."""
     secret = secrets.token_urlsafe(16)
-    server = uvicorn.Server(settings(application(questions, secret, commit, project)))
+    server = uvicorn.Server(settings(application(questions, secret)))
     for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn, once it has ended, raises the signal again
         signal.signal(number, lambda *_: setattr(server, "should_exit", True))
     with closing(questions.session):
-        questions.warm(commit)
         print(f"http://{HOST}:{place.getsockname()[1]}/{secret}/ (Ctrl-C ends it)", flush=True)
         server.run(sockets=[place])
 

@@ -17,8 +17,7 @@ import typer
 from tosloc.cli.judging import MarkdownOption
 from tosloc.cli.lab.results import means_table
 from tosloc.cli.options import ClusterOption, JsonOption, ReportsOption, RepositoryOption
-from tosloc.cli.printing import Form, Table, form_of, print_notes, show
-from tosloc.cli.progress import shown
+from tosloc.cli.printing import Form, Table, form_of, print_notes, show, shown
 from tosloc.cluster import on_cluster
 from tosloc.config import Config, load_config
 from tosloc.errors import require

@@ -12,8 +12,7 @@ import typer
 from tosloc.cli.judging import MarkdownOption
 from tosloc.cli.lab.learning import ConfigOption, ProjectsOption, settings_of
 from tosloc.cli.options import ClusterOption, JsonOption, OutOption, ReportsOption, RepositoryOption, Split
-from tosloc.cli.printing import UNKNOWN, Form, Table, form_of, p_value_cell, print_notes, show
-from tosloc.cli.progress import shown
+from tosloc.cli.printing import UNKNOWN, Form, Table, form_of, p_value_cell, print_notes, show, shown
 from tosloc.cluster import on_cluster
 from tosloc.errors import ToslocError, require
 from tosloc.lab.projects import read_projects
