@@ -28,7 +28,6 @@ from tosloc.localization import Localization, OpenVersion
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import BugReport, Progress, silent
 from tosloc.reports.issues import read_report
-from tosloc.reports.test_paths import PathFilter
 from tosloc.rerank.base import Reranker
 from tosloc.settings import settings_of
 
@@ -179,8 +178,8 @@ class Localizer:
                 told: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
                 own = settings_of(None if self.repository is None else self.repository.work_tree)
                 shown: dict[str, Any] = {"include": (), "exclude": (), "tests": False, "min_share": 0.0} | own | told
-                globs = tuple(shown["include"]), tuple(shown["exclude"])
-                chosen = version.choose(PathFilter(*globs, shown["tests"], may_miss=tuple(given.keys() - told.keys())))
+                globs, may_miss = (shown["include"], shown["exclude"]), given.keys() - told.keys()
+                chosen = version.choose(*globs, tests=shown["tests"], may_miss=may_miss)
             with self._lock:
                 localization = self.localization(asked, version)
                 answer = localization.answer(
@@ -212,8 +211,8 @@ class Localizer:
             near = " or ".join(get_close_matches(path, some, cutoff=0))
             hint = f"did you mean {near}?" if near else "paths begin at the root of the repository"
             raise ToslocError(f"{path} is no source file of version {version.snapshot.commit[:10]}; {hint}")
-        file, chosen = paths.index(path), version.choose(PathFilter())
-        chosen = chosen if chosen.kept[file] else version.choose(PathFilter(tests=True))
+        file, chosen = paths.index(path), version.choose()
+        chosen = chosen if chosen.kept[file] else version.choose(tests=True)
         with self._lock:
             answer = self.localization(asked, version).answer(1, chosen, functions=functions, only=file)
         return replace(answer, seconds=time.perf_counter() - started)
@@ -235,7 +234,7 @@ class Localizer:
             key = resolved, changes
             if key not in self._versions:
                 prepared = place.prepared(resolved, progress, changes)
-                made = OpenVersion.of(place, prepared, self.reports_, self.reranker_)
+                made = OpenVersion(place, prepared, self.reports_, self.reranker_)
                 made.others, made.uncommitted = place.other_files(resolved, progress, changes), len(changes)
                 self._versions = dict([*self._versions.items(), (key, made)][-OPEN_VERSIONS:])
             return self._versions[key]
@@ -245,9 +244,9 @@ class Localizer:
         the one that was opened last, or that a checkpoint carries along.
         """
         version = version or self.version_ or self.version()
-        stage, temperature = version.shipped if self.is_shipped else (self.stage_one, self.temperature)
+        stage, temperature = stored.shipped(version.snapshot.paths) if self.is_shipped else (self.stage_one, self.temperature)
         with self._lock:
-            return Localization.of(report, version, stage, self.reranker_, temperature)
+            return Localization(report, version, stage, self.reranker_, temperature)
 
     def indexed(self, repo: Repository) -> IndexedRepository:
         """A repository with the files that these weights are for."""
@@ -258,7 +257,7 @@ class Localizer:
 
     def open_version(self, indexed: IndexedRepository, revision: str = "HEAD", progress: Progress = silent) -> Self:
         """Get ready to rank one version of a repository that others have open: for training, and for experiments."""
-        self.version_ = OpenVersion.of(indexed, indexed.prepared(revision, progress), self.reports_, self.reranker_)
+        self.version_ = OpenVersion(indexed, indexed.prepared(revision, progress), self.reports_, self.reranker_)
         return self
 
     @property
@@ -305,7 +304,7 @@ class Localizer:
         localizer.reports_ = stored.read_known_reports(path)
         localizer.reranker_ = stored.read_reranker(record, path)
         if (carried := stored.read_version(path)) is not None:
-            localizer.version_ = OpenVersion.of(None, carried, None, localizer.reranker_)
+            localizer.version_ = OpenVersion(None, carried, None, localizer.reranker_)
         return localizer
 
     @classmethod

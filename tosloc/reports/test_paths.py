@@ -8,8 +8,7 @@ a test that is shown costs a line, a product file that is hidden costs the answe
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -105,55 +104,53 @@ class Chosen(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PathFilter:
-    """Globs as ``.gitignore`` has them, from the root of the repository: ``*.py``, ``docs/``, ``/src/**/parser.c``.
+def choose(
+    paths: Sequence[str],
+    are_tests: BoolArray,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    *,
+    tests: bool = False,
+    may_miss: Collection[str] = (),
+) -> Chosen:
+    """Which of a version's files an answer may name: where one of ``include`` matches the path (any, where there is
+    none) and none of ``exclude`` does, globs as ``.gitignore`` has them, from the root of the repository: ``*.py``,
+    ``docs/``, ``/src/**/parser.c``. Raises ToslocError for a glob that matches nothing, or leaves nothing.
 
-    A file is kept where one of ``include`` matches it (any, where there is none) and none of ``exclude`` does.
+    ``are_tests`` says of each file whether it is one: they are kept with ``tests``, and where nothing else is. Of "include" and
+    "exclude" the globs of those in ``may_miss`` may match nothing: settings are for every version.
     """
+    kept = np.ones(len(paths), dtype=np.bool_)
+    if include:
+        kept &= _matched("include", include, paths, may_miss)
+    if exclude:
+        kept &= ~_matched("exclude", exclude, paths, may_miss)
+    if not kept.any() and len(kept):
+        raise ToslocError(f"none of the {len(kept):,} source files is left by --include and --exclude; widen them")
+    only_tests = not (kept & ~are_tests).any() and len(kept) > 0
+    if tests or only_tests:
+        note = Routine("all searched files are test files, so none is hidden")
+        return Chosen(kept, np.ones_like(kept), 0, () if tests else (note,))
+    return Chosen(kept & ~are_tests, ~are_tests, int((kept & are_tests).sum()))
 
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    tests: bool = False  # whether test files are wanted
-    may_miss: tuple[str, ...] = ()
-    """Those of "include" and "exclude" whose globs may match nothing: settings are for every version."""
 
-    def choose(self, tests: BoolArray, paths: Callable[[], Sequence[str]]) -> Chosen:
-        """Which of a version's files are kept. Raises ToslocError for a glob that matches nothing, or leaves nothing.
+def _matched(option: str, globs: Sequence[str], paths: Sequence[str], may_miss: Collection[str]) -> BoolArray:
+    """(F,) whether any of the globs matches each path; each has to match one."""
+    from pathspec import GitIgnoreSpec  # here: an answer without globs needs none of it
 
-        ``tests`` says of each whether it is one; ``paths`` are asked for where there are globs to match. Where all that
-        is kept are tests, they are wanted.
-        """
-        kept = np.ones(len(tests), dtype=np.bool_)
-        if self.include:
-            kept &= self._matched("include", self.include, paths())
-        if self.exclude:
-            kept &= ~self._matched("exclude", self.exclude, paths())
-        if not kept.any() and len(kept):
-            raise ToslocError(f"none of the {len(kept):,} source files is left by --include and --exclude; widen them")
-        only_tests = not (kept & ~tests).any() and len(kept) > 0
-        if self.tests or only_tests:
-            note = Routine("all searched files are test files, so none is hidden")
-            return Chosen(kept, np.ones_like(kept), 0, () if self.tests else (note,))
-        return Chosen(kept & ~tests, ~tests, int((kept & tests).sum()))
-
-    def _matched(self, option: str, globs: Sequence[str], paths: Sequence[str]) -> BoolArray:
-        """(F,) whether any of the globs matches each path; each has to match one."""
-        from pathspec import GitIgnoreSpec  # here: an answer without globs needs none of it
-
-        matched = np.zeros(len(paths), dtype=np.bool_)
-        for glob in globs:
-            try:
-                spec = GitIgnoreSpec.from_lines([glob.removeprefix("./")])
-                if [pattern.include for pattern in spec.patterns] != [True]:
-                    raise ValueError("it is empty, a comment, or taken back by '!'")
-            except ValueError as error:
-                raise ToslocError(f"--{option} {glob!r} is no glob: {error}") from None
-            found = np.fromiter(map(spec.match_file, paths), dtype=np.bool_, count=len(paths))
-            if not found.any() and option not in self.may_miss:
-                raise ToslocError(
-                    f"--{option} {glob!r} matches none of the {len(paths):,} source files of this version; globs are"
-                    " those of .gitignore, from the root of the repository, such as 'src/**/*.py'"
-                )
-            matched |= found
-        return matched
+    matched = np.zeros(len(paths), dtype=np.bool_)
+    for glob in globs:
+        try:
+            spec = GitIgnoreSpec.from_lines([glob.removeprefix("./")])
+            if [pattern.include for pattern in spec.patterns] != [True]:
+                raise ValueError("it is empty, a comment, or taken back by '!'")
+        except ValueError as error:
+            raise ToslocError(f"--{option} {glob!r} is no glob: {error}") from None
+        found = np.fromiter(map(spec.match_file, paths), dtype=np.bool_, count=len(paths))
+        if not found.any() and option not in may_miss:
+            raise ToslocError(
+                f"--{option} {glob!r} matches none of the {len(paths):,} source files of this version; globs are"
+                " those of .gitignore, from the root of the repository, such as 'src/**/*.py'"
+            )
+        matched |= found
+    return matched
