@@ -137,9 +137,9 @@ class Pool:
     def _make(
         self, project: Project, config: Config, repo: Repository, folder: Path, names: tuple[str, ...]
     ) -> dict[str, Any]:
-        with ExperimentContext.set_up(config, repo, project.reports, facts=False) as experiment:
+        with ExperimentContext(config, repo, project.reports, facts=False) as experiment:
             learned, judged = (
-                spread(experiment.part(part), project.at_most) for part in (project.part, project.judged)
+                spread(experiment.parts[part], project.at_most) for part in (project.part, project.judged)
             )
             if not judged:
                 number = counted(len(experiment.dataset.cases), "report")
