@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-import zoneinfo
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
@@ -57,15 +56,6 @@ class DataSettings(Section):
     train: Share = 0.8
     validation: Share = 0.1
 
-    @field_validator("zone")
-    @classmethod
-    def _known_zone(cls, zone: str) -> str:
-        try:
-            zoneinfo.ZoneInfo(zone)
-        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-            raise ValueError(f"no time zone is called {zone!r}; write one such as 'America/New_York'") from None
-        return zone
-
     @field_validator("suffixes")
     @classmethod
     def _dotted(cls, suffixes: tuple[str, ...] | str) -> tuple[str, ...] | str:
@@ -103,13 +93,6 @@ class StageOneSettings(Section):
     fit: Literal["listwise", "differential_evolution"] = "listwise"
     ranker: bool = True
     evolution: EvolutionSettings = EvolutionSettings()
-
-    @field_validator("features")
-    @classmethod
-    def _once(cls, features: tuple[str, ...]) -> tuple[str, ...]:
-        if len(set(features)) < len(features):
-            raise ValueError("a feature stands in the list twice")
-        return features
 
     @property
     def lizard(self) -> bool:

@@ -19,10 +19,9 @@ from tosloc.code.languages import SOURCE_SUFFIXES, has_grammar, language_of
 from tosloc.errors import CheckpointError
 from tosloc.git.discovery import WebPages
 from tosloc.git.repository import Repository, decode
-from tosloc.index.context import QueryContext, VersionIndex
+from tosloc.index.context import QueryContext
 from tosloc.index.corpus import Remembered, functions_of_files, suffix_of
 from tosloc.index.documents import Documents
-from tosloc.index.history_index import HistoryIndex
 from tosloc.index.postings import leaders
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query

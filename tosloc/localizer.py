@@ -244,7 +244,8 @@ class Localizer:
         the one that was opened last, or that a checkpoint carries along.
         """
         version = version or self.version_ or self.version()
-        stage, temperature = stored.shipped(version.snapshot.paths) if self.is_shipped else (self.stage_one, self.temperature)
+        own = self.stage_one, self.temperature
+        stage, temperature = stored.shipped(version.snapshot.paths) if self.is_shipped else own
         with self._lock:
             return Localization(report, version, stage, self.reranker_, temperature)
 

@@ -87,7 +87,7 @@ def feature_names(config: Config) -> tuple[str, ...]:
     if unknown:
         hint = did_you_mean(unknown[0], features.ALL)
         raise ConfigError(f"[stage_one] features: no feature is called {unknown[0]!r}{hint}")
-    return tuple(names)
+    return tuple(dict.fromkeys(names))
 
 
 def configured_reranker(config: Config) -> Reranker | None:

@@ -19,7 +19,7 @@ class Language:
 
     name: str
     suffixes: tuple[str, ...]
-    lizard: str | None  # suffix under which lizard reads it; "" counts keywords, None has no complexity (not code)
+    lizard: str | None  # suffix under which lizard reads it; None has no complexity (not code)
     style: str  # style of the lexer that separates comments and strings; a key of parse.STYLES
     grammar: str = ""
     """Module of its grammar of tree-sitter; "" if the lexer reads it. What is asked of the trees stands in
@@ -72,16 +72,16 @@ _ROWS: Final[tuple[tuple[Any, ...], ...]] = (
     ("dart", "dart", "c", "", ".java"),
     ("d", "d", "c", "", ".c"),
     ("clike", "aj proto thrift idl jj jjt javacc g g4 glsl vert frag comp geom hlsl metal cl v sv", "c", "", ".c"),
-    ("shell", "sh bash zsh ksh", "hash", "", ""),
-    ("powershell", "ps1 psm1", "hash", "", ""),
-    ("hash", "ex exs jl nim cr coffee tcl awk cmake mk", "hash", "", ""),
-    ("cython", "pyx pxd pxi", "hash", "", ""),
-    ("haskell", "hs lhs elm ada adb ads vhd vhdl", "dash", "", ""),
-    ("lisp", "clj cljs cljc lisp lsp el scm rkt s asm", "semicolon", "", ""),
-    ("basic", "vb bas vbs", "apostrophe", "", ""),
-    ("pascal", "pas pp dpr", "c", "", ""),
-    ("fsharp", "fs fsi fsx ml mli", "c", "", ""),
-    ("page", "jsp jspx jspf tag tagx jsf asp aspx cshtml erb ejs ftl vm mustache hbs", "markup", "", ""),
+    ("shell", "sh bash zsh ksh", "hash"),
+    ("powershell", "ps1 psm1", "hash"),
+    ("hash", "ex exs jl nim cr coffee tcl awk cmake mk", "hash"),
+    ("cython", "pyx pxd pxi", "hash"),
+    ("haskell", "hs lhs elm ada adb ads vhd vhdl", "dash"),
+    ("lisp", "clj cljs cljc lisp lsp el scm rkt s asm", "semicolon"),
+    ("basic", "vb bas vbs", "apostrophe"),
+    ("pascal", "pas pp dpr", "c"),
+    ("fsharp", "fs fsi fsx ml mli", "c"),
+    ("page", "jsp jspx jspf tag tagx jsf asp aspx cshtml erb ejs ftl vm mustache hbs", "markup"),
     ("markup", "xml xsd xsl xslt html htm xhtml svg tld wsdl md", "markup", "", None),
     ("settings", "properties ini cfg conf toml yml yaml", "hash", "", None),
 )

@@ -117,8 +117,8 @@ def choose(
     none) and none of ``exclude`` does, globs as ``.gitignore`` has them, from the root of the repository: ``*.py``,
     ``docs/``, ``/src/**/parser.c``. Raises ToslocError for a glob that matches nothing, or leaves nothing.
 
-    ``are_tests`` says of each file whether it is one: they are kept with ``tests``, and where nothing else is. Of "include" and
-    "exclude" the globs of those in ``may_miss`` may match nothing: settings are for every version.
+    ``are_tests`` says of each file whether it is one: they are kept with ``tests``, and where nothing else is. The
+    globs of those of "include" and "exclude" in ``may_miss`` may match nothing: settings are for every version.
     """
     kept = np.ones(len(paths), dtype=np.bool_)
     if include:
