@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
@@ -134,12 +134,13 @@ def outline_of(source: bytes, language: str, *, parse: bool = True) -> Outline:
     ``parse=False`` uses regular expressions alone.
     """
     known, script, around = language_named(language), source, list[Span]()
+    style = known.style
     if known.has_scripts:
         script, rest = split_component(source)
-        around, known = lex(rest, known.style).spans, replace(known, style="c")
+        around, style = lex(rest, style).spans, "c"
     captures = captures_of(script, known, _WANTED) if parse and known.grammar else None
     if captures is None:
-        outline = lex(script, known.style)
+        outline = lex(script, style)
     else:
         methods, types, fields = (names_of(script, captures, name) for name in ("method", "type", "field"))
         outline = Outline(spans_of(captures, SPAN_KINDS), methods, types, fields, parsed=True)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts, functions_of
-from tosloc.code.languages import FIELDS, analyser_of, functions_analyser_of, language_of
+from tosloc.code.languages import FIELDS, FUNCTIONS_VERSION, analyser, analyser_of, language_of
 from tosloc.errors import StoreError
 from tosloc.git.repository import Repository, decode
 from tosloc.index.postings import Postings, idf, numbered, row_sums, starts_of
@@ -190,7 +190,8 @@ def blobs_of(snapshots: Sequence[Snapshot], suffixes: frozenset[str]) -> dict[st
 
 def analysers_of(blobs: Mapping[str, str], *, lizard: bool = False) -> dict[str, str]:
     """Blob -> analyser of blobs (id -> suffix)."""
-    return {blob: analyser_of(language_of(suffix), lizard) for blob, suffix in blobs.items()}
+    version = analyser(lizard)
+    return {blob: analyser_of(language_of(suffix), version) for blob, suffix in blobs.items()}
 
 
 def read_facts(store: FactStore, blobs: Mapping[str, str], *, lizard: bool = False) -> Corpus:
@@ -214,7 +215,7 @@ def functions_of_files(
     known: Remembered = {} if remembered is None else remembered
     if len(known) > REMEMBERED:
         known.clear()
-    keys = [(blob, functions_analyser_of(language_of(suffix))) for blob, suffix in files]
+    keys = [(blob, analyser_of(language_of(suffix), FUNCTIONS_VERSION)) for blob, suffix in files]
     wanted = {key: suffix for key, (_, suffix) in zip(keys, files, strict=True) if key not in known}
     if wanted:
         asked = dict(wanted.keys())
