@@ -205,10 +205,8 @@ class Localizer:
         asked, version = _report_of(report), self.version(commit, progress)
         paths = version.snapshot.paths
         if path not in paths:
-            name, names = PurePosixPath(path).name, [PurePosixPath(other).name for other in paths]
-            alike = {name} if name in names else {*get_close_matches(name, set(names), cutoff=0.8)}
-            some = [other for other, own in zip(paths, names, strict=True) if own in alike]
-            near = " or ".join(get_close_matches(path, some, cutoff=0))
+            alike = [other for other in paths if PurePosixPath(other).name == PurePosixPath(path).name]
+            near = " or ".join(get_close_matches(path, alike, cutoff=0))
             hint = f"did you mean {near}?" if near else "paths begin at the root of the repository"
             raise ToslocError(f"{path} is no source file of version {version.snapshot.commit[:10]}; {hint}")
         file, chosen = paths.index(path), version.choose()

@@ -18,26 +18,31 @@ from tosloc.answer import Routine
 from tosloc.errors import ToslocError
 from tosloc.records import BoolArray
 
-_JAVA: Final = re.compile(r".*[a-z0-9_](?:Tests?|TestCase|IT|ITCase)")
-_JVM: Final = re.compile(rf"{_JAVA.pattern}|.*[a-z0-9_](?:Spec|Specs|Suite)")
-_OTHER: Final = re.compile(r"test_.*|.+_(?:unit)?tests?|.*[a-z0-9]Tests|.+_SUITE")
-_NAMES: Final[dict[str, re.Pattern[str]]] = {
-    "java": _JAVA,
-    **dict.fromkeys("kt kts scala sc groovy".split(), _JVM),
-    **dict.fromkeys("py pyi pyw pyx".split(), re.compile(r"test_.*|.+_test|conftest|tests")),
-    **dict.fromkeys(
-        "js mjs cjs jsx ts mts cts tsx vue svelte coffee".split(),
-        re.compile(r".+(?:\.(?:tests?|specs?|e2e|cy)|[-_]test|_spec)"),
-    ),
-    **dict.fromkeys("rb rake".split(), re.compile(r"test_.*|.+_(?:test|spec)|(?:spec|test)_helper")),
-    "go": re.compile(r".+_test"),
-    "rs": re.compile(r".+_tests?|tests"),  # test.rs, test_*.rs: what a program does that runs tests
-    "swift": re.compile(r".*[a-z0-9](?:Tests?|Spec)"),
-    "hs": re.compile(r".*[a-z0-9](?:Tests?|Spec)"),
-    "t": re.compile(r".*"),  # Perl's
-    **dict.fromkeys("sh bash zsh ps1 cmake mk".split(), re.compile(r"(?!)")),  # run_tests.sh
+_JVM: Final = r".*[a-z0-9_](?:Tests?|TestCase|IT|ITCase)"
+_JAVASCRIPT: Final = r".+(?:\.(?:tests?|specs?|e2e|cy)|[-_]test|_spec)"
+_OTHER: Final = r"test_.*|.+_(?:unit)?tests?|.*[a-z0-9]Tests|.+_SUITE"
+_CONVENTIONS: Final = (
+    ("java", _JVM, "test"),
+    ("kt kts scala sc groovy", rf"{_JVM}|.*[a-z0-9_](?:Spec|Specs|Suite)", "test"),
+    ("py pyi pyw pyx", r"test_.*|.+_test|conftest|tests", ""),  # django/test
+    ("php", _OTHER, ""),  # twig/src/Node/Expression/Test
+    ("js mjs cjs jsx ts mts cts tsx", _JAVASCRIPT, "test spec specs fixtures"),
+    ("vue svelte coffee", _JAVASCRIPT, "test fixtures"),
+    ("rb rake", r"test_.*|.+_(?:test|spec)|(?:spec|test)_helper", "test spec specs fixtures"),
+    ("go", r".+_test", "test fixtures"),
+    ("rs", r".+_tests?|tests", "benches"),  # test.rs, test_*.rs: what a program does that runs tests
+    ("swift hs", r".*[a-z0-9](?:Tests?|Spec)", "test fixtures"),
+    ("t", r".*", "test fixtures"),  # Perl's
+    ("sh bash zsh ps1 cmake mk", r"(?!)", "test fixtures"),  # run_tests.sh
+)
+"""Suffixes; names, without them, of tests wherever they stand; folders of tests further down, in lower case."""
+_OF_SUFFIX: Final = {
+    suffix: (re.compile(names), folders.split())
+    for suffixes, names, folders in _CONVENTIONS
+    for suffix in suffixes.split()
 }
-"""Suffix -> names, without it, of tests wherever they stand."""
+_OF_OTHERS: Final = re.compile(_OTHER), ["test", "fixtures"]
+_MAVEN: Final = "java kt kts scala sc groovy".split()  # suffixes of what Maven and Gradle build
 _FOLDERS: Final = re.compile(
     r"""(?x)
       (?i: tests | test[-_ ]?(?:suites?|cases?|data|files|fixtures?|examples?|resources)
@@ -52,14 +57,6 @@ _FOLDERS: Final = re.compile(
 """Folders of tests in every language, wherever they stand."""
 _AT_THE_TOP: Final = frozenset("test testing spec specs".split())
 """Folders of tests where they stand first in the path: further down, ``testing`` is what a library offers for tests."""
-_INNER: Final[dict[str, frozenset[str]]] = {
-    **dict.fromkeys("java kt kts scala sc groovy".split(), frozenset(["test"])),
-    **dict.fromkeys("py pyi pyw pyx php".split(), frozenset[str]()),  # django/test, twig/src/Node/Expression/Test
-    **dict.fromkeys("rb rake js mjs cjs jsx ts mts cts tsx".split(), frozenset("test spec specs fixtures".split())),
-    "rs": frozenset(["benches"]),
-}
-"""Suffix -> folders of tests further down, in lower case."""
-_INNER_OF_OTHERS: Final = frozenset(["test", "fixtures"])
 _SHIPPED: Final = re.compile(r"(?:^|/)(?:lib|app)/")
 """Below these folders Ruby's gems and Rails keep what they ship: lib/rack/test."""
 
@@ -77,9 +74,9 @@ def which_are_tests(paths: Sequence[str]) -> BoolArray:
         folder, _, name = path.rpartition("/")
         stem, _, suffix = name.rpartition(".")
         stem, suffix = (stem, suffix.lower()) if stem else (name, "")
-        names = _NAMES.get(suffix, _OTHER)
-        # below src/main Maven and Gradle keep what is shipped, libraries for tests among it
-        shipped = names in (_JAVA, _JVM) and "/src/main/" in f"/{folder}/"
+        names, _ = _OF_SUFFIX.get(suffix, _OF_OTHERS)
+        # below src/main they keep what is shipped, libraries for tests among it
+        shipped = suffix in _MAVEN and "/src/main/" in f"/{folder}/"
         found.append(not shipped and (in_tests(folder, suffix) or names.fullmatch(stem) is not None))
     return np.array(found, dtype=np.bool_)
 
@@ -91,7 +88,7 @@ def _in_tests(folder: str, suffix: str) -> bool:
         return True
     if suffix in ("rb", "rake") and (shipped := _SHIPPED.search(f"{folder}/")):
         names = folder[: shipped.start()].split("/")
-    return any(name.lower() in _INNER.get(suffix, _INNER_OF_OTHERS) for name in names[1:])
+    return any(name.lower() in _OF_SUFFIX.get(suffix, _OF_OTHERS)[1] for name in names[1:])
 
 
 class Chosen(NamedTuple):
