@@ -98,17 +98,15 @@ def _versions(
         block = cases[start : start + BLOCK_REPORTS]
         snapshots = [indexed.snapshot(case.version) for case in block]
         rows = [np.flatnonzero(~which_are_tests(snapshot.paths)).tolist() for snapshot in snapshots]
-        suffixes = {
-            snapshot.blob(row): suffix_of(snapshot.path(row), indexed.suffixes)
+        files = [
+            (snapshot.blob(row), suffix_of(snapshot.path(row), indexed.suffixes))
             for snapshot, chosen in zip(snapshots, rows, strict=True)
             for row in chosen
-        }
-        made = functions_of_files(indexed.repo, indexed.store, list(suffixes.items()))
-        facts = dict(zip(suffixes, made, strict=True))
+        ]
+        facts = iter(functions_of_files(indexed.repo, indexed.store, files))
         corpus, table = indexed.corpus(snapshots), PathTable.of(indexed.repo.path_names.names)
         for case, snapshot, chosen in zip(block, snapshots, rows, strict=True):
-            version = VersionIndex(corpus, snapshot, table)
-            yield case, version, {row: facts[snapshot.blob(row)] for row in chosen}
+            yield case, VersionIndex(corpus, snapshot, table), dict(zip(chosen, facts, strict=False))
 
 
 def changed_functions(

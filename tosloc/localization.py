@@ -192,6 +192,7 @@ class Localization:
         if suffixes and not any(has_grammar(language_of(suffix)) for suffix in suffixes):
             said_of = f"there is no grammar for {', '.join(sorted(suffixes))} files"
             notes.append(f"{said_of}: they are searched by their words, and have no functions")
+        about = background_of(self.stage_one.reasons, next(iter(files), None), version.sources) if background else None
         return Answer(
             None if place is None else str(place.repo.path),
             version.snapshot.commit,
@@ -199,11 +200,9 @@ class Localization:
             context.query.report,
             Searched(int(chosen.kept.sum()), chosen.hidden_tests, version.uncommitted),
             tuple(hits),
+            tuple(self._others()),
+            about,
             tuple(notes),
-            others=tuple(self._others()),
-            background=background_of(self.stage_one.reasons, next(iter(files), None), version.sources)
-            if background
-            else None,
         )
 
     def _others(self) -> list[Hit]:

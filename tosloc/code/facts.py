@@ -119,10 +119,10 @@ def _counted(source: bytes, outline: Outline) -> Facts:
     pairs, times = np.unique(np.concatenate((keys_M[here], keys_M[before] - T)), return_counts=True)
     return Facts(
         terms,
-        np.minimum(counts, np.iinfo(np.uint16).max).astype(np.uint16),
+        np.minimum(counts, 65_535).astype(np.uint16),
         np.searchsorted(pairs, np.arange(C + 1) * T),
         (pairs % max(T, 1)).astype(np.int32),
-        np.minimum(times, np.iinfo(np.uint8).max).astype(np.uint8),
+        np.minimum(times, 255).astype(np.uint8),
         lines,
         outline.parsed or not source,
     )
