@@ -277,7 +277,7 @@ class LabelledCandidates:
             yield self._of(table, scores_of(table.rows), depth, for_training=for_training)
 
     def _of(self, table: FeatureTable, scores: FloatArray, depth: int, *, for_training: bool = False) -> Candidates:
-        case, names = self.cases[table.report], self.repo.path_names.names
+        case = self.cases[table.report]
         order = np.argsort(-scores, kind="stable")
         rows, rest = order[:depth], order[depth:]
         missed = np.flatnonzero(table.fixed[rest])
@@ -287,12 +287,12 @@ class LabelledCandidates:
         snapshot = self.repo.snapshot(case.version, self.suffixes)
         by_path = np.argsort(snapshot.path_ids)
         path_ids = table.path_ids[rows]
-        files = by_path[np.searchsorted(snapshot.path_ids, path_ids, sorter=by_path)]
+        files = by_path[np.searchsorted(snapshot.path_ids, path_ids, sorter=by_path)].tolist()
         return Candidates(
             case.report,
             case.version,
-            tuple(names[number] for number in path_ids.tolist()),
-            tuple(map(snapshot.blob, files.tolist())),
+            tuple(map(snapshot.path, files)),
+            tuple(map(snapshot.blob, files)),
             path_ids,
             scores[rows],
             table.fixed[rows],

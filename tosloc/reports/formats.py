@@ -52,14 +52,16 @@ class LabelledReport:
     report: BugReport
     """Its id is the tracker's number; a number that comes again with another commit becomes ``55937#2``, and so on."""
     bug: str  # the tracker's number
-    commit: str | None  # the fixing commit as listed: full, abbreviated, or None when the format has none
+    commit: str | None
+    """The fixing commit as listed, full or abbreviated; None where the data has none. With ``names_version`` that to
+    search, named in place of the fix."""
+    names_version: bool
     listed: tuple[str, ...]
     """The fixed source files as listed, each once, in order: paths, or dotted class names (``org.x.Y.java``)."""
     published_ranks: Mapping[str, int]
     """path -> rank that the authors of the data published for it; empty where they gave none."""
     fixed_on: datetime | None
     """When the tracker says that the bug was fixed; only formats without commits have it."""
-    version: str | None  # the commit to search, where the data names that in place of the fix
     functions: tuple[ChangedFunction, ...]  # truth of the function level; each once
 
 
@@ -242,10 +244,10 @@ def _labelled(record: Json, where: str, zone: tzinfo, suffixes: Iterable[str]) -
     return LabelledReport(
         report,
         report.id,
-        fix or None,
+        fix or version or None,
+        bool(version),
         tuple(dict.fromkeys(path for path in fixed if path.lower().endswith(ends))),
         split_ranks(ranks),
         time_of(fixed_on, zone, where) if fixed_on else None,
-        version or None,
         tuple(dict.fromkeys(changed)),
     )

@@ -64,15 +64,14 @@ def load_dataset(
     of its reports belongs to this repository.
     """
     reports = {one.report.id: one for one in read_reports(path, zone, suffixes=suffixes)}
-    named = {report: one.version or one.commit for report, one in reports.items()}
-    resolved = repository.resolve_many(name for name in named.values() if name)
-    commits = {report: known for report, name in named.items() if name and (known := resolved[name])}
-    commits |= _named_by_messages(repository, [one for report, one in reports.items() if not named[report]])
+    resolved = repository.resolve_many(one.commit for one in reports.values() if one.commit)
+    commits = {report: known for report, one in reports.items() if one.commit and (known := resolved[one.commit])}
+    commits |= _named_by_messages(repository, [one for one in reports.values() if not one.commit])
     infos = {info.id: info for info in repository.commits(dict.fromkeys(commits.values()))}
     found = [(infos[commit], reports[report]) for report, commit in commits.items()]
-    found = [(commit, one) for commit, one in found if one.version or commit.parents]
+    found = [(commit, one) for commit, one in found if one.names_version or commit.parents]
     if not found:
-        what = "version" if all(one.version for one in reports.values()) else "fix"
+        what = "version" if all(one.names_version for one in reports.values()) else "fix"
         raise ReportError(
             f"{path}: no {what} of its {counted(len(reports), 'report')} is in {repository.path}; is it the right one?"
         )
@@ -80,7 +79,7 @@ def load_dataset(
     files: dict[str, int] = {}
     found.sort(key=lambda pair: (pair[0].committed_at, pair[0].id))  # neighbours in time: their versions share most
     for commit, one in found:
-        fix, version = ("", commit.id) if one.version else (commit.id, commit.parents[0])
+        fix, version = ("", commit.id) if one.names_version else (commit.id, commit.parents[0])
         snapshot = repository.snapshot(version, suffixes)
         cases.append(Case(one.report, fix, snapshot.commit, commit.committed_at, *_resolved(one.listed, snapshot)))
         files[one.report.id] = len(snapshot)
