@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from tosloc.index.postings import leaders
 from tosloc.records import FloatArray
 
 LISTED: Final = 10
@@ -42,7 +43,7 @@ def shares(scores: FloatArray, temperature: float) -> FloatArray:
     [0.269, 0.731, 0.0]
     """
     found = np.zeros(len(scores))
-    first = np.argsort(-scores, kind="stable")[:LISTED]
+    first = leaders(scores, LISTED)
     if not len(first) or scores[first[0]] == -np.inf:
         return found
     powers = np.exp((scores[first] - scores[first[0]]) / temperature)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -68,7 +68,7 @@ def write_stage_one(
         "weights": dict(zip(stage.features, stage.weights.tolist(), strict=True)),
         "ranker": None if ranker is None else {"weight": ranker.weight, "features": list(ranker.features)},
         "temperature": temperature,
-        "validation": None if choice is None else {"taken": choice.taken, "tried": choice.tried},
+        "validation": None if choice is None else asdict(choice),
     }
     write_text(folder / WEIGHTS_FILE, json.dumps({**record, **(more or {})}, indent=1) + "\n")
 

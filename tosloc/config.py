@@ -9,12 +9,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    Strict,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from tosloc.errors import ConfigError
 from tosloc.io import cut, read_plain
 
 Share = Annotated[float, Field(ge=0, le=1)]
+Tokens = Annotated[int, Field(ge=8, le=1_000_000)]
 Words = Annotated[tuple[str, ...], Strict(False)]  # A TOML array of strings
 
 _LARGEST: Final = 1_000_000  # bytes of a TOML file
@@ -79,8 +91,8 @@ class DataSettings(Section):
 class EvolutionSettings(Section):
     """``[stage_one.evolution]``: differential evolution of the weights, maximising MRR + MAP on train."""
 
-    generations: Annotated[int, Field(ge=1)] = 60
-    population: Annotated[int, Field(ge=1)] = 15
+    generations: PositiveInt = 60
+    population: PositiveInt = 15
 
 
 class StageOneSettings(Section):
@@ -88,7 +100,7 @@ class StageOneSettings(Section):
 
     method: Literal["linear", "paper"] = "linear"
     features: Words = ()
-    train_reports: Annotated[int, Field(ge=0)] = 0
+    train_reports: NonNegativeInt = 0
     shipped: bool = True
     fit: Literal["listwise", "differential_evolution"] = "listwise"
     ranker: bool = True
@@ -104,10 +116,10 @@ class TrainingSettings(Section):
     """``[stage_two.training]``: how the encoder reranker learns."""
 
     learns: Literal["head", "both"] = "head"
-    learning_rate: Annotated[float, Field(gt=0)] = 1e-3
+    learning_rate: PositiveFloat = 1e-3
     pairs: Annotated[int, Field(ge=2)] = 400
-    chunks_at_once: Annotated[int, Field(ge=0)] = 0
-    epochs: Annotated[int, Field(ge=0)] = 40
+    chunks_at_once: NonNegativeInt = 0
+    epochs: NonNegativeInt = 40
     precision: Literal["float32", "bfloat16"] = "float32"
 
 
@@ -119,10 +131,10 @@ class StageTwoSettings(Section):
     report_encoder: str = ""
     token_pooling: Literal["mean", "first"] = "mean"
     chunks: Annotated[int, Field(ge=1, le=10_000)] = 10
-    chunk_tokens: Annotated[int, Field(ge=8, le=1_000_000)] = 256
-    report_tokens: Annotated[int, Field(ge=8, le=1_000_000)] = 256
+    chunk_tokens: Tokens = 256
+    report_tokens: Tokens = 256
     scoring: Literal["cosine", "dot"] = "cosine"
-    candidates: Annotated[int, Field(ge=1)] = 50
+    candidates: PositiveInt = 50
     training: TrainingSettings = TrainingSettings()
 
     @property

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from tosloc.answer import Answer, Routine, Searched
-from tosloc.calibration import LISTED, shares
+from tosloc.calibration import shares
 from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts
 from tosloc.code.languages import SOURCE_SUFFIXES, has_grammar, language_of
 from tosloc.errors import CheckpointError
@@ -177,8 +177,8 @@ class Localization:
         else:
             before = (named > named[only]).sum() + (named[:only] == named[only]).sum()
             files, rank = [only], int(before) + 1
-        share_of, notes = self._shares(chosen), [*self.notes, *chosen.notes]
-        files = [file for file in files if share_of.get(file, 0.0) >= min_share]
+        share, notes = self._shares(chosen), [*self.notes, *chosen.notes]
+        files = [file for file in files if share[file] >= min_share]
         if not files:
             notes.append(f"nothing is sure enough: no file has a share of {min_share:.0%}")
         facts = version.functions_of(files) if functions else [NO_FUNCTIONS] * len(files)
@@ -186,8 +186,8 @@ class Localization:
         lifted, hits = self._lifted(files), list[Hit]()
         for number, (file, known, found) in enumerate(zip(files, facts, scored, strict=True), start=rank):
             why = self.stage_one.why(file, version.sources, lifted.get(file), known, found)
-            score, share = round(float(self.scores[file]), 6), round(share_of.get(file, 0.0), 6)
-            hits.append(Hit(number, version.snapshot.path(file), score, share, found, why))
+            score, sure = (round(float(values[file]), 6) for values in (self.scores, share))
+            hits.append(Hit(number, version.snapshot.path(file), score, sure, found, why))
         suffixes = {suffix_of(hit.path, SOURCE_SUFFIXES) for hit in hits}
         if suffixes and not any(has_grammar(language_of(suffix)) for suffix in suffixes):
             said_of = f"there is no grammar for {', '.join(sorted(suffixes))} files"
@@ -214,13 +214,11 @@ class Localization:
         asked = QueryContext(context.query, version.index, version.history.as_of(context.history.opened))
         return other_files(asked, context.common_words)
 
-    def _shares(self, chosen: Chosen) -> dict[int, float]:
-        """Of the first files; those of all others are 0."""
+    def _shares(self, chosen: Chosen) -> FloatArray:
+        """(F,) those of the first files; of all others 0."""
         if not self.stage_one.context.tells_files_apart:
-            return {}
-        sharing = np.where(chosen.sharing, self.scores, -np.inf)
-        leading = leaders(sharing, LISTED)
-        return dict(zip(leading.tolist(), shares(sharing[leading], self.temperature).tolist(), strict=True))
+            return np.zeros(len(self.scores))
+        return shares(np.where(chosen.sharing, self.scores, -np.inf), self.temperature)
 
     def _lifted(self, files: Sequence[int]) -> dict[int, Reason]:
         """What the reranker says of those of some files that it has lifted."""
