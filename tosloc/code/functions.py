@@ -98,19 +98,14 @@ class FunctionFacts:
         return np.array([values.get(term, 0.0) for term in self.terms], dtype=np.float64)
 
     @cached_property
-    def simple_names(self) -> list[str]:
-        """(N,) the last part of each name."""
-        return [name.rpartition(".")[2] for name in self.names]
-
-    @cached_property
-    def outer_names(self) -> list[str]:
-        """(N,) what each stands in, by the last part of its name; "" where it stands alone."""
-        return [name.rpartition(".")[0].rpartition(".")[2] for name in self.names]
+    def last_names(self) -> list[tuple[str, ...]]:
+        """(N,) the last part but one of each name, "" where it stands alone, and the last."""
+        return [tuple(f".{name}".split(".")[-2:]) for name in self.names]
 
     @cached_property
     def name_terms(self) -> list[tuple[str, ...]]:
         """(N,) distinct terms of the last part of each name, in order."""
-        return [tuple(dict.fromkeys(identifier_terms(name))) for name in self.simple_names]
+        return [tuple(dict.fromkeys(identifier_terms(name))) for _, name in self.last_names]
 
 
 class _Definition(NamedTuple):
