@@ -51,7 +51,7 @@ def shares(scores: FloatArray, temperature: float) -> FloatArray:
     return found
 
 
-def fit_temperature(answers: Sequence[JudgedAnswer], counts: FloatArray | None = None) -> float:
+def fit_temperature(answers: Sequence[JudgedAnswer], counts: FloatArray | float = 1.0) -> float:
     """The temperature under which the first shares fit best to whether the first files were right.
 
     Greatest likelihood of the events, times a prior: ln temperature is standard normal, so that ``UNFITTED`` is what
@@ -69,13 +69,12 @@ def fit_temperature(answers: Sequence[JudgedAnswer], counts: FloatArray | None =
         first = answer.scores[:LISTED]
         row[: len(first)] = first - first[:1]
     right = np.array([answer.right for answer in answers], dtype=np.bool_)
-    weights = np.ones(len(answers)) if counts is None else counts
 
     def loss(log_temperature: float) -> float:
         others = np.exp(gaps[:, 1:] / math.exp(log_temperature)).sum(axis=1)  # beside the first file's 1
         wrong = np.log(np.maximum(others, 1e-12))
         likelihood = np.where(right, 0.0, wrong) - np.log1p(others)
-        return float(log_temperature**2 / 2 - (likelihood * weights).sum())
+        return float(log_temperature**2 / 2 - (likelihood * counts).sum())
 
     # the loss may have more than one valley: a look at all of the range, then closer where it is lowest
     tried = np.linspace(math.log(LOWEST), math.log(HIGHEST), _STEPS)

@@ -52,9 +52,9 @@ def checkpoint_folder(folder: str | Path) -> Path:
 def write_stage_one(
     folder: Path,
     stage: StageOne,
+    temperature: float,
+    more: Mapping[str, Any],
     choice: Choice | None = None,
-    temperature: float = UNFITTED,
-    more: Mapping[str, Any] | None = None,
     *,
     lizard: bool = False,
 ) -> None:
@@ -70,7 +70,7 @@ def write_stage_one(
         "temperature": temperature,
         "validation": None if choice is None else asdict(choice),
     }
-    write_text(folder / WEIGHTS_FILE, json.dumps({**record, **(more or {})}, indent=1) + "\n")
+    write_text(folder / WEIGHTS_FILE, json.dumps({**record, **more}, indent=1) + "\n")
 
 
 def read_stage_one(folder: Path) -> tuple[StageOne, float, dict[str, Any]]:
@@ -84,7 +84,7 @@ def read_stage_one(folder: Path) -> tuple[StageOne, float, dict[str, Any]]:
         raise CheckpointError(f"{where} holds no weights of features, a number each; train again")
     if unknown := [name for name in weights if name not in features.ALL]:
         raise CheckpointError(f"{where} weighs a feature that this version does not know, {unknown[0]!r}; train again")
-    temperature = UNFITTED if record.get("temperature") is None else record["temperature"]
+    temperature = record.get("temperature", UNFITTED)
     if not (_is_number(temperature) and LOWEST <= temperature <= HIGHEST):
         raise CheckpointError(f"{where} has a temperature that is no number of {LOWEST:g} to {HIGHEST:g}; train again")
     stage = StageOne(tuple(weights), np.array(list(weights.values()), dtype=np.float64))

@@ -53,8 +53,8 @@ def on_cluster(address: str | None, repositories: Mapping[Path, str]) -> Iterato
         from distributed import Client
 
         for name in ("distributed", "tornado", "asyncio"):  # what matters of what they log becomes a sentence of ours
-            logging.getLogger(name).handlers[:] = [logging.NullHandler()]
-            logging.getLogger(name).propagate = False
+            logger = logging.getLogger(name)
+            logger.handlers[:], logger.propagate = [logging.NullHandler()], False
         try:
             client = Client(address, timeout=ANSWER_SECONDS, set_as_default=False, name="tosloc")
         except (OSError, ValueError, ImportError) as error:

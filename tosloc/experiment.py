@@ -87,15 +87,23 @@ class ExperimentContext:
             self.history_index,
             self.history.ancestors,
             texts_of(self.repo),
-            self.indexed.vectors_path,
+            indexed.vectors_path,
         )
 
     def extraction(self, folder: Path, names: Sequence[str]) -> Extraction:
         """A place for feature tables, with the history that its workers read."""
         indexed, history = self.indexed, folder / HISTORY_FILE
         save_arrays(history, self.history_index.to_arrays(self.repo.path_names.names))
-        of_history, where = fingerprint(history), (folder, self.repo.path, indexed.store_path)
-        return Extraction(*where, indexed.suffixes, names, of_history, self.history.ancestors, indexed.lizard)
+        return Extraction(
+            folder,
+            self.repo.path,
+            indexed.store_path,
+            indexed.suffixes,
+            names,
+            fingerprint(history),
+            self.history.ancestors,
+            indexed.lizard,
+        )
 
     def provenance(self) -> dict[str, Any]:
         """Where a result comes from."""

@@ -147,9 +147,17 @@ class Localizer:
         Raises UnknownCommit, ReportError for a text that is no report, ConfigError for settings, ToslocError for a glob
         that matches nothing, for a version without source files, and after ``close``.
         """
-        options: dict[str, Any] = {"commit": commit, "include": include, "exclude": exclude, "tests": tests}
-        options |= {"min_share": min_share, "top": top, "functions": functions}
-        options |= {"background": background, "progress": progress}
+        options: dict[str, Any] = {
+            "commit": commit,
+            "include": include,
+            "exclude": exclude,
+            "tests": tests,
+            "min_share": min_share,
+            "top": top,
+            "functions": functions,
+            "background": background,
+            "progress": progress,
+        }
         return next(self.localize_many([report], **options))
 
     def localize_many(
@@ -169,19 +177,17 @@ class Localizer:
         """``localize`` for each of many reports, in their order, all of the files as they are at the start.
         Raises as ``localize`` does, when an answer is asked for.
         """
-        started, version = time.perf_counter(), None
+        started = time.perf_counter()
+        version = self.version(commit, progress)
+        given = {"include": include, "exclude": exclude, "tests": tests, "min_share": min_share}
+        told: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        own = settings_of(None if self.repository is None else self.repository.work_tree)
+        shown: dict[str, Any] = {"include": (), "exclude": (), "tests": False, "min_share": 0.0} | own | told
+        globs, may_miss = (shown["include"], shown["exclude"]), given.keys() - told.keys()
+        chosen = version.choose(*globs, tests=shown["tests"], may_miss=may_miss)
         for report in reports:
-            asked = _report_of(report)
-            if version is None:
-                version = self.version(commit, progress)
-                given = {"include": include, "exclude": exclude, "tests": tests, "min_share": min_share}
-                told: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-                own = settings_of(None if self.repository is None else self.repository.work_tree)
-                shown: dict[str, Any] = {"include": (), "exclude": (), "tests": False, "min_share": 0.0} | own | told
-                globs, may_miss = (shown["include"], shown["exclude"]), given.keys() - told.keys()
-                chosen = version.choose(*globs, tests=shown["tests"], may_miss=may_miss)
             with self._lock:
-                localization = self.localization(asked, version)
+                localization = self.localization(_report_of(report), version)
                 answer = localization.answer(
                     top, chosen, functions=functions, min_share=shown["min_share"], background=background
                 )
@@ -280,9 +286,10 @@ class Localizer:
             reranker.save(folder / reranker.name)
             more = {"stage_two": reranker.name}
         stored.write_record(folder / "provenance.json", self.provenance_)
-        lizard = self.config.stage_one.lizard
         # last, because a folder without weights is no checkpoint
-        stored.write_stage_one(folder, self.stage_one, self.choice_, self.temperature, more, lizard=lizard)
+        stored.write_stage_one(
+            folder, self.stage_one, self.temperature, more, self.choice_, lizard=self.config.stage_one.lizard
+        )
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:

@@ -128,10 +128,9 @@ def _finish(
     """
     candidates = experiment.candidates(localizer.stage_one, tables)
     context, work = experiment.for_reranking(), folder / WORK / "reranker"
-    if localizer.reranker_ is not None:
+    if (whole := localizer.reranker_) is not None:
         seed = experiment.config.run.seed
-        localizer.reranker_ = localizer.reranker_.fit(candidates, context, work, seed=seed, progress=progress)
-    whole = localizer.reranker_
+        whole = localizer.reranker_ = whole.fit(candidates, context, work, seed=seed, progress=progress)
     localizer.provenance_ = experiment.provenance()
     judged: list[JudgedAnswer] = []
 
