@@ -119,11 +119,13 @@ def _shipped(kind: str) -> tuple[StageOne, float]:
 def read_reranker(record: Mapping[str, Any], folder: Path) -> Reranker | None:
     """The reranker of a checkpoint, if it has one. Raises CheckpointError."""
     name = record.get("stage_two")
-    if name is not None and name not in list(RERANKERS):
+    if name is None:
+        return None
+    if name not in list(RERANKERS):
         raise CheckpointError(
             f"{folder / WEIGHTS_FILE} names a reranker that this version does not know, {name!r}; train again"
         )
-    return None if name is None else reranker_class(name).load(folder / name)
+    return reranker_class(name).load(folder / name)
 
 
 def write_known_reports(folder: Path, documents: Documents, paths: Sequence[str]) -> None:

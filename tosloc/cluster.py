@@ -95,8 +95,8 @@ def _look(repositories: dict[str, str]) -> set[str]:
         with Repository(path) as repository:
             repository.resolve(commit)
     found = (package for package in metadata.distributions() if _SETTLED.fullmatch(str(package.name).lower()))
-    packages = {f"{package.name} {package.version}" for package in found}
-    return {f"Python {sys.version_info.major}.{sys.version_info.minor}", f"tosloc {tosloc.__version__}", *packages}
+    ours = {f"Python {sys.version_info.major}.{sys.version_info.minor}", f"tosloc {tosloc.__version__}"}
+    return ours | {f"{package.name} {package.version}" for package in found}
 
 
 def _results(client: Client, address: str, calls: Iterable[Any], ordered: bool) -> Generator[Any, None, None]:

@@ -183,8 +183,10 @@ def rank_reports(
     ):
         cases, dataset = experiment.parts[split], experiment.dataset
         if not cases:
-            number = counted(len(dataset.cases), "report")
-            raise ToslocError(f"{reports_path}: none of its {number} falls to {split}; rank them with --split all")
+            raise ToslocError(
+                f"{reports_path}: none of its {counted(len(dataset.cases), 'report')} falls to {split}; rank them with"
+                " --split all"
+            )
         if functions and not any(dataset.labelled[case.report.id].functions for case in cases):
             raise ToslocError(
                 f"{reports_path}: --functions: no report says which functions its fix changed; add them as 'functions'"
@@ -227,7 +229,12 @@ def results_folder(folder: Path, *, own: bool = False) -> Iterator[Path]:
         raise ToslocError(f"{folder} cannot be made ({error.strerror}); name a folder that can be written") from error
     try:
         if own:
-            _check_own(folder)
+            remove_unfinished(folder)
+            found = sorted(path.name for path in folder.iterdir())
+            if found and ({WORK, "provenance.json"}.isdisjoint(found) or work.is_symlink()):
+                raise ToslocError(
+                    f"{folder} holds other things, such as {found[0]!r}; name a new folder for the results"
+                )
             work.mkdir(exist_ok=True)
         yield work
     except BaseException:
@@ -237,13 +244,6 @@ def results_folder(folder: Path, *, own: bool = False) -> Iterator[Path]:
             if new:
                 folder.rmdir()
         raise
-
-
-def _check_own(folder: Path) -> None:
-    remove_unfinished(folder)
-    found = sorted(path.name for path in folder.iterdir())
-    if found and ({WORK, "provenance.json"}.isdisjoint(found) or (folder / WORK).is_symlink()):
-        raise ToslocError(f"{folder} holds other things, such as {found[0]!r}; name a new folder for the results")
 
 
 def named(file: Path) -> dict[str, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
@@ -261,12 +261,19 @@ def dotted(written: str) -> str:
 
 def _facts(source: bytes, definitions: Sequence[_Definition], comments: Sequence[tuple[int, int]]) -> FunctionFacts:
     """The definitions with their lines and the terms of their texts."""
+    cuts = sorted({place for one in definitions for place in (one.begin, one.end)}.union(*comments))
+    number_of = {cut: place for place, cut in enumerate(cuts)}
+    innermost, is_comment = np.full(len(cuts), -1), np.zeros(len(cuts), dtype=bool)  # of the pieces between cuts
+    for place, one in enumerate(definitions):  # inner ones last
+        innermost[number_of[one.begin] : number_of[one.end]] = place
+    for begin, end in comments:
+        is_comment[number_of[begin] : number_of[end]] = True
     held = [(Counter[str](), Counter[str]()) for _ in definitions]  # terms of its code, of its comments
-    for text, innermost, is_comment in _pieces(source, definitions, comments):
-        found = terms_of(text)
-        number = innermost
-        while number >= 0 and (number == innermost or definitions[number].kind != 2):  # and the functions around it
-            held[number][is_comment].update(found)
+    for (start, end), holder, kind in zip(pairwise(cuts), innermost.tolist(), is_comment.tolist(), strict=False):
+        found = terms_of(source[start:end].decode("utf-8", "replace")) if holder >= 0 else []
+        number = holder
+        while number >= 0 and (number == holder or definitions[number].kind != 2):  # and the functions around it
+            held[number][kind].update(found)
             number = definitions[number].parent
     terms = sorted(set().union(*chain.from_iterable(held)))
     place = {term: number for number, term in enumerate(terms)}
@@ -285,22 +292,6 @@ def _facts(source: bytes, definitions: Sequence[_Definition], comments: Sequence
         code=np.minimum(code, 255).astype(np.uint8),
         comments=np.minimum(said, 255).astype(np.uint8),
     )
-
-
-def _pieces(
-    source: bytes, definitions: Sequence[_Definition], comments: Sequence[tuple[int, int]]
-) -> Iterator[tuple[str, int, bool]]:
-    """The pieces of the source that a definition holds: text, innermost definition, whether it is a comment."""
-    cuts = sorted({place for one in definitions for place in (one.begin, one.end)}.union(*comments))
-    number = {cut: place for place, cut in enumerate(cuts)}
-    holders, is_comment = np.full(len(cuts), -1), np.zeros(len(cuts), dtype=bool)
-    for place, one in enumerate(definitions):  # inner ones last
-        holders[number[one.begin] : number[one.end]] = place
-    for begin, end in comments:
-        is_comment[number[begin] : number[end]] = True
-    for place, (start, end) in enumerate(pairwise(cuts)):
-        if holders[place] >= 0:
-            yield source[start:end].decode("utf-8", "replace"), int(holders[place]), bool(is_comment[place])
 
 
 NO_FUNCTIONS: Final = _facts(b"", (), ())

@@ -158,19 +158,27 @@ def _xml(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
     for number, bug in enumerate(root.iter("bug"), start=1):
         said = {column: bug.findtext(f"buginformation/{column}") for column in ("summary", "description")}
         files = "\n".join(_text(element.text) for element in bug.iterfind("fixedFiles/file"))
-        times = {"report_time": bug.get("opendate"), "fixed_on": bug.get("fixdate")}
-        yield f"{name}, bug {number}", {"bug_id": bug.get("id"), "files": files, **said, **times}
+        said |= {"bug_id": bug.get("id"), "report_time": bug.get("opendate"), "fixed_on": bug.get("fixdate")}
+        yield f"{name}, bug {number}", {"files": files, **said}
 
 
 def _of_rows(rows: Iterable[tuple[str, Json]], suffixes: Iterable[str]) -> Iterator[tuple[str, Json]]:
     """Our records of rows, their summaries without a leading ``Bug 123456`` of this very bug."""
     for where, row in rows:
         said = defaultdict(str, {key: _text(value) for key, value in row.items()})
-        bug, listed = said["bug_id"], split_paths(said["files"], suffixes)
+        bug = said["bug_id"]
         summary = re.sub(rf"^Bug {re.escape(bug)}(?:\s*[:-])?(?:\s+|$)", "", said["summary"])
-        record = {"id": bug, "summary": summary, "description": said["description"], "opened": row.get("report_time")}
-        answer = {"fix_commit": said["commit"], "fixed": list(listed), "fixed_on": said["fixed_on"]}
-        yield where, record | answer | {"published_ranks": said["result"]}
+        record = {
+            "id": bug,
+            "summary": summary,
+            "description": said["description"],
+            "opened": row.get("report_time"),
+            "fix_commit": said["commit"],
+            "fixed": list(split_paths(said["files"], suffixes)),
+            "fixed_on": said["fixed_on"],
+            "published_ranks": said["result"],
+        }
+        yield where, record
 
 
 def split_paths(text: str, suffixes: Iterable[str]) -> tuple[str, ...]:

@@ -124,11 +124,11 @@ def choose(
         kept &= ~_matched("exclude", exclude, paths, may_miss)
     if not kept.any() and len(kept):
         raise ToslocError(f"none of the {len(kept):,} source files is left by --include and --exclude; widen them")
-    only_tests = not (kept & ~are_tests).any() and len(kept) > 0
-    if tests or only_tests:
+    shown = kept & ~are_tests
+    if tests or (kept.any() and not shown.any()):
         note = Routine("all searched files are test files, so none is hidden")
         return Chosen(kept, np.ones_like(kept), 0, () if tests else (note,))
-    return Chosen(kept & ~are_tests, ~are_tests, int((kept & are_tests).sum()))
+    return Chosen(shown, ~are_tests, int((kept & are_tests).sum()))
 
 
 def _matched(option: str, globs: Sequence[str], paths: Sequence[str], may_miss: Collection[str]) -> BoolArray:
