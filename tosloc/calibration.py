@@ -14,7 +14,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tosloc.index.postings import leaders
 from tosloc.records import FloatArray
 
 LISTED: Final = 10
@@ -43,7 +42,7 @@ def shares(scores: FloatArray, temperature: float) -> FloatArray:
     [0.269, 0.731, 0.0]
     """
     found = np.zeros(len(scores))
-    first = leaders(scores, LISTED)
+    first = np.argsort(-scores, kind="stable")[:LISTED]
     if not len(first) or scores[first[0]] == -np.inf:
         return found
     powers = np.exp((scores[first] - scores[first[0]]) / temperature)

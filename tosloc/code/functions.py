@@ -276,8 +276,8 @@ def _facts(source: bytes, definitions: Sequence[_Definition], comments: Sequence
             held[number][kind].update(found)
             number = definitions[number].parent
     terms = sorted(set().union(*chain.from_iterable(held)))
-    place = {term: number for number, term in enumerate(terms)}
-    counts = [(place[term], code[term], said[term]) for code, said in held for term in sorted(code | said)]
+    place_of = {term: number for number, term in enumerate(terms)}
+    counts = [(place_of[term], code[term], said[term]) for code, said in held for term in sorted(code | said)]
     places, code, said = np.array(counts, dtype=np.int32).reshape(-1, 3).T
     lines = np.flatnonzero(np.frombuffer(source, dtype=np.uint8) == ord("\n"))
     starts, last = ([one.start for one in definitions], [max(one.end - 1, one.start) for one in definitions])
