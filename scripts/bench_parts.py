@@ -11,6 +11,7 @@ import tempfile
 from collections import deque
 from collections.abc import Sequence
 from contextlib import closing
+from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -286,7 +287,8 @@ def stage_two(bench: Bench, config: Config, encoder: Path | None, checkpoint: Pa
 def both_stages(bench: Bench, learned: Localizer, reports: Sequence[BugReport]) -> list[list[Call]]:
     """Ranking each report by stage one alone, and by both, whatever these make once being made."""
     say(f"ranking {len(reports)} reports by both stages")
-    version = replace(bench.version, reranking=bench.version.for_reranking())
+    version = copy(bench.version)
+    version.reranking = version.for_reranking()
     for report in reports:
         learned.localization(report, version)
     return [[partial(learned.localization, report, asked) for asked in (bench.version, version)] for report in reports]

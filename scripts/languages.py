@@ -16,7 +16,7 @@ from tosloc.cli.guard import guarded
 from tosloc.cli.printing import Table, markdown
 from tosloc.code.facts import outline_of
 from tosloc.code.functions import functions_of
-from tosloc.code.languages import SOURCE_SUFFIXES, has_grammar, language_named, language_of
+from tosloc.code.languages import SOURCE_SUFFIXES, analyser_of, has_grammar, language_named, language_of
 from tosloc.git.repository import Repository, decode
 
 
@@ -57,7 +57,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         parsed, functions = (counted[what] / max(counted["read"], 1) for what in ("parsed", "functions"))
         shares = [f"{parsed:.3f}", f"{functions:.1f}"] if has_grammar(language) else ["", "none"]
         numbers = [str(counted[what]) for what in ("repositories", "files")]
-        rows.append([language, " ".join(known.suffixes), " ".join(known.release) or "lexer", *numbers, *shares])
+        rows.append(
+            [
+                language,
+                " ".join(known.suffixes),
+                analyser_of(language, "").removeprefix("+") or "lexer",
+                *numbers,
+                *shares,
+            ]
+        )
     header = ["language", "suffixes", "grammar", "repositories", "files", "parsed", "functions a file"]
     print(markdown(Table(header, rows)), end="")
     return 0

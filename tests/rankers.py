@@ -90,7 +90,7 @@ def world_of(project, learned, *, records=None, name="world", known=()):
         for path in known:
             repo.path_names.id(path)
         reports = project.reports(f"{name}.jsonl", records)
-        with ExperimentContext.set_up(config_of(learned), repo, reports) as experiment:
+        with ExperimentContext(config_of(learned), repo, reports) as experiment:
             yield World(project, experiment, learned)
 
 
@@ -109,7 +109,7 @@ def training_set_of(world):
     experiment, tables = world.experiment, dict[str, list[FeatureTable]]()
     for part in ("train", "validation"):
         extraction = experiment.extraction(world.learned / f"tables {part}", WEIGHTED.features)
-        tables[part] = list(read_blocks(extraction.run(experiment.part(part), jobs=1)))
+        tables[part] = list(read_blocks(extraction.run(experiment.parts[part], jobs=1)))
     return experiment.candidates(WEIGHTED, lambda part: iter(tables[part]))
 
 
@@ -156,7 +156,7 @@ def baseline(world, name):
         experiment = world.experiment
         context = context_for(experiment, [KINDS[name]], ("validation", "test"))
         system = KINDS[name](context, experiment.config.run.seed)
-        system.fit(experiment.part("train"), experiment.part("validation"))
+        system.fit(experiment.parts["train"], experiment.parts["validation"])
         world.baselines[name] = system
     return world.baselines[name]
 

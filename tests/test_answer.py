@@ -18,7 +18,7 @@ HIT = Hit(1, "src/caf\udce9.py", -2.5, 0.75, (Function("App.run", 3, 9, 1.5),), 
 REPORT = BugReport("#12", "It fails", "all of it", WHEN)
 EARLIER = EarlierChange("b" * 40, "2013-02-01", "#7", "Mend it", ("a.py", "b.py", "c.py", "d.py"))
 PAST = Background((EARLIER,), (Person("Ada", "2013-01-02"), Person("Grace", "2012-01-02")), ("@all",), ("test_b.py",))
-FULL = Answer("/srv/flask", "c" * 40, WHEN, REPORT, Searched(40, 2), (HIT,), ("a note",), 1.23456, (HIT,), PAST)
+FULL = Answer("/srv/flask", "c" * 40, WHEN, REPORT, Searched(40, 2), (HIT,), (HIT,), PAST, ("a note",), 1.23456)
 BARE = Answer(None, "c" * 64, datetime(33, 1, 1, tzinfo=UTC), BugReport("x", "", "d", None), Searched(0), ())
 
 

@@ -82,7 +82,7 @@ def test_what_the_page_says(one, two, three):
     report = BugReport(one, two, three, WHEN)
     earlier = EarlierChange("a" * 40, one, two, three, (one,), "https://example.org/a")
     past = Background((earlier,), (Person(two, three),), (one,), (two,))
-    answer = Answer(f"/srv/{two}", "c" * 40, WHEN, report, Searched(1, 2), (hit,), (one,), 0.0, (hit,), past)
+    answer = Answer(f"/srv/{two}", "c" * 40, WHEN, report, Searched(1, 2), (hit,), (hit,), past, (one,))
     text = page([answer])
     check_harmless(text)
     text.encode()

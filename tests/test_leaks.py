@@ -37,7 +37,7 @@ def project(tmp_path):
 def extracted(made, records):
     """Path -> every feature of the asked report in its version, as training sees them."""
     with Repository(made.git.path) as repo:
-        with ExperimentContext.set_up(CONFIG, repo, made.reports("asked.jsonl", records)) as experiment:
+        with ExperimentContext(CONFIG, repo, made.reports("asked.jsonl", records)) as experiment:
             extraction = experiment.extraction(Path(tempfile.mkdtemp(dir=made.folder)), features.ALL)
             cases = [case for case in experiment.dataset.cases if case.report.id == made.records[ASKED]["id"]]
             [table] = read_blocks(extraction.run(cases, jobs=1))

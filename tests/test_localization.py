@@ -67,7 +67,7 @@ def project(tmp_path_factory):
 @pytest.fixture(scope="module")
 def experiment(project):
     with Repository(project.git.path) as repo:
-        with ExperimentContext.set_up(CONFIG, repo, project.reports()) as made:
+        with ExperimentContext(CONFIG, repo, project.reports()) as made:
             yield made
 
 

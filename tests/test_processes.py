@@ -139,7 +139,7 @@ def test_no_command_begins_without_its_cluster(command, project, tmp_path, capsy
 
 def test_without_dask(monkeypatch):
     monkeypatch.setattr(errors, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"run: .*pip install .*\[dask\]"), on_cluster("127.0.0.1:9", {}):
+    with pytest.raises(MissingExtra, match=r"run: .*pip .*install .*\[dask\]"), on_cluster("127.0.0.1:9", {}):
         pass
 
 

@@ -15,7 +15,6 @@ from tests.conftest import GitRepository
 from tosloc.config import Config
 from tosloc.evaluate.runs import Order, Run
 from tosloc.records import Names
-from tosloc.reports.test_paths import PathFilter
 
 # trees on tables this small gain nothing from a second thread, and wait for it where others use the processor
 os.environ.setdefault("OMP_THREAD_LIMIT", "1")
@@ -56,7 +55,7 @@ def ask(localizer, report, repo, revision="HEAD"):
 
 def top(answer, number):
     """The first files of an answer with their reasons, tests among them."""
-    return list(answer.answer(number, answer.version.choose(PathFilter(tests=True))).hits)
+    return list(answer.answer(number, answer.version.choose(tests=True)).hits)
 
 
 def path_of(theme):

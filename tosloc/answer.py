@@ -83,14 +83,14 @@ class Answer:
     searched: Searched
     hits: tuple[Hit, ...]
     """As many as were asked for, most suspicious first."""
-    notes: tuple[str, ...] = ()
-    """Sentences about the input."""
-    seconds: float = 0.0
-    """How long it took."""
     others: tuple[Hit, ...] = ()
     """Files that are no sources: those that the report names, then templates, styles and configuration by words."""
     background: Background | None = None
     """What the project's past says beside it; None where that was not wanted."""
+    notes: tuple[str, ...] = ()
+    """Sentences about the input."""
+    seconds: float = 0.0
+    """How long it took."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -103,20 +103,12 @@ class Answer:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values of JSON, as the schema describes them."""
-        return {
-            "schema": SCHEMA,
-            "tosloc": tosloc.__version__,
-            "repository": self.repository,
-            "commit": self.commit,
-            "committed": _time(self.committed),
-            "report": {"id": self.report.id, "summary": self.report.summary, "opened": _time(self.report.opened)},
-            "searched": asdict(self.searched),
-            "hits": [asdict(hit, dict_factory=_plain) for hit in self.hits],
-            "others": [{"path": hit.path, "why": asdict(hit, dict_factory=_plain)["why"]} for hit in self.others],
-            **({} if self.background is None else {"background": asdict(self.background, dict_factory=_plain)}),
-            "notes": list(self.notes),
-            "seconds": round(self.seconds, 3),
-        }
+        begins = {"schema": SCHEMA, "tosloc": tosloc.__version__, "repository": self.repository}
+        told = asdict(self, dict_factory=_plain)
+        report = {"id": self.report.id, "summary": self.report.summary, "opened": _time(self.report.opened)}
+        others = [{"path": hit["path"], "why": hit["why"]} for hit in told["others"]]
+        changed = {"report": report, "others": others, "committed": _time(self.committed)}
+        return begins | told | changed | {"seconds": round(self.seconds, 3)}
 
 
 def _plain(values: Sequence[tuple[str, Any]]) -> dict[str, Any]:

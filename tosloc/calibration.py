@@ -24,9 +24,6 @@ TEMPERATURE: Final = "temperature"  # key of a run's header under which the temp
 LOWEST, HIGHEST = 0.01, 100.0
 """Between these a fitted temperature lies."""
 _STEPS: Final = 24
-_SPREAD: Final = 1.0
-"""Standard deviation of ln temperature around ``UNFITTED``, before any answer is seen: a few answers, all right or all
-wrong, do not make a list as sure as can be."""
 
 
 class JudgedAnswer(NamedTuple):
@@ -53,11 +50,12 @@ def shares(scores: FloatArray, temperature: float) -> FloatArray:
     return found
 
 
-def fit_temperature(answers: Sequence[JudgedAnswer], counts: FloatArray | None = None) -> float:
+def fit_temperature(answers: Sequence[JudgedAnswer], counts: FloatArray | float = 1.0) -> float:
     """The temperature under which the first shares fit best to whether the first files were right.
 
-    Greatest likelihood of the events, times a log-normal prior around ``UNFITTED``, which is what comes out without
-    any answer. The answers' reports must not have been learned from. ``counts`` says how many answers each stands for.
+    Greatest likelihood of the events, times a prior: ln temperature is standard normal, so that ``UNFITTED`` is what
+    comes out without any answer, and a few, all right or all wrong, do not make a list as sure as can be.
+    The answers' reports must not have been learned from. ``counts`` says how many answers each stands for.
 
     >>> flat, steep = np.array([1.0, 0.0]), np.array([3.0, 0.0])
     >>> fit_temperature([JudgedAnswer(flat, True), JudgedAnswer(flat, False), JudgedAnswer(steep, True)] * 50)
@@ -70,14 +68,12 @@ def fit_temperature(answers: Sequence[JudgedAnswer], counts: FloatArray | None =
         first = answer.scores[:LISTED]
         row[: len(first)] = first - first[:1]
     right = np.array([answer.right for answer in answers], dtype=np.bool_)
-    weights = np.ones(len(answers)) if counts is None else counts
 
     def loss(log_temperature: float) -> float:
         others = np.exp(gaps[:, 1:] / math.exp(log_temperature)).sum(axis=1)  # beside the first file's 1
         wrong = np.log(np.maximum(others, 1e-12))
         likelihood = np.where(right, 0.0, wrong) - np.log1p(others)
-        penalty = ((log_temperature - math.log(UNFITTED)) / _SPREAD) ** 2 / 2
-        return float(penalty - (likelihood * weights).sum())
+        return float(log_temperature**2 / 2 - (likelihood * counts).sum())
 
     # the loss may have more than one valley: a look at all of the range, then closer where it is lowest
     tried = np.linspace(math.log(LOWEST), math.log(HIGHEST), _STEPS)

@@ -51,9 +51,9 @@ def checkpoint_folder(folder: str | Path) -> Path:
 def write_stage_one(
     folder: Path,
     stage: StageOne,
+    temperature: float,
+    more: Mapping[str, Any],
     choice: Choice | None = None,
-    temperature: float = UNFITTED,
-    more: Mapping[str, Any] | None = None,
     *,
     lizard: bool = False,
 ) -> None:
@@ -69,7 +69,7 @@ def write_stage_one(
         "temperature": temperature,
         "choice": None if choice is None else asdict(choice),
     }
-    write_text(folder / WEIGHTS_FILE, json.dumps({**record, **(more or {})}, indent=1) + "\n")
+    write_text(folder / WEIGHTS_FILE, json.dumps({**record, **more}, indent=1) + "\n")
 
 
 def read_stage_one(folder: Path) -> tuple[StageOne, float, dict[str, Any]]:
@@ -83,7 +83,7 @@ def read_stage_one(folder: Path) -> tuple[StageOne, float, dict[str, Any]]:
         raise CheckpointError(f"{where} holds no weights of features, a number each; train again")
     if unknown := [name for name in weights if name not in features.ALL]:
         raise CheckpointError(f"{where} weighs a feature that this version does not know, {unknown[0]!r}; train again")
-    temperature = UNFITTED if record.get("temperature") is None else record["temperature"]
+    temperature = record.get("temperature", UNFITTED)
     if not (_is_number(temperature) and LOWEST <= temperature <= HIGHEST):
         raise CheckpointError(f"{where} has a temperature that is no number of {LOWEST:g} to {HIGHEST:g}; train again")
     stage = StageOne(tuple(weights), np.array(list(weights.values()), dtype=np.float64))
@@ -118,11 +118,13 @@ def _shipped(kind: str) -> tuple[StageOne, float]:
 def read_reranker(record: Mapping[str, Any], folder: Path) -> Reranker | None:
     """The reranker of a checkpoint, if it has one. Raises CheckpointError."""
     name = record.get("stage_two")
-    if name is not None and name not in list(RERANKERS):
+    if name is None:
+        return None
+    if name not in list(RERANKERS):
         raise CheckpointError(
             f"{folder / WEIGHTS_FILE} names a reranker that this version does not know, {name!r}; train again"
         )
-    return None if name is None else reranker_class(name).load(folder / name)
+    return reranker_class(name).load(folder / name)
 
 
 def write_known_reports(folder: Path, documents: Documents, paths: Sequence[str]) -> None:

@@ -53,8 +53,8 @@ def on_cluster(address: str | None, repositories: Mapping[Path, str]) -> Iterato
         from distributed import Client
 
         for name in ("distributed", "tornado", "asyncio"):  # what matters of what they log becomes a sentence of ours
-            logging.getLogger(name).handlers[:] = [logging.NullHandler()]
-            logging.getLogger(name).propagate = False
+            logger = logging.getLogger(name)
+            logger.handlers[:], logger.propagate = [logging.NullHandler()], False
         try:
             client = Client(address, timeout=ANSWER_SECONDS, set_as_default=False, name="tosloc")
         except (OSError, ValueError, ImportError) as error:
@@ -95,8 +95,8 @@ def _look(repositories: dict[str, str]) -> set[str]:
         with Repository(path) as repository:
             repository.resolve(commit)
     found = (package for package in metadata.distributions() if _SETTLED.fullmatch(str(package.name).lower()))
-    packages = {f"{package.name} {package.version}" for package in found}
-    return {f"Python {sys.version_info.major}.{sys.version_info.minor}", f"tosloc {tosloc.__version__}", *packages}
+    ours = {f"Python {sys.version_info.major}.{sys.version_info.minor}", f"tosloc {tosloc.__version__}"}
+    return ours | {f"{package.name} {package.version}" for package in found}
 
 
 def _results(client: Client, address: str, calls: Iterable[Any], ordered: bool) -> Generator[Any, None, None]:

@@ -5,17 +5,28 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-import zoneinfo
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    Strict,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from tosloc.errors import ConfigError
 from tosloc.io import cut, read_plain
 
 Share = Annotated[float, Field(ge=0, le=1)]
+Tokens = Annotated[int, Field(ge=8, le=1_000_000)]
 Words = Annotated[tuple[str, ...], Strict(False)]  # A TOML array of strings
 
 _LARGEST: Final = 1_000_000  # bytes of a TOML file
@@ -57,15 +68,6 @@ class DataSettings(Section):
     train: Share = 0.8
     validation: Share = 0.1
 
-    @field_validator("zone")
-    @classmethod
-    def _known_zone(cls, zone: str) -> str:
-        try:
-            zoneinfo.ZoneInfo(zone)
-        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-            raise ValueError(f"no time zone is called {zone!r}; write one such as 'America/New_York'") from None
-        return zone
-
     @field_validator("suffixes")
     @classmethod
     def _dotted(cls, suffixes: tuple[str, ...] | str) -> tuple[str, ...] | str:
@@ -89,8 +91,8 @@ class DataSettings(Section):
 class EvolutionSettings(Section):
     """``[stage_one.evolution]``: differential evolution of the weights, maximising MRR + MAP on train."""
 
-    generations: Annotated[int, Field(ge=1)] = 60
-    population: Annotated[int, Field(ge=1)] = 15
+    generations: PositiveInt = 60
+    population: PositiveInt = 15
 
 
 class StageOneSettings(Section):
@@ -98,18 +100,11 @@ class StageOneSettings(Section):
 
     method: Literal["linear", "paper"] = "linear"
     features: Words = ()
-    train_reports: Annotated[int, Field(ge=0)] = 0
+    train_reports: NonNegativeInt = 0
     shipped: bool = True
     fit: Literal["listwise", "differential_evolution"] = "listwise"
     ranker: bool = True
     evolution: EvolutionSettings = EvolutionSettings()
-
-    @field_validator("features")
-    @classmethod
-    def _once(cls, features: tuple[str, ...]) -> tuple[str, ...]:
-        if len(set(features)) < len(features):
-            raise ValueError("a feature stands in the list twice")
-        return features
 
     @property
     def lizard(self) -> bool:
@@ -121,10 +116,10 @@ class TrainingSettings(Section):
     """``[stage_two.training]``: how the encoder reranker learns."""
 
     learns: Literal["head", "both"] = "head"
-    learning_rate: Annotated[float, Field(gt=0)] = 1e-3
+    learning_rate: PositiveFloat = 1e-3
     pairs: Annotated[int, Field(ge=2)] = 400
-    chunks_at_once: Annotated[int, Field(ge=0)] = 0
-    epochs: Annotated[int, Field(ge=0)] = 40
+    chunks_at_once: NonNegativeInt = 0
+    epochs: NonNegativeInt = 40
     precision: Literal["float32", "bfloat16"] = "float32"
 
 
@@ -136,10 +131,10 @@ class StageTwoSettings(Section):
     report_encoder: str = ""
     token_pooling: Literal["mean", "first"] = "mean"
     chunks: Annotated[int, Field(ge=1, le=10_000)] = 10
-    chunk_tokens: Annotated[int, Field(ge=8, le=1_000_000)] = 256
-    report_tokens: Annotated[int, Field(ge=8, le=1_000_000)] = 256
+    chunk_tokens: Tokens = 256
+    report_tokens: Tokens = 256
     scoring: Literal["cosine", "dot"] = "cosine"
-    candidates: Annotated[int, Field(ge=1)] = 50
+    candidates: PositiveInt = 50
     training: TrainingSettings = TrainingSettings()
 
     @property

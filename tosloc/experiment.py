@@ -6,7 +6,6 @@ import platform
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from hashlib import file_digest
 from importlib import metadata
 from pathlib import Path
@@ -23,71 +22,51 @@ from tosloc.evaluate.judgements import Judgement, write_judgements
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluate.runs import TRAINED_ON, write_run
 from tosloc.function_runs import write_function_runs
-from tosloc.git.history import History, read_history
+from tosloc.git.history import read_history
 from tosloc.git.repository import Repository
 from tosloc.index.build import BuildReport
-from tosloc.index.history_index import HistoryIndex, build_history
-from tosloc.index.repository import IndexedRepository
+from tosloc.index.history_index import build_history
 from tosloc.io import remove_unfinished
 from tosloc.localization import LabelledCandidates, texts_of
 from tosloc.localizer import Localizer
 from tosloc.rank.feature_tables import HISTORY_FILE, WORK, Extraction, FeatureTable, read_blocks
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import Case, Progress, Ranking, silent
-from tosloc.reports.labelled import Dataset, Splits, attributes_of, chronological, load_dataset, resolve_suffixes
+from tosloc.reports.labelled import Dataset, attributes_of, chronological, load_dataset, resolve_suffixes
 from tosloc.rerank.base import RerankingContext
 
 _PACKAGES: Final = ("numpy", "scipy", "tree-sitter", "PyStemmer", "lightgbm")
 _OF_RERANKERS: Final = {"terms": ("torch", "safetensors"), "encoder": ("torch", "transformers", "accelerate")}
 
 
-@dataclass(eq=False)
 class ExperimentContext:
     """A repository with its labelled reports, facts and history: all that an experiment needs."""
 
-    indexed: IndexedRepository
-    dataset: Dataset
-    splits: Splits
-    history: History
-    history_index: HistoryIndex
-    reports: Path  # the file of the reports
-    config: Config
-
-    @classmethod
-    def set_up(
-        cls, config: Config, repo: Repository, reports: Path, progress: Progress = silent, *, facts: bool = True
-    ) -> ExperimentContext:
+    def __init__(
+        self, config: Config, repo: Repository, reports: Path, progress: Progress = silent, *, facts: bool = True
+    ) -> None:
         """Read the reports, make the facts of all of their versions, read the history that leads to them. Without
         ``facts`` none are made, for techniques that read the files in ways of their own.
         """
-        config = resolve_suffixes(config, reports)
-        indexed = Localizer(config).indexed(repo)
-        dataset = load_dataset(repo, reports, zone=config.data.zone, suffixes=indexed.suffixes, progress=progress)
-        dataset = dataset.oldest(config.data.oldest)
-        splits = chronological(dataset.cases, config.data.train, config.data.validation)
+        self.repo, self.reports, self.config = repo, reports, resolve_suffixes(config, reports)
+        data = self.config.data
+        self.indexed = indexed = Localizer(self.config).indexed(repo)
+        dataset = load_dataset(repo, reports, zone=data.zone, suffixes=indexed.suffixes, progress=progress)
+        self.dataset = dataset.oldest(data.oldest)
+        cases = self.dataset.cases
+        self.parts = chronological(cases, data.train, data.validation)
         if facts:
-            versions = dict.fromkeys(case.version for case in dataset.cases)
+            versions = dict.fromkeys(case.version for case in cases)
             indexed.index([indexed.snapshot(version) for version in versions], progress)
-        tips = dict.fromkeys(case.fix_commit or case.version for case in dataset.cases)
-        history = read_history(repo, list(tips), indexed.suffixes, progress)
-        history_index = build_history(history, dataset.cases, repo.path_names)
-        return cls(indexed, dataset, splits, history, history_index, reports, config)
+        tips = dict.fromkeys(case.fix_commit or case.version for case in cases)
+        self.history = read_history(repo, list(tips), indexed.suffixes, progress)
+        self.history_index = build_history(self.history, cases, repo.path_names)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.indexed.close()
-
-    def part(self, name: str) -> Sequence[Case]:
-        """The cases of train, validation, test or all."""
-        cases: Sequence[Case] = self.dataset.cases if name == "all" else getattr(self.splits, name)
-        return cases
-
-    @property
-    def repo(self) -> Repository:
-        """The repository."""
-        return self.indexed.repo
 
     def candidates(self, stage: StageOne, tables: Callable[[str], Iterable[FeatureTable]]) -> LabelledCandidates:
         """Candidates of all cases; ``tables`` gives the feature tables of a part, anew at each call."""
@@ -129,7 +108,7 @@ class ExperimentContext:
             "repository": self.repo.name,
             "reports": {**named(self.reports), "cases": len(cases)},
             "newest fix": cases[-1].fix_commit or cases[-1].version,
-            "splits": {name: len(self.part(name)) for name in ("train", "validation", "test")},
+            "splits": {name: len(self.parts[name]) for name in ("train", "validation", "test")},
         }
 
     def trained_on(self, provenance: Mapping[str, Any], cases: Sequence[Case]) -> int:
@@ -189,12 +168,14 @@ def rank_reports(
     with (
         results_folder(folder, own=True) as work,
         Repository(repo_path) as repo,
-        ExperimentContext.set_up(config, repo, Path(reports_path), progress) as experiment,
+        ExperimentContext(config, repo, Path(reports_path), progress) as experiment,
     ):
-        cases, dataset = experiment.part(split), experiment.dataset
+        cases, dataset = experiment.parts[split], experiment.dataset
         if not cases:
-            number = counted(len(dataset.cases), "report")
-            raise ToslocError(f"{reports_path}: none of its {number} falls to {split}; rank them with --split all")
+            raise ToslocError(
+                f"{reports_path}: none of its {counted(len(dataset.cases), 'report')} falls to {split}; rank them with"
+                " --split all"
+            )
         if functions and not any(dataset.labelled[case.report.id].functions for case in cases):
             raise ToslocError(
                 f"{reports_path}: --functions: no report says which functions its fix changed; add them as 'functions'"
@@ -237,7 +218,12 @@ def results_folder(folder: Path, *, own: bool = False) -> Iterator[Path]:
         raise ToslocError(f"{folder} cannot be made ({error.strerror}); name a folder that can be written") from error
     try:
         if own:
-            _check_own(folder)
+            remove_unfinished(folder)
+            found = sorted(path.name for path in folder.iterdir())
+            if found and ({WORK, "provenance.json"}.isdisjoint(found) or work.is_symlink()):
+                raise ToslocError(
+                    f"{folder} holds other things, such as {found[0]!r}; name a new folder for the results"
+                )
             work.mkdir(exist_ok=True)
         yield work
     except BaseException:
@@ -247,13 +233,6 @@ def results_folder(folder: Path, *, own: bool = False) -> Iterator[Path]:
             if new:
                 folder.rmdir()
         raise
-
-
-def _check_own(folder: Path) -> None:
-    remove_unfinished(folder)
-    found = sorted(path.name for path in folder.iterdir())
-    if found and ({WORK, "provenance.json"}.isdisjoint(found) or (folder / WORK).is_symlink()):
-        raise ToslocError(f"{folder} holds other things, such as {found[0]!r}; name a new folder for the results")
 
 
 def named(file: Path) -> dict[str, str]:

@@ -5,27 +5,24 @@ Where the stages meet: stage one's first files become candidates, and a reranker
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import count
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from tosloc.answer import Answer, Routine, Searched
-from tosloc.calibration import LISTED, shares
-from tosloc.checkpoint import shipped
+from tosloc.calibration import shares
+from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts
 from tosloc.code.languages import has_grammar, language_of
 from tosloc.errors import CheckpointError
 from tosloc.git.discovery import WebPages
 from tosloc.git.repository import Repository, decode
-from tosloc.index.context import QueryContext, VersionIndex
+from tosloc.index.context import QueryContext
 from tosloc.index.corpus import functions_of_files
 from tosloc.index.documents import Documents
-from tosloc.index.history_index import HistoryIndex
 from tosloc.index.postings import leaders
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
@@ -36,48 +33,39 @@ from tosloc.rank.feature_tables import FeatureTable
 from tosloc.rank.functions import score_functions
 from tosloc.rank.reasons import Sources
 from tosloc.rank.stage_one import StageOne, StageOneAnswer, raised
-from tosloc.records import BugReport, Case, FloatArray, Function, Hit, Progress, Ranking, Reason, Snapshot, silent
-from tosloc.reports.test_paths import Chosen, PathFilter
+from tosloc.records import BugReport, Case, FloatArray, Hit, Progress, Ranking, Reason, silent
+from tosloc.reports.test_paths import Chosen, choose
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TextSource
 
-if TYPE_CHECKING:
-    from tosloc.code.functions import FunctionFacts
 
-
-@dataclass(eq=False)
 class OpenVersion:
     """One version ready for queries, with the history of its files and what is read beside them."""
 
-    snapshot: Snapshot
-    index: VersionIndex
-    history: HistoryIndex
-    notes: tuple[str, ...] = ()
-    repository: IndexedRepository | None = None
-    """What functions, texts and messages are read from; None of a version that a checkpoint carries."""
-    reranking: RerankingContext | None = None  # what a reranker reads; None where stage one is alone
-    uncommitted: int = 0  # files that are not as the commit has them: changed, new or gone
+    uncommitted = 0  # files that are not as the commit has them: changed, new or gone
     others: PreparedVersion | None = None
     """Its files that are no sources; None of a version that a checkpoint carries, and in experiments."""
+    reranking: RerankingContext | None = None  # what a reranker reads; None where stage one is alone
 
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         repository: IndexedRepository | None,
         prepared: PreparedVersion,
         reports: tuple[Documents, Sequence[str]] | None,
         reranker: Reranker | None,
-    ) -> Self:
-        """A version with the fixed reports that training knew, if any, and what their paths' numbers mean."""
-        history = prepared.history if reports is None else prepared.with_reports(*reports)
-        fixes = int((history.reports.commits >= 0).sum())
+    ) -> None:
+        """Functions, texts and messages are read from the ``repository``; None: a checkpoint carries the version.
+        ``reports`` are the fixed ones that training knew, if any, and what their paths' numbers mean.
+        """
+        self.snapshot, self.index, self.repository = prepared.snapshot, prepared.index, repository
+        self.history = prepared.history if reports is None else prepared.with_reports(*reports)
+        fixes = int((self.history.reports.commits >= 0).sum())
         about = () if repository is None else repository.repo.notes(prepared.missing, fixes)
-        version = cls(prepared.snapshot, prepared.index, history, (*about, *prepared.notes), repository)
-        context = version.for_reranking()
+        self.notes: tuple[str, ...] = (*about, *prepared.notes)
+        context = self.for_reranking()
         if reranker is not None and reranker.can_score(context):
-            version.reranking = context
+            self.reranking = context
         elif reranker is not None and reranker.weight:
-            version.notes += ("the second stage reads the files' texts, so stage one alone answers; give --repo",)
-        return version
+            self.notes += ("the second stage reads the files' texts, so stage one alone answers; give --repo",)
 
     @property
     def newest(self) -> datetime:
@@ -86,15 +74,11 @@ class OpenVersion:
         """
         return datetime.fromtimestamp(max(self.snapshot.committed_at, 0) + 1, UTC)
 
-    @cached_property
-    def shipped(self) -> tuple[StageOne, float]:
-        """The shipped weights for its files, and their temperature."""
-        return shipped(self.snapshot.paths)
-
-    def choose(self, wanted: PathFilter) -> Chosen:
-        """Which of its files an answer may name. Raises ToslocError for a glob that matches nothing."""
+    def choose(self, *globs: Sequence[str], tests: bool = False, may_miss: Collection[str] = ()) -> Chosen:
+        """Which of its files an answer may name, see ``tosloc.reports.test_paths.choose``."""
         paths = self.index.paths
-        return wanted.choose(paths.table.test[paths.path_ids], lambda: self.snapshot.paths)
+        are_tests = paths.table.test[paths.path_ids]
+        return choose(self.snapshot.paths, are_tests, *globs, tests=tests, may_miss=may_miss)
 
     @cached_property
     def sources(self) -> Sources:
@@ -111,14 +95,11 @@ class OpenVersion:
             lambda path: owners_of(rules, path),
         )
 
-    def functions_of(self, files: Sequence[int]) -> dict[int, FunctionFacts]:
-        """The functions of each of some files; of none where there is no repository."""
-        if self.repository is None or not files:
-            return {}
-        place, snapshot = self.repository, self.snapshot
-        blobs = {snapshot.blob(file): snapshot.path(file) for file in files}
-        found = functions_of_files(place.repo, place.store, blobs)
-        return {file: found[snapshot.blob(file)] for file in files}
+    def functions_of(self, files: Sequence[int]) -> Sequence[FunctionFacts]:
+        """The functions of each of some files; none where there is no repository."""
+        place, blobs = self.repository, {self.snapshot.blob(file): self.snapshot.path(file) for file in files}
+        found = {} if place is None else functions_of_files(place.repo, place.store, blobs)
+        return [found.get(self.snapshot.blob(file), NO_FUNCTIONS) for file in files]
 
     def for_reranking(self) -> RerankingContext:
         """What a reranker may read of the version."""
@@ -136,41 +117,36 @@ def texts_of(repo: Repository) -> TextSource:
     return lambda blobs: ((blob, None if data is None else decode(data)) for blob, data in repo.texts(blobs))
 
 
-@dataclass(eq=False)
 class Localization:
     """The answer to one report: a full ranking, and reasons for as many of its files as are asked for."""
 
-    version: OpenVersion
-    stage_one: StageOneAnswer
-    scores: FloatArray  # (F,) final scores, in path order
-    notes: tuple[str, ...]
-    temperature: float  # of the softmax that makes shares of scores
-    reranker: Reranker | None
-    reranked: Reranked | None  # the reranker's answer, where it had one
+    reranked: Reranked | None = None  # the reranker's answer, where it had one
 
-    @classmethod
-    def of(
-        cls, report: BugReport, version: OpenVersion, stage: StageOne, reranker: Reranker | None, temperature: float
-    ) -> Self:
-        """Every file of a version ranked for a report. Raises CheckpointError for weights that give no scores."""
-        notes = version.notes
+    def __init__(
+        self, report: BugReport, version: OpenVersion, stage: StageOne, reranker: Reranker | None, temperature: float
+    ) -> None:
+        """Every file of a version ranked for a report; ``temperature`` is that of the softmax that makes shares of
+        scores. Raises CheckpointError for weights that give no scores.
+        """
+        self.version, self.temperature, self.notes = version, temperature, version.notes
         if report.opened is None:
             report = replace(report, opened=version.newest)
             when = f"{report.opened:%Y-%m-%d %H:%M} UTC"
-            notes += (Routine(f"the report has no date; it is asked as if opened at {when}"),)
+            self.notes += (Routine(f"the report has no date; it is asked as if opened at {when}"),)
         context = QueryContext(Query(report), version.index, version.history.as_of(report.opened_seconds))
-        first = StageOneAnswer.of(context, stage)
-        scores, reranked = first.scores, None
+        self.stage_one = StageOneAnswer.of(context, stage)
+        self.scores = self.stage_one.scores  # (F,) in path order
         if reranker is not None and version.reranking is not None and reranker.may_score(report.opened_seconds):
-            reranked = reranker.rerank(candidates_of_answer(first, reranker.depth), version.reranking)
-            scores = scores if reranked is None else final_scores(scores, reranked)
+            self.reranked = reranker.rerank(candidates_of_answer(self.stage_one, reranker.depth), version.reranking)
+            if self.reranked is not None:
+                self.scores = final_scores(self.scores, self.reranked)
         if not context.shares_words:
-            notes += ("no word of the report occurs in any file; the order says only which files change most",)
+            self.notes += ("no word of the report occurs in any file; the order says only which files change most",)
         elif not context.tells_files_apart:
-            notes += ("no word of the report tells the files apart, so the answer has no shares; say where it fails",)
-        if not np.isfinite(scores).all():
+            tells = "no word of the report tells the files apart, so the answer has no shares; say where it fails"
+            self.notes += (tells,)
+        if not np.isfinite(self.scores).all():
             raise CheckpointError("the weights give scores that are no numbers; train again")
-        return cls(version, first, scores, notes, temperature, reranker, reranked)
 
     @cached_property
     def ranking(self) -> Ranking:
@@ -199,28 +175,22 @@ class Localization:
         else:
             before = (named > named[only]).sum() + (named[:only] == named[only]).sum()
             files, rank = [only], int(before) + 1
-        share_of, notes = self._shares(chosen), [*self.notes, *chosen.notes]
-        files = [file for file in files if share_of.get(file, 0.0) >= min_share]
+        share, notes = self._shares(chosen), [*self.notes, *chosen.notes]
+        files = [file for file in files if share[file] >= min_share]
         if not files:
             notes.append(f"nothing is sure enough: no file has a share of {min_share:.0%}")
-        facts = version.functions_of(files) if functions else {}
-        scored: Sequence[tuple[Function, ...]] = [()] * len(files)
-        if facts:
-            of_files = [facts[file] for file in files]
-            scored = score_functions(context.query, context.version, files, self.scores, of_files, most=functions)
-        lifted = self._lifted(files)
-        why = [
-            self.stage_one.why(file, version.sources, lifted.get(file), facts.get(file), listed)
-            for file, listed in zip(files, scored, strict=True)
-        ]
-        hits = []
-        for number, file, found, said in zip(count(rank), files, scored, why, strict=False):
-            score, share = round(float(self.scores[file]), 6), round(share_of.get(file, 0.0), 6)
-            hits.append(Hit(number, version.snapshot.path(file), score, share, found, said))
+        facts = version.functions_of(files) if functions else [NO_FUNCTIONS] * len(files)
+        scored = score_functions(context.query, context.version, files, self.scores, facts, most=functions)
+        lifted, hits = self._lifted(files), list[Hit]()
+        for number, (file, known, found) in enumerate(zip(files, facts, scored, strict=True), start=rank):
+            why = self.stage_one.why(file, version.sources, lifted.get(file), known, found)
+            score, sure = (round(float(values[file]), 6) for values in (self.scores, share))
+            hits.append(Hit(number, version.snapshot.path(file), score, sure, found, why))
         suffixes = {PurePosixPath(hit.path).suffix.lower() for hit in hits}
         if suffixes and not any(map(has_grammar, map(language_of, suffixes))):
             said_of = f"there is no grammar for {', '.join(sorted(suffixes))} files"
             notes.append(f"{said_of}: they are searched by their words, and have no functions")
+        about = background_of(self.stage_one.reasons, next(iter(files), None), version.sources) if background else None
         return Answer(
             None if place is None else str(place.repo.path),
             version.snapshot.commit,
@@ -228,11 +198,9 @@ class Localization:
             context.query.report,
             Searched(int(chosen.kept.sum()), chosen.hidden_tests, version.uncommitted),
             tuple(hits),
+            tuple(self._others()),
+            about,
             tuple(notes),
-            others=tuple(self._others()),
-            background=background_of(self.stage_one.reasons, next(iter(files), None), version.sources)
-            if background
-            else None,
         )
 
     def _others(self) -> list[Hit]:
@@ -244,17 +212,15 @@ class Localization:
         asked = QueryContext(context.query, version.index, version.history.as_of(context.history.opened))
         return other_files(asked, context.common_words)
 
-    def _shares(self, chosen: Chosen) -> dict[int, float]:
-        """Of the first files; those of all others are 0."""
+    def _shares(self, chosen: Chosen) -> FloatArray:
+        """(F,) those of the first files; of all others 0."""
         if not self.stage_one.context.tells_files_apart:
-            return {}
-        sharing = np.where(chosen.sharing, self.scores, -np.inf)
-        leading = leaders(sharing, LISTED)
-        return dict(zip(leading.tolist(), shares(sharing[leading], self.temperature).tolist(), strict=True))
+            return np.zeros(len(self.scores))
+        return shares(np.where(chosen.sharing, self.scores, -np.inf), self.temperature)
 
     def _lifted(self, files: Sequence[int]) -> dict[int, Reason]:
         """What the reranker says of those of some files that it has lifted."""
-        if self.reranker is None or self.reranked is None:
+        if self.reranked is None:
             return {}
         first, order = self.stage_one.order, np.argsort(-self.scores, kind="stable")
         found = {}
@@ -307,7 +273,7 @@ class LabelledCandidates:
             yield self._of(table, scores_of(table.rows), depth, for_training=for_training)
 
     def _of(self, table: FeatureTable, scores: FloatArray, depth: int, *, for_training: bool = False) -> Candidates:
-        case, names = self.cases[table.report], self.repo.path_names.names
+        case = self.cases[table.report]
         order = np.argsort(-scores, kind="stable")
         rows, rest = order[:depth], order[depth:]
         missed = np.flatnonzero(table.fixed[rest])
@@ -317,12 +283,12 @@ class LabelledCandidates:
         snapshot = self.repo.snapshot(case.version, self.suffixes)
         by_path = np.argsort(snapshot.path_ids)
         path_ids = table.path_ids[rows]
-        files = by_path[np.searchsorted(snapshot.path_ids, path_ids, sorter=by_path)]
+        files = by_path[np.searchsorted(snapshot.path_ids, path_ids, sorter=by_path)].tolist()
         return Candidates(
             case.report,
             case.version,
-            tuple(names[number] for number in path_ids.tolist()),
-            tuple(map(snapshot.blob, files.tolist())),
+            tuple(map(snapshot.path, files)),
+            tuple(map(snapshot.blob, files)),
             path_ids,
             scores[rows],
             table.fixed[rows],

@@ -28,7 +28,6 @@ from tosloc.localization import Localization, OpenVersion
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import BugReport, Progress, silent
 from tosloc.reports.issues import read_report
-from tosloc.reports.test_paths import PathFilter
 from tosloc.rerank.base import Reranker
 from tosloc.settings import settings_of
 
@@ -148,9 +147,17 @@ class Localizer:
         Raises UnknownCommit, ReportError for a text that is no report, ConfigError for settings, ToslocError for a glob
         that matches nothing, for a version without source files, and after ``close``.
         """
-        options: dict[str, Any] = {"commit": commit, "include": include, "exclude": exclude, "tests": tests}
-        options |= {"min_share": min_share, "top": top, "functions": functions}
-        options |= {"background": background, "progress": progress}
+        options: dict[str, Any] = {
+            "commit": commit,
+            "include": include,
+            "exclude": exclude,
+            "tests": tests,
+            "min_share": min_share,
+            "top": top,
+            "functions": functions,
+            "background": background,
+            "progress": progress,
+        }
         return next(self.localize_many([report], **options))
 
     def localize_many(
@@ -170,19 +177,17 @@ class Localizer:
         """``localize`` for each of many reports, in their order, all of the files as they are at the start.
         Raises as ``localize`` does, when an answer is asked for.
         """
-        started, version = time.perf_counter(), None
+        started = time.perf_counter()
+        version = self.version(commit, progress)
+        given = {"include": include, "exclude": exclude, "tests": tests, "min_share": min_share}
+        told: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        own = settings_of(None if self.repository is None else self.repository.work_tree)
+        shown: dict[str, Any] = {"include": (), "exclude": (), "tests": False, "min_share": 0.0} | own | told
+        globs, may_miss = (shown["include"], shown["exclude"]), given.keys() - told.keys()
+        chosen = version.choose(*globs, tests=shown["tests"], may_miss=may_miss)
         for report in reports:
-            asked = _report_of(report)
-            if version is None:
-                version = self.version(commit, progress)
-                given = {"include": include, "exclude": exclude, "tests": tests, "min_share": min_share}
-                told: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-                own = settings_of(None if self.repository is None else self.repository.work_tree)
-                shown: dict[str, Any] = {"include": (), "exclude": (), "tests": False, "min_share": 0.0} | own | told
-                globs = tuple(shown["include"]), tuple(shown["exclude"])
-                chosen = version.choose(PathFilter(*globs, shown["tests"], may_miss=tuple(given.keys() - told.keys())))
             with self._lock:
-                localization = self.localization(asked, version)
+                localization = self.localization(_report_of(report), version)
                 answer = localization.answer(
                     top, chosen, functions=functions, min_share=shown["min_share"], background=background
                 )
@@ -206,14 +211,12 @@ class Localizer:
         asked, version = _report_of(report), self.version(commit, progress)
         paths = version.snapshot.paths
         if path not in paths:
-            name, names = PurePosixPath(path).name, [PurePosixPath(other).name for other in paths]
-            alike = {name} if name in names else {*get_close_matches(name, set(names), cutoff=0.8)}
-            some = [other for other, own in zip(paths, names, strict=True) if own in alike]
-            near = " or ".join(get_close_matches(path, some, cutoff=0))
+            alike = [other for other in paths if PurePosixPath(other).name == PurePosixPath(path).name]
+            near = " or ".join(get_close_matches(path, alike, cutoff=0))
             hint = f"did you mean {near}?" if near else "paths begin at the root of the repository"
             raise ToslocError(f"{path} is no source file of version {version.snapshot.commit[:10]}; {hint}")
-        file, chosen = paths.index(path), version.choose(PathFilter())
-        chosen = chosen if chosen.kept[file] else version.choose(PathFilter(tests=True))
+        file, chosen = paths.index(path), version.choose()
+        chosen = chosen if chosen.kept[file] else version.choose(tests=True)
         with self._lock:
             answer = self.localization(asked, version).answer(1, chosen, functions=functions, only=file)
         return replace(answer, seconds=time.perf_counter() - started)
@@ -235,7 +238,7 @@ class Localizer:
             key = resolved, changes
             if key not in self._versions:
                 prepared = place.prepared(resolved, progress, changes)
-                made = OpenVersion.of(place, prepared, self.reports_, self.reranker_)
+                made = OpenVersion(place, prepared, self.reports_, self.reranker_)
                 made.others, made.uncommitted = place.other_files(resolved, progress, changes), len(changes)
                 self._versions = dict([*self._versions.items(), (key, made)][-OPEN_VERSIONS:])
             return self._versions[key]
@@ -245,9 +248,10 @@ class Localizer:
         the one that was opened last, or that a checkpoint carries along.
         """
         version = version or self.version_ or self.version()
-        stage, temperature = version.shipped if self.is_shipped else (self.stage_one, self.temperature)
+        own = self.stage_one, self.temperature
+        stage, temperature = stored.shipped(version.snapshot.paths) if self.is_shipped else own
         with self._lock:
-            return Localization.of(report, version, stage, self.reranker_, temperature)
+            return Localization(report, version, stage, self.reranker_, temperature)
 
     def indexed(self, repo: Repository) -> IndexedRepository:
         """A repository with the files that these weights are for."""
@@ -258,7 +262,7 @@ class Localizer:
 
     def open_version(self, indexed: IndexedRepository, revision: str = "HEAD", progress: Progress = silent) -> Self:
         """Get ready to rank one version of a repository that others have open: for training, and for experiments."""
-        self.version_ = OpenVersion.of(indexed, indexed.prepared(revision, progress), self.reports_, self.reranker_)
+        self.version_ = OpenVersion(indexed, indexed.prepared(revision, progress), self.reports_, self.reranker_)
         return self
 
     @property
@@ -282,9 +286,10 @@ class Localizer:
             reranker.save(folder / reranker.name)
             more = {"stage_two": reranker.name}
         stored.write_record(folder / "provenance.json", self.provenance_)
-        lizard = self.config.stage_one.lizard
         # last, because a folder without weights is no checkpoint
-        stored.write_stage_one(folder, self.stage_one, self.choice_, self.temperature, more, lizard=lizard)
+        stored.write_stage_one(
+            folder, self.stage_one, self.temperature, more, self.choice_, lizard=self.config.stage_one.lizard
+        )
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -305,7 +310,7 @@ class Localizer:
         localizer.reports_ = stored.read_known_reports(path)
         localizer.reranker_ = stored.read_reranker(record, path)
         if (carried := stored.read_version(path)) is not None:
-            localizer.version_ = OpenVersion.of(None, carried, None, localizer.reranker_)
+            localizer.version_ = OpenVersion(None, carried, None, localizer.reranker_)
         return localizer
 
     @classmethod

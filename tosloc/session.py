@@ -81,9 +81,9 @@ def told(localizer: Localizer, answer: Answer, number: int) -> Told:
     known = [(hit, snapshot.paths.index(hit.path)) for hit in answer.hits if hit.path in snapshot.paths]
     files = [file for _, file in known]
     framed = framed_lines(query, version.index, files)
-    texts = dict(repository.texts(dict.fromkeys(map(snapshot.blob, files[:number]))))
+    texts = repository.texts(map(snapshot.blob, files[:number]))
     lines = []
-    for hit, file in known[:number]:
-        text = decode(texts[snapshot.blob(file)] or b"").replace("\r\n", "\n").expandtabs(4)
+    for (hit, file), (_, data) in zip(known, texts, strict=False):
+        text = decode(data or b"").replace("\r\n", "\n").expandtabs(4)
         lines.append((hit, framed.get(file, ()), text.removesuffix("\n").split("\n")))
     return Told(query, version.index, telling_terms(query, version.index), files, lines)

@@ -47,19 +47,19 @@ def train(
     with (
         results_folder(folder, own=True) as work,
         Repository(repo_path) as repo,
-        ExperimentContext.set_up(config, repo, Path(reports_path), progress) as experiment,
+        ExperimentContext(config, repo, Path(reports_path), progress) as experiment,
     ):
-        learned_from = training_cases(experiment.config, experiment.splits.train)
+        learned_from = training_cases(experiment.config, experiment.parts["train"])
         extraction, blocks = experiment.extraction(work, names), {}
         for part in PARTS:
-            cases, sampled = learned_from if part == "train" else (experiment.part(part), 0)
+            cases, sampled = learned_from if part == "train" else (experiment.parts[part], 0)
             what = f"features of {part}"
             blocks[part] = extraction.run(cases, sampled, jobs=config.run.jobs, what=what, progress=progress)
 
         def tables(part: str) -> Iterable[FeatureTable]:
             return read_blocks(blocks[part])
 
-        default = experiment.shipped(experiment.splits.train[-1])[0] if config.stage_one.shipped else None
+        default = experiment.shipped(experiment.parts["train"][-1])[0] if config.stage_one.shipped else None
         localizer = Localizer(experiment.config)
         localizer.reranker_ = reranker
         localizer.stage_one, localizer.choice_ = fit_stage_one(
@@ -85,7 +85,7 @@ def feature_names(config: Config) -> tuple[str, ...]:
     if unknown:
         hint = did_you_mean(unknown[0], features.ALL)
         raise ConfigError(f"[stage_one] features: no feature is called {unknown[0]!r}{hint}")
-    return tuple(names)
+    return tuple(dict.fromkeys(names))
 
 
 def configured_reranker(config: Config) -> Reranker | None:
@@ -126,10 +126,9 @@ def _finish(
     """
     candidates = experiment.candidates(localizer.stage_one, tables)
     context, work = experiment.for_reranking(), folder / WORK / "reranker"
-    if localizer.reranker_ is not None:
+    if (whole := localizer.reranker_) is not None:
         seed = experiment.config.run.seed
-        localizer.reranker_ = localizer.reranker_.fit(candidates, context, work, seed=seed, progress=progress)
-    whole = localizer.reranker_
+        whole = localizer.reranker_ = whole.fit(candidates, context, work, seed=seed, progress=progress)
     localizer.provenance_ = experiment.provenance()
     judged: list[JudgedAnswer] = []
 
@@ -139,7 +138,7 @@ def _finish(
             yield ranking
 
     for part in ("validation", "test"):
-        cases, header = experiment.part(part), experiment.run_header("tosloc train") | {"split": part}
+        cases, header = experiment.parts[part], experiment.run_header("tosloc train") | {"split": part}
         rankings = candidates.rankings(part)
         if whole is not None:
             experiment.write_part(folder / STAGE_ONE / part, header | {"stage": "one"}, rankings, cases)

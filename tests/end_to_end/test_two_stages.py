@@ -185,10 +185,10 @@ def test_a_run_repeats_training_and_leaves_reports_older_than_what_was_learned_t
 def test_answering_by_terms_loads_no_torch(trained):
     code = (
         "import sys; from datetime import UTC, datetime; from tosloc.localizer import Localizer;"
-        "from tosloc.records import BugReport; from tosloc.reports.test_paths import PathFilter;"
+        "from tosloc.records import BugReport;"
         "report = BugReport('n', 'Violin', 'openViolin', datetime.now(UTC));"
         f"answer = Localizer.load({str(trained('terms'))!r}).localization(report);"
-        "answer.answer(5, answer.version.choose(PathFilter()));"
+        "answer.answer(5, answer.version.choose());"
         "assert answer.reranked is not None; assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -195,7 +195,7 @@ def test_blocks_hold_rows_of_all_files_and_serve_no_other_history(project, tmp_p
     def tables(records, folder, most):
         with Repository(project.git.path) as repo:
             reports = project.reports(f"{folder}.jsonl", records)
-            with ExperimentContext.set_up(toy.config(0.5, 0.2), repo, reports) as experiment:
+            with ExperimentContext(toy.config(0.5, 0.2), repo, reports) as experiment:
                 extraction = experiment.extraction(tmp_path / folder, ("code", "near_reports", "popularity"))
                 return list(read_blocks(extraction.run(experiment.dataset.cases[-4:], most, jobs=1)))
 

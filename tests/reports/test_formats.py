@@ -27,10 +27,10 @@ REPORT = LabelledReport(
     BugReport("425999", "[GTK3] Bug in Snippet294", "It fails.", datetime(2014, 1, 17, 11, 3, 53, tzinfo=UTC)),
     "425999",
     "247e8fc",
+    False,
     FILES,
     {FILES[0]: 2, FILES[1]: 13},
     fixed_on=None,
-    version=None,
     functions=(),
 )
 
@@ -200,7 +200,7 @@ def test_lines(tmp_path):
     named = {"fix_commit": None, "version": "abcd", "functions": {"x/A.java": ["A.run", "A.run", "A\ud800"], "B": []}}
     named["methods"] = [{"path": "x/A.java", "name": "a::b", "start": 3, "end": 5, "more": 1}]
     report = only(lines(tmp_path, LINE | named))
-    assert (report.commit, report.version) == (None, "abcd")
+    assert (report.commit, report.names_version) == ("abcd", True)
     assert report.functions == tuple(
         ChangedFunction("x/A.java", *named) for named in (("A.run",), ("A\ufffd",), ("a::b", 3))
     )

@@ -3,7 +3,7 @@
 import pytest
 
 from tosloc.errors import ToslocError
-from tosloc.reports.test_paths import PathFilter, which_are_tests
+from tosloc.reports.test_paths import choose, which_are_tests
 
 TESTS = """
 src/test/java/org/x/Helper.java module/src/integrationTest/java/org/x/ParserIT.java java/org/x/ParserTest.java
@@ -47,7 +47,7 @@ PATHS = ("docs/conf.py", "lib/src/a.py", "src/a.py", "src/b/c.py", "src/b/d.js",
 
 
 def chosen(**options):
-    return PathFilter(**options).choose(which_are_tests(PATHS), lambda: PATHS)
+    return choose(PATHS, which_are_tests(PATHS), **options)
 
 
 @pytest.mark.parametrize(

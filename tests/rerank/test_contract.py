@@ -75,7 +75,7 @@ def test_one_answer_of_its_own_for_each_report_in_their_order(reranker, asked, c
 
 def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(reranker, world, asked, context):
     until = reranker.trained_until
-    assert until == max(int(case.fixed_at) for case in world.experiment.part("train"))
+    assert until == max(int(case.fixed_at) for case in world.experiment.parts["train"])
     times = [until, until - 1, LATER, 0]
     dated = [replace(asked[0], report=replace(asked[0].report, opened=report(opened=time).opened)) for time in times]
     assert [one is None for one in scores(reranker, dated, context)] == [False, True, False, True]

@@ -266,12 +266,12 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) 
     from tosloc.evaluate.runs import write_known_ranks
     from tosloc.experiment import named, write_truth
     from tosloc.git.repository import Repository
-    from tosloc.reports.labelled import load_dataset, parts_of, published_ranks
+    from tosloc.reports.labelled import chronological, load_dataset, published_ranks
 
     with Repository(repo) as repository, shown() as callback:
         suffixes = frozenset({".java"})  # of the projects whose ranks were published
         dataset = load_dataset(repository, file, zone=zone, suffixes=suffixes, progress=callback)
-        part = parts_of(dataset.cases)[split]
+        part = chronological(dataset.cases)[split]
         published = published_ranks(dataset, part)
         if not published:
             number = counted(len(part), "report")

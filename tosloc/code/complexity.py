@@ -30,15 +30,16 @@ def keyword_complexity(text: str) -> int:
 def lizard_complexity(text: str, suffix: str) -> int:
     """Sum of the cyclomatic complexity numbers of the functions of a file named ``*<suffix>`` (with its dot).
 
-    A suffix that lizard does not know is read as C-like, as lizard does; "" counts keywords. Never raises.
+    With a suffix that lizard does not know keywords are counted. Never raises.
     """
     # wildcards are told from comparisons by all that comes before the next < or >, each "extends" in two ways
     steps = (one[0].count("?") * len(one[0]) << min(one[1].count("extends"), 60) for one in _WILDCARDS.finditer(text))
-    if not suffix or max(steps, default=0) > MAX_STEPS:
+    language = lizard.get_reader_for(f"file{suffix}")
+    if language is None or max(steps, default=0) > MAX_STEPS:
         return keyword_complexity(text)
     try:
         context = _Builder(f"file{suffix}")
-        reader = (lizard.get_reader_for(context.fileinfo.filename) or lizard.CLikeReader)(context)
+        reader = language(context)
         tokens = _in_time(reader.generate_tokens(text))
         for processor in lizard.get_extensions([]):
             tokens = processor(tokens, reader)

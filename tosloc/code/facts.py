@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
@@ -119,10 +119,10 @@ def _counted(source: bytes, outline: Outline) -> Facts:
     pairs, times = np.unique(np.concatenate((keys_M[here], keys_M[before] - T)), return_counts=True)
     return Facts(
         terms,
-        np.minimum(counts, np.iinfo(np.uint16).max).astype(np.uint16),
+        np.minimum(counts, 65_535).astype(np.uint16),
         np.searchsorted(pairs, np.arange(C + 1) * T),
         (pairs % max(T, 1)).astype(np.int32),
-        np.minimum(times, np.iinfo(np.uint8).max).astype(np.uint8),
+        np.minimum(times, 255).astype(np.uint8),
         lines,
         outline.parsed or not source,
     )
@@ -134,12 +134,13 @@ def outline_of(source: bytes, language: str, *, parse: bool = True) -> Outline:
     ``parse=False`` uses regular expressions alone.
     """
     known, script, around = language_named(language), source, list[Span]()
+    style = known.style
     if known.has_scripts:
         script, rest = split_component(source)
-        around, known = lex(rest, known.style).spans, replace(known, style="c")
+        around, style = lex(rest, style).spans, "c"
     captures = captures_of(script, known, _WANTED) if parse and known.grammar else None
     if captures is None:
-        outline = lex(script, known.style)
+        outline = lex(script, style)
     else:
         methods, types, fields = (names_of(script, captures, name) for name in ("method", "type", "field"))
         outline = Outline(spans_of(captures, SPAN_KINDS), methods, types, fields, parsed=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
@@ -93,19 +93,14 @@ class FunctionFacts:
         return np.array([values.get(term, 0.0) for term in self.terms], dtype=np.float64)
 
     @cached_property
-    def simple_names(self) -> list[str]:
-        """(N,) the last part of each name."""
-        return [name.rpartition(".")[2] for name in self.names]
-
-    @cached_property
-    def outer_names(self) -> list[str]:
-        """(N,) what each stands in, by the last part of its name; "" where it stands alone."""
-        return [name.rpartition(".")[0].rpartition(".")[2] for name in self.names]
+    def last_names(self) -> list[tuple[str, ...]]:
+        """(N,) the last part but one of each name, "" where it stands alone, and the last."""
+        return [tuple(f".{name}".split(".")[-2:]) for name in self.names]
 
     @cached_property
     def name_terms(self) -> list[tuple[str, ...]]:
         """(N,) distinct terms of the last part of each name, in order."""
-        return [tuple(dict.fromkeys(identifier_terms(name))) for name in self.simple_names]
+        return [tuple(dict.fromkeys(identifier_terms(name))) for _, name in self.last_names]
 
 
 class _Definition(NamedTuple):
@@ -261,16 +256,23 @@ def dotted(written: str) -> str:
 
 def _facts(source: bytes, definitions: Sequence[_Definition], comments: Sequence[tuple[int, int]]) -> FunctionFacts:
     """The definitions with their lines and the terms of their texts."""
+    cuts = sorted({place for one in definitions for place in (one.begin, one.end)}.union(*comments))
+    number_of = {cut: place for place, cut in enumerate(cuts)}
+    innermost, is_comment = np.full(len(cuts), -1), np.zeros(len(cuts), dtype=bool)  # of the pieces between cuts
+    for place, one in enumerate(definitions):  # inner ones last
+        innermost[number_of[one.begin] : number_of[one.end]] = place
+    for begin, end in comments:
+        is_comment[number_of[begin] : number_of[end]] = True
     held = [(Counter[str](), Counter[str]()) for _ in definitions]  # terms of its code, of its comments
-    for text, innermost, is_comment in _pieces(source, definitions, comments):
-        found = terms_of(text)
-        number = innermost
-        while number >= 0 and (number == innermost or definitions[number].kind != 2):  # and the functions around it
-            held[number][is_comment].update(found)
+    for (start, end), holder, kind in zip(pairwise(cuts), innermost.tolist(), is_comment.tolist(), strict=False):
+        found = terms_of(source[start:end].decode("utf-8", "replace")) if holder >= 0 else []
+        number = holder
+        while number >= 0 and (number == holder or definitions[number].kind != 2):  # and the functions around it
+            held[number][kind].update(found)
             number = definitions[number].parent
     terms = sorted(set().union(*chain.from_iterable(held)))
-    place = {term: number for number, term in enumerate(terms)}
-    counts = [(place[term], code[term], said[term]) for code, said in held for term in sorted(code | said)]
+    place_of = {term: number for number, term in enumerate(terms)}
+    counts = [(place_of[term], code[term], said[term]) for code, said in held for term in sorted(code | said)]
     places, code, said = np.array(counts, dtype=np.int32).reshape(-1, 3).T
     lines = np.flatnonzero(np.frombuffer(source, dtype=np.uint8) == ord("\n"))
     starts, last = ([one.start for one in definitions], [max(one.end - 1, one.start) for one in definitions])
@@ -285,22 +287,6 @@ def _facts(source: bytes, definitions: Sequence[_Definition], comments: Sequence
         code=np.minimum(code, 255).astype(np.uint8),
         comments=np.minimum(said, 255).astype(np.uint8),
     )
-
-
-def _pieces(
-    source: bytes, definitions: Sequence[_Definition], comments: Sequence[tuple[int, int]]
-) -> Iterator[tuple[str, int, bool]]:
-    """The pieces of the source that a definition holds: text, innermost definition, whether it is a comment."""
-    cuts = sorted({place for one in definitions for place in (one.begin, one.end)}.union(*comments))
-    number = {cut: place for place, cut in enumerate(cuts)}
-    holders, is_comment = np.full(len(cuts), -1), np.zeros(len(cuts), dtype=bool)
-    for place, one in enumerate(definitions):  # inner ones last
-        holders[number[one.begin] : number[one.end]] = place
-    for begin, end in comments:
-        is_comment[number[begin] : number[end]] = True
-    for place, (start, end) in enumerate(pairwise(cuts)):
-        if holders[place] >= 0:
-            yield source[start:end].decode("utf-8", "replace"), int(holders[place]), bool(is_comment[place])
 
 
 NO_FUNCTIONS: Final = _facts(b"", (), ())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from typing import Any, Final
@@ -10,32 +9,24 @@ from typing import Any, Final
 FIELDS: Final = ("code", "comment", "string", "method", "type", "field")
 """Columns of the counts. The first three make up the whole text; the others, declared names, are also in ``code``."""
 FACTS_VERSION: Final = 3  # goes up when what tosloc.code.facts computes changes
-FUNCTIONS_VERSION: Final = 2  # goes up when what tosloc.code.functions computes changes
+FUNCTIONS_VERSION: Final = "functions2"  # goes up when what tosloc.code.functions computes changes
 
 
-@dataclass(frozen=True, slots=True)
 class Language:
     """How the files of one language are analysed."""
 
-    name: str
-    suffixes: tuple[str, ...]
-    lizard: str | None  # suffix under which lizard reads it; "" counts keywords, None has no complexity (not code)
-    style: str  # style of the lexer that separates comments and strings; a key of parse.STYLES
-    grammar: str = ""
-    """Module of its grammar of tree-sitter; "" if the lexer reads it. What is asked of the trees stands in
-    ``queries/``, by the module's name without ``tree_sitter_``. Of pages with scripts, the grammar is the scripts'."""
-    function: str = "language"  # what the module calls the grammar
-
-    @property
-    def has_scripts(self) -> bool:
-        """Whether its files are pages whose scripts are parsed."""
-        return self.style == "markup" and bool(self.grammar)
-
-    @property
-    def release(self) -> tuple[str, ...]:
-        """Distribution and release of its grammar; nothing if it has none."""
-        distribution = self.grammar.replace("_", "-")
-        return (distribution + metadata.version(distribution),) if distribution else ()
+    def __init__(self, name: str, suffixes: str, style: str, grammar: str = "", lizard: str | None = "") -> None:
+        """The suffixes are without dots; the ``style`` of the lexer that separates comments and strings is a key of
+        ``parse.STYLES``. The ``grammar`` of tree-sitter is its module and, if that does not call it ``language``, what
+        it does; "" if the lexer reads the files. What is asked of the trees stands in ``queries/``, by the module's
+        name without ``tree_sitter_``. ``lizard`` is the suffix under which lizard reads them; "" is the first, None has
+        no complexity (no code).
+        """
+        self.name, self.style, self.grammar = name, style, grammar
+        self.suffixes = tuple(f".{suffix}" for suffix in suffixes.split())
+        self.lizard = self.suffixes[0] if lizard == "" else lizard
+        self.has_scripts = style == "markup" and grammar != ""
+        """Whether the files are pages whose scripts are parsed; then the grammar is theirs."""
 
 
 _ROWS: Final[tuple[tuple[Any, ...], ...]] = (
@@ -72,30 +63,22 @@ _ROWS: Final[tuple[tuple[Any, ...], ...]] = (
     ("dart", "dart", "c", "", ".java"),
     ("d", "d", "c", "", ".c"),
     ("clike", "aj proto thrift idl jj jjt javacc g g4 glsl vert frag comp geom hlsl metal cl v sv", "c", "", ".c"),
-    ("shell", "sh bash zsh ksh", "hash", "", ""),
-    ("powershell", "ps1 psm1", "hash", "", ""),
-    ("hash", "ex exs jl nim cr coffee tcl awk cmake mk", "hash", "", ""),
-    ("cython", "pyx pxd pxi", "hash", "", ""),
-    ("haskell", "hs lhs elm ada adb ads vhd vhdl", "dash", "", ""),
-    ("lisp", "clj cljs cljc lisp lsp el scm rkt s asm", "semicolon", "", ""),
-    ("basic", "vb bas vbs", "apostrophe", "", ""),
-    ("pascal", "pas pp dpr", "c", "", ""),
-    ("fsharp", "fs fsi fsx ml mli", "c", "", ""),
-    ("page", "jsp jspx jspf tag tagx jsf asp aspx cshtml erb ejs ftl vm mustache hbs", "markup", "", ""),
+    ("shell", "sh bash zsh ksh", "hash"),
+    ("powershell", "ps1 psm1", "hash"),
+    ("hash", "ex exs jl nim cr coffee tcl awk cmake mk", "hash"),
+    ("cython", "pyx pxd pxi", "hash"),
+    ("haskell", "hs lhs elm ada adb ads vhd vhdl", "dash"),
+    ("lisp", "clj cljs cljc lisp lsp el scm rkt s asm", "semicolon"),
+    ("basic", "vb bas vbs", "apostrophe"),
+    ("pascal", "pas pp dpr", "c"),
+    ("fsharp", "fs fsi fsx ml mli", "c"),
+    ("page", "jsp jspx jspf tag tagx jsf asp aspx cshtml erb ejs ftl vm mustache hbs", "markup"),
     ("markup", "xml xsd xsl xslt html htm xhtml svg tld wsdl md", "markup", "", None),
     ("settings", "properties ini cfg conf toml yml yaml", "hash", "", None),
 )
-"""What ``_language`` takes."""
-
-
-def _language(name: str, suffixes: str, style: str, grammar: str = "", lizard: str | None = "the first") -> Language:
-    """A language: suffixes without dots, grammar as module and function, lizard's suffix where it is not the first."""
-    dotted = tuple(f".{suffix}" for suffix in suffixes.split())
-    return Language(name, dotted, dotted[0] if lizard == "the first" else lizard, style, *grammar.split())
-
-
-_LANGUAGES: Final = {row[0]: _language(*row) for row in _ROWS}
-_TEXT: Final = Language("text", (), None, "plain")
+"""What ``Language`` takes."""
+_LANGUAGES: Final = {row[0]: Language(*row) for row in _ROWS}
+_TEXT: Final = Language("text", "", "plain", lizard=None)
 
 LANGUAGES: Final[dict[str, str]] = {
     suffix: language.name for language in _LANGUAGES.values() for suffix in language.suffixes
@@ -141,12 +124,7 @@ def analyser(lizard: bool = False) -> str:
 
 
 @cache
-def analyser_of(language: str, lizard: bool = False) -> str:
-    """Version of the facts of the language called so, for store keys: with the release of its grammar."""
-    return "+".join((analyser(lizard), *language_named(language).release))
-
-
-@cache
-def functions_analyser_of(language: str) -> str:
-    """Version of the function facts of the language called so, for store keys."""
-    return "+".join((f"functions{FUNCTIONS_VERSION}", *language_named(language).release))
+def analyser_of(language: str, version: str) -> str:
+    """A version, of ``analyser`` or of functions, with the release of a language's grammar: for store keys."""
+    distribution = language_named(language).grammar.partition(" ")[0].replace("_", "-")
+    return f"{version}+{distribution}{metadata.version(distribution)}" if distribution else version

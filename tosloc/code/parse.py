@@ -52,7 +52,7 @@ def captures_of(source: bytes, language: Language, wanted: tuple[str, ...]) -> C
     if root is None:
         return None
     try:
-        found = tree_sitter.QueryCursor(_query(language.grammar, language.function, wanted)).captures(root)
+        found = tree_sitter.QueryCursor(_query(language.grammar, wanted)).captures(root)
     except (ValueError, RecursionError, MemoryError):
         return None
     lost = "method" in wanted and root.has_error and not (found.get("type") or found.get("method"))
@@ -93,20 +93,21 @@ def syntax_tree(source: bytes, language: Language) -> tree_sitter.Node | None:
 
 def parser_of(language: Language) -> tree_sitter.Parser:
     """A parser of a language, which must have a grammar."""
-    return tree_sitter.Parser(_grammar(language.grammar, language.function))
+    return tree_sitter.Parser(_grammar(language.grammar))
 
 
 @cache
-def _grammar(module: str, function: str) -> tree_sitter.Language:
-    return tree_sitter.Language(getattr(importlib.import_module(module), function)())
+def _grammar(name: str) -> tree_sitter.Language:
+    module, _, function = name.partition(" ")
+    return tree_sitter.Language(getattr(importlib.import_module(module), function or "language")())
 
 
 @cache
-def _query(module: str, function: str, wanted: tuple[str, ...]) -> tree_sitter.Query:
+def _query(grammar: str, wanted: tuple[str, ...]) -> tree_sitter.Query:
     """The patterns of the grammar's query that capture one of ``wanted``."""
-    name = module.removeprefix("tree_sitter_")
+    name = grammar.partition(" ")[0].removeprefix("tree_sitter_")
     text = Path(__file__).with_name("queries").joinpath(f"{name}.scm").read_text("ascii")
-    query = tree_sitter.Query(_grammar(module, function), text)
+    query = tree_sitter.Query(_grammar(grammar), text)
     for number in range(query.pattern_count):
         pattern = text[query.start_byte_for_pattern(number) : query.end_byte_for_pattern(number)]
         if set(wanted).isdisjoint(_CAPTURE.findall(pattern)):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts, functions_of
-from tosloc.code.languages import FIELDS, analyser_of, functions_analyser_of, language_of
+from tosloc.code.languages import FIELDS, FUNCTIONS_VERSION, analyser, analyser_of, language_of
 from tosloc.errors import StoreError
 from tosloc.git.repository import Repository, decode
 from tosloc.index.postings import Postings, idf, numbered, row_sums, starts_of
@@ -167,7 +167,8 @@ class VersionView:
 
 def analysers_of(blobs: Mapping[str, str], *, lizard: bool = False) -> dict[str, str]:
     """Blob -> analyser of blobs (id -> path)."""
-    return {blob: analyser_of(language_of(path), lizard) for blob, path in blobs.items()}
+    version = analyser(lizard)
+    return {blob: analyser_of(language_of(path), version) for blob, path in blobs.items()}
 
 
 def read_facts(store: FactStore, blobs: Mapping[str, str], *, lizard: bool = False) -> Corpus:
@@ -186,7 +187,7 @@ def functions_of_files(repo: Repository, store: FactStore, blobs: Mapping[str, s
     Those that the store lacks are made, and kept there; one that cannot be written costs time, not the answer. Raises
     StoreError and RepositoryError.
     """
-    analysers = {blob: functions_analyser_of(language_of(path)) for blob, path in blobs.items()}
+    analysers = {blob: analyser_of(language_of(path), FUNCTIONS_VERSION) for blob, path in blobs.items()}
     rows = zip(blobs, store.read(analysers), strict=True)
     found = {blob: NO_FUNCTIONS if row is None else FunctionFacts(*unpack(row)) for blob, row in rows}
     texts = repo.texts([blob for blob, facts in found.items() if facts is NO_FUNCTIONS])

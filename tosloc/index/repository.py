@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tosloc.arrays import read_mapped, write_mapped
-from tosloc.code.languages import OTHER_SUFFIXES, SOURCE_SUFFIXES, analyser_of, language_of
+from tosloc.code.languages import OTHER_SUFFIXES, SOURCE_SUFFIXES, analyser, analyser_of, language_of
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.git.history import commit_order, read_commits
 from tosloc.git.repository import Change, Repository, ends_with
@@ -163,7 +163,7 @@ class IndexedRepository:
 
     def _kept(self, commit: str, what: object, make: Callable[[], PreparedVersion]) -> PreparedVersion:
         """What is kept of a commit, else what is made now, and kept."""
-        languages = sorted({analyser_of(language_of(suffix), self.lizard) for suffix in self.suffixes})
+        languages = sorted({analyser_of(language_of(suffix), analyser(self.lizard)) for suffix in self.suffixes})
         maker = f"{PREPARED_VERSION}+{HISTORY_VERSION}+PyStemmer{metadata.version('PyStemmer')}"
         name = f"{key_of(maker, languages, what)[:16]}-{commit}.safetensors"
         path = self.store_path.with_name(f"{self.store_path.stem}.versions") / name

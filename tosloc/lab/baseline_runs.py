@@ -55,7 +55,7 @@ def rank_with(
         with (
             results_folder(folder),
             Repository(repo_path) as repo,
-            ExperimentContext.set_up(config, repo, Path(reports_path), progress, facts=False) as experiment,
+            ExperimentContext(config, repo, Path(reports_path), progress, facts=False) as experiment,
         ):
             context = context_for(experiment, missing, splits, progress)
             for one in missing:
@@ -76,11 +76,11 @@ def context_for(
 ) -> BaselineContext:
     """What the techniques look at, with the files of all versions that they learn from or search."""
     indexed = experiment.indexed
-    cases = [case for split in splits for case in experiment.part(split)]
+    cases = [case for split in splits for case in experiment.parts[split]]
     if any(one.learned for one in techniques):
-        cases += experiment.part("validation")
+        cases += experiment.parts["validation"]
     for one in techniques:
-        cases += one.training_cases(experiment.part("train"))
+        cases += one.training_cases(experiment.parts["train"])
     snapshots = [indexed.snapshot(version) for version in dict.fromkeys(case.version for case in cases)]
     complexity = any(one.needs_complexity for one in techniques)
     files = ParsedFiles.of(indexed.repo, snapshots, experiment.config.run.jobs, progress, complexity=complexity)
@@ -93,7 +93,7 @@ def _rank(
     system: Baseline, experiment: ExperimentContext, folder: Path, splits: Sequence[str], progress: Progress
 ) -> None:
     """Learn, and write the runs that are missing."""
-    system.fit(experiment.part("train"), experiment.part("validation"), progress)
+    system.fit(experiment.parts["train"], experiment.parts["validation"], progress)
     record = experiment.provenance() | {"system": system.name}
     if system.choice:
         record["chosen on validation"] = system.choice
@@ -106,5 +106,5 @@ def _rank(
 
     for split in splits:
         if not finished(folder, split):
-            cases = experiment.part(split)
+            cases = experiment.parts[split]
             experiment.write_part(folder / split, header | {"split": split}, rankings(split, cases), cases)

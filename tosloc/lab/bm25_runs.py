@@ -32,9 +32,9 @@ def rank_with_bm25s(
     with (
         results_folder(folder),
         Repository(repo_path) as repo,
-        ExperimentContext.set_up(config, repo, reports, progress, facts=False) as experiment,
+        ExperimentContext(config, repo, reports, progress, facts=False) as experiment,
     ):
-        cases, snapshot = experiment.part(split), experiment.indexed.snapshot
+        cases, snapshot = experiment.parts[split], experiment.indexed.snapshot
         if not cases:
             number = counted(len(experiment.dataset.cases), "report")
             raise ToslocError(f"{reports}: none of its {number} falls to {split}; rank them all")

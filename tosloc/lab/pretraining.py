@@ -143,9 +143,9 @@ class Pretraining:
     def _make(
         self, project: Project, config: Config, repo: Repository, folder: Path, names: tuple[str, ...]
     ) -> dict[str, Any]:
-        with ExperimentContext.set_up(config, repo, project.reports, facts=False) as experiment:
+        with ExperimentContext(config, repo, project.reports, facts=False) as experiment:
             learned, judged = (
-                spread(experiment.part(part), project.at_most) for part in (project.part, project.judged)
+                spread(experiment.parts[part], project.at_most) for part in (project.part, project.judged)
             )
             if not judged:
                 number = counted(len(experiment.dataset.cases), "report")
@@ -254,7 +254,7 @@ def pretrain(
             "reports": sum(one.learned for one in tables),
             "settings": _settings(pretraining.config),
         }
-        write_stage_one(out, found[-1][0], temperature=temperature, more={LEARNED_ON: provenance})
+        write_stage_one(out, found[-1][0], temperature, {LEARNED_ON: provenance})
     return {one.project.name: evaluations[one.project.name] for one in tables}, temperature, failed
 
 
@@ -288,7 +288,7 @@ def _temperature(projects: Sequence[Tables], answers: Mapping[str, Sequence[Judg
     each = [(one.project, answers[one.project.name]) for one in projects if answers[one.project.name]]
     weights = np.concatenate([report_weight(project, len(judged)) for project, judged in each]) if each else None
     judged = [one for _, of_project in each for one in of_project]
-    return fit_temperature(judged, None if weights is None else weights / weights.mean())
+    return fit_temperature(judged, 1.0 if weights is None else weights / weights.mean())
 
 
 def _rank(

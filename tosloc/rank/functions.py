@@ -89,13 +89,12 @@ def score_functions(
     if not sum(counts):
         return [()] * len(files)
     mentioned, code, pairs = _written(query)
-    simple = [name for one in facts for name in one.simple_names]
-    outer = [name for one in facts for name in one.outer_names]
-    named = np.zeros(len(simple))
-    if coded := [place for place, name in enumerate(simple) if name in code]:
+    names = [name for one in facts for name in one.last_names]
+    named = np.zeros(len(names))
+    if coded := [place for place, (_, name) in enumerate(names) if name in code]:
         # overloads are one name
         shared = Counter(name.rpartition(".")[2] for one in facts for name in dict.fromkeys(one.names))
-        named[coded] = [1 / (1 + math.log(shared[simple[place]])) for place in coded]
+        named[coded] = [1 / (1 + math.log(shared[names[place][1]])) for place in coded]
     is_class = np.concatenate([one.kinds for one in facts]) == CLASS
     # below the first file, in standard deviations of the highest scores
     highest = scores[leaders(scores, FUNCTION_DEPTH)]
@@ -104,8 +103,8 @@ def score_functions(
     signs = {
         **_text_signs(query, version, facts),
         "named": named,
-        "qualified": np.array([pair in pairs for pair in zip(outer, simple, strict=True)]),
-        "of_class": np.array([name in mentioned for name in outer]) & ~is_class,
+        "qualified": np.array([name in pairs for name in names]),
+        "of_class": np.array([outer in mentioned for outer, _ in names]) & ~is_class,
         "frame": _in_frames(query, version, files, facts),
         "is_class": is_class,
         "among": np.repeat(np.log1p(counts), counts) / 10,
@@ -178,7 +177,7 @@ def _in_frames(query: Query, version: VersionIndex, files: Sequence[int], facts:
         by_name = method and method not in _NO_NAMES and "lambda" not in method
         for place in (place_of[row] for row in rows if row in place_of):
             one = facts[place]
-            for number, (simple, outer) in enumerate(zip(one.simple_names, one.outer_names, strict=True)):
+            for number, (outer, simple) in enumerate(one.last_names):
                 if by_name:
                     here = method == simple or (method in _CONSTRUCTORS and simple == outer)
                 else:

@@ -52,14 +52,16 @@ class LabelledReport:
     report: BugReport
     """Its id is the tracker's number; a number that comes again with another commit becomes ``55937#2``, and so on."""
     bug: str  # the tracker's number
-    commit: str | None  # the fixing commit as listed: full, abbreviated, or None when the format has none
+    commit: str | None
+    """The fixing commit as listed, full or abbreviated; None where the data has none. With ``names_version`` that to
+    search, named in place of the fix."""
+    names_version: bool
     listed: tuple[str, ...]
     """The fixed source files as listed, each once, in order: paths, or dotted class names (``org.x.Y.java``)."""
     published_ranks: Mapping[str, int]
     """path -> rank that the authors of the data published for it; empty where they gave none."""
     fixed_on: datetime | None
     """When the tracker says that the bug was fixed; only formats without commits have it."""
-    version: str | None  # the commit to search, where the data names that in place of the fix
     functions: tuple[ChangedFunction, ...]  # truth of the function level; each once
 
 
@@ -156,19 +158,27 @@ def _xml(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
     for number, bug in enumerate(root.iter("bug"), start=1):
         said = {column: bug.findtext(f"buginformation/{column}") for column in ("summary", "description")}
         files = "\n".join(_text(element.text) for element in bug.iterfind("fixedFiles/file"))
-        times = {"report_time": bug.get("opendate"), "fixed_on": bug.get("fixdate")}
-        yield f"{name}, bug {number}", {"bug_id": bug.get("id"), "files": files, **said, **times}
+        said |= {"bug_id": bug.get("id"), "report_time": bug.get("opendate"), "fixed_on": bug.get("fixdate")}
+        yield f"{name}, bug {number}", {"files": files, **said}
 
 
 def _of_rows(rows: Iterable[tuple[str, Json]], suffixes: Iterable[str]) -> Iterator[tuple[str, Json]]:
     """Our records of rows, their summaries without a leading ``Bug 123456`` of this very bug."""
     for where, row in rows:
         said = defaultdict(str, {key: _text(value) for key, value in row.items()})
-        bug, listed = said["bug_id"], split_paths(said["files"], suffixes)
+        bug = said["bug_id"]
         summary = re.sub(rf"^Bug {re.escape(bug)}(?:\s*[:-])?(?:\s+|$)", "", said["summary"])
-        record = {"id": bug, "summary": summary, "description": said["description"], "opened": row.get("report_time")}
-        answer = {"fix_commit": said["commit"], "fixed": list(listed), "fixed_on": said["fixed_on"]}
-        yield where, record | answer | {"published_ranks": said["result"]}
+        record = {
+            "id": bug,
+            "summary": summary,
+            "description": said["description"],
+            "opened": row.get("report_time"),
+            "fix_commit": said["commit"],
+            "fixed": list(split_paths(said["files"], suffixes)),
+            "fixed_on": said["fixed_on"],
+            "published_ranks": said["result"],
+        }
+        yield where, record
 
 
 def split_paths(text: str, suffixes: Iterable[str]) -> tuple[str, ...]:
@@ -242,10 +252,10 @@ def _labelled(record: Json, where: str, zone: tzinfo, suffixes: Iterable[str]) -
     return LabelledReport(
         report,
         report.id,
-        fix or None,
+        fix or version or None,
+        bool(version),
         tuple(dict.fromkeys(path for path in fixed if path.lower().endswith(ends))),
         split_ranks(ranks),
         time_of(fixed_on, zone, where) if fixed_on else None,
-        version or None,
         tuple(dict.fromkeys(changed)),
     )

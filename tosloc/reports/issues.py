@@ -198,15 +198,11 @@ def read_report(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC") -> B
     in ``zone``. One without an id is called like its file. Raises ReportError when it is missing, empty, an empty
     template, binary, too large, or JSON of no known kind.
     """
-    reports = read_new_reports(source, zone=zone)
-    if len(reports) != 1:
-        name = source if isinstance(source, Path | str) else getattr(source, "name", "the report")
-        raise ReportError(f"{name}: holds {len(reports)} reports; give one")
-    return reports[0]
+    return read_new_reports(source, zone=zone, one=True)[0]
 
 
-def read_new_reports(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC") -> list[BugReport]:
-    """The new reports in a file, one or many: as ``read_report``, or many as JSON lines or as a list of JSON.
+def read_new_reports(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC", one: bool = False) -> list[BugReport]:
+    """The new reports in a file, ``one`` or many: as ``read_report``, or many as JSON lines or as a list of JSON.
 
     One of many without an id is called like its file, with its number. Raises ReportError.
     """
@@ -216,8 +212,8 @@ def read_new_reports(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC")
         found = [(where, report_of(record, where, read_in)) for where, record in records_of(text, name)]
     else:
         found = [(name, _written(text, name, read_in))]
-    if not found:
-        raise ReportError(f"{name}: holds 0 reports; give one")
+    if not found or (one and len(found) > 1):
+        raise ReportError(f"{name}: holds {len(found)} reports; give one")
     if len(found) == 1 and len(text) >= LARGEST_REPORT:
         raise ReportError(f"{name}: is 10 MB or larger; keep the description and the stack trace")
     for where, report in found:
@@ -226,7 +222,7 @@ def read_new_reports(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC")
         if is_unfilled(report):
             raise ReportError(f"{where}: the report is an empty template; fill in what happens and where")
     numbers = [""] if len(found) == 1 else [f":{number}" for number in range(1, len(found) + 1)]
-    return [replace(one, id=one.id or f"{own}{number}") for (_, one), number in zip(found, numbers, strict=True)]
+    return [replace(each, id=each.id or f"{own}{number}") for (_, each), number in zip(found, numbers, strict=True)]
 
 
 _FRONT_MATTER: Final = re.compile(r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path, PurePosixPath
-from typing import Final, NamedTuple
+from typing import Final
 
 from tosloc.code.languages import SOURCE_SUFFIXES, language_of
 from tosloc.config import Config
-from tosloc.errors import ConfigError, ReportError, counted
+from tosloc.errors import ReportError, counted
 from tosloc.git.fixes import bug_ids
 from tosloc.git.history import commit_order
 from tosloc.git.repository import Repository
@@ -64,15 +64,14 @@ def load_dataset(
     of its reports belongs to this repository.
     """
     reports = {one.report.id: one for one in read_reports(path, zone, suffixes=suffixes)}
-    named = {report: one.version or one.commit for report, one in reports.items()}
-    resolved = repository.resolve_many(name for name in named.values() if name)
-    commits = {report: known for report, name in named.items() if name and (known := resolved[name])}
-    commits |= _named_by_messages(repository, [one for report, one in reports.items() if not named[report]])
+    resolved = repository.resolve_many(one.commit for one in reports.values() if one.commit)
+    commits = {report: known for report, one in reports.items() if one.commit and (known := resolved[one.commit])}
+    commits |= _named_by_messages(repository, [one for one in reports.values() if not one.commit])
     infos = {info.id: info for info in repository.commits(dict.fromkeys(commits.values()))}
     found = [(infos[commit], reports[report]) for report, commit in commits.items()]
-    found = [(commit, one) for commit, one in found if one.version or commit.parents]
+    found = [(commit, one) for commit, one in found if one.names_version or commit.parents]
     if not found:
-        what = "version" if all(one.version for one in reports.values()) else "fix"
+        what = "version" if all(one.names_version for one in reports.values()) else "fix"
         raise ReportError(
             f"{path}: no {what} of its {counted(len(reports), 'report')} is in {repository.path}; is it the right one?"
         )
@@ -80,7 +79,7 @@ def load_dataset(
     files: dict[str, int] = {}
     found.sort(key=lambda pair: (pair[0].committed_at, pair[0].id))  # neighbours in time: their versions share most
     for commit, one in found:
-        fix, version = ("", commit.id) if one.version else (commit.id, commit.parents[0])
+        fix, version = ("", commit.id) if one.names_version else (commit.id, commit.parents[0])
         snapshot = repository.snapshot(version, suffixes)
         cases.append(Case(one.report, fix, snapshot.commit, commit.committed_at, *_resolved(one.listed, snapshot)))
         files[one.report.id] = len(snapshot)
@@ -167,36 +166,21 @@ def published_ranks(dataset: Dataset, cases: Iterable[Case]) -> dict[str, dict[s
     return found
 
 
-class Splits(NamedTuple):
-    """Cases in the order of their fixes, cut in three: nothing is fitted or chosen on ``test``."""
-
-    train: tuple[Case, ...]
-    validation: tuple[Case, ...]
-    test: tuple[Case, ...]
-
-
 def fix_order(case: Case) -> tuple[int, str, str]:
     """Sorting key: committer time of the fix, then the fix's id, then the report's."""
     return case.fixed_at, case.fix_commit, case.report.id
 
 
-def chronological(cases: Iterable[Case], train: float = 0.8, validation: float = 0.1) -> Splits:
-    """The oldest ``train`` share of the cases, the next ``validation`` share, and the rest as test, by time of the fix.
+def chronological(cases: tuple[Case, ...], train: float = 0.8, validation: float = 0.1) -> dict[str, tuple[Case, ...]]:
+    """``all`` cases, which stand in the order of their fixes; of them the oldest ``train`` share, the next
+    ``validation`` share, and the rest as ``test``: nothing is fitted or chosen on it.
 
     The first cut is after ``floor(train * n)`` cases, the second after ``floor((train + validation) * n)``, in exact
-    decimal arithmetic; so the test tenth of 1056 cases has 106. Raises ConfigError when the shares leave no test.
+    decimal arithmetic; so the test tenth of 1056 cases has 106.
     """
     first, second = Fraction(str(train)), Fraction(str(train)) + Fraction(str(validation))
-    if not 0 <= first <= second < 1:
-        raise ConfigError(f"shares of train {train} and validation {validation} must be 0 or more, their sum below 1")
-    ordered = sorted(cases, key=fix_order)
-    begin, end = math.floor(first * len(ordered)), math.floor(second * len(ordered))
-    return Splits(tuple(ordered[:begin]), tuple(ordered[begin:end]), tuple(ordered[end:]))
-
-
-def parts_of(cases: Sequence[Case]) -> dict[str, tuple[Case, ...]]:
-    """``all`` cases, and ``train``, ``validation`` and ``test`` of the chronological split."""
-    return {"all": tuple(cases), **chronological(cases)._asdict()}
+    begin, end = math.floor(first * len(cases)), math.floor(second * len(cases))
+    return {"all": cases, "train": cases[:begin], "validation": cases[begin:end], "test": cases[end:]}
 
 
 def describe(dataset: Dataset) -> list[dict[str, str | int | float]]:
@@ -217,7 +201,7 @@ def describe(dataset: Dataset) -> list[dict[str, str | int | float]]:
             "files a version": round(sum(dataset.files[case.report.id] for case in cases) / max(len(cases), 1), 1),
             "unresolved": len(dataset.unresolved) * (part == "all"),
         }
-        for part, cases in parts_of(dataset.cases).items()
+        for part, cases in chronological(dataset.cases).items()
     ]
 
 

@@ -8,8 +8,7 @@ a test that is shown costs a line, a product file that is hidden costs the answe
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -19,26 +18,31 @@ from tosloc.answer import Routine
 from tosloc.errors import ToslocError
 from tosloc.records import BoolArray
 
-_JAVA: Final = re.compile(r".*[a-z0-9_](?:Tests?|TestCase|IT|ITCase)")
-_JVM: Final = re.compile(rf"{_JAVA.pattern}|.*[a-z0-9_](?:Spec|Specs|Suite)")
-_OTHER: Final = re.compile(r"test_.*|.+_(?:unit)?tests?|.*[a-z0-9]Tests|.+_SUITE")
-_NAMES: Final[dict[str, re.Pattern[str]]] = {
-    "java": _JAVA,
-    **dict.fromkeys("kt kts scala sc groovy".split(), _JVM),
-    **dict.fromkeys("py pyi pyw pyx".split(), re.compile(r"test_.*|.+_test|conftest|tests")),
-    **dict.fromkeys(
-        "js mjs cjs jsx ts mts cts tsx vue svelte coffee".split(),
-        re.compile(r".+(?:\.(?:tests?|specs?|e2e|cy)|[-_]test|_spec)"),
-    ),
-    **dict.fromkeys("rb rake".split(), re.compile(r"test_.*|.+_(?:test|spec)|(?:spec|test)_helper")),
-    "go": re.compile(r".+_test"),
-    "rs": re.compile(r".+_tests?|tests"),  # test.rs, test_*.rs: what a program does that runs tests
-    "swift": re.compile(r".*[a-z0-9](?:Tests?|Spec)"),
-    "hs": re.compile(r".*[a-z0-9](?:Tests?|Spec)"),
-    "t": re.compile(r".*"),  # Perl's
-    **dict.fromkeys("sh bash zsh ps1 cmake mk".split(), re.compile(r"(?!)")),  # run_tests.sh
+_JVM: Final = r".*[a-z0-9_](?:Tests?|TestCase|IT|ITCase)"
+_JAVASCRIPT: Final = r".+(?:\.(?:tests?|specs?|e2e|cy)|[-_]test|_spec)"
+_OTHER: Final = r"test_.*|.+_(?:unit)?tests?|.*[a-z0-9]Tests|.+_SUITE"
+_CONVENTIONS: Final = (
+    ("java", _JVM, "test"),
+    ("kt kts scala sc groovy", rf"{_JVM}|.*[a-z0-9_](?:Spec|Specs|Suite)", "test"),
+    ("py pyi pyw pyx", r"test_.*|.+_test|conftest|tests", ""),  # django/test
+    ("php", _OTHER, ""),  # twig/src/Node/Expression/Test
+    ("js mjs cjs jsx ts mts cts tsx", _JAVASCRIPT, "test spec specs fixtures"),
+    ("vue svelte coffee", _JAVASCRIPT, "test fixtures"),
+    ("rb rake", r"test_.*|.+_(?:test|spec)|(?:spec|test)_helper", "test spec specs fixtures"),
+    ("go", r".+_test", "test fixtures"),
+    ("rs", r".+_tests?|tests", "benches"),  # test.rs, test_*.rs: what a program does that runs tests
+    ("swift hs", r".*[a-z0-9](?:Tests?|Spec)", "test fixtures"),
+    ("t", r".*", "test fixtures"),  # Perl's
+    ("sh bash zsh ps1 cmake mk", r"(?!)", "test fixtures"),  # run_tests.sh
+)
+"""Suffixes; names, without them, of tests wherever they stand; folders of tests further down, in lower case."""
+_OF_SUFFIX: Final = {
+    suffix: (re.compile(names), folders.split())
+    for suffixes, names, folders in _CONVENTIONS
+    for suffix in suffixes.split()
 }
-"""Suffix -> names, without it, of tests wherever they stand."""
+_OF_OTHERS: Final = re.compile(_OTHER), ["test", "fixtures"]
+_MAVEN: Final = "java kt kts scala sc groovy".split()  # suffixes of what Maven and Gradle build
 _FOLDERS: Final = re.compile(
     r"""(?x)
       (?i: tests | test[-_ ]?(?:suites?|cases?|data|files|fixtures?|examples?|resources)
@@ -53,14 +57,6 @@ _FOLDERS: Final = re.compile(
 """Folders of tests in every language, wherever they stand."""
 _AT_THE_TOP: Final = frozenset("test testing spec specs".split())
 """Folders of tests where they stand first in the path: further down, ``testing`` is what a library offers for tests."""
-_INNER: Final[dict[str, frozenset[str]]] = {
-    **dict.fromkeys("java kt kts scala sc groovy".split(), frozenset(["test"])),
-    **dict.fromkeys("py pyi pyw pyx php".split(), frozenset[str]()),  # django/test, twig/src/Node/Expression/Test
-    **dict.fromkeys("rb rake js mjs cjs jsx ts mts cts tsx".split(), frozenset("test spec specs fixtures".split())),
-    "rs": frozenset(["benches"]),
-}
-"""Suffix -> folders of tests further down, in lower case."""
-_INNER_OF_OTHERS: Final = frozenset(["test", "fixtures"])
 _SHIPPED: Final = re.compile(r"(?:^|/)(?:lib|app)/")
 """Below these folders Ruby's gems and Rails keep what they ship: lib/rack/test."""
 
@@ -78,9 +74,9 @@ def which_are_tests(paths: Sequence[str]) -> BoolArray:
         folder, _, name = path.rpartition("/")
         stem, _, suffix = name.rpartition(".")
         stem, suffix = (stem, suffix.lower()) if stem else (name, "")
-        names = _NAMES.get(suffix, _OTHER)
-        # below src/main Maven and Gradle keep what is shipped, libraries for tests among it
-        shipped = names in (_JAVA, _JVM) and "/src/main/" in f"/{folder}/"
+        names, _ = _OF_SUFFIX.get(suffix, _OF_OTHERS)
+        # below src/main they keep what is shipped, libraries for tests among it
+        shipped = suffix in _MAVEN and "/src/main/" in f"/{folder}/"
         found.append(not shipped and (in_tests(folder, suffix) or names.fullmatch(stem) is not None))
     return np.array(found, dtype=np.bool_)
 
@@ -92,7 +88,7 @@ def _in_tests(folder: str, suffix: str) -> bool:
         return True
     if suffix in ("rb", "rake") and (shipped := _SHIPPED.search(f"{folder}/")):
         names = folder[: shipped.start()].split("/")
-    return any(name.lower() in _INNER.get(suffix, _INNER_OF_OTHERS) for name in names[1:])
+    return any(name.lower() in _OF_SUFFIX.get(suffix, _OF_OTHERS)[1] for name in names[1:])
 
 
 class Chosen(NamedTuple):
@@ -105,55 +101,53 @@ class Chosen(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PathFilter:
-    """Globs as ``.gitignore`` has them, from the root of the repository: ``*.py``, ``docs/``, ``/src/**/parser.c``.
+def choose(
+    paths: Sequence[str],
+    are_tests: BoolArray,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    *,
+    tests: bool = False,
+    may_miss: Collection[str] = (),
+) -> Chosen:
+    """Which of a version's files an answer may name: where one of ``include`` matches the path (any, where there is
+    none) and none of ``exclude`` does, globs as ``.gitignore`` has them, from the root of the repository: ``*.py``,
+    ``docs/``, ``/src/**/parser.c``. Raises ToslocError for a glob that matches nothing, or leaves nothing.
 
-    A file is kept where one of ``include`` matches it (any, where there is none) and none of ``exclude`` does.
+    ``are_tests`` says of each file whether it is one: they are kept with ``tests``, and where nothing else is. The
+    globs of those of "include" and "exclude" in ``may_miss`` may match nothing: settings are for every version.
     """
+    kept = np.ones(len(paths), dtype=np.bool_)
+    if include:
+        kept &= _matched("include", include, paths, may_miss)
+    if exclude:
+        kept &= ~_matched("exclude", exclude, paths, may_miss)
+    if not kept.any() and len(kept):
+        raise ToslocError(f"none of the {len(kept):,} source files is left by --include and --exclude; widen them")
+    shown = kept & ~are_tests
+    if tests or (kept.any() and not shown.any()):
+        note = Routine("all searched files are test files, so none is hidden")
+        return Chosen(kept, np.ones_like(kept), 0, () if tests else (note,))
+    return Chosen(shown, ~are_tests, int((kept & are_tests).sum()))
 
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    tests: bool = False  # whether test files are wanted
-    may_miss: tuple[str, ...] = ()
-    """Those of "include" and "exclude" whose globs may match nothing: settings are for every version."""
 
-    def choose(self, tests: BoolArray, paths: Callable[[], Sequence[str]]) -> Chosen:
-        """Which of a version's files are kept. Raises ToslocError for a glob that matches nothing, or leaves nothing.
+def _matched(option: str, globs: Sequence[str], paths: Sequence[str], may_miss: Collection[str]) -> BoolArray:
+    """(F,) whether any of the globs matches each path; each has to match one."""
+    from pathspec import GitIgnoreSpec  # here: an answer without globs needs none of it
 
-        ``tests`` says of each whether it is one; ``paths`` are asked for where there are globs to match. Where all that
-        is kept are tests, they are wanted.
-        """
-        kept = np.ones(len(tests), dtype=np.bool_)
-        if self.include:
-            kept &= self._matched("include", self.include, paths())
-        if self.exclude:
-            kept &= ~self._matched("exclude", self.exclude, paths())
-        if not kept.any() and len(kept):
-            raise ToslocError(f"none of the {len(kept):,} source files is left by --include and --exclude; widen them")
-        only_tests = not (kept & ~tests).any() and len(kept) > 0
-        if self.tests or only_tests:
-            note = Routine("all searched files are test files, so none is hidden")
-            return Chosen(kept, np.ones_like(kept), 0, () if self.tests else (note,))
-        return Chosen(kept & ~tests, ~tests, int((kept & tests).sum()))
-
-    def _matched(self, option: str, globs: Sequence[str], paths: Sequence[str]) -> BoolArray:
-        """(F,) whether any of the globs matches each path; each has to match one."""
-        from pathspec import GitIgnoreSpec  # here: an answer without globs needs none of it
-
-        matched = np.zeros(len(paths), dtype=np.bool_)
-        for glob in globs:
-            try:
-                spec = GitIgnoreSpec.from_lines([glob.removeprefix("./")])
-                if [pattern.include for pattern in spec.patterns] != [True]:
-                    raise ValueError("it is empty, a comment, or taken back by '!'")
-            except ValueError as error:
-                raise ToslocError(f"--{option} {glob!r} is no glob: {error}") from None
-            found = np.fromiter(map(spec.match_file, paths), dtype=np.bool_, count=len(paths))
-            if not found.any() and option not in self.may_miss:
-                raise ToslocError(
-                    f"--{option} {glob!r} matches none of the {len(paths):,} source files of this version; globs are"
-                    " those of .gitignore, from the root of the repository, such as 'src/**/*.py'"
-                )
-            matched |= found
-        return matched
+    matched = np.zeros(len(paths), dtype=np.bool_)
+    for glob in globs:
+        try:
+            spec = GitIgnoreSpec.from_lines([glob.removeprefix("./")])
+            if [pattern.include for pattern in spec.patterns] != [True]:
+                raise ValueError("it is empty, a comment, or taken back by '!'")
+        except ValueError as error:
+            raise ToslocError(f"--{option} {glob!r} is no glob: {error}") from None
+        found = np.fromiter(map(spec.match_file, paths), dtype=np.bool_, count=len(paths))
+        if not found.any() and option not in may_miss:
+            raise ToslocError(
+                f"--{option} {glob!r} matches none of the {len(paths):,} source files of this version; globs are"
+                " those of .gitignore, from the root of the repository, such as 'src/**/*.py'"
+            )
+        matched |= found
+    return matched

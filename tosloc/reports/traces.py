@@ -77,10 +77,10 @@ _FRAME: Final = re.compile("|".join((_JAVA, _DOTNET, _SCRIPT, _PYTHON, _DEBUGGER
 _CAUSE: Final = re.compile(r"\bcaused by\b|\broot cause\b", re.I)
 
 _CLASS: Final = r"(?<![\w$./@])(?:[a-z_][\w$]{0,100}\.){1,20}[A-Z][\w$]{0,200}"
-_LEVELS: Final = (
-    "SEVERE WARNING WARN INFO INFORMATION ERROR FATAL DEBUG TRACE CONFIG FINE FINER FINEST SCHWERWIEGEND WARNUNG GRAVE"
+_LEVEL: Final = (
+    "(?:SEVERE|WARNING|WARN|INFO|INFORMATION|ERROR|FATAL|DEBUG|TRACE|CONFIG|FINE|FINER|FINEST"
+    "|SCHWERWIEGEND|WARNUNG|GRAVE)"
 )
-_LEVEL: Final = f"(?:{_LEVELS.replace(' ', '|')})"
 _HEADER: Final = re.compile(
     rf"(?:\d{{1,2}}:\d{{2}}:\d{{2}}(?:[.,]\d{{1,6}})?(?:\s?[AaPp]\.?[Mm]\b\.?)?(?:\s[A-Z]{{3,4}}(?=\s))?|\b{_LEVEL}\b:?)"
     rf"(?:\s+(?:{_LEVEL}\b:?|\[[^\]\n]{{0,100}}\]|\([^)\n]{{0,100}}\)|-)){{0,8}}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -28,7 +29,6 @@ from tosloc.lab.paper.workspace import Cell, PaperTable, Published, Result, Work
 from tosloc.lab.projects import Project, spread
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport, Case, Progress, tracked
-from tosloc.reports.labelled import Splits
 
 STAGE_ONE, BOTH_STAGES = "stage-one", "both-stages"
 OWN: Final = {STAGE_ONE: "TosLoc, stage one", BOTH_STAGES: "TosLoc, both stages"}
@@ -164,11 +164,11 @@ def time_project(work: Workspace, project: Project, techniques: Sequence[type[Ba
     timed = []
     with (
         Repository(project.repo) as repo,
-        ExperimentContext.set_up(project.config, repo, project.reports, progress, facts=False) as context,
+        ExperimentContext(project.config, repo, project.reports, progress, facts=False) as context,
     ):
         by_version = {case.version: case for case in context.dataset.cases}
         # opened after the last fix that was learned from, so that both stages answer them
-        reports, reranker = [case.report for case in context.part("test")], localizer.reranker_
+        reports, reranker = [case.report for case in context.parts["test"]], localizer.reranker_
         later = [one for one in reports if reranker is None or one.opened_seconds >= reranker.trained_until]
         versions = spread(list(by_version), VERSIONS)
         for version in tracked(versions, "versions timed", progress):
@@ -214,13 +214,15 @@ def _answers(
     answers: dict[str, Answer] = {}
     next_cases = _as_if(context.dataset.cases, case, frozenset(snapshot.paths), sum(FITTED))
     train, validation = next_cases[: FITTED[0]], next_cases[FITTED[0] :]
-    few = replace(context, splits=Splits(train, validation, (case,)))
+    few = copy(context)
+    few.parts = {"train": train, "validation": validation, "test": (case,)}
     looked_at = baseline_runs.context_for(few, techniques, ("test",), progress)
     for one in techniques:
         system = one(looked_at, context.config.run.seed)
         system.fit(train, validation, progress)
         answers[one.name] = partial(system.rank, version=snapshot)
-    alone = replace(version, reranking=None)
+    alone = copy(version)
+    alone.reranking = None
     answers[STAGE_ONE] = lambda report: localizer.localization(report, alone)
     if localizer.reranker_ is not None and localizer.reranker_.weight > 0:
         answers[BOTH_STAGES] = lambda report: localizer.localization(report, version)
