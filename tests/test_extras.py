@@ -1,8 +1,11 @@
 """What an extra brings is missed in one sentence, and only by what needs it; nothing heavy is loaded in vain."""
 
+import json
 import subprocess
 import sys
+from importlib import metadata
 from importlib.util import find_spec
+from types import SimpleNamespace
 
 import pytest
 
@@ -81,11 +84,27 @@ def test_what_a_command_lacks_is_said_before_it_begins(
     assert {path.name for path in repository.path.iterdir()} == {".git", "bug.md"}
 
 
-def test_a_hint_is_a_command_for_this_installation(without, monkeypatch):
-    monkeypatch.setattr(sys, "executable", "/a b/python")
-    assert _install("mcp") == "'/a b/python' -m pip install 'tosloc[mcp]'"
-    without("pip")  # as in what uv tool has made
-    assert _install("mcp") == "uvx pip --python '/a b/python' install 'tosloc[mcp]'"
+EDITABLE = {"url": "file:///a%20b", "dir_info": {"editable": True}}
+FOLDER = {"url": "file:///src", "dir_info": {}}
+CLONED = {"url": "https://host/t.git", "vcs_info": {"vcs": "git"}}
+
+
+@pytest.mark.parametrize(
+    ("stated", "prefix", "command"),
+    [
+        (EDITABLE, "/v", "/v/python -m pip install --editable '/a b[mcp]'"),
+        (FOLDER, "/v", "/v/python -m pip install '/src[mcp]'"),
+        (None, "/v", "/v/python -m pip install 'tosloc[mcp]'"),
+        (FOLDER, "/h/uv/tools/tosloc", "uv pip install --python /h/uv/tools/tosloc/python '/src[mcp]'"),
+        (CLONED, "/h/pipx/venvs/tosloc", "pipx inject tosloc 'tosloc[mcp] @ git+https://host/t.git'"),
+    ],
+)
+def test_a_hint_is_a_command_of_the_tool_that_installed_it(monkeypatch, stated, prefix, command):
+    said = None if stated is None else json.dumps(stated)
+    monkeypatch.setattr(metadata, "distribution", lambda _: SimpleNamespace(read_text=lambda _: said))
+    monkeypatch.setattr(sys, "prefix", prefix)
+    monkeypatch.setattr(sys, "executable", f"{prefix}/python")
+    assert _install("mcp") == command
 
 
 # What is heavy loads only when a command needs it

@@ -77,12 +77,26 @@ def require(part: str, extra: str, *modules: str) -> None:
 
 
 def _install(extra: str) -> str:
-    """The command that adds an extra to this installation, and keeps those that it has: pip looks first at what is
-    there, wherever it came from. What ``uv tool`` has made is without a pip of its own.
+    """The command that adds an extra to this installation, and keeps those that it has: by the tool that made it, from
+    where it came (PEP 610).
     """
-    import shlex  # here: few processes need them
+    import json  # here, as below: few processes need them
+    import shlex
     import sys
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import unquote, urlsplit
 
-    python = shlex.quote(sys.executable)
-    pip = f"uvx pip --python {python}" if find_spec("pip") is None else f"{python} -m pip"
-    return f"{pip} install 'tosloc[{extra}]'"
+    try:
+        stated = json.loads(distribution("tosloc").read_text("direct_url.json") or "{}")
+    except PackageNotFoundError:  # sources that are run as they lie there
+        stated = {}
+    url = stated.get("url", "tosloc")
+    source = shlex.quote(f"{unquote(urlsplit(url).path) if url.startswith('file:') else url}[{extra}]")
+    if stated.get("vcs_info"):
+        source = shlex.quote(f"tosloc[{extra}] @ {stated['vcs_info']['vcs']}+{url}")
+    if "uv/tools/" in f"{sys.prefix}/":
+        return f"uv pip install --python {shlex.quote(sys.executable)} {source}"
+    if "pipx/venvs/" in f"{sys.prefix}/":
+        return f"pipx inject tosloc {source}"
+    editable = "--editable " if stated.get("dir_info", {}).get("editable") else ""
+    return f"{shlex.quote(sys.executable)} -m pip install {editable}{source}"

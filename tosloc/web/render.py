@@ -138,6 +138,11 @@ def page_of(
     return answered(answer, localizer, editor)
 
 
+def warm(repository: Path, checkpoint: Path | None, commit: str, progress: Progress) -> None:
+    """There, too: make a version, or with "" the files on disk, ready. Raises as ``Localizer.open`` does."""
+    opened(repository, checkpoint).version(commit or None, progress)
+
+
 def name_of(report: BugReport) -> str:
     """What a report is called in lists."""
     return cut(f"{report.id}: {report.summary or report.description}", LONGEST_LINE)

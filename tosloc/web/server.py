@@ -28,7 +28,7 @@ from tosloc.errors import Interrupted, ReportError, ToslocError, sentence_of
 from tosloc.records import BugReport
 from tosloc.reports.issues import read_report
 from tosloc.session import Session
-from tosloc.web.render import Article, Ask, name_of, page_of, policy, rendered
+from tosloc.web.render import Article, Ask, name_of, page_of, policy, rendered, warm
 
 HOST: Final = "127.0.0.1"
 """The only address that is listened at."""
@@ -66,6 +66,16 @@ class Questions:
     asked: dict[int, Article] = field(default_factory=dict)
     """By their numbers."""
     last: int = 0
+
+    def warm(self) -> None:
+        """Make the version ready before anything is asked of it; what is wrong with it is said to who asks."""
+
+        def progress(what: str, done: int, total: int) -> None:
+            for article in list(self.asked.values()):  # asked by another thread, meanwhile
+                article.said = f"{what}, {done:,} of {total:,}"
+
+        place = self.repository, self.checkpoint, self.commit
+        self.session.ask(warm, *place, progress=progress, stopped=lambda: False)
 
     def ask(self, asked: Ask, report: BugReport) -> int:
         """The number of a new question, ``report`` as the form has it. Raises ToslocError when too many wait."""
@@ -187,6 +197,7 @@ def serve(questions: Questions, place: socket.socket) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn, once it has ended, raises the signal again
         signal.signal(number, lambda *_: setattr(server, "should_exit", True))
     with closing(questions.session):
+        questions.warm()
         print(f"http://{HOST}:{place.getsockname()[1]}/{secret}/ (Ctrl-C ends it)", flush=True)
         server.run(sockets=[place])
 
