@@ -14,7 +14,7 @@ import numpy as np
 from tests.conftest import GitRepository
 from tosloc.config import Config
 from tosloc.evaluate.runs import Order, Run
-from tosloc.records import Names
+from tosloc.records import Vocabulary
 
 # trees on tables this small gain nothing from a second thread, and wait for it where others use the processor
 os.environ.setdefault("OMP_THREAD_LIMIT", "1")
@@ -138,7 +138,7 @@ def grow(folder, bugs=40, themes: int = len(THEMES), seed=5):
 
 def run_of(rankings, header=None, where="run"):
     """The run of some rankings, which was never written."""
-    names = Names()
+    names = Vocabulary()
     files = {one.report: np.array([names.id(path) for path in one.paths], dtype=np.int32) for one in rankings}
     orders = {one.report: Order(files[one.report], one.scores) for one in rankings}
     return Run(header or {}, names.names, orders, where)

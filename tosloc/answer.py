@@ -36,20 +36,20 @@ def percent(share: float) -> str:
 def background_lines(answer: Answer) -> list[Reason]:
     """An answer's background in words: the tests of its first file and who knows it, then earlier changes."""
     about = answer.background or Background()
-    told = [Reason("tests", f"tests of it: {', '.join(about.tests)}")] if about.tests else []
+    reasons = [Reason("tests", f"tests of it: {', '.join(about.tests)}")] if about.tests else []
     people = [f"{one.name} ({one.date})" for one in about.people]
     who = [f"last changed by {' and '.join(people)}"] if people else []
     who += [f"owned by {' '.join(about.owners)}"] if about.owners else []
     if who:
-        told.append(Reason("people", f"{answer.hits[0].path}: {', '.join(who)}"))
+        reasons.append(Reason("people", f"{answer.hits[0].path}: {', '.join(who)}"))
     for one in about.earlier:
         number = f" of {one.issue}" if one.issue and one.issue not in one.title else ""
         more = f" and {len(one.files) - SHOWN_FILES} more" if len(one.files) > SHOWN_FILES else ""
         changed = f" ({', '.join(one.files[:SHOWN_FILES])}{more})" if one.files else ""
         title = f": {one.title}" if one.title else ""  # which is not known without the repository
         said = f"like this: {one.commit[:10]}{number}, {one.date}{title}{changed}"
-        told.append(Reason("earlier", said, one.commit, one.issue, url=one.url))
-    return told
+        reasons.append(Reason("earlier", said, one.commit, one.issue, url=one.url))
+    return reasons
 
 
 class Routine(str):
@@ -104,11 +104,11 @@ class Answer:
     def as_dict(self) -> dict[str, Any]:
         """Plain values of JSON, as the schema describes them."""
         begins = {"schema": SCHEMA, "tosloc": tosloc.__version__, "repository": self.repository}
-        told = asdict(self, dict_factory=_plain)
+        values = asdict(self, dict_factory=_plain)
         report = {"id": self.report.id, "summary": self.report.summary, "opened": _time(self.report.opened)}
-        others = [{"path": hit["path"], "why": hit["why"]} for hit in told["others"]]
+        others = [{"path": hit["path"], "why": hit["why"]} for hit in values["others"]]
         changed = {"report": report, "others": others, "committed": _time(self.committed)}
-        return begins | told | changed | {"seconds": round(self.seconds, 3)}
+        return begins | values | changed | {"seconds": round(self.seconds, 3)}
 
 
 def _plain(values: Sequence[tuple[str, Any]]) -> dict[str, Any]:

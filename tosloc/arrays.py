@@ -184,8 +184,8 @@ def read_mapped(path: Path) -> Arrays:
         start = 8 + int(mapped[:8].view("<u8")[0])
         head = json.loads(mapped[8:start].tobytes())
         return {
-            name: mapped[start:][slice(*told["data_offsets"])].view(_TYPES[told["dtype"]]).reshape(told["shape"])
-            for name, told in head.items()
+            name: mapped[start:][slice(*entry["data_offsets"])].view(_TYPES[entry["dtype"]]).reshape(entry["shape"])
+            for name, entry in head.items()
         }
     except (OSError, ValueError, TypeError, KeyError, IndexError) as error:
         raise CheckpointError(f"{path} is missing or damaged ({error}); delete it") from error

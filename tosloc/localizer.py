@@ -180,10 +180,10 @@ class Localizer:
         started = time.perf_counter()
         version = self.version(commit, progress)
         given = {"include": include, "exclude": exclude, "tests": tests, "min_share": min_share}
-        told: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         own = settings_of(None if self.repository is None else self.repository.work_tree)
-        shown: dict[str, Any] = {"include": (), "exclude": (), "tests": False, "min_share": 0.0} | own | told
-        globs, may_miss = (shown["include"], shown["exclude"]), given.keys() - told.keys()
+        shown: dict[str, Any] = {"include": (), "exclude": (), "tests": False, "min_share": 0.0} | own | named
+        globs, may_miss = (shown["include"], shown["exclude"]), given.keys() - named.keys()
         chosen = version.choose(*globs, tests=shown["tests"], may_miss=may_miss)
         for report in reports:
             with self._lock:

@@ -28,7 +28,7 @@ EXECUTOR: Final[ContextVar[Executor | None]] = ContextVar("executor", default=No
 executor: Final = EXECUTOR.get  # what parallel hands its calls to; None: processes of this machine do them
 _LOOK: Final = 0.1  # seconds between two looks at whether a call is still wanted
 _SILENT: Final = "ignore:resource_tracker"
-_telling: Connection | None = None  # where a Worker's process tells how far it is
+_sender: Connection | None = None  # where a Worker's process tells how far it is
 
 
 def start(
@@ -71,7 +71,7 @@ class Worker:
 
     def __init__(self) -> None:
         self._executor: ProcessPoolExecutor | None = None
-        self._told: Connection
+        self._receiver: Connection
 
     def call(
         self,
@@ -91,15 +91,15 @@ class Worker:
         try:
             with _starting() as parent:
                 if self._executor is None:
-                    self._told, telling = Pipe(duplex=False)
+                    self._receiver, sender = Pipe(duplex=False)
                     self._executor = ProcessPoolExecutor(
-                        1, mp_context=get_context("spawn"), initializer=_begin, initargs=(*parent, telling)
+                        1, mp_context=get_context("spawn"), initializer=_begin, initargs=(*parent, sender)
                     )
                 future = self._executor.submit(function, *arguments, *more)
             while not stopped():
                 wait([future], _LOOK)
-                while progress is not None and self._told.poll():
-                    progress(*self._told.recv())
+                while progress is not None and self._receiver.poll():
+                    progress(*self._receiver.recv())
                 if future.done():
                     return future.result()
             raise Interrupted
@@ -133,7 +133,7 @@ def _starting() -> Iterator[tuple[int]]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _begin(parent: int, telling: Connection | None = None) -> None:
+def _begin(parent: int, sender: Connection | None = None) -> None:
     """In a worker: end when a look once a second finds the parent gone."""
 
     def end_after() -> None:
@@ -141,11 +141,11 @@ def _begin(parent: int, telling: Connection | None = None) -> None:
             time.sleep(1)
         os._exit(1)
 
-    global _telling
-    _telling = telling
+    global _sender
+    _sender = sender
     threading.Thread(target=end_after, daemon=True).start()
 
 
 def _tell(what: str, done: int, total: int) -> None:
-    assert _telling is not None
-    _telling.send((what, done, total))
+    assert _sender is not None
+    _sender.send((what, done, total))

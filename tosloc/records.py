@@ -84,7 +84,7 @@ class ReportAttributes:
 
 
 @dataclass(slots=True)
-class Names:
+class Vocabulary:
     """Numbers strings in order of first appearance, so that versions can be arrays of numbers."""
 
     names: list[str] = field(default_factory=list)
@@ -107,8 +107,8 @@ class Snapshot:
 
     commit: str
     committed_at: int  # committer time, seconds since 1970, UTC
-    path_names: Names
-    blob_names: Names
+    path_names: Vocabulary
+    blob_names: Vocabulary
     path_ids: IntArray  # (F,) number of each file's path in path_names, in path order (git's: by bytes)
     blob_ids: IntArray  # (F,) number of each file's blob in blob_names
 
@@ -136,7 +136,7 @@ class Snapshot:
     @classmethod
     def of(cls, commit: str, committed_at: int, files: Mapping[str, str], numbered: Sequence[str] = ()) -> Self:
         """Version from path -> blob id (hex); paths that are ``numbered`` have these numbers, others the next ones."""
-        paths, blobs = Names(list(numbered), {path: number for number, path in enumerate(numbered)}), Names()
+        paths, blobs = Vocabulary(list(numbered), {path: number for number, path in enumerate(numbered)}), Vocabulary()
         ordered = sorted(files, key=lambda path: path.encode("utf-8", "surrogateescape"))
         path_ids = np.array([paths.id(path) for path in ordered], dtype=np.int32)
         blob_ids = np.array([blobs.id(files[path]) for path in ordered], dtype=np.int32)

@@ -56,7 +56,7 @@ def opened(repository: Path, checkpoint: Path | None) -> Localizer:
     return Localizer.open(repository, checkpoint, ready=False)
 
 
-class Told(NamedTuple):
+class AnswerDetails(NamedTuple):
     """What is shown beside an answer: the report's words and its files' lines."""
 
     query: Query
@@ -69,7 +69,7 @@ class Told(NamedTuple):
     """Of the first of them: the lines that frames of the report name, and all lines."""
 
 
-def told(localizer: Localizer, answer: Answer, number: int) -> Told:
+def details_of(localizer: Localizer, answer: Answer, number: int) -> AnswerDetails:
     """What is shown beside an answer of an open repository, with lines of the first ``number`` files."""
     from tosloc.git.repository import decode
     from tosloc.index.query import Query
@@ -86,4 +86,4 @@ def told(localizer: Localizer, answer: Answer, number: int) -> Told:
     for (hit, file), (_, data) in zip(known, texts, strict=False):
         text = decode(data or b"").replace("\r\n", "\n").expandtabs(4)
         lines.append((hit, framed.get(file, ()), text.removesuffix("\n").split("\n")))
-    return Told(query, version.index, telling_terms(query, version.index), files, lines)
+    return AnswerDetails(query, version.index, telling_terms(query, version.index), files, lines)

@@ -145,7 +145,7 @@ def test_a_cancelled_question_blocks_no_other_whatever_it_does(shop, begun, mode
 
 
 def test_a_long_work_says_how_far_it_is_and_no_failure_ends_the_server(shop, begun, monkeypatch):
-    monkeypatch.setattr("tosloc.mcp.server._TOLD_EVERY", 0.0)
+    monkeypatch.setattr("tosloc.mcp.server._REPORT_EVERY", 0.0)
     told = []
 
     async def heard(progress, total, message):

@@ -7,7 +7,7 @@ import pytest
 
 from tosloc.rank.functions import LINES, telling_lines
 from tosloc.records import Function
-from tosloc.web.excerpts import LONGEST_LINE, marked, stretches, syntax
+from tosloc.web.excerpts import LONGEST_LINE, excerpts, marked, syntax
 
 FILLER = [f"x{number} = {number}" for number in range(40)]
 TERMS = {"cooki": 2.0, "header": 1.0}
@@ -35,20 +35,20 @@ def test_words_are_marked_whole_where_one_of_their_terms_is_the_reports():
     ],
 )
 def test_the_stretch_that_says_most_is_shown_and_what_says_nothing_is_not(lines, rest, shown):
-    found = stretches(lines, TERMS, *rest)
+    found = excerpts(lines, TERMS, *rest)
     assert [line.number for one in found[-1:] for line in one] == [*shown]
     assert all(len(one) <= LINES for one in found)
 
 
-def test_a_line_of_a_frame_takes_a_stretchs_place_and_is_told():
+def test_a_line_of_a_frame_takes_an_excerpts_place_and_is_marked():
     lines = [*FILLER, "cookie", *FILLER]
-    assert list(telling_lines(lines, TERMS, [], [10, 20], stretches=1, length=6)) == [[6, 7, 8, 9, 10, 11]]
-    assert [line.number for line in stretches(FILLER, TERMS, [], [10])[0] if line.framed] == [10]
+    assert list(telling_lines(lines, TERMS, [], [10, 20], excerpts=1, length=6)) == [[6, 7, 8, 9, 10, 11]]
+    assert [line.number for line in excerpts(FILLER, TERMS, [], [10])[0] if line.framed] == [10]
 
 
 def test_what_is_not_marked_has_the_colours_of_its_syntax_and_long_lines_are_cut():
     lines = ["", "def cookie(x):", "    return 'é', 1  # the cookie", "x" * 10_000, "cookie", ""]
-    [one] = stretches(lines, TERMS, path="src/a.py")
+    [one] = excerpts(lines, TERMS, path="src/a.py")
     assert one[0].pieces == [("def", "keyword"), (" ", ""), ("cookie", "word"), ("(x):", "")]
     said = "return keyword, 'é' string, 1 number, # the  comment, cookie word"
     assert ", ".join(f"{text} {mark}" for text, mark in one[1].pieces if mark) == said

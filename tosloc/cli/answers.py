@@ -64,8 +64,8 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
             wrapped(below, widest + 3)
     if answer.others:
         wrapped(_dim(f"other files: {', '.join(f'{hit.path} ({hit.why[0].text})' for hit in answer.others)}"))
-    for told in background_lines(answer):
-        wrapped(_dim(told.text))
+    for reason in background_lines(answer):
+        wrapped(_dim(reason.text))
 
 
 def _dim(text: str) -> Text:

@@ -132,8 +132,8 @@ def compare(
             print_notes([f"left out: {counted(one.only_a, 'report')} only of {one.a}, {one.only_b} only of {one.b}"])
         if reports := one.other_searched:
             number = counted(len(reports), "report")
-            told = f"{one.a} and {one.b} searched different numbers of files for {number}, first {reports[0]}"
-            print_notes([f"{told}; the larger search is the harder one"])
+            warning = f"{one.a} and {one.b} searched different numbers of files for {number}, first {reports[0]}"
+            print_notes([f"{warning}; the larger search is the harder one"])
 
 
 def print_split(folder: Path, split: str) -> None:

@@ -33,7 +33,7 @@ _FREE_READS: Final = 200
 _READS_PER_BYTE: Final = 20 / _READ_BYTES
 """How often a parser may report progress and read a piece of the text, before the lexer takes its place: both counts
 depend on the text alone. Programs need a tenth of that; recovery from errors can take the square of the length."""
-_STRETCH: Final = 2048
+_WINDOW: Final = 2048
 _PIECE: Final = 12
 _OPENS, _CLOSES = frozenset(b"<([{=:?!*/%+-&|^~@"), frozenset(b",;)}")
 _NEEDS_LINE_END: Final = "tree_sitter_kotlin"
@@ -129,15 +129,15 @@ def _is_no_program(root: tree_sitter.Node) -> bool:
 
 
 def _repeats_an_opening(source: bytes) -> bool:
-    """Whether a stretch of the text is the same short piece over and over, which opens and never closes: ``A<A<A<``.
+    """Whether a part of the text is the same short piece over and over, which opens and never closes: ``A<A<A<``.
 
     At its end a parser tries all ways to understand it, in one step that nothing can stop; a few thousand characters
     can take gigabytes.
     """
-    for start in range(0, len(source) - _STRETCH + 1, _STRETCH):
-        middle, end = start + _STRETCH // 2, start + _STRETCH
+    for start in range(0, len(source) - _WINDOW + 1, _WINDOW):
+        middle, end = start + _WINDOW // 2, start + _WINDOW
         piece = source[middle : middle + _PIECE]
-        often = source.count(piece, start, end) > _STRETCH // (4 * _PIECE)
+        often = source.count(piece, start, end) > _WINDOW // (4 * _PIECE)
         if often and not _OPENS.isdisjoint(piece) and _CLOSES.isdisjoint(source[start:end]):
             return True
     return False

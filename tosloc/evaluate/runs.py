@@ -22,7 +22,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from tosloc.errors import RunError
 from tosloc.evaluate.jsonl import LINE, checked, json_line, json_lines
 from tosloc.io import written_whole
-from tosloc.records import FloatArray, IntArray, Names, Ranking
+from tosloc.records import FloatArray, IntArray, Ranking, Vocabulary
 
 # L files of a ranking
 
@@ -97,7 +97,7 @@ def write_known_ranks(
 def _write(
     path: Path, header: Mapping[str, Any], key: str, lines: Iterable[tuple[str, Sequence[str], Sequence[str]]]
 ) -> None:
-    names = Names()
+    names = Vocabulary()
     with (
         written_whole(path) as temporary,
         temporary.open("wb") as raw,

@@ -41,7 +41,7 @@ HEADLINE: Final[Mapping[str, tuple[Measure | int, str]]] = {
     **{f"coverage{k}": (k, f"fixed files up to rank {k}") for k in COVERED},
     **{f"any{k}": (Measure("Hit", k), f"reports with a fixed file up to rank {k}") for k in COVERED},
 }
-"""What is always told: means of measures, and for k coverage@k, the share of all fixed files; with what it means."""
+"""What is always named: means of measures, and for k coverage@k, the share of all fixed files; with what it means."""
 FUNCTION_MEASURES: Final = (*(Measure("Acc", k) for k in (1, 5, 10)), *(Measure("Hit", k) for k in (1, 5, 10)), RR, AP)
 """Of a run of functions."""
 UNJUDGED: Final = "reports without a changed function"
@@ -73,7 +73,7 @@ class Stratum(NamedTuple):
 
 @dataclass(frozen=True)
 class Results:
-    """Everything that is told of one run. What cannot be evaluated raises RunError when it is asked for."""
+    """Everything that is named of one run. What cannot be evaluated raises RunError when it is asked for."""
 
     scored: ScoredRun
     asked: Sequence[Measure] = ()  # beyond the headline
@@ -135,16 +135,16 @@ def header_notes(scored: ScoredRun) -> list[str]:
     return [f"{scored.name}: {learned}"] * bool(taught) + [left_out] * bool(unjudged)
 
 
-def _means(evaluation: Evaluation, told: Mapping[str, tuple[Measure | int, str]]) -> list[Mean]:
-    """Rows of what is ``told``; all intervals are of the same resamples, of coverage of the fixed files in them."""
+def _means(evaluation: Evaluation, named: Mapping[str, tuple[Measure | int, str]]) -> list[Mean]:
+    """Rows of what is ``named``; all intervals are of the same resamples, of coverage of the fixed files in them."""
     reports, rows = evaluation.per_report, []
     columns = [
         [found_at(one.ranks, of) for one in reports] if isinstance(of, int) else evaluation.values(of)
-        for of, _ in told.values()
+        for of, _ in named.values()
     ]
     columns.append([one.relevant for one in reports])
     sums = resampled_sums(np.column_stack(columns).astype(np.float64)).T if len(reports) > 1 else None
-    for place, (name, (of, meaning)) in enumerate(told.items()):
+    for place, (name, (of, meaning)) in enumerate(named.items()):
         mean = evaluation.coverage(of) if isinstance(of, int) else evaluation.mean(of)
         interval = None
         if sums is not None:

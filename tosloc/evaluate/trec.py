@@ -23,7 +23,7 @@ from tosloc.evaluate.jsonl import numbered_lines
 from tosloc.evaluate.judgements import Judgement, Qrels, by_report
 from tosloc.evaluate.runs import Order, Run
 from tosloc.io import printable, written_whole
-from tosloc.records import Names
+from tosloc.records import Vocabulary
 
 NO_PATH: Final = "-"
 _SAFE: Final = "!\"#$&'()*+,/:;<=>?@[\\]^`{|}"  # beside letters, digits and what is always safe
@@ -81,7 +81,7 @@ def _read(path: Path, form: str, valid: Callable[[float], bool]) -> Run:
     """Lines of this form, whose scores or relevance are ``valid``: each report's files by that, then by path."""
     columns = form.partition(",")[0].split()
     of_value = 4 if len(columns) > 4 else 3
-    names, cells, no_path = Names(), list[bytes](), NO_PATH.encode()
+    names, cells, no_path = Vocabulary(), list[bytes](), NO_PATH.encode()
     lists: defaultdict[str, tuple[array[int], array[float]]] = defaultdict(lambda: (array("i"), array("d")))
     number_of, lists_of = cache(lambda cell: names.id(decoded(cell))), cache(lambda cell: lists[decoded(cell)])
     for number, line in numbered_lines(path):

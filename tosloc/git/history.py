@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from tosloc.git.repository import Repository, ends_with
-from tosloc.records import BoolArray, LongArray, Names, Progress, silent
+from tosloc.records import BoolArray, LongArray, Progress, Vocabulary, silent
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +23,7 @@ class History:
     parents: Sequence[Sequence[int]]  # (C,) numbers of each one's parents, first one first
     touched: Sequence[Sequence[int]]
     """(C,) numbers into ``path_names`` of the files of each, in path order; none of a merge."""
-    path_names: Names  # the repository's table of paths
+    path_names: Vocabulary  # the repository's table of paths
 
     def __len__(self) -> int:
         return len(self.ids)

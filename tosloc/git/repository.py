@@ -24,7 +24,7 @@ from tosloc.errors import RepositoryError, UnknownCommit, counted
 from tosloc.git import process
 from tosloc.git.discovery import find, read_small
 from tosloc.io import read_inside
-from tosloc.records import IntArray, Names, Snapshot
+from tosloc.records import IntArray, Snapshot, Vocabulary
 
 LARGEST_VERSION: Final = 2_000_000
 """Files of a version: four times what Chromium has. A few trees that hold each other ten times over stand for any
@@ -87,8 +87,8 @@ class Repository(process.Git):
         self._config = process.gitpython().GitConfigParser(config, merge_includes=False)
         self._hash = "sha256" if self._config.get_value("extensions", "objectformat", "sha1") == "sha256" else "sha1"
         super().__init__(place, self._common, self._hash)
-        self.path_names: Final = Names()
-        self.blob_names: Final = Names()
+        self.path_names: Final = Vocabulary()
+        self.blob_names: Final = Vocabulary()
         self.on_disk: Final[dict[str, str]] = {}
         self._files: dict[tuple[str, frozenset[str]], IntArray] = {}
         """(F, 2) path and blob numbers of the files with some suffixes, of a tree."""
@@ -250,9 +250,9 @@ class Repository(process.Git):
         compare = "diff-index --raw -z --no-abbrev --no-renames --ignore-submodules=all".split()
         with self.stream([*compare, commit], **place) as output:
             fields = process.parts(output)
-            for told, path in zip(fields, fields, strict=False):  # ":100644 100644 BEFORE AFTER M", then the path
+            for change, path in zip(fields, fields, strict=False):  # ":100644 100644 BEFORE AFTER M", then the path
                 if wanted(path):
-                    before[path] = told.split()[2].decode("ascii") if told.startswith(b":100") else ""
+                    before[path] = change.split()[2].decode("ascii") if change.startswith(b":100") else ""
         list_new = "ls-files -z --others --full-name --exclude-per-directory=.gitignore".split()
         list_new += [f"--exclude-from={ignored}"] * ignored.is_file()
         with self.stream([*list_new, ":/"], **place) as output:

@@ -105,8 +105,8 @@ class Hits:
 
     def held_by(self, row: int) -> tuple[LongArray, npt.NDArray[Any]]:
         """Which of the terms a row holds, as places among them, and their counts in it."""
-        met = np.flatnonzero(self.selection.rows == row)
-        return np.searchsorted(np.cumsum(self.selection.sizes), met, side="right"), self.selection.values[met]
+        found = np.flatnonzero(self.selection.rows == row)
+        return np.searchsorted(np.cumsum(self.selection.sizes), found, side="right"), self.selection.values[found]
 
 
 # ---- rVSM

@@ -25,7 +25,7 @@ from tosloc.index.paths import PathTable, PathView
 from tosloc.index.postings import K1, B, Postings, row_sums, starts_of, summed
 from tosloc.index.query import frame_name
 from tosloc.index.store import pack, unpack
-from tosloc.records import BoolArray, BugReport, Case, FloatArray, IntArray, LongArray, Names
+from tosloc.records import BoolArray, BugReport, Case, FloatArray, IntArray, LongArray, Vocabulary
 from tosloc.reports import traces
 
 COMMITS: Final = "commits"  # how the analyser of commit facts begins
@@ -209,11 +209,11 @@ def commit_payloads(history: History) -> Iterator[bytes]:
         terms = Counter(text.terms(message))
         paths = [names[file] for file in files]
         counts = np.array([min(count, 65_535) for count in terms.values()], dtype=np.uint16)
-        told = np.array([at, says_fix(whole)], dtype=np.int64)
-        yield pack(list(terms), paths, counts, told)
+        facts = np.array([at, says_fix(whole)], dtype=np.int64)
+        yield pack(list(terms), paths, counts, facts)
 
 
-def history_of_commits(order: Sequence[str], payloads: Iterable[bytes | None], paths: Names) -> HistoryIndex:
+def history_of_commits(order: Sequence[str], payloads: Iterable[bytes | None], paths: Vocabulary) -> HistoryIndex:
     """Commit messages as documents; the commits that say that they fix a bug stand in for fixed reports.
 
     ``order`` are the ids of all commits, by their number in the history, each with what ``commit_payloads`` made of it.
@@ -232,7 +232,7 @@ def history_of_commits(order: Sequence[str], payloads: Iterable[bytes | None], p
     return HistoryIndex(Documents.collect(documents), Documents.collect(fixes))
 
 
-def report_documents(cases: Iterable[Case], history: History, paths: Names) -> Documents:
+def report_documents(cases: Iterable[Case], history: History, paths: Vocabulary) -> Documents:
     """Fixed reports with the files that their fixes changed, known from the committer time of the fix on.
 
     Reports whose fix is not known are no documents.
@@ -252,7 +252,7 @@ def report_documents(cases: Iterable[Case], history: History, paths: Names) -> D
     )
 
 
-def build_history(history: History, cases: Sequence[Case], paths: Names) -> HistoryIndex:
+def build_history(history: History, cases: Sequence[Case], paths: Vocabulary) -> HistoryIndex:
     """Commit messages and fixed reports; without known fixes the commits that fix bugs stand in for reports."""
     made = history_of_commits(history.ids, commit_payloads(history), paths)
     if cases and not any(case.fix_commit for case in cases):

@@ -23,7 +23,7 @@ from tosloc.index.documents import Documents, check_documents
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.paths import PathTable
 from tosloc.index.postings import numbered
-from tosloc.records import TIMES, Names, Snapshot
+from tosloc.records import TIMES, Snapshot, Vocabulary
 
 _MOST_CHUNKS: Final = 1 << 24  # of a version that a stranger may have made
 
@@ -103,7 +103,8 @@ class PreparedVersion:
         [commit], [committed_at] = unpack_words(arrays["commit"]), arrays["committed_at"].tolist()
         rows, corpus = arrays["rows"], from_arrays(Corpus, arrays, "text")
         table = from_arrays(PathTable, arrays, "paths")
-        names, blobs = Names(list(table.paths), numbered(table.paths)), Names([*corpus.blobs, ""])  # "" of row -1
+        names = Vocabulary(list(table.paths), numbered(table.paths))
+        blobs = Vocabulary([*corpus.blobs, ""])  # "" of row -1
         snapshot = Snapshot(commit, committed_at, names, blobs, np.arange(len(rows), dtype=np.int32), rows)
         history = HistoryIndex(*(from_arrays(Documents, arrays, name) for name in ("commits", "reports")))
         return cls(VersionIndex(corpus, snapshot, table), history, unpack_words(arrays["commit_ids"]))

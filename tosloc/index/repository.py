@@ -24,7 +24,7 @@ from tosloc.index.paths import PathTable
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.store import FactStore
 from tosloc.io import key_of
-from tosloc.records import Names, Progress, Snapshot, first_paths, silent
+from tosloc.records import Progress, Snapshot, Vocabulary, first_paths, silent
 from tosloc.reports.test_paths import which_are_tests
 
 if TYPE_CHECKING:
@@ -164,8 +164,8 @@ class IndexedRepository:
     def _kept(self, commit: str, what: object, make: Callable[[], PreparedVersion]) -> PreparedVersion:
         """What is kept of a commit, else what is made now, and kept."""
         languages = sorted({analyser_of(language_of(suffix), analyser(self.lizard)) for suffix in self.suffixes})
-        maker = f"{PREPARED_VERSION}+{HISTORY_VERSION}+PyStemmer{metadata.version('PyStemmer')}"
-        name = f"{key_of(maker, languages, what)[:16]}-{commit}.safetensors"
+        made_with = f"{PREPARED_VERSION}+{HISTORY_VERSION}+PyStemmer{metadata.version('PyStemmer')}"
+        name = f"{key_of(made_with, languages, what)[:16]}-{commit}.safetensors"
         path = self.store_path.with_name(f"{self.store_path.stem}.versions") / name
         with suppress(CheckpointError, LookupError, ValueError):  # of a file that is missing, or damaged inside
             kept = PreparedVersion.from_arrays(read_mapped(path))
@@ -183,7 +183,7 @@ class IndexedRepository:
             note_use(self.repo, self.store_path)
         return made
 
-    def _history_of(self, order: Sequence[str], paths: Names, progress: Progress) -> HistoryIndex:
+    def _history_of(self, order: Sequence[str], paths: Vocabulary, progress: Progress) -> HistoryIndex:
         """Documents of all commits, by their number in ``order``; what the store lacks is asked of git, and kept."""
         analyser = f"{COMMITS}{HISTORY_VERSION}+{metadata.version('PyStemmer')}+{key_of(sorted(self.suffixes))[:12]}"
         wanted, cut = dict.fromkeys(order, analyser), self.repo.shallow

@@ -189,8 +189,8 @@ def reproduction(
         ("Kendall's tau union", partial(kendall_tau_union, depth=depth)),
         (f"RBO, phi {PHI:g}", rank_biased_overlap),
     ):
-        told = {side: _order(both, alike) if same and whole else None for side, both in sides.items()}
-        rows.append({"level": "order", "measure": name, **told})
+        of_sides = {side: _order(both, alike) if same and whole else None for side, both in sides.items()}
+        rows.append({"level": "order", "measure": name, **of_sides})
 
     def add(level: str, name: str, value: Callable[..., float | None]) -> None:
         for one in measures:

@@ -20,7 +20,7 @@ from tosloc.localizer import Localizer
 from tosloc.rank.functions import telling_lines
 from tosloc.records import Progress
 from tosloc.reports.issues import read_report
-from tosloc.session import opened, told
+from tosloc.session import details_of, opened
 
 DETAILED: Final = 3
 """Files that have more than a path."""
@@ -72,7 +72,7 @@ class Found(BaseModel, use_attribute_docstrings=True):
             total=len(files),
             files=files,
             others=[printable(hit.path) for hit in answer.others],
-            background=[printable(told.text) for told in background_lines(answer)],
+            background=[printable(one.text) for one in background_lines(answer)],
             notes=list(map(printable, answer.warnings)),
         )
 
@@ -113,14 +113,14 @@ class Found(BaseModel, use_attribute_docstrings=True):
 
 def sources(localizer: Localizer, answer: Answer) -> dict[str, list[str]]:
     """Path -> the lines of the likeliest function that say most of the report, numbered, of the first files."""
-    beside, found = told(localizer, answer, DETAILED), {}
-    for hit, framed, lines in beside.lines:
+    details, found = details_of(localizer, answer, DETAILED), {}
+    for hit, framed, lines in details.lines:
         likeliest = hit.functions[:1]
         for one in likeliest:  # nothing else of the file is shown
             lines = [line if one.start <= number <= one.end else "" for number, line in enumerate(lines, start=1)]
             # a frame's line is that of the report's version, where the function may have stood elsewhere
             framed = [line for line in framed if one.start <= line <= one.end]
-        for places in telling_lines(lines, beside.terms, likeliest, framed, (), 1, LINES):
+        for places in telling_lines(lines, details.terms, likeliest, framed, (), 1, LINES):
             found[hit.path] = [f"{place + 1}: {printable(lines[place])}".rstrip() for place in places]
     return found
 

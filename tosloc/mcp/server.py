@@ -33,7 +33,7 @@ from tosloc.session import Session
 
 LONGEST_REPORT: Final = 2_000_000
 """Characters; log files belong elsewhere."""
-_TOLD_EVERY: Final = 1.0
+_REPORT_EVERY: Final = 1.0
 """Seconds between two words on how far a long work is."""
 _INSTRUCTIONS: Final = (
     "Ranks every source file of a git version for a bug report, with the likeliest functions and their lines. Ask"
@@ -128,12 +128,12 @@ async def explain_file(
 async def _answered(context: Asking, roots: ListRootsResult, budget: int, *question: Any) -> CallToolResult:
     """The result. Raises ToolError, which is a sentence to the client, for input that is at fault."""
     settings, stop = context.request_context.lifespan_context, Event()
-    loop, told = asyncio.get_running_loop(), [time.monotonic()]
+    loop, reported = asyncio.get_running_loop(), [time.monotonic()]
 
     def progress(what: str, done: int, total: int) -> None:
-        if time.monotonic() - told[-1] > _TOLD_EVERY:
-            told.append(time.monotonic())
-            said = context.report_progress(len(told), None, f"{what}: {done:,} of {total:,}")
+        if time.monotonic() - reported[-1] > _REPORT_EVERY:
+            reported.append(time.monotonic())
+            said = context.report_progress(len(reported), None, f"{what}: {done:,} of {total:,}")
             asyncio.run_coroutine_threadsafe(said, loop)
 
     try:

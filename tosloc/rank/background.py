@@ -105,16 +105,16 @@ def other_files(context: QueryContext, common: frozenset[str] = frozenset()) -> 
     """
     reasons, paths = ReasonsOf(context), context.version.text.snapshot.paths
     scores = context.in_files(bm25.WHOLE, context.text_terms[1]) + context.version.paths.bm25(context.query.weights)
-    told = {file: Reason("name", f"the report names {written}") for file, written in named(context).items()}
+    found = {file: Reason("name", f"the report names {written}") for file, written in named(context).items()}
     likely = leaders(scores, _LOOKED_AT).tolist()
     for file in likely:
         words, _ = reasons.words(file)
         rare = [word for word in words if word not in common]
-        if file not in told and rare and (len(words) > 1 or reasons.name_words(file)):
-            told[file] = Reason("words", f"words {reasons.listed([*rare, *words])}")
+        if file not in found and rare and (len(words) > 1 or reasons.name_words(file)):
+            found[file] = Reason("words", f"words {reasons.listed([*rare, *words])}")
     return [
         Hit(place, paths[file], round(float(scores[file]), 6), 0.0, why=(why,))
-        for place, (file, why) in enumerate(list(told.items())[:MOST], start=1)
+        for place, (file, why) in enumerate(list(found.items())[:MOST], start=1)
     ]
 
 

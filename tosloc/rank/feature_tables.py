@@ -120,8 +120,8 @@ class Extraction:
     def _block_path(self, cases: Sequence[Case], sampled: int) -> Path:
         reports = [(case.report.id, case.report.summary, case.report.description) for case in cases]
         labels = [(case.report.opened_seconds, case.version, case.fixed) for case in cases]
-        maker = [FEATURES_VERSION, analyser(self.lizard), PRIOR_WEIGHTS, self.history_digest, sorted(self.suffixes)]
-        return self.folder / f"block-{key_of(self.names, reports, labels, sampled, maker)[:24]}.npz"
+        made_with = [FEATURES_VERSION, analyser(self.lizard), PRIOR_WEIGHTS, self.history_digest, sorted(self.suffixes)]
+        return self.folder / f"block-{key_of(self.names, reports, labels, sampled, made_with)[:24]}.npz"
 
     def run(
         self,

@@ -1,5 +1,5 @@
 """Which functions of the first files a report is about: a few weighted signs, the same for every project. And which
-lines of a file a reader of an answer should see: the few stretches that say most of the report.
+lines of a file a reader of an answer should see: the few excerpts that say most of the report.
 
 docs/method.md, section 5, has the formula and what its weights were learned from.
 """
@@ -139,10 +139,10 @@ def _bm25(
     scores = []
     for one in facts:
         of_pairs = one.of_terms(weight)[one.places]
-        met = np.flatnonzero(of_pairs)
-        rows = one.rows[met]
-        frequency = one.code[met] + comments * one.comments[met]
-        values = of_pairs[met] * saturated(frequency, length_norm(one.lengths[rows], average, k1, b), k1)
+        found = np.flatnonzero(of_pairs)
+        rows = one.rows[found]
+        frequency = one.code[found] + comments * one.comments[found]
+        values = of_pairs[found] * saturated(frequency, length_norm(one.lengths[rows], average, k1, b), k1)
         scores.append(np.bincount(rows, weights=values, minlength=len(one)).astype(np.float64))
     return scores
 
@@ -210,12 +210,12 @@ def holder_of(
 # Lines
 
 
-STRETCHES: Final = 3  # of a file, at most
-LINES: Final = 9  # of a stretch; where two meet they become one
+EXCERPTS: Final = 3  # of a file, at most
+LINES: Final = 9  # of an excerpt; where two meet they become one
 BEFORE: Final = 3  # lines before one that a frame names
 FRAMES: Final = 2  # lines that frames name and that are shown of a file, at most
-LEAST_GAIN: Final = 0.35  # a stretch that says less than this part of what the best one says is left out
-AGAIN: Final = 0.3  # what a word counts that another stretch has shown already
+LEAST_GAIN: Final = 0.35  # an excerpt that says less than this part of what the best one says is left out
+AGAIN: Final = 0.3  # what a word counts that another excerpt has shown already
 IN_FUNCTION: Final = 1.5  # how much more a line counts within one of the functions that the answer names
 TERMS: Final = 16  # words of a report that are marked, at most
 COMMON, EVERYWHERE = 0.25, 0.5
@@ -249,14 +249,14 @@ def telling_lines(
     terms: Mapping[str, float],
     functions: Sequence[Function] = (),
     framed: Sequence[int] = (),
-    told: Sequence[tuple[int, int]] = (),
-    stretches: int = STRETCHES,
+    spans: Sequence[tuple[int, int]] = (),
+    excerpts: int = EXCERPTS,
     length: int = LINES,
 ) -> Iterator[list[int]]:
-    """The stretches of a file's lines that say most of a report, in the order of the file: places, from 0.
+    """The excerpts of a file's lines that say most of a report, in the order of the file: places, from 0.
 
     ``terms`` are the report's with what they count, ``functions`` those of the file that the answer names, ``framed``
-    the lines that frames name, ``told`` the first and last lines that reasons speak of.
+    the lines that frames name, ``spans`` the first and last lines that reasons speak of.
 
     >>> list(telling_lines(["a", "b", "def f():", "    return cookie"], {"cooki": 1.0}, [Function("f", 3, 4, 1.0)]))
     [[2, 3]]
@@ -266,18 +266,18 @@ def telling_lines(
     shown, inside = np.zeros(len(lines), dtype=np.bool_), np.ones((len(lines), 1))
     for function in functions:
         inside[function.start - 1 : function.end] = IN_FUNCTION
-    for start, end in told:
+    for start, end in spans:
         inside[start - 1 : end] = IN_REASON
-    named = [number for number in framed[:FRAMES] if 1 <= number <= len(lines)][:stretches]
+    named = [number for number in framed[:FRAMES] if 1 <= number <= len(lines)][:excerpts]
     for number in named:
         start = max(0, number - 1 - BEFORE)
         shown[start : start + min(2 * BEFORE + 1, length)] = True
-    gains, most, of_stretch = np.array([*terms.values()]), 0.0, _highest(held * inside, length)
-    begins = np.append(held.any(axis=1)[1:], False)  # a stretch begins a line before one that has a word
+    gains, most, of_excerpt = np.array([*terms.values()]), 0.0, _highest(held * inside, length)
+    begins = np.append(held.any(axis=1)[1:], False)  # an excerpt begins a line before one that has a word
     begins[0] |= held[0].any()
     seen = np.zeros(len(terms), dtype=np.bool_)
-    for _ in range(stretches - len(named)):
-        worth = of_stretch @ (gains * np.where(seen, AGAIN, 1.0)) * (begins & ~_highest(shown, length))
+    for _ in range(excerpts - len(named)):
+        worth = of_excerpt @ (gains * np.where(seen, AGAIN, 1.0)) * (begins & ~_highest(shown, length))
         worth = worth.round(9)  # of equal ones the first, however they were added
         start = int(worth.argmax())
         if not worth[start] or worth[start] < LEAST_GAIN * most:

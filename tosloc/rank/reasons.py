@@ -23,7 +23,7 @@ from tosloc.rank.text_features import defined
 from tosloc.records import Function, Reason
 
 WORDS_SHOWN: Final = 5  # words a reason, at most
-COMMON: Final = 0.25  # words that stand in a larger part of the files tell none from another, unless two of them met
+COMMON: Final = 0.25  # words that stand in a larger part of the files tell none from another, unless two of them do
 EVERYWHERE: Final = 0.5  # words that stand in a larger part of the files are not named
 RARE: Final = 0.1
 """Words of the description alone are named where they stand in no larger part of the files, and THREE of them do."""
@@ -154,8 +154,8 @@ class ReasonsOf:
         row = int(self.context.version.text.rows[file])
         for one in sorted(defined(self.context), key=lambda one: -one.weight):
             if one.name.compound and one.files <= NAMESAKES and row in one.rows:
-                told = f"it defines {one.name.written}, which the report names"
-                return Reason("name", told + (f" (one of {one.files} files that do)" if one.files > 1 else ""))
+                text = f"it defines {one.name.written}, which the report names"
+                return Reason("name", text + (f" (one of {one.files} files that do)" if one.files > 1 else ""))
         return None
 
     # Earlier changes
@@ -185,16 +185,16 @@ class ReasonsOf:
             word = documents.vocabulary[term]
             if word in self._written:
                 weights[word] = float(view.idf[term]) * (2.0 if word in self._strong else 1.0)
-        told = sorted(weights, key=lambda term: (-weights[term], term))
-        enough = len(told) > 1 and sum(weights.values()) >= LEAST_SHARED
-        if not (enough or (similarity >= NEAR and self._strong.intersection(told))):
+        shared = sorted(weights, key=lambda term: (-weights[term], term))
+        enough = len(shared) > 1 and sum(weights.values()) >= LEAST_SHARED
+        if not (enough or (similarity >= NEAR and self._strong.intersection(shared))):
             return None
         commit, identity = documents.commit_ids[number], documents.ids[number]
         # mined from commits alone, a report is called by the beginning of its commit's id: no bug of that name is known
         bug = None if (len(identity) > 6 and commit.startswith(identity)) or not fix else identity.partition("#")[0]
         rows = documents.files[slice(*documents.file_starts[number : number + 2])]
         at = int(documents.times[number])
-        return PastChange(commit, bug, at, fix, similarity, tuple(told), tuple(rows.tolist()))
+        return PastChange(commit, bug, at, fix, similarity, tuple(shared), tuple(rows.tolist()))
 
     def of_change(self, change: PastChange, sources: Sources) -> Reason:
         """An earlier change in words: which, when, and what it says of itself or shares with the report. It is called a

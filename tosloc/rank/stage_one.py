@@ -5,9 +5,9 @@ A weighted sum of features, and over the same features a learned ranker for the 
 they are kept as arrays, which give its own sums to the last bit. A split that sends a row right takes from its tree the
 leaves on its left; the first leaf that is left, from left to right, is the row's (QuickScorer, Lucchese et al. 2015).
 
-Of all that can be said for a file at most three things are told, by their use to a reader: where the report itself
-points (a stack frame, a name), then an earlier fix or commit, then the words that met; what is left after these is for
-files of which little can be said. A thing is told only where a feature of its kind lifted the file. Age, size, folder
+Of all that can be said for a file at most three reasons are given, by their use to a reader: where the report itself
+points (a stack frame, a name), then an earlier fix or commit, then the words in common; what is left after these is for
+files of which little can be said. One is given only where a feature of its kind lifted the file. Age, size, folder
 and what changes together lift files too, and are never reasons.
 
 Shapes: F files, K features, T trees, k rows.
@@ -251,20 +251,20 @@ class StageOneAnswer:
         if pointed is None and "name" in lifted:
             pointed = reasons.defined(file)
         words, telling = reasons.words(file) if "words" in lifted else ([], False)
-        met = reasons.of_words(words, functions, listed) if words else None
+        common = reasons.of_words(words, functions, listed) if words else None
         held = reasons.name_words(file) if pointed is None and "path" in lifted else []
-        told = [
+        found = [
             pointed,
             *changes[:1],
-            met if telling else None,
+            common if telling else None,
             terms,
-            # words of its name, where they are not told as words of its text
+            # words of its name, where they are not shown as words of its text
             None if set(held) <= set(words) else Reason("path", f"its name has {reasons.listed(held)}"),
             reasons.counterpart(file, leaders(self.scores, LEADING).tolist()) if "test" in lifted else None,
             *changes[1:],
         ]
-        little = met or Reason("activity", "no word in common; ranked by how often and how lately it changed")
-        return tuple([reason for reason in told if reason is not None][:SHOWN] or [little])
+        little = common or Reason("activity", "no word in common; ranked by how often and how lately it changed")
+        return tuple([reason for reason in found if reason is not None][:SHOWN] or [little])
 
     def _lifted(self, file: int) -> set[str | None]:
         """The kinds of reasons whose features together add to the file's score."""

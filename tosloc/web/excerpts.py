@@ -1,4 +1,4 @@
-"""What of a file a reader of an answer should see: a few stretches of lines, the report's words and frames marked, the
+"""What of a file a reader of an answer should see: a few excerpts of lines, the report's words and frames marked, the
 rest in the colours of its syntax.
 """
 
@@ -19,7 +19,7 @@ from tosloc.code.text import identifier_terms
 from tosloc.io import cut
 from tosloc.rank.functions import telling_lines
 from tosloc.records import Function
-from tosloc.session import Told
+from tosloc.session import AnswerDetails
 
 LONGEST_LINE: Final = 240
 LONGEST_REPORT: Final = 20_000
@@ -54,21 +54,21 @@ class Line(NamedTuple):
     """Whether a frame of the report names it; the frame's line is that of the version that crashed."""
 
 
-Stretch: TypeAlias = Sequence[Line]
+Excerpt: TypeAlias = Sequence[Line]
 """Lines that follow each other."""
 
 
-def stretches(
+def excerpts(
     lines: Sequence[str],
     terms: Mapping[str, float],
     functions: Sequence[Function] = (),
     framed: Sequence[int] = (),
     named: Sequence[tuple[int, int]] = (),
     path: str = "",
-) -> list[Stretch]:
-    """The stretches of a file's lines that say most of a report, see ``telling_lines``; ``path`` tells the language.
+) -> list[Excerpt]:
+    """The excerpts of a file's lines that say most of a report, see ``telling_lines``; ``path`` tells the language.
 
-    >>> [one] = stretches(["a", "b", "def f():", "  return cookie"], {"cooki": 1.0}, [Function("f", 3, 4, 1.0)])
+    >>> [one] = excerpts(["a", "b", "def f():", "  return cookie"], {"cooki": 1.0}, [Function("f", 3, 4, 1.0)])
     >>> [line.number for line in one], one[-1].pieces[-1]
     ([3, 4], Piece(text='cookie', mark='word'))
     """
@@ -95,17 +95,17 @@ def marked(text: str, terms: Container[str], kinds: Sequence[str] = ()) -> list[
     return [Piece("".join(letter for _, letter in run), mark) for mark, run in runs]
 
 
-def marked_report(text: str, told: Told) -> list[Piece]:
+def marked_report(text: str, details: AnswerDetails) -> list[Piece]:
     """The description of a report, its words marked, and what in it names one of the files."""
-    paths, marks = told.version.paths, [""] * len(text)
-    rows = {int(paths.path_ids[file]) for file in told.files}
-    before = len(told.query.report.summary) + 1  # offsets are those of both
-    named = told.query.locations
+    paths, marks = details.version.paths, [""] * len(text)
+    rows = {int(paths.path_ids[file]) for file in details.files}
+    before = len(details.query.report.summary) + 1  # offsets are those of both
+    named = details.query.locations
     for place in (*chain(*named.traces), *named.links, *named.paths):
         start, end = place.offset - before, place.end - before
         if 0 <= start < end <= len(text) and not rows.isdisjoint(paths.rows_of_location(place.path, place.qualified)):
             marks[start:end] = ["frame"] * (end - start)
-    return marked(text, told.terms, marks)
+    return marked(text, details.terms, marks)
 
 
 def syntax(lines: Sequence[str], path: str) -> list[list[str]]:

@@ -20,8 +20,8 @@ from tosloc.git.discovery import WebPages
 from tosloc.io import cut, printable
 from tosloc.localizer import Localizer
 from tosloc.records import BugReport, Progress
-from tosloc.session import opened, told
-from tosloc.web.excerpts import LONGEST_LINE, LONGEST_REPORT, Piece, Stretch, marked, marked_report, stretches
+from tosloc.session import details_of, opened
+from tosloc.web.excerpts import LONGEST_LINE, LONGEST_REPORT, Excerpt, Piece, excerpts, marked, marked_report
 
 FILES: Final = 5
 """Files of which lines are shown."""
@@ -99,14 +99,14 @@ def answered(answer: Answer, localizer: Localizer | None = None, editor: str = "
     """
     title, text = cut(answer.report.summary, LONGEST_LINE), cut(answer.report.description, LONGEST_REPORT)
     titled, described, pages = [Piece(title)], [Piece(text)], None
-    sources: dict[str, list[Stretch]] = {}
+    sources: dict[str, list[Excerpt]] = {}
     if localizer is not None and (repository := localizer.repository) is not None:
-        pages, beside = WebPages.of(repository.remote_url()), told(localizer, answer, FILES)
-        titled, described = marked(title, beside.terms), marked_report(text, beside)
-        for hit, framed, lines in beside.lines:
+        pages, details = WebPages.of(repository.remote_url()), details_of(localizer, answer, FILES)
+        titled, described = marked(title, details.terms), marked_report(text, details)
+        for hit, framed, lines in details.lines:
             # those of frames are of the report's version
             named = [reason.lines for reason in hit.why if reason.lines is not None and reason.kind != "frame"]
-            sources[hit.path] = stretches(lines, beside.terms, hit.functions, framed, named, hit.path)
+            sources[hit.path] = excerpts(lines, details.terms, hit.functions, framed, named, hit.path)
 
     def editor_link(path: str, line: int) -> str | None:  # None where there is no such file, as in a bare repository
         file = Path(answer.repository or "", path)

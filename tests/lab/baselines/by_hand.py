@@ -21,7 +21,7 @@ from tosloc.git.history import History
 from tosloc.index.paths import PathTable
 from tosloc.lab.baselines.context import BaselineContext, FixHistory, ParsedFiles
 from tosloc.lab.baselines.texts import parse_source
-from tosloc.records import BugReport, Case, Names, Snapshot
+from tosloc.records import BugReport, Case, Snapshot, Vocabulary
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def context(files, bugs=(), commits=()):
     trees = []
     for commit, above in zip(line, parents, strict=True):
         trees.append({**(trees[above[0]] if above else {}), **commit.changes})
-    times, names, blobs = [seconds(commit.at) for commit in line], Names(), Names()
+    times, names, blobs = [seconds(commit.at) for commit in line], Vocabulary(), Vocabulary()
     touched = [sorted({*commit.changes, *commit.touched}) for commit in line]
     for path in sorted({path for paths in (*trees, *touched) for path in paths}):
         names.id(path)

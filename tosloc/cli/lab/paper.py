@@ -146,8 +146,8 @@ def reproduce(
 def _show(form: Form, table: str, about: Published, made: Result) -> None:
     if form is Form.markdown:
         print(f"## {table.replace('-', ' ').capitalize()}: {about.title}\n")
-        told = {"Reports": about.split, "Files searched": about.space, "In brackets": about.source}
-        print("\n".join(f"- {name}: {text}" for name, text in told.items() if text) + "\n")
+        notes = {"Reports": about.split, "Files searched": about.space, "In brackets": about.source}
+        print("\n".join(f"- {name}: {text}" for name, text in notes.items() if text) + "\n")
     tables = [Table(one.heads, [list(map(cell_text, row)) for row in one.rows]) for one in made.tables]
     plain = [{"heads": list(one.heads), "rows": [list(map(_plain, row)) for row in one.rows]} for one in made.tables]
     show(form, {"table": table, "tables": plain, "notes": list(made.notes)}, tables)

@@ -133,15 +133,15 @@ def compare(
         differences_table(whole.differences, *names, counted(len(whole.moves), "report")),
         differences_table(means, *names, number),
     ]
-    told = {
+    listed = {
         name: {"reports": len(one.moves), "measures": difference_values(one.differences)}
         for name, one in (rows | {"all": whole}).items()
     }
     values = {
         "a": whole.a,
         "b": whole.b,
-        "all": told.pop("all"),
-        "rows": told,
+        "all": listed.pop("all"),
+        "rows": listed,
         "projects": {"number": len(projects), "measures": difference_values(means)},
     }
     show(form, values, tables)

@@ -204,9 +204,9 @@ class ChunkReader:
         """Blob -> (n, d) chunk vectors, in half precision; those that the store in a file lacks are made now, and kept.
         No blob is named twice. Several processes may use the file at once. Raises StoreError.
         """
-        maker = f"{self.encoder.fingerprint} {TEXT_VERSION} {self.most}x{self.length}"
+        key = f"{self.encoder.fingerprint} {TEXT_VERSION} {self.most}x{self.length}"
         with FactStore(path) as store:
-            read = zip(blobs, store.read(dict.fromkeys(blobs, maker)), strict=True)
+            read = zip(blobs, store.read(dict.fromkeys(blobs, key)), strict=True)
             kept = {blob: data for blob, data in read if data is not None}
             missing = [blob for blob in blobs if blob not in kept]
             progress("encoding files", 0, len(missing))
@@ -216,7 +216,7 @@ class ChunkReader:
                 ends = np.cumsum([len(pieces) for pieces in chunks.values()])
                 parts = np.split(vectors.astype("<f2"), ends[:-1])
                 made = {blob: part.tobytes() for blob, part in zip(chunks, parts, strict=True)}
-                store.write((blob, maker, data) for blob, data in made.items())
+                store.write((blob, key, data) for blob, data in made.items())
                 kept |= made
                 progress("encoding files", start + len(chunks), len(missing))
         return {blob: np.frombuffer(kept[blob], "<f2").reshape(-1, self.encoder.width) for blob in blobs}
