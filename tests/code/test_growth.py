@@ -90,7 +90,7 @@ def report_reader(text):
         read_report(StringIO(f"{begin}{text}x"))
 
 
-QUERIED = "weights qualified_names lead_weights plain_weights compounds mentions names messages locations"
+QUERIED = "weights qualified_names lead_weights plain_weights compounds mentions names locations"
 
 
 def source_reader(suffix, text):

@@ -87,7 +87,7 @@ def test_stage_one_learns_from_the_newest_reports_and_leans_on_the_shipped_weigh
     assert counts == {"train": 9, "validation": 8, "test": 8}
     newest = [record["id"] for record in project.records[15:24]]
     assert [table.report for table in read_blocks(stored["train"])] == newest
-    assert any("shipped" in name for name in learned(project.folder / "few")["validation"]["tried"])
+    assert any("shipped" in name for name in learned(project.folder / "few")["choice"]["tried"])
 
 
 @pytest.mark.slow
