@@ -82,9 +82,8 @@ class Localizer:
         ``path`` is a folder of the repository, or a bare one; the weights are those of a ``checkpoint``, by default the
         one that ``tosloc train`` has left for the repository, else the shipped ones (which "none" asks for). ``commit``
         (None: the files as they are on disk) is made ready now, unless ``ready`` is False, others when they are asked
-        for. Several threads may ask at the same
-        time. Raises RepositoryError, UnknownCommit, CheckpointError, StoreError, and ToslocError when the version holds
-        no source file.
+        for. Several threads may ask at the same time. Raises RepositoryError, UnknownCommit, CheckpointError,
+        StoreError, and ToslocError when the version holds no source file.
 
         >>> localizer = Localizer.open(shop())
         >>> answer = localizer.localize("Cart.add forgets an item that is equal to another one")
