@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import astuple, dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -181,6 +181,12 @@ def read_facts(store: FactStore, blobs: Mapping[str, str], *, lizard: bool = Fal
 # ---- functions
 
 
+@lru_cache(maxsize=1_000)
+def _unpacked(row: bytes) -> FunctionFacts:
+    """Questions ask for the same files, and what they work out of one is kept with it."""
+    return FunctionFacts(*unpack(row))
+
+
 def functions_of_files(repo: Repository, store: FactStore, blobs: Mapping[str, str]) -> dict[str, FunctionFacts]:
     """Functions of each of some blobs (id -> path); none of one that cannot be read.
 
@@ -189,7 +195,7 @@ def functions_of_files(repo: Repository, store: FactStore, blobs: Mapping[str, s
     """
     analysers = {blob: analyser_of(language_of(path), FUNCTIONS_VERSION) for blob, path in blobs.items()}
     rows = zip(blobs, store.read(analysers), strict=True)
-    found = {blob: NO_FUNCTIONS if row is None else FunctionFacts(*unpack(row)) for blob, row in rows}
+    found = {blob: NO_FUNCTIONS if row is None else _unpacked(row) for blob, row in rows}
     texts = repo.texts([blob for blob, facts in found.items() if facts is NO_FUNCTIONS])
     made = {blob: functions_of(decode(data), blobs[blob]) for blob, data in texts if data is not None}
     with suppress(StoreError):
