@@ -22,7 +22,7 @@ from tosloc.rank.feature_tables import (
     sampled_table,
 )
 from tosloc.rank.fitting import MARGIN, choose, fit_evolution, fit_stage_one, judge, list_quality, listwise_loss
-from tosloc.rank.stage_one import StageOne
+from tosloc.rank.stage_one import HeadRanker, StageOne, Trees
 
 NAMES = ("good", "bad")
 
@@ -107,6 +107,19 @@ def test_a_ranker_is_taken_only_when_it_helps(small_trees, monkeypatch):
         assert (choice.taken == fitting.AS_SHIPPED) == (kept.ranker is stage.ranker) == as_shipped
         assert choice.sentence.startswith(f"validation took {choice.taken}: MRR ")
         assert (f"; not {fitting.AS_SHIPPED}: " in choice.sentence) != as_shipped
+
+
+def test_what_is_learned_by_heart_wins_no_fold(monkeypatch):
+    """Thirty features of which one tells a little: a sum of all of them fits twelve reports, and none that is new."""
+    monkeypatch.setattr(fitting, "SHRINK", 0.0)
+    names, rng = tuple(map(str, range(30))), np.random.default_rng(5)
+    train = [rng.random((20, 30)) for _ in range(12)]
+    tables = [table("", rows, rows[:, 0] == np.sort(rows[:, 0])[-3]) for rows in train]
+    ranker = HeadRanker(names, Trees.of_model({"tree_info": []}), 1.0)
+    shipped = StageOne(names, np.eye(30)[0], ranker)
+    _, choice = fit_stage_one(Config().stage_one, names, tables, list, shipped)
+    assert choice.taken == fitting.AS_SHIPPED
+    assert choice.tried["own weights, shipped ranker x 0.5"][0] < 0.3
 
 
 def lists_of(tables, weights):
