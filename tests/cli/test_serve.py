@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,10 @@ def test_it_listens_on_the_loopback_alone_and_a_signal_ends_it(repository, tmp_p
     assert [line.split()[1] for line in listening if line.split()[1].endswith(f":{int(place):04X}")] == [
         f"0100007F:{int(place):04X}"
     ]
+    until = time.monotonic() + 30  # the version is made before anybody asks
+    while not (made := [*tmp_path.glob("cache/*/*.versions/*")]) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert made
     process.send_signal(number)
     assert process.communicate(timeout=60) == ("", "")
     assert process.returncode == 0

@@ -72,7 +72,6 @@ def defined(context: QueryContext) -> list[DefinedName]:
     for number, (name, weight) in found.items():
         part = lists.part(number)
         rows = lists.rows[part][lists.values[part][:, (METHOD, TYPE)].any(axis=1)]
-        rows = rows[view.multiplicity[rows] > 0]
         names.append(DefinedName(name, weight, rows, int(view.multiplicity[rows].sum())))
     return names
 
