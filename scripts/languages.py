@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from tosloc.cli.guard import guarded
 from tosloc.cli.printing import Table, markdown
@@ -28,20 +28,19 @@ def count(repositories: Iterable[Path], sample: int) -> dict[str, Counter[str]]:
             snapshot = repository.snapshot("HEAD", SOURCE_SUFFIXES)
             blobs: defaultdict[str, dict[str, str]] = defaultdict(dict)
             for path, blob in zip(snapshot.paths, snapshot.blobs, strict=True):
-                suffix = PurePosixPath(path).suffix.lower()
-                found[language_of(suffix)]["files"] += 1
-                blobs[language_of(suffix)][blob] = suffix
-            for language, suffixes in blobs.items():
+                found[language_of(path)]["files"] += 1
+                blobs[language_of(path)][blob] = path
+            for language, paths in blobs.items():
                 found[language]["repositories"] += 1
-                chosen = sorted(suffixes)[:sample] if has_grammar(language) else []  # by content: as good as by chance
+                chosen = sorted(paths)[:sample] if has_grammar(language) else []  # by content: as good as by chance
                 for blob, data in repository.texts(chosen):
                     if data is not None:
                         text = decode(data)
                         parsed = outline_of(text.encode("utf-8", "replace"), language).parsed
-                        functions = len(functions_of(text, suffixes[blob]))
+                        functions = len(functions_of(text, paths[blob]))
                         found[language].update(read=1, parsed=parsed, functions=functions)
         print(f"{place}: {len(snapshot)} source files", file=sys.stderr)
-    return dict(found)
+    return found
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,19 +52,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     found = count(options.repositories, options.sample)
     rows = []
     for language in sorted(found, key=lambda language: (not has_grammar(language), -found[language]["files"])):
-        known, counted = language_named(language), found[language]
+        counted = found[language]
         parsed, functions = (counted[what] / max(counted["read"], 1) for what in ("parsed", "functions"))
         shares = [f"{parsed:.3f}", f"{functions:.1f}"] if has_grammar(language) else ["", "none"]
         numbers = [str(counted[what]) for what in ("repositories", "files")]
-        rows.append(
-            [
-                language,
-                " ".join(known.suffixes),
-                analyser_of(language, "").removeprefix("+") or "lexer",
-                *numbers,
-                *shares,
-            ]
-        )
+        grammar = analyser_of(language, "").removeprefix("+") or "lexer"
+        rows.append([language, " ".join(language_named(language).suffixes), grammar, *numbers, *shares])
     header = ["language", "suffixes", "grammar", "repositories", "files", "parsed", "functions a file"]
     print(markdown(Table(header, rows)), end="")
     return 0

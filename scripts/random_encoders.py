@@ -34,10 +34,9 @@ def write_encoders(pack: Path, out: Path, config: RobertaConfig) -> None:
     names = dict(zip(("bos_token", "pad_token", "eos_token", "unk_token", "mask_token"), MARKS, strict=True))
     for seed, (name, texts) in enumerate({"code": code, "report": reports + code}.items()):
         bpe = ByteLevelBPETokenizer()
-        learning = {"min_frequency": 2, "special_tokens": list(MARKS), "show_progress": False}
-        bpe.train_from_iterator(texts, vocab_size=config.vocab_size, **learning)
+        bpe.train_from_iterator(texts, config.vocab_size, show_progress=False, special_tokens=list(MARKS))
         backend = bpe._tokenizer
-        backend.post_processor = RobertaProcessing(("</s>", MARKS.index("</s>")), ("<s>", MARKS.index("<s>")))
+        backend.post_processor = RobertaProcessing(("</s>", 2), ("<s>", 0))  # places in MARKS
         longest = config.max_position_embeddings - 2
         tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, model_max_length=longest, **names)  # type: ignore[no-untyped-call]
         torch.manual_seed(seed)

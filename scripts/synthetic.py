@@ -252,8 +252,7 @@ def write_repository(out: Path, plan: Plan, commits: int) -> str:
     environment = clean_environment()
     with written_whole(out) as folder:
         git = ["git", f"--git-dir={folder}", "-c", "advice.graftFileDeprecated=false"]
-        made = ["init", "--quiet", "--bare", "--template=", "--initial-branch=main", str(folder)]
-        subprocess.run([*git, *made], env=environment, check=True)
+        subprocess.run([*git, "init", "--quiet", "--bare", "--template=", "-b", "main"], env=environment, check=True)
         # no deltas: texts that follow each other have little in common
         importer = [*git, "fast-import", "--quiet", "--depth=0"]
         with subprocess.Popen(importer, env=environment, stdin=subprocess.PIPE) as process:
@@ -265,22 +264,29 @@ def write_repository(out: Path, plan: Plan, commits: int) -> str:
     return head.stdout.strip()
 
 
+def commit_head(message: bytes, when: int, parents: Sequence[str] = (), encoding: str = "", mark: int = 1) -> bytes:
+    """The beginning of a commit for ``git fast-import``; without parents it follows the one before."""
+    who, said = f"Ada <ada@example.org> {when} +0000", f"encoding {encoding}\n" if encoding else ""
+    head = f"commit refs/heads/main\nmark :{mark}\nauthor {who}\ncommitter {who}\n{said}data {len(message)}\n"
+    before = "".join(f"{'merge' if place else 'from'} {parent}\n" for place, parent in enumerate(parents))
+    return b"%b%b\n%b" % (head.encode(), message, before.encode())
+
+
+def file_entry(path: bytes, data: bytes, mode: str = "100644") -> bytes:
+    """A file of the commit that was begun last, of whatever name."""
+    quoted = "".join(f"\\{byte:03o}" for byte in path)
+    return b'M %b inline "%b"\ndata %d\n%b\n' % (mode.encode(), quoted.encode(), len(data), data)
+
+
 def _stream(plan: Plan, commits: int) -> Iterator[bytes]:
     """What ``git fast-import`` reads."""
-
-    def data(what: str, text: str) -> bytes:
-        return b"%b\ndata %d\n%b\n" % (what.encode(), len(text.encode()), text.encode())
-
-    begun = "commit refs/heads/main\ncommitter Synthetic <synthetic@example.org> {} +0000"
-    yield data(begun.format(BEGIN), "Import\n")
+    yield commit_head(b"Import\n", BEGIN)
     for number in range(len(plan.folders)):
-        for path, text in plan.texts(number).items():
-            yield data(f"M 100644 inline {path}", text)
+        yield from (file_entry(path.encode(), text.encode()) for path, text in plan.texts(number).items())
     times = accumulate(plan.random(4).exponential(20_000, commits).astype(int).tolist(), initial=BEGIN + 1)
     for at, (message, files) in zip(times, changes(plan, commits), strict=False):
-        yield data(begun.format(at), message)
-        for path, new in files.items():
-            yield data(f"M 100644 inline {path}", new)
+        yield commit_head(message.encode(), at)
+        yield from (file_entry(path.encode(), new.encode()) for path, new in files.items())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

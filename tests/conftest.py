@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from scripts.synthetic import commit_head, file_entry
+
 FIRST_TIME = 1_000_000_000
 HOUR = 3600
 
@@ -30,27 +32,20 @@ def git_environment(home):
     return kept | {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in ada.items()}
 
 
-def commit_stream(files, message, when, parents=(), encoding=None, mark=1):
-    """A commit for ``git fast-import``, see ``GitRepository.commit``; without parents it follows the one before."""
+def commit_stream(files, message, when, parents=(), encoding="", mark=1):
+    """A commit for ``git fast-import``, see ``GitRepository.commit``."""
     text = message.encode() if isinstance(message, str) else message
-    who = b"Ada <ada@example.org> %d +0000" % when
-    stream = b"commit refs/heads/main\nmark :%d\nauthor %s\ncommitter %s\n" % (mark, who, who)
-    stream += b"encoding %s\n" % encoding.encode() if encoding else b""
-    stream += b"data %d\n%s\n" % (len(text), text)
-    for place, parent in enumerate(parents):
-        stream += (b"merge " if place else b"from ") + parent.encode() + b"\n"
+    stream = commit_head(text, when, parents, encoding, mark)
     for name, value in files.items():
         path = name if isinstance(name, bytes) else name.encode("utf-8", "surrogateescape")
-        quoted = b'"' + b"".join(b"\\%03o" % byte for byte in path) + b'"'
-        if value is None:
-            stream += b"D " + quoted + b"\n"
-            continue
         mode, content = value if isinstance(value, tuple) else ("100644", value)
-        data = content if isinstance(content, bytes) else content.encode()
-        if mode == "160000":
-            stream += b"M 160000 %s %s\n" % (data, quoted)
+        data = content.encode() if isinstance(content, str) else content
+        if data is None:
+            stream += b"D " + path + b"\n"
+        elif mode == "160000":
+            stream += b"M 160000 %s %s\n" % (data, path)
         else:
-            stream += b"M %s inline %s\ndata %d\n%s\n" % (mode.encode(), quoted, len(data), data)
+            stream += file_entry(path, data, mode)
     return stream
 
 
@@ -92,7 +87,7 @@ class GitRepository:
         identity = self.git("rev-parse", name)
         (self.objects / identity[:2] / identity[2:]).unlink()
 
-    def commit(self, files, message="a change", *, when=None, parents=None, encoding=None):
+    def commit(self, files, message="a change", *, when=None, parents=None, encoding=""):
         """Full id of a new commit: the first parent's files with ``files`` changed.
 
         A file's value is its text or bytes, None to delete it, or (mode, value): ("100755", text), ("120000", target of

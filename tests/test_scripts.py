@@ -57,7 +57,7 @@ def test_the_same_arguments_give_the_same_commit(tmp_path, capsys):
     assert synthetic.main([str(tmp_path / "a.git"), "--files", "60", "--commits", "30"]) == 0
     assert synthetic.main([str(tmp_path / "b.git"), "--files", "60", "--commits", "0", "--seed", "1"]) == 0
     first, other = capsys.readouterr().out.split()
-    assert first == "59b8cd021b78f86eb264f717609e651e55709e07" != other
+    assert first == "e97d0027ab5f7774d440e8df55eec43ed509c0e7" != other
     with pytest.raises(SystemExit, match="2"):
         synthetic.main([str(tmp_path / "a.git")])
     with Repository(tmp_path / "a.git") as repository:
