@@ -14,7 +14,8 @@ from pathlib import PurePosixPath
 import numpy as np
 
 from tosloc.answer import Answer, Routine, Searched
-from tosloc.calibration import shares
+from tosloc.calibration import LISTED, shares
+from tosloc.checkpoint import shipped
 from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts
 from tosloc.code.languages import has_grammar, language_of
 from tosloc.errors import CheckpointError
@@ -73,6 +74,11 @@ class OpenVersion:
         newest commit of its history, where one wrong clock would make all the others old.
         """
         return datetime.fromtimestamp(max(self.snapshot.committed_at, 0) + 1, UTC)
+
+    @cached_property
+    def shipped(self) -> tuple[StageOne, float]:
+        """The shipped weights for its files, and their temperature."""
+        return shipped(self.snapshot.paths)
 
     def choose(self, *globs: Sequence[str], tests: bool = False, may_miss: Collection[str] = ()) -> Chosen:
         """Which of its files an answer may name, see ``tosloc.reports.test_paths.choose``."""
@@ -216,7 +222,10 @@ class Localization:
         """(F,) those of the first files; of all others 0."""
         if not self.stage_one.context.tells_files_apart:
             return np.zeros(len(self.scores))
-        return shares(np.where(chosen.sharing, self.scores, -np.inf), self.temperature)
+        sharing, found = np.where(chosen.sharing, self.scores, -np.inf), np.zeros(len(self.scores))
+        first = leaders(sharing, LISTED)
+        found[first] = shares(sharing[first], self.temperature)
+        return found
 
     def _lifted(self, files: Sequence[int]) -> dict[int, Reason]:
         """What the reranker says of those of some files that it has lifted."""

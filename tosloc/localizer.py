@@ -248,7 +248,7 @@ class Localizer:
         """
         version = version or self.version_ or self.version()
         own = self.stage_one, self.temperature
-        stage, temperature = stored.shipped(version.snapshot.paths) if self.is_shipped else own
+        stage, temperature = version.shipped if self.is_shipped else own
         with self._lock:
             return Localization(report, version, stage, self.reranker_, temperature)
 

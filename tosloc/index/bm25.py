@@ -51,9 +51,11 @@ class Field:
 
     def __call__(self, view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
         """(P,) saturated frequencies of counts (P, 6) in blobs (P,)."""
-        norm = length_norm(view.corpus.lengths[:, self.length], view.averages[self.length], K1, self.b)
+        if self not in view.norms:
+            norm = length_norm(view.corpus.lengths[:, self.length], view.averages[self.length], K1, self.b)
+            view.norms[self] = norm.astype(np.float32)
         total = np.sum([counts[:, column].astype(np.float32) for column in self.columns], axis=0)
-        return saturated(total, norm.astype(np.float32).take(rows), K1)
+        return saturated(total, view.norms[self].take(rows), K1)
 
 
 CODE_FIELD: Final = Field((CODE,), CODE)
@@ -67,8 +69,10 @@ def fielded(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Ar
     """BM25F, k1 4, b .4; code 1, comments .5, strings .5, method names 4, type names 40."""
     total = np.zeros(len(rows), dtype=np.float32)
     for column, weight in FIELD_WEIGHTS:
-        norm = length_norm(view.corpus.lengths[:, column], view.averages[column], 1.0, 0.4)
-        total += counts[:, column] * (weight / norm).astype(np.float32).take(rows)
+        if (column, weight) not in view.norms:
+            norm = length_norm(view.corpus.lengths[:, column], view.averages[column], 1.0, 0.4)
+            view.norms[column, weight] = (weight / norm).astype(np.float32)
+        total += counts[:, column] * view.norms[column, weight].take(rows)
     return saturated(total, 4.0, 4.0)
 
 

@@ -9,7 +9,7 @@ version.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import astuple, dataclass
 from functools import cached_property, lru_cache
@@ -23,7 +23,7 @@ from tosloc.errors import StoreError
 from tosloc.git.repository import Repository, decode
 from tosloc.index.postings import Postings, idf, numbered, row_sums, starts_of
 from tosloc.index.store import FactStore, pack, unpack
-from tosloc.records import BoolArray, FloatArray, IntArray, LongArray, Snapshot
+from tosloc.records import BoolArray, Float32Array, FloatArray, IntArray, LongArray, Snapshot
 
 if TYPE_CHECKING:
     from tosloc.code.facts import Facts  # not loaded: what only reads rows needs no parser
@@ -144,6 +144,8 @@ class VersionView:
         """(B,) in how many files each blob stands."""
         self.frequency = row_sums(self.multiplicity[lists.rows], lists.starts).astype(np.int64)
         """(V,) number of files that hold each term."""
+        self.norms: dict[Hashable, Float32Array] = {}
+        """Of formulas: (B,) what the length of a blob does to its frequencies."""
 
     @property
     def files(self) -> int:

@@ -56,7 +56,7 @@ class PreparedVersion:
         return HistoryIndex(self.history.commits, replace(own, commits=commits))
 
     def with_changes(self, changes: Collection[Change], facts: Corpus) -> PreparedVersion:
-        """The version with files changed, new or gone; ``facts`` are those of blobs that it lacks."""
+        """The version with files changed, new or gone; ``facts`` are those of what they are now."""
         own, table = self.snapshot, self.index.paths.table
         changed = dict(zip(own.paths, own.blobs, strict=True)) | dict(changes)
         files = {path: blob for path, blob in changed.items() if blob is not None}

@@ -159,7 +159,7 @@ def function_bm25(report: BugReport, facts: Sequence[FunctionFacts]) -> FloatArr
     holding: Counter[str] = Counter()
     for one in facts:
         holders = np.bincount(one.places, minlength=len(one.terms)).tolist()
-        holding.update(dict(zip(one.terms, holders, strict=True)))
+        holding.update({term: number for term, number in zip(one.terms, holders, strict=True) if term in query})
     weight = {term: count * float(idf(number, np.array(holding[term]))) for term, count in query.items()}
     return np.concatenate(_bm25(facts, weight, k1=1.5, b=0.75, comments=1.0))
 
