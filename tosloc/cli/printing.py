@@ -5,6 +5,7 @@ standard error, notes and the progress of long work.
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -164,8 +165,12 @@ def share(value: float | None, sign: bool = False) -> str:
 
 
 def count_cell(value: float | None) -> str:
-    """A number of reports or files, or a share."""
-    return f"{value:,}" if isinstance(value, int) else share(value)
+    """A number of reports or files, or a share of a whole, which is 1.00 for all of it alone.
+
+    >>> count_cell(1234), count_cell(0.99999), count_cell(1.0), count_cell(None)
+    ('1,234', '.999', '1.00', '-')
+    """
+    return f"{value:,}" if isinstance(value, int) else share(value and math.floor(1000 * value) / 1000)
 
 
 def with_interval(value: float | None, interval: Interval | None, sign: bool = False) -> str:
