@@ -68,6 +68,7 @@ def test_the_temperature_that_made_the_answers_is_found_again_and_is_calibrated(
 def test_few_answers_do_not_make_it_as_sure_as_can_be():
     gap = np.array([1.0, 0.0])
     assert fit_temperature([]) == UNFITTED
-    assert 0.3 < fit_temperature([JudgedAnswer(gap, True)] * 3) < UNFITTED
+    right = JudgedAnswer(gap, True)
+    assert 0.3 < fit_temperature([right] * 3) == fit_temperature([right], 3) < UNFITTED
     assert UNFITTED < fit_temperature([JudgedAnswer(gap, False)] * 3) < 3
     assert UNFITTED <= fit_temperature([JudgedAnswer(gap[:1], False), JudgedAnswer(gap[:0], False)]) < HIGHEST

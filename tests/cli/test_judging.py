@@ -73,7 +73,7 @@ def test_without_tests_neither_ranking_nor_truth_has_them(ask):
 def test_tables_of_runs_and_of_their_strata(ask, monkeypatch):
     table = rows(ask("evaluate good")[0])
     assert table[1] == ["all", "reports", "good", "[95", "%]"]
-    assert ["map", ".917", "[.750,", "1.00]", "mean", "average", "precision,", "whole", "ranking"] in table
+    assert ["coverage50", "1.00", "[1.00,", "1.00]", "fixed", "files", "up", "to", "rank", "50"] in table
     assert ["2", "to", "5", "fixed", "files", "1*", "2", "1.00", ".750"] in table
     assert ["with", "a", "stack", "trace", "0", "0", "-", "-"] in table
     text = ask("evaluate good worse --markdown")[0]

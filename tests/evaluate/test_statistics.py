@@ -47,7 +47,7 @@ def test_the_paired_t_test_is_that_of_scipy(size, seed):
 def test_the_paired_bootstrap_agrees_with_the_t_test_where_that_is_exact():
     rng = np.random.default_rng(5)
     a = rng.normal(0.5, 0.2, 400)
-    b = a + rng.normal(0.012, 0.1, 400)
+    b = a + rng.normal(0.006, 0.1, 400)
     result = difference(a, b)
     assert result.interval is not None
     assert result.interval.low < result.difference < result.interval.high
