@@ -39,6 +39,11 @@ def test_a_version_is_a_selection_of_blobs(make_table):
     assert view.to_files(np.array([1.0, 2.0, 3.0])).tolist() == [1.0, 2.0, 1.0, 0.0]
 
 
+def test_a_word_of_three_file_names_tells_files_apart_and_one_of_four_does_not(make_context):
+    paths = [f"{n}/tree.c" for n in range(4)]
+    assert [make_context(some, "tree").tells_files_apart for some in (paths[1:], paths)] == [True, False]
+
+
 TRACE = "at org.x.Tree.grow(Tree.java:3) at org.x.Leaf$Cell.fall(Leaf.java:9)"
 
 

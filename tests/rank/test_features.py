@@ -37,7 +37,7 @@ _FIELDED = LN2 * (said(6) * 5 * _X / (_X + 4) + 5 * _Y / (_Y + 4))
 CHUNKS = {"a": {"code": "tree / node node leaf"}, "b": {"code": "leaf"}}
 PATHS = ("node/x.c", "tree/leaf.c")
 COMPOUND = {"a": {"code": "tree node treenode"}, "b": {"code": "tree node"}}
-HELD = {"a": {"code": "tree tree leaf"}, "b": {"comment": "node tree"}, "c": {"code": "leaf"}}
+HELD = {"a": {"code": "tree tree leaf"}, "b": {"comment": "node", "string": "tree"}, "c": {"code": "leaf"}}
 _TREE, _OTHER = math.log(1.6), math.log(1 + 2.5 / 1.5)  # IDF of tree, and of the other words of the names below
 _NAME = _TREE + 2 * _OTHER
 XML = ("a/XmlTree.java", "b/HtmlTree.java", "c/Leaf.java")
@@ -59,16 +59,16 @@ TRACED = (
 )
 TRACE = """x|Dec 30, 2013 11:15:32 AM org.apache.catalina.core.StandardContext resourcesStart SEVERE: Error
  at org.apache.naming.resources.WARDirContext$Entry.find(WARDirContext.java:950)
- at org.apache.catalina.core.StandardContext.start(StandardContext.java:5000)
+ at org.apache.catalina.core.StandardContext.Inner.start(StandardContext.java:5000)
  at java.lang.Thread.run(Thread.java:724) at org.apache.catalina.core.StandardHost.start(StandardHost.java:7)"""
 CAUSED = (
     "w|Failed at java.lang.Thread.run(Thread.java:1) at x.A.go(A.java:1) at x.A$In.go(A.java:2) at x.B.go(B.java:1) "
-    "Caused by: y.Bad at x.C.go(C.java:1) at x.B.go(B.java:9) ... 3 more"
+    "Caused by: y.Bad at x.C.go(C.java:1) at x.B.In.go(B.java:9) ... 3 more"
 )
 """A, B, then after the cause C, B; the JDK's own class is no file of the version."""
 FRAMED = ("x/A.java", "x/B.java", "x/C.java", "x/D.java")
 # earlier reports: A in two of them, B in one. Rarity ln(5/(df+1)) / ln 5
-FRAMES = [(9, "w", FRAMED[:1], ["x.A", "x.B"]), (8, "w", FRAMED[:1], ["x.A"]), (7, "w", FRAMED[:1])]
+FRAMES = [(9, "w", FRAMED[:1], ["x.A", "x.B", "x.B.In"]), (8, "w", FRAMED[:1], ["x.A", "x.B.In"]), (7, "w", FRAMED[:1])]
 _RARE = [math.log(5 / n) / math.log(5) / math.sqrt(rank) for n, rank in ((3, 1), (2, 2), (1, 3))]
 FILES = ("docs/conf.py", "shop/__init__.py", "shop/door.py", "shop/key.py", "shop/old/door.py", "third_party/x/door.c")
 TRACEBACKS = """x|Traceback (most recent call last):
@@ -78,6 +78,7 @@ TRACEBACKS = """x|Traceback (most recent call last):
   File "/env/lib/python3.8/site-packages/other/key.py", line 4, in turn
   File "/env/lib/python3.8/json/door.py", line 4, in load
 Traceback (most recent call last):
+  File "shop/door.py", line 5, in shut
   File "docs/conf.py", line 3
 """
 HUB = "https://github.com/me/shop/blob/abc"
@@ -139,6 +140,7 @@ CASES = [
     ),
     # a message of the report's word alone is at cosine 1, "tree node" with equal IDF at cos 45 degrees
     case("near_commits", "abc", "tree", [1 / 2, 3 / 2, 0], commits=NEAR),
+    case("near_commits", "a", "tree", [10], commits=[(day, "tree", "a") for day in range(1, 12)]),  # ten at most
     case("near_reports", "abc", "tree", [_AGED, _AGED + 0.5 * math.exp(-0.5), 0], reports=AGED),
     # s/k = 1/2 on p/a; the folder p has two files in this version
     case("near_package", TWO_FOLDERS, "tree", [0.5 / ROOT2, 0.5 / ROOT2, 0], commits=GROUPED[:1], **GONE),
@@ -166,7 +168,7 @@ CASES = [
     case("linked", FILES, PLACES, [1 / ROOT2, 0, 0, 1, 0, 0]),
     case("written_path", FILES, PLACES, [0, 0, 0, 1 / 2, 1, 0]),
     # one file defines parse_args, named in the summary: 3 / 1; two define main, one word, called in prose: .5 / 2
-    case("defined_names", DEFINED, "parse_args fails|after main() of my code", [3.0, 0.25, 0.0]),  # 3 at most
+    case("defined_names", DEFINED, "parse_args fails|after Args.parse_args(), main()", [3.0, 0.25, 0.0]),  # 3 at most
     case("defined_names", DEFINED, "main reader|reader", [0, 0, 0]),  # nobody wrote them as code
     case("language_share", ("a/Leaf.java", "a/Tree.java", "b/x.py"), "", [2 / 3, 2 / 3, 1 / 3]),
     *(case(name, "ab", REPORT, [math.log1p(n)] * 2, commits=[(3, "x", "a")]) for name, n in ALIKE.items()),
@@ -225,4 +227,5 @@ def test_all_columns_are_finite_and_comparable(make_context):
             if features.FEATURES[name].scaled and context.files:
                 assert values.max() in (0.0, 1.0), name
     for name, values in features.columns(rich, features.ALL).items():
-        assert features.columns(rich, [name])[name].tolist() == values.tolist()  # whatever else is wanted
+        alone = make_context(TEXTS, *said, **past)  # whatever else is wanted
+        assert features.columns(alone, [name])[name].tolist() == values.tolist()
