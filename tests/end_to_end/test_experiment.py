@@ -78,7 +78,6 @@ def test_what_a_fit_looks_at(fit, most, ids, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_stage_one_learns_from_the_newest_reports_and_leans_on_the_shipped_weights(project):
     leaning = toy.config(0.6, 0.2, ranker=True, train_reports=9, shipped=True)
     train(project, "few", leaning, keep_features=True)
@@ -91,11 +90,14 @@ def test_stage_one_learns_from_the_newest_reports_and_leans_on_the_shipped_weigh
 
 
 @pytest.mark.slow
-def test_a_run_of_all_reports_says_how_many_taught_the_checkpoint(out, project, tmp_path, capsys):
+def test_a_run_of_all_reports_says_how_many_taught_the_checkpoint(out, project, tmp_path, capsys, monkeypatch):
+    context, asked = experiment.ExperimentContext, []
+    monkeypatch.setattr(context, "shipped", lambda _, case: asked.append(case.report.id) or experiment.shipped())
     for checkpoint, split, taught in ((out / "checkpoint", "all", 24), (out, "validation", None), (None, "all", None)):
         ranked = tmp_path / f"{taught}{split}"
         experiment.rank_reports(checkpoint, project.git.path, project.reports(), ranked, split)
         assert read_run(ranked / split / "run.jsonl.gz").header.get(TRAINED_ON) == taught
+    assert asked == ["1000"]  # the oldest
     assert main(["evaluate", str(tmp_path / "24all"), "--split", "all", "--json"]) == 0
     assert "the checkpoint learned from 24 reports of these" in capsys.readouterr().err
 

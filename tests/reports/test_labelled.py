@@ -147,7 +147,7 @@ def test_the_chronological_split():
     for size, *parts in ((1056, 844, 106, 106), (4151, 3320, 415, 416), (1, 0, 0, 1)):
         assert list(map(len, chronological((case(0),) * size).values())) == [size, *parts]
     cases = [case(3, 10, "b"), case(1, 20, "a"), case(2, 10, "b"), case(9, 10, "a"), case(4, 5, "z")]
-    parts = chronological(tuple(sorted(cases, key=fix_order)), 0.6, 0.2)  # by time of the fix, then commit, then report
+    parts = chronological(tuple(sorted(cases, key=fix_order)), 0.7, 0.1)  # by time of the fix, then commit, then report
     found = {name: "".join(item.report.id for item in part) for name, part in parts.items()}
     assert found == {"all": "49231", "train": "492", "validation": "3", "test": "1"}
     cases = tuple(map(case, range(10)))
