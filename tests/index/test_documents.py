@@ -24,14 +24,14 @@ def bools(*values):
 def test_collected_in_order_of_time_then_commit_then_name():
     made = Documents.collect(
         [
-            Document("late", 9, 0, "c0", Counter(b=2), (3, 1, 3), ("x.Y",)),
+            Document("late", 5, 3, "c3", Counter(b=2), (3, 1, 3), ("x.Y",)),
             Document("z", 5, 2, "c2", Counter(), (0,)),
             Document("x", 5, 2, "c2", Counter(c=70_000, a=1), (2, 0)),
             Document("touches nothing", 1, 1, "c1", Counter(q=1), ()),
         ]
     )
     expected = Documents(
-        *(["x", "z", "late"], [5, 5, 9], [2, 2, 0], ["c2", "c2", "c0"]),
+        *(["x", "z", "late"], [5, 5, 5], [2, 2, 3], ["c2", "c2", "c3"]),
         *(["a", "b", "c"], [0, 2, 2, 3], [0, 2, 1], [1, 65_535, 2]),
         *([0, 2, 3, 5], [0, 2, 0, 1, 3], [2.0, 1.0, 2.0], ["x.Y"], [0, 0, 0, 1]),
     )
