@@ -12,7 +12,7 @@ from safetensors.numpy import load_file
 
 from tosloc.arrays import load_arrays, pack_words, read_mapped, save_arrays, unpack_words, write_mapped
 from tosloc.errors import CheckpointError
-from tosloc.io import open_plain, printable, read_plain, remove_unfinished, written_whole
+from tosloc.io import open_plain, printable, read_plain, remove_unfinished, write_text, written_whole
 
 
 def test_only_plain_files_are_opened_and_as_many_bytes_as_allowed_read(tmp_path):
@@ -51,6 +51,8 @@ def test_what_is_there_stays_after_an_error_or_is_replaced_whole(tmp_path):
     for name, inside in (("file", ""), ("folder", "new")):
         with pytest.raises(KeyboardInterrupt):
             interrupted(name, inside)
+    with pytest.raises(UnicodeEncodeError):
+        write_text(tmp_path / "file", "\ud800")
     assert listing(tmp_path) == ["file", "folder", "folder/new"]
     assert (tmp_path / "file").read_text() == (tmp_path / "folder/new").read_text() == "old"
     # what cannot be written is named, and not the temporary path

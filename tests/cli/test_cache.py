@@ -74,8 +74,9 @@ def test_the_largest_size(folder, tosloc, repository, monkeypatch):
     assert (folder / "facts.sqlite").exists()  # of whoever writes
 
 
-def test_wrong_input_is_one_sentence(folder, fails):
-    said = fails("cache", "prune", "--repo", "elsewhere")
-    assert said == "elsewhere: nothing is kept of such a repository; see: tosloc cache list"
+def test_wrong_input_is_one_sentence(folder, fails, repository):
+    there = f"/elsewhere/{repository.path.name}"
+    said = fails("cache", "prune", "--repo", there)
+    assert said == f"{there}: nothing is kept of such a repository; see: tosloc cache list"
     assert "--max-size: 'much' is no size" in fails("cache", "prune", "--max-size", "much")
     assert folder.exists()

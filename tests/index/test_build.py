@@ -132,5 +132,6 @@ def test_a_file_that_is_too_large_is_known_by_its_path_alone(repository, tmp_pat
     larger = {blob for blob, text in texts.items() if len(text) > 1_000}
     with FactStore(tmp_path / "facts.db") as store:
         assert build(repo, store, dict.fromkeys(texts, ".java"), 1) == BuildReport(40, 0, 0, 0, large=len(larger))
+        assert build(repo, store, dict.fromkeys(texts, ".java"), 1).known == 40
         read = read_facts(store, dict.fromkeys(texts, ".java"))
     assert {blob for blob, lines in zip(read.blobs, read.lines, strict=True) if not lines} == larger

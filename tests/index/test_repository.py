@@ -149,7 +149,8 @@ def test_without_room_a_version_is_only_not_kept(project, monkeypatch):
 
 def test_a_version_with_files_that_cannot_be_read_is_not_kept(project, grown):
     grown.lose("HEAD:src/org/app/p1/WriterService.java")
-    assert len(project.prepared("HEAD").snapshot) == 15
+    made = project.prepared("HEAD")
+    assert (len(made.snapshot), made.notes) == (15, ())
     assert kept(project) == []
 
 
@@ -189,6 +190,9 @@ def test_only_what_is_new_is_read(project, grown, monkeypatch):
     monkeypatch.setattr(module, "read_commits", lambda repo, ids, *rest: asked.extend(ids) or read(repo, ids, *rest))
     assert len(project.prepared("HEAD").commit_ids) == 15
     assert asked == grown.made[-1:]
+    project.suffixes |= {".py"}
+    project.prepared("HEAD")
+    assert asked[1:] == grown.made
 
 
 def test_what_was_cut_off_is_read_once_the_clone_is_whole(grown, tmp_path):
