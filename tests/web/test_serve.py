@@ -81,6 +81,7 @@ def test_reports_are_asked_answered_below_each_other_and_taken_away(client):
         addresses = re.findall(r'(?:action|href|src)="([^"]*)"', client.get(address).text)
         assert {f"{root}questions", f"{root}questions/1/forget"} <= {*addresses}
         assert not [address for address in addresses if address.startswith("/")]
+    assert client.get("/questions/1/forget", headers=OWN).status_code == 405
     gone = client.post("/questions/1/forget", headers=OWN)
     assert (gone.status_code, gone.headers["location"]) == (303, "../../")
     assert shown(client) == ["2"]
@@ -158,6 +159,7 @@ def test_too_much_is_not_read(client):
 def test_every_reply_has_the_headers(client):
     for reply in (client.get("/"), client.get("/nowhere"), client.get("/", headers={"Host": "evil.example"})):
         assert (reply.headers["x-content-type-options"], reply.headers["cache-control"]) == ("nosniff", "no-store")
+        assert reply.headers["cross-origin-resource-policy"] == "same-origin"
         assert reply.headers["content-security-policy"].startswith("default-src 'none'; style-src 'sha256-")
         assert "frame-ancestors 'none'" in reply.headers["content-security-policy"]
 
