@@ -51,7 +51,7 @@ def test_of_several_one_is_named_and_some_folders_are_not_looked_into(tmp_path, 
     "named", ["/outside", "../../outside", "../../nowhere", "~nobody/x", "a\0b", "link", "plain", "/outside/none", None]
 )
 def test_what_lies_outside_is_refused_in_the_same_words_as_what_does_not_exist(tmp_path, inside, outside, named):
-    root = tmp_path / "empty"
+    root = tmp_path / "out"
     (root / "plain").mkdir(parents=True)
     (root / "link").symlink_to(outside.path)  # links are followed before they are judged
     named = f"{tmp_path}{named}" if named and named.startswith("/") else named
@@ -80,7 +80,7 @@ def test_a_git_directory_outside_is_refused(inside, outside, how):
     else:
         borrowed.symlink_to(there)
     with pytest.raises(RepositoryError, match=r"git would read .*\.git, which lies outside"):
-        repository_in([inside.path.parent], "borrowed")
+        repository_in([borrowed.parent])
 
 
 def shell(bare, private, script):

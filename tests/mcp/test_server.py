@@ -114,6 +114,7 @@ def test_what_is_wrong_with_arguments_is_said_in_short(shop, arguments, said):
 def test_roots_are_the_servers_own_else_the_clients_else_the_repository_around_the_folder(
     shop, repository, tmp_path, monkeypatch
 ):
+    monkeypatch.chdir(repository.path)
     for more in ({"roots": [shop]}, {"roots": [repository.path], "allowed": [shop]}):
         assert "no git repository in" in refused({"repository": str(repository.path)}, **more)
     monkeypatch.chdir(shop / "shop")
