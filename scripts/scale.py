@@ -77,7 +77,7 @@ def ask(path: Path, number: int) -> None:
 
 def measure(path: Path, folder: Path, parts: Sequence[str]) -> dict[str, Any]:
     """All parts of one repository, each in a process of its own, and sizes. Raises ToslocError when one fails."""
-    os.environ["TOSLOC_CACHE"] = str(folder)
+    os.environ |= {"TOSLOC_CACHE": str(folder), "OMP_NUM_THREADS": "1"}
     with Repository(path) as repo:
         files, head, store = len(IndexedRepository(repo).sources("HEAD")), repo.resolve("HEAD"), default_store(repo)
     versions = store.with_name("facts.versions")
@@ -85,7 +85,7 @@ def measure(path: Path, folder: Path, parts: Sequence[str]) -> dict[str, Any]:
         shutil.rmtree(versions, ignore_errors=True)
     rows = []
     for part in parts:
-        used = watched("-m", "scripts.scale", "--only", part, "--work", folder, path, OMP_NUM_THREADS="1")
+        used = watched("-m", "scripts.scale", "--only", part, "--work", folder, path, PYTHONPATH=".")
         print(f"{path.name} {part}: {used.processor:.2f} s", file=sys.stderr)
         rows.append({"part": part, **used._asdict()})
     sizes = {

@@ -104,7 +104,7 @@ def test_what_is_wrong_is_one_sentence_and_nothing_outside_is_read(tmp_path):
     tree.mkdir()
     for text, wrong in (
         ("checkpoint = 'x'", "checkpoint: unknown key; known are include, exclude, tests, min_share"),
-        ("include = 'src'", "include: Input should be a valid tuple"),
+        ("include = 'src'", "include: Input should be a list, as"),
         (f"include = ['{'x' * 201}']", "include.0: String should have at most 200 characters"),
         (f"include = {['x'] * 201}", "include: Tuple should have at most 200 items"),
         ("tests = 1", "tests: Input should be a valid boolean"),

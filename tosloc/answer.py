@@ -25,12 +25,12 @@ def schema() -> dict[str, Any]:
 
 
 def percent(share: float) -> str:
-    """A share in percent; what is less than one of them is not called none.
+    """A share in percent; what is less than one of them is not called none, and 0 says that there is no share.
 
     >>> percent(0.714), percent(0.005), percent(0.0)
-    ('71%', '<1%', '0%')
+    ('71%', '<1%', '-')
     """
-    return "<1%" if 0 < share <= 0.005 else f"{share:.0%}"
+    return f"{share:.0%}" if share > 0.005 else "<1%" if share else "-"
 
 
 def background_lines(answer: Answer) -> list[Reason]:

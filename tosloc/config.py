@@ -46,6 +46,7 @@ class Section(BaseModel):
             # what is not known first: it may be what is missing, misspelt
             wrong = min(error.errors(), key=lambda wrong: wrong["type"] != "extra_forbidden")
         key, said = ".".join(map(str, wrong["loc"])), wrong["msg"].removeprefix("Value error, ")
+        said = said.replace("a valid tuple", 'a list, as ["one", "two"]')
         if wrong["type"] == "extra_forbidden":
             said = f"unknown key{did_you_mean(key, list(cls.keys()))}"
         raise ConfigError(": ".join(filter(None, (where, cut(key, 100), cut(said, 1000)))))

@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 import tosloc
 from tosloc.arrays import save_arrays, to_arrays
 from tosloc.calibration import TEMPERATURE
-from tosloc.checkpoint import shipped, write_record
+from tosloc.checkpoint import WEIGHTS_FILE, shipped, write_record
 from tosloc.code.languages import analyser
 from tosloc.config import Config
 from tosloc.errors import ToslocError, counted
@@ -163,6 +163,7 @@ def rank_reports(
     without training. With ``functions`` those of the first files are ranked too, by us and by BM25.
     """
     folder = Path(out).expanduser()
+    refuse_training(folder)
     localizer = Localizer.load(checkpoint) if checkpoint is not None else Localizer.default()
     config = config or localizer.config
     with (
@@ -203,6 +204,13 @@ def index(
     """Make the facts of one version's files."""
     with Repository(repo_path) as repo, closing(Localizer(config).indexed(repo)) as indexed:
         return indexed.index([indexed.sources(revision)], progress)
+
+
+def refuse_training(folder: Path) -> None:
+    """Raise ToslocError where a training, whose runs others would replace, lies in a folder or around it."""
+    for place in (folder, folder.absolute().parent):
+        if (place / "checkpoint" / WEIGHTS_FILE).exists():
+            raise ToslocError(f"{place} holds a training, whose runs would be lost; name another folder")
 
 
 @contextmanager

@@ -34,8 +34,8 @@ from tosloc.rank.feature_tables import FeatureTable
 from tosloc.rank.functions import score_functions
 from tosloc.rank.reasons import Sources
 from tosloc.rank.stage_one import StageOne, StageOneAnswer, raised
-from tosloc.records import BugReport, Case, FloatArray, Hit, Progress, Ranking, Reason, silent
-from tosloc.reports.test_paths import Chosen, choose
+from tosloc.records import BoolArray, BugReport, Case, FloatArray, Hit, Progress, Ranking, Reason, silent
+from tosloc.reports.test_paths import Chosen, choose, matched
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TextSource
 
 
@@ -80,11 +80,20 @@ class OpenVersion:
         """The shipped weights for its files, and their temperature."""
         return shipped(self.snapshot.paths)
 
-    def choose(self, *globs: Sequence[str], tests: bool = False, may_miss: Collection[str] = ()) -> Chosen:
+    def choose(
+        self,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        *,
+        tests: bool = False,
+        may_miss: Collection[str] = (),
+    ) -> Chosen:
         """Which of its files an answer may name, see ``tosloc.reports.test_paths.choose``."""
-        paths = self.index.paths
-        are_tests = paths.table.test[paths.path_ids]
-        return choose(self.snapshot.paths, are_tests, *globs, tests=tests, may_miss=may_miss)
+        paths, globs = self.index.paths, (include, exclude)
+        chosen = choose(self.snapshot.paths, paths.table.test[paths.path_ids], *globs, tests=tests, may_miss=may_miss)
+        if self.others is None or not any(globs):
+            return chosen
+        return chosen._replace(others=matched(self.others.snapshot.paths, include, exclude, ("include", "exclude")))
 
     @cached_property
     def sources(self) -> Sources:
@@ -204,19 +213,19 @@ class Localization:
             context.query.report,
             Searched(int(chosen.kept.sum()), chosen.hidden_tests, version.uncommitted),
             tuple(hits),
-            tuple(self._others()),
+            tuple(self._others(chosen.others)),
             about,
             tuple(notes),
         )
 
-    def _others(self) -> list[Hit]:
-        """Files that are no sources and that the report names, or shares words with."""
+    def _others(self, kept: BoolArray | None) -> list[Hit]:
+        """Files that are no sources and that the report names, or shares words with; None: all may be named."""
         version = self.version.others
         if version is None:
             return []
         context = self.stage_one.context
         asked = QueryContext(context.query, version.index, version.history.as_of(context.history.opened))
-        return other_files(asked, context.common_words)
+        return other_files(asked, context.common_words, kept)
 
     def _shares(self, chosen: Chosen) -> FloatArray:
         """(F,) those of the first files; of all others 0."""

@@ -71,7 +71,7 @@ def test_what_goes_wrong_is_one_sentence_and_leaves_nothing(project, place, fail
     assert "not in a git repository; go to one, or name it with --repo" in fails("mine")
     monkeypatch.chdir(project.path)
     for records, options, says in (
-        ([], [], "issues.json: holds no issue"),
+        ([], [], "hold no issue; export closed ones, as: gh"),
         ([{"kind": "youtrack#issue"}], [], "issues.json, record 1: JSON of no known kind (keys: kind)"),
         ([ISSUE], ["--pattern", "("], "'(' is no regular expression"),
     ):

@@ -99,7 +99,6 @@ def test_what_is_left_out(record, left_out):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[]", "x.json: holds no issue; export closed ones, as: gh issue list"),
         ("number,title\n12,Crash", "x.json: malformed JSON in line 1"),
         ('[{"a": 1}]', r"x.json, record 1: JSON of no known kind \(keys: a\)"),
         ([{key: GH[key] for key in ("number", "title", "body")}], "does not say when it was opened; export that, too"),

@@ -99,7 +99,7 @@ def test_a_ranker_is_taken_only_when_it_helps(small_trees, monkeypatch):
         assert choice.taken.startswith("shipped weights") == as_shipped
         assert kept.ranker is not None
         assert kept.ranker.trees is stage.ranker.trees
-        assert choice.sentence.startswith(f"cross-validation took {choice.taken}: MRR ")
+        assert choice.sentence.startswith(f"cross-validation of 60 training reports took {choice.taken}: MRR ")
     # what was learned from misleading reports does not beat the default stage one as it is, ranker and all
     monkeypatch.setattr(fitting, "MANY", 0)
     for validation, as_shipped in ((reports(20, 3, middle), True), (reports(20, 2), False)):

@@ -96,8 +96,8 @@ def open_first(answer: Answer, repository: Repository | None) -> None:
         goto = ["--goto", f"{here}:{line}"] if Path(editor[0]).stem.startswith("code") else [f"+{line}", str(here)]
         subprocess.run([*editor, *goto], check=False)
     except (LookupError, ValueError, OSError) as error:  # no name, an open quotation mark, no such program
-        why = "VISUAL or EDITOR must name an editor, as in: export EDITOR=vim"
-        raise ToslocError(f"--open: {why}") from error
+        said = f" ({error})" if isinstance(error, OSError) else ""
+        raise ToslocError(f"--open: VISUAL or EDITOR must name an editor, as in: export EDITOR=vim{said}") from error
 
 
 def _line(hit: Hit) -> int:

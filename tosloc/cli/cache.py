@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tosloc.errors import ToslocError
+
+if TYPE_CHECKING:
+    from tosloc.index.cache import CacheEntry
 
 RepositoriesOption = Annotated[
     list[str] | None,
@@ -33,9 +37,9 @@ def list_command(repo: RepositoriesOption = None) -> None:
     from rich.filesize import decimal
 
     from tosloc.cli.printing import Table, print_notes, print_table
-    from tosloc.index.cache import cache_folder, entries, entries_of
+    from tosloc.index.cache import cache_folder, entries
 
-    found = [entry for text in repo for entry in entries_of(text)] if repo else entries()
+    found = _named(repo) if repo else entries()
     if not found:
         print_notes([f"nothing is kept in {cache_folder()}"])
     else:
@@ -52,12 +56,25 @@ def list_command(repo: RepositoriesOption = None) -> None:
         print_table(Table(["kept of", "size", "last used", "repository"], rows, left=(0, 3)))
 
 
+def _named(repositories: Sequence[str]) -> list[CacheEntry]:
+    """What is kept of some repositories. Raises ToslocError where nothing is of one."""
+    from tosloc.index.cache import entries_of
+
+    found = {text: entries_of(text) for text in repositories}
+    if missing := [text for text, kept in found.items() if not kept]:
+        raise ToslocError(f"{missing[0]}: nothing is kept of such a repository; see: tosloc cache list")
+    return [entry for kept in found.values() for entry in kept]
+
+
 @app.command()
 def prune(
     repo: RepositoriesOption = None,
     max_size: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="What can be made again of the least used, until 20G are left."),
+        typer.Option(
+            metavar="SIZE",
+            help="Remove what was used least, until so much, as 20G, is left; trained weights and mined reports stay.",
+        ),
     ] = None,
 ) -> None:
     """Remove what is kept of repositories that are named, or used least; else of those that are gone.
@@ -69,9 +86,7 @@ def prune(
     from tosloc.index import cache as kept
     from tosloc.io import printable
 
-    found = [entry for text in repo or () for entry in kept.entries_of(text)]
-    if repo and not found:
-        raise ToslocError(f"{repo[0]}: nothing is kept of such a repository; see: tosloc cache list")
+    found = _named(repo or ())
     kept.remove_leftovers()
     names = kept.KEPT if max_size is None else kept.MADE_AGAIN
     if max_size is not None:

@@ -79,7 +79,7 @@ def train(
     if judged:
         print_split(out, "validation")
     else:
-        print_notes(["no report is left for validation, so nothing was chosen by it"])
+        print_notes(["no report is left for validation, so there is nothing to judge by"])
     used, named = f"use it with: --checkpoint {out}", f" {out}"
     if found_later:
         used = "localize, serve and mcp use it in this repository from now on (--checkpoint none: shipped weights)"
@@ -206,6 +206,11 @@ def import_run(
     From a run in TREC's form, paths percent-encoded; or, with --repo, from the ranks that the data of Ye et al.
     publish in their column "result".
     """
+    from tosloc.experiment import refuse_training
+
+    refuse_training(out)
+    if repo is None and file.suffix in (".xlsx", ".xml"):
+        raise RunError(f"{file}: the ranks of labelled reports are of the files of a repository; name it with --repo")
     if repo is None:
         _import_trec(file, qrels, out)
     elif qrels is not None:

@@ -75,9 +75,11 @@ def evaluate(
     check_drawing(html)
     asked = parsed_measures(measures, level)
     scored = scored_runs(runs or [_trained()], split.value, qrels, no_tests, level)
+    if html is not None and level is Level.function:
+        raise RunError("--html is not for --level function; leave it out")
     if html is not None and len(scored) > 1:
         raise RunError(f"--html: a page tells of one run, not of {len(scored)}; compare runs with: tosloc compare")
-    results = [Results(one, asked) for one in scored]
+    results = [Results(one, asked, level.value) for one in scored]
     values = [one.values() for one in results]
     if html is not None:
         from tosloc.io import write_text

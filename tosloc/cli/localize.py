@@ -92,9 +92,6 @@ def localize(
     most = 1 if as_json or open_file else ON_PAGE
     if len(reports) > most and (most == 1 or html is not None):
         raise ToslocError(f"--json and --open are for 1 answer, --html for {ON_PAGE}, not {len(reports)}; use --jsonl")
-    if html is not None:
-        from tosloc.web.render import page
-
     with shown() as callback, _opened(repo, checkpoint, commit) as localizer:
         repository = localizer.repository
         said: set[str] = set()
@@ -111,6 +108,8 @@ def localize(
             progress=callback,
         )
         if html is not None:  # before anything is printed: who reads may close the pipe
+            from tosloc.web.render import page
+
             answers = list(answers)
             write_text(html, page(answers, localizer))
         for number, answer in enumerate(answers):
@@ -121,6 +120,8 @@ def localize(
                 print_json(answer.as_dict(), indent=None if as_lines else 2)
             else:
                 print_places(answer, repository) if form == "path" else print_answer(answer, repository, number)
+    if commit is not None and (open_file or form == "path"):
+        print_notes([f"lines are those of {commit}; in the files on disk they may be others"])
     if open_file:
         open_first(answer, repository)
 

@@ -205,7 +205,8 @@ def results_table(results: Sequence[Results]) -> Table:
     from tosloc.evaluate.tables import COUNTS
 
     counts = [one.evaluation.counts for one in results]
-    rows = [[name, *(count_cell(one[name]) for one in counts), meaning] for name, meaning in COUNTS.items()]
+    said = {name: results[0].in_words(meaning) for name, meaning in COUNTS.items()}
+    rows = [[name, *(count_cell(one[name]) for one in counts), meaning] for name, meaning in said.items()]
     for of_runs in zip(*(one.means for one in results), strict=True):
         name, _, _, meaning = of_runs[0]
         rows.append([name, *(with_interval(one.mean, one.interval) for one in of_runs), meaning])

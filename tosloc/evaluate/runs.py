@@ -153,6 +153,8 @@ def read_run(path: str | Path) -> Run:
             if one.report in orders:
                 raise RunError(f"{where}: report {one.report} is ranked twice")
             orders[one.report] = one.order(names, f"{where}: report {one.report}")
+    if len(set(names)) < len(names):
+        raise RunError(f"{path}: damaged: a path stands there twice")
     if header.get("format") != RUN_FORMAT:
         raise RunError(f"{path}: not a run of the form {RUN_FORMAT}; for another tool's, use: tosloc import-run")
     return Run({key: value for key, value in header.items() if key != "format"}, names, orders, str(path))

@@ -42,8 +42,8 @@ HEADLINE: Final[Mapping[str, tuple[Measure | int, str]]] = {
     **{f"any{k}": (Measure("Hit", k), f"reports with a fixed file up to rank {k}") for k in COVERED},
 }
 """What is always named: means of measures, and for k coverage@k, the share of all fixed files; with what it means."""
-FUNCTION_MEASURES: Final = (*(Measure("Acc", k) for k in (1, 5, 10)), *(Measure("Hit", k) for k in (1, 5, 10)), RR, AP)
-"""Of a run of functions."""
+FUNCTION_MEASURES: Final = tuple(Measure("Acc", k) for k in (1, 5, 10))
+"""Of a run of functions, beyond the headline."""
 UNJUDGED: Final = "reports without a changed function"
 """Key of the header of a run of functions: reports left out, of whose changed functions the version has none."""
 
@@ -77,6 +77,7 @@ class Results:
 
     scored: ScoredRun
     asked: Sequence[Measure] = ()  # beyond the headline
+    ranked: str = "file"  # what is: in words
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -86,7 +87,12 @@ class Results:
     def means(self) -> list[Mean]:
         """The headline over all judged reports, and after it the measures asked for."""
         asked = {repr(one): (one, MEASURE_MEANINGS[one.name]) for one in self.asked}
-        return _means(self.evaluation, {**HEADLINE, **asked})
+        named = {key: (of, self.in_words(meaning)) for key, (of, meaning) in {**HEADLINE, **asked}.items()}
+        return _means(self.evaluation, named)
+
+    def in_words(self, text: str) -> str:
+        """What is said of files, said of what is ranked."""
+        return text.replace("file", self.ranked)
 
     @cached_property
     def strata(self) -> list[Stratum]:
@@ -97,18 +103,19 @@ class Results:
             if all(name in kind for kind in kinds):
                 part = Evaluation(tuple(compress(reports, (kind[name] for kind in kinds))))
                 means = _means(part, {key: HEADLINE[key] for key in ("mrr", "map")})
-                strata.append(Stratum(name, len(part.per_report), part.relevant, means))
+                strata.append(Stratum(self.in_words(name), len(part.per_report), part.relevant, means))
         return strata
 
     @property
     def notes(self) -> list[str]:
         """Sentences that belong beside the numbers: what flatters them, and rankings that may not be whole."""
         reports, length = self.evaluation.per_report, self.evaluation.length
-        said = "it is not known how many files were searched, so rankings may be cut off"
+        said = self.in_words("it is not known how many files were searched, so rankings may be cut off")
         if length is not None:
             cut = sum(one.ranked != one.searched for one in reports)
-            said = f"rankings hold {length:.1%} of the files searched, {cut} of {len(reports)} are cut off"
-        found = f"{self.scored.name}: {said}; a fixed file that is not ranked counts as not found"
+            of = f"{self.ranked}s searched, {cut} of {len(reports)} are cut off"
+            said = f"rankings hold {length:.1%} of the {of}"
+        found = f"{self.scored.name}: {said}; a fixed {self.ranked} that is not ranked counts as not found"
         return [*header_notes(self.scored), *([] if length == 1 else [found])]
 
     def values(self) -> dict[str, Any]:

@@ -31,7 +31,8 @@ _EVERYDAY: Final = frozenset(
     )
 )
 """Words that say no more than that something is wrong, or are polite; chosen by reading, not by any result."""
-_RARE: Final = 0.25  # a word in more of the files than this part, and in more than three, does not tell them apart
+_RARE: Final = 0.25  # a word in more of the files than this part, and in more than three, is a common one
+_HALF: Final = 0.5  # two words tell the files apart where each is in no more of them than this part
 
 
 class VersionIndex:
@@ -88,14 +89,18 @@ class QueryContext:
     @cached_property
     def common_words(self) -> frozenset[str]:
         """Everyday words, and those of the report that many files have."""
-        frequency, few = self.version.text.frequency[self.text_terms[0]], max(_RARE * self.files, 3)
-        pairs = zip(self.known_words, frequency.tolist(), strict=True)
-        return _EVERYDAY | {word for word, number in pairs if number > few}
+        return _EVERYDAY | {word for word, number in self._frequency.items() if number > max(_RARE * self.files, 3)}
+
+    @cached_property
+    def _frequency(self) -> dict[str, int]:
+        """Words of the report that the version's files have, everyday ones aside, and in how many of them each is."""
+        numbers = zip(self.known_words, self.version.text.frequency[self.text_terms[0]].tolist(), strict=True)
+        return {word: number for word, number in numbers if number and word not in _EVERYDAY}
 
     @property
     def tells_files_apart(self) -> bool:
         """Whether the report names a file of the version, has a word that few file names have or an identifier that few
-        files have, or two other words that few have; everyday words aside.
+        files have, or two other words that half of the files lack; everyday words aside.
         """
         if self.mentioned or self.own_frames:
             return True
@@ -103,8 +108,10 @@ class QueryContext:
         asked = (paths.table.term_ids.get(word) for word in self.query.weights.keys() - _EVERYDAY)
         if any(term is not None and 0 < paths.name_frequency[term] <= few for term in asked):
             return True
-        rare = set(self.known_words) - self.common_words
-        return len(rare) > 1 or not rare.isdisjoint(text.compounds(f"{report.summary}\n{report.description}"))
+        if sum(number <= max(_HALF * self.files, 3) for number in self._frequency.values()) > 1:
+            return True
+        rare = self._frequency.keys() - self.common_words
+        return not rare.isdisjoint(text.compounds(f"{report.summary}\n{report.description}"))
 
     @cached_property
     def hits(self) -> Hits:

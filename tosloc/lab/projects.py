@@ -92,19 +92,18 @@ def spread(items: Sequence[T], number: int) -> list[T]:
 
 
 def runs_of_projects(folder: Path, split: str) -> tuple[dict[str, Path], list[str]]:
-    """Project -> its run of the split, or its only one; and the projects without. Raises RunError for none at all."""
+    """Project -> its run of the split, else of all reports; and the projects without. Raises RunError for none."""
 
-    def finished(place: Path) -> list[Path]:
-        some = (place, place / split, *(place / name for name in SPLITS if name != split))
-        return [one for one in some if (one / JUDGEMENTS_FILE).is_file()]
+    def finished(place: Path) -> Path | None:
+        some = (place, place / split, place / "all")
+        return next((one for one in some if (one / JUDGEMENTS_FILE).is_file()), None)
 
     runs: dict[str, Path] = {}
     lacking: list[str] = []
-    if folder.is_dir() and not finished(folder):
+    if folder.is_dir() and finished(folder) is None:
         for place in sorted(one for one in folder.iterdir() if one.is_dir()):
-            there = finished(place)
-            if len(there) == 1 or there[:1] in ([place], [place / split]):
-                runs[place.name] = there[0]
+            if (there := finished(place)) is not None:
+                runs[place.name] = there
             else:
                 lacking.append(place.name)
     if not runs:

@@ -73,7 +73,8 @@ def fetch(project: str, token: str, *, progress: Progress = silent) -> list[dict
     not answer, ToslocError without a token.
     """
     if not token:
-        raise ToslocError("--github: needs a token that may read the repository; put it into GITHUB_TOKEN")
+        how = "put it into GITHUB_TOKEN or GH_TOKEN, or run: gh auth login"
+        raise ToslocError(f"--github: needs a token that may read the repository; {how}")
     issues: list[dict[str, Any]] = []
     asked, more = f"--github {project}", {"hasNextPage": True, "endCursor": None}
     with _asking(project, asked):
@@ -136,14 +137,14 @@ def _ask(asked: str, place: str, token: str, query: dict[str, Any] | None = None
                 answer = json.load(response)
             if "errors" not in answer:
                 return answer
-            why = f"refuses it ({answer['errors'][0]['message']})"
+            why, more = f"refuses it ({answer['errors'][0]['message']})", ""
             break
         except HTTPError as error:
-            why = f"answers {error.code}"
+            why, more = f"answers {error.code}", "" if token else "; a token in GITHUB_TOKEN may read more"
             with suppress(AttributeError, ValueError):
                 why += f" ({json.load(error).get('message')})"
             if error.code < 500:
                 break
         except (OSError, HTTPException) as error:
-            why = f"does not answer ({getattr(error, 'reason', error)})"
-    raise ReportError(f"{asked}: GitHub {why}" + ("" if token else "; a token in GITHUB_TOKEN may read more"))
+            why, more = f"does not answer ({getattr(error, 'reason', error)})", ""
+    raise ReportError(f"{asked}: GitHub {why}{more}")

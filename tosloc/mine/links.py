@@ -16,7 +16,7 @@ from tosloc.git.fixes import says_fix
 from tosloc.git.history import commit_order
 from tosloc.git.process import CommitInfo
 from tosloc.git.repository import Repository, ends_with
-from tosloc.mine.issues import Exports, Issue
+from tosloc.mine.issues import GITHUB_ISSUES, Exports, Issue
 from tosloc.mine.mentions import BODY, CLOSES, NAMES, NUMBER, mentions
 from tosloc.records import BugReport
 from tosloc.reports.test_paths import which_are_tests
@@ -105,7 +105,7 @@ def mine(
     UnknownCommit for a tip that is none.
     """
     if not exports.issues:
-        raise ReportError("the exports hold pull requests or events, and no issue; export issues, too")
+        raise ReportError(f"the exports hold no issue; export closed ones, as: {GITHUB_ISSUES} > issues.json")
     infos = history(repository, tip)
     return _mined(repository, infos, exports.tracker, exports.issues, _links(infos, exports, patterns))
 

@@ -19,7 +19,7 @@ from tosloc.index import bm25
 from tosloc.index.context import QueryContext
 from tosloc.index.postings import leaders
 from tosloc.rank.reasons import ReasonsOf, Sources, day
-from tosloc.records import Background, EarlierChange, Hit, Person, Reason
+from tosloc.records import Background, BoolArray, EarlierChange, Hit, Person, Reason
 from tosloc.reports.text import without_addresses
 
 MOST: Final = 3  # earlier changes, tests, and files that are no sources, that are told
@@ -99,15 +99,20 @@ def owners_of(rules: str, path: str) -> Sequence[str]:
     return []
 
 
-def other_files(context: QueryContext, common: frozenset[str] = frozenset()) -> list[Hit]:
+def other_files(
+    context: QueryContext, common: frozenset[str] = frozenset(), kept: BoolArray | None = None
+) -> list[Hit]:
     """The first such files for a query of a version that holds them, with a reason each; by words where they share two
-    and one is not ``common`` in the sources, or one that their name has, too.
+    and one is not ``common`` in the sources, or one that their name has, too. Of all, or of those that are ``kept``.
     """
     reasons, paths = ReasonsOf(context), context.version.text.snapshot.paths
     scores = context.in_files(bm25.WHOLE, context.text_terms[1]) + context.version.paths.bm25(context.query.weights)
     found = {file: Reason("name", f"the report names {written}") for file, written in named(context).items()}
-    likely = leaders(scores, _LOOKED_AT).tolist()
-    for file in likely:
+    if kept is not None:
+        found = {file: why for file, why in found.items() if kept[file]}
+    for file in leaders(scores if kept is None else np.where(kept, scores, -np.inf), _LOOKED_AT).tolist():
+        if kept is not None and not kept[file]:
+            break
         words, _ = reasons.words(file)
         rare = [word for word in words if word not in common]
         if file not in found and rare and (len(words) > 1 or reasons.name_words(file)):

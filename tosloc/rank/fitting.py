@@ -125,7 +125,7 @@ class Choice:
 
     taken: str
     tried: Mapping[str, tuple[float, float]]  # name -> (MRR, MAP)
-    by: str  # validation, or cross-validation of the training reports
+    by: str  # validation, or cross-validation of so many training reports
 
     @property
     def sentence(self) -> str:
@@ -219,7 +219,9 @@ def fit_stage_one(
     taken = choose({name: quality for name, quality in tried.items() if name != AS_SHIPPED})
     if 0 < sum(tried.get(AS_SHIPPED, ())) >= sum(tried[taken]):  # 0 where nothing was left to judge by
         taken = AS_SHIPPED
-    return stages[taken], Choice(taken, tried, "cross-validation" if few else "validation")
+    return stages[taken], Choice(
+        taken, tried, f"cross-validation of {len(tables)} training reports" if few else "validation"
+    )
 
 
 def _listwise(lists: RankingLists, default: StageOne | None) -> FloatArray:

@@ -80,7 +80,8 @@ def score_functions(
     facts: Sequence[FunctionFacts],
     most: int | None = None,
 ) -> list[tuple[Function, ...]]:
-    """The functions and classes of some of the first files, for each file the ``most`` with the highest scores first.
+    """The functions and classes of some of the first files, for each file the ``most`` with the highest scores first,
+    of overloads the best.
     ``files`` are rows of the version in the order of their ranking, ``facts`` theirs, ``scores`` (F,) those of all its
     files. Scores of functions may be compared between the files of one call. A pure function of what it is given: the
     report, the version and the ranking, which knows no more of the history than what was known at the opening.
@@ -113,13 +114,16 @@ def score_functions(
     values: FloatArray = sum(weight * signs[sign] for sign, weight in WEIGHTS.items())
     found = []
     for one, of_file in zip(facts, np.split(values, np.cumsum(counts)[:-1]), strict=True):
-        best = np.argsort(-of_file, kind="stable")[:most].tolist()
-        found.append(
-            tuple(
-                Function(one.names[n], int(one.starts[n]), int(one.ends[n]), round(float(of_file[n]), 6)) for n in best
-            )
-        )
+        best: dict[str, int] = {}  # the best of those of a name
+        for n in np.argsort(-of_file, kind="stable").tolist():
+            best.setdefault(one.names[n], n)
+        first = [*best.values()][:most]
+        found.append(tuple(_function(one, n, float(of_file[n])) for n in first))
     return found
+
+
+def _function(facts: FunctionFacts, n: int, score: float) -> Function:
+    return Function(facts.names[n], int(facts.starts[n]), int(facts.ends[n]), round(score, 6))
 
 
 def _text_signs(query: Query, version: VersionIndex, facts: Sequence[FunctionFacts]) -> dict[str, FloatArray]:

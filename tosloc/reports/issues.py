@@ -207,7 +207,7 @@ def read_new_reports(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC",
     One of many without an id is called like its file, with its number. Raises ReportError.
     """
     text, name = read_text(source)
-    own, read_in = source.stem if isinstance(source, Path) else "report", zone_of(zone)
+    own, read_in = source.stem if isinstance(source, Path) and source.is_file() else "report", zone_of(zone)
     if re.match(r'\s*(?:\[\s*)?\{\s*["}]|\s*\[\s*\]', text):
         found = [(where, report_of(record, where, read_in)) for where, record in records_of(text, name)]
     else:

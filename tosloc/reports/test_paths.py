@@ -99,6 +99,8 @@ class Chosen(NamedTuple):
     """(F,) those among which an answer's shares are told, whatever globs keep: all files, without hidden tests."""
     hidden_tests: int
     notes: tuple[str, ...] = ()
+    others: BoolArray | None = None
+    """Which of the files that are no sources may be named; None: all."""
 
 
 def choose(
@@ -117,11 +119,7 @@ def choose(
     ``are_tests`` says of each file whether it is one: they are kept with ``tests``, and where nothing else is. The
     globs of those of "include" and "exclude" in ``may_miss`` may match nothing: settings are for every version.
     """
-    kept = np.ones(len(paths), dtype=np.bool_)
-    if include:
-        kept &= _matched("include", include, paths, may_miss)
-    if exclude:
-        kept &= ~_matched("exclude", exclude, paths, may_miss)
+    kept = matched(paths, include, exclude, may_miss)
     if not kept.any() and len(kept):
         raise ToslocError(f"none of the {len(kept):,} source files is left by --include and --exclude; widen them")
     shown = kept & ~are_tests
@@ -129,6 +127,18 @@ def choose(
         note = Routine("all searched files are test files, so none is hidden")
         return Chosen(kept, np.ones_like(kept), 0, () if tests else (note,))
     return Chosen(shown, ~are_tests, int((kept & are_tests).sum()))
+
+
+def matched(
+    paths: Sequence[str], include: Sequence[str], exclude: Sequence[str], may_miss: Collection[str]
+) -> BoolArray:
+    """(F,) whether the globs keep each path, as ``choose`` says."""
+    kept = np.ones(len(paths), dtype=np.bool_)
+    if include:
+        kept &= _matched("include", include, paths, may_miss)
+    if exclude:
+        kept &= ~_matched("exclude", exclude, paths, may_miss)
+    return kept
 
 
 def _matched(option: str, globs: Sequence[str], paths: Sequence[str], may_miss: Collection[str]) -> BoolArray:

@@ -117,6 +117,8 @@ def compare(
     with intervals and tests, and means over projects that count alike, projects resampled.
     """
     form, asked = form_of(as_json, as_markdown), parsed_measures(measures)
+    if first.resolve() == second.resolve():
+        raise RunError(f"{first}: named twice")
     a, b = (runs_of_projects(folder, split.value)[0] for folder in (first, second))
     both = [name for name in a if name in b]
     if not both:
