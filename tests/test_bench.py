@@ -9,7 +9,6 @@ import pytest
 from scripts import bench
 from scripts.timing import Row
 from tests.rerank.encoder.tiny import write_encoder
-from tosloc.errors import ToslocError
 
 JAVA = "package org.x;\n/** Keeps {0} open. */\nclass {0} {{\n  int {1}Count(int a) {{ return a > 0 ? a : 1; }}\n}}\n"
 
@@ -44,11 +43,6 @@ def test_the_committed_file():
     for one in found:
         # whose runs lie further apart than that would fail by chance
         assert one["lowest"] <= one["ratio"] <= one["highest"] < 1.3 * one["ratio"]
-
-
-def test_without_a_repository():
-    with pytest.raises(ToslocError, match=r"^name a git repository with --repo"):
-        bench.main([])
 
 
 @pytest.mark.slow

@@ -125,8 +125,8 @@ def test_functions_are_ranked_and_judged_beside_bm25(project, capsys):
     assert (mine["run"], theirs["run"]) == ("run", "run: BM25 over functions")
     assert (mine["reports"], mine["relevant"]) == (2, 2)
     assert mine["measures"]["Acc@1"]["mean"] == 1.0
+    assert mine["strata"][2]["stratum"] == "1 fixed function"
     assert "1 report not judged: their version has none of the functions" in printed.err
-    run("evaluate run --split all")  # the level of files is as it was
 
 
 def test_what_is_missing_is_one_sentence(project, capsys):
@@ -135,8 +135,7 @@ def test_what_is_missing_is_one_sentence(project, capsys):
         (f"{project} reports.jsonl", None),
         ("evaluate run --level function --split all", "run/all: no run of functions; make it with: tosloc rank"),
         (f"{project} reports.jsonl --functions", None),
-        ("evaluate run --split all --level function --no-tests", "--qrels and --no-tests are not for --level function"),
-        ("evaluate run --split all --level function --qrels x", "--qrels and --no-tests are not for --level function"),
+        ("evaluate run --split all --level function --html x", "--html is not for --level function"),
     ):
         run(words, 2 if sentence else 0)
         said = capsys.readouterr().err

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from scripts import languages, scale, synthetic
-from tosloc.cli.guard import guarded
 from tosloc.git.fixes import says_fix
 from tosloc.git.history import read_history
 from tosloc.git.repository import Repository
@@ -43,13 +42,6 @@ def test_what_repositories_hold(project, capsys):
     assert found["vue"] == ["1", "1", "1.000", "1.0"]
     assert found["lua"] == ["1", "1", "", "none"]
     assert "text" not in found
-
-
-@pytest.mark.parametrize(("arguments", "said"), [("{0} --parts version,others", "'others'"), ("no", "no such folder")])
-def test_bad_input_is_one_sentence(arguments, said, tmp_path, capsys):
-    assert guarded(lambda: scale.main([str(tmp_path), "--work", *arguments.format(tmp_path).split()])) == 2
-    assert said in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
 
 
 def test_the_same_arguments_give_the_same_commit(tmp_path, capsys):

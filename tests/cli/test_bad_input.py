@@ -107,7 +107,6 @@ def test_too_few_reports(fails, tosloc, project, checkpoint, place):
     assert "none of 0 training reports has a fixed file in its version; give more" in fails("train", *common)
     assert "--split all" in fails("rank", *common, "--checkpoint", checkpoint)
     tosloc("rank", *common, "--checkpoint", checkpoint, "--split", "all")
-    tosloc("evaluate", "one", "--split", "all")
     (place / "small.toml").write_text(
         "[data]\ntrain = 0.8\nvalidation = 0.1\n[run]\njobs = 1\n"
         "[stage_one]\nfit = 'listwise'\nfeatures = ['bm25f', 'path', 'recency']\nranker = false\n"
@@ -115,4 +114,5 @@ def test_too_few_reports(fails, tosloc, project, checkpoint, place):
     said = tosloc("train", "small.toml", "--repo", project.git.path, "--reports", two, "--out", "out")
     assert "no report is left for validation" in said[1]
     tosloc("evaluate", "out")
-    fails("evaluate", "out", "--split", "validation")
+    said = fails("rank", *common[:-1], "out", "--split", "all")
+    assert said == "out holds a training, whose runs would be lost; name another folder"

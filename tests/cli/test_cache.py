@@ -76,7 +76,8 @@ def test_the_largest_size(folder, tosloc, repository, monkeypatch):
 
 def test_wrong_input_is_one_sentence(folder, fails, repository):
     there = f"/elsewhere/{repository.path.name}"
-    said = fails("cache", "prune", "--repo", there)
-    assert said == f"{there}: nothing is kept of such a repository; see: tosloc cache list"
+    for command in ("list", "prune"):
+        said = fails("cache", command, "--repo", there)
+        assert said == f"{there}: nothing is kept of such a repository; see: tosloc cache list"
     assert "--max-size: 'much' is no size" in fails("cache", "prune", "--max-size", "much")
     assert folder.exists()

@@ -44,6 +44,12 @@ def test_a_word_of_three_file_names_tells_files_apart_and_one_of_four_does_not(m
     assert [make_context(some, "tree").tells_files_apart for some in (paths[1:], paths)] == [True, False]
 
 
+@pytest.mark.parametrize(("words", "tells"), [("leaf stem", True), ("leaf", False), ("leaf root", False)])
+def test_two_words_that_half_of_the_files_lack_tell_files_apart(make_context, words, tells):
+    files = {str(n): {"code": "leaf stem root" if n < 5 else "root"} for n in range(10)}
+    assert make_context(files, words).tells_files_apart == tells
+
+
 TRACE = "at org.x.Tree.grow(Tree.java:3) at org.x.Leaf$Cell.fall(Leaf.java:9)"
 
 

@@ -83,7 +83,7 @@ def results(tmp_path):
 
 
 def test_evaluate(results, capsys):
-    (results / "worse/dan+four/work").mkdir(parents=True)
+    write_split(results / "worse/dan+four/validation", GOOD)  # another split's
     command = "lab", "evaluate", results / "worse"
     out, err = said(capsys, *command, "--measures", "P@1")
     table = rows(out)

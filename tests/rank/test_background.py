@@ -108,3 +108,4 @@ def test_what_is_named_comes_first_then_what_shares_words_also_of_the_work_tree(
         assert [hit.path for hit in answer.others] == ["new.toml", "shop/static/site.css"]
         assert answer.searched.uncommitted == 3
         assert [hit.path for hit in opened.localize(words, commit="HEAD").others] == ["shop/templates/checkout.html"]
+        assert not opened.localize(words, include=["*.py"]).others

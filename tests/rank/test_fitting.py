@@ -117,6 +117,10 @@ def test_what_is_learned_by_heart_wins_no_fold(monkeypatch):
     tables = [table("", rows, rows[:, 0] == np.sort(rows[:, 0])[-2 - n % 2]) for n, rows in enumerate(train)]
     ranker = HeadRanker(names, Trees.of_model({"tree_info": []}), 1.0)
     shipped = StageOne(names, np.eye(30)[0], ranker)
+    stage, choice = fit_stage_one(Config().stage_one, names, tables, list, shipped)  # too few to learn from
+    assert (stage.weights.tolist(), [*choice.tried]) == (shipped.weights.tolist(), [fitting.AS_SHIPPED])
+    assert choice.sentence.startswith(f"12 reports are few, so training took {fitting.AS_SHIPPED}: MRR ")
+    monkeypatch.setattr(fitting, "LEAST", 0)
     _, choice = fit_stage_one(Config().stage_one, names, tables, list, shipped)
     assert choice.taken == fitting.AS_SHIPPED
     assert choice.tried[fitting.AS_SHIPPED] == pytest.approx(judge({"": shipped}, tables)[""])  # whatever the fold

@@ -107,6 +107,10 @@ def test_signs_by_hand(scored):
     facts = [functions_of("def get(): pass\n", ".py"), functions_of("def get(): pass\ndef put(): pass\n", ".py")]
     got = scores_of(scored(["get() and put() fail"], NOTHING | {"named": 1.0}, facts))
     assert got == {"put": 1.0, "get": pytest.approx(1 / (1 + np.log(2)), abs=1e-6)}
+    # overloads are listed once, as the best of them
+    overloaded = functions_of("def get(a): pass\n\n\ndef get(a): return colour\n", ".py")
+    [[best]] = scored(["colour"], facts=[overloaded], texts={"a": {"code": "colour"}}, scores=[1.0])
+    assert best.start == 4
     # lines of a frame without a name
     facts = [functions_of("class Door {\n  void open() {\n    run(() -> turn());\n  }\n  Door() {}\n}\n", ".java")]
     said = "s", "at a.Door.lambda$open$0(Door.java:3) at a.Door.<init>(Door.java:9)"

@@ -136,7 +136,6 @@ def test_words_are_told_with_the_listed_function_that_holds_them(why):
         ("a tree", [grow, fall], "words tree in Tree.grow", (3, 3)),
         ("growing tree", [fall], "words tree in Tree.fall", (4, 4)),
         ("growing tree", [Function("Tree", 1, 5, 1.0)], "words growing, tree", None),
-        ("growing tree", [], "words growing, tree", None),
     ):
         told = why(1, summary, weights={"bm25f": 1.0}, functions=facts, listed=listed)
         assert told == (Reason("words", text, lines=held),)
