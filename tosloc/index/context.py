@@ -21,7 +21,7 @@ from tosloc.index.query import Query, frame_name
 from tosloc.records import FloatArray, LongArray, Snapshot
 from tosloc.reports.traces import Frame
 
-_EVERYDAY: Final = frozenset(
+EVERYDAY: Final = frozenset(
     text.terms(
         """add app application bad behavior behaviour broken bug change click code correct crash error exception expect
         fail failure fine fix found good great happen hello help hi incorrect instal issue know like love make need new
@@ -89,13 +89,13 @@ class QueryContext:
     @cached_property
     def common_words(self) -> frozenset[str]:
         """Everyday words, and those of the report that many files have."""
-        return _EVERYDAY | {word for word, number in self._frequency.items() if number > max(_RARE * self.files, 3)}
+        return EVERYDAY | {word for word, number in self._frequency.items() if number > max(_RARE * self.files, 3)}
 
     @cached_property
     def _frequency(self) -> dict[str, int]:
         """Words of the report that the version's files have, everyday ones aside, and in how many of them each is."""
         numbers = zip(self.known_words, self.version.text.frequency[self.text_terms[0]].tolist(), strict=True)
-        return {word: number for word, number in numbers if number and word not in _EVERYDAY}
+        return {word: number for word, number in numbers if number and word not in EVERYDAY}
 
     @property
     def tells_files_apart(self) -> bool:
@@ -105,7 +105,7 @@ class QueryContext:
         if self.mentioned or self.own_frames:
             return True
         paths, few, report = self.version.paths, max(_RARE * self.files, 3), self.query.report
-        asked = (paths.table.term_ids.get(word) for word in self.query.weights.keys() - _EVERYDAY)
+        asked = (paths.table.term_ids.get(word) for word in self.query.weights.keys() - EVERYDAY)
         if any(term is not None and 0 < paths.name_frequency[term] <= few for term in asked):
             return True
         if sum(number <= max(_HALF * self.files, 3) for number in self._frequency.values()) > 1:

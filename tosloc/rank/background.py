@@ -35,7 +35,7 @@ _WRITTEN: Final = re.compile(r"[\w@+.-]+(?:/[\w@+.-]+)*")
 def background(reasons: ReasonsOf, first: int | None, sources: Sources) -> Background:
     """What is known for the query that was answered; of people and tests that of its ``first`` file."""
     earlier, table = [], reasons.paths.table
-    for change in reasons.past()[:MOST]:
+    for change in [change for change in reasons.past() if len(change.words) > 1][:MOST]:  # one shared word is chance
         subject, files = sources.subject(change.commit) or "", tuple(table.paths[row] for row in change.rows)
         issue, url = change.bug or issue_named(subject), sources.commit_url(change.commit)
         earlier.append(EarlierChange(change.commit, day(change.at), issue, subject, files, url))

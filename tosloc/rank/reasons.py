@@ -15,7 +15,7 @@ from tosloc.code import text
 from tosloc.code.functions import FunctionFacts
 from tosloc.git.fixes import issue_named, says_fix
 from tosloc.index import bm25
-from tosloc.index.context import QueryContext
+from tosloc.index.context import EVERYDAY, QueryContext
 from tosloc.index.documents import DocumentsView
 from tosloc.index.paths import stem_of
 from tosloc.rank.functions import holder_of
@@ -183,7 +183,7 @@ class ReasonsOf:
         documents, weights = view.documents, dict[str, float]()
         for term in documents.terms[slice(*documents.starts[number : number + 2])].tolist():
             word = documents.vocabulary[term]
-            if word in self._written:
+            if word in self._written and word not in EVERYDAY:
                 weights[word] = float(view.idf[term]) * (2.0 if word in self._strong else 1.0)
         shared = sorted(weights, key=lambda term: (-weights[term], term))
         enough = len(shared) > 1 and sum(weights.values()) >= LEAST_SHARED
