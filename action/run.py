@@ -23,6 +23,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 MARKER = "<!-- tosloc:answer -->"
 """How our comment begins, which no reader sees: it is found again by it."""
+LONGEST = 65_000  # letters of a comment; GitHub takes 65,536
 HEADING = f"{MARKER}\nFiles that this may be about, from their words and their history:"
 LONGEST_TEXT = 300
 """Letters of a reason or name."""
@@ -91,7 +92,7 @@ def asked_issue(event: Mapping[str, Any]) -> Mapping[str, Any] | str:
     elif name == "issues":
         issue = event["issue"]
         labels = [event["label"]] if event["action"] == "labeled" else issue["labels"]
-        if label not in [one["name"] for one in labels]:
+        if label.lower() not in [one["name"].lower() for one in labels]:
             return f"the label is not {label}"
     else:
         return f"events of {name} ask for nothing"
@@ -237,11 +238,13 @@ def answer() -> None:
     heading = f"### TosLoc: [#{number}]({page}/issues/{number}) {code(found['report']['summary'])}"
     with open(os.environ["GITHUB_STEP_SUMMARY"], "a", encoding="utf-8", errors="replace") as file:
         file.write(f"{heading}\n\n{body}{unsure}{notes}\n")
+    set_outputs({"answer": str(temporary / ANSWER_FILE), "share": f"{first:.6f}"})
     commented = sure and wanted == "true"
     if commented:
-        write_comment(number, f"{HEADING}\n\n{body}")
-    written = {"answer": str(temporary / ANSWER_FILE), "share": f"{first:.6f}"}
-    set_outputs(written | {"commented": str(commented).lower()})
+        while len(text := f"{HEADING}\n\n{body_of(found, page, share)}") > LONGEST:
+            found["hits"].pop()
+        write_comment(number, text)
+    set_outputs({"commented": str(commented).lower()})
 
 
 if __name__ == "__main__":

@@ -152,7 +152,7 @@ def test_the_work_tree_is_searched_as_if_it_were_committed(grown, opened):
     dirty = opened.localize(report)
     assert (dirty.searched.uncommitted, dirty.commit) == (3, clean.commit)
     assert {hit.path for hit in dirty.hits} ^ {hit.path for hit in clean.hits} == {new, gone}
-    assert opened.explain(report, new).hits[0].functions
+    assert opened.explain(report, f"/testbed/{new}").hits[0].functions
     assert content(opened.localize(report, commit="HEAD")) == content(clean)
     grown.commit(files, when=int(datetime(2027, 1, 1, tzinfo=UTC).timestamp()))
     committed = opened.localize(report)

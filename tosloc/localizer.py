@@ -89,7 +89,7 @@ class Localizer:
         >>> answer = localizer.localize("Cart.add forgets an item that is equal to another one")
         >>> for hit in answer.top(5):
         ...     print(hit.rank, hit.path, [f"{f.name}:{f.start}-{f.end}" for f in hit.functions])
-        1 shop/cart.py ['Cart.add:7-9', 'Cart:1-9', 'Cart.__init__:4-5']
+        1 shop/cart.py ['Cart.add:7-9', 'Cart.__init__:4-5']
         2 shop/bill.py ['total:4-6']
         >>> answer.hits[0].why[0].text
         'earlier fix 00440910ba, 2024-05-06: Fix #7: the cart takes an item twice'
@@ -177,6 +177,8 @@ class Localizer:
         Raises as ``localize`` does, when an answer is asked for.
         """
         started = time.perf_counter()
+        if top < 1 or functions < 0 or isinstance(include, str) or isinstance(exclude, str):
+            raise ValueError("top is 1 or more, functions 0 or more, include and exclude are lists of globs")
         version = self.version(commit, progress)
         given = {"include": include, "exclude": exclude, "tests": tests, "min_share": min_share}
         named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
@@ -203,17 +205,20 @@ class Localizer:
         progress: Progress = silent,
     ) -> Answer:
         """The place of one file for a report, with its functions and why it stands there: an answer of one hit.
-        ``path`` is relative to the root of the repository; the place of a test file is that among all files. Raises as
-        ``localize`` does, and ToslocError for a path that is no source file of the version.
+        ``path`` is relative to the root of the repository, or ends so, where it is absolute; the place of a test file
+        is that among all files. Raises as ``localize`` does, and ToslocError for a path that is no source file.
         """
         started = time.perf_counter()
         asked, version = _report_of(report), self.version(commit, progress)
-        paths = version.snapshot.paths
+        paths, path = version.snapshot.paths, path.replace("\\", "/")
+        if path not in paths and path.startswith("/"):  # that of a container, or of another machine
+            path = max((one for one in paths if "/" in one and path.endswith(f"/{one}")), key=len, default=path)
         if path not in paths:
             alike = [other for other in paths if PurePosixPath(other).name == PurePosixPath(path).name]
             near = " or ".join(get_close_matches(path, alike, cutoff=0))
             hint = f"did you mean {near}?" if near else "paths begin at the root of the repository"
-            raise ToslocError(f"{path} is no source file of version {version.snapshot.commit[:10]}; {hint}")
+            of = "the files on disk" if version.uncommitted else f"version {version.snapshot.commit[:10]}"
+            raise ToslocError(f"{path} is no source file of {of}; {hint}")
         file, chosen = paths.index(path), version.choose()
         chosen = chosen if chosen.kept[file] else version.choose(tests=True)
         with self._lock:

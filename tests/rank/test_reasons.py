@@ -88,6 +88,9 @@ def test_names_of_many_files_say_nothing_and_definitions_are_told(why):
         (2, "parse_args() fails", {**one, "src/c.py": defined}, [f"{told} (one of 2 files that do)"]),
     ):
         assert [reason.text for reason in why(file, said, "", files, past={}) if reason.kind == "name"] == names
+    spelt = [functions_of(f"def {name}(): pass", ".py") for name in ("parse_args", "parseArgs")]
+    told = [[one.kind for one in why(0, "parse_args() fails", "", one, past={}, functions=facts)] for facts in spelt]
+    assert ["name" in kinds for kinds in told] == [True, False]
     # weights that do not know of definitions do not tell of them
     known = {name: 1.0 for name in features.NAMES if name != "defined_names"}
     assert not [reason for reason in why(0, "parse_args() fails", "", one, known, {}) if reason.kind == "name"]

@@ -77,13 +77,13 @@ class Found(BaseModel, use_attribute_docstrings=True):
         )
 
     def within(self, budget: int, form: Callable[[Found], str]) -> str:
-        """A ``form`` of it that has at most so many characters: the background goes first, then lines, reasons,
-        functions, other files, notes and files, and of each kind the last ones. Nothing is cut in two.
+        """A ``form`` of it that has at most so many characters: the background goes first, then other files,
+        lines, reasons, functions, notes and files, and of each kind the last ones. Nothing is cut in two.
         """
         kept = self.model_copy(deep=True)
         files = kept.files[::-1]
-        parts: list[list[Any]] = [kept.background, *(file.source for file in files), *(file.why for file in files)]
-        parts += [*(file.functions for file in files), kept.others, kept.notes, kept.files]
+        parts: list[list[Any]] = [kept.background, kept.others, *(file.source for file in files)]
+        parts += [*(file.why for file in files), *(file.functions for file in files), kept.notes, kept.files]
         for part in parts:
             while part and len(form(kept)) > budget:
                 part.pop()
@@ -181,6 +181,7 @@ def answer(
     if path is None:
         made = localizer.localize(asked, **options, progress=progress)
     else:
-        inner = os.path.relpath(place / path, place)
+        inside = (place / path).is_relative_to(place)
+        inner = os.path.relpath(place / path, place) if inside else path
         made = replace(localizer.explain(asked, inner, **options, progress=progress), others=())
     return Found.of(made, sources(localizer, made), reasons=1 if path is None else None)

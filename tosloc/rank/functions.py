@@ -81,7 +81,7 @@ def score_functions(
     most: int | None = None,
 ) -> list[tuple[Function, ...]]:
     """The functions and classes of some of the first files, for each file the ``most`` with the highest scores first,
-    of overloads the best.
+    of overloads the best, and a class where none of its methods is near.
     ``files`` are rows of the version in the order of their ranking, ``facts`` theirs, ``scores`` (F,) those of all its
     files. Scores of functions may be compared between the files of one call. A pure function of what it is given: the
     report, the version and the ranking, which knows no more of the history than what was known at the opening.
@@ -114,16 +114,24 @@ def score_functions(
     values: FloatArray = sum(weight * signs[sign] for sign, weight in WEIGHTS.items())
     found = []
     for one, of_file in zip(facts, np.split(values, np.cumsum(counts)[:-1]), strict=True):
-        best: dict[str, int] = {}  # the best of those of a name
-        for n in np.argsort(-of_file, kind="stable").tolist():
-            best.setdefault(one.names[n], n)
-        first = [*best.values()][:most]
-        found.append(tuple(_function(one, n, float(of_file[n])) for n in first))
+        found.append(_listed(one, of_file, most))
     return found
 
 
-def _function(facts: FunctionFacts, n: int, score: float) -> Function:
-    return Function(facts.names[n], int(facts.starts[n]), int(facts.ends[n]), round(score, 6))
+def _listed(facts: FunctionFacts, scores: FloatArray, most: int | None) -> tuple[Function, ...]:
+    """The best functions of a file, of overloads the best; where not all are wanted, no class with a method near it."""
+    best: dict[str, int] = {}
+    for n in np.argsort(-scores, kind="stable").tolist():
+        best.setdefault(facts.names[n], n)
+    names = list(best)
+    if most is not None:
+        near = names[: 2 * most]
+        classes = {name for name in names if facts.kinds[best[name]] == CLASS}
+        names = [name for name in names if name not in classes or not any(o.startswith(f"{name}.") for o in near)]
+    first = (best[name] for name in names[:most])
+    return tuple(
+        Function(facts.names[n], int(facts.starts[n]), int(facts.ends[n]), round(float(scores[n]), 6)) for n in first
+    )
 
 
 def _text_signs(query: Query, version: VersionIndex, facts: Sequence[FunctionFacts]) -> dict[str, FloatArray]:

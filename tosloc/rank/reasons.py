@@ -149,10 +149,15 @@ class ReasonsOf:
                     found.setdefault(alone[0], spelled)
         return found
 
-    def defined(self, file: int) -> Reason | None:
-        """That the file defines a function or type, of two words or more, that the report names and few define."""
+    def defined(self, file: int, functions: FunctionFacts | None = None) -> Reason | None:
+        """That the file defines a function or type, of two words or more, that the report names and few define. Terms
+        know no capitals and underscores: where its ``functions`` are known, one is called just so.
+        """
         row = int(self.context.version.text.rows[file])
+        names = {name for _, name in functions.last_names} if functions else set()
         for one in sorted(defined(self.context), key=lambda one: -one.weight):
+            if names and one.name.written not in names:
+                continue
             if one.name.compound and one.files <= NAMESAKES and row in one.rows:
                 text = f"it defines {one.name.written}, which the report names"
                 return Reason("name", text + (f" (one of {one.files} files that do)" if one.files > 1 else ""))

@@ -249,7 +249,7 @@ class StageOneAnswer:
         changes = [reasons.of_change(change, sources) for change in near]
         pointed = (reasons.frame(file) if "frame" in lifted else None) or reasons.name(file)
         if pointed is None and "name" in lifted:
-            pointed = reasons.defined(file)
+            pointed = reasons.defined(file, functions)
         words, telling = reasons.words(file) if "words" in lifted else ([], False)
         common = reasons.of_words(words, functions, listed) if words else None
         held = reasons.name_words(file) if pointed is None and "path" in lifted else []

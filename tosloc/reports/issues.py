@@ -208,7 +208,7 @@ def read_new_reports(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC",
     """
     text, name = read_text(source)
     own, read_in = source.stem if isinstance(source, Path) and source.is_file() else "report", zone_of(zone)
-    if re.match(r'\s*(?:\[\s*)?\{\s*["}]|\s*\[\s*\]', text):
+    if re.match(r'\s*(?:\[\s*)?\{\s*["}]|\s*\[\s*\]', text) and not _quotes(text):
         found = [(where, report_of(record, where, read_in)) for where, record in records_of(text, name)]
     else:
         found = [(name, _written(text, name, read_in))]
@@ -223,6 +223,20 @@ def read_new_reports(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC",
             raise ReportError(f"{where}: the report is an empty template; fill in what happens and where")
     numbers = [""] if len(found) == 1 else [f":{number}" for number in range(1, len(found) + 1)]
     return [replace(each, id=each.id or f"{own}{number}") for (_, each), number in zip(found, numbers, strict=True)]
+
+
+def _quotes(text: str) -> bool:
+    """Whether a text only begins with an object of JSON, such as a line of a log, and goes on in words.
+
+    >>> [_quotes(text) for text in ('{"level": 3} is logged', '{"level": 3}', '{"title": "a"} b')]
+    [True, False, False]
+    """
+    try:
+        value, end = json.JSONDecoder().raw_decode(text := text.lstrip("\ufeff \t\n"))
+    except (ValueError, RecursionError):
+        return False
+    rest = text[end:].lstrip()
+    return isinstance(value, dict) and not {"title", "summary"} & set(value) and rest[:1] not in ("", ",", "{", "[")
 
 
 _FRONT_MATTER: Final = re.compile(r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
