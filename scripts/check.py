@@ -15,8 +15,7 @@ STEPS = {
     "lint": ["ruff", "check", "--quiet", "."],
     "types": ["mypy", "tosloc", "scripts"],
     "floors": ["pytest", "tests/test_floors.py", "tests/test_extras.py"],
-    "tests": ["pytest"],
-    "slow": ["pytest", "-m", "slow"],
+    "tests": ["pytest", "-n2", "--dist=loadfile", "-m", ""],
 }
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from scripts import bench
 from scripts.timing import Row
-from tests.rerank.encoder.tiny import write_encoder
 
 JAVA = "package org.x;\n/** Keeps {0} open. */\nclass {0} {{\n  int {1}Count(int a) {{ return a > 0 ? a : 1; }}\n}}\n"
 
@@ -51,16 +50,12 @@ def test_no_ratio_got_worse_by_half():
 
 
 @pytest.mark.slow
-def test_rows_of_a_small_repository(repository, tmp_path):
+def test_rows_of_a_small_repository(repository):
     names = [f"{first}{second}" for first in ("Session", "Cookie", "Header") for second in ("Reader", "Writer")]
     repository.commit({f"src/{name}.java": JAVA.format(name, name.lower()) for name in names}, "first version")
     repository.commit({"src/CookieReader.java": JAVA.format("CookieReader", "value")}, "Fix bug 12345: cookie is lost")
     found = run("--repo", repository.path, "--rankings", "3", "--files", "20")
     assert [row["name"] for row in found] == [*json.loads(bench.FILE.read_text())["ratios"]]
-    (tmp_path / "c.toml").write_text("[stage_two]\nchunks = 2\nchunk_tokens = 16\nreport_tokens = 16\n")
-    two = ["--only", "stage two", "--config", tmp_path / "c.toml", "--encoder", write_encoder(tmp_path / "encoder")]
-    found += run("--repo", repository.path, *two)
-    assert [row["name"] for row in found[-2:]] == ["two stages / stage one + one text", "encoding / encoder alone"]
     for row in found:
         assert row["value"] > 0
         assert row["ratio"] == pytest.approx(row["value"] / row["reference"])

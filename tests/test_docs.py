@@ -9,6 +9,7 @@ from typer.main import get_command
 
 from tests.test_floors import FLOORS
 from tosloc.cli.app import app
+from tosloc.rank.features import NAMES as FEATURES
 
 ROOT = Path(__file__).parents[1]
 NAMES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "action/README.md", "checkpoints/README.md")
@@ -82,6 +83,11 @@ def test_links_files_and_commands_of_pages_exist(page):
     names = [name for name in NAMED.findall(prose(page)) if "NAME" not in name]
     assert [name for name in names if not (ROOT / name).exists()] == []
     assert [(call, unknown) for call in commands_of(page) if (unknown := unknown_in(call))] == []
+
+
+def test_every_feature_has_its_row():
+    text = (ROOT / "docs/features.md").read_text()
+    assert not [name for name in FEATURES if f"`{name}`" not in text]
 
 
 def test_what_is_wrong_is_seen(tmp_path):

@@ -31,7 +31,6 @@ def test_what_a_repository_costs(project, tmp_path, capsys):
     for row in found["parts"]:
         assert 0.05 < row["processor"] < 60
         assert 10 * 2**20 < row["own"] < row["whole"] < 2**30
-    assert min(found["bytes"]["store"], found["bytes"]["kept"]) > 1000
 
 
 def test_what_repositories_hold(project, capsys):
@@ -41,7 +40,6 @@ def test_what_repositories_hold(project, capsys):
     assert found["python"] == ["1", "2", "1.000", "1.5"]
     assert found["vue"] == ["1", "1", "1.000", "1.0"]
     assert found["lua"] == ["1", "1", "", "none"]
-    assert "text" not in found
 
 
 def test_the_same_arguments_give_the_same_commit(tmp_path, capsys):

@@ -92,7 +92,7 @@ def ndcg(ranks: Iterable[int], relevant: int, k: int | None = None) -> float:
     0.9197
     """
     ideal = range(1, (relevant if k is None else min(relevant, k)) + 1)
-    found = (rank for rank in sorted(ranks) if k is None or rank <= k)
+    found = (rank for rank in ranks if k is None or rank <= k)
     gain, best = (math.fsum(1 / math.log2(rank + 1) for rank in some) for some in (found, ideal))
     return gain / best if best else 0.0
 

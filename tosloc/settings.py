@@ -23,6 +23,8 @@ def settings_of(work_tree: Path | None) -> dict[str, Any]:
             content = None if work_tree is None else read_inside(work_tree, name, _LARGEST)
             values: Any = {} if content is None else tomllib.loads(content.decode("utf-8"))
         except (OSError, ValueError, RecursionError) as error:
+            if keys:  # others read it, too, and say so
+                continue
             raise ConfigError(f"{name} of the repository cannot be read: {error}") from None
         for key in keys:
             values = values.get(key, {}) if isinstance(values, dict) else {}

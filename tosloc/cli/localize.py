@@ -15,7 +15,7 @@ import typer
 
 from tosloc.cli.options import FoundCheckpointOption, JsonOption, NamedRepositoryOption, VersionOption
 from tosloc.cli.printing import print_json, print_notes, shown
-from tosloc.errors import ReportError, RepositoryError, ToslocError
+from tosloc.errors import ReportError, RepositoryError, ToslocError, require
 from tosloc.io import write_text
 
 if TYPE_CHECKING:
@@ -92,8 +92,9 @@ def localize(
     most = 1 if as_json or open_file else ON_PAGE
     if len(reports) > most and (most == 1 or html is not None):
         raise ToslocError(f"--json and --open are for 1 answer, --html for {ON_PAGE}, not {len(reports)}; use --jsonl")
+    if html is not None:
+        require("a page of answers", "serve", "jinja2")
     with shown() as callback, _opened(repo, checkpoint, commit) as localizer:
-        repository = localizer.repository
         said: set[str] = set()
         answers: Iterable[Answer] = localizer.localize_many(
             reports,
@@ -108,10 +109,7 @@ def localize(
             progress=callback,
         )
         if html is not None:  # before anything is printed: who reads may close the pipe
-            from tosloc.web.render import page
-
-            answers = list(answers)
-            write_text(html, page(answers, localizer))
+            answers = _written(html, list(answers), localizer)
         for number, answer in enumerate(answers):
             notes = answer.notes if verbose else answer.warnings
             print_notes(note for note in notes if note not in said)
@@ -119,11 +117,20 @@ def localize(
             if as_json or as_lines:
                 print_json(answer.as_dict(), indent=None if as_lines else 2)
             else:
-                print_places(answer, repository) if form == "path" else print_answer(answer, repository, number)
+                here = localizer.repository
+                print_places(answer, here) if form == "path" else print_answer(answer, here, number)
     if commit is not None and (open_file or form == "path"):
         print_notes([f"lines are those of {commit}; in the files on disk they may be others"])
     if open_file:
-        open_first(answer, repository)
+        open_first(answer, localizer.repository)
+
+
+def _written(html: Path, answers: list[Answer], localizer: Localizer) -> list[Answer]:
+    """The answers, when their page is written."""
+    from tosloc.web.render import page
+
+    write_text(html, page(answers, localizer))
+    return answers
 
 
 def _read(source: str, repo: Path | None) -> list[BugReport]:

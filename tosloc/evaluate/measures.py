@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -58,34 +58,61 @@ def _bpref(one: ReportScores, retrieved: bool) -> float:
     return bpref(above, one.relevant, files - len(one.ranks))
 
 
-MEASURE_MEANINGS: Final[Mapping[str, str]] = {
-    "AP": "average precision over all fixed files (textbook)",
-    "RR": "reciprocal rank of the first fixed file",
-    "nDCG": "normalised discounted cumulative gain, binary",
-    "AP_found": "average precision over the fixed files found (diagnostic: grows when a ranking is cut)",
-    "AP_reachable": "average precision over min(k, fixed files)",
-    "P": "fixed files within the first k, over k",
-    "R": "fixed files within the first k, over all fixed files",
-    "Hit": "1 if any fixed file is within the first k",
-    "Acc": "1 if all fixed files are within the first k",
-    "bpref": "binary preference over all files that are not fixed (trec_eval 8.0 and later)",
-    "old_bpref": "the faulty binary preference, over those of them that are ranked (before trec_eval 8.0)",
+class MeasureRow(NamedTuple):
+    """A measure of one report, whether it is of the first k (always, never, or where a k is named), what it means."""
+
+    value: Callable[[ReportScores, Any], float]
+    cut: Literal["always", "never", "named"]
+    meaning: str
+
+
+MEASURES: Final[Mapping[str, MeasureRow]] = {
+    "AP": MeasureRow(
+        lambda one, k: average_precision(one.ranks, one.relevant, k),
+        "named",
+        "average precision over all fixed files (textbook)",
+    ),
+    "RR": MeasureRow(lambda one, k: reciprocal_rank(one.ranks, k), "named", "reciprocal rank of the first fixed file"),
+    "nDCG": MeasureRow(
+        lambda one, k: ndcg(one.ranks, one.relevant, k),
+        "named",
+        "normalised discounted cumulative gain, binary",
+    ),
+    "AP_found": MeasureRow(
+        lambda one, k: average_precision(one.ranks, one.relevant, k, "found"),
+        "named",
+        "average precision over the fixed files found (diagnostic: grows when a ranking is cut)",
+    ),
+    "AP_reachable": MeasureRow(
+        lambda one, k: average_precision(one.ranks, one.relevant, k, "reachable"),
+        "always",
+        "average precision over min(k, fixed files)",
+    ),
+    "P": MeasureRow(lambda one, k: found_at(one.ranks, k) / k, "always", "fixed files within the first k, over k"),
+    "R": MeasureRow(
+        lambda one, k: found_at(one.ranks, k) / (one.relevant or 1),
+        "always",
+        "fixed files within the first k, over all fixed files",
+    ),
+    "Hit": MeasureRow(
+        lambda one, k: float(found_at(one.ranks, k) > 0), "always", "1 if any fixed file is within the first k"
+    ),
+    "Acc": MeasureRow(
+        lambda one, k: float(0 < one.relevant == found_at(one.ranks, k)),
+        "always",
+        "1 if all fixed files are within the first k",
+    ),
+    "bpref": MeasureRow(
+        lambda one, _: _bpref(one, retrieved=False),
+        "never",
+        "binary preference over all files that are not fixed (trec_eval 8.0 and later)",
+    ),
+    "old_bpref": MeasureRow(
+        lambda one, _: _bpref(one, retrieved=True),
+        "never",
+        "the faulty binary preference, over those of them that are ranked (before trec_eval 8.0)",
+    ),
 }
-_VALUES: Final[Mapping[str, Callable[[ReportScores, Any], float]]] = {
-    "AP": lambda one, k: average_precision(one.ranks, one.relevant, k),
-    "RR": lambda one, k: reciprocal_rank(one.ranks, k),
-    "nDCG": lambda one, k: ndcg(one.ranks, one.relevant, k),
-    "AP_found": lambda one, k: average_precision(one.ranks, one.relevant, k, "found"),
-    "AP_reachable": lambda one, k: average_precision(one.ranks, one.relevant, k, "reachable"),
-    "P": lambda one, k: found_at(one.ranks, k) / k,
-    "R": lambda one, k: found_at(one.ranks, k) / (one.relevant or 1),
-    "Hit": lambda one, k: float(found_at(one.ranks, k) > 0),
-    "Acc": lambda one, k: float(0 < one.relevant == found_at(one.ranks, k)),
-    "bpref": lambda one, _: _bpref(one, retrieved=False),
-    "old_bpref": lambda one, _: _bpref(one, retrieved=True),
-}
-_ALWAYS_CUT: Final = {"AP_reachable", "P", "R", "Hit", "Acc"}
-_NEVER_CUT: Final = {"bpref", "old_bpref"}
 YES_OR_NO: Final = {"Hit", "Acc"}  # measures that are 1 or 0 for every report
 
 
@@ -101,16 +128,18 @@ class Measure:
     k: int | None = None
 
     def __post_init__(self) -> None:
-        if self.k == 0 or self.name not in _VALUES.keys() - (_ALWAYS_CUT if self.k is None else _NEVER_CUT):
-            known = ", ".join(f"{name}@k" if name in _ALWAYS_CUT else name for name in _VALUES)
-            raise RunError(f"no measure {self!r}; known are {known}, and AP, RR, nDCG and AP_found @k")
+        row, refused = MEASURES.get(self.name), "always" if self.k is None else "never"
+        if self.k == 0 or row is None or row.cut == refused:
+            ends = {"always": "@k", "never": "", "named": "[@k]"}
+            known = ", ".join(f"{name}{ends[row.cut]}" for name, row in MEASURES.items())
+            raise RunError(f"no measure {self!r}; known are {known}")
 
     def __repr__(self) -> str:
         return self.name if self.k is None else f"{self.name}@{self.k}"
 
     def __call__(self, one: ReportScores) -> float:
         """The measure's value for one report."""
-        return _VALUES[self.name](one, self.k)
+        return MEASURES[self.name].value(one, self.k)
 
     @classmethod
     def parse(cls, text: str) -> Self:

@@ -17,7 +17,7 @@ import numpy as np
 
 from tosloc.errors import counted
 from tosloc.evaluate.judgements import Judgement
-from tosloc.evaluate.measures import AP, MEASURE_MEANINGS, RR, Evaluation, Measure
+from tosloc.evaluate.measures import AP, MEASURES, RR, Evaluation, Measure
 from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.evaluate.runs import TRAINED_ON
 from tosloc.evaluate.statistics import Interval, percentile_interval, resampled_sums
@@ -86,7 +86,7 @@ class Results:
     @cached_property
     def means(self) -> list[Mean]:
         """The headline over all judged reports, and after it the measures asked for."""
-        asked = {repr(one): (one, MEASURE_MEANINGS[one.name]) for one in self.asked}
+        asked = {repr(one): (one, MEASURES[one.name].meaning) for one in self.asked}
         named = {key: (of, self.in_words(meaning)) for key, (of, meaning) in {**HEADLINE, **asked}.items()}
         return _means(self.evaluation, named)
 

@@ -140,12 +140,13 @@ def unpack(payload: bytes) -> list[Any]:
     """The parts of ``pack``. Raises StoreError for bytes that it did not make."""
     try:
         head, _, data = zlib.decompress(payload).partition(b"\n")
-    except zlib.error as error:
+        kinds = json.loads(head)
+    except (zlib.error, ValueError) as error:
         raise StoreError(
             f"what the cache keeps is damaged ({error}); remove it: tosloc cache prune --repo NAME"
         ) from error
     parts, start = [], 0
-    for kind, size in json.loads(head):
+    for kind, size in kinds:
         part = data[start : start + size]
         start += size
         strings = part.decode("utf-8", "surrogateescape").split("\0") if part and not kind else []

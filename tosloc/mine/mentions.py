@@ -33,6 +33,7 @@ _REFERENCE: Final = re.compile(
     | (?P<bare>(?<![\w.\#-])\d{3,9}\b(?![.]\d|/))
     """
 )
+_IDS: Final = tuple(_REFERENCE.groupindex.keys() - {"project", "other", "page", "comment"})  # one of them matches
 _CLOSING: Final = re.compile(
     r"""(?ix)
       (?:^|(?<=[^\w-]))(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|(?:bug|hot)fix(?:es)?(?:[ ]for)?)
@@ -85,8 +86,7 @@ def _number(match: re.Match[str], projects: Collection[str]) -> str:
     project, page = (match["project"] or match["other"] or "").lower(), (match["page"] or "issues").lower()
     if project and (project not in projects or page != "issues"):
         return ""
-    kinds = ("url", "elsewhere", "jira", "browse", "tracker", "hash", "named", "bare")
-    return next(match[kind].upper() for kind in kinds if match[kind])
+    return next(match[kind].upper() for kind in _IDS if match[kind])
 
 
 def _how(match: re.Match[str], before: str, in_first_line: bool, bare: bool) -> str:

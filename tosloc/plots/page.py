@@ -11,7 +11,7 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure
 
-from tosloc.evaluate.measures import MEASURE_MEANINGS, RR
+from tosloc.evaluate.measures import MEASURES, RR
 from tosloc.evaluate.tables import COUNTS, Results
 from tosloc.io import printable
 from tosloc.plots.figures import coverage_figure, first_hit_figure, svg
@@ -42,7 +42,7 @@ def page(results: Results) -> str:
         coverage=_data(coverage_figure(evaluation)),
         first=_data(first_hit_figure(evaluation)),
         reports=list(_reports(results)),
-        meanings=MEASURE_MEANINGS,
+        meanings={name: row.meaning for name, row in MEASURES.items()},
     )
 
 

@@ -1,7 +1,7 @@
 """The features of stage one: a table of formulas from a query context to one value a file, longer ones as functions.
 
-The paper's four are ``text``, ``trace``, ``history`` and ``complexity``. The others were chosen on training and
-validation reports of four projects; docs/features.md says what each is, and what it is worth. Functions of words and of
+The paper's four are ``text``, ``trace``, ``history`` and ``complexity``. docs/features.md says what each of the others
+is, and what it is worth, docs/method.md on which reports they were chosen. Functions of words and of
 the history stand in ``text_features.py``, here are those of the files that a report locates, and of their kinds.
 
 A value that is the same for every file moves no weighted sum. Trees ask it before they ask a feature whose worth

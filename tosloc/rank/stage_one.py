@@ -50,7 +50,7 @@ PARAMETERS: Final = {
     "num_threads": 1,
     "verbosity": -1,
 }
-"""Of LightGBM; like the two above chosen on the training and validation reports of four projects (docs/features.md)."""
+"""Of LightGBM; like the two above chosen on the training and validation reports of four projects."""
 _MOST_LEAVES: Final = 16  # of a tree: one bit each
 _LARGEST: Final = 1e9  # of a leaf; LightGBM learns none beyond 100
 

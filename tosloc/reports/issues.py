@@ -33,11 +33,19 @@ class Tracker(NamedTuple):
     resolution: str = ""  # how it was closed
     labels: str = "labels"  # labels and kinds; all keys count
     url: str = ""
-    link: str = ""  # pattern of its addresses in a text, where ids are \d{1,9}
+    link: str = ""  # pattern of its addresses in a text; the id, \d{1,9}, in a group of a name of its own
 
 
 _PAGES: Final = r"""https?://[^\s/]+/(?P<project>[\w.-]+(?:/[\w.-]+)+?)/(?:-/)?(?P<page>issues|pull|merge_requests)/
     (?P<url>\d{1,9})\b(?P<comment>\#issuecomment|\#note_)?"""
+OUR_LINES: Final = Tracker(
+    name="lines",
+    mark="summary",
+    opened="opened",
+    closed="closed closedAt closed_at",
+    resolution="stateReason state_reason",
+    url="html_url web_url url",
+)
 TRACKERS: Final = (
     Tracker(
         name="Jira",
@@ -76,16 +84,8 @@ TRACKERS: Final = (
         labels="type severity",
         link=r"https?://\S{1,200}?show_bug\.cgi\?id=(?P<tracker>\d{1,9})\b",
     ),
-    Tracker(
-        name="lines",
-        mark="summary",
-        opened="opened",
-        closed="closed closedAt closed_at",
-        resolution="stateReason state_reason",
-        url="html_url web_url url",
-    ),
+    OUR_LINES,
 )
-OUR_LINES: Final = TRACKERS[-1]
 
 
 # ---- one issue of a tracker

@@ -26,7 +26,7 @@ def _terms_of_word(word: str) -> list[str]:
     whole, parts = word.lower(), letter_parts(word)
     if dropped(whole):
         return []
-    of_parts = parts if len(parts) > 1 or parts != [whole] else []
+    of_parts = parts if parts != [whole] else []
     return list(map(porter, [whole, *(part for part in of_parts if not dropped(part))]))
 
 
