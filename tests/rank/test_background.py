@@ -77,7 +77,7 @@ FILES = {
     "docs/README.md": "More of the shop.\n",
     "docs/logo.png": b"\x89PNG checkout voucher",
     ".github/workflows/tests.yml": "jobs: {tests: {}}\n",
-    "shop/templates/checkout.html": "<button class='voucher'>Redeem voucher</button>\n",
+    "shop/templates/checkout.html": "<button class='voucher'>Redeem voucher</button> or an error\n",
     "shop/static/site.css": "nav { colour: red }\n",
     "tests/data/voucher.json": '{"checkout": "voucher redeem button"}\n',
     "shop/prices.json": '{"voucher": "redeem checkout button"}' + " " * LARGEST_OTHER,
@@ -96,7 +96,7 @@ def test_what_is_named_comes_first_then_what_shares_words_also_of_the_work_tree(
             ("https://github.com/a/shop/blob/main/.github/workflows/tests.yml fails", [".github/workflows/tests.yml"]),
             ("messages.properties is not translated", []),  # one of four, and no word of it
             (words, ["shop/templates/checkout.html"]),
-            ("cart.py adds an item twice; the title is wrong", []),
+            ("cart.py adds an item twice: a voucher error", []),
         ):
             others = opened.localize(said).others
             assert [hit.path for hit in others] == expected

@@ -103,7 +103,7 @@ def other_files(
     context: QueryContext, common: frozenset[str] = frozenset(), kept: BoolArray | None = None
 ) -> list[Hit]:
     """The first such files for a query of a version that holds them, with a reason each; by words where they share two
-    and one is not ``common`` in the sources, or one that their name has, too. Of all, or of those that are ``kept``.
+    that are not ``common`` in the sources, or one where their name has one, too. Of all, or of those that are ``kept``.
     """
     reasons, paths = ReasonsOf(context), context.version.text.snapshot.paths
     scores = context.in_files(bm25.WHOLE, context.text_terms[1]) + context.version.paths.bm25(context.query.weights)
@@ -115,7 +115,7 @@ def other_files(
             break
         words, _ = reasons.words(file)
         rare = [word for word in words if word not in common]
-        if file not in found and rare and (len(words) > 1 or reasons.name_words(file)):
+        if file not in found and rare and (len(rare) > 1 or reasons.name_words(file)):
             found[file] = Reason("words", f"words {reasons.listed([*rare, *words])}")
     return [
         Hit(place, paths[file], round(float(scores[file]), 6), 0.0, why=(why,))
