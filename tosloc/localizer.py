@@ -144,7 +144,7 @@ class Localizer:
         answer has earlier changes like the report, too, and people and tests of its first file.
 
         Raises UnknownCommit, ReportError for a text that is no report, ConfigError for settings, ToslocError for a glob
-        that matches nothing, for a version without source files, and after ``close``, ValueError for less than one file.
+        that matches nothing, for a version without source files, and after ``close``; ValueError for ``top`` 0.
         """
         options: dict[str, Any] = {
             "commit": commit,
