@@ -21,6 +21,7 @@ from tosloc.records import FloatArray
 CONFIDENCE: Final = 0.95
 RESAMPLES: Final = 10_000
 BOOTSTRAP_SEED: Final = 7
+_TOGETHER: Final = 100  # resamples that are drawn at once
 SAME: Final = 1e-12  # values that differ by less are equal: the difference is rounding
 
 
@@ -54,11 +55,13 @@ class Difference:
 def resampled_sums(values: FloatArray) -> FloatArray:
     """(B, M) sums of the (N, M) values over N reports drawn with replacement, the same reports for every column."""
     reports, rng, sums = len(values), np.random.default_rng(BOOTSTRAP_SEED), []
-    for _ in range(RESAMPLES):
-        counts = np.bincount(rng.integers(reports, size=reports), minlength=reports).astype(np.float64)
+    begins = reports * np.arange(_TOGETHER)[:, None]  # of each resample's counts
+    for _ in range(RESAMPLES // _TOGETHER):
+        drawn = begins + rng.integers(reports, size=(_TOGETHER, reports))
+        counts = np.bincount(drawn.ravel(), minlength=drawn.size).reshape(drawn.shape).astype(np.float64)
         # no product of the linear algebra library: it adds in another order with another number of threads
-        sums.append(np.einsum("n,nm->m", counts, values))
-    return np.array(sums)
+        sums.append(np.einsum("bn,nm->bm", counts, values))
+    return np.concatenate(sums)
 
 
 def percentile_interval(samples: FloatArray) -> Interval:
