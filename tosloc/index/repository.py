@@ -30,9 +30,7 @@ from tosloc.reports.test_paths import which_are_tests
 if TYPE_CHECKING:
     from tosloc.index.build import BuildReport
 
-KEPT_VERSIONS: Final = (
-    6  # files of versions that are kept ready beside the facts, of sources or of others: those used last
-)
+KEPT_VERSIONS: Final = 6  # files of versions beside the facts, of a version's sources or its others: those used last
 PREPARED_VERSION: Final = 7  # of the arrays below: raise it with whatever changes them
 LARGEST_OTHER: Final = 200_000  # bytes of a file that is no source and whose words are searched: larger ones are data
 

@@ -29,7 +29,6 @@ File: TypeAlias = Annotated[Path, Strict(False)]
 T = TypeVar("T")
 _NAME: Final = re.compile(r"(?!\.)[^/\\\x00-\x1f]{1,200}")
 
-SPLITS: Final = ("train", "validation", "test", "all")
 NO_LANGUAGE: Final = "none"  # stands for the language of a report that lists no file
 HOW_MANY: Final = ("no fixed file", "1 fixed file", "2 to 5 fixed files", "6 or more fixed files")
 """How many of the searched files a fix changed."""

@@ -33,7 +33,7 @@ _REFERENCE: Final = re.compile(
     | (?P<bare>(?<![\w.\#-])\d{3,9}\b(?![.]\d|/))
     """
 )
-_IDS: Final = tuple(_REFERENCE.groupindex.keys() - {"project", "other", "page", "comment"})  # one of them matches
+_IDS: Final = tuple(name for name in _REFERENCE.groupindex if name not in ("project", "other", "page", "comment"))
 _CLOSING: Final = re.compile(
     r"""(?ix)
       (?:^|(?<=[^\w-]))(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|(?:bug|hot)fix(?:es)?(?:[ ]for)?)
