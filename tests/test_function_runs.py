@@ -136,6 +136,7 @@ def test_what_is_missing_is_one_sentence(project, capsys):
         ("evaluate run --level function --split all", "run/all: no run of functions; make it with: tosloc rank"),
         (f"{project} reports.jsonl --functions", None),
         ("evaluate run --split all --level function --html x", "--html is not for --level function"),
+        ("evaluate run --split all --level function --qrels x", "--qrels and --no-tests are not for --level function"),
     ):
         run(words, 2 if sentence else 0)
         said = capsys.readouterr().err

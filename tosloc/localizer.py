@@ -210,9 +210,11 @@ class Localizer:
         """
         started = time.perf_counter()
         asked, version = _report_of(report), self.version(commit, progress)
-        paths, path = version.snapshot.paths, path.replace("\\", "/")
-        if path not in paths and path.startswith("/"):  # that of a container, or of another machine
-            path = max((one for one in paths if "/" in one and path.endswith(f"/{one}")), key=len, default=path)
+        paths = version.snapshot.paths
+        if path not in paths:  # it may be that of a container, or of Windows
+            path = path.replace("\\", "/")
+            ends = (one for one in paths if "/" in one and path.endswith(f"/{one}")) if path.startswith("/") else ()
+            path = max(ends, key=len, default=path)
         if path not in paths:
             alike = [other for other in paths if PurePosixPath(other).name == PurePosixPath(path).name]
             near = " or ".join(get_close_matches(path, alike, cutoff=0))

@@ -33,13 +33,17 @@ DAMAGED = " line 3: report 1: damaged: "
 @pytest.mark.parametrize(
     ("read", "text", "sentence"),
     [
+        (read_run, ranked(files=[0.5, 1]), " line 3: files.0: Input should be"),
         (read_run, ranked(files=[0, 2**40]), " line 3: files.1: Input should be"),
         (read_run, ranked(files=[0, 2]), f"{DAMAGED}2 files of 2 paths, 2 scores"),
+        (read_run, ranked(files=[0]), f"{DAMAGED}1 files of 2 paths, 2 scores"),
         (read_run, ranked(files=[0, 0]), TWICE),
         (read_run, ranked(scores=[1, 2]), TWICE),
         (read_run, ranked(ranks=[2, 2]), TWICE),
+        (read_run, ranked(ranks=[0, 1]), TWICE),
         (read_run, ranked(scores=[10**400, 1]), " line 3: scores.0: Input should be"),
         (read_run, ranked(scores=[float("nan"), 1]), " line 3: scores.0: Input should be"),
+        (read_run, ranked(report=[1]), " line 3: report: Input should be"),
         (read_run, ranked() + "\n" + ranked()[len(HEAD) :], " line 4: report 1 is ranked twice"),
         (read_run, HEAD + '{"first": 2, "paths": 3}', " line 3: Input should be a valid list"),
         (read_run, HEAD + '{"first": 2, "paths": ["a"]}', ": damaged: a path stands there twice"),

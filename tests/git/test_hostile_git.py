@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from tests.conftest import FIRST_TIME, HOUR, GitRepository, git_environment
+from tests.conftest import FIRST_TIME, HOUR, GitRepository
 from tosloc.errors import RepositoryError
 from tosloc.git import discovery
 from tosloc.git import process as git_process
@@ -54,9 +54,7 @@ def point(repository, commit):
 @pytest.fixture
 def sound(tmp_path):
     """A small sound repository, bare, every object loose: two commits, two source files."""
-    repository = GitRepository(tmp_path / "hostile.git", True, git_environment(tmp_path))
-    repository.path.mkdir()
-    repository.git("init", "-q", "-b", "main", "--bare", "--template=")
+    repository = GitRepository.new(tmp_path / "hostile.git", bare=True)
     repository.git("config", "fastimport.unpackLimit", "1000")
     repository.commit({"src/app/Parser.java": "class Parser { }", "src/app/Cookie.java": "class Cookie { }"})
     repository.commit({"src/app/Cookie.java": "class Cookie { int size; }"})

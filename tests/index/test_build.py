@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conftest import GitRepository, git_environment
+from tests.conftest import GitRepository
 from tosloc.arrays import to_arrays
 from tosloc.code.facts import analyse
 from tosloc.git.repository import Repository
@@ -33,9 +33,7 @@ if __name__ == "__main__":
 def repository(tmp_path_factory):
     """A repository of 40 Java files; blob -> text."""
     folder = tmp_path_factory.mktemp("shop")
-    made = GitRepository(folder / "repo.git", True, git_environment(folder))
-    made.path.mkdir()
-    made.git("init", "-q", "-b", "main", "--bare")
+    made = GitRepository.new(folder / "repo.git", bare=True)
     texts = {}
     for i in range(40):
         body = "".join(f"    int step{i}Of{j}(int a) {{ return a > {j} ? 1 : 2; }}\n" for j in range(5 * i))

@@ -40,9 +40,7 @@ def source(seed, name="X"):
 def made(tmp_path_factory):
     """Fourteen commits, some of one second, some that fix."""
     folder = tmp_path_factory.mktemp("grown")
-    git = GitRepository(folder / "repo", True, git_environment(folder))
-    git.path.mkdir()
-    git.git("init", "-q", "-b", "main", "--bare")
+    git = GitRepository.new(folder / "repo", bare=True)
     git.git("config", "fastimport.unpackLimit", "1000")
     files = {
         f"src/org/app/p{n % 3}/{word.title()}Service.java": source(n, word.title()) for n, word in enumerate(WORDS)

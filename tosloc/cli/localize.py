@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from tosloc.cli.options import FoundCheckpointOption, JsonOption, NamedRepositoryOption, VersionOption
+from tosloc.cli.options import FoundCheckpointOption, JsonOption, NamedRepositoryOption, VersionOption, check_drawing
 from tosloc.cli.printing import print_json, print_notes, shown
-from tosloc.errors import ReportError, RepositoryError, ToslocError, require
+from tosloc.errors import ReportError, RepositoryError, ToslocError
 from tosloc.io import write_text
 
 if TYPE_CHECKING:
@@ -92,8 +92,7 @@ def localize(
     most = 1 if as_json or open_file else ON_PAGE
     if len(reports) > most and (most == 1 or html is not None):
         raise ToslocError(f"--json and --open are for 1 answer, --html for {ON_PAGE}, not {len(reports)}; use --jsonl")
-    if html is not None:
-        require("a page of answers", "serve", "jinja2")
+    check_drawing(html, "tosloc.web.render")
     with shown() as callback, _opened(repo, checkpoint, commit) as localizer:
         said: set[str] = set()
         answers: Iterable[Answer] = localizer.localize_many(
@@ -109,7 +108,8 @@ def localize(
             progress=callback,
         )
         if html is not None:  # before anything is printed: who reads may close the pipe
-            answers = _written(html, list(answers), localizer)
+            answers = list(answers)
+            _write_page(html, answers, localizer)
         for number, answer in enumerate(answers):
             notes = answer.notes if verbose else answer.warnings
             print_notes(note for note in notes if note not in said)
@@ -125,12 +125,10 @@ def localize(
         open_first(answer, localizer.repository)
 
 
-def _written(html: Path, answers: list[Answer], localizer: Localizer) -> list[Answer]:
-    """The answers, when their page is written."""
+def _write_page(html: Path, answers: list[Answer], localizer: Localizer) -> None:
     from tosloc.web.render import page
 
     write_text(html, page(answers, localizer))
-    return answers
 
 
 def _read(source: str, repo: Path | None) -> list[BugReport]:

@@ -53,10 +53,10 @@ class Level(StrEnum):
     function = "function"
 
 
-def check_drawing(wanted: Path | None) -> None:
+def check_drawing(wanted: Path | None, by: str = "tosloc.plots") -> None:
     """Raise MissingExtra, before any work, where a figure or page is wanted and what draws it is not installed."""
     if wanted is not None:
-        import_module("tosloc.plots")
+        import_module(by)
 
 
 class Split(StrEnum):

@@ -110,12 +110,12 @@ class Results:
     def notes(self) -> list[str]:
         """Sentences that belong beside the numbers: what flatters them, and rankings that may not be whole."""
         reports, length = self.evaluation.per_report, self.evaluation.length
-        said = self.in_words("it is not known how many files were searched, so rankings may be cut off")
+        said = "it is not known how many files were searched, so rankings may be cut off"
         if length is not None:
             cut = sum(one.ranked != one.searched for one in reports)
-            of = f"{self.ranked}s searched, {cut} of {len(reports)} are cut off"
-            said = f"rankings hold {length:.1%} of the {of}"
-        found = f"{self.scored.name}: {said}; a fixed {self.ranked} that is not ranked counts as not found"
+            said = f"rankings hold {length:.1%} of the files searched, {cut} of {len(reports)} are cut off"
+        said = self.in_words(f"{said}; a fixed file that is not ranked counts as not found")
+        found = f"{self.scored.name}: {said}"
         return [*header_notes(self.scored), *([] if length == 1 else [found])]
 
     def values(self) -> dict[str, Any]:

@@ -137,16 +137,15 @@ def pack(*parts: Sequence[str] | npt.NDArray[Any]) -> bytes:
 
 
 def unpack(payload: bytes) -> list[Any]:
-    """The parts of ``pack``. Raises StoreError for bytes that it did not make."""
+    """The parts of ``pack``. Raises StoreError for damaged bytes."""
     try:
         head, _, data = zlib.decompress(payload).partition(b"\n")
-        kinds = json.loads(head)
-    except (zlib.error, ValueError) as error:
+    except zlib.error as error:
         raise StoreError(
             f"what the cache keeps is damaged ({error}); remove it: tosloc cache prune --repo NAME"
         ) from error
     parts, start = [], 0
-    for kind, size in kinds:
+    for kind, size in json.loads(head):
         part = data[start : start + size]
         start += size
         strings = part.decode("utf-8", "surrogateescape").split("\0") if part and not kind else []

@@ -137,14 +137,15 @@ def _ask(asked: str, place: str, token: str, query: dict[str, Any] | None = None
                 answer = json.load(response)
             if "errors" not in answer:
                 return answer
-            why, more = f"refuses it ({answer['errors'][0]['message']})", ""
+            why = f"refuses it ({answer['errors'][0]['message']})"
             break
         except HTTPError as error:
-            why, more = f"answers {error.code}", "" if token else "; a token in GITHUB_TOKEN may read more"
+            why = f"answers {error.code}"
             with suppress(AttributeError, ValueError):
                 why += f" ({json.load(error).get('message')})"
+            why += "" if token else "; a token in GITHUB_TOKEN may read more"
             if error.code < 500:
                 break
         except (OSError, HTTPException) as error:
-            why, more = f"does not answer ({getattr(error, 'reason', error)})", ""
-    raise ReportError(f"{asked}: GitHub {why}{more}")
+            why = f"does not answer ({getattr(error, 'reason', error)})"
+    raise ReportError(f"{asked}: GitHub {why}")

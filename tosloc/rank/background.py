@@ -35,7 +35,8 @@ _WRITTEN: Final = re.compile(r"[\w@+.-]+(?:/[\w@+.-]+)*")
 def background(reasons: ReasonsOf, first: int | None, sources: Sources) -> Background:
     """What is known for the query that was answered; of people and tests that of its ``first`` file."""
     earlier, table = [], reasons.paths.table
-    for change in [change for change in reasons.past() if len(change.words) > 1][:MOST]:  # one shared word is chance
+    alike = [change for change in reasons.past() if len(change.words) > 1]  # one shared word is chance
+    for change in alike[:MOST]:
         subject, files = sources.subject(change.commit) or "", tuple(table.paths[row] for row in change.rows)
         issue, url = change.bug or issue_named(subject), sources.commit_url(change.commit)
         earlier.append(EarlierChange(change.commit, day(change.at), issue, subject, files, url))
@@ -107,12 +108,13 @@ def other_files(
     """
     reasons, paths = ReasonsOf(context), context.version.text.snapshot.paths
     scores = context.in_files(bm25.WHOLE, context.text_terms[1]) + context.version.paths.bm25(context.query.weights)
-    found = {file: Reason("name", f"the report names {written}") for file, written in named(context).items()}
-    if kept is not None:
-        found = {file: why for file, why in found.items() if kept[file]}
-    for file in leaders(scores if kept is None else np.where(kept, scores, -np.inf), _LOOKED_AT).tolist():
-        if kept is not None and not kept[file]:
-            break
+    kept = np.ones(len(paths), dtype=np.bool_) if kept is None else kept
+    told = ((file, Reason("name", f"the report names {written}")) for file, written in named(context).items())
+    found, likely = (
+        {file: why for file, why in told if kept[file]},
+        leaders(np.where(kept, scores, -np.inf), _LOOKED_AT),
+    )
+    for file in likely[kept[likely]].tolist():
         words, _ = reasons.words(file)
         rare = [word for word in words if word not in common]
         if file not in found and rare and (len(rare) > 1 or reasons.name_words(file)):

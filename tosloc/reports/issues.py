@@ -231,12 +231,12 @@ def _quotes(text: str) -> bool:
     >>> [_quotes(text) for text in ('{"level": 3} is logged', '{"level": 3}', '{"title": "a"} b')]
     [True, False, False]
     """
+    text = text.lstrip("\ufeff \t\n")
     try:
-        value, end = json.JSONDecoder().raw_decode(text := text.lstrip("\ufeff \t\n"))
+        value, end = json.JSONDecoder().raw_decode(text) if text.startswith("{") else ({}, len(text))
     except (ValueError, RecursionError):
         return False
-    rest = text[end:].lstrip()
-    return isinstance(value, dict) and not {"title", "summary"} & set(value) and rest[:1] not in ("", ",", "{", "[")
+    return not {"title", "summary"} & set(value) and text[end:].lstrip()[:1] not in ("", ",", "{", "[")
 
 
 _FRONT_MATTER: Final = re.compile(r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
