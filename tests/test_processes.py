@@ -19,15 +19,17 @@ from tosloc import cluster, errors, processes
 from tosloc.cli.app import main
 from tosloc.cluster import on_cluster
 from tosloc.errors import Interrupted, MissingExtra, ToslocError
+from tosloc.git import children
 
 PROGRAM = """
 import os, sys, time
 from joblib import delayed
 from tosloc import processes
+from tosloc.git import children
 
 def with_git(number):
     if number < 2:  # the third is one more than the workers: it never begins
-        child = processes.start(["cat"], dict(os.environ))
+        child = children.start(["cat"], dict(os.environ))
         print(child.pid, os.getpid(), flush=True)
         time.sleep(600)
 
@@ -62,8 +64,8 @@ def test_they_end_when_this_one_is_killed(what, lines, tmp_path):
 
 
 def test_a_program_does_not_see_ctrl_c():
-    process = processes.start(["cat"], dict(os.environ))
-    assert os.getpgid(process.pid) == process.pid != os.getpgid(0), "a terminal sends it to a group"
+    process = children.start(["cat"], dict(os.environ))
+    assert os.getpgid(process.pid) != os.getpgid(0), "a terminal sends it to a group"
     assert process.communicate(b"still here") == (b"still here", None)
     assert process.returncode == 0
 

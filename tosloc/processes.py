@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
-from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tosloc.errors import Interrupted
 
@@ -29,19 +28,6 @@ executor: Final = EXECUTOR.get  # what parallel hands its calls to; None: proces
 _LOOK: Final = 0.1  # seconds between two looks at whether a call is still wanted
 _SILENT: Final = "ignore:resource_tracker"
 _sender: Connection | None = None  # where a Worker's process tells how far it is
-
-
-def start(
-    command: Sequence[str],
-    environment: Mapping[str, str],
-    stdin: int | IO[bytes] = subprocess.PIPE,
-    stderr: int | IO[bytes] = subprocess.DEVNULL,
-) -> subprocess.Popen[bytes]:
-    """A running program; its output, and by default its input, are pipes. Raises OSError when it cannot be run."""
-    # of a group of its own: a terminal sends Ctrl-C to all of ours
-    return subprocess.Popen(
-        command, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, env=environment, process_group=0
-    )
 
 
 @contextmanager

@@ -15,8 +15,8 @@ from types import ModuleType
 from typing import IO, Final, Self
 
 from tosloc.errors import RepositoryError
+from tosloc.git.children import start
 from tosloc.io import printable
-from tosloc.processes import start
 from tosloc.records import TIMES
 
 _SETTINGS: Final = (
@@ -77,17 +77,25 @@ class Git:
 
     @contextmanager
     def stream(self, arguments: Sequence[str], lines: Iterable[str] = (), **environment: str) -> Iterator[IO[bytes]]:
-        """Output of a git command, which is given some lines, while it runs.
+        """Yield the output of a git command, which reads ``lines``, while it runs.
 
-        Raises RepositoryError, with git's own last words, when the command fails and all its output was read.
+        Git is killed when the block is left before the end of the output, by an interruption for
+        example. Raises RepositoryError, with git's last words, when the command fails.
         """
         with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as errors:
             source.writelines(f"{line}\n".encode("utf-8", "surrogateescape") for line in lines)
             source.seek(0)
-            with start([*self._command, *arguments], self._environment | environment, source, errors) as process:
+            command = [*self._command, *arguments]
+            process = start(command, self._environment | environment, source, errors)
+            finished = False
+            with process:
                 assert process.stdout is not None
-                yield process.stdout
-                finished = not process.stdout.read(1)
+                try:
+                    yield process.stdout
+                    finished = not process.stdout.read(1)
+                finally:
+                    if not finished:  # else leaving the block would wait for git's own end
+                        process.kill()
             if finished and process.returncode:
                 errors.seek(0)
                 raise self._failure(arguments[0], errors.read())
@@ -134,12 +142,13 @@ class Git:
                 return
             if len(content := answers.read(size + 1)) <= size:
                 raise ValueError("the answer ends in the middle")
-            found.append((identity.decode("ascii"), content[:-1]) if of_kind == kind else (name, None))
+            answer = identity.decode("ascii"), content[:-1]
+            found.append(answer if of_kind == kind else (name, None))
 
     def _failure(self, command: str, errors: bytes = b"") -> RepositoryError:
         """What is to be said of a git command that failed: git's last words."""
-        lines = errors[-1000:].decode("utf-8", "backslashreplace").strip().splitlines()
-        words = printable(lines[-1])[:400] if lines else "it was killed, or said nothing"
+        lines = errors[-1000:].decode("utf-8", "backslashreplace").strip().split("\n")
+        words = printable(lines[-1])[:400] or "it was killed, or said nothing"
         return RepositoryError(f"{self.path}: git {command} failed ({words}); run 'git fsck' there, or clone it again")
 
 
