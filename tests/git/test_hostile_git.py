@@ -3,6 +3,7 @@
 import hashlib
 import os
 import zlib
+from itertools import pairwise
 
 import pytest
 
@@ -168,10 +169,41 @@ def test_a_damaged_file_is_an_answer_or_an_error_of_the_input(sound, place):
         file.mkdir() if content is None else file.write_bytes(content)
         found = outcome(sound.path)
         assert len(found) == 2 or (str(sound.path) in found and "\n" not in found)
-    file.rmdir()
+
+
+@pytest.mark.parametrize("place", [*FILES, "refs/tags/v1", "v1", "config.worktree"])
+def test_a_named_pipe_in_the_git_directory_is_one_sentence(sound, monkeypatch, place):
+    monkeypatch.setattr(git_process, "SECONDS_TO_LOOK", 0.2)
+    sound.git("config", "extensions.worktreeConfig", "true")
+    file = sound.path / place
+    file.parent.mkdir(exist_ok=True)
+    file.unlink(missing_ok=True)
     os.mkfifo(file)
-    if place in ("config", "HEAD", "commondir"):
-        assert f"/{place} cannot be read (is a named pipe, not a file); clone" in outcome(sound.path)
+    sentence = outcome(sound.path)
+    assert "named pipe" in sentence
+    assert str(file) in sentence
+
+
+@pytest.mark.parametrize("kind", ["blob", "commit"])
+def test_a_named_pipe_in_place_of_an_object_is_one_sentence(sound, monkeypatch, kind):
+    monkeypatch.setattr(git_process, "SECONDS_TO_LOOK", 0.2)
+    identity = sound.git("rev-parse", "HEAD:src/app/Parser.java" if kind == "blob" else "HEAD")
+    file = sound.objects / identity[:2] / identity[2:]
+    file.unlink()
+    os.mkfifo(file)
+    sentence = outcome(sound.path)
+    assert f"{file} is a named pipe or a device" in sentence
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_named_pipe_that_the_configuration_includes_is_one_sentence(sound, tmp_path, monkeypatch, depth):
+    monkeypatch.setattr(git_process, "SECONDS_TO_LOOK", 0.2)
+    files = [sound.path / "config", *(tmp_path / f"included{number}" for number in range(1, depth + 1))]
+    for including, included in pairwise(files):
+        with including.open("a") as config:
+            config.write(f"[include]\n\tpath = {included}\n")
+    os.mkfifo(files[-1])
+    assert f"{files[-1]} is a named pipe or a device" in outcome(sound.path)
 
 
 def test_an_alternate_is_where_git_takes_it_to_be(sound, tmp_path):

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from tosloc.errors import RepositoryError
+from tosloc.git import process
 from tosloc.git.process import LARGEST_SOURCE
 from tosloc.git.repository import Repository
 
@@ -73,3 +74,32 @@ def test_a_file_that_changes_while_it_is_read_is_not_taken_for_another(repositor
         assert blob == repository.git("hash-object", "a.py")
         (repository.path / "a.py").write_text("c\n")
         assert dict(opened.texts([blob])) == {blob: None}
+
+
+@pytest.mark.parametrize(
+    "place", [".gitignore", "src/.gitignore", ".gitattributes", "src/nested/.git/HEAD", "src/nested/.git/commondir"]
+)
+def test_a_named_pipe_that_git_reads_of_the_work_tree_is_one_sentence(repository, monkeypatch, place):
+    monkeypatch.setattr(process, "SECONDS_TO_LOOK", 0.2)
+    repository.commit({"a.py": "a\n", "src/b.py": "b\n"})
+    file = repository.path / place
+    if ".git/" in place:
+        repository.git("init", "-q", str(file.parent.parent))
+        file.unlink(missing_ok=True)
+    os.mkfifo(file)
+    with pytest.raises(RepositoryError, match=f"{file} is a named pipe or a device, not a file"):
+        changes(repository)
+
+
+@pytest.mark.parametrize("name", [".mailmap", "CODEOWNERS", "pipe.py", "other"])
+def test_a_named_pipe_that_nobody_reads_blocks_nothing(repository, name):
+    repository.commit({"a.py": "a\n"})
+    os.mkfifo(repository.path / name)
+    (repository.path / "a.py").write_text("b\n")
+    assert changes(repository) == {"a.py": "b\n"}
+
+
+def test_a_named_pipe_in_place_of_the_pointer_to_the_git_directory_is_no_repository(tmp_path):
+    os.mkfifo(tmp_path / ".git")
+    with pytest.raises(RepositoryError, match="not a git repository"):
+        Repository(tmp_path)

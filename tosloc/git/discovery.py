@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+import stat
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -17,6 +18,11 @@ _MOST: Final = 16 * 2**20
 """Bytes of a file beside the objects: a configuration of a hundred thousand branches has 10 MB."""
 _UNREAD: Final = frozenset({"annex", "hooks", "lfs", "modules"})
 """Folders of a git directory that git does not read for us; people link their hooks."""
+
+_READ_IN_WORK_TREE: Final = frozenset({".gitattributes", ".gitignore"})
+_DEEPEST_INCLUDE: Final = 10
+"""Level of nested inclusion at which git gives up."""
+_INCLUDED: Final = re.compile(rb"(?im)^[ \t]*path[ \t]*=[ \t]*\"?([^\"\r\n]+)")
 
 _HEAD: Final = re.compile(rb"ref:\s*refs/|[0-9a-fA-F]{40}")
 _REMOTE: Final = re.compile(
@@ -98,31 +104,90 @@ def check_roots(repository: Path, roots: Sequence[Path]) -> None:
     named = read_small(own / "gitdir") if own.parent == common / "worktrees" else b""
     if named and (own / os.fsdecode(named.strip())).parent.resolve() == repository.resolve():
         allowed.append(common)
-    waiting = [*directories]
-    seen: set[Path] = set()
-    for place in waiting:  # which grows
-        try:
-            found = place.resolve()
-        except (OSError, RuntimeError, ValueError):  # a loop of links; a NUL byte
-            found = Path("/")
-        if not any(found.is_relative_to(root) for root in allowed):
+    for place, resolved in _read_by_git(own, common, directories):
+        if not any(resolved.is_relative_to(root) for root in allowed):
             raise RepositoryError(
                 f"{repository}: git would read {place}, which lies outside {', '.join(dict.fromkeys(map(str, roots)))};"
                 " clone the repository whole (git clone --no-local), or have that folder among the roots, too"
             )
-        if found in seen:
-            continue
-        seen.add(found)
-        with suppress(OSError), os.scandir(found) as entries:  # a file; what may not be read git cannot read either
-            read = [entry for entry in entries if not (entry.name in _UNREAD and found in (own, common))]
-            waiting += [Path(entry.path) for entry in read if entry.is_symlink() or entry.is_dir()]
-        for line in filter(None, read_small(found / "info/alternates").split(b"\n")):
-            # git takes .. away first; what is quoted only git can tell
-            borrowed = os.path.normpath(found / os.fsdecode(line))
-            waiting.append(Path("/" if line.startswith(b'"') else borrowed))
     for config in (common / "config", own / "config.worktree"):
         if b"[include" in read_small(config).lower():
             raise RepositoryError(f"git would read what {config} includes, which may lie outside; take that out")
+
+
+def _read_by_git(
+    own: Path, common: Path, places: Iterable[Path], unread: frozenset[str] = _UNREAD
+) -> Iterator[tuple[Path, Path]]:
+    """Yield the folders and links in git directories that git would read, alternates included.
+
+    Each comes with what it leads to, before that is looked into.
+    """
+    waiting = [*places]
+    seen: set[Path] = set()
+    for place in waiting:  # The list grows meanwhile.
+        try:
+            resolved = place.resolve()
+        except (OSError, RuntimeError, ValueError):  # a loop of links; a NUL byte
+            resolved = Path("/")
+        yield place, resolved
+        if resolved in seen or resolved == Path("/"):
+            continue
+        seen.add(resolved)
+        # A file has no entries; what we may not read, git cannot read either.
+        with suppress(OSError), os.scandir(resolved) as entries:
+            for entry in entries:
+                skipped = entry.name in unread and resolved in (own, common)
+                if not skipped and (entry.is_symlink() or entry.is_dir()):
+                    waiting.append(Path(entry.path))
+        for line in filter(None, read_small(resolved / "info/alternates").split(b"\n")):
+            # Git takes .. away first; only git can read a quoted path.
+            borrowed = os.path.normpath(resolved / os.fsdecode(line))
+            waiting.append(Path("/" if line.startswith(b'"') else borrowed))
+
+
+def check_no_endless_file(repository: Path, work_tree: Path | None = None) -> None:
+    """Raise RepositoryError if git would wait for a named pipe or a device in a repository.
+
+    With a ``work_tree``, what git reads of it to list uncommitted files is looked at, too.
+    """
+    own, common = (folder.resolve() for folder in find(repository))
+    for _, resolved in _read_by_git(own, common, (own, common), _UNREAD - {"modules"}):
+        _check_ends(resolved)
+        with suppress(OSError), os.scandir(resolved) as entries:
+            for entry in entries:
+                if not entry.is_dir():
+                    _check_ends(Path(entry.path))
+    for config in (common / "config", own / "config.worktree"):
+        for included in _included(config):
+            _check_ends(included)
+    for folder, folders, names in os.walk(work_tree) if work_tree is not None else ():
+        inside_git = Path(folder).name == ".git"
+        for name in names if inside_git else _READ_IN_WORK_TREE.intersection(names):
+            _check_ends(Path(folder, name))
+        if inside_git:
+            folders.clear()
+
+
+def _check_ends(file: Path) -> None:
+    """Raise RepositoryError if opening or reading a file may last for ever."""
+    with suppress(OSError, ValueError):
+        mode = file.stat().st_mode
+        if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
+            said = "is a named pipe or a device, not a file, and git would wait for it; remove it"
+            raise RepositoryError(f"{file} {said}")
+
+
+def _included(config: Path, depth: int = 0) -> Iterator[Path]:
+    """Yield the files that a configuration includes, and those that they include in turn."""
+    if depth > _DEEPEST_INCLUDE or not config.is_file():
+        return
+    content = read_small(config)
+    if b"[include" not in content.lower():
+        return
+    for match in _INCLUDED.finditer(content):
+        included = config.parent / Path(os.fsdecode(match[1].strip())).expanduser()
+        yield included
+        yield from _included(included, depth + 1)
 
 
 # ---- the web

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from subprocess import Popen
+from threading import Timer
 from types import ModuleType
 from typing import IO, Final, Self
 
 from tosloc.errors import RepositoryError
 from tosloc.git.children import start
+from tosloc.git.discovery import check_no_endless_file
 from tosloc.io import printable
 from tosloc.records import TIMES
 
@@ -32,6 +34,8 @@ LONGEST_MESSAGE: Final = 2**20
 """Bytes of a message that are kept: the longest known one is a squashed merge of some hundred thousand."""
 _BATCH: Final = 48
 """Requests sent before their answers are read: 48 lines fit the smallest pipe, so neither side can block the other."""
+SECONDS_TO_LOOK: Final = 5.0
+"""Seconds that git may be busy with before we look for a file that it may be waiting for."""
 _GAVE_UP: Final = 128  # exit code of a git that ends by itself, as it does at a damaged object or an unknown name
 _STATED = re.compile(rb"tree ([0-9a-f]{40,64})\n((?:parent [0-9a-f]{40,64}\n)*+)author ")
 _COMMITTED = re.compile(rb"(?m)^committer .*> ?(-?\d{1,15})(?: [-+]?\d+)?$")
@@ -88,7 +92,7 @@ class Git:
             command = [*self._command, *arguments]
             process = start(command, self._environment | environment, source, errors)
             finished = False
-            with process:
+            with process, self._watched(process, environment.get("GIT_WORK_TREE")):
                 assert process.stdout is not None
                 try:
                     yield process.stdout
@@ -99,6 +103,35 @@ class Git:
             if finished and process.returncode:
                 errors.seek(0)
                 raise self._failure(arguments[0], errors.read())
+
+    @contextmanager
+    def _watched(self, process: Popen[bytes], work_tree: str | None = None) -> Iterator[None]:
+        """Kill git if it waits for a file that never ends, as a named pipe does, within the block.
+
+        Looking for such files takes time, so it is done only once git has been busy for
+        SECONDS_TO_LOOK. Raises RepositoryError, which names the file.
+        """
+        found: list[RepositoryError] = []
+
+        def look() -> None:
+            try:
+                check_no_endless_file(self.path, None if work_tree is None else Path(work_tree))
+            except RepositoryError as error:
+                found.append(error)
+                process.kill()
+
+        timer = Timer(SECONDS_TO_LOOK, look)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        except Exception:  # git has ended in the middle of an answer
+            if not found:
+                raise
+        finally:
+            timer.cancel()
+        if found:
+            raise found[0]
 
     def objects(self, names: Iterable[str], kind: bytes) -> Iterator[tuple[str, bytes | None]]:
         """Full id and content of the object of each name: commits or blobs, as ``kind`` says.
@@ -128,22 +161,23 @@ class Git:
         requests, answers = self._reader.stdin, self._reader.stdout
         assert requests is not None
         assert answers is not None
-        requests.write("".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape"))
-        requests.flush()
-        for name in names:
-            line = answers.readline()
-            if line.endswith((b" missing\n", b" ambiguous\n")):
-                found.append((name, None))
-                continue
-            identity, of_kind, digits = line.split()
-            if (size := int(digits)) > LARGEST:
-                found.append((name, None))
-                self.close()  # sooner than to read past it
-                return
-            if len(content := answers.read(size + 1)) <= size:
-                raise ValueError("the answer ends in the middle")
-            answer = identity.decode("ascii"), content[:-1]
-            found.append(answer if of_kind == kind else (name, None))
+        with self._watched(self._reader):
+            requests.write("".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape"))
+            requests.flush()
+            for name in names:
+                line = answers.readline()
+                if line.endswith((b" missing\n", b" ambiguous\n")):
+                    found.append((name, None))
+                    continue
+                identity, of_kind, digits = line.split()
+                if (size := int(digits)) > LARGEST:
+                    found.append((name, None))
+                    self.close()  # sooner than to read past it
+                    return
+                if len(content := answers.read(size + 1)) <= size:
+                    raise ValueError("the answer ends in the middle")
+                answer = identity.decode("ascii"), content[:-1]
+                found.append(answer if of_kind == kind else (name, None))
 
     def _failure(self, command: str, errors: bytes = b"") -> RepositoryError:
         """What is to be said of a git command that failed: git's last words."""
