@@ -174,6 +174,49 @@ def test_revisions_and_commits(repository):
                     ask(none)
 
 
+@pytest.mark.parametrize("name", [":/Fixed", ":/^Fixed the", "HEAD^{/Fixed}", ":/!-Start"])
+def test_a_commit_is_found_by_its_message(repository, name):
+    repository.commit({"A.java": "1"}, "Start")
+    fixed = repository.commit({"A.java": "2"}, "Fixed the door")
+    with Repository(repository.path) as opened:
+        assert opened.resolve(name) == fixed
+
+
+def test_a_pattern_that_no_message_matches_is_one_sentence(repository):
+    repository.commit({"A.java": "1"}, "Start")
+    with Repository(repository.path) as opened, pytest.raises(UnknownCommit, match="no commit ':/Fixed'"):
+        opened.resolve(":/Fixed")
+
+
+SEPARATORS = ["\u2028", "\u2029", "\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85"]
+
+
+@pytest.mark.parametrize("separator", SEPARATORS)
+def test_a_name_with_a_separator_of_lines_is_one_name(repository, separator):
+    name = f"Ada{separator}Lovelace"
+    repository.environment["GIT_AUTHOR_NAME"] = name
+    (repository.path / "A.java").write_text("1")
+    repository.git("add", "A.java")
+    repository.git("commit", "-q", "-m", f"Open{separator}the door\n\nbody")
+    commit = repository.git("rev-parse", "HEAD")
+    with Repository(repository.path) as opened:
+        assert opened.authors([commit], commit) == {commit: name}
+        assert opened.subject(commit) == f"Open{separator}the door"
+
+
+@pytest.mark.parametrize("separator", SEPARATORS)
+def test_a_mailmap_with_a_separator_of_lines_gives_one_name(repository, separator):
+    name = f"Ada{separator}Lovelace"
+    commit = repository.commit({".mailmap": f"{name} <ada@example.org> <tester@example.org>\n"})
+    repository.environment["GIT_AUTHOR_EMAIL"] = "tester@example.org"
+    (repository.path / "A.java").write_text("1")
+    repository.git("add", "A.java")
+    repository.git("commit", "-q", "-m", "x")
+    commit = repository.git("rev-parse", "HEAD")
+    with Repository(repository.path) as opened:
+        assert opened.authors([commit], commit) == {commit: name}
+
+
 def test_shallow_and_partial_clones_are_read_without_fetching(repository, tmp_path):
     commits = [repository.commit({"A.java": str(number), "B.java": "same"}) for number in range(4)]
     repository.git("config", "uploadpack.allowFilter", "true")

@@ -126,7 +126,8 @@ class Repository(process.Git):
         """Full commit id of each revision, None for one that names no commit or several; thousands in one go."""
         found: dict[str, str | None] = dict.fromkeys(revisions)
         names = [revision for revision in found if not _NO_NAME.match(revision)]
-        asked = (name + _COMMIT for name in names)
+        # after :/ all of the name is a pattern, which finds commits only
+        asked = (name if name.startswith(":/") else name + _COMMIT for name in names)
         # here alone git sees branches and settings; naming the directory waives the check whose it is
         with self.stream(["cat-file", "--batch-check=%(objectname)"], asked, GIT_DIR=str(self._directory)) as output:
             for name, line in zip(names, output.read().decode("utf-8", "replace").split("\n"), strict=False):
@@ -143,19 +144,24 @@ class Repository(process.Git):
         return found
 
     def subject(self, commit_id: str) -> str | None:
-        """First line of a commit's message; None of one that is not there or says nothing."""
+        """Return the first line of a commit's message; None if the commit or its message is missing."""
         with suppress(UnknownCommit):
             [info] = self.commits([commit_id])
-            return next((line.strip() for line in info.message.strip().splitlines()), None)
+            return info.message.strip().partition("\n")[0].strip() or None
         return None
 
     def authors(self, commit_ids: Sequence[str], version: str) -> dict[str, str]:
-        """Name of the author of each commit that is there, as the ``.mailmap`` of a version has it."""
-        if not commit_ids:  # git would tell of HEAD
+        """Return the author's name of each commit that exists, by the ``.mailmap`` of a version."""
+        if not commit_ids:  # git would list HEAD
             return {}
         command = ["-c", f"mailmap.blob={version}:.mailmap", "log", "--no-walk=unsorted", "--ignore-missing", "--stdin"]
         with self.stream([*command, "--format=%H %aN"], commit_ids) as output:
-            return dict(line.split(" ", 1) for line in output.read().decode("utf-8", "replace").splitlines())
+            lines = output.read().decode("utf-8", "replace").split("\n")
+        names: dict[str, str] = {}
+        for line in filter(None, lines):  # a name may contain any other separator of lines
+            commit_id, _, name = line.partition(" ")
+            names[commit_id] = name
+        return names
 
     def changes(self, commits: Iterable[str]) -> Iterator[tuple[str, tuple[bytes, bytes], bytes]]:
         """What commits change, in their order and that of paths: commit, kinds of a file before and after, its path.
