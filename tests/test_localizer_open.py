@@ -9,7 +9,8 @@ import pytest
 
 from tests import toy
 from tosloc import Localizer
-from tosloc.errors import ToslocError
+from tosloc.errors import RepositoryError, ToslocError
+from tosloc.git import discovery
 from tosloc.git.repository import Repository
 from tosloc.index import build
 from tosloc.index.cache import trained_folder
@@ -172,3 +173,48 @@ def test_what_was_trained_is_found_also_in_a_linked_work_tree(grown, tmp_path):
     with Localizer.open(grown.path, "none") as asked:
         assert asked.temperature != 9.0
     assert [*folder.parent.parent.parent.iterdir()] == [folder.parent.parent]  # one cache entry for both
+
+
+@pytest.mark.parametrize("address", ["https://example.org/a/b.git", "git@example.org:a/b.git", "file:///srv/a"])
+def test_an_address_is_to_be_cloned_first(grown, monkeypatch, address):
+    monkeypatch.chdir(grown.path)
+    with pytest.raises(RepositoryError) as raised:
+        Localizer.open(address)
+    assert str(raised.value) == f"{address} is an address; clone it first (git clone {address}) and name the folder"
+
+
+def test_a_missing_folder_in_a_repository_is_not_the_repository(grown):
+    with pytest.raises(RepositoryError, match="no/such/folder: no such folder"):
+        Localizer.open(grown.path / "no/such/folder")
+
+
+def test_a_file_in_a_repository_is_not_the_repository(grown):
+    with pytest.raises(RepositoryError, match="is a file; name the folder"):
+        Localizer.open(grown.path / toy.path_of("Parser"))
+
+
+def test_a_git_directory_stands_for_its_work_tree(grown):
+    (grown.path / toy.path_of("Parser")).write_text(toy.source("Parser", ["int changed;"]))
+    with Localizer.open(grown.path / ".git") as localizer:
+        assert localizer.localize(TEXT).searched.uncommitted == 1
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_in_a_hook_uncommitted_changes_count(grown, tmp_path, monkeypatch, linked):
+    """A hook runs in the work tree with GIT_DIR set."""
+    tree = grown.path
+    if linked:
+        tree = tmp_path / "linked"
+        grown.git("worktree", "add", "-q", "--detach", str(tree))
+    (tree / toy.path_of("Parser")).write_text(toy.source("Parser", ["int changed;"]))
+    monkeypatch.chdir(tree)
+    monkeypatch.setenv("GIT_DIR", str(grown.path / ".git/worktrees/linked") if linked else ".git")
+    with Localizer.open(discovery.around()) as localizer:
+        assert localizer.localize(TEXT).searched.uncommitted == 1
+
+
+def test_a_missing_folder_in_git_dir_is_one_sentence(grown, monkeypatch):
+    monkeypatch.chdir(grown.path)
+    monkeypatch.setenv("GIT_DIR", "nowhere/.git")
+    with pytest.raises(RepositoryError, match=r"nowhere/\.git: no such folder"):
+        discovery.around()

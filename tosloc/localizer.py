@@ -95,7 +95,7 @@ class Localizer:
         'earlier fix 00440910ba, 2024-05-06: Fix #7: the cart takes an item twice'
         >>> localizer.close()
         """
-        repo = Repository(discovery.containing(Path(path).expanduser().absolute()))
+        repo = Repository(discovery.containing(path))
         if checkpoint is None and (trained_folder(repo) / "checkpoint" / stored.WEIGHTS_FILE).exists():
             checkpoint = trained_folder(repo)
         localizer = cls.default() if checkpoint is None else cls.load(Path(checkpoint))

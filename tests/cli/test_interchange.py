@@ -92,11 +92,12 @@ def test_a_run_goes_out_and_comes_back(tmp_path, fails, tosloc):
         (["qrels.txt"], "qrels.txt line 1: '7 0 c.java 1' is not report Q0 path rank score tag"),
         (["nowhere"], "nowhere: cannot read it"),
         (["run.txt", "--qrels", "other.txt"], "no judgement for 1 of 2 reports, first 8"),
-        (["run.txt", "--qrels", "run.txt", "--repo", "."], "labelled reports say themselves what is true"),
+        (["run.txt", "--qrels", "run.txt", "--repo", "repo"], "labelled reports say themselves what is true"),
     ],
 )
-def test_what_is_no_run_is_one_sentence(trec, monkeypatch, fails, words, says):
-    monkeypatch.chdir(trec.parent)
+@pytest.mark.usefixtures("repository")
+def test_what_is_no_run_is_one_sentence(trec, tmp_path, monkeypatch, fails, words, says):
+    monkeypatch.chdir(tmp_path)
     Path("other.txt").write_text("7 0 c.java 1\n")
     assert says in fails("import-run", *words, "--out", "out")
 

@@ -74,7 +74,7 @@ def test_the_repository_around_the_current_folder(make_repository, project, plac
     bare.commit(FILES)
     for folder, root, commit in (
         (project.path / "src/deep/folder", project.path, project.made[-1]),
-        (project.path / ".git", project.path / ".git", project.made[-1]),
+        (project.path / ".git", project.path, project.made[-1]),
         (place / "linked/src", place / "linked", project.made[0]),
         (bare.path, bare.path, bare.made[-1]),
     ):

@@ -142,7 +142,7 @@ def test_not_a_repository_or_an_empty_one(tmp_path, repository):
     for name, words in (
         ("nowhere", r"nowhere: no such folder; give the path of a git repository"),
         ("", r": not a git repository; give the folder that has \.git in it"),
-        ("file", "file: not a git repository"),
+        ("file", "file is a file; name the folder of the git repository"),
     ):
         with pytest.raises(RepositoryError, match=words):
             Repository(tmp_path / name)

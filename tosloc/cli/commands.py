@@ -19,6 +19,7 @@ from tosloc.cli.options import (
     JsonOption,
     NamedReportsOption,
     OutOption,
+    PublishedRepositoryOption,
     Split,
 )
 from tosloc.cli.printing import print_json, print_notes, print_rows, shown
@@ -197,7 +198,7 @@ def import_run(
         Path | None,
         typer.Option(help="What is true of a TREC run: TREC's form or ours."),
     ] = None,
-    repo: Annotated[Path | None, typer.Option(help="Git repository of published ranks.")] = None,
+    repo: PublishedRepositoryOption = None,
     zone: ZoneOption = "UTC",
     split: Annotated[Split, typer.Option(help="Which published ranks.")] = Split.test,
 ) -> None:

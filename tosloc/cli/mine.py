@@ -36,7 +36,9 @@ AllLabelsOption = Annotated[
 ]
 MinedOption = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="JSON lines to write.", show_default="where tosloc train finds them"),
+    typer.Option(
+        metavar="FILE", dir_okay=False, help="JSON lines to write.", show_default="where tosloc train finds them"
+    ),
 ]
 
 

@@ -12,11 +12,25 @@ import typer
 from tosloc.git import discovery
 
 _AROUND = "the one around the current folder"
+_REPOSITORY = "Git repository, bare or not, or a folder in one."
+
+
+def _repository(named: Path | None) -> Path | None:
+    """Return the repository that an option names. Raises RepositoryError if it names none."""
+    return None if named is None else discovery.containing(named)
+
+
 AroundRepositoryOption = Annotated[
-    Path, typer.Option(help="Git repository, bare or not.", default_factory=discovery.around, show_default=_AROUND)
+    Path,
+    typer.Option(help=_REPOSITORY, default_factory=discovery.around, show_default=_AROUND, callback=_repository),
 ]
-NamedRepositoryOption = Annotated[Path | None, typer.Option(help="Git repository, bare or not.", show_default=_AROUND)]
-RepositoryOption = Annotated[Path, typer.Option(help="Git repository, bare or not.")]
+NamedRepositoryOption = Annotated[
+    Path | None, typer.Option(help=_REPOSITORY, show_default=_AROUND, callback=_repository)
+]
+RepositoryOption = Annotated[Path, typer.Option(help=_REPOSITORY, callback=_repository)]
+PublishedRepositoryOption = Annotated[
+    Path | None, typer.Option(help="Git repository of published ranks.", callback=_repository)
+]
 _LABELLED = "Labelled reports: xlsx, XML or JSON lines; recognised by content."
 NamedReportsOption = Annotated[
     Path | None, typer.Option(help=_LABELLED, show_default="those of tosloc mine for the repository")

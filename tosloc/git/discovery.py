@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -24,6 +25,12 @@ _DEEPEST_INCLUDE: Final = 10
 """Level of nested inclusion at which git gives up."""
 _INCLUDED: Final = re.compile(rb"(?im)^[ \t]*path[ \t]*=[ \t]*\"?([^\"\r\n]+)")
 
+_URL: Final = re.compile(
+    r"(?:\A|/)(?:(?P<scheme>https?|ssh|git|file|ftps?):/+(?P<rest>.*)|(?P<ssh>[\w.\-]+@[\w.\-]+:.*))",
+    re.DOTALL,
+)
+"""The address of a repository, of which a Path has kept one slash, maybe below a folder."""
+
 _HEAD: Final = re.compile(rb"ref:\s*refs/|[0-9a-fA-F]{40}")
 _REMOTE: Final = re.compile(
     r"(?:https?://(?:[^/@\s]*@)?|ssh://(?:[^/@\s]*@)?|git://|(?:[\w.\-]+@))"
@@ -39,17 +46,18 @@ _FOLDERS: Final = {
 
 
 def find(path: Path) -> tuple[Path, Path]:
-    """The git directory of a work tree, a bare repository or a git directory at ``path``, and that of its objects.
+    """Return the git directory of a work tree, a bare repository or a git directory at ``path``,
+    and the directory of its objects.
 
-    HEAD is in the first; objects, branches and the configuration are in the second: the same folder, but for a linked
-    work tree. Raises RepositoryError.
+    HEAD is in the first; objects, branches and the configuration are in the second. They differ in
+    linked work trees only. Raises RepositoryError.
     """
-    if not path.exists():
-        said = "give the path of a git repository (an address has to be cloned: git clone --bare ADDRESS)"
-        raise RepositoryError(f"{path}: no such folder; {said}")
+    _check_folder(path)
     pointer = path / ".git"  # of a submodule or a linked work tree it is a file
-    named = read_small(pointer) if pointer.is_file() else b""
-    places = [path / os.fsdecode(named[8:]).rstrip("\r\n")] if named.startswith(b"gitdir: ") else [pointer, path]
+    content = read_small(pointer) if pointer.is_file() else b""
+    places = [pointer, path]
+    if content.startswith(b"gitdir: "):
+        places = [path / os.fsdecode(content[8:]).rstrip("\r\n")]
     for own in places:
         common = own / os.fsdecode(read_small(own / "commondir")).rstrip()
         folders = all(os.path.isdir(common / name) for name in ("objects", "refs"))
@@ -58,28 +66,75 @@ def find(path: Path) -> tuple[Path, Path]:
     raise RepositoryError(f"{path}: not a git repository; give the folder that has .git in it, or a bare repository")
 
 
+def _check_folder(path: Path) -> None:
+    """Raise RepositoryError unless a path that a user named is a folder."""
+    match = _URL.search(str(path))
+    if match is not None and not os.path.lexists(path):
+        slashes = ":///" if match["scheme"] == "file" else "://"
+        address = match["ssh"] or f"{match['scheme']}{slashes}{match['rest']}"
+        command = f"git clone {shlex.quote(address)}"
+        raise RepositoryError(f"{address} is an address; clone it first ({command}) and name the folder")
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        raise RepositoryError(f"{path}: no such folder; give the path of a git repository") from None
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links; a NUL byte
+        reason = getattr(error, "strerror", None) or str(error)
+        raise RepositoryError(f"{path}: cannot be opened ({reason}); give the path of a git repository") from None
+    if not stat.S_ISDIR(mode):
+        raise RepositoryError(f"{path} is a file; name the folder of the git repository")
+
+
 def is_repository(folder: Path) -> bool:
-    """Whether a folder looks like a git repository, by the names in it; ``find`` tells what is wrong with one."""
+    """Return whether a folder looks like a git repository, by the names in it.
+
+    ``find`` says what is wrong with it.
+    """
     return os.path.lexists(folder / ".git") or all((folder / name).exists() for name in ("HEAD", "objects", "refs"))
 
 
-def containing(path: Path) -> Path:
-    """The nearest folder upwards that is a git repository, ``path`` itself among them. Raises RepositoryError."""
-    for place in (path, *path.parents):
+def containing(path: str | os.PathLike[str]) -> Path:
+    """Return the repository that a user names by one of its folders.
+
+    It is the nearest one upwards. A ``.git`` directory stands for its work tree, so that
+    uncommitted changes count. Raises RepositoryError for a path that is no folder, or is in no
+    repository.
+    """
+    named = Path(path).expanduser()
+    _check_folder(named)
+    folder = named.absolute()
+    for place in (folder, *folder.parents):
         if is_repository(place):
-            return place
-    find(path)  # which says what is wrong
-    return path
+            return place.parent if place.name == ".git" and _has_git_directory(place.parent, place) else place
+    raise RepositoryError(f"{named}: not in a git repository; give a folder of one, or a bare repository")
 
 
 def around() -> Path:
-    """The repository that somebody means who names none: what GIT_DIR names, or the one around the current folder."""
-    if named := os.environ.get("GIT_DIR"):
-        return Path(named).expanduser()
+    """Return the repository of a user who names none.
+
+    It is the work tree of $GIT_DIR, which is set while git runs a hook, or $GIT_DIR itself if it
+    has none; without $GIT_DIR the repository that contains the current folder. Raises
+    RepositoryError.
+    """
     here = Path.cwd()
+    if directory := os.environ.get("GIT_DIR"):
+        named = Path(directory).expanduser().absolute()
+        find(named)
+        candidates = [Path(tree) for tree in [os.environ.get("GIT_WORK_TREE")] if tree]
+        candidates += [here, *here.parents, named.parent]
+        return next((place for place in candidates if _has_git_directory(place, named)), named)
     with suppress(RepositoryError):
         return containing(here)
     raise RepositoryError(f"{here}: not in a git repository; go to one, or name it with --repo")
+
+
+def _has_git_directory(work_tree: Path, directory: Path) -> bool:
+    """Return whether a git directory is that of a work tree."""
+    if not os.path.lexists(work_tree / ".git"):
+        return False
+    with suppress(OSError, RepositoryError):
+        return find(work_tree)[0].samefile(directory)
+    return False
 
 
 def read_small(file: Path) -> bytes:

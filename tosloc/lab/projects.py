@@ -66,7 +66,7 @@ def read_projects(path: Path) -> list[Project]:
                 values["config"] = load_config(find_config(values["config"], base))
             found = Project.of(values, where)
             places = {key: base / getattr(found, key).expanduser() for key in ("repo", "reports")}
-            discovery.find(places["repo"])
+            places["repo"] = discovery.containing(places["repo"])
         except RepositoryError as error:
             raise ConfigError(f"{where}: {error}") from None
         if not places["reports"].is_file():

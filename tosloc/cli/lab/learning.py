@@ -118,7 +118,7 @@ def pack(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that tosloc train --keep-features wrote.")],
     repo: RepositoryOption,
     reports: ReportsOption,
-    out: Annotated[Path, typer.Option("--out", help="File to write.")],
+    out: Annotated[Path, typer.Option("--out", dir_okay=False, help="File to write.")],
     candidates: Annotated[int, typer.Option("--candidates", min=1, help="Files of a report.")] = 50,
     train_reports: Annotated[
         int, typer.Option("--train-reports", min=0, help="Only so many, the newest; 0 for all.")
@@ -139,7 +139,7 @@ def pack(
 def train_encoder(
     bundle: Annotated[Path, typer.Argument(metavar="PACK", help="File that tosloc lab pack wrote.")],
     config: Annotated[Path, typer.Argument(metavar="CONFIG", help="TOML file of settings, with [stage_two].")],
-    out: Annotated[Path, typer.Option("--out", help="Folder to write.")],
+    out: Annotated[Path, typer.Option("--out", file_okay=False, help="Folder to write.")],
 ) -> None:
     """Train an encoder reranker on a pack.
 
