@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections import Counter
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from tosloc.index import repository as module
 from tosloc.index.context import QueryContext
 from tosloc.index.documents import Document, Documents
 from tosloc.index.query import Query
-from tosloc.index.repository import KEPT_VERSIONS, IndexedRepository
+from tosloc.index.repository import IndexedRepository
 from tosloc.rank import features
 from tosloc.rank.stage_one import StageOne, StageOneAnswer
 from tosloc.records import BugReport
@@ -127,13 +128,45 @@ def test_a_damaged_file_is_made_again(project, damage):
     assert damage == "pipe" or path.read_bytes() == whole
 
 
-def test_only_the_last_used_are_kept(project, grown):
-    for number in range(KEPT_VERSIONS + 2):
+def test_only_the_last_used_are_kept(project, grown, monkeypatch):
+    monkeypatch.setattr(module, "KEPT_FILES", 3)
+    for number in range(5):
         grown.commit({"src/Reader.java": f"class Reader {{ int c{number}; }}"}, "One more")
         project.prepared(grown.made[-1])
         project.prepared(grown.made[0])  # used all the time
-    assert len(kept(project)) == KEPT_VERSIONS
+    assert len(kept(project)) == 3
     assert any(grown.made[0] in path.name for path in kept(project))
+
+
+@pytest.mark.parametrize(("most", "left"), [(0, 2), (10**9, 5)])
+def test_kept_versions_are_bounded_by_their_size(project, grown, monkeypatch, most, left):
+    monkeypatch.setattr(module, "ALWAYS_KEPT", 2)
+    monkeypatch.setattr(module, "KEPT_BYTES", most)
+    for number in range(5):
+        project.prepared(f"HEAD~{number}")
+    assert len(kept(project)) == left
+
+
+def test_eight_work_trees_keep_their_versions_at_once(make_repository, tmp_path, monkeypatch):
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+    repository = make_repository()
+    trees = []
+    for number in range(8):
+        repository.commit({"src/Reader.java": f"class Reader {{ int c{number}; }}", "a.xml": f"<a>{number}</a>"})
+        repository.git("worktree", "add", "-q", "--detach", str(tmp_path / f"tree{number}"))
+        trees.append(tmp_path / f"tree{number}")
+
+    def ask():
+        for tree in trees:
+            with Repository(tree) as repo, closing(IndexedRepository(repo, jobs=1)) as indexed:
+                commit = repo.resolve("HEAD")
+                indexed.prepared(commit)
+                indexed.other_files(commit)
+
+    ask()
+    monkeypatch.setattr(IndexedRepository, "snapshot", not_again)
+    monkeypatch.setattr(Repository, "snapshot", not_again)
+    ask()
 
 
 def test_without_room_a_version_is_only_not_kept(project, monkeypatch):

@@ -30,7 +30,13 @@ from tosloc.reports.test_paths import which_are_tests
 if TYPE_CHECKING:
     from tosloc.index.build import BuildReport
 
-KEPT_VERSIONS: Final = 6  # files of versions beside the facts, of a version's sources or its others: those used last
+KEPT_FILES: Final = 40
+"""Files of versions that are kept beside the facts, those used last: one for the sources of a
+version and one for its other files, so 20 versions, shared by all work trees of the repository."""
+KEPT_BYTES: Final = 4 * 10**9
+"""Bytes of these files, at most."""
+ALWAYS_KEPT: Final = 6
+"""Files that are kept whatever their size."""
 PREPARED_VERSION: Final = 7  # of the arrays below: raise it with whatever changes them
 LARGEST_OTHER: Final = 200_000  # bytes of a file that is no source and whose words are searched: larger ones are data
 
@@ -177,9 +183,7 @@ class IndexedRepository:
             with suppress(OSError):  # a full disk or a folder that cannot be written costs time, not the answer
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 write_mapped(path, made.to_arrays())
-                by_use = sorted(path.parent.glob("*.safetensors"), key=lambda kept: -kept.stat().st_mtime_ns)
-                for old in by_use[KEPT_VERSIONS:]:
-                    old.unlink(missing_ok=True)
+                _remove_least_used(path.parent)
             note_use(self.repo, self.store_path)
         return made
 
@@ -192,3 +196,16 @@ class IndexedRepository:
         made = zip(new.ids, commit_payloads(new), strict=True)
         self.store.write((commit, analyser, payload) for commit, payload in made if commit not in cut)
         return history_of_commits(order, self.store.read(wanted), paths)
+
+
+def _remove_least_used(folder: Path) -> None:
+    """Remove the files of versions that were used least, until KEPT_FILES and KEPT_BYTES hold."""
+    by_use = sorted(
+        ((path, path.stat()) for path in folder.glob("*.safetensors")),
+        key=lambda entry: -entry[1].st_mtime_ns,
+    )
+    total = 0
+    for number, (path, status) in enumerate(by_use):
+        total += status.st_size
+        if number >= KEPT_FILES or (number >= ALWAYS_KEPT and total > KEPT_BYTES):
+            path.unlink(missing_ok=True)
