@@ -1,6 +1,7 @@
 """A repository that is kept open: it answers as one that is opened anew, whatever its branches do meanwhile."""
 
 import json
+import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -8,8 +9,9 @@ from datetime import UTC, datetime
 import pytest
 
 from tests import toy
+from tests.conftest import git_environment
 from tosloc import Localizer
-from tosloc.errors import RepositoryError, ToslocError
+from tosloc.errors import RepositoryError, ToslocError, UnknownCommit
 from tosloc.git import discovery
 from tosloc.git.repository import Repository
 from tosloc.index import build
@@ -218,3 +220,82 @@ def test_a_missing_folder_in_git_dir_is_one_sentence(grown, monkeypatch):
     monkeypatch.setenv("GIT_DIR", "nowhere/.git")
     with pytest.raises(RepositoryError, match=r"nowhere/\.git: no such folder"):
         discovery.around()
+
+
+@pytest.fixture
+def unborn(repository, monkeypatch, tmp_path):
+    """A repository without commits, with files on disk."""
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+    for word in WORDS:
+        file = repository.path / toy.path_of(word)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(toy.source(word))
+    return repository
+
+
+@pytest.mark.parametrize("added", [False, True])
+def test_before_the_first_commit_the_files_on_disk_are_searched(unborn, added):
+    if added:
+        unborn.git("add", ".")
+    with Localizer.open(unborn.path) as localizer:
+        answer = localizer.localize(TEXT)
+    assert answer.hits[0].path == toy.path_of("Parser")
+    assert answer.searched.files == len(WORDS)
+    assert answer.searched.uncommitted == len(WORDS)
+    assert "nothing is committed yet: the files on disk are searched, and there is no history" in answer.warnings
+
+
+def test_the_first_commit_is_followed(unborn):
+    with Localizer.open(unborn.path) as localizer:
+        localizer.localize(TEXT)
+        unborn.git("add", ".")
+        unborn.git("commit", "-q", "-m", "Start")
+        answer = localizer.localize(TEXT)
+    assert answer.commit == unborn.git("rev-parse", "HEAD")
+    assert answer.searched.uncommitted == 0
+
+
+@pytest.mark.parametrize("object_format", ["sha1", "sha256"])
+def test_an_empty_repository_is_one_sentence(tmp_path, monkeypatch, object_format):
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+    command = ["git", "init", "-q", f"--object-format={object_format}", str(tmp_path / "empty")]
+    subprocess.run(command, check=True, env=git_environment(tmp_path))
+    with pytest.raises(ToslocError, match=r"empty: no source file .* is on disk"):
+        Localizer.open(tmp_path / "empty")
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_branch_whose_commit_is_lost_is_not_taken_for_an_empty_one(grown):
+    grown.lose("HEAD")
+    with pytest.raises(UnknownCommit, match="no commit 'HEAD'"):
+        Localizer.open(grown.path)
+
+
+def test_a_named_commit_before_the_first_one_is_one_sentence(unborn):
+    for commit in ("HEAD", "0" * 40):
+        with Localizer.open(unborn.path, ready=False) as localizer, pytest.raises(UnknownCommit, match="no commit"):
+            localizer.localize(TEXT, commit=commit)
+
+
+def test_new_files_are_searched_where_the_commit_has_no_source(repository, monkeypatch, tmp_path):
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+    repository.commit({"README": "about"})
+    (repository.path / "Parser.java").write_text(toy.source("Parser"))
+    with Localizer.open(repository.path) as localizer:
+        assert [hit.path for hit in localizer.localize(TEXT).hits] == ["Parser.java"]
+
+
+def test_sources_behind_a_linked_folder_only_are_one_sentence(grown, tmp_path):
+    (grown.path / "src").rename(tmp_path / "elsewhere")
+    (grown.path / "src").symlink_to(tmp_path / "elsewhere")
+    (grown.path / "test/org/app/ParserServiceTest.java").unlink()
+    with pytest.raises(ToslocError, match=r"no source file .* is on disk, and folders behind links are not searched"):
+        Localizer.open(grown.path)
+
+
+def test_files_outside_of_a_sparse_checkout_are_counted_and_searched(grown):
+    grown.git("sparse-checkout", "set", "test")
+    with Localizer.open(grown.path) as localizer:
+        answer = localizer.localize(TEXT)
+    assert answer.hits[0].path == toy.path_of("Parser")
+    assert "the sparse checkout leaves out 6 source files; they are searched as they are committed" in answer.notes

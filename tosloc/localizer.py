@@ -135,7 +135,8 @@ class Localizer:
         """The first files for a report, or for the text of one (see ``read_report``), with functions and reasons.
 
         They are those of the work tree as they are on disk now, committed or not; with a ``commit``, or in a bare
-        repository, those of the version that it (or HEAD) names now. What is new since the last question is read first.
+        repository, those of the version that it (or HEAD) names now. If nothing is committed yet, the files on disk
+        are searched without history. What is new since the last question is read first.
         Of a localizer that was loaded with a version, they are that version's.
 
         ``include`` and ``exclude`` are globs as ``.gitignore`` has them; test files are left out unless ``tests``, and
@@ -239,13 +240,15 @@ class Localizer:
         with self._lock:
             if self._closed:
                 raise ToslocError(f"{place.repo.path}: this repository was closed; open it again")
-            resolved = place.repo.resolve("HEAD" if commit is None else commit)
+            resolved = place.repo.checked_out() if commit is None else place.repo.resolve(commit)
             changes = place.uncommitted(resolved) if commit is None else frozenset()
             key = resolved, changes
             if key not in self._versions:
                 prepared = place.prepared(resolved, progress, changes)
                 made = OpenVersion(place, prepared, self.reports_, self.reranker_)
                 made.others, made.uncommitted = place.other_files(resolved, progress, changes), len(changes)
+                if commit is None:
+                    made.notes += tuple(place.repo.sparse_notes(place.suffixes))
                 self._versions = dict([*self._versions.items(), (key, made)][-OPEN_VERSIONS:])
             return self._versions[key]
 

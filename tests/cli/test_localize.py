@@ -87,7 +87,8 @@ def test_the_repository_around_the_current_folder(make_repository, project, plac
 def test_what_cannot_be_searched_is_one_sentence(fails, place, make_repository):
     assert fails("bug.md") == f"{place}: not in a git repository; go to one, or name it with --repo"
     repository = make_repository("empty")
-    assert "no commit 'HEAD': its branch is empty" in fails("bug.md", "--repo", repository.path)
+    assert "no source file" in fails("bug.md", "--repo", repository.path)
+    assert "no commit 'HEAD': its branch is empty" in fails("bug.md", "--repo", repository.path, "--commit", "HEAD")
     repository.commit({"README": "text"})
     assert "holds no source file" in fails("bug.md", "--repo", repository.path)
 

@@ -241,3 +241,17 @@ def test_reports_whose_fix_a_version_lacks_are_not_known_there(project, grown):
     found = project.prepared("HEAD~2").with_reports(reports, ["gone.java", "src/org/app/p0/ParserService.java"])
     assert found.as_of(9.0).reports.known.tolist() == [True, True, False, False]
     assert (found.reports.sizes.tolist(), len(found.reports.files)) == ([2.0] * 4, 4)
+
+
+@pytest.mark.parametrize(
+    ("paths", "note"),
+    [
+        (["libs/a"], "1 submodule is not searched: libs/a"),
+        (["libs/a", "libs/b"], "2 submodules are not searched: libs/a, libs/b"),
+        ([f"s{n}" for n in range(7)], "7 submodules are not searched: s0, s1, s2, s3, s4 and 2 more"),
+    ],
+)
+def test_submodules_are_counted_in_a_note(project, grown, paths, note):
+    grown.commit({path: ("160000", b"1" * 40) for path in paths}, "Add submodules")
+    assert note in project.prepared("HEAD").notes
+    assert note in project.prepared("HEAD").notes, "also of a version that is kept"

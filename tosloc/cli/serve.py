@@ -39,7 +39,8 @@ def serve(
             repository = localizer.repository
             assert repository is not None
             discovery.check_roots(repository.path, (repository.path, discovery.find(repository.path)[0]))
-            repository.resolve(commit or "HEAD")  # what is wrong with it is said at once
+            # What is wrong with it is said at once.
+            repository.resolve(commit) if commit else repository.checked_out()
             questions = server.Questions(repository.path, checkpoint, editor, commit or "", project_of(localizer))
         server.serve(questions, place)
 

@@ -32,6 +32,11 @@ number."""
 _REMEMBERED: Final = 50_000_000  # files of remembered versions together: 400 MB
 _FULL_ID = re.compile(r"[0-9a-fA-F]{40}|[0-9a-fA-F]{64}")
 _COMMIT: Final = "^{commit}"  # makes a name that of a commit: tags are followed, and what is none is missing
+_EMPTY_TREE: Final = {
+    "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    "sha256": "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+}
+"""Id of the tree without files, which git knows in every repository."""
 _NO_NAME = re.compile(r"-|:(?!/)|\s*\Z|.*[\0\n]", re.DOTALL)
 """Begins or is what names no commit: an option, what git would look for in the index, nothing, two lines."""
 
@@ -90,6 +95,7 @@ class Repository(process.Git):
         self.path_names: Final = Vocabulary()
         self.blob_names: Final = Vocabulary()
         self.on_disk: Final[dict[str, str]] = {}
+        self._submodules: dict[str, tuple[str, ...]] = {}  # paths of the submodules of a tree
         self._files: dict[tuple[str, frozenset[str]], IntArray] = {}
         """(F, 2) path and blob numbers of the files with some suffixes, of a tree."""
 
@@ -121,6 +127,30 @@ class Repository(process.Git):
         if (found := self.resolve_many([revision])[revision]) is None:
             raise UnknownCommit(self._unknown(revision))
         return found
+
+    @property
+    def no_commit(self) -> str:
+        """The id that stands for the commit of a branch without commits: zeros, as in git."""
+        return "0" * len(_EMPTY_TREE[self._hash])
+
+    def checked_out(self) -> str:
+        """Return the full id of HEAD's commit, or ``no_commit`` if its branch has none yet.
+
+        Raises UnknownCommit for a bare repository without commits, and for a damaged one.
+        """
+        try:
+            return self.resolve("HEAD")
+        except UnknownCommit:
+            if self.work_tree is not None and self._on_unborn_branch():
+                return self.no_commit
+            raise
+
+    def _on_unborn_branch(self) -> bool:
+        """Return whether HEAD names a branch that does not exist yet."""
+        branch = os.fsdecode(read_small(self._directory / "HEAD")).removeprefix("ref:").strip()
+        command = ["for-each-ref", "--format=%(refname)", branch]
+        with self.stream(command, GIT_DIR=str(self._directory)) as output:
+            return branch.startswith("refs/heads/") and not output.read()
 
     def resolve_many(self, revisions: Iterable[str]) -> dict[str, str | None]:
         """Full commit id of each revision, None for one that names no commit or several; thousands in one go."""
@@ -212,10 +242,11 @@ class Repository(process.Git):
     # ---- versions
 
     def snapshot(self, revision: str, suffixes: Iterable[str]) -> Snapshot:
-        """The version's regular files whose path ends with one of ``suffixes`` (in either case), in path order.
+        """Return the version's regular files whose path ends with one of ``suffixes``, in path order.
 
-        Links and submodules are left out. Raises UnknownCommit, and RepositoryError when directories are missing, or
-        there are more than LARGEST_VERSION files.
+        Upper and lower case are the same. Links and submodules are left out. Raises UnknownCommit,
+        and RepositoryError when directories are missing, or there are more than LARGEST_VERSION
+        files.
         """
         [info] = self.commits([revision + _COMMIT if _FULL_ID.fullmatch(revision) else self.resolve(revision)])
         key = info.tree, frozenset(suffixes)
@@ -226,8 +257,17 @@ class Repository(process.Git):
         path_ids, blob_ids = np.ascontiguousarray(self._files[key].T)
         return Snapshot(info.id, info.committed_at, self.path_names, self.blob_names, path_ids, blob_ids)
 
+    def submodules(self, revision: str) -> tuple[str, ...]:
+        """Return the paths of a version's submodules. Raises as ``snapshot`` does."""
+        [info] = self.commits([revision])
+        if info.tree not in self._submodules:
+            self._listed(info.tree, frozenset())
+        return self._submodules[info.tree]
+
     def _listed(self, tree: str, suffixes: frozenset[str]) -> IntArray:
-        keep, files = ends_with(suffixes), dict[bytes, str]()
+        keep = ends_with(suffixes)
+        files: dict[bytes, str] = {}
+        submodules: list[str] = []
         with self.stream(["ls-tree", "-r", "-z", tree]) as output:
             for number, entry in enumerate(process.parts(output)):  # "100644 blob ID", a tab, the path
                 if number == LARGEST_VERSION:
@@ -235,6 +275,9 @@ class Repository(process.Git):
                 kind, path = entry.split(b"\t", 1)
                 if kind.startswith(b"100") and keep(path):
                     files.setdefault(path, kind[12:].decode("ascii"))
+                elif kind.startswith(b"160"):
+                    submodules.append(path.decode("utf-8", "surrogateescape"))
+        self._submodules[tree] = tuple(submodules)
         numbers = [
             (self.path_names.id(path.decode("utf-8", "surrogateescape")), self.blob_names.id(blob))
             for path, blob in files.items()
@@ -242,19 +285,24 @@ class Repository(process.Git):
         return np.array(numbers, dtype=np.int32).reshape(-1, 2)
 
     def uncommitted(self, commit: str, suffixes: Iterable[str]) -> frozenset[Change]:
-        """Files with one of the ``suffixes`` that differ from a commit's, as they are on disk now; none where no work
-        tree is checked out. ``texts`` knows their blobs from then on.
+        """Return the files with one of the ``suffixes`` that differ on disk from those of a commit.
 
-        Git compares by the repository's index and ignore files, and sees nothing else of it: no configuration, so no
-        filter is run. Only regular files of at most 10 MB that no link leads to are read. Raises RepositoryError.
+        There are none if no work tree is checked out. All files are new if the commit is
+        ``no_commit``. ``texts`` knows their blobs from then on.
+
+        Git compares by the repository's index and ignore files, and sees nothing else of it: no
+        configuration, so it runs no filter. Only regular files of at most 10 MB that no link leads
+        to are read. Raises RepositoryError.
         """
         root, index, ignored = self.work_tree, self._directory / "index", self._common / "info/exclude"
-        if root is None or not index.is_file() or index.is_symlink():
+        unborn = commit == self.no_commit
+        begun = index.is_file() and not index.is_symlink()
+        if root is None or not (begun or (unborn and not os.path.lexists(index))):
             return frozenset()
         place = {"GIT_WORK_TREE": str(root), "GIT_INDEX_FILE": str(index)}
         wanted, before = ends_with(suffixes), dict[bytes, str]()
         compare = "diff-index --raw -z --no-abbrev --no-renames --ignore-submodules=all".split()
-        with self.stream([*compare, commit], **place) as output:
+        with self.stream([*compare, _EMPTY_TREE[self._hash] if unborn else commit], **place) as output:
             fields = process.parts(output)
             for change, path in zip(fields, fields, strict=False):  # ":100644 100644 BEFORE AFTER M", then the path
                 if wanted(path):
@@ -274,6 +322,18 @@ class Repository(process.Git):
                     found.append(Change(name, blob))
                     self.on_disk[blob] = name
         return frozenset(found)
+
+    def sparse_notes(self, suffixes: Iterable[str]) -> Iterator[str]:
+        """Yield a note on files that a sparse checkout leaves out, if there are any."""
+        index = self._directory / "index"
+        if not (self._directory / "info/sparse-checkout").is_file() or not index.is_file():
+            return
+        wanted = ends_with(suffixes)
+        with self.stream(["ls-files", "-t", "-z"], GIT_INDEX_FILE=str(index)) as output:
+            number = sum(entry.startswith(b"S ") and wanted(entry[2:]) for entry in process.parts(output))
+        if number:
+            searched = "it is searched as it is" if number == 1 else "they are searched as they are"
+            yield Routine(f"the sparse checkout leaves out {counted(number, 'source file')}; {searched} committed")
 
     # ---- contents
 

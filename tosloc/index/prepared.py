@@ -6,7 +6,7 @@ of depends on whether it was made or read.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -23,8 +23,10 @@ from tosloc.index.documents import Documents, check_documents
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.paths import PathTable
 from tosloc.index.postings import numbered
+from tosloc.io import printable
 from tosloc.records import TIMES, Snapshot, Vocabulary
 
+MOST_NAMED_SUBMODULES: Final = 5  # more are counted
 _MOST_CHUNKS: Final = 1 << 24  # of a version that a stranger may have made
 
 
@@ -40,6 +42,7 @@ class PreparedVersion:
     history: HistoryIndex
     commit_ids: Sequence[str] = ()  # ids of all commits that the version contains, by their number in the history
     missing: int = 0  # blobs that could not be read: their files have no words but those of their paths
+    submodules: Sequence[str] = ()  # their paths; none of their files is among those of the version
 
     @property
     def snapshot(self) -> Snapshot:
@@ -67,7 +70,7 @@ class PreparedVersion:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader should know of files that no parser has read."""
+        """Notes about files that were not searched, or that no parser has read."""
         corpus, rows = self.index.text.corpus, self.index.text.rows
         unread = by_words = 0
         for file in np.flatnonzero(~corpus.parsed[rows]).tolist():
@@ -79,7 +82,18 @@ class PreparedVersion:
             "larger than 10 MB, ranked by path alone": unread - self.missing,
             "too large, too deep or too broken for a parser, read word by word": by_words,
         }
-        return tuple(Routine(f"{counted(number, 'file')} {how}") for how, number in said.items() if number > 0)
+        notes = [Routine(f"{counted(number, 'file')} {how}") for how, number in said.items() if number > 0]
+        return (*self._unsearched(), *notes)
+
+    def _unsearched(self) -> Iterator[str]:
+        """Yield notes about what an answer cannot contain."""
+        if set(self.snapshot.commit) == {"0"}:
+            yield "nothing is committed yet: the files on disk are searched, and there is no history"
+        if number := len(self.submodules):
+            names = ", ".join(map(printable, self.submodules[:MOST_NAMED_SUBMODULES]))
+            more = f" and {number - MOST_NAMED_SUBMODULES} more" if number > MOST_NAMED_SUBMODULES else ""
+            are = "is" if number == 1 else "are"
+            yield f"{counted(number, 'submodule')} {are} not searched: {names}{more}"
 
     def to_arrays(self) -> Arrays:
         """Plain arrays, for ``from_arrays``."""
@@ -89,6 +103,7 @@ class PreparedVersion:
                 "commit": [snapshot.commit],
                 "committed_at": np.array([snapshot.committed_at], dtype=np.int64),
                 "commit_ids": self.commit_ids,
+                "submodules": self.submodules,
                 "rows": index.text.rows,
                 "text": index.text.corpus,
                 "paths": index.paths.table,
@@ -107,7 +122,10 @@ class PreparedVersion:
         blobs = Vocabulary([*corpus.blobs, ""])  # "" of row -1
         snapshot = Snapshot(commit, committed_at, names, blobs, np.arange(len(rows), dtype=np.int32), rows)
         history = HistoryIndex(*(from_arrays(Documents, arrays, name) for name in ("commits", "reports")))
-        return cls(VersionIndex(corpus, snapshot, table), history, unpack_words(arrays["commit_ids"]))
+        index, commit_ids = VersionIndex(corpus, snapshot, table), unpack_words(arrays["commit_ids"])
+        # A checkpoint of an older version of TosLoc does not name submodules.
+        submodules = unpack_words(arrays["submodules"]) if "submodules" in arrays else ()
+        return cls(index, history, commit_ids, submodules=submodules)
 
 
 def version_of_stranger(arrays: Arrays) -> PreparedVersion:

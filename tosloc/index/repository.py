@@ -37,7 +37,7 @@ KEPT_BYTES: Final = 4 * 10**9
 """Bytes of these files, at most."""
 ALWAYS_KEPT: Final = 6
 """Files that are kept whatever their size."""
-PREPARED_VERSION: Final = 7  # of the arrays below: raise it with whatever changes them
+PREPARED_VERSION: Final = 8  # of the arrays below: raise it with whatever changes them
 LARGEST_OTHER: Final = 200_000  # bytes of a file that is no source and whose words are searched: larger ones are data
 
 
@@ -81,15 +81,21 @@ class IndexedRepository:
         return self.repo.snapshot(revision, self.suffixes)
 
     def sources(self, revision: str) -> Snapshot:
-        """The version that ``revision`` names. Raises UnknownCommit, and ToslocError when it holds no source file."""
+        """Return the version that ``revision`` names.
+
+        Raises UnknownCommit, and ToslocError when it contains no source file.
+        """
         snapshot = self.snapshot(revision)
         if not len(snapshot):
-            shown = ", ".join(sorted(self.suffixes)[:6]) + (" ..." if len(self.suffixes) > 6 else "")
             raise ToslocError(
-                f"{self.repo.path}: version {snapshot.commit[:12]} holds no source file ({shown});"
+                f"{self.repo.path}: version {snapshot.commit[:12]} holds no source file ({self._shown_suffixes});"
                 " name another with --commit, or other suffixes in the configuration"
             )
         return snapshot
+
+    @property
+    def _shown_suffixes(self) -> str:
+        return ", ".join(sorted(self.suffixes)[:6]) + (" ..." if len(self.suffixes) > 6 else "")
 
     def uncommitted(self, commit: str) -> frozenset[Change]:
         """What the work tree has otherwise than a commit, of the files whose words are searched."""
@@ -113,31 +119,52 @@ class IndexedRepository:
     # ---- versions ready for queries
 
     def prepared(self, revision: str, progress: Progress = silent, changes: Collection[Change] = ()) -> PreparedVersion:
-        """The version that ``revision`` names, ready for queries, fixes told by commit messages; with ``changes`` that
-        are not committed.
+        """Return the version that ``revision`` names, ready for queries, with fixes by commit messages.
 
-        It is kept beside the facts for the next time. What is not there is made from the facts of its files and
-        commits. Raises UnknownCommit, and ToslocError when it holds no source file.
+        ``changes`` that are not committed are applied. The version itself is kept beside the facts
+        for the next time; what is missing is made from the facts of its files and commits. Raises
+        UnknownCommit, and ToslocError when no source file is left.
         """
-        commit, is_source = self.repo.resolve(revision), ends_with(self.suffixes)
+        commit = revision if revision == self.repo.no_commit else self.repo.resolve(revision)
+        is_source = ends_with(self.suffixes)
+        changes = sorted(change for change in changes if is_source(os.fsencode(change.path)))
+        if commit == self.repo.no_commit and not changes:
+            raise self._nothing_on_disk()
 
         def make() -> PreparedVersion:
-            listed = self.sources(commit)
+            listed = self._files(commit, self.suffixes) if changes else self.sources(commit)
             missing = self.index([listed], progress).missing
             files = dict(zip(listed.paths, listed.blobs, strict=True))
             snapshot = Snapshot.of(commit, listed.committed_at, files)  # with numbers that no other version shares
-            order = commit_order(self.repo, [commit])
+            unborn = commit == self.repo.no_commit
+            order = [] if unborn else commit_order(self.repo, [commit])
+            submodules = () if unborn else self.repo.submodules(commit)
             history = self._history_of(order, snapshot.path_names, progress)
             table = PathTable.of(snapshot.path_names.names)
-            return PreparedVersion(
-                VersionIndex(self.facts(first_paths([listed])), snapshot, table), history, order, missing
-            )
+            index = VersionIndex(self.facts(first_paths([listed])), snapshot, table)
+            return PreparedVersion(index, history, order, missing, submodules)
 
         # a clone that was cut off has another history once it is made whole
         made = self._kept(commit, (sorted(self.suffixes), sorted(self.repo.shallow)), make)
-        changes = sorted(change for change in changes if is_source(os.fsencode(change.path)))
+        if not changes and len(made.snapshot):
+            return made
         new = {blob: path for path, blob in changes if blob}
-        return made.with_changes(changes, self.facts(new, progress)) if changes else made
+        version = made.with_changes(changes, self.facts(new, progress))
+        if not len(version.snapshot):
+            raise self._nothing_on_disk()
+        return version
+
+    def _files(self, commit: str, suffixes: Iterable[str]) -> Snapshot:
+        """Return the files of a commit; a branch without commits has none."""
+        if commit == self.repo.no_commit:
+            return Snapshot.of(commit, 0, {})
+        return self.repo.snapshot(commit, suffixes)
+
+    def _nothing_on_disk(self) -> ToslocError:
+        return ToslocError(
+            f"{self.repo.path}: no source file ({self._shown_suffixes}) is on disk, and folders behind links are not"
+            " searched; name a commit, or the repository of the linked folder"
+        )
 
     def other_files(
         self, commit: str, progress: Progress = silent, changes: Collection[Change] = ()
@@ -156,7 +183,7 @@ class IndexedRepository:
             return self.facts({blob: path for blob, path in found.items() if sizes[blob] <= LARGEST_OTHER}, progress)
 
         def make() -> PreparedVersion:
-            everything = self.repo.snapshot(commit, [""])
+            everything = self._files(commit, [""])
             pairs = zip(everything.paths, everything.blobs, strict=True)
             files = {path: blob for path, blob in pairs if not is_source(os.fsencode(path))}
             snapshot, none = Snapshot.of(commit, everything.committed_at, files), Documents.collect([])
