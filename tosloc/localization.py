@@ -29,13 +29,14 @@ from tosloc.index.prepared import PreparedVersion
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.rank.background import background as background_of
-from tosloc.rank.background import code_owners, other_files, owners_of
+from tosloc.rank.background import other_files, read_code_owners
 from tosloc.rank.feature_tables import FeatureTable
 from tosloc.rank.functions import score_functions
 from tosloc.rank.reasons import Sources
 from tosloc.rank.stage_one import StageOne, StageOneAnswer, raised
 from tosloc.records import BoolArray, BugReport, Case, FloatArray, Hit, Progress, Ranking, Reason, silent
-from tosloc.reports.test_paths import Chosen, choose, matched
+from tosloc.reports.code_owners import owners_of
+from tosloc.reports.globs import FileSelection, match_globs, select_files
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TextSource
 
 
@@ -87,13 +88,15 @@ class OpenVersion:
         *,
         tests: bool = False,
         may_miss: Collection[str] = (),
-    ) -> Chosen:
-        """Which of its files an answer may name, see ``tosloc.reports.test_paths.choose``."""
+    ) -> FileSelection:
+        """Which of its files an answer may name, see ``tosloc.reports.globs.select_files``."""
         paths, globs = self.index.paths, (include, exclude)
-        chosen = choose(self.snapshot.paths, paths.table.test[paths.path_ids], *globs, tests=tests, may_miss=may_miss)
+        chosen = select_files(
+            self.snapshot.paths, paths.table.test[paths.path_ids], *globs, tests=tests, may_miss=may_miss
+        )
         if self.others is None or not any(globs):
             return chosen
-        return chosen._replace(others=matched(self.others.snapshot.paths, include, exclude, ("include", "exclude")))
+        return chosen._replace(others=match_globs(self.others.snapshot.paths, include, exclude, ("include", "exclude")))
 
     @cached_property
     def sources(self) -> Sources:
@@ -102,7 +105,7 @@ class OpenVersion:
             return Sources()
         repo = self.repository.repo
         pages = WebPages.of(repo.remote_url())
-        rules = code_owners(repo, self.snapshot.commit)
+        rules = read_code_owners(repo, self.snapshot.commit)
         return Sources(
             repo.subject,
             lambda commit: None if pages is None else pages.commit(commit),
@@ -171,7 +174,7 @@ class Localization:
     def answer(
         self,
         number: int,
-        chosen: Chosen,
+        chosen: FileSelection,
         *,
         functions: int = 0,
         min_share: float = 0.0,
@@ -227,7 +230,7 @@ class Localization:
         asked = QueryContext(context.query, version.index, version.history.as_of(context.history.opened))
         return other_files(asked, context.common_words, kept)
 
-    def _shares(self, chosen: Chosen) -> FloatArray:
+    def _shares(self, chosen: FileSelection) -> FloatArray:
         """(F,) those of the first files; of all others 0."""
         if not self.stage_one.context.tells_files_apart:
             return np.zeros(len(self.scores))

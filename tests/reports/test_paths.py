@@ -1,9 +1,6 @@
 """Which files are tests, by the conventions of each language, and what only looks like one; which globs choose."""
 
-import pytest
-
-from tosloc.errors import ToslocError
-from tosloc.reports.test_paths import choose, which_are_tests
+from tosloc.reports.test_paths import which_are_tests
 
 TESTS = """
 src/test/java/org/x/Helper.java module/src/integrationTest/java/org/x/ParserIT.java java/org/x/ParserTest.java
@@ -41,51 +38,3 @@ def test_tests_are_told_by_their_paths():
     product = [*PRODUCT.split(), "", "noname", ".hidden", "a/b."]
     assert [path for path, found in zip(product, which_are_tests(product), strict=True) if found] == []
     assert which_are_tests([]).tolist() == []
-
-
-PATHS = ("docs/conf.py", "lib/src/a.py", "src/a.py", "src/b/c.py", "src/b/d.js", "tests/test_a.py", "tests/x.rb")
-
-
-def chosen(**options):
-    return choose(PATHS, which_are_tests(PATHS), **options)
-
-
-@pytest.mark.parametrize(
-    ("include", "exclude", "left"),
-    [
-        ("/src/", "", "src/a.py src/b/c.py src/b/d.js"),
-        ("src", "", "lib/src/a.py src/a.py src/b/c.py src/b/d.js"),
-        ("src/*.py", "", "src/a.py"),
-        ("./src/**/*.py", "", "src/a.py src/b/c.py"),
-        ("*.js docs/", "", "docs/conf.py src/b/d.js"),
-        ("*.py", "src tests", "docs/conf.py"),
-    ],
-)
-def test_globs_are_those_of_gitignore(include, exclude, left):
-    found = chosen(include=tuple(include.split()), exclude=tuple(exclude.split()))
-    assert [path for path, keep in zip(PATHS, found.kept, strict=True) if keep] == left.split()
-
-
-def test_tests_are_hidden_and_counted():
-    assert (chosen().kept.tolist(), chosen().hidden_tests) == ([True] * 5 + [False] * 2, 2)
-    shown = chosen(tests=True)
-    assert (shown.kept.all(), shown.hidden_tests, shown.notes) == (True, 0, ())
-    for include in ("tests", "*.rb"):  # where all files are tests none is hidden
-        found = chosen(include=(include,))
-        assert (found.kept.any(), found.hidden_tests) == (True, 0)
-        assert found.notes == ("all searched files are test files, so none is hidden",)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"include": ("*.java",)}, r"--include '\*.java' matches none of the 7 source files"),
-        ({"include": ("*.py",), "exclude": ("nowhere/",)}, "--exclude 'nowhere/' matches none"),
-        ({"include": ("src",), "exclude": ("*.py", "*.js")}, "none of the 7 source files is left"),
-        *(({"exclude": (glob,)}, f"--exclude '{glob}' is no glob") for glob in ("", "!src", "# src")),
-        ({"include": ("a**/[",)}, "--include"),
-    ],
-)
-def test_a_glob_that_matches_nothing_is_one_sentence(options, words):
-    with pytest.raises(ToslocError, match=words):
-        chosen(**options)

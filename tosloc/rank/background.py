@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -75,29 +74,10 @@ def _tests(reasons: ReasonsOf, row: int) -> tuple[str, ...]:
     return tuple(table.paths[other] for other in dict.fromkeys([*named, *changed]))[:MOST]
 
 
-def code_owners(repo: Repository, commit: str) -> str:
-    """The CODEOWNERS of a version; empty where there is none."""
+def read_code_owners(repo: Repository, commit: str) -> str:
+    """Return the text of a version's CODEOWNERS file; empty if there is none."""
     contents = repo.objects([f"{commit}:{path}" for path in _CODE_OWNERS], b"blob")
     return decode(next((content for _, content in contents if content is not None), b""))
-
-
-def owners_of(rules: str, path: str) -> Sequence[str]:
-    r"""Whom a CODEOWNERS file names for a path: by the last of its patterns that matches.
-
-    >>> owners_of("* @all\n/docs/ @writers a@b.org  # prose\n*.md", "docs/a.txt")
-    ['@writers', 'a@b.org']
-    >>> owners_of("* @all\n*.md", "README.md"), owners_of("", "a")
-    ([], [])
-    """
-    from pathspec import GitIgnoreSpec  # here: few answers need it
-
-    for line in reversed(rules.splitlines()):
-        pattern, *owners = line.partition("#")[0].split() or [""]
-        if not pattern or pattern[0] in "[^!":  # GitLab's sections
-            continue
-        if GitIgnoreSpec.from_lines([pattern]).match_file(path):
-            return owners
-    return []
 
 
 def other_files(

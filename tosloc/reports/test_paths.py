@@ -1,4 +1,4 @@
-"""Which files an answer may name: those that globs include and exclude, without tests unless they are wanted.
+"""Recognize test files by the conventions of their language.
 
 Projects name their tests by convention, and each language has its own. Where a convention also names product code
 (``django/test/client.py``, ``src/main/java/org/springframework/test``, ``numpy/testing``), a file counts as product:
@@ -8,14 +8,12 @@ a test that is shown costs a line, a product file that is hidden costs the answe
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
-from tosloc.answer import Routine
-from tosloc.errors import ToslocError
 from tosloc.records import BoolArray
 
 _JVM: Final = r".*[a-z0-9_](?:Tests?|TestCase|IT|ITCase)"
@@ -48,7 +46,7 @@ _FOLDERS: Final = re.compile(
       (?i: tests | test[-_ ]?(?:suites?|cases?|data|files|fixtures?|examples?|resources)
       | (?:unit|integration|functional|regression)[-_ ]?tests? | __tests__ | __mocks__ | __fixtures__ | __snapshots__
       | e2e )
-    | .*[.\-_ ][Tt]ests (?:[.\-_ ].*)?                            # org.eclipse.swt.tests.gtk, nd4j-tests, JUnit Tests
+    | (?s:.*)[.\-_ ][Tt]ests (?:[.\-_ ](?s:.*))?                    # org.eclipse.swt.tests.gtk, nd4j-tests, JUnit Tests
     | [\w.]+\.(?:Unit|Integration|Functional|Acceptance|EndToEnd)?Tests?      # Newtonsoft.Json.Test
     | [A-Z]\w*[A-Za-z0-9]Tests                                                # AppUITests
     | (?:android|common|jvm|js|native|ios|desktop|acceptance)Test             # source sets of Kotlin and Android
@@ -89,75 +87,3 @@ def _in_tests(folder: str, suffix: str) -> bool:
     if suffix in ("rb", "rake") and (shipped := _SHIPPED.search(f"{folder}/")):
         names = folder[: shipped.start()].split("/")
     return any(name.lower() in _OF_SUFFIX.get(suffix, _OF_OTHERS)[1] for name in names[1:])
-
-
-class Chosen(NamedTuple):
-    """The files of a version that an answer may name, and how many beside them are tests, which were not wanted."""
-
-    kept: BoolArray  # (F,)
-    sharing: BoolArray
-    """(F,) those among which an answer's shares are told, whatever globs keep: all files, without hidden tests."""
-    hidden_tests: int
-    notes: tuple[str, ...] = ()
-    others: BoolArray | None = None
-    """Which of the files that are no sources may be named; None: all."""
-
-
-def choose(
-    paths: Sequence[str],
-    are_tests: BoolArray,
-    include: Sequence[str] = (),
-    exclude: Sequence[str] = (),
-    *,
-    tests: bool = False,
-    may_miss: Collection[str] = (),
-) -> Chosen:
-    """Which of a version's files an answer may name: where one of ``include`` matches the path (any, where there is
-    none) and none of ``exclude`` does, globs as ``.gitignore`` has them, from the root of the repository: ``*.py``,
-    ``docs/``, ``/src/**/parser.c``. Raises ToslocError for a glob that matches nothing, or leaves nothing.
-
-    ``are_tests`` says of each file whether it is one: they are kept with ``tests``, and where nothing else is. The
-    globs of those of "include" and "exclude" in ``may_miss`` may match nothing: settings are for every version.
-    """
-    kept = matched(paths, include, exclude, may_miss)
-    if not kept.any() and len(kept):
-        raise ToslocError(f"none of the {len(kept):,} source files is left by --include and --exclude; widen them")
-    shown = kept & ~are_tests
-    if tests or (kept.any() and not shown.any()):
-        note = Routine("all searched files are test files, so none is hidden")
-        return Chosen(kept, np.ones_like(kept), 0, () if tests else (note,))
-    return Chosen(shown, ~are_tests, int((kept & are_tests).sum()))
-
-
-def matched(
-    paths: Sequence[str], include: Sequence[str], exclude: Sequence[str], may_miss: Collection[str]
-) -> BoolArray:
-    """(F,) whether the globs keep each path, as ``choose`` says."""
-    kept = np.ones(len(paths), dtype=np.bool_)
-    if include:
-        kept &= _matched("include", include, paths, may_miss)
-    if exclude:
-        kept &= ~_matched("exclude", exclude, paths, may_miss)
-    return kept
-
-
-def _matched(option: str, globs: Sequence[str], paths: Sequence[str], may_miss: Collection[str]) -> BoolArray:
-    """(F,) whether any of the globs matches each path; each has to match one."""
-    from pathspec import GitIgnoreSpec  # here: an answer without globs needs none of it
-
-    matched = np.zeros(len(paths), dtype=np.bool_)
-    for glob in globs:
-        try:
-            spec = GitIgnoreSpec.from_lines([glob.removeprefix("./")])
-            if [pattern.include for pattern in spec.patterns] != [True]:
-                raise ValueError("it is empty, a comment, or taken back by '!'")
-        except ValueError as error:
-            raise ToslocError(f"--{option} {glob!r} is no glob: {error}") from None
-        found = np.fromiter(map(spec.match_file, paths), dtype=np.bool_, count=len(paths))
-        if not found.any() and option not in may_miss:
-            raise ToslocError(
-                f"--{option} {glob!r} matches none of the {len(paths):,} source files of this version; globs are"
-                " those of .gitignore, from the root of the repository, such as 'src/**/*.py'"
-            )
-        matched |= found
-    return matched
