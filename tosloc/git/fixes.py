@@ -107,5 +107,7 @@ def issue_named(subject: str) -> str | None:
     if match is None:
         return None
     name = next(name for name, group in match.groupdict().items() if group)
-    number = re.findall(r"\d+|[A-Z][A-Z0-9]+-\d+", match[name])[0]
+    number = match[name]
+    if name != "jira":
+        number = re.findall(r"\d+", number)[0]
     return f"#{number}" if match.string[: match.start(name)].endswith("#") else number

@@ -45,7 +45,7 @@ MOST_FILES: Final = 30  # source files of a fix: one that touches more says litt
 MOST_NAMED: Final = 5  # issues that one commit names: more are the list of a release, or of what a merge holds
 
 _REVERTS: Final = re.compile(r"(?i)\bthis reverts commit ([0-9a-f]{40,64})\b")
-_REVERT_OF: Final = re.compile(r'(?i)(?:revert|back(?:ed|ing)?[- ]?out):?\s+"(?P<subject>.*)"?\s*\Z')
+_REVERT_OF: Final = re.compile(r'(?i)(?:revert|back(?:ed|ing)?[- ]?out):?\s+"(?P<subject>.*+)\s*+\Z')
 _IS_REVERT: Final = re.compile(r"(?i)\W{0,3}(?:revert(?:s|ed|ing)?\b|back(?:ed|ing)?[- ]?out\b)")
 _PULL_NUMBER: Final = re.compile(
     r"(?i)(?:\(#(?=\d+\)\s*\Z)|\AMerge pull request #|\bsee merge request \S*!)(\d{1,9})\b"
@@ -57,7 +57,7 @@ _LEADING_NUMBER: Final = re.compile(
 )
 _FILLER: Final = re.compile(
     r"""(?ix)\b(?:(?:bug|hot)?fix(?:e[ds]|ing)? | bugs? | issues? | errors? | problems? | updated? | a | an | the | for
-      | in | of | some | more | small | minor | stuff | [\w./-]+\.[a-z]\w{0,5} )\b | \#?\d+"""
+      | in | of | some | more | small | minor | stuff | [\w./-]{1,250}\.[a-z]\w{0,5} )\b | \#?\d+"""
 )
 """What says nothing of a fault: words of fixing, numbers, names of files."""
 _OF_FORM: Final = re.compile(

@@ -167,10 +167,9 @@ def _of_rows(rows: Iterable[tuple[str, Json]], suffixes: Iterable[str]) -> Itera
     for where, row in rows:
         said = defaultdict(str, {key: _text(value) for key, value in row.items()})
         bug = said["bug_id"]
-        summary = re.sub(rf"^Bug {re.escape(bug)}(?:\s*[:-])?(?:\s+|$)", "", said["summary"])
         record = {
             "id": bug,
-            "summary": summary,
+            "summary": _without_number(said["summary"], bug),
             "description": said["description"],
             "opened": row.get("report_time"),
             "fix_commit": said["commit"],
@@ -179,6 +178,26 @@ def _of_rows(rows: Iterable[tuple[str, Json]], suffixes: Iterable[str]) -> Itera
             "published_ranks": said["result"],
         }
         yield where, record
+
+
+def _without_number(summary: str, bug: str) -> str:
+    """Return a summary without a leading ``Bug 123456:`` or ``Bug 123456 -`` of this very bug.
+
+    >>> [_without_number(f"Bug {start} Crash", "12") for start in ("12:", "12 -", "12", "123", "12a")]
+    ['Crash', 'Crash', 'Crash', 'Bug 123 Crash', 'Bug 12a Crash']
+    """
+    start = f"Bug {bug}"
+    if not summary.startswith(start):
+        return summary
+    rest = summary[len(start) :]
+    marked = rest.lstrip()
+    if marked[:1] in (":", "-"):
+        after = marked[1:]
+        if not after or after[0].isspace():
+            return after.lstrip()
+    if not rest or rest[0].isspace():
+        return marked
+    return summary
 
 
 def split_paths(text: str, suffixes: Iterable[str]) -> tuple[str, ...]:

@@ -278,10 +278,10 @@ _FORM: Final = re.compile(
 )
 """Lines that a form has before anybody has written into it, beside those that ``parts`` knows."""
 _TITLES: Final = re.compile(
-    r"""(?ix) \W* (?: (?:new\ )?(?:bug|issue|problem|defect)(?:[-_ ]?(?:report|title|summary|template|description))?
-      | title | summary | description | untitled | (?:short|brief)\ (?:summary|description|title)(?:\ .*)?
+    r"""(?ix) \W*+ (?: (?:new\ )?(?:bug|issue|problem|defect)(?:[-_ ]?(?:report|title|summary|template|description))?
+      | title | summary | description | untitled | (?:short|brief)\ (?:summary|description|title)(?:\ .*+)?+
       | (?:describe|description\ of|summary\ of|about)\ (?:the|your)\ (?:bug|issue|problem)
-      | steps\ to\ reproduce | expected\ behaviou?r | what\ happened ) \W*"""
+      | steps\ to\ reproduce | expected\ behaviou?r | what\ happened ) \W*+"""
 )
 """What stands for a summary in a form."""
 

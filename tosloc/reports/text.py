@@ -39,8 +39,11 @@ _FORM_WORDS: Final = frozenset(
 )
 """Words that headings of forms are made of."""
 _HEADING: Final = re.compile(
-    r"\W{0,6}(?:\#{1,6}\s*)?[*_]{0,3}(?P<words>[A-Za-z][A-Za-z ,/()'&\-]{0,70}?)\s*[*_]{0,3}\s*[:?.]?\s*[*_]{0,3}:?\s*"
+    r"(?P<marks>[^A-Za-z]{0,16}+)(?P<words>[A-Za-z][A-Za-z ,/()'&\-]*+)\s*+[*_]{0,3}+\s*+[:?.]?+\s*+[*_]{0,3}+:?+\s*+"
 )
+"""A heading; its parts share no letters, so that nothing has to be tried twice."""
+_HEADING_MARKS: Final = re.compile(r"\W{0,6}(?:\#{1,6}\s*)?[*_]{0,3}")
+_LONGEST_HEADING: Final = 71  # characters of its words
 _BOX: Final = re.compile(r"\s*[-*+]\s+\[[\sxX]?\]\s")
 _ASKED: Final = re.compile(
     r"""(?ix) \W* (?:
@@ -78,10 +81,10 @@ _LOG: Final = re.compile(
         |Successfully)\s
     )"""
 )
-_SETTING: Final = re.compile(
-    r"""(?x) \s* (?:-\s)? (?: "[^"\n]{1,80}"\s*: | '[^'\n]{1,80}'\s*: | [\w.\-]{1,60}\s*[:=](?![:=]) ) \s*
-      (?:[^\n]*[^\s;()])?\s*\Z"""
+_KEY: Final = re.compile(
+    r"""(?x) \s*+ (?:-\s)? (?: "[^"\n]{1,80}"\s*+: | '[^'\n]{1,80}'\s*+: | [\w.\-]{1,60}\s*+[:=](?![:=]) )"""
 )
+"""How a line begins that sets a key to a value."""
 _CODE: Final = re.compile(
     r"""(?x) \s* (?:
       (?:>>>|\.\.\.|In\ \[\d{0,4}\]:|\$)\s
@@ -102,6 +105,10 @@ _QUOTED: Final = re.compile(r"^\s{0,3}>\s?", re.MULTILINE)
 _DASHES: Final = re.compile(r"[\W_]*")
 
 
+LONGEST_LINE: Final = 10_000
+"""Characters by which a line is classified. Reports whose line breaks were lost are longer lines."""
+
+
 class ReportText(NamedTuple):
     """The text of a description by what it is; each part has the lines of its kind, in order."""
 
@@ -111,40 +118,59 @@ class ReportText(NamedTuple):
 
 
 def parts(description: str) -> ReportText:
-    """The parts of a description, without what a form asks for or puts there, and the versions of what is installed.
+    """Split a description into prose, code and data.
+
+    What a form asks for or puts there is left out, and so are lines that name what is installed. A
+    line is classified by its first ``LONGEST_LINE`` characters.
 
     >>> parts("## Describe the bug\\nIt hangs.\\n```\\nrun(3)\\n```\\n- OS: Linux\\n2020-01-02 10:11 INFO up")
     ReportText(prose='It hangs.', code='run(3)', data='2020-01-02 10:11 INFO up')
     >>> parts("```\\na: 1\\nb: x\\nrun(c)\\nd=2\\n```").data.splitlines()
     ['a: 1', 'b: x', 'run(c)', 'd=2']
     """
-    found: dict[str, list[str]] = {"prose": [], "code": [], "data": []}
-    for place, block in enumerate(_FENCE.split(COMMENT.sub("\n", description))):
-        if place % 2:  # between two fences
-            tag = _TAG.match(block)
-            lines = [line for line in (block[tag.end() :] if tag else block).splitlines() if line.strip()]
-            settings, logged = (len(list(filter(kind.match, lines))) for kind in (_SETTING, _LOG))
-            is_data = (tag and tag[1].lower() in _SETTINGS) or (len(lines) > 2 and settings * 3 > len(lines) * 2)
-            is_data = is_data or logged * 2 > len(lines)
-            for line in lines:
-                if not _is_installed(line) and not _DASHES.fullmatch(line):
-                    found["data" if is_data or _LOG.match(line) else "code"].append(line)
+    lines: dict[str, list[str]] = {"prose": [], "code": [], "data": []}
+    for number, block in enumerate(_FENCE.split(COMMENT.sub("\n", description))):
+        between_fences = number % 2 == 1
+        if between_fences:
+            _add_fenced(block, lines)
+        else:
+            _add_unfenced(block, lines)
+    return ReportText(**{kind: "\n".join(of_kind) for kind, of_kind in lines.items()})
+
+
+def _add_fenced(block: str, lines: dict[str, list[str]]) -> None:
+    """Add the lines of a block between two fences."""
+    tag = _TAG.match(block)
+    text = block[tag.end() :] if tag else block
+    written = [line for line in text.splitlines() if line.strip()]
+    heads = [line[:LONGEST_LINE] for line in written]
+    settings = sum(map(_is_setting, heads))
+    logged = sum(_LOG.match(head) is not None for head in heads)
+    is_settings_language = tag is not None and tag[1].lower() in _SETTINGS
+    has_settings = len(heads) > 2 and settings * 3 > len(heads) * 2
+    is_data = is_settings_language or has_settings or logged * 2 > len(heads)
+    for line, head in zip(written, heads, strict=True):
+        if not _is_installed(head) and not _DASHES.fullmatch(head):
+            lines["data" if is_data or _LOG.match(head) else "code"].append(line)
+
+
+def _add_unfenced(block: str, lines: dict[str, list[str]]) -> None:
+    """Add the lines of a block outside fences, where code is recognized by its shape."""
+    inside = False  # Within code, a line that could be code is code.
+    for line in _QUOTED.sub("", block).splitlines():
+        head = line[:LONGEST_LINE]
+        bare = head.strip()
+        if not bare or (_DASHES.fullmatch(bare) and not inside):
             continue
-        inside = False  # code, so that what could be code is
-        for line in _QUOTED.sub("", block).splitlines():
-            bare = line.strip()
-            if not bare or (_DASHES.fullmatch(bare) and not inside):
-                continue
-            if _BOX.match(bare) or _is_installed(bare) or _ASKED.match(bare) or _is_form_heading(bare):
-                inside = False
-            elif _LOG.match(line):
-                found["data"].append(line)
-            else:
-                indented = inside and line.startswith(("    ", "\t"))
-                # a sentence may begin like code
-                inside = indented or (_CODE.match(line) is not None and not _is_sentence(line))
-                found["code" if inside else "prose"].append(line)
-    return ReportText(**{kind: "\n".join(lines) for kind, lines in found.items()})
+        if _BOX.match(bare) or _is_installed(bare) or _ASKED.match(bare) or _is_form_heading(bare):
+            inside = False
+        elif _LOG.match(head):
+            lines["data"].append(line)
+        else:
+            indented = inside and head.startswith(("    ", "\t"))
+            # A sentence may begin like code.
+            inside = indented or (_CODE.match(head) is not None and not _is_sentence(head))
+            lines["code" if inside else "prose"].append(line)
 
 
 def _is_sentence(line: str) -> bool:
@@ -152,6 +178,19 @@ def _is_sentence(line: str) -> bool:
     words = line.split()
     plain = sum(word.strip(".,;:!?()'\"").isalpha() for word in words)
     return len(words) > 4 and plain * 4 > len(words) * 3
+
+
+def _is_setting(line: str) -> bool:
+    """Return whether a line sets a key to a value, and does not end as a statement or call does.
+
+    >>> [_is_setting(line) for line in ("a: 1", "'a' : b", "- x=2", "a = f(1)", "f(a=1)", "a:")]
+    [True, True, True, False, False, True]
+    """
+    key = _KEY.match(line)
+    if key is None:
+        return False
+    value = line[key.end() :].rstrip()
+    return not value.endswith((";", "(", ")"))
 
 
 def _is_installed(line: str) -> bool:
@@ -167,7 +206,11 @@ def _is_form_heading(line: str) -> bool:
     [True, True, True, False]
     """
     heading = _HEADING.fullmatch(line)
-    words = re.split(r"[\s/-]+", heading["words"].lower().strip(" /-")) if heading else ["?"]
+    if heading is None or not _HEADING_MARKS.fullmatch(heading["marks"]):
+        return False
+    if len(heading["words"].rstrip()) > _LONGEST_HEADING:
+        return False
+    words = re.split(r"[\s/-]+", heading["words"].lower().strip(" /-"))
     return len(words) < 10 and all(word.strip("(),'&") in _FORM_WORDS for word in words)
 
 
