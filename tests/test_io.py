@@ -2,8 +2,12 @@
 
 import io
 import os
+import stat
+import subprocess
+import sys
 import time
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +63,81 @@ def test_what_is_there_stays_after_an_error_or_is_replaced_whole(tmp_path):
     with pytest.raises(FileNotFoundError) as raised, written_whole(tmp_path / "page.html"):
         pass
     assert raised.value.filename == str(tmp_path / "page.html")
+
+
+def test_a_link_stays_and_what_it_points_to_is_replaced(tmp_path):
+    (tmp_path / "real").mkdir()
+    for name in ("there", "missing"):
+        (tmp_path / name).symlink_to(f"real/{name}")
+    (tmp_path / "real/there").write_text("a longer old text")
+    for name in ("there", "missing"):
+        write_text(tmp_path / name, "new")
+        assert (tmp_path / name).is_symlink()
+        assert (tmp_path / "real" / name).read_text() == "new"
+    assert listing(tmp_path) == ["missing", "real", "real/missing", "real/there", "there"]
+
+
+def test_a_linked_folder_stays_and_what_it_points_to_is_replaced(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real/old").touch()
+    (tmp_path / "link").symlink_to("real")
+    with written_whole(tmp_path / "link") as temporary:
+        temporary.mkdir()
+        (temporary / "new").touch()
+    assert (tmp_path / "link").is_symlink()
+    assert listing(tmp_path / "real") == ["new"]
+
+
+def test_a_loop_of_links_is_refused_and_stays(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(OSError, match="symbolic links"):
+        write_text(tmp_path / "loop", "new")
+    assert (tmp_path / "loop").is_symlink()
+
+
+def test_a_named_pipe_is_written_into(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    for name in ("pipe", "link"):
+        reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+        write_text(tmp_path / name, name)
+        assert os.read(reader, 100) == name.encode()
+        os.close(reader)
+    assert (tmp_path / "pipe").is_fifo()
+    assert listing(tmp_path) == ["link", "pipe"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")
+def test_a_device_is_written_into(tmp_path):
+    with suppress(PermissionError):  # where even root may not, as in some containers
+        os.mknod(tmp_path / "null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    if not (tmp_path / "null").exists():
+        pytest.skip("no device can be made")
+    write_text(tmp_path / "null", "new")
+    assert (tmp_path / "null").is_char_device()
+    assert listing(tmp_path) == ["null"]
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_an_open_stream_goes_on_after_what_is_written_into_it(tmp_path, name):
+    code = f"""from pathlib import Path
+from tosloc.io import write_text
+write_text(Path("{name}"), "first ")
+print("second")"""
+    with (tmp_path / "out").open("wb") as out:
+        subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
+    assert (tmp_path / "out").read_text() == "first second\n"
+
+
+def test_a_folder_is_not_replaced_by_a_file_nor_a_file_by_a_folder(tmp_path):
+    (tmp_path / "folder/inside").mkdir(parents=True)
+    (tmp_path / "file").write_text("old")
+    with pytest.raises(IsADirectoryError):
+        write_text(tmp_path / "folder", "new")
+    with pytest.raises(NotADirectoryError), written_whole(tmp_path / "file") as temporary:
+        temporary.mkdir()
+    assert listing(tmp_path) == ["file", "folder", "folder/inside"]
+    assert (tmp_path / "file").read_text() == "old"
 
 
 def test_only_our_own_names_are_removed_and_only_old_ones(tmp_path):

@@ -6,20 +6,24 @@ import errno
 import hashlib
 import json
 import math
+import os
 import re
 import secrets
 import shutil
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, Final
+from tempfile import TemporaryDirectory
+from typing import IO, Any, Final
 
 MOST_BYTES: Final = 1 << 30  # what read_plain reads at most
 _HALVES: Final = re.compile("[\\ud800-\\udc7f\\udd00-\\udfff]")
 """Halves of characters, but for those that stand for bytes."""
+_OWN_STREAMS: Final = re.compile(r"/dev/(?P<name>stdout|stderr)|/(?:dev|proc/self)/fd/(?P<number>[0-9]{1,6})")
+_STREAM_NUMBERS: Final = {"stdout": 1, "stderr": 2}
 _STREAMS: Final = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
 _KINDS: Final = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe"}
 _UNFINISHED: Final = ".tosloc-unfinished."
@@ -64,20 +68,57 @@ def read_inside(root: Path, name: str, most: int) -> bytes | None:
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """A temporary path beside ``path``; the file or folder made there takes its place on success, else it vanishes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{_UNFINISHED}{secrets.token_hex(8)}")
+    """Yield a temporary path; what the block makes there, a file or a folder, becomes ``path`` if it succeeds.
+
+    A regular file or a folder is replaced at once, so that no reader sees half of it. A symbolic link stays, and what
+    it points to is replaced. A device, a named pipe or an open stream such as ``/dev/stdout`` stays, too, and the
+    file's bytes are written into it. Raises OSError if the kinds differ, as for a file where a folder is.
+    """
+    with _stream(path) as stream:
+        if stream is None:
+            target = Path(os.path.realpath(path))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            folder: AbstractContextManager[Any] = nullcontext(target.parent)
+        else:
+            folder = TemporaryDirectory(ignore_cleanup_errors=True)
+        with folder as where:
+            temporary = Path(where, f"{_UNFINISHED}{secrets.token_hex(8)}")
+            try:
+                yield temporary
+                if stream is not None:
+                    with temporary.open("rb") as file:
+                        shutil.copyfileobj(file, stream)
+                else:
+                    if temporary.is_dir() and target.exists():
+                        shutil.rmtree(target)
+                    temporary.replace(target)
+            except OSError as error:
+                if error.filename == str(temporary):  # the user knows what was to be written
+                    error.filename, error.filename2 = str(path), None
+                raise
+            finally:
+                remove(temporary)
+
+
+@contextmanager
+def _stream(path: Path) -> Iterator[IO[bytes] | None]:
+    """Yield what to write into if ``path`` names something that must not be replaced, else None."""
+    match = _OWN_STREAMS.fullmatch(str(path))
+    if match is not None:
+        number = _STREAM_NUMBERS.get(match["name"]) or int(match["number"] or 0)
+        # a copy shares the position, so that what the program prints later follows it
+        with open(os.dup(number), "wb") as stream:
+            yield stream
+        return
     try:
-        yield temporary
-        if temporary.is_dir() and path.exists():
-            shutil.rmtree(path)
-        temporary.replace(path)
-    except OSError as error:
-        if error.filename == str(temporary):  # the user knows what was to be written
-            error.filename, error.filename2 = str(path), None
-        raise
-    finally:
-        remove(temporary)
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG  # what the block makes
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        yield None
+        return
+    with open(os.open(path, os.O_WRONLY), "wb") as stream:  # without O_CREAT: it exists
+        yield stream
 
 
 def remove(path: Path) -> None:
