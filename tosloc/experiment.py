@@ -243,6 +243,25 @@ def results_folder(folder: Path, *, own: bool = False) -> Iterator[Path]:
         raise
 
 
+@contextmanager
+def command_folder(folder: Path, command: str) -> Iterator[None]:
+    """Let a command without work of its own write into a folder, by the rule of ``results_folder``.
+
+    At the end the folder gets a ``provenance.json``, unless it has one, so that the command may write there again.
+    """
+    mark = folder / "provenance.json"
+    with results_folder(folder, own=True) as work:
+        try:
+            yield
+            if not mark.exists():
+                write_record(mark, {"tosloc": tosloc.__version__, "command": command})
+        finally:
+            # the work folder alone says that unfinished results are ours
+            if mark.exists() or [*folder.iterdir()] == [work]:
+                with suppress(OSError):  # another command has left something there
+                    work.rmdir()
+
+
 def named(file: Path) -> dict[str, str]:
     """Name and SHA-256 of a file, for provenance."""
     return {"name": file.name, "sha256": fingerprint(file)}

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.published_toy import RESULTS, SWT, fixes, spreadsheet
+from tosloc.cli import main
 from tosloc.evaluate.judgements import Judgement, write_judgements
 from tosloc.evaluate.measures import Measure
 from tosloc.evaluate.run_paths import read_scored
@@ -34,7 +35,8 @@ def test_a_trec_run_becomes_ours(trec, tmp_path, tosloc):
     assert judged.run.ranking("7").paths == ("a b.java", "c.java")
     assert judged.evaluation().mrr == 0.75
     assert "to judge them, name --qrels" in tosloc("import-run", trec, "--out", out)[1]
-    assert [file.name for file in out.iterdir()] == ["run.jsonl.gz"]  # judgements of another run are gone
+    left = sorted(file.name for file in out.iterdir())
+    assert left == ["provenance.json", "run.jsonl.gz"]  # judgements of another run are gone
 
 
 def test_published_ranks_become_a_run(repository, tmp_path, fails, tosloc):
@@ -100,6 +102,41 @@ def test_what_is_no_run_is_one_sentence(trec, tmp_path, monkeypatch, fails, word
     monkeypatch.chdir(tmp_path)
     Path("other.txt").write_text("7 0 c.java 1\n")
     assert says in fails("import-run", *words, "--out", "out")
+
+
+@pytest.mark.parametrize(("command", "name"), [("import-run", "qrels.jsonl"), ("export-run", "run.trec")])
+def test_a_folder_with_other_things_is_refused_and_stays(trec, tmp_path, fails, tosloc, command, name):
+    tosloc("import-run", trec, "--qrels", tmp_path / "qrels.txt", "--out", tmp_path / "ours")
+    source = trec if command == "import-run" else tmp_path / "ours"
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / name).write_text("mine")
+    said = fails(command, source, "--out", tmp_path / "thesis")
+    assert said == f"{tmp_path}/thesis holds other things, such as {name!r}; name a new folder for the results"
+
+
+@pytest.mark.parametrize("command", ["import-run", "export-run"])
+def test_a_folder_of_results_is_written_again(trec, tmp_path, tosloc, command):
+    tosloc("import-run", trec, "--qrels", tmp_path / "qrels.txt", "--out", tmp_path / "ours")
+    source = trec if command == "import-run" else tmp_path / "ours"
+    (tmp_path / "out").mkdir()
+    for _ in range(2):
+        tosloc(command, source, "--out", tmp_path / "out")
+        assert (tmp_path / "out/provenance.json").is_file()
+        assert not (tmp_path / "out/.tosloc-work").exists()
+
+
+def test_an_import_that_was_cut_short_is_made_again(trec, tmp_path, tosloc, monkeypatch):
+    def cut_short(*_):
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tosloc.evaluate.judgements.write_judgements", cut_short)
+        with pytest.raises(ZeroDivisionError):
+            main(["import-run", str(trec), "--qrels", str(tmp_path / "qrels.txt"), "--out", str(tmp_path / "out")])
+    assert (tmp_path / "out/run.jsonl.gz").is_file()
+    tosloc("import-run", trec, "--qrels", tmp_path / "qrels.txt", "--out", tmp_path / "out")
+    assert (tmp_path / "out/qrels.jsonl").is_file()
+    assert not (tmp_path / "out/.tosloc-work").exists()
 
 
 def test_where_nothing_can_be_written_or_judged_is_one_sentence(trec, repository, tmp_path, fails):

@@ -47,6 +47,20 @@ def test_reports_with_a_fix_and_with_a_version_are_ranked(repository, tmp_path, 
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.parametrize(("command", "folder"), [("bm25", "thesis"), ("baselines", "thesis/blia")])
+def test_a_folder_with_other_things_is_refused(repository, tmp_path, capsys, command, folder):
+    repository.commit(FILES)
+    fix = repository.commit({"app/parser.py": "mended = True\n"})
+    record = {"id": "1", "summary": "s", "description": "", "fix_commit": fix, "fixed": ["app/parser.py"]}
+    (tmp_path / "reports.jsonl").write_text(json.dumps(record | {"opened": "2001-09-09T02:00:00Z"}) + "\n")
+    (tmp_path / folder / "all").mkdir(parents=True)
+    (tmp_path / folder / "all/run.jsonl.gz").write_text("mine")
+    given = ["--repo", str(repository.path), "--reports", str(tmp_path / "reports.jsonl"), "--split", "all"]
+    assert main(["lab", command, *given, "--out", str(tmp_path / "thesis")]) == 2
+    assert f"{tmp_path / folder} holds other things, such as 'all'" in capsys.readouterr().err
+    assert (tmp_path / folder / "all/run.jsonl.gz").read_text() == "mine"
+
+
 def test_the_scores_are_the_librarys(repository):
     repository.commit(FILES)
     texts = [" ", "class HTTP Server:\n def open socket(self): pass", "parses the headers def parse Headers(text)"]

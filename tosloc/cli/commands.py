@@ -207,17 +207,18 @@ def import_run(
     From a run in TREC's form, paths percent-encoded; or, with --repo, from the ranks that the data of Ye et al.
     publish in their column "result".
     """
-    from tosloc.experiment import refuse_training
+    from tosloc.experiment import command_folder, refuse_training
 
     refuse_training(out)
     if repo is None and file.suffix in (".xlsx", ".xml"):
         raise RunError(f"{file}: the ranks of labelled reports are of the files of a repository; name it with --repo")
-    if repo is None:
-        _import_trec(file, qrels, out)
-    elif qrels is not None:
+    if repo is not None and qrels is not None:
         raise RunError(f"{file}: labelled reports say themselves what is true; leave out --qrels")
-    else:
-        _import_published(file, repo, zone, split, out)
+    with command_folder(out, "tosloc import-run"):
+        if repo is None:
+            _import_trec(file, qrels, out)
+        else:
+            _import_published(file, repo, zone, split, out)
 
 
 def export_run(
@@ -237,12 +238,15 @@ def export_run(
     """
     from tosloc.evaluate.run_paths import read_scored
     from tosloc.evaluate.trec import write_trec_qrels, write_trec_run
+    from tosloc.experiment import command_folder, refuse_training
 
+    refuse_training(out)
     scored = read_scored(run, split, qrels)
     if scored.evaluation().length != 1 and others:  # which also refuses what other tools would not see
         raise RunError(f"{run}: not every ranking is known to hold all files that were searched; leave out --others")
-    write_trec_run(out / "run.trec", scored.run, scored.name)
-    write_trec_qrels(out / "qrels.trec", scored.qrels, scored.run if others else None)
+    with command_folder(out, "tosloc export-run"):
+        write_trec_run(out / "run.trec", scored.run, scored.name)
+        write_trec_qrels(out / "qrels.trec", scored.qrels, scored.run if others else None)
     print_notes([f"{len(scored.qrels)} rankings are in {out}, as run.trec and qrels.trec"])
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
 from tosloc.config import Config
 from tosloc.errors import ToslocError
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE
-from tosloc.experiment import ExperimentContext, results_folder
+from tosloc.experiment import ExperimentContext, command_folder, results_folder
 from tosloc.git.repository import Repository
 from tosloc.index.paths import PathTable
 from tosloc.io import write_text
@@ -56,7 +57,10 @@ def rank_with(
             results_folder(folder),
             Repository(repo_path) as repo,
             ExperimentContext(config, repo, Path(reports_path), progress, facts=False) as experiment,
+            ExitStack() as folders,
         ):
+            for one in missing:
+                folders.enter_context(command_folder(folder / one.name, "tosloc lab baselines"))
             context = context_for(experiment, missing, splits, progress)
             for one in missing:
                 _rank(one(context, config.run.seed), experiment, folder / one.name, splits, progress)

@@ -17,7 +17,7 @@ import numpy as np
 
 from tosloc.config import Config
 from tosloc.errors import ToslocError, counted
-from tosloc.experiment import ExperimentContext, results_folder
+from tosloc.experiment import ExperimentContext, command_folder, refuse_training
 from tosloc.git.repository import Repository, decode
 from tosloc.records import BugReport, FloatArray, Progress, Ranking, Snapshot, silent, tracked
 
@@ -29,8 +29,9 @@ def rank_with_bm25s(
 ) -> None:
     """Rank a split's labelled reports into OUT/SPLIT. Raises ToslocError."""
     folder = out.expanduser()
+    refuse_training(folder)
     with (
-        results_folder(folder),
+        command_folder(folder, "tosloc lab bm25"),
         Repository(repo_path) as repo,
         ExperimentContext(config, repo, reports, progress, facts=False) as experiment,
     ):

@@ -21,7 +21,7 @@ from tosloc.cli.printing import Form, Table, form_of, print_notes, show, shown
 from tosloc.cluster import on_cluster
 from tosloc.config import Config, load_config
 from tosloc.errors import require
-from tosloc.experiment import results_folder
+from tosloc.experiment import command_folder, results_folder
 from tosloc.lab.feature_ablation import feature_ablation as measure
 from tosloc.lab.pretraining import LEFT_OUT, Pretraining
 from tosloc.lab.pretraining import pretrain as learn
@@ -149,7 +149,7 @@ def train_encoder(
     require("training an encoder", "encoder", "torch", "transformers", "accelerate")
     from tosloc.lab.ablation import train_on_bundle
 
-    with shown() as callback:
+    with command_folder(out, "tosloc lab train-encoder"), shown() as callback:
         result = train_on_bundle(bundle, load_config(config), out, callback)
     if result is not None:
         print(json.dumps({key: value for key, value in result.items() if key != "curve"}, indent=1))
