@@ -120,6 +120,13 @@ def code(text: str) -> str:
     return f"{fence}{pad}{text}{pad}{fence}"
 
 
+def percent(share: float) -> str:
+    """Return a share in percent, as ``tosloc`` prints it; a dash if the answer has no shares."""
+    if share > 0.005:
+        return f"{share:.0%}"
+    return "below 1%" if share else "-"
+
+
 def body_of(answer: Mapping[str, Any], repository: str, least: float) -> str:
     """Files with functions and reasons, as Markdown; those with a share below ``least``, and those that are no sources,
     are folded away and have neither. ``repository`` is its page.
@@ -132,7 +139,7 @@ def body_of(answer: Mapping[str, Any], repository: str, least: float) -> str:
 
     for hit in answer["hits"]:
         page = page_of(hit["path"])
-        line = f"{hit['rank']}. [{code(hit['path'])}]({page}) {round(100 * hit['share']) or 'below 1'}%"
+        line = f"{hit['rank']}. [{code(hit['path'])}]({page}) {percent(hit['share'])}"
         if hit["share"] < least:
             folded.append(line)
             continue
@@ -214,6 +221,7 @@ def answer() -> None:
     """Last step: the answer, the summary, and the comment where it is wanted and the answer is sure."""
     temporary = Path(os.environ["RUNNER_TEMP"])
     share, top, functions = setting("MIN_SHARE", 0, 1), setting("TOP", 1, 50), setting("FUNCTIONS", 0, 20)
+    minutes = setting("TIMEOUT_MINUTES", 0.01, 360)
     wanted = os.environ["INPUT_COMMENT"].strip().lower()
     if wanted not in ("true", "false"):
         raise ActionError(f"the input comment is {wanted!r}; give true or false")
@@ -221,9 +229,21 @@ def answer() -> None:
     given = ["--repo", os.environ["GITHUB_WORKSPACE"], "--commit", "HEAD"]
     given += ["--top", f"{top:.0f}", "--functions", f"{functions:.0f}"]
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-    done = subprocess.run(
-        [*tosloc, *given], capture_output=True, text=True, encoding="utf-8", check=False, cwd=temporary, env=kept
-    )
+    try:
+        done = subprocess.run(
+            [*tosloc, *given],
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            check=False,
+            cwd=temporary,
+            env=kept,
+            timeout=60 * minutes,
+        )
+    except subprocess.TimeoutExpired:
+        raise ActionError(
+            f"no answer after {minutes:g} minutes; shorten the issue, or give the input timeout-minutes more"
+        ) from None
     if done.returncode:
         raise ActionError(done.stderr.strip().rpartition("\n")[2] or f"tosloc ended with {done.returncode}")
     (temporary / ANSWER_FILE).write_text(done.stdout, encoding="utf-8")

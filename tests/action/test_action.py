@@ -292,6 +292,21 @@ def evil(runner, tmp_path):
     return (tmp_path / "owned").exists
 
 
+def test_a_search_that_takes_too_long_is_stopped(runner):
+    runner.tosloc.write_text("#!/bin/sh\nexec sleep 600\n")
+    assert runner.run(timeout_minutes="0.01") == 1
+    assert runner.printed == (
+        "::error::TosLoc: no answer after 0.01 minutes; shorten the issue, or give the input timeout-minutes more\n"
+    )
+
+
+def test_an_answer_without_shares_has_no_percentages():
+    without = answer()
+    for hit in without["hits"]:
+        hit["share"] = 0.0
+    assert "shop/cart.py) -\n" in ACTION.body_of(without, PAGE, 0.0)
+
+
 def test_tosloc_gets_no_token_and_no_code_of_the_workspace_runs(runner, evil, stub, tmp_path):
     (tmp_path / "made.json").write_text(json.dumps(answer()))
     runner.tosloc.write_text(f"#!/bin/sh\ncd {tmp_path}\necho $OLDPWD >where\nenv >environment\ncat made.json\n")
