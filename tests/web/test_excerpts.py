@@ -1,13 +1,22 @@
 """Which lines of a file are shown, and what in them is marked."""
 
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
 
 import pytest
+from pygments.lexers import get_lexer_for_filename
+from pygments.scanner import EndOfText
+from pygments.util import ClassNotFound
 
+from tosloc.code.languages import OTHER_SUFFIXES, SOURCE_SUFFIXES
 from tosloc.rank.functions import LINES, telling_lines
 from tosloc.records import Function
-from tosloc.web.excerpts import LONGEST_LINE, excerpts, marked, syntax
+from tosloc.web import excerpts as web_excerpts
+from tosloc.web.excerpts import LONGEST_LINE, MOST_COLOURED, excerpts, marked, syntax
 
 FILLER = [f"x{number} = {number}" for number in range(40)]
 TERMS = {"cooki": 2.0, "header": 1.0}
@@ -70,3 +79,76 @@ def test_syntax_is_told_character_by_character(path, line, wanted):
     told = [f"{''.join(letter for _, letter in run)} {kind}" for kind, run in runs if kind]
     assert ", ".join(told).startswith(wanted)
     assert before == []
+
+
+def marks_of(lines, path):
+    return {mark for line in syntax(lines, path) for mark in line}
+
+
+@pytest.mark.parametrize(
+    ("path", "lines"),
+    [
+        ("a.c", ["a", *[240 * " "] * 400]),
+        ("a.aj", ["`", *[""] * 50_000]),
+        ("a.cr", ["enum ", *["<<A"] * 30_000]),
+    ],
+)
+def test_a_text_that_a_lexer_takes_too_long_for_is_plain(path, lines, monkeypatch):
+    monkeypatch.setattr(web_excerpts, "CPU_SECONDS", 0.2)
+    before = signal.getsignal(signal.SIGVTALRM)
+    began = time.process_time()
+    kinds = syntax(lines, path)
+    assert time.process_time() - began < 1
+    assert [len(line) for line in kinds] == [len(line) for line in lines]
+    assert {mark for line in kinds for mark in line} <= {""}
+    assert signal.getsignal(signal.SIGVTALRM) is before
+
+
+def test_a_text_that_a_lexer_fails_on_is_plain(monkeypatch):
+    said = "procedure crash"  # Pygments looks behind the end
+    with pytest.raises(EndOfText):
+        list(get_lexer_for_filename("a.dpr").get_tokens_unprocessed(said))
+    monkeypatch.setattr(web_excerpts, "MOST_COLOURED", len(said))
+    assert marks_of([said], "a.dpr") == {""}
+
+
+def test_a_thread_gets_plain_text():
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(marks_of, ["def f(): pass"], "a.py").result() == {""}
+
+
+def coloured(lines_before, lines_after):
+    """Whether a keyword after so many lines has its colour."""
+    [one] = excerpts([*["x = 1"] * lines_before, "def cookie(): pass", *["x = 1"] * lines_after], TERMS, path="a.py")
+    return ("def", "keyword") in [piece for line in one for piece in line.pieces]
+
+
+def test_what_lies_far_in_a_long_file_is_plain():
+    assert coloured(10_000, 20_000)
+    assert not coloured(20_000, 0)
+
+
+def adversarial():
+    """Texts on which lexers are known to take long, for one of any language."""
+    repeated = ["a", " ", "a ", "(", "<a ", "<<A\n", "\n", "a::", "#", "`", '"', "\\", "a.", "{{", "<%"]
+    for unit in repeated:
+        yield "a" + unit * (MOST_COLOURED // len(unit))
+    for first in ("`", "<<A\n", "enum ", "@a(", "/*", '"'):
+        yield first + "\n" * MOST_COLOURED
+        yield first + "a = <a(b " * (MOST_COLOURED // 9)
+
+
+PATHS = {}
+for suffix in sorted(SOURCE_SUFFIXES | OTHER_SUFFIXES):
+    with suppress(ClassNotFound):
+        PATHS.setdefault(type(get_lexer_for_filename(f"a{suffix}")), f"a{suffix}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", PATHS.values())
+def test_no_lexer_takes_long_on_any_text(path, monkeypatch):
+    monkeypatch.setattr(web_excerpts, "CPU_SECONDS", 0.05)
+    for text in adversarial():
+        began = time.process_time()
+        syntax(text.split("\n"), path)
+        assert time.process_time() - began < 1, text[:20]

@@ -5,15 +5,17 @@ rest in the colours of its syntax.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping, Sequence
-from contextlib import suppress
+import signal
+import threading
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from pygments.lexers import get_lexer_for_filename
-from pygments.token import Comment, Keyword, Name, Number, String
-from pygments.util import ClassNotFound
+from pygments.token import Comment, Keyword, Name, Number, String, _TokenType
 
 from tosloc.code.text import identifier_terms
 from tosloc.io import cut
@@ -24,7 +26,10 @@ from tosloc.session import AnswerDetails
 LONGEST_LINE: Final = 240
 LONGEST_REPORT: Final = 20_000
 """Letters of a report's description that are shown."""
-_MOST_COLOURED: Final = 500_000  # letters of a file; Pygments reads a million in a second
+CPU_SECONDS: Final = 2.0
+"""Time limit for colouring one file; ordinary code takes a twentieth of it."""
+MOST_COLOURED: Final = 100_000
+"""Letters of a file that are coloured, from its beginning; Pygments reads a million in a second."""
 _WORD: Final = re.compile(r"[\w$]+")
 _KINDS: Final = {
     Keyword: "keyword",
@@ -72,13 +77,14 @@ def excerpts(
     >>> [line.number for line in one], one[-1].pieces[-1]
     ([3, 4], Piece(text='cookie', mark='word'))
     """
-    kinds = syntax(lines, path)
+    runs = [*telling_lines(lines, terms, functions, framed, named)]
+    kinds = syntax(lines[: runs[-1][-1] + 1], path) if runs else []
     return [
         [
             Line(place + 1, marked(cut(lines[place], LONGEST_LINE), terms, kinds[place]), place + 1 in framed)
             for place in run
         ]
-        for run in telling_lines(lines, terms, functions, framed, named)
+        for run in runs
     ]
 
 
@@ -109,17 +115,56 @@ def marked_report(text: str, details: AnswerDetails) -> list[Piece]:
 
 
 def syntax(lines: Sequence[str], path: str) -> list[list[str]]:
-    """What each character of each line is: ``keyword``, ``string``, ``comment``, ``number``, ``name`` of a function or
-    type, or "", as it is where Pygments does not know the language.
+    """Return what each character of each line is: ``keyword``, ``string``, ``comment``, ``number``, ``name`` of a
+    function or type, or "".
+
+    All are "" if Pygments does not know the language, or fails: its lexers are made for honest text, and on some texts
+    they raise, or take time that grows with the cube of the length.
 
     >>> syntax(["def f(): 1"], "a.py")[0][:5], syntax(["def"], "a.unheard-of")
     (['keyword', 'keyword', 'keyword', '', 'name'], [['', '', '']])
     """
     source = "".join(f"{line}\n" for line in lines)
     marks = [""] * len(source)
-    with suppress(ClassNotFound):
-        for start, kind, text in get_lexer_for_filename(path).get_tokens_unprocessed(source[:_MOST_COLOURED]):
-            name = next((name for known, name in _KINDS.items() if kind in known), "")
-            marks[start : start + len(text)] = [name] * len(text)
+    try:
+        lexer = get_lexer_for_filename(path)
+        with _cpu_limit(CPU_SECONDS):
+            for start, kind, text in lexer.get_tokens_unprocessed(source[:MOST_COLOURED]):
+                marks[start : start + len(text)] = [_name_of(kind)] * len(text)
+    except (Exception, _LimitReached):  # whatever a lexer raises: the text is shown all the same
+        marks = [""] * len(source)
     rest = iter(marks)
     return [list(islice(rest, len(line) + 1))[:-1] for line in lines]
+
+
+@cache
+def _name_of(kind: _TokenType) -> str:
+    """Return what characters of a kind of token are called."""
+    return next((name for known, name in _KINDS.items() if kind in known), "")
+
+
+class _LimitReached(BaseException):
+    """The block's processor time is used up; no Exception, for a lexer might catch that."""
+
+
+@contextmanager
+def _cpu_limit(seconds: float) -> Iterator[None]:
+    """Raise _LimitReached in the block once this process has computed for that long.
+
+    Only the main thread can be interrupted, so that in others it is raised at once.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        raise _LimitReached
+
+    def end(*_: object) -> None:
+        raise _LimitReached
+
+    before = signal.signal(signal.SIGVTALRM, end)
+    try:
+        signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    finally:
+        signal.signal(signal.SIGVTALRM, before)
