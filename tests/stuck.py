@@ -20,6 +20,11 @@ def hold(how):
     time.sleep(600)
 
 
+def read_for_ever(text, progress):
+    """Read a report, and never come to its end."""
+    time.sleep(600)
+
+
 def tell(number, progress):
     """Say how far it is, and answer."""
     for done in range(1, number + 1):
@@ -34,7 +39,7 @@ def workers():
 
 def agents_answer(*question):
     """An answer, or for some reports what may become of one."""
-    report = question[3]
+    report = question[0].summary
     if report == "seized":
         hold(report)
     if report == "dies":

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
+from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from tosloc.errors import Interrupted
+from tosloc.errors import Interrupted, ReportError
 from tosloc.processes import Worker
-from tosloc.records import Hit, Progress
+from tosloc.records import BugReport, Hit, Progress, silent
 
 if TYPE_CHECKING:
     from tosloc.answer import Answer
     from tosloc.index.context import VersionIndex
     from tosloc.index.query import Query
     from tosloc.localizer import Localizer
+
+
+SECONDS_TO_READ: Final = 30
+"""Time limit for reading one report; ordinary ones take milliseconds, the rest is for a process that starts."""
 
 
 class Session:
@@ -34,18 +40,66 @@ class Session:
         The future raises what ``answer`` raises, BrokenProcessPool when it kills its process, else Interrupted.
         """
 
+        return self._thread.submit(self._call, answer, *question, progress=progress, stopped=stopped)
+
+    def ask_about(
+        self, text: str, answer: Callable[..., Any], *question: Any, progress: Progress, stopped: Callable[[], bool]
+    ) -> Future[Any]:
+        """As ``ask``, but the other process first reads ``text``; the report is the first argument of ``answer``.
+
+        The future also raises ReportError for a text that is no report, or that takes longer than
+        ``SECONDS_TO_READ``: then the process is killed.
+        """
+
         def call() -> Any:
-            if stopped():
-                raise Interrupted
-            return self._process.call(answer, *question, progress=progress, stopped=lambda: self._closing or stopped())
+            report = self._read(text, stopped)
+            return self._call(answer, report, *question, progress=progress, stopped=stopped)
 
         return self._thread.submit(call)
+
+    def _read(self, text: str, stopped: Callable[[], bool]) -> BugReport:
+        until = monotonic() + SECONDS_TO_READ
+
+        def is_late() -> bool:
+            return monotonic() > until
+
+        try:
+            report: BugReport = self._call(read_whole, text, progress=silent, stopped=lambda: is_late() or stopped())
+        except Interrupted:
+            if is_late() and not self._closing and not stopped():
+                raise ReportError(
+                    f"this report could not be read in {SECONDS_TO_READ} seconds; shorten it to what goes wrong"
+                ) from None
+            raise
+        return report
+
+    def _call(
+        self, function: Callable[..., Any], *arguments: Any, progress: Progress, stopped: Callable[[], bool]
+    ) -> Any:
+        if stopped():
+            raise Interrupted
+        return self._process.call(function, *arguments, progress=progress, stopped=lambda: self._closing or stopped())
 
     def close(self) -> None:
         """Answer nothing more, whatever is being answered."""
         self._closing = True
         self._thread.shutdown(wait=True, cancel_futures=True)
         self._process.close()
+
+
+def read_whole(text: str, progress: Progress = silent) -> BugReport:
+    """Read a report in that process, with all that an answer looks for in it. Raises ReportError.
+
+    What takes too long in a text takes too long here, within the time limit, and not in the answer.
+    """
+    from tosloc.index.query import Query
+    from tosloc.reports.issues import read_report
+
+    report = read_report(StringIO(text))
+    query = Query(report)
+    for name in ("names", "weights", "compounds", "mentions", "qualified_names", "locations"):
+        getattr(query, name)
+    return report
 
 
 @lru_cache(4)

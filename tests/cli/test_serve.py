@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -52,3 +53,41 @@ def test_it_listens_on_the_loopback_alone_and_a_signal_ends_it(repository, tmp_p
     process.send_signal(number)
     assert process.communicate(timeout=60) == ("", "")
     assert process.returncode == 0
+
+
+SLOW = """
+import sys, time
+from tosloc import session
+
+def read_for_ever(text, progress):
+    print("reading", flush=True)
+    time.sleep(600)
+
+session.read_whole = read_for_ever  # also where questions are answered: a new process runs this file
+if __name__ == "__main__":
+    from tosloc.__main__ import main
+    sys.exit(main())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_while_a_report_is_read(repository, tmp_path, number, monkeypatch):
+    repository.commit({"parser.py": "def parser(): pass\n"})
+    (tmp_path / "slow.py").write_text(SLOW)
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    command = [sys.executable, str(tmp_path / "slow.py"), "serve", "--repo", str(repository.path), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        page = process.stdout.readline().split()[0]
+        origin = "/".join(page.split("/")[:3])
+        asked = Request(f"{page}questions", b"text=a", {"Origin": origin})
+        with urlopen(asked, timeout=60) as reply:  # follows to the question, which waits
+            assert reply.status == 200
+        assert process.stdout.readline() == "reading\n"
+        began = time.monotonic()
+        process.send_signal(number)
+        assert process.communicate(timeout=60) == ("", "")
+    assert process.returncode == 0
+    assert time.monotonic() - began < 10

@@ -145,6 +145,20 @@ def test_a_cancelled_question_blocks_no_other_whatever_it_does(shop, begun, mode
     assert stuck.workers() == []
 
 
+def test_a_report_that_cannot_be_read_in_time_fails_alone(shop, monkeypatch):
+    async def work(client):
+        with monkeypatch.context() as patch:
+            patch.setattr("tosloc.session.read_whole", stuck.read_for_ever)
+            patch.setattr("tosloc.session.SECONDS_TO_READ", 1)
+            late = await client.call_tool("localize_bug", {"report": REPORT})
+        return late, await client.call_tool("localize_bug", {"report": REPORT})
+
+    late, answered = asked(work, roots=[shop])
+    assert late.is_error
+    assert "this report could not be read in 1 seconds; shorten it to what goes wrong" in text_of(late)
+    assert not answered.is_error
+
+
 def test_a_long_work_says_how_far_it_is_and_no_failure_ends_the_server(shop, begun, monkeypatch):
     monkeypatch.setattr("tosloc.mcp.server._REPORT_EVERY", 0.0)
     told = []

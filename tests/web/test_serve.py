@@ -15,6 +15,7 @@ from markupsafe import Markup
 from starlette.testclient import TestClient
 
 from conftest import repository as shop_at
+from tests import stuck
 from tosloc.errors import Interrupted
 from tosloc.web.server import KEPT, MOST_BYTES, Questions, application, listening, settings
 
@@ -95,15 +96,62 @@ def test_reports_are_asked_answered_below_each_other_and_taken_away(client):
         (" \n ", "the report: is empty; a report was expected"),
         ("a\0b", "is binary"),
         ('[{"title": "a"}, {"title": "b"}]', "holds 2 reports; give one"),
-        ("https://github.com/a/b/issues/7", "this is an address, and nothing is asked of the web"),
     ],
 )
 def test_what_is_no_report_is_said_and_stays_in_the_form(client, text, sentence):
-    said = ask(client, text)
+    assert ask(client, text).status_code == 303
+    answer(client, 1)
+    said = client.get("/questions/1")
     assert said.status_code == 422
     assert sentence in said.text
-    [kept] = re.findall("<textarea.*?>(.*?)</textarea>", said.text, re.S)
-    assert html.unescape(kept) == text.replace("\0", r"\x00")
+    assert text_of_form(said) == text.replace("\0", r"\x00")
+
+
+def text_of_form(page):
+    [kept] = re.findall("<textarea.*?>(.*?)</textarea>", page.text, re.S)
+    return html.unescape(kept)
+
+
+def test_an_address_is_refused_at_once_and_stays_in_the_form(client, questions):
+    said = ask(client, "https://github.com/a/b/issues/7")
+    assert said.status_code == 422
+    assert "this is an address, and nothing is asked of the web" in said.text
+    assert text_of_form(said) == "https://github.com/a/b/issues/7"
+    assert not questions.asked
+
+
+def test_a_report_that_cannot_be_read_in_time_fails_alone(client, questions, monkeypatch):
+    questions.session.ask(stuck.tell, 1, progress=print, stopped=lambda: False).result()  # its process has started
+    monkeypatch.setattr("tosloc.session.SECONDS_TO_READ", 1)
+    with monkeypatch.context() as patch:
+        patch.setattr("tosloc.session.read_whole", stuck.read_for_ever)
+        ask(client, "a\n\nslow report")
+        assert client.get("/").status_code == 200  # the page goes on meanwhile
+        said = answer(client, 1)
+    assert client.get("/questions/1").status_code == 422
+    assert "this report could not be read in 1 seconds; shorten it to what goes wrong" in said
+    assert stuck.workers() == []
+    monkeypatch.setattr("tosloc.session.SECONDS_TO_READ", 30)
+    ask(client)
+    assert "shop/cart.py" in answer(client, 2)
+
+
+def test_a_question_is_called_by_its_first_line_until_its_report_is_read(client, questions, monkeypatch):
+    monkeypatch.setattr(questions.session, "ask_about", lambda *_, **__: Future())
+    ask(client, '\n {"title": "lost"}\nmore')
+    assert questions.asked[1].name == 'report 1: {"title": "lost"}'
+
+
+def test_a_question_is_called_by_what_its_report_says(client, questions):
+    ask(client, '{"number": 7, "title": "The cart forgets an item", "body": ""}')
+    answer(client, 1)
+    assert questions.asked[1].name == "7: The cart forgets an item"
+
+
+@pytest.mark.parametrize("number", ["1" * 5_000, "-1", "١", "x"])
+def test_an_address_of_no_question_is_not_found(client, number):
+    assert client.get(f"/questions/{number}").status_code == 404
+    assert client.post(f"/questions/{number}/forget", headers=OWN).status_code == 404
 
 
 def test_a_version_that_is_none_fails_that_question_alone(client):
@@ -126,7 +174,7 @@ def test_this_machines_own_names_are_let_in_and_no_others(client):
     for host in ("127.0.0.1:8765", "LOCALHOST", "[::1]:8765"):
         assert client.get("/", headers={"Host": host}).status_code == 200
         asked = client.post("/questions", data={"text": " "}, headers={"Host": host, "Origin": f"http://{host}"})
-        assert asked.status_code == 422
+        assert asked.status_code == 303
 
 
 @pytest.mark.parametrize(
@@ -168,7 +216,9 @@ def test_what_a_report_says_is_text(client):
     hostile = "</textarea><script>alert(1)</script> cart"
     ask(client, hostile, commit='"><script>alert(2)</script>')
     answer(client, 1)
-    for text in (client.get("/").text, ask(client, f'{{"{hostile}', commit='"><script>').text):
+    ask(client, f'{{"{hostile}', commit='"><script>')
+    answer(client, 2)
+    for text in (client.get("/").text, client.get("/questions/2").text):
         assert text.count("<script>") == 1
         assert "<script>alert" not in text
 
@@ -180,7 +230,7 @@ def test_questions_wait_for_each_other_and_the_oldest_are_forgotten(questions, c
         given.append((Future(), progress, stopped))
         return given[-1][0]
 
-    monkeypatch.setattr(questions.session, "ask", held)
+    monkeypatch.setattr(questions.session, "ask_about", held)
     for _ in range(KEPT):
         ask(client)
     given[0][1]("analysing", 3, 7)
@@ -196,7 +246,7 @@ def test_questions_wait_for_each_other_and_the_oldest_are_forgotten(questions, c
     given[0][0].set_exception(Interrupted())
     given[1][0].set_exception(BrokenProcessPool())
     given[2][0].set_exception(KeyError("/secret/path"))
-    given[3][0].set_result(Markup("<b>found</b>"))
+    given[3][0].set_result(("4: found", Markup("<b>found</b>")))
     assert "a worker process was killed" in answer(client, 2)
     assert "an error of the program; its terminal says more" in answer(client, 3)
     for _ in range(2):

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,8 +17,7 @@ from tosloc.git import discovery
 from tosloc.io import printable
 from tosloc.localizer import Localizer
 from tosloc.rank.functions import telling_lines
-from tosloc.records import Progress
-from tosloc.reports.issues import read_report
+from tosloc.records import BugReport, Progress
 from tosloc.session import details_of, opened
 
 DETAILED: Final = 3
@@ -167,21 +165,21 @@ def _below(root: Path) -> Iterator[Path]:
 
 
 def answer(
+    report: BugReport,
     checkpoint: Path | None,
     roots: Sequence[Path],
     repository: str | None,
-    report: str,
     path: str | None,
     options: dict[str, Any],
     progress: Progress,
 ) -> Found:
-    """What ``Localizer.localize`` says of a report, or ``explain`` of a ``path``. Raises what they raise."""
+    """Return what ``Localizer.localize`` answers, or ``explain`` if there is a ``path``. Raises as they do."""
     place = repository_in(roots, repository)
-    localizer, asked = opened(place, checkpoint), read_report(StringIO(report))
+    localizer = opened(place, checkpoint)
     if path is None:
-        made = localizer.localize(asked, **options, progress=progress)
+        made = localizer.localize(report, **options, progress=progress)
     else:
         inside = (place / path).is_relative_to(place)
         inner = os.path.relpath(place / path, place) if inside else path
-        made = replace(localizer.explain(asked, inner, **options, progress=progress), others=())
+        made = replace(localizer.explain(report, inner, **options, progress=progress), others=())
     return Found.of(made, sources(localizer, made), reasons=1 if path is None else None)

@@ -109,7 +109,7 @@ async def localize_bug(
     Searches the code as it is on disk and the history of fixes.
     """
     asked = {"commit": commit, "include": paths or None, "tests": tests or None, "top": top}
-    return await _answered(context, roots, budget, repository, report, None, asked)
+    return await _answered(context, roots, budget, report, repository, None, asked)
 
 
 async def explain_file(
@@ -122,11 +122,13 @@ async def explain_file(
     budget: Budget = 1_500,
 ) -> Result:
     """Why a file stands where it stands for a bug report: its place, reasons, earlier fixes, likeliest functions."""
-    return await _answered(context, roots, budget, repository, report, path, {"commit": commit})
+    return await _answered(context, roots, budget, report, repository, path, {"commit": commit})
 
 
-async def _answered(context: Asking, roots: ListRootsResult, budget: int, *question: Any) -> CallToolResult:
-    """The result. Raises ToolError, which is a sentence to the client, for input that is at fault."""
+async def _answered(
+    context: Asking, roots: ListRootsResult, budget: int, report: str, *question: Any
+) -> CallToolResult:
+    """Return the result. Raises ToolError, which is a sentence to the client, for input that is at fault."""
     settings, stop = context.request_context.lifespan_context, Event()
     loop, reported = asyncio.get_running_loop(), [time.monotonic()]
 
@@ -138,7 +140,7 @@ async def _answered(context: Asking, roots: ListRootsResult, budget: int, *quest
 
     try:
         asked = settings.checkpoint, settings.roots or _folders(roots), *question
-        answered = settings.session.ask(answer, *asked, progress=progress, stopped=stop.is_set)
+        answered = settings.session.ask_about(report, answer, *asked, progress=progress, stopped=stop.is_set)
         found: Found = await asyncio.wrap_future(answered)
     except Exception as error:
         if (sentence := sentence_of(error)) is None:

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -130,12 +130,28 @@ def answered(answer: Answer, localizer: Localizer | None = None, editor: str = "
 
 
 def page_of(
-    repository: Path, checkpoint: Path | None, report: BugReport, ask: Ask, editor: str, progress: Progress
-) -> Markup:
-    """What the page shows of an answer, in a session's process. Raises as ``Localizer.localize`` does."""
+    report: BugReport,
+    number: int,
+    repository: Path,
+    checkpoint: Path | None,
+    ask: Ask,
+    editor: str,
+    progress: Progress,
+) -> tuple[str, Markup]:
+    """Return a report's name and what the page shows of its answer, in a session's process.
+
+    Raises as ``Localizer.localize`` does.
+    """
+    if report.id == "report":  # pasted text has no name of its own
+        report = replace(report, id=pasted_id(number))
     localizer = opened(repository, checkpoint)
     answer = localizer.localize(report, commit=ask.commit or None, tests=ask.tests or None, progress=progress)
-    return answered(answer, localizer, editor)
+    return name_of(report), answered(answer, localizer, editor)
+
+
+def pasted_id(number: int) -> str:
+    """Return what a pasted report is called that says no name of its own."""
+    return f"report {number}"
 
 
 def warm(repository: Path, checkpoint: Path | None, commit: str, progress: Progress) -> None:

@@ -11,7 +11,6 @@ import traceback
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from io import StringIO
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl
@@ -19,6 +18,7 @@ from urllib.parse import parse_qsl
 import uvicorn
 from markupsafe import Markup
 from starlette.applications import Starlette
+from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
@@ -26,9 +26,9 @@ from starlette.routing import Mount, Route
 
 from tosloc.errors import Interrupted, ReportError, ToslocError, sentence_of
 from tosloc.records import BugReport
-from tosloc.reports.issues import read_report
 from tosloc.session import Session
-from tosloc.web.render import Article, Ask, name_of, page_of, policy, rendered, warm
+from tosloc.web.excerpts import LONGEST_LINE
+from tosloc.web.render import Article, Ask, name_of, page_of, pasted_id, policy, rendered, warm
 
 HOST: Final = "127.0.0.1"
 """The only address that is listened at."""
@@ -48,6 +48,15 @@ _HEADERS: Final = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": policy("connect-src 'self'; form-action 'self'; frame-ancestors 'none'"),
 }
+
+
+class QuestionNumber(IntegerConvertor):
+    """A question's number in an address: as many digits as questions can ever need."""
+
+    regex = "[0-9]{1,9}"
+
+
+register_url_convertor("question", QuestionNumber())
 
 
 @dataclass
@@ -77,34 +86,37 @@ class Questions:
         place = self.repository, self.checkpoint, self.commit
         self.session.ask(warm, *place, progress=progress, stopped=lambda: False)
 
-    def ask(self, asked: Ask, report: BugReport) -> int:
-        """The number of a new question, ``report`` as the form has it. Raises ToslocError when too many wait."""
+    def ask(self, asked: Ask) -> int:
+        """Return the number of a new question. Raises ToslocError if too many wait."""
         if len(self.asked) >= KEPT:
-            answered = [number for number, one in self.asked.items() if one.state != "waiting"]
+            answered = [number for number, article in self.asked.items() if article.state != "waiting"]
             if not answered:
                 raise ToslocError(f"{KEPT} questions wait already; ask again when one is answered")
             del self.asked[answered[0]]
         self.last = number = self.last + 1
-        # pasted text has no name of its own
-        named = replace(report, id=f"report {number}") if report.id == "report" else report
-        article = self.asked[number] = Article(number, name_of(named), asked=asked)
+        # the report is read later, by another process: until then its first line stands for it
+        first_line = asked.text.strip()[:LONGEST_LINE].partition("\n")[0]
+        name = name_of(BugReport(pasted_id(number), first_line, "", None))
+        article = self.asked[number] = Article(number, name, asked=asked)
 
         def progress(what: str, done: int, total: int) -> None:
             article.said = f"{what}, {done:,} of {total:,}"
 
-        def end(answer: Future[Markup]) -> None:
+        def end(answer: Future[tuple[str, Markup]]) -> None:
             if answer.cancelled() or isinstance(error := answer.exception(), Interrupted):
                 return  # it was taken away, or the server ends
             if error is None:
-                article.html = answer.result()
+                article.name, article.html = answer.result()
             elif (sentence := sentence_of(error)) is not None:
                 article.error = sentence.removeprefix(f"{self.repository}: ")
             else:
                 traceback.print_exception(error)
                 article.error = "an error of the program; its terminal says more"
 
-        question = self.repository, self.checkpoint, named, asked, self.editor
-        future = self.session.ask(page_of, *question, progress=progress, stopped=lambda: number not in self.asked)
+        question = number, self.repository, self.checkpoint, asked, self.editor
+        future = self.session.ask_about(
+            asked.text, page_of, *question, progress=progress, stopped=lambda: number not in self.asked
+        )
         future.add_done_callback(end)
         return number
 
@@ -127,7 +139,7 @@ def application(questions: Questions, secret: str) -> Starlette:
         try:
             if _ADDRESS.fullmatch(text.strip()):
                 raise ReportError("this is an address, and nothing is asked of the web; give the issue's text or JSON")
-            number = questions.ask(asked, read_report(StringIO(text)))
+            number = questions.ask(asked)
         except ToslocError as error:
             return shown(replace(asked, error=str(error)), 422)
         return RedirectResponse(f"questions/{number}", 303)
@@ -153,8 +165,8 @@ def application(questions: Questions, secret: str) -> Starlette:
         Route("/", start),
         Route("/questions", start),  # where the address of what could not be asked is gone to once more
         Route("/questions", ask, methods=["POST"], max_body_size=MOST_BYTES),
-        Route("/questions/{number:int}", question),
-        Route("/questions/{number:int}/forget", forget, methods=["POST"]),
+        Route("/questions/{number:question}", question),
+        Route("/questions/{number:question}/forget", forget, methods=["POST"]),
     ]
     app = Starlette(routes=[Mount(f"/{secret}", routes=routes)])
     app.add_exception_handler(ClientDisconnect, lambda request, error: Response())
