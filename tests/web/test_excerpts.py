@@ -130,12 +130,10 @@ def test_what_lies_far_in_a_long_file_is_plain():
 
 def adversarial():
     """Texts on which lexers are known to take long, for one of any language."""
-    repeated = ["a", " ", "a ", "(", "<a ", "<<A\n", "\n", "a::", "#", "`", '"', "\\", "a.", "{{", "<%"]
-    for unit in repeated:
+    for unit in (" ", "(", "<a ", "<<A\n", "\n", "a::", "#"):
         yield "a" + unit * (MOST_COLOURED // len(unit))
-    for first in ("`", "<<A\n", "enum ", "@a(", "/*", '"'):
+    for first in ("`", "enum ", "/*"):
         yield first + "\n" * MOST_COLOURED
-        yield first + "a = <a(b " * (MOST_COLOURED // 9)
 
 
 PATHS = {}
