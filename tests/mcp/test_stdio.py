@@ -76,6 +76,42 @@ def test_what_is_printed_never_reaches_the_client_and_lines_that_are_no_messages
     assert "noise\nmore noise\ngit version" in error
 
 
+def raw(process, line):
+    """The answer to a line that is sent as it is."""
+    process.stdin.write(line + "\n")
+    process.stdin.flush()
+    return json.loads(process.stdout.readline())
+
+
+@pytest.mark.parametrize("half", [r"\ud800", r"\uDFFF", r"\udc00\ud800", r"\\\ud800"])
+def test_half_a_character_does_not_silence_the_answer(noisy, half):
+    call = (
+        '{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"localize_bug","arguments":{"report":"%s"}}}'
+    )
+    answer = raw(noisy, call % f"{REPORT} {half}")
+    assert answer["id"] == "a"
+    assert "1. shop/cart.py" in answer["result"]["content"][0]["text"]
+
+
+def test_half_a_character_elsewhere_does_not_silence_the_answer(noisy):
+    for number, line in enumerate(
+        (
+            r'{"jsonrpc":"2.0","id":%d,"method":"tools/\ud800","params":{}}',
+            r'{"jsonrpc":"2.0","id":%d,"method":"tools/list","params":{"\ud800":"\udc00"}}',
+            r'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"\ud800","arguments":{}}}',
+        ),
+        start=5,
+    ):
+        assert raw(noisy, line % number)["id"] == number
+
+
+def test_whole_characters_arrive_as_they_are(noisy):
+    line = (
+        r'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"\ud83d\ude00\u2028\\ud800","arguments":{}}}'
+    )
+    assert "\U0001f600\u2028\\ud800" in json.dumps(raw(noisy, line), ensure_ascii=False).replace("\\\\", "\\")
+
+
 def test_a_root_that_is_not_there_is_a_sentence(tmp_path, capsys):
     assert main(["mcp", "--root", str(tmp_path / "none")]) == 2
     assert f"{tmp_path}/none' does not exist; see: tosloc mcp --help" in capsys.readouterr().err

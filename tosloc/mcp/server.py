@@ -6,29 +6,34 @@ at: it cancels, says how far a first index is, and notices that the client has g
 
 import asyncio
 import json
+import os
 import re
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from inspect import getdoc
+from io import TextIOWrapper
 from pathlib import Path
 from threading import Event
 from typing import Annotated, Any, Final, TypeAlias
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+import anyio
 from mcp.server.mcpserver import Context, ListRoots, MCPServer, Resolve
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
+from mcp.server.stdio import stdio_server
 from mcp_types import CallToolResult, ListRootsResult, TextContent, ToolAnnotations
 from pydantic import Field
 
 import tosloc
 from tosloc.errors import RepositoryError, sentence_of
 from tosloc.git import discovery
-from tosloc.io import printable
+from tosloc.io import parse_json, printable
 from tosloc.mcp.answers import Found, answer
+from tosloc.reports.source import clean
 from tosloc.session import Session
 
 LONGEST_REPORT: Final = 2_000_000
@@ -154,6 +159,43 @@ async def _answered(
     return CallToolResult(content=[shown], structured_content=structured)
 
 
+class _ClientLines(TextIOWrapper):
+    """Lines of a client, in which halves of surrogate pairs are replaced.
+
+    JSON may have them, as in ``"\\ud800"``, but the SDK's parser refuses such a line, and the SDK does not answer what
+    it cannot parse (https://github.com/modelcontextprotocol/python-sdk/issues/2751): the client would wait for ever.
+    """
+
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # as TextIOWrapper's own
+        """Return the next line."""
+        line = super().readline(size)
+        if "\\ud" not in line.lower():
+            return line
+        try:
+            return clean(json.dumps(parse_json(line), ensure_ascii=False)) + "\n"
+        except ValueError:  # no JSON: the SDK passes over it
+            return line
+
+
+def _open_client_lines() -> _ClientLines:
+    """Return what the client writes; in place of it children of this process find an empty standard input."""
+    wire = os.dup(0)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    # not closed at the end: a thread may still wait for the client's next line
+    return _ClientLines(os.fdopen(wire, "rb", closefd=False), encoding="utf-8", errors="replace")
+
+
+class _Server(MCPServer[Settings]):
+    """The SDK's server, which reads repaired lines."""
+
+    async def run_stdio_async(self) -> None:
+        server = self._lowlevel_server
+        async with stdio_server(stdin=anyio.wrap_file(_open_client_lines())) as (reader, writer):
+            await server.run(reader, writer, server.create_initialization_options())
+
+
 def server(settings: Settings) -> MCPServer[Settings]:
     """A server with both tools, for any transport of the SDK."""
 
@@ -171,7 +213,7 @@ def server(settings: Settings) -> MCPServer[Settings]:
         arguments = tool.fn_metadata.arg_model
         arguments.model_config["extra"] = "forbid"
         arguments.model_rebuild(force=True)
-    return MCPServer(
+    return _Server(
         "tosloc",
         version=tosloc.__version__,
         instructions=_INSTRUCTIONS,
