@@ -135,7 +135,8 @@ def body_of(answer: Mapping[str, Any], repository: str, least: float) -> str:
     lines, folded = [], []
 
     def page_of(path: str) -> str:
-        return f"{repository}/blob/{commit}/{quote(os.fsencode(path))}"
+        address = quote(path.encode("utf-8", "surrogateescape"))
+        return f"{repository}/blob/{commit}/{address}"
 
     for hit in answer["hits"]:
         page = page_of(hit["path"])

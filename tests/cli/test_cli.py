@@ -4,20 +4,24 @@ import errno
 import io
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
+import time
 from concurrent.futures.process import BrokenProcessPool
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from tests.cli.test_judging import GOOD, rows, write_split
 from tosloc.answer import Answer, Searched
+from tosloc.cli import printing
 from tosloc.cli.answers import print_answer
 from tosloc.cli.guard import SENTENCE, guarded
-from tosloc.cli.printing import shown
+from tosloc.cli.printing import UNBOUNDED, make_console, shown
 from tosloc.errors import Interrupted, ToslocError
 from tosloc.records import BugReport, Hit, Reason
 
@@ -160,17 +164,103 @@ def test_output_that_cannot_be_written(tmp_path):
         assert (done.returncode, done.stderr) == (code, says)
 
 
-@pytest.mark.parametrize("terminal", [True, False])
-def test_progress_is_bars_on_a_terminal_and_else_nothing(terminal, monkeypatch):
-    screen = io.StringIO()
-    screen.isatty = lambda: terminal
-    monkeypatch.setattr(sys, "stderr", screen)
+def screen_of(monkeypatch):
+    """What standard error shows from now on."""
+    text = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", text)
+    return text
+
+
+def test_progress_is_bars_on_a_terminal(monkeypatch):
+    screen = screen_of(monkeypatch)
+    screen.isatty = lambda: True
     with shown() as callback:
         callback("facts", 0, 7)
         callback("facts", 7, 7)
         callback("unknown size", 3, 0)
-    assert ("facts" in screen.getvalue(), "100%" in screen.getvalue()) == (terminal, terminal)
-    assert terminal or screen.getvalue() == ""
+    assert "facts" in screen.getvalue()
+    assert "100%" in screen.getvalue()
+
+
+def test_short_work_says_nothing_elsewhere(monkeypatch):
+    screen = screen_of(monkeypatch)
+    with shown() as callback:
+        callback("facts", 7, 7)
+    assert screen.getvalue() == ""
+
+
+def test_long_work_says_elsewhere_how_far_it_is(monkeypatch):
+    screen = screen_of(monkeypatch)
+    monkeypatch.setattr(printing, "SECONDS_BETWEEN_LINES", 0.05)
+
+    def wait_for(line):
+        until = time.monotonic() + 30
+        while f"tosloc: {line}\n" not in screen.getvalue() and time.monotonic() < until:
+            time.sleep(0.01)
+        assert f"tosloc: {line}\n" in screen.getvalue()
+
+    with shown() as callback:
+        wait_for("still at work")  # before a step has said anything
+        callback("analysing", 1_300, 2_600)
+        wait_for("analysing, 1,300 of 2,600")
+        callback("reading\x1b", 3, 0)
+        wait_for("reading\\x1b, 3")
+    said = screen.getvalue()
+    time.sleep(0.2)
+    assert screen.getvalue() == said
+
+
+def run_localize(place, before="", after="", **environment):
+    """Output of ``tosloc localize`` in a shell that closes streams, or sets the environment."""
+    command = f"{before} {shlex.quote(sys.executable)} -m tosloc localize 'parse_header drops the café' {after}"
+    known = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])} | environment
+    done = subprocess.run(["sh", "-c", command], cwd=place, env=known, capture_output=True, check=False)
+    assert b"Traceback" not in done.stderr
+    assert done.returncode == 0
+    return done.stdout.decode()
+
+
+@pytest.fixture
+def small_project(repository, plain_folder):
+    repository.commit({"parser.py": "def parse_header(): pass\n", "café.py": "x = 1\n"}, "Begin")
+    return repository.path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", ["0", "1", "-3", "9" * 12, "9" * 5_000, "\u00b2", "wide"])
+def test_an_answer_is_printed_whatever_the_width(small_project, columns):
+    assert "parser.py" in run_localize(small_project, COLUMNS=columns, LINES=columns)
+
+
+@pytest.mark.parametrize(("columns", "width"), [("0", 80), ("1", 20), ("100", 100), ("9" * 9, UNBOUNDED)])
+def test_a_console_is_never_too_narrow(monkeypatch, columns, width):
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr("os.get_terminal_size", lambda _: os.terminal_size((80, 24)))
+    assert make_console().width == width
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("closed", ["2>&-", "<&-", "<&- 2>&-"])
+def test_an_answer_is_printed_without_the_other_streams(small_project, closed):
+    assert "parser.py" in run_localize(small_project, after=closed)
+
+
+@pytest.mark.slow
+def test_nothing_is_printed_into_a_file_without_standard_streams(small_project, tmp_path):
+    assert run_localize(small_project, after="<&- >&- 2>&-", TOSLOC_CACHE=str(tmp_path / "new")) == ""
+    assert not [path for path in tmp_path.glob("new/**/*") if path.is_file() and b"parser.py  " in path.read_bytes()]
+    assert "parser.py" in run_localize(small_project, TOSLOC_CACHE=str(tmp_path / "new"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "environment",
+    [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}],
+)
+def test_what_an_encoding_lacks_is_escaped(small_project, environment):
+    lines = run_localize(small_project, after="--include 'caf*'", **environment)
+    assert "caf\\xe9.py" in lines
+    assert lines.isascii()
 
 
 @pytest.mark.slow

@@ -8,10 +8,10 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rich.console import Console
 from rich.text import Text
 
 from tosloc.answer import Answer, background_lines, percent
+from tosloc.cli.printing import make_console
 from tosloc.errors import ToslocError, counted
 from tosloc.io import cut, printable
 
@@ -31,7 +31,9 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
 
     Paths are whole and can be copied; on a terminal reasons go on in further lines, a pipe gets them in one each.
     """
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = make_console()
+    # of a terminal that cannot show the block
+    bar = "█" if console.encoding.startswith("utf") else "#"
 
     def wrapped(line: Text, indent: int = 0) -> None:
         room = max(console.width - indent, 20)
@@ -52,7 +54,7 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
     for hit in answer.hits:
         place = Text(f"{hit.rank:>{widest}}  ")
         if console.is_terminal:
-            place.append(f"{'█' * round(hit.share * BAR):<{BAR}} ", style="green")
+            place.append(f"{bar * round(hit.share * BAR):<{BAR}} ", style="green")
         here = _in_work_tree(hit.path, repository)
         style = "cyan" if here is None else f"cyan link {here.as_uri()}"
         console.print(place.append(f"{percent(hit.share):>4}  ").append(printable(hit.path), style), soft_wrap=True)

@@ -26,6 +26,7 @@ def guarded(run: Callable[[], int]) -> int:
 
     Within, a signal raises ``Interrupted``, and a second one ends the process.
     """
+    _prepare_streams()
     received: list[int] = []
     stream = sys.stderr
     warnings.formatwarning = lambda message, *_, **__: f"tosloc: {printable(str(message))}\n"
@@ -53,6 +54,22 @@ def guarded(run: Callable[[], int]) -> int:
         for number, answer in before.items():
             signal.signal(number, answer)
     return _say(SENTENCE, 128 + received[0]) if received else code
+
+
+def _prepare_streams() -> None:
+    """Make standard output and standard error take any text, even if the program was started without them."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:  # closed: a file that is opened later would get its number, and what is printed there
+            os.open(os.devnull, os.O_RDWR)
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # for as long as the program runs
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # what an encoding such as ASCII lacks
 
 
 def end_at_signals() -> None:

@@ -6,9 +6,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import shutil
 import sys
+import threading
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +20,8 @@ from tosloc.errors import RunError, counted
 from tosloc.io import printable
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from tosloc.evaluate.compare import Comparison
     from tosloc.evaluate.measures import Measure, ReportScores
     from tosloc.evaluate.statistics import Difference, Interval
@@ -24,6 +29,9 @@ if TYPE_CHECKING:
     from tosloc.records import Progress
 
 UNBOUNDED: Final = 100_000  # letters of a line, where a table may be as wide as it likes
+_NARROWEST: Final = 20  # columns; in fewer nothing can be read
+SECONDS_BETWEEN_LINES: Final = 30.0
+"""Between two lines about the progress of long work, where no bars can be shown."""
 RANKS_SHOWN: Final = 8
 UNKNOWN: Final = "-"
 
@@ -76,13 +84,35 @@ def print_notes(notes: Iterable[str]) -> None:
         print(f"tosloc: {printable(note)}", file=sys.stderr)
 
 
+def make_console(*, stderr: bool = False) -> Console:
+    """Return a console that prints text as it is, and is at least 20 columns wide whatever COLUMNS says."""
+    from rich.console import Console
+
+    size = shutil.get_terminal_size() if {"COLUMNS", "LINES"} & os.environ.keys() else None
+    return Console(
+        stderr=stderr,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        width=None if size is None else min(max(size.columns, _NARROWEST), UNBOUNDED),
+        height=None if size is None else min(max(size.lines, 1), UNBOUNDED),
+    )
+
+
 @contextmanager
 def shown() -> Iterator[Progress]:
-    """A progress callback: bars with the time that is left on a terminal, elsewhere nothing."""
-    from rich.console import Console
+    """Yield a progress callback. A terminal shows bars with the time that is left, anything else gets a line every
+    30 seconds.
+    """
+    with _progress_bars() if sys.stderr.isatty() else _progress_lines() as show:
+        yield show
+
+
+@contextmanager
+def _progress_bars() -> Iterator[Progress]:
     from rich.progress import Progress as Bars
 
-    with Bars(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bars:
+    with Bars(console=make_console(stderr=True), transient=True) as bars:
         tasks: dict[str, Any] = {}
 
         def show(what: str, done: int, total: int) -> None:
@@ -90,13 +120,37 @@ def shown() -> Iterator[Progress]:
             if what not in tasks:
                 tasks[what] = bars.add_task(what)
             bars.update(tasks[what], completed=done, total=total or None)
-            if bars.finished and not bars.disable:  # an answer may be printed now: nothing stands in its line
+            if bars.finished:  # an answer may be printed now: nothing stands in its line
                 bars.stop()
                 for task in tasks.values():
                     bars.remove_task(task)
                 tasks.clear()
 
         yield show
+
+
+@contextmanager
+def _progress_lines() -> Iterator[Progress]:
+    latest = "still at work"
+    ended = threading.Event()
+
+    def show(what: str, done: int, total: int) -> None:
+        nonlocal latest
+        latest = f"{what}, {done:,} of {total:,}" if total else f"{what}, {done:,}"
+
+    def print_lines() -> None:
+        while not ended.wait(SECONDS_BETWEEN_LINES):
+            with suppress(OSError, ValueError):  # its reader is gone; it is closed
+                print(f"tosloc: {printable(latest)}", file=sys.stderr, flush=True)
+
+    # a thread, because a step may take longer than that without a word
+    thread = threading.Thread(target=print_lines, daemon=True)
+    thread.start()
+    try:
+        yield show
+    finally:
+        ended.set()
+        thread.join(1)  # longer only if nobody reads what it prints
 
 
 def markdown(table: Table) -> str:
@@ -119,11 +173,10 @@ def print_table(table: Table) -> None:
     cells are wrapped.
     """
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    console = Console(highlight=False, markup=False)
+    console = make_console()
     made = RichTable(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for place, head in enumerate(table.heads):
         lines = "\n".join(map(printable, head.split("\n")))

@@ -127,7 +127,7 @@ class IndexedRepository:
         """
         commit = revision if revision == self.repo.no_commit else self.repo.resolve(revision)
         is_source = ends_with(self.suffixes)
-        changes = sorted(change for change in changes if is_source(os.fsencode(change.path)))
+        changes = sorted(change for change in changes if is_source(_bytes(change.path)))
         if commit == self.repo.no_commit and not changes:
             raise self._nothing_on_disk()
 
@@ -176,7 +176,7 @@ class IndexedRepository:
 
         def facts(files: Iterable[tuple[str, str | None]]) -> Corpus:
             """Of those whose words are searched."""
-            named = {path: blob for path, blob in files if blob and is_other(os.fsencode(path))}
+            named = {path: blob for path, blob in files if blob and is_other(_bytes(path))}
             tests = which_are_tests(list(named)).tolist()
             found = {blob: path for (path, blob), test in zip(named.items(), tests, strict=True) if not test}
             sizes = self.repo.sizes(found)
@@ -185,13 +185,13 @@ class IndexedRepository:
         def make() -> PreparedVersion:
             everything = self._files(commit, [""])
             pairs = zip(everything.paths, everything.blobs, strict=True)
-            files = {path: blob for path, blob in pairs if not is_source(os.fsencode(path))}
+            files = {path: blob for path, blob in pairs if not is_source(_bytes(path))}
             snapshot, none = Snapshot.of(commit, everything.committed_at, files), Documents.collect([])
             table = PathTable.of(snapshot.path_names.names)
             return PreparedVersion(VersionIndex(facts(files.items()), snapshot, table), HistoryIndex(none, none))
 
         made = self._kept(commit, ("other files", sorted(self.suffixes), sorted(OTHER_SUFFIXES)), make)
-        others = [change for change in changes if not is_source(os.fsencode(change.path))]
+        others = [change for change in changes if not is_source(_bytes(change.path))]
         return made.with_changes(others, facts(others)) if others else made
 
     def _kept(self, commit: str, what: object, make: Callable[[], PreparedVersion]) -> PreparedVersion:
@@ -236,3 +236,8 @@ def _remove_least_used(folder: Path) -> None:
         total += status.st_size
         if number >= KEPT_FILES or (number >= ALWAYS_KEPT and total > KEPT_BYTES):
             path.unlink(missing_ok=True)
+
+
+def _bytes(path: str) -> bytes:
+    """Return a path as git has it, which is UTF-8 in every locale."""
+    return path.encode("utf-8", "surrogateescape")
