@@ -62,7 +62,7 @@ RANK = "rank --repo {repo} --reports {reports} --out out"
         ("rank --checkpoint {checkpoint} --reports {reports} --out out --repo {}", "bug.md", "git"),
         *((f"{ASK} bug.md --commit={{}}", name, "git fetch") for name in ("v99", "0" * 40, "--all")),
         (f"{ASK} {{}}", "binary", "is binary"),
-        (f"{ASK} {{}}", "plain", "is a folder, not a file"),
+        (f"{ASK} {{}}", "plain", "is a folder to search; name a report, too"),
         (f"{ASK} {{}}", "nowhere.md", "no such file"),
         (f"{ASK} {{}}", "https://gitlab.com/ann/one/-/issues/7", "or an issue at github.com"),
         *(("train {} --out out --repo {repo} --reports {reports}", name, "") for name in ("zero.toml", "deep.toml")),

@@ -157,7 +157,74 @@ def test_reports_that_say_nothing(fails, project, place):
     assert "empty template" in fails("bad.md", "--repo", project.path)
 
 
+def test_words_that_are_not_quoted_are_named_with_the_quotes(fails):
+    said = "session: no such file; if this is the text of a report, quote it: tosloc localize 'session cookie lost'"
+    assert fails("session", "cookie", "lost") == said
+    assert fails("session", "bug.md", "cookie").endswith("tosloc localize 'session cookie'")
+
+
+@pytest.mark.parametrize("given", ["pipe", "file"])
+def test_standard_input_is_read_if_no_report_is_named(project, place, given):
+    command = [sys.executable, "-m", "tosloc", "localize", "--json", "--repo", str(project.path)]
+    known = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    if given == "pipe":
+        done = subprocess.run(command, input=REPORT.encode(), capture_output=True, env=known, check=True)
+    else:
+        with (place / "bug.md").open("rb") as file:
+            done = subprocess.run(command, stdin=file, capture_output=True, env=known, check=True)
+    assert json.loads(done.stdout)["report"]["summary"] == "Parser drops the header"
+
+
+def test_a_null_device_is_no_report(project):
+    command = [sys.executable, "-m", "tosloc", "localize"]
+    known = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=known, check=False, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "tosloc: Missing argument 'REPORT'; see: tosloc localize --help\n"
+
+
+# Folders
+
+
+def test_a_folder_narrows_the_search_to_its_files(project, answered, monkeypatch):
+    (project.path / "src/[a]*").mkdir()
+    (project.path / "src/[a]*/odd.py").write_text("def parse_header(): pass\n")
+    assert paths(answered("bug.md", project.path / "docs")) == ["docs/conf.py"]
+    assert set(paths(answered("bug.md", project.path / "docs", project.path / "src/deep"))) == {
+        "docs/conf.py",
+        "src/deep/folder/pool.py",
+    }
+    assert paths(answered(REPORT, project.path / "src/[a]*")) == ["src/[a]*/odd.py"]
+    monkeypatch.chdir(project.path / "src")
+    assert paths(answered(REPORT, "deep/")) == ["src/deep/folder/pool.py"]
+    assert paths(answered(REPORT, "..")) == paths(answered(REPORT))
+
+
+def test_a_folder_that_cannot_be_searched_is_refused(project, place, fails, make_repository):
+    where = ["--repo", project.path]
+    assert fails("bug.md", place, *where) == (
+        f"{place}: is no folder of {project.path}; narrow the search with --include, as in --include 'src/**'"
+    )
+    said = fails("bug.md", project.path / "src", "--include", "*.py", *where)
+    assert said == f"{project.path}/src and --include: choose one of them; --include 'src/**/*.py' does both"
+    bare = make_repository("bare.git", bare=True)
+    bare.commit(FILES)
+    assert "there is no work tree; narrow the search with --include" in fails("bug.md", place, "--repo", bare.path)
+
+
 # What is printed
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--json", "--format", "path"], "--json and --format path"),
+        (["--jsonl", "--format", "path"], "--jsonl and --format path"),
+        (["--json", "--jsonl"], "--json and --jsonl"),
+    ],
+)
+def test_one_form_is_chosen(project, fails, options, named):
+    assert fails("bug.md", "--repo", project.path, *options) == f"{named}: choose one of them"
 
 
 def test_an_answer_tells_a_fix_with_its_page_and_no_password(project, answered):

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+import re
+import shlex
+import stat
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC
 from io import StringIO
@@ -16,22 +20,25 @@ import typer
 from tosloc.cli.options import FoundCheckpointOption, JsonOption, NamedRepositoryOption, VersionOption, check_drawing
 from tosloc.cli.printing import print_json, print_notes, shown
 from tosloc.errors import ReportError, RepositoryError, ToslocError
-from tosloc.io import write_text
+from tosloc.io import cut, write_text
 
 if TYPE_CHECKING:
     from tosloc.answer import Answer
+    from tosloc.git.repository import Repository
     from tosloc.localizer import Localizer
     from tosloc.records import BugReport
 
 
+_SPECIAL_IN_GLOBS: Final = re.compile(r"[\\*?\[\]]")
 ON_PAGE: Final = 100
 """Answers of a page, at most."""
 ReportArgument = Annotated[
-    list[str],
+    list[str] | None,
     typer.Argument(
         metavar="REPORT",
         help="File of a bug report (text, Markdown, JSON) or of many (JSON lines); - is standard input. Else an issue"
-        " at GitHub ('#12', OWNER/REPO#12, its address), or the text itself.",
+        " at GitHub ('#12', OWNER/REPO#12, its address), or the text itself. A folder narrows the search to its files.",
+        show_default="standard input, if it is a pipe or a file",
     ),
 ]
 IncludeOption = Annotated[
@@ -64,7 +71,7 @@ OpenedOption = Annotated[
 
 
 def localize(
-    report: ReportArgument,
+    report: ReportArgument = None,
     repo: NamedRepositoryOption = None,
     commit: VersionOption = None,
     include: IncludeOption = None,
@@ -87,13 +94,22 @@ def localize(
     from tosloc.cli.answers import open_first, print_answer, print_places
     from tosloc.reports.source import time_of
 
+    form_options = {"--json": as_json, "--jsonl": as_lines, "--format path": form == "path"}
+    chosen_forms = [option for option, is_chosen in form_options.items() if is_chosen]
+    if len(chosen_forms) > 1:
+        raise ToslocError(f"{' and '.join(chosen_forms)}: choose one of them")
     when = None if opened is None else time_of(opened, UTC, "--opened")
-    reports = [replace(one, opened=when or one.opened) for source in report for one in _read(source, repo)]
+    sources, folders = _sort_arguments(report or [])
+    if folders and include:
+        raise ToslocError(f"{folders[0]} and --include: choose one of them; --include 'src/**/*.py' does both")
+    reports = [replace(one, opened=when or one.opened) for source in sources for one in _read(source, repo)]
     most = 1 if as_json or open_file else ON_PAGE
     if len(reports) > most and (most == 1 or html is not None):
         raise ToslocError(f"--json and --open are for 1 answer, --html for {ON_PAGE}, not {len(reports)}; use --jsonl")
     check_drawing(html, "tosloc.web.render")
     with shown() as callback, _opened(repo, checkpoint, commit) as localizer:
+        if folders:
+            include = _globs_of(folders, localizer.repository)
         said: set[str] = set()
         answers: Iterable[Answer] = localizer.localize_many(
             reports,
@@ -129,6 +145,61 @@ def _write_page(html: Path, answers: list[Answer], localizer: Localizer) -> None
     from tosloc.web.render import page
 
     write_text(html, page(answers, localizer))
+
+
+def _sort_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return what is to be read, and the folders to search. Raises ToslocError if there is nothing to read."""
+    folders = [argument for argument in arguments if os.path.isdir(argument)]
+    sources = [argument for argument in arguments if argument not in folders]
+    if not sources and _is_fed():
+        sources = ["-"]
+    if not sources and folders:
+        raise ToslocError(
+            f"{folders[0]}: is a folder to search; name a report, too: tosloc localize 'what goes wrong' {folders[0]}"
+        )
+    if not sources:
+        raise ToslocError("Missing argument 'REPORT'; see: tosloc localize --help")
+    words = [source for source in sources if _is_word(source)]
+    if len(words) > 1:
+        text = shlex.quote(cut(" ".join(words), 60))
+        raise ReportError(
+            f"{words[0]}: no such file; if this is the text of a report, quote it: tosloc localize {text}"
+        )
+    return sources, folders
+
+
+def _is_fed() -> bool:
+    """Return whether standard input is a pipe or a file, and no terminal or null device."""
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (AttributeError, OSError):  # it is closed, or no stream of the system
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)
+
+
+def _is_word(source: str) -> bool:
+    """Return whether an argument is a single word, and names neither a file nor an issue."""
+    from tosloc.mine.github import REFERENCE
+
+    is_one = len(source.split()) == 1 and source != "-"
+    return is_one and not os.path.exists(source) and REFERENCE.fullmatch(source) is None
+
+
+def _globs_of(folders: Sequence[str], repository: Repository | None) -> list[str] | None:
+    """Return globs of the files below folders of a work tree; None for all. Raises ToslocError for other folders."""
+    root = None if repository is None else repository.work_tree
+    globs = []
+    for folder in folders:
+        path = Path(folder).resolve()
+        if root is None or not path.is_relative_to(root.resolve()):
+            where = "there is no work tree" if root is None else f"is no folder of {root}"
+            raise ToslocError(f"{folder}: {where}; narrow the search with --include, as in --include 'src/**'")
+        if path == root.resolve():
+            return None
+        inside = path.relative_to(root.resolve()).as_posix()
+        escaped = _SPECIAL_IN_GLOBS.sub(r"\\\g<0>", inside)
+        globs.append(f"/{escaped}/")
+    return globs
 
 
 def _read(source: str, repo: Path | None) -> list[BugReport]:
