@@ -47,6 +47,13 @@ def test_the_first_files_have_functions_a_reason_and_source_and_the_rest_paths()
     assert json.loads(found().as_json())["files"][3] == {"rank": 4, "path": "src/package/module_4.py", "share": 0.125}
 
 
+def test_a_dash_stands_for_no_share_and_not_for_a_small_one():
+    shares = {1: 0.9, 2: 0.0004, 3: 0.0}
+    hits = tuple(Hit(rank, f"{rank}.py", 1.0, share) for rank, share in shares.items())
+    lines = found(hits=hits).text().splitlines()
+    assert [line for line in lines if re.match(r"\d\. ", line)] == ["1. 1.py (90%)", "2. 2.py (<1%)", "3. 3.py (-)"]
+
+
 def test_lines_go_first_then_reasons_functions_and_the_last_files():
     whole, seen = found(background=Background(tests=("test_1.py",))), set()
     for budget in range(len(whole.as_json()), 120, -1):

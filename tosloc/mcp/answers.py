@@ -59,7 +59,11 @@ class Found(BaseModel, use_attribute_docstrings=True):
     @classmethod
     def of(cls, answer: Answer, sources: Mapping[str, list[str]], reasons: int | None = None) -> Found:
         """All that an answer may tell: its first files with ``sources`` and so many reasons, of the rest the paths."""
-        files = [File(rank=hit.rank, path=printable(hit.path), share=round(hit.share, 3)) for hit in answer.hits]
+        files = [
+            # three digits, but a small share is no missing one, which is 0
+            File(rank=hit.rank, path=printable(hit.path), share=float(f"{hit.share:.3g}"))
+            for hit in answer.hits
+        ]
         for file, hit in zip(files[:DETAILED], answer.hits, strict=False):
             file.functions = [printable(f"{one.name}:{one.start}-{one.end}") for one in hit.functions]
             file.why = [printable(reason.text) for reason in hit.why[:reasons]]
