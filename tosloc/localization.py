@@ -161,8 +161,10 @@ class Localization:
         if not context.shares_words:
             self.notes += ("no word of the report occurs in any file; the order says only which files change most",)
         elif not context.tells_files_apart:
-            tells = "no word of the report tells the files apart, so the answer has no shares; say where it fails"
-            self.notes += (tells,)
+            # it may share words with files, which reasons name: they are too few, or stand in too many files
+            self.notes += (
+                "the report is too general for a confidence score; add an error message, an identifier or a file name",
+            )
         if not np.isfinite(self.scores).all():
             raise CheckpointError("the weights give scores that are no numbers; train again")
 

@@ -183,6 +183,22 @@ def test_a_null_device_is_no_report(project):
     assert done.stderr == "tosloc: Missing argument 'REPORT'; see: tosloc localize --help\n"
 
 
+def test_a_note_on_a_general_text_and_its_reasons_do_not_contradict_each_other(project, printed, place):
+    project.commit({f"src/{name}.py": "x = 1\n" for name in "abcdef"} | {"src/one.py": "# the banner\n"})
+    out, err = printed("Das Banner fehlt", "--no-background", "--top", "1")
+    assert err == [
+        "tosloc: the report is too general for a confidence score; add an error message, an identifier or a file name"
+    ]
+    assert re.match(r"1 +-  src/one\.py", out[2])
+    assert any(line.strip() == "words Banner" for line in out)
+
+
+def test_a_name_in_a_text_of_another_language_counts(project, printed):
+    out, err = printed("Das Feld `header` fehlt nach dem Klick", "--no-background", "--top", "1")
+    assert err == []
+    assert re.match(r"1 +\d+%  src/", out[2])
+
+
 # Folders
 
 

@@ -50,6 +50,22 @@ def test_two_words_that_half_of_the_files_lack_tell_files_apart(make_context, wo
     assert make_context(files, words).tells_files_apart == tells
 
 
+@pytest.mark.parametrize(
+    ("words", "tells"),
+    [
+        ("Das leaf fehlt", False),
+        ("Die Funktion `leaf` fehlt", True),
+        ("leaf() geht nicht", True),
+        ("Das Feld self.leaf fehlt", True),
+        ("`root` geht nicht", False),  # nearly all files have it
+        ("`error` beim Klick", False),  # an everyday word
+    ],
+)
+def test_a_name_written_as_code_tells_files_apart_in_a_text_of_any_language(make_context, words, tells):
+    files = {str(n): {"code": "leaf error" if n < 3 else "root"} for n in range(20)}
+    assert make_context(files, words).tells_files_apart == tells
+
+
 TRACE = "at org.x.Tree.grow(Tree.java:3) at org.x.Leaf$Cell.fall(Leaf.java:9)"
 
 

@@ -99,8 +99,10 @@ class QueryContext:
 
     @property
     def tells_files_apart(self) -> bool:
-        """Whether the report names a file of the version, has a word that few file names have or an identifier that few
-        files have, or two other words that half of the files lack; everyday words aside.
+        """Whether the report names a file of the version, has a word that few file names have, a name written as code
+        that few files have, or two other words that half of the files lack; everyday words aside.
+
+        The language of the words does not matter: of a text in another one only the names occur in files.
         """
         if self.mentioned or self.own_frames:
             return True
@@ -111,7 +113,9 @@ class QueryContext:
         if sum(number <= max(_HALF * self.files, 3) for number in self._frequency.values()) > 1:
             return True
         rare = self._frequency.keys() - self.common_words
-        return not rare.isdisjoint(text.compounds(f"{report.summary}\n{report.description}"))
+        if not rare.isdisjoint(text.compounds(f"{report.summary}\n{report.description}")):
+            return True
+        return any(not rare.isdisjoint(text.identifier_terms(name.written)) for name, _ in self.query.names)
 
     @cached_property
     def hits(self) -> Hits:
