@@ -59,7 +59,10 @@ def note_use(repo: Repository, store: Path) -> None:
     with suppress(OSError):  # whoever writes there will say what is wrong; what is not removed waits for the next time
         cache_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
         store.parent.mkdir(mode=0o700, exist_ok=True)
-        write_text(store.with_name(PLACE), json.dumps({"repository": str(repo.home.resolve())}) + "\n")
+        place = store.with_name(PLACE)
+        if not place.is_file():
+            remove(place)  # a pipe that nobody reads would be waited for
+        write_text(place, json.dumps({"repository": str(repo.home.resolve())}) + "\n")
         if most is not None:
             for entry in least_used(entries(), most):
                 if entry.folder != store.parent:

@@ -23,7 +23,7 @@ from tosloc.index.history_index import COMMITS, HISTORY_VERSION, HistoryIndex, c
 from tosloc.index.paths import PathTable
 from tosloc.index.prepared import PreparedVersion
 from tosloc.index.store import FactStore
-from tosloc.io import key_of
+from tosloc.io import key_of, remove
 from tosloc.records import Progress, Snapshot, Vocabulary, first_paths, silent
 from tosloc.reports.test_paths import which_are_tests
 
@@ -209,6 +209,7 @@ class IndexedRepository:
         if not made.missing:
             with suppress(OSError):  # a full disk or a folder that cannot be written costs time, not the answer
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                remove(path)  # what could not be read, which may be a pipe that nobody reads
                 write_mapped(path, made.to_arrays())
                 _remove_least_used(path.parent)
             note_use(self.repo, self.store_path)
