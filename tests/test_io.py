@@ -25,7 +25,7 @@ def test_only_plain_files_are_opened_and_as_many_bytes_as_allowed_read(tmp_path)
     for path, words in (
         *((tmp_path / "pipe", "a named pipe"), (tmp_path, "a folder"), (tmp_path / "loop", "symbolic links")),
         *((tmp_path / "no", "No such file"), (Path("/dev/zero"), "a device")),
-        *((Path("a\0b"), "null byte"), (Path("a" * 5000), "too long")),
+        *((Path("a\0b"), "the name contains a NUL byte"), (Path("a" * 5000), "too long")),
     ):
         with pytest.raises(OSError, match=words):
             open_plain(path)

@@ -36,8 +36,8 @@ def open_plain(path: Path) -> BufferedReader:
     """
     try:
         mode = path.stat().st_mode
-    except ValueError as error:  # a NUL in the name
-        raise OSError(errno.EINVAL, str(error), str(path)) from error
+    except ValueError as error:  # in Python's words, which differ between versions
+        raise OSError(errno.EINVAL, "the name contains a NUL byte", str(path)) from error
     if not stat.S_ISREG(mode) and not (stat.S_ISFIFO(mode) and str(path).startswith(_STREAMS)):
         code = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
         raise OSError(code, f"is {_KINDS.get(stat.S_IFMT(mode), 'a device')}, not a file", str(path))
