@@ -114,6 +114,50 @@ HEAVY = set(
 )
 NOT_ASKED = "config experiment training index.build code.facts code.parse rank.fitting"
 MAIN = "import sys; from tosloc.cli import main; assert main(sys.argv[1:]) == 0"
+
+
+class WithoutOpenMP:
+    """An import finder that fails as LightGBM does on a system that lacks the OpenMP library."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name == "lightgbm":
+            raise OSError("libgomp.so.1: cannot open shared object file: No such file or directory")
+
+
+@pytest.fixture
+def without_openmp(monkeypatch):
+    monkeypatch.delitem(sys.modules, "lightgbm", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [WithoutOpenMP(), *sys.meta_path])
+
+
+def test_training_without_openmp_names_its_package_before_any_work(
+    without_openmp, project, tmp_path, capsys, monkeypatch
+):
+    settings = tmp_path / "own.toml"
+    settings.write_text(toy.SETTINGS.replace("ranker = false", "ranker = true\nshipped = false"), encoding="utf-8")
+    monkeypatch.setattr("tosloc.rank.feature_tables.Extraction.run", None)  # the first long part of a training
+    given = ["--repo", str(project.git.path), "--reports", str(project.reports())]
+    code = main(["train", str(settings), *given, "--out", str(tmp_path / "out")])
+    assert code == 2
+    error = capsys.readouterr().err
+    assert "does not load here (libgomp.so.1: cannot open shared object file" in error
+    assert "apt-get install libgomp1 (Debian, Ubuntu)" in error
+    assert "brew install libomp (macOS)" in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_few_reports_are_learned_without_openmp(without_openmp, project, tmp_path):
+    settings, out = tmp_path / "own.toml", tmp_path / "out"
+    settings.write_text(toy.SETTINGS.replace("ranker = false", "ranker = true"), encoding="utf-8")
+    given = ["--repo", str(project.git.path), "--reports", str(project.reports())]
+    assert main(["train", str(settings), *given, "--out", str(out)]) == 0
+
+
+def test_the_shipped_weights_answer_without_openmp(without_openmp, project):
+    with Localizer.open(project.git.path) as localizer:
+        assert localizer.localize("openParser loses the first byte").hits
+
+
 ANALYSE = """
 from tosloc.code.facts import analyse
 assert "method" in str(analyse("class A { int methods() { return a ? 1 : 2; } }", ".java").terms)

@@ -18,7 +18,8 @@ from tosloc.index.history_index import report_documents
 from tosloc.localizer import Localizer
 from tosloc.rank import features
 from tosloc.rank.feature_tables import PARTS, SAMPLED, WORK, FeatureTable, read_blocks, write_listing
-from tosloc.rank.fitting import fit_stage_one
+from tosloc.rank.fitting import fit_stage_one, learns_ranker
+from tosloc.rank.stage_one import load_lightgbm
 from tosloc.records import Case, Progress, Ranking, silent
 from tosloc.rerank.base import Reranker, reranker_class
 
@@ -50,6 +51,9 @@ def train(
         ExperimentContext(config, repo, Path(reports_path), progress) as experiment,
     ):
         learned_from = training_cases(experiment.config, experiment.parts["train"])
+        default = experiment.shipped(experiment.parts["train"][-1])[0] if config.stage_one.shipped else None
+        if learns_ranker(config.stage_one, len(learned_from[0]), default):
+            load_lightgbm()  # if it is missing, say so before hours of work
         extraction, blocks = experiment.extraction(work, names), {}
         for part in PARTS:
             cases, sampled = learned_from if part == "train" else (experiment.parts[part], 0)
@@ -59,7 +63,6 @@ def train(
         def tables(part: str) -> Iterable[FeatureTable]:
             return read_blocks(blocks[part])
 
-        default = experiment.shipped(experiment.parts["train"][-1])[0] if config.stage_one.shipped else None
         localizer = Localizer(experiment.config)
         localizer.reranker_ = reranker
         localizer.stage_one, localizer.choice_ = fit_stage_one(

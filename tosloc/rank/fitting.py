@@ -204,7 +204,7 @@ def fit_stage_one(
         stages = _linear(names, weights, default)
     else:
         stages = _linear(names, _listwise(lists, default), default)
-    few = bool(shipped) and settings.fit == "listwise" and len(tables) < MANY
+    few = _is_cross_validated(settings, len(tables), default)
     if few:
         stages, folds = _ranked(stages, rankers) | shipped, []
         for part in np.array_split(np.arange(len(tables)), FOLDS):
@@ -229,6 +229,17 @@ def fit_stage_one(
     return stages[taken], Choice(
         taken, tried, f"cross-validation of {len(tables)} training reports" if few else "validation"
     )
+
+
+def learns_ranker(settings: StageOneSettings, reports: int, default: StageOne | None) -> bool:
+    """Whether ``fit_stage_one`` learns a ranker, for which it needs LightGBM, from a number of training reports."""
+    return settings.ranker and not _is_cross_validated(settings, reports, default)
+
+
+def _is_cross_validated(settings: StageOneSettings, reports: int, default: StageOne | None) -> bool:
+    """Whether reports are so few that only the shipped ranker is used, and cross-validation decides."""
+    has_shipped_ranker = settings.ranker and default is not None and default.ranker is not None
+    return has_shipped_ranker and settings.fit == "listwise" and reports < MANY
 
 
 def _listwise(lists: RankingLists, default: StageOne | None) -> FloatArray:

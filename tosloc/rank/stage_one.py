@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from tosloc.arrays import Array, Arrays, checked
 from tosloc.code.functions import FunctionFacts
+from tosloc.errors import MissingExtra
 from tosloc.index.context import QueryContext
 from tosloc.index.postings import leaders
 from tosloc.rank import features
@@ -135,12 +136,23 @@ def head_rows(rows: Float32Array, scores: FloatArray) -> Float32Array:
     return np.column_stack([rows, scores - scores[0], np.log1p(rank)]).astype(np.float32)
 
 
+def load_lightgbm() -> Any:
+    """Import LightGBM and return it. Raises MissingExtra where the system's OpenMP library that it needs is missing."""
+    try:
+        import lightgbm
+    except OSError as error:
+        raise MissingExtra(
+            f"training a ranker needs LightGBM, which does not load here ({error}); install the OpenMP library:"
+            " apt-get install libgomp1 (Debian, Ubuntu), dnf install libgomp (Fedora), brew install libomp (macOS)"
+        ) from error
+    return lightgbm
+
+
 def fit_trees(heads: RankingLists, seed: int, rounds: int | None = None) -> Trees:
     """Trees learned from heads, ``ROUNDS`` of them; deterministic for a seed. A report's pairs count as much as the
-    report does.
+    report does. Raises MissingExtra where LightGBM cannot be loaded.
     """
-    import lightgbm
-
+    lightgbm = load_lightgbm()
     weights = np.repeat(heads.report_weights, heads.sizes)
     data = lightgbm.Dataset(heads.rows, heads.fixed.astype(np.int32), weight=weights, group=heads.sizes.tolist())
     return Trees.of_model(lightgbm.train(PARAMETERS | {"seed": seed}, data, rounds or ROUNDS).dump_model())
