@@ -2,8 +2,11 @@
 
 import os
 import signal
+import sqlite3
 import subprocess
+import warnings
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,6 +25,43 @@ def pytest_configure(config):
     settings.load_profile("tosloc")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class WatchedConnection(sqlite3.Connection):
+    """A connection that warns when it is dropped without being closed, as SQLite's own do from Python 3.13 on."""
+
+    is_closed = False
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.database = arguments[0]
+
+    def close(self):
+        super().close()
+        self.is_closed = True
+
+    def __del__(self):
+        if not self.is_closed:
+            super().close()  # or Python 3.13 warns a second time
+            warnings.warn(f"unclosed database {self.database}", ResourceWarning, stacklevel=2)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def unclosed_connections():
+    """Make an unclosed connection an error of the tests on every Python: pytest turns the warning into one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=WatchedConnection))
+        yield
+
+
+DESCRIPTORS = Path("/proc/self/fd")
+with_proc = pytest.mark.skipif(not DESCRIPTORS.exists(), reason="this system does not list the open files of a process")
+
+
+def open_files(folder):
+    """Paths under a folder that this process has open."""
+    paths = [os.readlink(descriptor) for descriptor in DESCRIPTORS.iterdir() if descriptor.is_symlink()]
+    return [path for path in paths if path.startswith(str(folder))]
 
 
 def git_environment(home):

@@ -10,7 +10,19 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 FLOORS = [
-    {"errors", "records", "config", "io", "arrays", "processes", "metrics", "calibration", "answer", "settings"},
+    {
+        "closing_cache",
+        "errors",
+        "records",
+        "config",
+        "io",
+        "arrays",
+        "processes",
+        "metrics",
+        "calibration",
+        "answer",
+        "settings",
+    },
     {"git", "code"},
     {"reports", "cluster"},
     {"index", "evaluate"},

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests import toy
-from tests.conftest import git_environment
+from tests.conftest import git_environment, open_files, with_proc
 from tosloc import Localizer
 from tosloc.errors import RepositoryError, ToslocError, UnknownCommit
 from tosloc.git import discovery
@@ -79,6 +79,27 @@ def test_what_is_not_asked_rightly_is_one_sentence(opened):
             opened.explain(TEXT, wrong)
     with pytest.raises(ToslocError, match=r"; paths begin at the root of the repository$"):
         opened.explain(TEXT, "README.md")
+
+
+@with_proc
+def test_a_closed_localizer_has_no_open_file(grown, tmp_path):
+    with Localizer.open(grown.path) as localizer:
+        localizer.localize(TEXT)
+        assert open_files(tmp_path)
+    assert open_files(tmp_path) == []
+
+
+@with_proc
+def test_a_localizer_that_does_not_open_has_no_open_file(grown, tmp_path, monkeypatch):
+    def fail(self, *arguments):
+        assert self.store.missing({}) == []
+        raise ToslocError("no room left on the disk")
+
+    monkeypatch.setattr("tosloc.index.repository.IndexedRepository.prepared", fail)
+    with pytest.raises(ToslocError, match="no room left") as error:
+        Localizer.open(grown.path)
+    assert open_files(tmp_path) == []
+    assert error.traceback
 
 
 def test_what_no_parser_has_read_is_said(grown, tmp_path, monkeypatch):

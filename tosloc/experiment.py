@@ -49,8 +49,16 @@ class ExperimentContext:
         ``facts`` none are made, for techniques that read the files in ways of their own.
         """
         self.repo, self.reports, self.config = repo, reports, resolve_suffixes(config, reports)
-        data = self.config.data
-        self.indexed = indexed = Localizer(self.config).indexed(repo)
+        self.indexed = Localizer(self.config).indexed(repo)
+        try:
+            self._read(progress, facts)
+        except BaseException:
+            self.indexed.close()
+            raise
+
+    def _read(self, progress: Progress, facts: bool) -> None:
+        """Read the reports and their history, and with ``facts`` make the facts of their versions."""
+        repo, reports, data, indexed = self.repo, self.reports, self.config.data, self.indexed
         dataset = load_dataset(repo, reports, zone=data.zone, suffixes=indexed.suffixes, progress=progress)
         self.dataset = dataset.oldest(data.oldest)
         cases = self.dataset.cases

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -95,12 +96,15 @@ class Localizer:
         'earlier fix 00440910ba, 2024-05-06: Fix #7: the cart takes an item twice'
         >>> localizer.close()
         """
-        repo = Repository(discovery.containing(path))
-        if checkpoint is None and (trained_folder(repo) / "checkpoint" / stored.WEIGHTS_FILE).exists():
-            checkpoint = trained_folder(repo)
-        localizer = cls.default() if checkpoint is None else cls.load(Path(checkpoint))
-        localizer._repository = localizer.indexed(repo)
-        localizer.version_ = localizer.version(commit, progress) if ready else None
+        folder = discovery.containing(path)
+        with ExitStack() as opened:  # whatever is raised below, nothing stays open
+            repo = opened.enter_context(Repository(folder))
+            if checkpoint is None and (trained_folder(repo) / "checkpoint" / stored.WEIGHTS_FILE).exists():
+                checkpoint = trained_folder(repo)
+            localizer = cls.default() if checkpoint is None else cls.load(Path(checkpoint))
+            localizer._repository = opened.enter_context(closing(localizer.indexed(repo)))
+            localizer.version_ = localizer.version(commit, progress) if ready else None
+            opened.pop_all()  # from here on the localizer closes them
         return localizer
 
     def close(self) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import lru_cache
 from io import StringIO
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from tosloc.closing_cache import closing_cache
 from tosloc.errors import Interrupted, ReportError
 from tosloc.processes import Worker
 from tosloc.records import BugReport, Hit, Progress, silent
@@ -102,9 +102,12 @@ def read_whole(text: str, progress: Progress = silent) -> BugReport:
     return report
 
 
-@lru_cache(4)
+@closing_cache(4)
 def opened(repository: Path, checkpoint: Path | None) -> Localizer:
-    """In that process: a repository, and the last others, stay open. Raises as ``Localizer.open`` does."""
+    """Return a localizer of a repository, for a process that answers questions: the last four stay open.
+
+    Raises as ``Localizer.open`` does.
+    """
     from tosloc.localizer import Localizer
 
     return Localizer.open(repository, checkpoint, ready=False)

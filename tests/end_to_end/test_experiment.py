@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests import toy
+from tests.conftest import open_files, with_proc
 from tests.local_cluster import differing
 from tosloc import experiment, training
 from tosloc.calibration import fit_temperature, shares
@@ -17,6 +18,9 @@ from tosloc.cli import main
 from tosloc.errors import ToslocError
 from tosloc.evaluate.run_paths import read_scored
 from tosloc.evaluate.runs import TRAINED_ON, read_run
+from tosloc.experiment import ExperimentContext
+from tosloc.git.repository import Repository
+from tosloc.index.cache import default_store
 from tosloc.lab.reliability import judged_answers
 from tosloc.localizer import Localizer
 from tosloc.rank.feature_tables import kept_blocks, read_blocks
@@ -52,6 +56,21 @@ def test_training_learns(out):
     assert not any("shipped" in name for name in tried["tried"])  # as its settings say
     assert not (out / ".tosloc-work").exists()
     assert json.loads((out / "provenance.json").read_text())["splits"] == {"train": 24, "validation": 8, "test": 8}
+
+
+@with_proc
+def test_reports_that_cannot_be_used_leave_no_open_file(project, monkeypatch):
+    def fail(*arguments):
+        raise ToslocError("the history cannot be read")
+
+    monkeypatch.setattr("tosloc.experiment.read_history", fail)
+    with Repository(project.git.path) as repo:
+        folder = default_store(repo).parent
+        before = open_files(folder)  # of a training in this process, which keeps its last extraction open
+        with pytest.raises(ToslocError, match="the history cannot be read") as error:
+            ExperimentContext(CONFIG, repo, project.reports())
+        assert open_files(folder) == before
+    assert error.traceback
 
 
 def test_the_temperature_is_fitted_on_validation_and_said(out):

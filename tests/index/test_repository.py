@@ -217,7 +217,8 @@ def test_a_version_made_where_another_is_known_read_and_made_from_nothing(projec
         after = grown.commit(files | {"a/Socket.java": source(1), "z.java": source(1)}, "Move")
     project.prepared(before)
     made, read = project.prepared(after), project.prepared(after)
-    whole = IndexedRepository(project.repo, tmp_path / "cold.sqlite", {".java"}, jobs=1).prepared(after)
+    with closing(IndexedRepository(project.repo, tmp_path / "cold.sqlite", {".java"}, jobs=1)) as cold:
+        whole = cold.prepared(after)
     for one in (made, read):
         assert (one.snapshot.paths, one.snapshot.blobs) == (whole.snapshot.paths, whole.snapshot.blobs)
         assert list(one.index.paths.table.paths) == list(whole.index.paths.table.paths)
@@ -240,11 +241,13 @@ def test_only_what_is_new_is_read(project, grown, monkeypatch):
 
 def test_what_was_cut_off_is_read_once_the_clone_is_whole(grown, tmp_path):
     grown.git("clone", "-q", "--bare", "--depth=1", f"file://{grown.path}", str(tmp_path / "clone"))
-    with Repository(tmp_path / "clone") as repo:
-        place = IndexedRepository(repo, tmp_path / "facts.sqlite", {".java"}, jobs=1)
-        assert len(place.prepared("HEAD").history.commits) == 0
+    with (
+        Repository(tmp_path / "clone") as repo,
+        closing(IndexedRepository(repo, tmp_path / "facts.sqlite", {".java"}, jobs=1)) as shallow,
+    ):
+        assert len(shallow.prepared("HEAD").history.commits) == 0
         grown.git(f"--git-dir={tmp_path}/clone", "fetch", "-q", "--unshallow")
-        assert len(place.prepared("HEAD").history.commits) == 14
+        assert len(shallow.prepared("HEAD").history.commits) == 14
 
 
 def test_reports_whose_fix_a_version_lacks_are_not_known_there(project, grown):

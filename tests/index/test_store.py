@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from tests.conftest import open_files, with_proc
 from tosloc.code.facts import analyse
 from tosloc.errors import StoreError
 from tosloc.git.repository import Repository
@@ -97,6 +98,28 @@ def test_a_store_that_is_damaged_or_of_another_format_is_begun_anew(tmp_path, da
         assert store.missing(asked()) == list(TEXTS)
         store.write(ROWS)
         assert store.missing(asked()) == []
+
+
+@with_proc
+def test_a_closed_store_has_no_open_file(tmp_path):
+    with FactStore(tmp_path / "facts.db") as store:
+        store.write(ROWS)
+        next(store.read(asked()))
+        assert open_files(tmp_path)
+    assert open_files(tmp_path) == []
+
+
+@with_proc
+def test_a_store_that_does_not_open_has_no_open_file(tmp_path, monkeypatch):
+    def fail(database):
+        database.execute("SELECT 1 FROM sqlite_master").fetchone()
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(FactStore, "_prepare", staticmethod(fail))
+    with pytest.raises(StoreError, match="disk I/O error") as error:
+        FactStore(tmp_path / "facts.db")
+    assert open_files(tmp_path) == []
+    assert error.value.__cause__ is not None
 
 
 def test_a_store_that_may_only_be_read_is_read(tmp_path, monkeypatch):

@@ -47,28 +47,38 @@ class FactStore:
         self.path: Final = Path(path).expanduser().absolute()
         with self._explained():
             try:
-                self._open(unchanging)
+                self._database = self._connect(unchanging)
             except sqlite3.DatabaseError as error:
                 if isinstance(error, sqlite3.OperationalError):
                     raise
-                self._database.close()
                 for end in ("", "-wal", "-shm"):
                     Path(f"{self.path}{end}").unlink(missing_ok=True)
-                self._open(unchanging)
+                self._database = self._connect(unchanging)
 
-    def _open(self, unchanging: bool) -> None:
+    def _connect(self, unchanging: bool) -> sqlite3.Connection:
+        """Return a connection to the file, made if it is absent. If this raises, nothing stays open."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         writable = not unchanging and all(os.access(p, os.W_OK) for p in (self.path.parent, self.path) if p.exists())
         # without locks, for which there is no room, or which a network disk may lack
         uri = self.path.as_uri() + ("" if writable else "?mode=ro&immutable=1")
-        self._database = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, check_same_thread=False)
-        tables = self._database.execute("SELECT 1 FROM sqlite_master").fetchone()
-        if self._database.execute("PRAGMA user_version").fetchone() != (_FORMAT,):
+        database = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, check_same_thread=False)
+        try:
+            self._prepare(database)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    @staticmethod
+    def _prepare(database: sqlite3.Connection) -> None:
+        """Make the table if it is absent. Raises sqlite3.DatabaseError for a file of another format."""
+        tables = database.execute("SELECT 1 FROM sqlite_master").fetchone()
+        if database.execute("PRAGMA user_version").fetchone() != (_FORMAT,):
             if tables:
                 raise sqlite3.DatabaseError("another format")
-            self._database.executescript(_MAKE)
-        self._database.execute("PRAGMA synchronous = NORMAL")
-        self._database.execute("PRAGMA cache_size = -65536")
+            database.executescript(_MAKE)
+        database.execute("PRAGMA synchronous = NORMAL")
+        database.execute("PRAGMA cache_size = -65536")
 
     def __enter__(self) -> Self:
         return self

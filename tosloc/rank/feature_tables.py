@@ -15,7 +15,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Self
@@ -23,6 +22,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from tosloc.arrays import Arrays, arrays_of, from_arrays, load_arrays, pack_words, unpack_words, write_arrays
+from tosloc.closing_cache import closing_cache
 from tosloc.code.languages import analyser
 from tosloc.errors import ToslocError
 from tosloc.git.repository import Repository
@@ -177,28 +177,40 @@ class Extraction:
             copy.unlink()
 
 
-@lru_cache(maxsize=1)
-def _opened(made: Extraction) -> tuple[Repository, FactStore, HistoryIndex, PathTable]:
-    """What a process needs for every block of an extraction."""
-    arrays, repo = load_arrays(made.folder / HISTORY_FILE), Repository(made.repo_path)
-    paths = unpack_words(arrays["paths"])
-    for path in paths:
-        repo.path_names.id(path)
-    store = FactStore(made.store_path, unchanging=made.shared)
-    return repo, store, from_arrays(HistoryIndex, arrays, "history"), PathTable.of(paths)
+class _OpenExtraction:
+    """The repository, facts and history that a process needs for every block of an extraction. Close it."""
+
+    def __init__(self, extraction: Extraction) -> None:
+        arrays = load_arrays(extraction.folder / HISTORY_FILE)
+        paths = unpack_words(arrays["paths"])
+        self.history = from_arrays(HistoryIndex, arrays, "history")
+        self.paths = PathTable.of(paths)
+        self.repo = Repository(extraction.repo_path)
+        for path in paths:
+            self.repo.path_names.id(path)
+        self.store = FactStore(extraction.store_path, unchanging=extraction.shared)
+
+    def close(self) -> None:
+        """Close the facts store and end the repository's git process."""
+        self.store.close()
+        self.repo.close()
+
+
+_opened = closing_cache(1)(_OpenExtraction)
 
 
 def _extract(
     made: Extraction, cases: Sequence[Case], contained: Sequence[BoolArray], sampled: int, path: Path
 ) -> tuple[Path, bytes, int]:
     """The block of some cases, as bytes; ``contained`` are the commits of the history that each version contains."""
-    repo, store, history, paths = _opened(made)
+    opened = _opened(made)
+    repo = opened.repo
     snapshots = [repo.snapshot(case.version, made.suffixes) for case in cases]
-    corpus = read_facts(store, first_paths(snapshots), lizard=made.lizard)
+    corpus = read_facts(opened.store, first_paths(snapshots), lizard=made.lizard)
     tables = []
     for case, snapshot, commits in zip(cases, snapshots, contained, strict=True):
-        version = VersionIndex(corpus, snapshot, paths)
-        known = history.as_of(case.report.opened_seconds, commits)
+        version = VersionIndex(corpus, snapshot, opened.paths)
+        known = opened.history.as_of(case.report.opened_seconds, commits)
         values = columns(QueryContext(Query(case.report), version, known), made.names)
         rows = np.column_stack([*values.values()]).astype(np.float32)
         fixed = np.isin(snapshot.path_ids, [repo.path_names.ids[path] for path in case.fixed])

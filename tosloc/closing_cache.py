@@ -1,0 +1,48 @@
+"""A cache like functools.lru_cache, for values that must be closed: stores, repositories, localizers."""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Callable, Hashable
+from functools import wraps
+from typing import Protocol, TypeVar
+
+
+class _Closable(Protocol):
+    def close(self) -> object: ...
+
+
+Opened = TypeVar("Opened", bound=_Closable)
+
+
+def closing_cache(size: int) -> Callable[[Callable[..., Opened]], Callable[..., Opened]]:
+    """Return a decorator that keeps the last `size` results of a function, which takes hashable positional arguments.
+
+    A result that must make room is closed before another is opened; the others are closed when Python exits.
+    """
+
+    def decorate(open_one: Callable[..., Opened]) -> Callable[..., Opened]:
+        kept: dict[tuple[Hashable, ...], Opened] = {}  # the one that was asked for last is last
+
+        def close_oldest() -> None:
+            oldest = next(iter(kept))
+            kept.pop(oldest).close()
+
+        @wraps(open_one)
+        def opened(*arguments: Hashable) -> Opened:
+            if arguments in kept:
+                kept[arguments] = kept.pop(arguments)
+                return kept[arguments]
+            while len(kept) >= size:
+                close_oldest()
+            kept[arguments] = open_one(*arguments)
+            return kept[arguments]
+
+        @atexit.register
+        def close_all() -> None:
+            while kept:
+                close_oldest()
+
+        return opened
+
+    return decorate
