@@ -1,0 +1,66 @@
+"""Print a pip constraints file that pins each dependency to the lowest version that pyproject.toml allows.
+
+    .venv/bin/python scripts/lowest_versions.py >lowest.txt
+    python3.11 -m venv .venv-lowest
+    .venv-lowest/bin/python -m pip install --constraint lowest.txt --editable '.[dev]'
+    .venv-lowest/bin/python -m pytest -W ignore::DeprecationWarning
+
+Use Python 3.11: for later ones some of these versions have no wheels, and pip takes newer versions there. Deprecation
+warnings are ignored, because old versions meet newer packages of others. The extras `dev` and `docs` are not pinned:
+they are the tools of this repository, not of its users.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+ROOT: Final = Path(__file__).parents[1]
+TOOL_EXTRAS: Final = {"dev", "docs"}
+
+
+def user_requirements(pyproject: str) -> list[Requirement]:
+    """Return what the project and its extras for users require of other projects, given a pyproject.toml's text."""
+    project = tomllib.loads(pyproject)["project"]
+    lines = list(project["dependencies"])
+    for extra, requirements in project["optional-dependencies"].items():
+        if extra not in TOOL_EXTRAS:
+            lines += requirements
+    requirements = [Requirement(line) for line in lines]
+    return [requirement for requirement in requirements if requirement.name != project["name"]]
+
+
+def lowest_version(requirement: Requirement) -> Version:
+    """Return the version after `>=`. Raises ValueError for a requirement that names no lowest version."""
+    for specifier in requirement.specifier:
+        if specifier.operator == ">=":
+            return Version(specifier.version)
+    raise ValueError(f"pyproject.toml: {requirement} names no lowest version; write {requirement.name}>=VERSION")
+
+
+def floors(requirements: Iterable[Requirement]) -> dict[str, Version]:
+    """Return the lowest version of each project that satisfies all requirements of it, in alphabetical order."""
+    lowest: dict[str, Version] = {}
+    for requirement in requirements:
+        version = lowest_version(requirement)
+        lowest[requirement.name] = max(version, lowest.get(requirement.name, version))
+    return dict(sorted(lowest.items(), key=lambda item: item[0].lower()))
+
+
+def main() -> None:
+    """Print the constraints, one a line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.parse_args()
+    pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    for name, version in floors(user_requirements(pyproject)).items():
+        print(f"{name}=={version}")
+
+
+if __name__ == "__main__":
+    main()
