@@ -12,7 +12,7 @@ from tosloc.calibration import fit_temperature
 from tosloc.checkpoint import read_record, read_stage_one
 from tosloc.cli import main
 from tosloc.config import Config
-from tosloc.errors import ToslocError
+from tosloc.errors import MissingExtra, ToslocError
 from tosloc.evaluate.run_paths import read_scored
 from tosloc.lab import feature_ablation
 from tosloc.lab import pretraining as module
@@ -93,6 +93,17 @@ def call(world, capsys):
         return main(["lab", command, *map(str, (*places, *more))]), *capsys.readouterr()
 
     return run
+
+
+def test_a_missing_library_is_named_before_any_work(call, monkeypatch):
+    def fail():
+        raise MissingExtra("install libgomp1")
+
+    monkeypatch.setattr("tosloc.lab.pretraining.load_lightgbm", fail)
+    monkeypatch.setattr("tosloc.lab.pretraining.Pretraining.tables", None)
+    code, _, error = call("pretrain")
+    assert code == 2
+    assert error == "tosloc: install libgomp1\n"
 
 
 @pytest.mark.slow

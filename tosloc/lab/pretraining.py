@@ -42,7 +42,7 @@ from tosloc.rank.feature_tables import (
 )
 from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS
 from tosloc.rank.fitting import fit_listwise, head_lists
-from tosloc.rank.stage_one import HeadRanker, StageOne, fit_trees
+from tosloc.rank.stage_one import HeadRanker, StageOne, fit_trees, load_lightgbm
 from tosloc.records import Case, FloatArray, Progress, silent
 from tosloc.training import feature_names
 
@@ -232,6 +232,8 @@ def pretrain(
     By project how good its rankings are, the temperature, and why some projects have no tables.
     """
     jobs = pretraining.config.run.jobs
+    if pretraining.config.stage_one.ranker:
+        load_lightgbm()  # if it is missing, say so before hours of work
     tables, failed = pretraining.tables(projects, progress)
     parts = folds_of(tables, folds)
     calls = [joblib.delayed(_fold)(pretraining, tables, part) for part in (*parts, *([] if out is None else [[]]))]
