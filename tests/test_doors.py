@@ -5,12 +5,11 @@ The doors of git's directory and of a checkpoint are in ``tests/git/test_hostile
 
 import json
 from concurrent.futures import Future
-from contextlib import suppress
 from datetime import UTC, datetime
 from urllib.parse import urlencode
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
@@ -54,13 +53,58 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("doors")
 
 
+def answer_or_refusal(error, function, *arguments):
+    """What a function returns, and None; or None, and the sentence of the error that refuses the arguments."""
+    try:
+        return function(*arguments), None
+    except error as refusal:
+        return None, str(refusal)
+
+
 @given(FILE)
-def test_a_file_of_reports(folder, content):
-    (folder / "reports").write_bytes(content)
-    with suppress(ReportError):
-        assert all(isinstance(one, BugReport) for one in read_new_reports(folder / "reports"))
-    with suppress(ReportError):
-        assert all(one.listed or one.report.id for one in read_reports(folder / "reports"))
+@example(json.dumps(GOOD).encode())
+def test_a_file_of_new_reports_is_read_or_refused_in_one_line(folder, content):
+    path = folder / "reports"
+    path.write_bytes(content)
+    reports, sentence = answer_or_refusal(ReportError, read_new_reports, path)
+    if reports is None:
+        assert sentence.startswith(str(path))
+        assert len(sentence.splitlines()) == 1
+        return
+    assert reports
+    for report in reports:
+        assert report.id
+        assert report.summary or report.description
+        assert report.opened is None or report.opened.tzinfo is not None
+
+
+@given(FILE)
+@example(json.dumps(GOOD).encode())
+def test_a_file_of_labelled_reports_is_read_or_refused_in_one_line(folder, content):
+    path = folder / "reports"
+    path.write_bytes(content)
+    reports, sentence = answer_or_refusal(ReportError, read_reports, path)
+    if reports is None:
+        assert sentence.startswith(str(path))
+        assert len(sentence.splitlines()) == 1
+        return
+    ids = [labelled.report.id for labelled in reports]
+    assert all(ids)
+    assert len(set(ids)) == len(ids)
+    assert any(labelled.listed for labelled in reports)
+    for labelled in reports:
+        assert all(name.endswith(".java") for name in labelled.listed)
+
+
+def test_a_good_record_is_read_both_as_a_new_and_as_a_labelled_report(folder):
+    record = {key: value for key, value in GOOD.items() if key != "title"}
+    path = folder / "good"
+    path.write_text(json.dumps(record))
+    [new] = read_new_reports(path)
+    [labelled] = read_reports(path)
+    assert new == BugReport("1", "s", "d", datetime(2024, 5, 6, tzinfo=UTC))
+    assert labelled.report == new
+    assert labelled.listed == ("A.java",)
 
 
 @given(st.binary(max_size=60) | st.dictionaries(st.sampled_from(["text", "commit", "tests"]), TEXT), TEXT)
@@ -95,6 +139,22 @@ def shop(folder):
 
 
 @given(ANY | st.lists(st.sampled_from([".", "..", "~", "/", "shop", "outside", ".git", "\0", ""])).map("/".join))
-def test_a_repository_that_an_agent_names(shop, name):
-    with suppress(RepositoryError):
-        assert repository_in([shop], name) in (shop, shop / ".git")
+@example("")
+@example("../outside")
+def test_a_repository_that_an_agent_names_is_the_allowed_one_or_refused_in_one_line(shop, name):
+    found, sentence = answer_or_refusal(RepositoryError, repository_in, [shop], name)
+    if found is None:
+        assert f"no git repository in {shop}, where this server may look" in sentence
+    else:
+        assert found in (shop, shop / ".git")
+
+
+@pytest.mark.parametrize("name", ["", ".", "shop", "../shop/tests"])
+def test_a_folder_of_the_allowed_repository_is_found(shop, name):
+    assert repository_in([shop], name) == shop
+
+
+@pytest.mark.parametrize("name", ["..", "../outside", "/", "~", "nowhere"])
+def test_a_folder_outside_of_the_allowed_repository_is_refused(shop, name):
+    with pytest.raises(RepositoryError, match="where this server may look"):
+        repository_in([shop], name)

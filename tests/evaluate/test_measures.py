@@ -27,7 +27,10 @@ def ranks(pattern):
 @pytest.mark.parametrize(
     ("found", "relevant", "k", "over", "expected"),
     [
+        ([1, 2, 5, 12, 15], 5, None, "relevant", 0.653),
         ([1, 2, 5, 12, 15], 5, None, "found", 0.653),
+        ([1, 2, 5, 12, 15], 5, 10, "relevant", 0.52),
+        ([1, 2, 5, 12, 15], 5, 10, "found", 0.867),
         ([1, 4], 2, 10, "found", 0.75),
         ([1, 12], 2, 10, "relevant", 0.50),
         ([1, 12], 2, 10, "found", 1.0),
@@ -85,6 +88,25 @@ def test_other_measures_by_hand(found, relevant, values):
     """Hit asks for any fixed file, accuracy for all; an ideal ranking's gain is one; without fixed files all are 0."""
     one = answered(found, relevant)
     assert {name: Measure.parse(name)(one) for name in values} == pytest.approx(values)
+
+
+@pytest.mark.parametrize(
+    ("found", "k", "expected"),
+    [
+        ([1], 1, 1.0),
+        ([2, 7], 1, 0.0),
+        ([2, 7], 2, 1 / 2),
+        ([2, 7], 7, 1 / 2),
+        ([4, 9], 3, 0.0),
+        ([4, 9], 4, 1 / 4),
+        ([10], 10, 1 / 10),
+        ([11], 10, 0.0),
+        ([], 10, 0.0),
+    ],
+)
+def test_reciprocal_rank_at_k_counts_rank_k_and_none_below_it(found, k, expected):
+    scores = answered(found, max(len(found), 1))
+    assert Measure("RR", k)(scores) == expected
 
 
 @pytest.mark.parametrize("text", ["MAPS", "P", "bpref@5", "AP@0", "nDCG@", ""])

@@ -74,6 +74,25 @@ def test_trec_eval_agrees(tmp_path_factory, seed, complete):
                 assert measure(one) == pytest.approx(theirs[one.report][name], abs=1e-6), (ours, one)
 
 
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_ir_measures_agrees_on_reciprocal_rank_at_k(tmp_path_factory, seed):
+    folder = tmp_path_factory.mktemp("oracle")
+    evaluation = evaluate(*random_run(folder, seed, 8, complete=True))
+    scores = {one.report: one for one in evaluation.per_report}
+    theirs = ir_measures.iter_calc(
+        [ir_measures.parse_measure(name) for name in ("RR@1", "RR@2", "RR@3", "RR@5", "RR@10")],
+        list(ir_measures.read_trec_qrels(str(folder / "qrels.trec"))),
+        ir_measures.read_trec_run(str(folder / "run.trec")),
+    )
+    compared = 0
+    for metric in theirs:
+        ours = Measure.parse(str(metric.measure))(scores[metric.query_id])
+        assert ours == pytest.approx(metric.value, abs=1e-9), metric
+        compared += 1
+    assert compared == 5 * 8
+
+
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_ir_measures_agrees_on_means(tmp_path_factory, seed):

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from tosloc.answer import Answer, Routine, Searched
-from tosloc.mcp.answers import Found
+from tosloc.localizer import Localizer
+from tosloc.mcp.answers import LINES, Found, sources
 from tosloc.records import Background, BugReport, Function, Hit, Reason
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -96,3 +97,16 @@ def test_what_a_repository_says_stays_on_its_line():
     [hit] = answer(1, 0).hits
     hostile = replace(hit, path="a\nb\x1b[31m.py", why=(Reason("fix", "one\ntwo"),))
     assert len(found(1, hits=(hostile,)).text().splitlines()) == 3
+
+
+def test_source_is_the_one_excerpt_that_says_most_of_the_report(repository):
+    """Three words of the report are at the beginning of a long function, two others at its end."""
+    filler = [f"    value_{number} = {number}" for number in range(40)]
+    lines = ["def restore(jar):", "    cookie = jar.header()", *filler, "    session.expire(timeout)", ""]
+    repository.commit({"store.py": "\n".join(lines), "other.py": "x = 1\n"}, "Begin")
+    with Localizer.open(repository.path) as localizer:
+        answered = localizer.localize("restore loses the cookie header, session timeout")
+        shown = sources(localizer, answered)["store.py"]
+    assert shown[:2] == ["1: def restore(jar):", "2:     cookie = jar.header()"]
+    assert len(shown) <= LINES
+    assert not [line for line in shown if "timeout" in line]

@@ -130,6 +130,13 @@ KNOWN = {"1", "12", "34", "567", "58522", "LANG-9"}
         ("LANG-9 Mind the gap", {"LANG-9": NAMES}),
         ("Mind the gap (#12)", {"12": NUMBER}),
         ("Mind the gap\n\nIt was wide: #12.", {"12": BODY}),
+        ("Mind the gap\n\n#12 was wide.", {"12": BODY}),
+        ("Mind the gap\n\nIssue 12 was wide.", {"12": NAMES}),
+        ("Mind the gap\n\n- LANG-9 was wide", {"LANG-9": NAMES}),
+        # a list goes on with bare numbers where it began with a word such as issue, or where they are long
+        ("Fixes issue 12 and 567", {"12": CLOSES, "567": CLOSES}),
+        ("Fixes #12, 58522", {"12": CLOSES, "58522": CLOSES}),
+        ("Fixes #12 and 567 failures", {"12": CLOSES}),
         ("Follow-up to #12, as in issue #34, refs #567", {}),
         ("Merge 12 files, v1.12, 34%, #120, a#12b, &#12;", {}),
         ("Mind the gap\n\nsee the talk in https://github.com/ann/one/issues/12#issuecomment-9", {}),

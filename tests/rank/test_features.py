@@ -169,6 +169,8 @@ CASES = [
     case("written_path", FILES, PLACES, [0, 0, 0, 1 / 2, 1, 0]),
     # one file defines parse_args, named in the summary: 3 / 1; two define main, one word, called in prose: .5 / 2
     case("defined_names", DEFINED, "parse_args fails|after Args.parse_args(), main()", [3.0, 0.25, 0.0]),  # 3 at most
+    # parse_args in prose counts 1, as the name of two words that it is
+    case("defined_names", DEFINED, "it fails|after Args.parse_args()", [1.0, 0, 0]),
     case("defined_names", DEFINED, "main reader|reader", [0, 0, 0]),  # nobody wrote them as code
     case("language_share", ("a/Leaf.java", "a/Tree.java", "b/x.py"), "", [2 / 3, 2 / 3, 1 / 3]),
     *(case(name, "ab", REPORT, [math.log1p(n)] * 2, commits=[(3, "x", "a")]) for name, n in ALIKE.items()),
@@ -176,6 +178,8 @@ CASES = [
     case("test_counterpart", TESTED, "", [0, 0.3, 0.5, 0.5], [0.1, 0.5, 0.3, 0.1]),
     # by the root of the two others; alone in its folder: nothing
     case("folder_share", ("p/a", "p/b", "p/c", "q/d"), "", _FOLDERS, [0.5, 0.2, 0.1, 0.2]),
+    # one other file in the folder: its share as it is
+    case("folder_share", ("p/a", "p/b", "q/c"), "", [0.3, 0.5, 0], [0.5, 0.3, 0.2]),
     # c's commits: alone, with b, weights 1 and 1/sqrt 2 of the same day
     case("co_change", "abc", "", [0, 0.7 / (1 + ROOT2), 0.2], [0.1, 0.2, 0.7], commits=TOGETHER),
 ]
@@ -187,21 +191,78 @@ def test_values_by_hand(make_context, name, files, report, expected, shares, mor
     assert of(name, context, *shares) == pytest.approx(np.array(expected), rel=1e-5, abs=1e-6)
 
 
-def test_words_of_earlier_reports_and_commits_count_less(make_context):
-    # of 2 reports both say it, of 1 commit none: ln(12 / 3) / ln 12, and 1 for the commits; what comes later has no say
-    reports = [(20, "version", "a"), (10, "version", "b"), (-1, "version", "a")]
+@pytest.mark.parametrize("name", ["bm25f", "chunk"])
+@pytest.mark.parametrize(("kind", "other_kind"), [("reports", "commits"), ("commits", "reports")])
+def test_a_word_of_earlier_reports_or_commits_counts_less(make_context, name, kind, other_kind):
+    """Both of two earlier documents have "version": ln(12 / 3) / ln 12. Later ones don't count."""
+    earlier = [(20, "version", "a"), (10, "version", "b"), (-1, "version", "a")]
     files = {"a": {"code": "crash"}, "b": {"code": "version"}}
-    context = make_context(files, "crash version", reports=reports, commits=[(5, "other", "a")])
-    less = np.array([1.0, math.log(12 / 3) / math.log(12)])
-    for name in ("bm25f", "chunk"):
-        assert of(f"rare_{name}", context) == pytest.approx(of(name, make_context(files, "crash version")) * less)
+    history = {kind: earlier, other_kind: [(5, "other", "a")]}
+    context = make_context(files, "crash version", **history)
+    without_history = make_context(files, "crash version")
+    factors = np.array([1.0, math.log(12 / 3) / math.log(12)])
+    assert of(f"rare_{name}", context) == pytest.approx(of(name, without_history) * factors)
 
 
-def test_the_first_guess_and_lines(make_context):
-    # 1 x 1 against -.6 x 1
-    got = features.prior({"code": np.array([1.0, 0.0]), "test": np.array([0.0, 1.0])})
-    assert got == pytest.approx([1 / (1 + math.exp(-1.6)), 1 / (1 + math.exp(1.6))])
+def test_the_rarities_of_a_word_in_reports_and_in_commits_multiply(make_context):
+    """The word is in one report of one, ln(11 / 2) / ln 11, and in one commit of two, ln(12 / 2) / ln 12."""
+    files = {"a": {"code": "version"}, "b": {"code": "crash"}}
+    history = {"reports": [(20, "version", "a")], "commits": [(20, "version", "a"), (10, "other", "b")]}
+    context = make_context(files, "version", **history)
+    without_history = make_context(files, "version")
+    factor = math.log(11 / 2) / math.log(11) * math.log(12 / 2) / math.log(12)
+    assert of("rare_bm25f", context) == pytest.approx(of("bm25f", without_history) * factor)
+
+
+PRIOR_WEIGHTS = {
+    "bm25f": 0.5,
+    "code": 1.0,
+    "methods": 0.4,
+    "chunk": 2.3,
+    "summary": 1.0,
+    "identifiers": 1.0,
+    "path": 0.6,
+    "folders": 0.8,
+    "name_coverage": 0.6,
+    "mention": 1.0,
+    "rare_frame": 1.5,
+    "cause_frame": 1.5,
+    "file_documents": 1.0,
+    "commit_summary": 0.4,
+    "near_commits": 0.4,
+    "near_reports": 1.0,
+    "near_package": 0.8,
+    "name_documents": 0.7,
+    "recency": 1.0,
+    "activity": 1.0,
+    "popularity": -1.8,
+    "test": -0.6,
+}
+
+
+def test_prior_weights_are_those_that_the_shipped_weights_were_learned_with():
+    """The related features depend on the prior: who changes a weight here has to train the shipped weights again."""
+    assert dict(features.PRIOR_WEIGHTS) == PRIOR_WEIGHTS
+
+
+def test_the_prior_is_the_softmax_of_the_weighted_sum_of_all_columns():
+    """The first file has 1 in every column, the second 0: 16.1 against 0."""
+    columns = {name: np.array([1.0, 0.0]) for name in features.NAMES}
+    share = 1 / (1 + math.exp(-16.1))
+    assert features.prior(columns) == pytest.approx([share, 1 - share], rel=1e-9)
+
+
+def test_a_column_with_a_negative_prior_weight_lowers_the_file():
+    """The first file gets 1 x 1, the second -.6 x 1."""
+    shares = features.prior({"code": np.array([1.0, 0.0]), "test": np.array([0.0, 1.0])})
+    assert shares == pytest.approx([1 / (1 + math.exp(-1.6)), 1 / (1 + math.exp(1.6))])
+
+
+def test_the_prior_of_large_values_does_not_overflow():
     assert features.prior({"code": np.array([900.0, 1.0])}) == pytest.approx([1, 0])
+
+
+def test_length_is_the_logarithm_of_one_more_than_the_lines(make_context):
     context = make_context(["a.c", "b.c"])
     context.version.text.corpus.lines[:] = [0, 99]
     assert of("length", context) == pytest.approx([0, math.log(100)])

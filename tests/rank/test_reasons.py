@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tosloc.code.functions import functions_of
-from tosloc.rank import features
-from tosloc.rank.reasons import Sources
+from tosloc.rank import features, reasons
+from tosloc.rank.reasons import ReasonsOf, Sources
 from tosloc.rank.stage_one import SHOWN, StageOne, StageOneAnswer
 from tosloc.records import Function, Reason
 
@@ -96,26 +96,100 @@ def test_names_of_many_files_say_nothing_and_definitions_are_told(why):
     assert not [reason for reason in why(0, "parse_args() fails", "", one, known, {}) if reason.kind == "name"]
 
 
-def test_a_commit_is_told_by_what_it_says_of_itself(why):
-    subjects = {"c0": "Fix bug 52974: the tree must grow\x1b[31m", "c1": "Other"}
-    sources = Sources(subjects.get, lambda commit: f"https://host/{commit}")
-    [fix] = [reason for reason in why(1, sources=sources) if reason.kind == "fix"]
+SUBJECTS = {"c0": "Fix bug 52974: the tree must grow\x1b[31m", "c1": "Other"}
+TOLD = Sources(SUBJECTS.get, lambda commit: f"https://host/{commit}")
+
+
+def test_a_fix_is_told_by_its_subject_bug_and_address(why):
+    [fix] = [reason for reason in why(1, sources=TOLD) if reason.kind == "fix"]
     assert fix.text == "earlier fix c0 of bug d0, 1972-08-18: Fix bug 52974: the tree must grow\x1b[31m"
-    assert (fix.commit, fix.issue, fix.url) == ("c0", "d0", "https://host/c0")
-    [commit] = [one for one in why(1, past={"commits": PAST["commits"]}, sources=sources) if one.commit]
-    assert (commit.kind, commit.issue) == ("commit", "52974")
-    # a second change is told where it is near to the report, too
-    for said, kinds in (("tree grow", ["name", "fix", "fix"]), ("grow under a moon at sea", ["name", "fix"])):
-        past = {"reports": [(40, "tree grow", PATHS[1:2]), (7, said, PATHS[1:2])]}
-        assert [one.kind for one in why(1, weights={"near_reports": 1.0}, past=past)] == kinds
-    # what the report is about comes first; changes that share nothing, or little of what they say
-    leaf = why(1, "A tree", "with a leaf", past={"commits": [(9, "tree leaf", PATHS[1:2])]})
-    assert [one.text[-18:] for one in leaf if one.commit] == ["; it says tree, leaf"[-18:]]
+    assert fix.commit == "c0"
+    assert fix.issue == "d0"
+    assert fix.url == "https://host/c0"
+
+
+def test_a_commit_has_the_issue_that_its_subject_names(why):
+    [commit] = [reason for reason in why(1, past={"commits": PAST["commits"]}, sources=TOLD) if reason.commit]
+    assert commit.kind == "commit"
+    assert commit.issue == "52974"
+
+
+@pytest.mark.parametrize(
+    ("second_message", "kinds"),
+    [("tree grow", ["name", "fix", "fix"]), ("grow under a moon at sea", ["name", "fix"])],
+)
+def test_a_second_change_is_told_where_it_is_near_to_the_report(why, second_message, kinds):
+    past = {"reports": [(40, "tree grow", PATHS[1:2]), (7, second_message, PATHS[1:2])]}
+    told = why(1, weights={"near_reports": 1.0}, past=past)
+    assert [reason.kind for reason in told] == kinds
+
+
+def test_words_that_a_commit_shares_with_the_summary_come_first(why):
+    told = why(1, "A tree", "with a leaf", past={"commits": [(9, "tree leaf", PATHS[1:2])]})
+    [commit] = [reason for reason in told if reason.commit]
+    assert commit.text.endswith("; it says tree, leaf")
+
+
+def test_a_long_message_that_shares_few_of_its_words_is_not_told(why):
     long = " ".join(["tree", "grow", *(f"word{number}" for number in range(200))])
-    many = {"commits": [(9, long, PATHS[1:2]), *[(1, "other", PATHS[5:6])] * 30]}
-    assert not [one for one in why(1, past=many) if one.commit]
+    past = {"commits": [(9, long, PATHS[1:2]), *[(1, "other", PATHS[5:6])] * 30]}
+    assert not [reason for reason in why(1, past=past) if reason.commit]
+
+
+def test_changes_that_share_no_word_are_not_told(why):
     past = {"commits": [(9, "unrelated words here", PATHS[:2])], "reports": [(9, "others too", PATHS[:2])]}
     assert [reason.kind for reason in why(1, past=past)] == ["name", "words", "test"]
+
+
+@pytest.mark.parametrize(("message", "told"), [("tree leaf", False), ("tree grow", True)])
+def test_a_change_that_is_not_near_has_to_share_two_words(make_context, monkeypatch, message, told):
+    """However rare they are: no sum of IDF is asked for here, and no cosine is near."""
+    monkeypatch.setattr(reasons, "LEAST_SHARED", 0.0)
+    monkeypatch.setattr(reasons, "NEAR", 2.0)
+    context = make_context(TEXTS, "Growing Tree", commits=[(9, message, PATHS[1:2])])
+    commits = [change.commit for change in ReasonsOf(context).past(1)]
+    assert commits == (["c0"] if told else [])
+
+
+def test_the_idf_of_shared_words_may_equal_the_least_sum(make_context, monkeypatch):
+    """One commit of one has both words of the summary: each counts twice ln(1 + .5 / 1.5)."""
+    least = 4 * np.log1p(0.5 / 1.5)
+    monkeypatch.setattr(reasons, "NEAR", 2.0)
+    context = make_context(TEXTS, "Growing Tree", commits=[(9, "tree grow", PATHS[1:2])])
+    monkeypatch.setattr(reasons, "LEAST_SHARED", least - 1e-6)
+    assert [change.commit for change in ReasonsOf(context).past(1)] == ["c0"]
+    monkeypatch.setattr(reasons, "LEAST_SHARED", least + 1e-6)
+    assert ReasonsOf(context).past(1) == []
+
+
+COMMON_WORDS = {f"{number}.py": {"code": "tree node leaf" if number < 4 else "x"} for number in range(10)}
+"""Files of which 40 % have tree, node and leaf: more than COMMON, fewer than EVERYWHERE."""
+
+
+@pytest.mark.parametrize(("summary", "tells"), [("tree", False), ("tree node", True), ("tree node leaf", True)])
+def test_two_common_words_of_the_summary_tell_something_and_one_does_not(make_context, summary, tells):
+    words, tell = ReasonsOf(make_context(COMMON_WORDS, summary)).words(0)
+    assert sorted(words) == sorted(summary.split())
+    assert tell is tells
+
+
+RARE_WORDS = {f"{number}.py": {"code": "ant bug cow dog" if number == 0 else "x"} for number in range(30)}
+
+
+@pytest.mark.parametrize(
+    ("description", "tells"), [("ant bug", False), ("ant bug cow", True), ("ant bug cow dog", True)]
+)
+def test_three_rare_words_of_the_description_tell_something_and_two_do_not(make_context, description, tells):
+    words, tell = ReasonsOf(make_context(RARE_WORDS, "fails", description)).words(0)
+    assert tell is tells
+    assert sorted(words) == description.split()[: 3 if tells else 2]
+
+
+@pytest.mark.parametrize(("files", "tells"), [(4, False), (6, True)])
+def test_one_word_of_the_summary_tells_something_where_few_files_have_it(make_context, files, tells):
+    """One of 4 files has it: ln(1 + 3.5 / 1.5) is below ln 4; one of 6: ln(1 + 5.5 / 1.5) is above."""
+    texts = {f"{number}.py": {"code": "tree" if number == 0 else "x"} for number in range(files)}
+    assert ReasonsOf(make_context(texts, "tree")).words(0) == (["tree"], tells)
 
 
 def test_words_that_tell_something_and_only_what_lifts(why):
@@ -139,6 +213,7 @@ def test_words_are_told_with_the_listed_function_that_holds_them(why):
         ("a tree", [grow, fall], "words tree in Tree.grow", (3, 3)),
         ("growing tree", [fall], "words tree in Tree.fall", (4, 4)),
         ("growing tree", [Function("Tree", 1, 5, 1.0)], "words growing, tree", None),
+        ("growing tree", [], "words growing, tree", None),
     ):
         told = why(1, summary, weights={"bm25f": 1.0}, functions=facts, listed=listed)
         assert told == (Reason("words", text, lines=held),)

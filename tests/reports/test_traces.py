@@ -2,7 +2,7 @@
 
 import pytest
 
-from tosloc.reports.traces import frames, locations, qualified_names, without_frames
+from tosloc.reports.traces import Frame, frames, locations, qualified_names, without_frames
 
 FOLDED = (
     "It fails on start: Mar 3, 2021 4:05:06 PM org.example.core.BasicShop openDoor SEVERE: Error opening the "
@@ -58,6 +58,19 @@ def test_one_frame(line, expected):
     assert found == ([] if expected is None else [expected])
     kept = without_frames(f"before {line} after").split()
     assert kept == (f"before {line} after".split() if expected is None else ["before", "after"])
+
+
+@pytest.mark.parametrize(
+    ("frame", "qualified"),
+    [
+        (Frame(0, 1, type="org.example.Shop", file="Shop.java"), True),
+        (Frame(0, 1, type="Shop.Door", path="C:/src/Door.cs"), False),
+        (Frame(0, 1, path="src/shop/door.py"), False),
+        (Frame(0, 1, method="open"), False),
+    ],
+)
+def test_a_frame_is_qualified_by_a_type_without_a_path(frame, qualified):
+    assert frame.qualified is qualified
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The served page: asked as a browser asks, and as what should not be let in does."""
 
 import html
+import json
 import re
 import socket
 import time
@@ -221,6 +222,29 @@ def test_what_a_report_says_is_text(client):
     for text in (client.get("/").text, client.get("/questions/2").text):
         assert text.count("<script>") == 1
         assert "<script>alert" not in text
+
+
+def asked_ids(client, questions, monkeypatch, *texts):
+    """The ids of the reports that the session gets, of texts that are sent one after the other."""
+    asked = []
+
+    def keep(work, repository, checkpoint, report, *rest, progress, stopped):
+        asked.append(report.id)
+        return Future()
+
+    monkeypatch.setattr(questions.session, "ask", keep)
+    for text in texts:
+        ask(client, text)
+    return asked
+
+
+def test_pasted_text_is_called_a_report_with_the_number_of_its_question(client, questions, monkeypatch):
+    assert asked_ids(client, questions, monkeypatch, REPORT, "cart") == ["report 1", "report 2"]
+
+
+def test_a_report_with_an_id_of_its_own_keeps_it(client, questions, monkeypatch):
+    exported = json.dumps({"number": 52, "title": "The cart forgets an item", "body": "", "createdAt": "2024-05-06"})
+    assert asked_ids(client, questions, monkeypatch, REPORT, exported) == ["report 1", "52"]
 
 
 def test_questions_wait_for_each_other_and_the_oldest_are_forgotten(questions, client, monkeypatch):
