@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from scripts import languages, scale, synthetic
+from tosloc.cli.guard import guarded
 from tosloc.git.fixes import says_fix
 from tosloc.git.history import read_history
 from tosloc.git.repository import Repository
@@ -31,6 +32,27 @@ def test_what_a_repository_costs(project, tmp_path, capsys):
     for row in found["parts"]:
         assert 0.05 < row["processor"] < 60
         assert 10 * 2**20 < row["own"] < row["whole"] < 2**30
+    sizes = found["bytes"]
+    assert sizes["store"] > 1000
+    assert sizes["kept"] > 1000
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("{here} --parts version,others", "--parts has 'others', which is none of facts, version, commit, opening,"),
+        ("{here}/nowhere", "/nowhere: no such folder; make it first"),
+    ],
+)
+def test_scale_refuses_bad_input_in_one_sentence(words, sentence, tmp_path, capsys):
+    words = words.format(here=tmp_path).split()
+    code = guarded(lambda: scale.main([str(tmp_path), "--work", *words]))
+    out, err = capsys.readouterr()
+    assert code == 2
+    assert out == ""
+    assert sentence in err
+    assert err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_repositories_hold(project, capsys):
@@ -40,6 +62,7 @@ def test_what_repositories_hold(project, capsys):
     assert found["python"] == ["1", "2", "1.000", "1.5"]
     assert found["vue"] == ["1", "1", "1.000", "1.0"]
     assert found["lua"] == ["1", "1", "", "none"]
+    assert "text" not in found
 
 
 def test_the_same_arguments_give_the_same_commit(tmp_path, capsys):

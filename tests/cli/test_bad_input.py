@@ -101,18 +101,41 @@ def test_a_carried_version_answers_outside_of_its_repository_and_its_work_tree_i
         assert json.loads(out)["repository"] == repository
 
 
-def test_too_few_reports(fails, tosloc, project, checkpoint, place):
-    one, two = (project.reports(f"few{number}.jsonl", project.records[:number]) for number in (1, 2))
-    common = ["--repo", str(project.git.path), "--reports", str(one), "--out", "one"]
-    assert "none of 0 training reports has a fixed file in its version; give more" in fails("train", *common)
-    assert "--split all" in fails("rank", *common, "--checkpoint", checkpoint)
-    tosloc("rank", *common, "--checkpoint", checkpoint, "--split", "all")
+@pytest.fixture
+def one_report(project):
+    """Options of a command that reads a single labelled report and writes the folder ``one``."""
+    reports = project.reports("few1.jsonl", project.records[:1])
+    return ["--repo", str(project.git.path), "--reports", str(reports), "--out", "one"]
+
+
+def test_one_report_is_too_few_for_a_training(fails, one_report):
+    assert "none of 0 training reports has a fixed file in its version; give more" in fails("train", *one_report)
+
+
+def test_one_report_is_ranked_and_evaluated_with_split_all_alone(fails, tosloc, checkpoint, one_report):
+    assert "--split all" in fails("rank", *one_report, "--checkpoint", checkpoint)
+    tosloc("rank", *one_report, "--checkpoint", checkpoint, "--split", "all")
+    out, _ = tosloc("evaluate", "one", "--split", "all")
+    assert "reports" in out
+
+
+@pytest.fixture
+def trained_without_validation(tosloc, project, place):
+    """What training on two reports says on standard error; its folder is ``out``."""
+    two = project.reports("few2.jsonl", project.records[:2])
     (place / "small.toml").write_text(
         "[data]\ntrain = 0.8\nvalidation = 0.1\n[run]\njobs = 1\n"
         "[stage_one]\nfit = 'listwise'\nfeatures = ['bm25f', 'path', 'recency']\nranker = false\n"
     )
-    said = tosloc("train", "small.toml", "--repo", project.git.path, "--reports", two, "--out", "out")
-    assert "no report is left for validation" in said[1]
+    return tosloc("train", "small.toml", "--repo", project.git.path, "--reports", two, "--out", "out")[1]
+
+
+def test_a_training_without_validation_reports_is_evaluated_on_test_alone(fails, tosloc, trained_without_validation):
+    assert "no report is left for validation" in trained_without_validation
     tosloc("evaluate", "out")
-    said = fails("rank", *common[:-1], "out", "--split", "all")
-    assert said == "out holds a training, whose runs would be lost; name another folder"
+    assert fails("evaluate", "out", "--split", "validation") == "out/validation/qrels.jsonl: empty"
+
+
+def test_runs_of_a_training_are_not_overwritten(fails, trained_without_validation, one_report):
+    sentence = fails("rank", *one_report[:-1], "out", "--split", "all")
+    assert sentence == "out holds a training, whose runs would be lost; name another folder"

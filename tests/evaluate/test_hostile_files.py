@@ -52,6 +52,8 @@ DAMAGED = " line 3: report 1: damaged: "
         (read_judgements, judged(searched=0), " line 1: report 1: fixed files are listed ones,"),
         (read_judgements, judged(fixed=["a", "a"]), " line 1: report 1: fixed files are"),
         (read_judgements, judged(listed=[]), " line 1: report 1: fixed files are"),
+        (read_judgements, judged(traits={"named": 1}), " line 1: traits.description: Field required"),
+        (read_judgements, judged(traits=[1]), " line 1: traits: Input should be"),
         (read_judgements, '{"report":"1","fixed":[]}', " line 1: listed: Field required"),
         (read_judgements, judged() + "\n" + judged(report=1), " line 2: report 1 is judged twice"),
         (read_trec_run, TREC + "7 Q0 c 3 nan t", " line 3: '7 Q0 c 3 nan t' is not report Q0 path rank score tag,"),
