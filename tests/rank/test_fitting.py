@@ -80,33 +80,67 @@ def test_few_reports_lean_on_the_shipped_weights(monkeypatch):
         assert (abs(found - [3.0, 1.0]).max() < 0.05) == leans
 
 
-def test_a_ranker_is_taken_only_when_it_helps(small_trees, monkeypatch):
-    """The fixed file is that of the middle first feature: no weighted sum finds it, trees do."""
+def middle(rows):
+    """Quality by which the fixed file is that of the middle first feature: no weighted sum finds it, trees do."""
+    return -np.abs(rows[:, 0] - 0.5)
 
-    def middle(rows):
-        return -np.abs(rows[:, 0] - 0.5)
 
+@pytest.fixture
+def with_trees(small_trees, monkeypatch):
+    """A stage one whose ranker was learned from the middle, and the choice that took it."""
     monkeypatch.setattr(stage_one, "DEPTH", 20)
-    stage, choice = fitted(reports(60, 1, middle), reports(20, 2, middle), None, ranker=True)
+    return fitted(reports(60, 1, middle), reports(20, 2, middle), None, ranker=True)
+
+
+def test_a_ranker_is_taken_when_it_helps(with_trees):
+    stage, choice = with_trees
     assert choice.taken.startswith("own weights, own ranker x ")
     assert stage.ranker is not None
     assert sum(choice.tried[choice.taken]) > sum(choice.tried["own weights"]) + 0.3
-    plain, choice = fitted(reports(60, 1), reports(20, 2), None, ranker=True)
-    assert (plain.ranker, choice.taken, choice.sentence) == (None, "own weights", "")
-    # of few reports there is no own ranker, and validation decides nothing: what helps in the folds is taken
-    for train, as_shipped in ((reports(60, 1, middle), True), (reports(60, 1), False)):
-        kept, choice = fitted(train, reports(20, 2) if as_shipped else reports(20, 3, middle), stage, ranker=True)
-        assert choice.taken.startswith("shipped weights") == as_shipped
-        assert kept.ranker is not None
-        assert kept.ranker.trees is stage.ranker.trees
-        assert choice.sentence.startswith(f"cross-validation of 60 training reports took {choice.taken}: MRR ")
-    # what was learned from misleading reports does not beat the default stage one as it is, ranker and all
+
+
+def test_no_ranker_is_taken_when_it_does_not_help(small_trees, monkeypatch):
+    monkeypatch.setattr(stage_one, "DEPTH", 20)
+    stage, choice = fitted(reports(60, 1), reports(20, 2), None, ranker=True)
+    assert stage.ranker is None
+    assert choice.taken == "own weights"
+    assert choice.sentence == ""
+
+
+@pytest.mark.parametrize(
+    ("train", "validation", "taken"),
+    [
+        (reports(60, 1, middle), reports(20, 2), "shipped weights"),
+        (reports(60, 1), reports(20, 3, middle), "own weights"),
+    ],
+)
+def test_of_few_reports_what_helps_in_the_folds_is_taken_whatever_validation_says(with_trees, train, validation, taken):
+    shipped, _ = with_trees
+    kept, choice = fitted(train, validation, shipped, ranker=True)
+    assert choice.taken.startswith(taken)
+    assert kept.ranker is not None
+    assert kept.ranker.trees is shipped.ranker.trees
+    assert choice.sentence.startswith(f"cross-validation of 60 training reports took {choice.taken}: MRR ")
+
+
+def test_what_misleading_reports_teach_does_not_beat_the_shipped_ranker_as_it_is(with_trees, monkeypatch):
     monkeypatch.setattr(fitting, "MANY", 0)
-    for validation, as_shipped in ((reports(20, 3, middle), True), (reports(20, 2), False)):
-        kept, choice = fitted(reports(60, 1), validation, stage, ranker=True)
-        assert (choice.taken == fitting.AS_SHIPPED) == (kept.ranker is stage.ranker) == as_shipped
-        assert choice.sentence.startswith(f"validation took {choice.taken}: MRR ")
-        assert (f"; not {fitting.AS_SHIPPED}: " in choice.sentence) != as_shipped
+    shipped, _ = with_trees
+    kept, choice = fitted(reports(60, 1), reports(20, 3, middle), shipped, ranker=True)
+    assert choice.taken == fitting.AS_SHIPPED
+    assert kept.ranker is shipped.ranker
+    assert choice.sentence.startswith(f"validation took {fitting.AS_SHIPPED}: MRR ")
+    assert f"; not {fitting.AS_SHIPPED}: " not in choice.sentence
+
+
+def test_what_good_reports_teach_beats_the_shipped_ranker_as_it_is(with_trees, monkeypatch):
+    monkeypatch.setattr(fitting, "MANY", 0)
+    shipped, _ = with_trees
+    kept, choice = fitted(reports(60, 1), reports(20, 2), shipped, ranker=True)
+    assert choice.taken != fitting.AS_SHIPPED
+    assert kept.ranker is not shipped.ranker
+    assert choice.sentence.startswith(f"validation took {choice.taken}: MRR ")
+    assert f"; not {fitting.AS_SHIPPED}: " in choice.sentence
 
 
 def test_what_is_learned_by_heart_wins_no_fold(monkeypatch):

@@ -102,29 +102,49 @@ def test_what_each_sign_adds(scored, sign, summary, description, met):
     assert max(got.values()) == (1.0 if met else 0.0)
 
 
-def test_signs_by_hand(scored):
-    # a name that many functions have counts less
+def test_a_name_that_many_functions_have_counts_less(scored):
     facts = [functions_of("def get(): pass\n", ".py"), functions_of("def get(): pass\ndef put(): pass\n", ".py")]
-    got = scores_of(scored(["get() and put() fail"], NOTHING | {"named": 1.0}, facts))
-    assert got == {"put": 1.0, "get": pytest.approx(1 / (1 + np.log(2)), abs=1e-6)}
-    # overloads are listed once, as the best of them
+    scores = scores_of(scored(["get() and put() fail"], NOTHING | {"named": 1.0}, facts))
+    assert scores == {"put": 1.0, "get": pytest.approx(1 / (1 + np.log(2)), abs=1e-6)}
+
+
+def test_overloads_are_listed_once_as_the_best_of_them(scored):
     overloaded = functions_of("def get(a): pass\n\n\ndef get(a): return colour\n", ".py")
     [[best]] = scored(["colour"], facts=[overloaded], texts={"a": {"code": "colour"}}, scores=[1.0])
     assert best.start == 4
-    # lines of a frame without a name
-    facts = [functions_of("class Door {\n  void open() {\n    run(() -> turn());\n  }\n  Door() {}\n}\n", ".java")]
-    said = "s", "at a.Door.lambda$open$0(Door.java:3) at a.Door.<init>(Door.java:9)"
-    got = scores_of(scored(said, NOTHING | {"frame": 1.0}, facts, {"a/Door.java": {}}, [1.0]))
-    assert {name for name, score in got.items() if score} == {"Door.open", "Door.Door"}
-    # the file counts by how many functions it has, and by what its score lacks: a standard deviation of 2 and 1 is .5
-    for sign, first, second in (("among", np.log(5) / 10, np.log(4) / 10), ("gap", 0.0, -2.0)):
-        got = scores_of(scored(["s"], NOTHING | {sign: 1.0}))
-        assert (got["Shape.draw"], got["Store.open"]) == pytest.approx((first, second), abs=1e-6)
-    # words count by the best function of the file, whatever other files have
-    got = scores_of(scored(["colour of a path, path, path"], NOTHING | {"text": 1.0}, texts=TEXTS))
-    assert got["Shape.draw"] == 1.0 == max(got["load_shape"], got["Store.open"], got["Store"])
-    got = scores_of(scored(["s"], NOTHING | {"size": 1.0}))
-    assert got["compute_area"] > got["load_shape"]
+
+
+def test_frames_of_lambdas_and_constructors_mean_the_function_around_their_line(scored):
+    source = "class Door {\n  void open() {\n    run(() -> turn());\n  }\n  Door() {}\n}\n"
+    report = "s", "at a.Door.lambda$open$0(Door.java:3) at a.Door.<init>(Door.java:9)"
+    facts = [functions_of(source, ".java")]
+    scores = scores_of(scored(report, NOTHING | {"frame": 1.0}, facts, {"a/Door.java": {}}, [1.0]))
+    assert {name for name, score in scores.items() if score} == {"Door.open", "Door.Door"}
+
+
+def test_functions_count_by_how_many_their_file_has(scored):
+    """The file has 4 functions, the other 3: ln(1 + number) / 10."""
+    scores = scores_of(scored(["s"], NOTHING | {"among": 1.0}))
+    assert scores["Shape.draw"] == pytest.approx(np.log(5) / 10, abs=1e-6)
+    assert scores["Store.open"] == pytest.approx(np.log(4) / 10, abs=1e-6)
+
+
+def test_functions_count_by_what_the_score_of_their_file_lacks(scored):
+    """The standard deviation of the scores 2 and 1 is .5: the second lacks two of them."""
+    scores = scores_of(scored(["s"], NOTHING | {"gap": 1.0}))
+    assert scores["Shape.draw"] == pytest.approx(0.0, abs=1e-6)
+    assert scores["Store.open"] == pytest.approx(-2.0, abs=1e-6)
+
+
+def test_words_count_by_the_best_function_of_the_file_whatever_other_files_have(scored):
+    scores = scores_of(scored(["colour of a path, path, path"], NOTHING | {"text": 1.0}, texts=TEXTS))
+    assert scores["Shape.draw"] == 1.0
+    assert max(scores["load_shape"], scores["Store.open"], scores["Store"]) == 1.0
+
+
+def test_a_longer_function_counts_more_by_size(scored):
+    scores = scores_of(scored(["s"], NOTHING | {"size": 1.0}))
+    assert scores["compute_area"] > scores["load_shape"]
 
 
 @pytest.mark.parametrize("words", ["draw a line", "colour of the line on the canvas", "load the path, load it twice"])
