@@ -1,8 +1,10 @@
-# Sourced by try.sh and test.sh: goes to the project's folder and sees to its .venv; quick when that is done.
+# Sourced by try.sh and test.sh: change to the project's folder and define set_up, which makes its
+# .venv.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# newest_python: $PYTHON, else a Python of 3.11 or later, 3.11 first, because the constraints were made with it.
+# newest_python: print $PYTHON or the name of a Python of 3.11 or later; 3.11 first, because the
+# constraints were made with it.
 newest_python() {
     local name
     for name in ${PYTHON:-} python3.11 python3.12 python3.13 python3.14 python3 python; do
@@ -15,7 +17,8 @@ newest_python() {
     return 1
 }
 
-# set_up [dev]: .venv with TosLoc in it, and with the extra [dev] its tests and checks.
+# set_up [dev]: install TosLoc in .venv, with the extra [dev] also what its tests and checks need.
+# Return at once if that is done.
 set_up() {
     local extra="${1:-}" python wanted
     wanted="$(cat pyproject.toml constraints.txt <(pwd) | cksum)"
@@ -24,7 +27,11 @@ set_up() {
             (-z "$extra" && "$(cat .venv/.ready 2>/dev/null)" == "$wanted") ]]; then
         return
     fi
-    echo "setting up .venv (the first time takes a few minutes)" >&2
+    if [[ -z "$extra" ]]; then
+        echo "Setting up .venv: 330 MB, about a minute the first time" >&2
+    else
+        echo "Setting up .venv for the tests: 1.8 GB, several minutes the first time" >&2
+    fi
     if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
         python="$(newest_python)"
         "$python" -m venv --clear .venv

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Sets up .venv and runs the quick tests in two processes; arguments go to pytest: -m "" runs the slow ones too.
+# Set up .venv (1.8 GB; several minutes the first time) and run the quick tests in two processes.
+# Arguments go to pytest: -m "" runs the slow ones too.
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 set_up dev
 # two processes with a thread each: more threads than cores only wait for each other

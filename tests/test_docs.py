@@ -12,7 +12,15 @@ from tosloc.cli.app import app
 from tosloc.rank.features import NAMES as FEATURES
 
 ROOT = Path(__file__).parents[1]
-NAMES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "action/README.md", "checkpoints/README.md")
+NAMES = (
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "action/README.md",
+    "checkpoints/README.md",
+    "scripts/example/README.md",
+)
 PAGES = [*(ROOT / name for name in NAMES), *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
 CONSOLE = re.compile(r"^```(?:console|sh|bash)\n(.*?)^```$", re.M | re.S)

@@ -63,7 +63,7 @@ ONLY_IMPORTERS = {
     "distributed": {"cluster"},
     "bm25s": {"lab", "scripts"},
     "typer": {"cli"},
-    "rich": {"cli"},
+    "rich": {"cli", "scripts"},
 }
 BUILT_IN = {"import_module", "__import__"}
 
