@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import tosloc
-from tosloc.records import Background, BugReport, Hit, Reason
+from tosloc.records import Background, BugReport, Hit, Reason, RoutineNote
 
 SCHEMA: Final = "tosloc.answer/1"
 """Name and version of what ``Answer.as_dict`` gives; ``tosloc/answer.schema.json`` is its JSON Schema."""
@@ -52,12 +52,6 @@ def background_lines(answer: Answer) -> list[Reason]:
     return reasons
 
 
-class Routine(str):
-    """A note that asks nothing of its reader and leaves the answer's meaning as it is."""
-
-    __slots__ = ()
-
-
 @dataclass(frozen=True, slots=True)
 class Searched:
     """What an answer was chosen from."""
@@ -95,7 +89,7 @@ class Answer:
     @property
     def warnings(self) -> tuple[str, ...]:
         """The notes that a reader should act on, or that change what the answer means."""
-        return tuple(note for note in self.notes if not isinstance(note, Routine))
+        return tuple(note for note in self.notes if not isinstance(note, RoutineNote))
 
     def top(self, number: int) -> list[Hit]:
         """The first of the hits."""

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 import numpy as np
 
-from tosloc.answer import Answer, Routine, Searched
+from tosloc.answer import Answer, Searched
 from tosloc.calibration import LISTED, shares
 from tosloc.checkpoint import shipped
 from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts
@@ -34,7 +34,7 @@ from tosloc.rank.feature_tables import FeatureTable
 from tosloc.rank.functions import score_functions
 from tosloc.rank.reasons import Sources
 from tosloc.rank.stage_one import StageOne, StageOneAnswer, raised
-from tosloc.records import BoolArray, BugReport, Case, FloatArray, Hit, Progress, Ranking, Reason, silent
+from tosloc.records import BoolArray, BugReport, Case, FloatArray, Hit, Progress, Ranking, Reason, RoutineNote, silent
 from tosloc.reports.code_owners import owners_of
 from tosloc.reports.globs import FileSelection, match_globs, select_files
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TextSource
@@ -150,7 +150,7 @@ class Localization:
         if report.opened is None:
             report = replace(report, opened=version.newest)
             when = f"{report.opened:%Y-%m-%d %H:%M} UTC"
-            self.notes += (Routine(f"the report has no date; it is asked as if opened at {when}"),)
+            self.notes += (RoutineNote(f"the report has no date; it is asked as if opened at {when}"),)
         context = QueryContext(Query(report), version.index, version.history.as_of(report.opened_seconds))
         self.stage_one = StageOneAnswer.of(context, stage)
         self.scores = self.stage_one.scores  # (F,) in path order

@@ -179,6 +179,12 @@ class Function:
     score: float
 
 
+class RoutineNote(str):
+    """A note that needs no action from the reader and does not change what the answer means."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """One place of a ranking."""

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tosloc.answer import Answer, Routine, Searched
+from tosloc.answer import Answer, Searched
 from tosloc.localizer import Localizer
 from tosloc.mcp.answers import LINES, Found, sources
-from tosloc.records import Background, BugReport, Function, Hit, Reason
+from tosloc.records import Background, BugReport, Function, Hit, Reason, RoutineNote
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 REPORT = BugReport("1", "a", "b", None)
@@ -86,7 +86,7 @@ def test_what_has_no_room_is_counted_and_notes_changes_and_other_files_are_told(
     [hit] = answer(1, 0).hits
     long = found(1, hits=(replace(hit, path="p" * 4_000),)).within(300, Found.text)
     assert long.endswith("functions with lines\n(1 more left out for room; give a larger budget)")
-    notes = Routine("the report has no date; it is asked as if ..."), "a shallow clone"  # the first an agent knows
+    notes = RoutineNote("the report has no date; it is asked as if ..."), "a shallow clone"  # the first an agent knows
     told = found(1, notes=notes, searched=Searched(7, 0, 2), others=(replace(hit, path="pom.xml"),))
     assert told.text().startswith("7 files of 0123456789 and 2 uncommitted changes. Rank. ")
     assert told.text().splitlines()[-2:] == ["other files: pom.xml", "note: a shallow clone"]

@@ -19,12 +19,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tosloc.answer import Routine
 from tosloc.errors import RepositoryError, UnknownCommit, counted
 from tosloc.git import process
 from tosloc.git.discovery import find, read_small
 from tosloc.io import read_inside
-from tosloc.records import IntArray, Snapshot, Vocabulary
+from tosloc.records import IntArray, RoutineNote, Snapshot, Vocabulary
 
 LARGEST_VERSION: Final = 2_000_000
 """Files of a version: four times what Chromium has. A few trees that hold each other ten times over stand for any
@@ -237,7 +236,7 @@ class Repository(process.Git):
                 " run: git fetch --unshallow (in a workflow of GitHub: fetch-depth: 0)"
             )
         elif not fixes:
-            yield Routine("no earlier fix is known in this repository; history adds nothing to the ranking")
+            yield RoutineNote("no earlier fix is known in this repository; history adds nothing to the ranking")
 
     # ---- versions
 
@@ -333,7 +332,7 @@ class Repository(process.Git):
             number = sum(entry.startswith(b"S ") and wanted(entry[2:]) for entry in process.parts(output))
         if number:
             searched = "it is searched as it is" if number == 1 else "they are searched as they are"
-            yield Routine(f"the sparse checkout leaves out {counted(number, 'source file')}; {searched} committed")
+            yield RoutineNote(f"the sparse checkout leaves out {counted(number, 'source file')}; {searched} committed")
 
     # ---- contents
 

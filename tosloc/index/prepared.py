@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from tosloc.answer import Routine
 from tosloc.arrays import Arrays, checked, checked_starts, from_arrays, to_arrays, unpack_words
 from tosloc.code.languages import FIELDS, has_grammar, language_of
 from tosloc.errors import counted
@@ -24,7 +23,7 @@ from tosloc.index.history_index import HistoryIndex
 from tosloc.index.paths import PathTable
 from tosloc.index.postings import numbered
 from tosloc.io import printable
-from tosloc.records import TIMES, Snapshot, Vocabulary
+from tosloc.records import TIMES, RoutineNote, Snapshot, Vocabulary
 
 MOST_NAMED_SUBMODULES: Final = 5  # more are counted
 _MOST_CHUNKS: Final = 1 << 24  # of a version that a stranger may have made
@@ -82,7 +81,7 @@ class PreparedVersion:
             "larger than 10 MB, ranked by path alone": unread - self.missing,
             "too large, too deep or too broken for a parser, read word by word": by_words,
         }
-        notes = [Routine(f"{counted(number, 'file')} {how}") for how, number in said.items() if number > 0]
+        notes = [RoutineNote(f"{counted(number, 'file')} {how}") for how, number in said.items() if number > 0]
         return (*self._unsearched(), *notes)
 
     def _unsearched(self) -> Iterator[str]:

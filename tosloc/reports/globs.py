@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tosloc.answer import Routine
 from tosloc.errors import ToslocError
-from tosloc.records import BoolArray
+from tosloc.records import BoolArray, RoutineNote
 
 LONGEST_GLOB = 4096
 """Characters of a glob: as many as a path can have."""
@@ -91,7 +90,7 @@ def select_files(
     if tests:
         return FileSelection(kept, np.ones_like(kept), 0)
     if kept.any() and not shown.any():
-        note = Routine("all searched files are test files, so none is hidden")
+        note = RoutineNote("all searched files are test files, so none is hidden")
         return FileSelection(kept, np.ones_like(kept), 0, (note,))
     return FileSelection(shown, ~are_tests, int((kept & are_tests).sum()))
 
