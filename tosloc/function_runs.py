@@ -17,7 +17,6 @@ from tosloc.evaluate.judgements import Judgement, write_judgements
 from tosloc.evaluate.run_paths import BM25_LEVEL, FUNCTION_LEVEL, JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluate.runs import read_run, write_run
 from tosloc.index.context import VersionIndex
-from tosloc.index.corpus import functions_of_files
 from tosloc.index.paths import PathTable
 from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
@@ -100,7 +99,7 @@ def _versions(
         rows = [np.flatnonzero(~table.test[snapshot.path_ids]).tolist() for snapshot in snapshots]
         files = [{one.path(row): one.blob(row) for row in some} for one, some in zip(snapshots, rows, strict=True)]
         blobs = {blob: path for some in files for path, blob in some.items()}
-        facts = functions_of_files(indexed.repo, indexed.store, blobs)
+        facts = indexed.functions.read(blobs)
         for case, snapshot, some in zip(block, snapshots, files, strict=True):
             yield case, VersionIndex(corpus, snapshot, table), {path: facts[blob] for path, blob in some.items()}
 

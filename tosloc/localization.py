@@ -22,7 +22,6 @@ from tosloc.errors import CheckpointError
 from tosloc.git.discovery import WebPages
 from tosloc.git.repository import Repository, decode
 from tosloc.index.context import QueryContext
-from tosloc.index.corpus import functions_of_files
 from tosloc.index.documents import Documents
 from tosloc.index.postings import leaders
 from tosloc.index.prepared import PreparedVersion
@@ -115,9 +114,12 @@ class OpenVersion:
 
     def functions_of(self, files: Sequence[int]) -> Sequence[FunctionFacts]:
         """The functions of each of some files; none where there is no repository."""
-        place, blobs = self.repository, {self.snapshot.blob(file): self.snapshot.path(file) for file in files}
-        found = {} if place is None else functions_of_files(place.repo, place.store, blobs)
-        return [found.get(self.snapshot.blob(file), NO_FUNCTIONS) for file in files]
+        if self.repository is None:
+            return [NO_FUNCTIONS] * len(files)
+        blobs = [self.snapshot.blob(file) for file in files]
+        paths = [self.snapshot.path(file) for file in files]
+        functions = self.repository.functions.read(dict(zip(blobs, paths, strict=True)))
+        return [functions.get(blob, NO_FUNCTIONS) for blob in blobs]
 
     def for_reranking(self) -> RerankingContext:
         """What a reranker may read of the version."""

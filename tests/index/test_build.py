@@ -14,7 +14,8 @@ from tosloc.code.facts import analyse
 from tosloc.git.repository import Repository
 from tosloc.index import build as module
 from tosloc.index.build import BuildReport, build
-from tosloc.index.corpus import Corpus, pack_facts, read_facts
+from tosloc.index.corpus import Corpus, pack_facts
+from tosloc.index.facts import read_facts
 from tosloc.index.store import FactStore
 
 SCRIPT = """

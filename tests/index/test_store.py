@@ -13,8 +13,10 @@ from tosloc.code.facts import analyse
 from tosloc.errors import StoreError
 from tosloc.git.repository import Repository
 from tosloc.index import store as module
-from tosloc.index.corpus import Corpus, functions_of_files, pack_facts
-from tosloc.index.store import FactStore, pack, unpack
+from tosloc.index.corpus import Corpus, pack_facts
+from tosloc.index.facts import FunctionReader
+from tosloc.index.payloads import pack, unpack
+from tosloc.index.store import FactStore
 
 
 def source(i):
@@ -137,8 +139,8 @@ def test_functions_are_made_once_and_kept(repository, tmp_path, monkeypatch):
     with Repository(repository.path) as repo, FactStore(tmp_path / "facts.sqlite") as store:
         area, shop = repo.snapshot("HEAD", {".py", ".java"}).blobs
         files = {shop: "b.java", area: "a.py"}
-        first = functions_of_files(repo, store, files | {"0" * 40: "c.py"})
+        first = FunctionReader(repo, store).read(files | {"0" * 40: "c.py"})
         assert [list(one.names) for one in first.values()] == [["Store", "Store.open"], ["area"], []]
-        monkeypatch.setattr("tosloc.index.corpus.functions_of", None)  # nothing is left to be made
-        for blob, now in functions_of_files(repo, store, files).items():
+        monkeypatch.setattr("tosloc.index.facts.functions_of", None)  # nothing is left to be made
+        for blob, now in FunctionReader(repo, store).read(files).items():
             assert all(np.array_equal(value, getattr(now, name)) for name, value in vars(first[blob]).items())

@@ -16,7 +16,8 @@ from tosloc.code.facts import analyse
 from tosloc.errors import ToslocError
 from tosloc.git.process import LARGEST_SOURCE
 from tosloc.git.repository import Repository, decode
-from tosloc.index.corpus import NO_FACTS, analysers_of, pack_facts
+from tosloc.index.corpus import NO_FACTS, pack_facts
+from tosloc.index.facts import analysers_of
 from tosloc.index.store import FactStore
 from tosloc.processes import Worker, executor, parallel
 from tosloc.records import Progress, silent

@@ -1,6 +1,4 @@
-"""Facts of many blobs as arrays, read from rows of the store; their inverted lists; a version as a selection of them.
-
-Functions of files are read from the store, too; no parser is loaded for what is there.
+"""Facts of many blobs as arrays; their inverted lists; a version as a selection of them.
 
 Letters in shapes: B blobs, V distinct terms, P (blob, term) postings, C chunks, Q (chunk, term) postings, F files of a
 version.
@@ -10,19 +8,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import astuple, dataclass
-from functools import cached_property, lru_cache
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts, functions_of
-from tosloc.code.languages import FIELDS, FUNCTIONS_VERSION, analyser, analyser_of, language_of
-from tosloc.errors import StoreError
-from tosloc.git.repository import Repository, decode
+from tosloc.code.languages import FIELDS
+from tosloc.index.payloads import pack, unpack
 from tosloc.index.postings import Postings, idf, numbered, row_sums, starts_of
-from tosloc.index.store import FactStore, pack, unpack
 from tosloc.records import BoolArray, Float32Array, FloatArray, IntArray, LongArray, Snapshot
 
 if TYPE_CHECKING:
@@ -165,41 +159,3 @@ class VersionView:
     def to_files(self, of_rows: FloatArray) -> FloatArray:
         """(F,) values of the files from values of the blobs; 0 for a file whose blob could not be read."""
         return np.append(of_rows, 0.0)[self.rows]  # -1 is the last
-
-
-def analysers_of(blobs: Mapping[str, str], *, lizard: bool = False) -> dict[str, str]:
-    """Blob -> analyser of blobs (id -> path)."""
-    version = analyser(lizard)
-    return {blob: analyser_of(language_of(path), version) for blob, path in blobs.items()}
-
-
-def read_facts(store: FactStore, blobs: Mapping[str, str], *, lizard: bool = False) -> Corpus:
-    """Facts of blobs (id -> path), in their order; one that has none, since it could not be read, has one empty
-    chunk.
-    """
-    return Corpus.from_rows(list(blobs), store.read(analysers_of(blobs, lizard=lizard)))
-
-
-# ---- functions
-
-
-@lru_cache(maxsize=1_000)
-def _unpacked(row: bytes) -> FunctionFacts:
-    """Questions ask for the same files, and what they work out of one is kept with it."""
-    return FunctionFacts(*unpack(row))
-
-
-def functions_of_files(repo: Repository, store: FactStore, blobs: Mapping[str, str]) -> dict[str, FunctionFacts]:
-    """Functions of each of some blobs (id -> path); none of one that cannot be read.
-
-    Those that the store lacks are made, and kept there; one that cannot be written costs time, not the answer. Raises
-    StoreError and RepositoryError.
-    """
-    analysers = {blob: analyser_of(language_of(path), FUNCTIONS_VERSION) for blob, path in blobs.items()}
-    rows = zip(blobs, store.read(analysers), strict=True)
-    found = {blob: NO_FUNCTIONS if row is None else _unpacked(row) for blob, row in rows}
-    texts = repo.texts([blob for blob, facts in found.items() if facts is NO_FUNCTIONS])
-    made = {blob: functions_of(decode(data), blobs[blob]) for blob, data in texts if data is not None}
-    with suppress(StoreError):
-        store.write((blob, analysers[blob], pack(*astuple(facts))) for blob, facts in made.items())
-    return found | made

@@ -22,9 +22,9 @@ from tosloc.git.history import History
 from tosloc.index.bm25 import length_norm, saturated
 from tosloc.index.documents import DAY, Document, Documents, DocumentsView
 from tosloc.index.paths import PathTable, PathView
+from tosloc.index.payloads import pack, unpack
 from tosloc.index.postings import K1, B, Postings, row_sums, starts_of, summed
 from tosloc.index.query import frame_name
-from tosloc.index.store import pack, unpack
 from tosloc.records import BoolArray, BugReport, Case, FloatArray, IntArray, LongArray, Vocabulary
 from tosloc.reports import traces
 

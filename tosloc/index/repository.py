@@ -17,8 +17,9 @@ from tosloc.git.history import commit_order, read_commits
 from tosloc.git.repository import Change, Repository, ends_with
 from tosloc.index.cache import default_store, note_use
 from tosloc.index.context import VersionIndex
-from tosloc.index.corpus import Corpus, analysers_of, read_facts
+from tosloc.index.corpus import Corpus
 from tosloc.index.documents import Documents
+from tosloc.index.facts import FunctionReader, analysers_of, read_facts
 from tosloc.index.history_index import COMMITS, HISTORY_VERSION, HistoryIndex, commit_payloads, history_of_commits
 from tosloc.index.paths import PathTable
 from tosloc.index.prepared import PreparedVersion
@@ -65,6 +66,11 @@ class IndexedRepository:
         note_use(self.repo, self.store_path)
         return FactStore(self.store_path)
 
+    @cached_property
+    def functions(self) -> FunctionReader:
+        """Functions of the repository's files."""
+        return FunctionReader(self.repo, self.store)
+
     @property
     def vectors_path(self) -> Path:
         """Where the vectors of a project's files lie: beside their facts."""
@@ -72,6 +78,7 @@ class IndexedRepository:
 
     def close(self) -> None:
         """Close the store, which is opened again when it is asked; the repository belongs to the caller."""
+        vars(self).pop("functions", None)
         if "store" in vars(self):
             self.store.close()
             del self.store

@@ -10,14 +10,10 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
 
 from tosloc.errors import StoreError
 
@@ -125,39 +121,3 @@ class FactStore:
                 f"{self.path}: the facts store cannot be used ({error}); see that its folder may be written, the"
                 " disk is not full, and run it again; or name another folder for the cache with $TOSLOC_CACHE"
             ) from error
-
-
-# ---- payloads
-
-
-def pack(*parts: Sequence[str] | npt.NDArray[Any]) -> bytes:
-    """Lists of strings without NUL, and arrays of one dimension, as one payload.
-
-    >>> unpack(pack(["a", "b"], [], np.arange(3, dtype=np.uint8)))
-    [['a', 'b'], [], array([0, 1, 2], dtype=uint8)]
-    """
-    heads, data = [], []
-    for part in parts:
-        data.append(
-            part.tobytes() if isinstance(part, np.ndarray) else "\0".join(part).encode("utf-8", "surrogateescape")
-        )
-        heads.append((part.dtype.char if isinstance(part, np.ndarray) else "", len(data[-1])))
-    # a window of 4 KB suffices for what repeats, and takes half the time of zlib's 32 KB
-    return zlib.compress(b"".join((json.dumps(heads).encode(), b"\n", *data)), 1, 12)
-
-
-def unpack(payload: bytes) -> list[Any]:
-    """The parts of ``pack``. Raises StoreError for damaged bytes."""
-    try:
-        head, _, data = zlib.decompress(payload).partition(b"\n")
-    except zlib.error as error:
-        raise StoreError(
-            f"what the cache keeps is damaged ({error}); remove it: tosloc cache prune --repo NAME"
-        ) from error
-    parts, start = [], 0
-    for kind, size in json.loads(head):
-        part = data[start : start + size]
-        start += size
-        strings = part.decode("utf-8", "surrogateescape").split("\0") if part and not kind else []
-        parts.append(np.frombuffer(part, kind) if kind else strings)
-    return parts

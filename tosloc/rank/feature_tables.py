@@ -27,7 +27,7 @@ from tosloc.code.languages import analyser
 from tosloc.errors import ToslocError
 from tosloc.git.repository import Repository
 from tosloc.index.context import QueryContext, VersionIndex
-from tosloc.index.corpus import read_facts
+from tosloc.index.facts import read_facts
 from tosloc.index.history_index import HistoryIndex
 from tosloc.index.paths import PathTable
 from tosloc.index.postings import starts_of
