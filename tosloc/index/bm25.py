@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tosloc.index.corpus import ALL_TEXT, CODE, COMMENT, FIELD, METHOD, STRING, TYPE, Corpus, VersionView
-from tosloc.index.postings import K1, Postings, known_terms, row_sums, summed
+from tosloc.index.formulas import K1, Fractions, length_norm, saturate_tf
+from tosloc.index.postings import Postings, known_terms, row_sums, summed
 from tosloc.records import Float32Array, FloatArray, IntArray, LongArray
 
 if TYPE_CHECKING:
@@ -25,20 +26,9 @@ if TYPE_CHECKING:
 
     from tosloc.index.paths import PathTable
 
-Fractions: TypeAlias = npt.NDArray[np.floating[Any]]
 FieldCounts: TypeAlias = npt.NDArray[np.uint16]
 Formula: TypeAlias = Callable[[VersionView, npt.NDArray[Any], IntArray], Fractions]
 """Of a version, and of postings their counts (P, ...) and rows (P,): saturated frequencies (P,)."""
-
-
-def length_norm(lengths: Fractions, average: Fractions | float, k1: float, b: float) -> npt.NDArray[Any]:
-    """What lengths do to frequencies: k1 (1 - b + b length / average)."""
-    return k1 * (1 - b + b * lengths / average)
-
-
-def saturated(frequency: Fractions, norm: Fractions | float, k1: float) -> npt.NDArray[Any]:
-    """Frequency (k1 + 1) / (frequency + norm)."""
-    return frequency * (k1 + 1) / (frequency + norm)
 
 
 @dataclass(frozen=True)
@@ -55,7 +45,7 @@ class Field:
             norm = length_norm(view.corpus.lengths[:, self.length], view.averages[self.length], K1, self.b)
             view.norms[self] = norm.astype(np.float32)
         total = np.sum([counts[:, column].astype(np.float32) for column in self.columns], axis=0)
-        return saturated(total, view.norms[self].take(rows), K1)
+        return saturate_tf(total, view.norms[self].take(rows), K1)
 
 
 CODE_FIELD: Final = Field((CODE,), CODE)
@@ -73,7 +63,7 @@ def fielded(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Ar
             norm = length_norm(view.corpus.lengths[:, column], view.averages[column], 1.0, 0.4)
             view.norms[column, weight] = (weight / norm).astype(np.float32)
         total += counts[:, column] * view.norms[column, weight].take(rows)
-    return saturated(total, 4.0, 4.0)
+    return saturate_tf(total, 4.0, 4.0)
 
 
 def held(_: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
@@ -83,7 +73,7 @@ def held(_: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
 
 def of_chunks(_: VersionView, counts: npt.NDArray[np.uint8], rows: IntArray) -> FloatArray:
     """BM25 of chunks of 50 lines (10 lines of overlap), without length normalisation."""
-    return saturated(counts.astype(np.float64), K1, K1)
+    return saturate_tf(counts.astype(np.float64), K1, K1)
 
 
 class Hits:

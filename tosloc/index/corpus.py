@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tosloc.code.languages import FIELDS
+from tosloc.index.formulas import idf
 from tosloc.index.payloads import pack, unpack
-from tosloc.index.postings import Postings, idf, numbered, row_sums, starts_of
+from tosloc.index.postings import Postings, numbered, row_sums, starts_of
 from tosloc.records import BoolArray, Float32Array, FloatArray, IntArray, LongArray, Snapshot
 
 if TYPE_CHECKING:

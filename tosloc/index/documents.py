@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tosloc.arrays import Array, checked, checked_starts, unpack_words
-from tosloc.index.postings import Postings, idf, known_terms, leaders, numbered, owners, stable_order, starts_of, summed
+from tosloc.index.formulas import idf
+from tosloc.index.postings import Postings, known_terms, leaders, numbered, owners, stable_order, starts_of, summed
 from tosloc.records import TIMES, BoolArray, FloatArray, IntArray, LongArray
 
 DAY = 86_400.0

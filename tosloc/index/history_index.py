@@ -19,11 +19,11 @@ import numpy as np
 from tosloc.code import text
 from tosloc.git.fixes import says_fix
 from tosloc.git.history import History
-from tosloc.index.bm25 import length_norm, saturated
 from tosloc.index.documents import DAY, Document, Documents, DocumentsView
+from tosloc.index.formulas import K1, B, length_norm, saturate_tf
 from tosloc.index.paths import PathTable, PathView
 from tosloc.index.payloads import pack, unpack
-from tosloc.index.postings import K1, B, Postings, row_sums, starts_of, summed
+from tosloc.index.postings import Postings, row_sums, starts_of, summed
 from tosloc.index.query import frame_name
 from tosloc.records import BoolArray, BugReport, Case, FloatArray, IntArray, LongArray, Vocabulary
 from tosloc.reports import traces
@@ -89,7 +89,7 @@ class AggregatedDocuments:
         seen = self.view.known[rows]
         frequency = self.totals(rows[seen], postings.values[part][seen].astype(np.float64))
         held = np.flatnonzero(frequency)
-        return held, saturated(frequency[held], self._norm[held], K1)
+        return held, saturate_tf(frequency[held], self._norm[held], K1)
 
 
 @lru_cache(maxsize=8)

@@ -17,8 +17,8 @@ import numpy as np
 
 from tosloc.code import text
 from tosloc.code.languages import language_of
-from tosloc.index.bm25 import length_norm, saturated
-from tosloc.index.postings import K1, B, Postings, idf, known_terms, row_sums, starts_of, summed
+from tosloc.index.formulas import K1, B, idf, length_norm, saturate_tf
+from tosloc.index.postings import Postings, known_terms, row_sums, starts_of, summed
 from tosloc.records import BoolArray, FloatArray, IntArray, LongArray
 from tosloc.reports.test_paths import which_are_tests
 
@@ -191,7 +191,7 @@ class PathView:
         chosen = table.postings.select(terms)
         rows, counts = chosen.rows, chosen.values
         frequency = counts[:, 0] + counts[:, 1] if names else counts[:, 0]
-        values = saturated(frequency, self.norm[int(names)].take(rows), K1) * self.present[rows]
+        values = saturate_tf(frequency, self.norm[int(names)].take(rows), K1) * self.present[rows]
         held = row_sums(values > 0, starts_of(chosen.sizes)).astype(np.int64)
         by_term = weight * idf(self.files, held)
         return summed(rows, values * chosen.spread(by_term), len(table))[self.path_ids]

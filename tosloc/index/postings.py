@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from tosloc.records import FloatArray, IntArray, LongArray
 
-K1, B = 1.2, 0.5  # of BM25, saturation and length normalisation, where a formula names no others
-
 
 class Selection:
     """The postings of T of a list's terms, one after the other: P of them."""
@@ -144,8 +142,3 @@ def known_terms(numbers: Mapping[str, int], weights: Mapping[str, float]) -> tup
     known = {term: weight for term, weight in weights.items() if term in numbers}
     terms = np.array([numbers[term] for term in known], dtype=np.int64)
     return terms, np.array(list(known.values()), dtype=np.float64)
-
-
-def idf(documents: int, frequency: npt.NDArray[np.integer[Any]]) -> FloatArray:
-    """BM25's ln(1 + (n - df + .5) / (df + .5)) of terms that ``frequency`` of the ``documents`` hold."""
-    return np.log1p((documents - frequency + 0.5) / (frequency + 0.5))

@@ -20,9 +20,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from tosloc.code.functions import KINDS, FunctionFacts
 from tosloc.code.text import terms as terms_of
 from tosloc.code.text import words
-from tosloc.index.bm25 import length_norm, saturated
 from tosloc.index.context import VersionIndex
-from tosloc.index.postings import idf, leaders
+from tosloc.index.formulas import idf, length_norm, saturate_tf
+from tosloc.index.postings import leaders
 from tosloc.index.query import Query
 from tosloc.rank.features import scaled
 from tosloc.rank.text_features import rarities
@@ -154,7 +154,7 @@ def _bm25(
         found = np.flatnonzero(of_pairs)
         rows = one.rows[found]
         frequency = one.code[found] + comments * one.comments[found]
-        values = of_pairs[found] * saturated(frequency, length_norm(one.lengths[rows], average, k1, b), k1)
+        values = of_pairs[found] * saturate_tf(frequency, length_norm(one.lengths[rows], average, k1, b), k1)
         scores.append(np.bincount(rows, weights=values, minlength=len(one)).astype(np.float64))
     return scores
 

@@ -20,8 +20,9 @@ from scipy import sparse
 from tosloc.code import text
 from tosloc.code.languages import FIELDS
 from tosloc.index.documents import DAY, Documents
+from tosloc.index.formulas import idf
 from tosloc.index.paths import stem_of
-from tosloc.index.postings import idf, leaders, starts_of
+from tosloc.index.postings import leaders, starts_of
 from tosloc.index.query import Query
 from tosloc.records import BugReport, Float32Array, FloatArray, IntArray
 from tosloc.rerank.base import Candidates, RerankingContext
