@@ -13,6 +13,7 @@ FLOORS = [
     {
         "closing_cache",
         "errors",
+        "memo",
         "records",
         "config",
         "io",

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -130,7 +129,7 @@ class RevisedVectors:
         """Vectors and length scores of a version whose paths are in the table."""
         from scipy import sparse  # here: the default features need none of it
 
-        numbers, blobs, names = _term_counts(view.corpus, table)
+        numbers, blobs, names = view.corpus.remember(_term_counts, table)
         counts = sparse.csr_array(blobs[view.rows] + names[view.snapshot.path_ids])
         terms, starts = counts.indices, counts.indptr
         frequency = np.bincount(terms, minlength=len(numbers))
@@ -151,7 +150,6 @@ class RevisedVectors:
         return similarities * self.length_scores
 
 
-@lru_cache(maxsize=1)
 def _term_counts(corpus: Corpus, table: PathTable) -> tuple[dict[str, int], sparse.csr_array, sparse.csr_array]:
     """Number of each term, counts (B + 1, V) of the blobs' names and comments, the last of no blob, and (N, V) of file
     names.

@@ -14,7 +14,7 @@ from tosloc.index import bm25
 from tosloc.index.bm25 import Hits, RevisedVectors
 from tosloc.index.corpus import Corpus, VersionView
 from tosloc.index.documents import DocumentsView
-from tosloc.index.history_index import HistoryAsOf, joined
+from tosloc.index.history_index import HistoryAsOf, joined_by_file, joined_by_name
 from tosloc.index.paths import PathTable, PathView
 from tosloc.index.postings import known_terms
 from tosloc.index.query import Query, frame_name
@@ -166,7 +166,8 @@ class QueryContext:
 
     def joined_bm25(self, view: DocumentsView, weights: Mapping[str, float], *, by_name: bool = False) -> FloatArray:
         """(N,) BM25 of known documents of the history as one text a file, or (terms,) as one a term of file names."""
-        return joined(view, self.version.paths, by_name=by_name).bm25(*view.known_terms(weights))
+        join = joined_by_name if by_name else joined_by_file
+        return view.remember(join, self.version.paths).bm25(*view.known_terms(weights))
 
     @cached_property
     def frame_files(self) -> tuple[tuple[str, int, tuple[int, ...]], ...]:

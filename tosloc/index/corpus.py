@@ -18,6 +18,7 @@ from tosloc.code.languages import FIELDS
 from tosloc.index.formulas import idf
 from tosloc.index.payloads import pack, unpack
 from tosloc.index.postings import Postings, numbered, row_sums, starts_of
+from tosloc.memo import Remembering
 from tosloc.records import BoolArray, Float32Array, FloatArray, IntArray, LongArray, Snapshot
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ NO_FACTS: Final = pack([], _NONE, np.array([0]), _NONE, _NONE, np.zeros(3, dtype
 
 
 @dataclass(frozen=True, eq=False)
-class Corpus:
+class Corpus(Remembering):
     """Facts of B blobs as inverted lists; made once, shared by all versions of them."""
 
     blobs: Sequence[str]  # (B,) blob ids, in the order asked

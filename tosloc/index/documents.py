@@ -19,6 +19,7 @@ import numpy.typing as npt
 from tosloc.arrays import Array, checked, checked_starts, unpack_words
 from tosloc.index.formulas import idf
 from tosloc.index.postings import Postings, known_terms, leaders, numbered, owners, stable_order, starts_of, summed
+from tosloc.memo import Remembering
 from tosloc.records import TIMES, BoolArray, FloatArray, IntArray, LongArray
 
 DAY = 86_400.0
@@ -41,7 +42,7 @@ class Document:
 
 
 @dataclass(frozen=True, eq=False)
-class Documents:
+class Documents(Remembering):
     """Documents in order of time, as arrays. A fixed report and a commit message are both documents."""
 
     ids: Sequence[str]
@@ -154,7 +155,7 @@ def check_documents(arrays: Mapping[str, Array], name: str, paths: int) -> None:
         raise ValueError("documents are counted wrongly, or not in order of time")
 
 
-class DocumentsView:
+class DocumentsView(Remembering):
     """The documents known as of one time in one version, with the statistics of these alone."""
 
     def __init__(self, documents: Documents, known: BoolArray) -> None:

@@ -41,7 +41,6 @@ _TRAILER: Final = re.compile(
 )
 
 
-@lru_cache(maxsize=4)
 def in_names(documents: Documents, table: PathTable) -> Postings:
     """Of each document the terms that a name of its files holds, with 1."""
     rows, terms = table.name_terms
@@ -92,17 +91,22 @@ class AggregatedDocuments:
         return held, saturate_tf(frequency[held], self._norm[held], K1)
 
 
-@lru_cache(maxsize=8)
-def joined(view: DocumentsView, paths: PathView, *, by_name: bool = False) -> AggregatedDocuments:
-    """The known documents as one text a file, or one a term of file names."""
-    if by_name:
-        return AggregatedDocuments(view, in_names(view.documents, paths.table), paths.name_frequency > 0)
+def joined_by_file(view: DocumentsView, paths: PathView) -> AggregatedDocuments:
+    """Return the known documents as one text for each file."""
     return AggregatedDocuments(view, view.documents.touched, paths.present)
 
 
-@lru_cache(maxsize=8)
-def _view(documents: Documents, known: bytes) -> DocumentsView:
-    """Of documents those that are ``known``: of reports that are asked one after the other much the same."""
+def joined_by_name(view: DocumentsView, paths: PathView) -> AggregatedDocuments:
+    """Return the known documents as one text for each term of file names."""
+    names = view.documents.remember(in_names, paths.table)
+    return AggregatedDocuments(view, names, paths.name_frequency > 0)
+
+
+def view_of_known(documents: Documents, known: bytes) -> DocumentsView:
+    """Return the view of the documents whose byte of ``known`` (D,) is 1.
+
+    It is remembered by the documents, since consecutive reports know nearly the same ones.
+    """
     return DocumentsView(documents, np.frombuffer(known, dtype=np.bool_))
 
 
@@ -124,7 +128,7 @@ class HistoryIndex:
             known: BoolArray = (documents.times < opened) & (documents.commits >= 0)
             if contained is not None:
                 known &= contained[documents.commits]
-            views.append(_view(documents, known.tobytes()))
+            views.append(documents.remember(view_of_known, known.tobytes()))
         return HistoryAsOf(opened, *views)
 
 
