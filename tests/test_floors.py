@@ -29,7 +29,7 @@ FLOORS = [
     {"index", "evaluate"},
     {"rank", "rerank", "plots"},
     {"checkpoint", "localization", "localizer", "function_runs", "session"},
-    {"experiment", "training"},
+    {"candidates", "experiment", "training"},
     {"mine", "web", "mcp", "lab"},
     {"cli"},
 ]

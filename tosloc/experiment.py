@@ -14,6 +14,7 @@ from typing import Any, Final, Self
 import tosloc
 from tosloc.arrays import save_arrays, to_arrays
 from tosloc.calibration import TEMPERATURE
+from tosloc.candidates import LabelledCandidates
 from tosloc.checkpoint import WEIGHTS_FILE, shipped, write_record
 from tosloc.code.languages import analyser
 from tosloc.config import Config
@@ -27,7 +28,7 @@ from tosloc.git.repository import Repository
 from tosloc.index.build import BuildReport
 from tosloc.index.history_index import build_history
 from tosloc.io import remove_unfinished
-from tosloc.localization import LabelledCandidates, texts_of
+from tosloc.localization import texts_of
 from tosloc.localizer import Localizer
 from tosloc.rank.feature_tables import HISTORY_FILE, WORK, Extraction, FeatureTable, read_blocks
 from tosloc.rank.stage_one import StageOne

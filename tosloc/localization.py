@@ -5,8 +5,8 @@ Where the stages meet: stage one's first files become candidates, and a reranker
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -29,11 +29,10 @@ from tosloc.index.query import Query
 from tosloc.index.repository import IndexedRepository
 from tosloc.rank.background import background as background_of
 from tosloc.rank.background import other_files, read_code_owners
-from tosloc.rank.feature_tables import FeatureTable
 from tosloc.rank.functions import score_functions
 from tosloc.rank.reasons import Sources
 from tosloc.rank.stage_one import StageOne, StageOneAnswer, raised
-from tosloc.records import BoolArray, BugReport, Case, FloatArray, Hit, Progress, Ranking, Reason, RoutineNote, silent
+from tosloc.records import BoolArray, BugReport, FloatArray, Hit, Ranking, Reason, RoutineNote
 from tosloc.reports.code_owners import owners_of
 from tosloc.reports.globs import FileSelection, match_globs, select_files
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TextSource
@@ -277,64 +276,3 @@ def final_scores(scores: FloatArray, reranked: Reranked) -> FloatArray:
     """(F,) final scores: the first files by the reranker, above all the rest, which keeps its order."""
     order = np.argsort(-scores, kind="stable")[: len(reranked.scores)]
     return raised(scores, order, reranked.scores)
-
-
-@dataclass(frozen=True, eq=False)
-class LabelledCandidates:
-    """Candidates of labelled reports, whose features stand in tables: the ``TrainingSet`` of rerankers."""
-
-    repo: Repository
-    suffixes: frozenset[str]
-    cases: Mapping[str, Case]  # by the id of the report
-    stage: StageOne
-    tables: Callable[[str], Iterable[FeatureTable]]  # of a part (train, validation, test), read anew at each call
-
-    def candidates(
-        self, part: str, depth: int, *, for_training: bool = False, by_linear_score: bool = False
-    ) -> Iterator[Candidates]:
-        """The first files of each report of a part; in training every fixed file too."""
-        scores_of = self.stage.linear if by_linear_score else self.stage.scores
-        for table in self.tables(part):
-            yield self._of(table, scores_of(table.rows), depth, for_training=for_training)
-
-    def _of(self, table: FeatureTable, scores: FloatArray, depth: int, *, for_training: bool = False) -> Candidates:
-        case = self.cases[table.report]
-        order = np.argsort(-scores, kind="stable")
-        rows, rest = order[:depth], order[depth:]
-        missed = np.flatnonzero(table.fixed[rest])
-        missed_ranks: tuple[int, ...] = tuple((missed + len(rows) + 1).tolist())
-        if for_training:
-            rows, missed_ranks = np.concatenate((rows, rest[missed])), ()
-        snapshot = self.repo.snapshot(case.version, self.suffixes)
-        by_path = np.argsort(snapshot.path_ids)
-        path_ids = table.path_ids[rows]
-        files = by_path[np.searchsorted(snapshot.path_ids, path_ids, sorter=by_path)].tolist()
-        return Candidates(
-            case.report,
-            case.version,
-            tuple(map(snapshot.path, files)),
-            tuple(map(snapshot.blob, files)),
-            path_ids,
-            scores[rows],
-            table.fixed[rows],
-            missed_ranks,
-            len(case.fixed),
-            int(case.fixed_at),
-        )
-
-    def rankings(
-        self,
-        part: str,
-        reranker: Reranker | None = None,
-        context: RerankingContext | None = None,
-        progress: Progress = silent,
-    ) -> Iterator[Ranking]:
-        """Final rankings of a part's reports, every file of each version; by stage one alone without a reranker."""
-        paths = self.repo.path_names.names
-        for table in self.tables(part):
-            scores = self.stage.scores(table.rows)
-            if reranker is not None and context is not None and reranker.weight:
-                first = self._of(table, scores, reranker.depth).unlabelled()
-                reranked = reranker.rerank(first, context, progress)
-                scores = scores if reranked is None else final_scores(scores, reranked)
-            yield table.ranking(scores, paths)

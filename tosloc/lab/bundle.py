@@ -16,12 +16,13 @@ from typing import Any, Final
 import numpy as np
 
 from tosloc.arrays import load_arrays, unpack_words
+from tosloc.candidates import LabelledCandidates
 from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.errors import ToslocError
 from tosloc.experiment import fingerprint
 from tosloc.git.repository import Repository
 from tosloc.io import key_of, written_whole
-from tosloc.localization import LabelledCandidates, texts_of
+from tosloc.localization import texts_of
 from tosloc.localizer import Localizer
 from tosloc.rank.feature_tables import HISTORY_FILE, PARTS, WORK, kept_blocks, read_blocks
 from tosloc.records import BugReport, Progress, silent
