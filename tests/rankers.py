@@ -24,8 +24,8 @@ from tosloc.lab.baseline_runs import SYSTEMS, context_for
 from tosloc.lab.baselines.context import Baseline
 from tosloc.localizer import Localizer
 from tosloc.rank import features
-from tosloc.rank.feature_tables import FeatureTable, read_blocks
 from tosloc.rank.stage_one import StageOne
+from tosloc.rank.tables import FeatureTable, read_blocks
 from tosloc.records import BugReport
 from tosloc.rerank.base import RERANKERS, reranker_class
 

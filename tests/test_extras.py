@@ -135,7 +135,7 @@ def test_training_without_openmp_names_its_package_before_any_work(
 ):
     settings = tmp_path / "own.toml"
     settings.write_text(toy.SETTINGS.replace("ranker = false", "ranker = true\nshipped = false"), encoding="utf-8")
-    monkeypatch.setattr("tosloc.rank.feature_tables.Extraction.run", None)  # the first long part of a training
+    monkeypatch.setattr("tosloc.rank.extraction.Extraction.run", None)  # the first long part of a training
     given = ["--repo", str(project.git.path), "--reports", str(project.reports())]
     code = main(["train", str(settings), *given, "--out", str(tmp_path / "out")])
     assert code == 2

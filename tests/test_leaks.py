@@ -18,7 +18,7 @@ from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
 from tosloc.index.history_index import HistoryIndex
 from tosloc.rank import features
-from tosloc.rank.feature_tables import read_blocks
+from tosloc.rank.tables import read_blocks
 
 CONFIG = toy.config(0.5, 0.2)
 ASKED = 10  # number of the report that is asked about; as many fixes precede it

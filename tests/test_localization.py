@@ -12,8 +12,8 @@ from tosloc.index.history_index import report_documents
 from tosloc.localization import candidates_of_answer
 from tosloc.localizer import Localizer
 from tosloc.rank import features
-from tosloc.rank.feature_tables import read_blocks
 from tosloc.rank.stage_one import StageOne
+from tosloc.rank.tables import read_blocks
 from tosloc.rerank.base import Candidates, Reranked, RerankingContext
 
 WEIGHTS = np.linspace(0.5, 1.5, len(features.ALL)) * np.where(np.arange(len(features.ALL)) % 7 == 3, -1, 1)

@@ -9,8 +9,8 @@ import numpy as np
 
 from tosloc.git.repository import Repository
 from tosloc.localization import final_scores
-from tosloc.rank.feature_tables import FeatureTable
 from tosloc.rank.stage_one import StageOne
+from tosloc.rank.tables import FeatureTable
 from tosloc.records import Case, FloatArray, Progress, Ranking, silent
 from tosloc.rerank.base import Candidates, Reranker, RerankingContext
 

@@ -30,8 +30,9 @@ from tosloc.index.history_index import build_history
 from tosloc.io import remove_unfinished
 from tosloc.localization import texts_of
 from tosloc.localizer import Localizer
-from tosloc.rank.feature_tables import HISTORY_FILE, WORK, Extraction, FeatureTable, read_blocks
+from tosloc.rank.extraction import HISTORY_FILE, Extraction
 from tosloc.rank.stage_one import StageOne
+from tosloc.rank.tables import WORK, FeatureTable, read_blocks
 from tosloc.records import Case, Progress, Ranking, silent
 from tosloc.reports.labelled import Dataset, attributes_of, chronological, load_dataset, resolve_suffixes
 from tosloc.rerank.base import RerankingContext

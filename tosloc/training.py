@@ -17,9 +17,10 @@ from tosloc.git.repository import Repository
 from tosloc.index.history_index import report_documents
 from tosloc.localizer import Localizer
 from tosloc.rank import features
-from tosloc.rank.feature_tables import PARTS, SAMPLED, WORK, FeatureTable, read_blocks, write_listing
+from tosloc.rank.extraction import SAMPLED
 from tosloc.rank.fitting import fit_stage_one, learns_ranker
 from tosloc.rank.stage_one import load_lightgbm
+from tosloc.rank.tables import PARTS, WORK, FeatureTable, read_blocks, write_listing
 from tosloc.records import Case, Progress, Ranking, silent
 from tosloc.rerank.base import Reranker, reranker_class
 

@@ -23,7 +23,7 @@ from tosloc.git.repository import Repository
 from tosloc.index.cache import default_store
 from tosloc.lab.reliability import judged_answers
 from tosloc.localizer import Localizer
-from tosloc.rank.feature_tables import kept_blocks, read_blocks
+from tosloc.rank.tables import kept_blocks, read_blocks
 from tosloc.records import BugReport, Case
 
 CONFIG = toy.config(0.6, 0.2, ranker=True)

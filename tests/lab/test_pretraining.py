@@ -18,8 +18,8 @@ from tosloc.lab import feature_ablation
 from tosloc.lab import pretraining as module
 from tosloc.lab.pretraining import Pretraining, Tables, fit_projects, folds_of, report_weight
 from tosloc.lab.projects import Project
-from tosloc.rank.feature_tables import RankingLists
 from tosloc.rank.fitting import fit_listwise, judge
+from tosloc.rank.ranking_lists import RankingLists
 from tosloc.records import silent
 
 NAMES = ("one", "two")

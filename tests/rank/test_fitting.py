@@ -13,16 +13,11 @@ from tosloc.errors import CheckpointError, ToslocError
 from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
 from tosloc.rank import fitting, stage_one
-from tosloc.rank.feature_tables import (
-    FeatureTable,
-    block_bytes,
-    kept_blocks,
-    ranking_lists,
-    read_blocks,
-    sampled_table,
-)
+from tosloc.rank.extraction import sample_table
 from tosloc.rank.fitting import MARGIN, choose, fit_evolution, fit_stage_one, judge, list_quality, listwise_loss
+from tosloc.rank.ranking_lists import ranking_lists
 from tosloc.rank.stage_one import HeadRanker, StageOne, Trees
+from tosloc.rank.tables import FeatureTable, block_bytes, kept_blocks, read_blocks
 
 NAMES = ("good", "bad")
 
@@ -224,7 +219,7 @@ def content(table):
 
 def sample(guess, fixed, number):
     whole = table("1", np.zeros((len(guess), 1)), fixed)
-    kept = sampled_table(whole, {"code": np.array(guess)}, number, "v")
+    kept = sample_table(whole, {"code": np.array(guess)}, number, "v")
     return dict(zip(kept.path_ids.tolist(), kept.weights.tolist(), strict=True))
 
 

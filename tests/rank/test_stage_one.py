@@ -8,7 +8,7 @@ import pytest
 
 from tosloc.checkpoint import shipped
 from tosloc.rank import stage_one
-from tosloc.rank.feature_tables import RankingLists
+from tosloc.rank.ranking_lists import RankingLists
 from tosloc.rank.stage_one import HeadRanker, StageOne, Trees, fit_trees, head_rows
 
 pytestmark = pytest.mark.usefixtures("small_trees")

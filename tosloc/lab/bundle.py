@@ -24,7 +24,8 @@ from tosloc.git.repository import Repository
 from tosloc.io import key_of, written_whole
 from tosloc.localization import texts_of
 from tosloc.localizer import Localizer
-from tosloc.rank.feature_tables import HISTORY_FILE, PARTS, WORK, kept_blocks, read_blocks
+from tosloc.rank.extraction import HISTORY_FILE
+from tosloc.rank.tables import PARTS, WORK, kept_blocks, read_blocks
 from tosloc.records import BugReport, Progress, silent
 from tosloc.reports.labelled import load_dataset
 from tosloc.rerank.base import Candidates, RerankingContext

@@ -18,9 +18,9 @@ from tosloc.evaluate.statistics import difference
 from tosloc.lab.pretraining import Pretraining, Tables, each, folds_of, joined
 from tosloc.lab.projects import Project
 from tosloc.metrics import fixed_ranks, rr_and_ap
-from tosloc.rank.feature_tables import FeatureTable
 from tosloc.rank.fitting import fit_listwise
 from tosloc.rank.stage_one import weighted_sums
+from tosloc.rank.tables import FeatureTable
 from tosloc.records import FloatArray, Progress, silent
 from tosloc.training import feature_names
 

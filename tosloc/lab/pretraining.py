@@ -31,18 +31,12 @@ from tosloc.git.repository import Repository
 from tosloc.io import key_of, parse_json, read_plain, write_text
 from tosloc.lab.projects import Project, spread
 from tosloc.processes import parallel
-from tosloc.rank.feature_tables import (
-    HISTORY_FILE,
-    SAMPLED,
-    FeatureTable,
-    RankingLists,
-    ranking_lists,
-    read_blocks,
-    sampled_table,
-)
+from tosloc.rank.extraction import HISTORY_FILE, SAMPLED, sample_table
 from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS
 from tosloc.rank.fitting import fit_listwise, head_lists
+from tosloc.rank.ranking_lists import RankingLists, ranking_lists
 from tosloc.rank.stage_one import HeadRanker, StageOne, fit_trees, load_lightgbm
+from tosloc.rank.tables import FeatureTable, read_blocks
 from tosloc.records import Case, FloatArray, Progress, silent
 from tosloc.training import feature_names
 
@@ -163,7 +157,7 @@ class Pretraining:
                 tables = read_blocks(whole)
                 columns = ((one, dict(zip(names, one.rows.T.astype(np.float64), strict=True))) for one in tables)
                 lists = ranking_lists(
-                    sampled_table(one, values, SAMPLED, version[one.report]) for one, values in columns
+                    sample_table(one, values, SAMPLED, version[one.report]) for one, values in columns
                 )
             else:
                 lists = ranking_lists(read_blocks(blocks([case for case in learned if case.fixed], SAMPLED)))

@@ -16,8 +16,9 @@ import numpy as np
 from tosloc.config import EvolutionSettings, StageOneSettings
 from tosloc.index.postings import summed
 from tosloc.metrics import fixed_ranks, rr_and_ap
-from tosloc.rank.feature_tables import FeatureTable, RankingLists, ranking_lists
+from tosloc.rank.ranking_lists import RankingLists, ranking_lists
 from tosloc.rank.stage_one import HeadRanker, StageOne, fit_trees, weighted_sums
+from tosloc.rank.tables import FeatureTable
 from tosloc.records import FloatArray, Progress, silent
 
 L2: Final = 1e-3

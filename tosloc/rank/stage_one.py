@@ -30,7 +30,7 @@ from tosloc.errors import MissingExtra
 from tosloc.index.context import QueryContext
 from tosloc.index.postings import leaders
 from tosloc.rank import features
-from tosloc.rank.feature_tables import RankingLists
+from tosloc.rank.ranking_lists import RankingLists
 from tosloc.rank.reasons import NEAR, ReasonsOf, Sources
 from tosloc.records import Float32Array, FloatArray, Function, IntArray, LongArray, Reason
 

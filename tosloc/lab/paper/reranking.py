@@ -27,7 +27,7 @@ from tosloc.lab.paper.workspace import (
     rows_of,
 )
 from tosloc.lab.projects import Project
-from tosloc.rank.feature_tables import keeps_tables
+from tosloc.rank.tables import keeps_tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
