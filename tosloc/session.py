@@ -130,7 +130,7 @@ def details_of(localizer: Localizer, answer: Answer, number: int) -> AnswerDetai
     """What is shown beside an answer of an open repository, with lines of the first ``number`` files."""
     from tosloc.git.repository import decode
     from tosloc.index.query import Query
-    from tosloc.rank.functions import framed_lines, telling_terms
+    from tosloc.rank.excerpts import framed_lines, telling_terms
 
     version, query = localizer.version(None if answer.searched.uncommitted else answer.commit), Query(answer.report)
     snapshot, repository = version.snapshot, localizer.repository

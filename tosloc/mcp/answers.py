@@ -16,7 +16,7 @@ from tosloc.errors import RepositoryError, counted
 from tosloc.git import discovery
 from tosloc.io import printable
 from tosloc.localizer import Localizer
-from tosloc.rank.functions import telling_lines
+from tosloc.rank.excerpts import telling_lines
 from tosloc.records import BugReport, Progress
 from tosloc.session import details_of, opened
 

@@ -19,7 +19,7 @@ from pygments.token import Comment, Keyword, Name, Number, String, _TokenType
 
 from tosloc.code.text import identifier_terms
 from tosloc.io import cut
-from tosloc.rank.functions import telling_lines
+from tosloc.rank.excerpts import telling_lines
 from tosloc.records import Function
 from tosloc.session import AnswerDetails
 

@@ -1,0 +1,169 @@
+"""Choose the lines of a file that show a reader why it answers the report.
+
+Letters in shapes: L lines of a file, T terms of the report.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
+
+from tosloc.code.text import terms as terms_of
+from tosloc.index.context import VersionIndex
+from tosloc.index.query import Query
+from tosloc.rank.text_features import rarities
+from tosloc.records import BoolArray, Function
+from tosloc.reports.text import without_addresses
+
+EXCERPTS: Final = 3
+"""Most excerpts of a file."""
+LINES: Final = 9
+"""Lines of an excerpt; excerpts that touch become one."""
+LINES_BEFORE_FRAME: Final = 3
+"""Lines shown before, and after, a line that a stack frame names."""
+FRAMES: Final = 2
+"""Most lines of a file that are shown because stack frames name them."""
+MIN_GAIN: Final = 0.35
+"""An excerpt that is worth less than this share of the best one is left out."""
+REPEATED_WORD: Final = 0.3
+"""Weight of a word that another excerpt has shown already."""
+IN_FUNCTION: Final = 1.5
+"""Weight of a line within a function that the answer lists."""
+IN_REASON: Final = 3.0
+"""Weight of a line within the function that a reason names, so that the reason can be checked."""
+MAX_TERMS: Final = 16
+"""Most words of a report that are marked."""
+MAX_FREQUENCY: Final = 0.25
+"""Words that a larger share of the files contains are not marked."""
+MAX_FREQUENCY_OF_SUMMARY: Final = 0.5
+"""The same bound for words of the summary."""
+MAX_LINES: Final = 50_000
+"""Lines of a file that are searched. A longer file was made by a program."""
+
+
+def telling_terms(query: Query, version: VersionIndex) -> dict[str, float]:
+    """Return the report's terms that distinguish files, with their weights, the best first.
+
+    If no term does, all are candidates.
+    """
+    weights = query.weights_of(without_addresses(query.prose))
+    rarity_of = rarities(version, weights)
+    rare: list[str] = []
+    for term, rarity in rarity_of.items():
+        in_summary = term in query.summary_counts
+        bound = MAX_FREQUENCY_OF_SUMMARY if in_summary else MAX_FREQUENCY
+        if rarity >= np.log(1 / bound):
+            rare.append(term)
+    gains = {term: weights[term] * rarity_of[term] for term in rare or rarity_of}
+    # Reasons prefer words of the summary and compound names, too.
+    strong = query.summary_counts.keys() | query.compounds
+    best = sorted(gains, key=lambda term: (term not in strong, -gains[term], term))
+    return {term: gains[term] for term in best[:MAX_TERMS]}
+
+
+def framed_lines(query: Query, version: VersionIndex, files: Sequence[int]) -> dict[int, tuple[int, ...]]:
+    """Return the lines of each file that stack frames and links name, the innermost frame first."""
+    lines: defaultdict[int, dict[int, None]] = defaultdict(dict)
+    for place in chain(*query.locations.traces, query.locations.links):
+        if place.line <= 0:
+            continue
+        for path_id in version.paths.rows_of_location(place.path, place.qualified):
+            lines[path_id][place.line] = None
+    return {file: tuple(lines[int(version.paths.path_ids[file])]) for file in files}
+
+
+def telling_lines(
+    lines: Sequence[str],
+    terms: Mapping[str, float],
+    functions: Sequence[Function] = (),
+    framed: Sequence[int] = (),
+    spans: Sequence[tuple[int, int]] = (),
+    excerpts: int = EXCERPTS,
+    length: int = LINES,
+) -> Iterator[list[int]]:
+    """Yield the excerpts of a file that say most about a report, in the order of the file.
+
+    An excerpt is a list of positions in ``lines``, from 0. ``terms`` are the report's, with their
+    weights; ``functions`` are the file's functions that the answer lists, ``framed`` the lines that
+    stack frames name, and ``spans`` the first and last lines that reasons are about.
+
+    >>> code = ["a", "b", "def f():", "    return cookie"]
+    >>> list(telling_lines(code, {"cooki": 1.0}, [Function("f", 3, 4, 1.0)]))
+    [[2, 3]]
+    """
+    lines = lines[:MAX_LINES]
+    contained = _contained_terms(lines, terms)
+    shown = np.zeros(len(lines), dtype=np.bool_)
+    in_file = [number for number in framed[:FRAMES] if 1 <= number <= len(lines)]
+    frames = in_file[:excerpts]
+    for number in frames:
+        start = max(0, number - 1 - LINES_BEFORE_FRAME)
+        shown[start : start + min(2 * LINES_BEFORE_FRAME + 1, length)] = True
+    weighted = contained * _line_weights(len(lines), functions, spans)
+    gains = np.array([*terms.values()])
+    _add_best_excerpts(shown, contained, weighted, gains, excerpts - len(frames), length)
+    if functions and not shown.any():
+        shown[functions[0].start - 1 : functions[0].end][:length] = True
+    shown[1:-1] |= shown[:-2] & shown[2:]  # a single line between two excerpts
+    positions = np.flatnonzero(shown)
+    for run in np.split(positions, np.flatnonzero(np.diff(positions) > 1) + 1):
+        written = [position for position in run.tolist() if lines[position].strip()]
+        if written:
+            yield list(range(written[0], written[-1] + 1))
+
+
+def _contained_terms(lines: Sequence[str], terms: Mapping[str, float]) -> Any:
+    """(L, T) whether each line contains each term."""
+    rows = []
+    for line in lines:
+        in_line = frozenset(terms_of(line))
+        rows.append([term in in_line for term in terms])
+    return np.array(rows)
+
+
+def _line_weights(
+    number: int, functions: Sequence[Function], spans: Sequence[tuple[int, int]]
+) -> npt.NDArray[np.float64]:
+    """(L, 1) weight of each line."""
+    weights = np.ones((number, 1))
+    for function in functions:
+        weights[function.start - 1 : function.end] = IN_FUNCTION
+    for start, end in spans:
+        weights[start - 1 : end] = IN_REASON
+    return weights
+
+
+def _add_best_excerpts(shown: BoolArray, contained: Any, weighted: Any, gains: Any, number: int, length: int) -> None:
+    """Mark in ``shown`` (L,) up to ``number`` excerpts, greedily by what each adds.
+
+    ``contained`` and ``weighted`` are (L, T), ``gains`` (T,).
+    """
+    best_of_excerpt = _highest_ahead(weighted, length)
+    # An excerpt begins one line before a line that contains a word.
+    begins = np.append(contained.any(axis=1)[1:], False)
+    begins[0] |= contained[0].any()
+    seen = np.zeros(len(gains), dtype=np.bool_)
+    most = 0.0
+    for _ in range(number):
+        allowed = begins & ~_highest_ahead(shown, length)
+        worth = best_of_excerpt @ (gains * np.where(seen, REPEATED_WORD, 1.0)) * allowed
+        worth = worth.round(9)  # so that of equal excerpts the first wins, however sums round
+        start = int(worth.argmax())
+        if not worth[start] or worth[start] < MIN_GAIN * most:
+            break
+        most = most or float(worth[start])
+        shown[start : start + length] = True
+        seen |= contained[start : start + length].any(axis=0)
+
+
+def _highest_ahead(values: npt.NDArray[Any], length: int) -> Any:
+    """(L, ...) largest value of the ``length`` lines from each line on."""
+    padding = np.zeros((length - 1, *values.shape[1:]), values.dtype)
+    padded = np.concatenate((values, padding))
+    return sliding_window_view(padded, length, axis=0).max(axis=-1)
