@@ -3,8 +3,9 @@
 Java, Python, both together and nine languages, 50 reports each, with files that are moved and deleted. Digested are
 the answers of ``localize --jsonl`` (cold, warm, one commit later from what was kept, the same cold), run and judgements
 of ``rank`` with one and with two processes, and those of two trainings. Equal digests mean equal bytes, but for
-seconds and versions. With ``--against`` the same is done by another revision's package on the same inputs, and what
-differs is named (exit code 1): digests that are stored would tie the comparison to one processor.
+seconds, versions and what is said about the weights. With ``--against`` the same is done by another revision's package
+on the same inputs, and what differs is named (exit code 1): digests that are stored would tie the comparison to one
+processor.
 """
 
 import argparse
@@ -155,7 +156,7 @@ def digests(folder, kind, package=ROOT):
 
     def answers(when, cache="first"):
         printed = run(cache, "localize", reports, "--jsonl").splitlines()
-        said = [json.loads(line) | dict.fromkeys(("seconds", "tosloc", "repository")) for line in printed]
+        said = [json.loads(line) | dict.fromkeys(("seconds", "tosloc", "repository", "weights")) for line in printed]
         assert len(said) == REPORTS
         keep(f"answers, {when}", json.dumps(said).encode())
 

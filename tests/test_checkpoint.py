@@ -1,10 +1,11 @@
 """The checkpoints that are shipped, made by earlier versions and still understood; and those that are damaged."""
 
+import json
 import os
 import shutil
 from collections import Counter
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import toy
+from tosloc.answer import Weights
 from tosloc.arrays import load_arrays, save_arrays
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.git.repository import Repository
@@ -20,6 +22,7 @@ from tosloc.index.documents import Document, Documents
 from tosloc.index.repository import IndexedRepository
 from tosloc.localizer import Localizer
 from tosloc.rank import features
+from tosloc.rank.fitting import AS_SHIPPED
 from tosloc.rank.stage_one import StageOne
 from tosloc.records import BugReport
 
@@ -109,6 +112,45 @@ def test_other_content_is_one_sentence(copy, name, content, words):
     else:
         (copy / name).write_text(content)
     refused(copy, f"{name}.*{words}")
+
+
+@pytest.mark.parametrize(
+    ("training", "words"),
+    [
+        ("1", "training"),
+        ("{}", "training.kind: Field required"),
+        ('{"kind": "borrowed"}', "training.kind: Input should be 'shipped' or 'trained'"),
+        ('{"kind": "trained", "date": "yesterday"}', "training.date: "),
+        ('{"kind": "trained", "reports": -1}', "training.reports: is negative"),
+        ('{"kind": "trained", "weak": "some"}', "training.weak: "),
+    ],
+)
+def test_a_damaged_record_of_the_training_is_one_sentence(copy, training, words):
+    (copy / "weights.json").write_text(f'{{"weights": {{"bm25f": 1}}, "training": {training}}}')
+    refused(copy, f"weights.json: {words}.*train again")
+
+
+@pytest.mark.parametrize(
+    ("provenance", "choice", "weights"),
+    [
+        ({}, None, Weights("trained")),
+        ({"splits": {"train": 844}}, {"taken": "own weights"}, Weights("trained", reports=844)),
+        ({"splits": {"train": 12}}, {"taken": AS_SHIPPED}, Weights("shipped", reports=12)),
+    ],
+)
+def test_a_checkpoint_of_an_earlier_version_says_what_it_knows(copy, provenance, choice, weights):
+    record = json.loads((copy / "weights.json").read_text())
+    del record["training"]
+    (copy / "weights.json").write_text(json.dumps(record | {"choice": choice}))
+    (copy / "provenance.json").write_text(json.dumps(provenance))
+    assert Localizer.load(copy).weights == weights
+
+
+def test_saving_keeps_what_is_said_about_the_weights(copy):
+    localizer = Localizer.load(copy)
+    localizer.weights = Weights("trained", date(2026, 11, 26), 269, weak=True)
+    localizer.save(copy)
+    assert Localizer.load(copy).weights == localizer.weights
 
 
 def test_no_checkpoint(tmp_path):

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 import tosloc
+from tosloc.errors import counted
 from tosloc.records import Background, BugReport, Hit, Reason, RoutineNote
 
 SCHEMA: Final = "tosloc.answer/1"
 """Name and version of what ``Answer.as_dict`` gives; ``tosloc/answer.schema.json`` is its JSON Schema."""
 SHOWN_FILES: Final = 3
 """Of an earlier change, in words."""
+Day: TypeAlias = date
+"""The type of a field that is itself called ``date``."""
 
 
 def schema() -> dict[str, Any]:
@@ -65,6 +68,46 @@ class Searched:
 
 
 @dataclass(frozen=True, slots=True)
+class Weights:
+    """The weights that ranked the files. What is not known of their training is None."""
+
+    kind: Literal["shipped", "trained"]
+    date: Day | None = None
+    """Day of the training, also of one that kept the shipped weights."""
+    reports: int | None = None
+    """Number of reports that training learned from."""
+    weak: bool | None = None
+    """Whether most of these were commit messages, which are easier than users' reports."""
+
+    @property
+    def sentence(self) -> str:
+        """Return the weights in words, for a note.
+
+        >>> Weights("shipped").sentence, Weights("trained").sentence
+        ('weights: shipped', 'weights: trained')
+        >>> Weights("trained", date(2026, 11, 26), 1269, weak=True).sentence
+        'weights: trained 2026-11-26 on 1,269 commit messages'
+        >>> Weights("shipped", date(2026, 11, 26), 1, weak=False).sentence
+        'weights: shipped, as kept by the training of 2026-11-26 on 1 bug report'
+        """
+        what = {True: "commit message", False: "bug report", None: "report"}[self.weak]
+        learned_from = "" if self.reports is None else f" on {counted(self.reports, what)}"
+        if self.kind == "trained":
+            day = "" if self.date is None else f" {self.date}"
+            return f"weights: trained{day}{learned_from}"
+        if not learned_from:
+            return "weights: shipped"
+        day = "" if self.date is None else f" of {self.date}"
+        return f"weights: shipped, as kept by the training{day}{learned_from}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values of JSON, without what is not known."""
+        day = None if self.date is None else self.date.isoformat()
+        values = {"kind": self.kind, "date": day, "reports": self.reports, "weak": self.weak}
+        return {key: value for key, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The first files of a version for one report, with functions and reasons."""
 
@@ -85,6 +128,7 @@ class Answer:
     """Sentences about the input."""
     seconds: float = 0.0
     """How long it took."""
+    weights: Weights = Weights("shipped")
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -102,6 +146,7 @@ class Answer:
         report = {"id": self.report.id, "summary": self.report.summary, "opened": _time(self.report.opened)}
         others = [{"path": hit["path"], "why": hit["why"]} for hit in values["others"]]
         changed = {"report": report, "others": others, "committed": _time(self.committed)}
+        changed["weights"] = self.weights.as_dict()
         return begins | values | changed | {"seconds": round(self.seconds, 3)}
 
 

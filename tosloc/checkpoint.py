@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 import tosloc
+from tosloc.answer import Weights
 from tosloc.arrays import arrays_of, from_arrays, save_arrays, to_arrays, unpack_words
 from tosloc.calibration import HIGHEST, LOWEST, UNFITTED
 from tosloc.code.languages import analyser
@@ -34,6 +35,7 @@ _LARGEST_WEIGHT: Final = 1e9
 _LARGEST: Final = 1 << 26  # bytes of a record
 _RANKER_FILE: Final = "ranker.npz"
 LEARNED_ON: Final = "learned on"  # key of shipped weights under which stands what taught them
+TRAINING: Final = "training"  # key of weights.json: what is known of the training, as an answer has it
 _REPORTS_FILE: Final = "reports.npz"
 VERSION_FILE: Final = "version.npz"
 FILES: Final = (WEIGHTS_FILE, _RANKER_FILE, _REPORTS_FILE, VERSION_FILE)
@@ -113,6 +115,32 @@ def shipped(paths: Sequence[str] = ()) -> tuple[StageOne, float]:
 @cache
 def _shipped(kind: str) -> tuple[StageOne, float]:
     return read_stage_one(_SHIPPED / kind)[:2]
+
+
+def read_weights(record: Mapping[str, Any], provenance: Mapping[str, Any], folder: Path) -> Weights:
+    """Return what a checkpoint says about the training of its weights. Raises CheckpointError.
+
+    A checkpoint of an earlier version says how many reports it learned from, and whether it kept the shipped weights.
+    """
+    from pydantic import TypeAdapter, ValidationError  # here, as below: the shipped weights are used without it
+
+    from tosloc.rank.fitting import AS_SHIPPED
+
+    said = record.get(TRAINING)
+    if said is None:
+        splits, choice = provenance.get("splits"), record.get("choice")
+        kept = isinstance(choice, dict) and choice.get("taken") == AS_SHIPPED
+        reports = splits.get("train") if isinstance(splits, dict) else None
+        said = {"kind": "shipped" if kept else "trained", "reports": reports}
+    try:
+        weights = TypeAdapter(Weights).validate_python(said)
+    except ValidationError as error:
+        first = error.errors()[0]
+        what = ".".join(map(str, (TRAINING, *first["loc"])))
+        raise CheckpointError(f"{folder / WEIGHTS_FILE}: {what}: {first['msg']}; train again") from None
+    if weights.reports is not None and weights.reports < 0:
+        raise CheckpointError(f"{folder / WEIGHTS_FILE}: {TRAINING}.reports: is negative; train again")
+    return weights
 
 
 def read_reranker(record: Mapping[str, Any], folder: Path) -> Reranker | None:

@@ -87,6 +87,10 @@ class ExperimentContext:
         """The shipped weights for the files that a report was opened to, and their temperature."""
         return shipped(self.indexed.snapshot(case.version).paths)
 
+    def weak_reports(self, cases: Iterable[Case]) -> int:
+        """Return how many of the cases have a commit message in place of a report."""
+        return sum(self.dataset.labelled[case.report.id].weak for case in cases)
+
     def for_reranking(self) -> RerankingContext:
         """What a reranker may read: files of all versions, and the whole history, of which each report sees a part."""
         return RerankingContext(

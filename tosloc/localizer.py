@@ -15,7 +15,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from tosloc import checkpoint as stored
-from tosloc.answer import Answer
+from tosloc.answer import Answer, Weights
 from tosloc.arrays import save_arrays
 from tosloc.calibration import UNFITTED
 from tosloc.errors import ToslocError
@@ -51,6 +51,7 @@ class Localizer:
         if config is not None:
             self.config = config
         self.choice_: Choice | None = None  # what training tried and took for stage one
+        self.weights = Weights("trained")  # what answers say about the weights
         self.temperature = UNFITTED  # of the softmax that makes shares of scores; fitted on validation
         self.reranker_: Reranker | None = None
         # fixed reports that training knew, with the paths that their numbers mean
@@ -197,7 +198,7 @@ class Localizer:
                 answer = localization.answer(
                     top, chosen, functions=functions, min_share=shown["min_share"], background=background
                 )
-            yield replace(answer, seconds=time.perf_counter() - started)
+            yield replace(answer, weights=self.weights, seconds=time.perf_counter() - started)
             started = time.perf_counter()
 
     def explain(
@@ -230,7 +231,7 @@ class Localizer:
         chosen = chosen if chosen.kept[file] else version.choose(tests=True)
         with self._lock:
             answer = self.localization(asked, version).answer(1, chosen, functions=functions, only=file)
-        return replace(answer, seconds=time.perf_counter() - started)
+        return replace(answer, weights=self.weights, seconds=time.perf_counter() - started)
 
     def version(self, commit: str | None = None, progress: Progress = silent) -> OpenVersion:
         """The files that ``localize`` ranks for a ``commit``, ready for queries; without a repository those of the
@@ -291,13 +292,14 @@ class Localizer:
         stored.write_record(folder / "config.json", self.config.as_dict())
         if self.reports_ is not None:
             stored.write_known_reports(folder, *self.reports_)
-        version, reranker, more = self.version_, self.reranker_, {}
+        version, reranker = self.version_, self.reranker_
+        more: dict[str, Any] = {stored.TRAINING: self.weights.as_dict()}
         if version is not None:
             carried = PreparedVersion(version.index, version.history)
             save_arrays(folder / stored.VERSION_FILE, carried.to_arrays())
         if reranker is not None:
             reranker.save(folder / reranker.name)
-            more = {"stage_two": reranker.name}
+            more["stage_two"] = reranker.name
         stored.write_record(folder / "provenance.json", self.provenance_)
         # last, because a folder without weights is no checkpoint
         stored.write_stage_one(
@@ -320,6 +322,7 @@ class Localizer:
         localizer = cls(config)
         localizer.stage_one, localizer.temperature, record = stored.read_stage_one(path)
         localizer.provenance_ = stored.read_record(path / "provenance.json")
+        localizer.weights = stored.read_weights(record, localizer.provenance_, path)
         localizer.reports_ = stored.read_known_reports(path)
         localizer.reranker_ = stored.read_reranker(record, path)
         if (carried := stored.read_version(path)) is not None:
@@ -332,6 +335,7 @@ class Localizer:
         localizer = cls()
         localizer.stage_one, localizer.temperature = stored.shipped()
         localizer.provenance_, localizer.is_shipped = {"shipped": True}, True
+        localizer.weights = Weights("shipped")
         return localizer
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+from tosloc.answer import Weights
 from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
 from tosloc.checkpoint import write_record
 from tosloc.config import Config, did_you_mean
@@ -18,7 +20,7 @@ from tosloc.index.history_index import report_documents
 from tosloc.localizer import Localizer
 from tosloc.rank import features
 from tosloc.rank.extraction import SAMPLED
-from tosloc.rank.fitting import fit_stage_one, learns_ranker
+from tosloc.rank.fitting import AS_SHIPPED, fit_stage_one, learns_ranker
 from tosloc.rank.stage_one import load_lightgbm
 from tosloc.rank.tables import PARTS, WORK, FeatureTable, read_blocks, write_listing
 from tosloc.records import Case, Progress, Ranking, silent
@@ -69,6 +71,7 @@ def train(
         localizer.stage_one, localizer.choice_ = fit_stage_one(
             config.stage_one, names, tables("train"), partial(tables, "validation"), default, config.run.seed, progress
         )
+        localizer.weights = _weights(experiment, localizer, learned_from[0])
         documents = report_documents(experiment.dataset.cases, experiment.history, repo.path_names)
         if len(documents):  # else no fix is known, and commits stood in for reports: let them go on
             localizer.reports_ = (documents, tuple(repo.path_names.names))
@@ -115,6 +118,18 @@ def training_cases(config: Config, train: Sequence[Case]) -> tuple[Sequence[Case
     if settings.fit == "differential_evolution":
         return useful[-EVOLUTION_REPORTS:], 0
     return useful, SAMPLED
+
+
+def _weights(experiment: ExperimentContext, localizer: Localizer, learned_from: Sequence[Case]) -> Weights:
+    """Return what answers are to say about the weights that a localizer has learned from some reports today."""
+    choice = localizer.choice_
+    kept = choice is not None and choice.taken == AS_SHIPPED and localizer.reranker_ is None
+    return Weights(
+        "shipped" if kept else "trained",
+        datetime.now(UTC).date(),
+        len(learned_from),
+        weak=2 * experiment.weak_reports(learned_from) > len(learned_from),
+    )
 
 
 def _finish(

@@ -9,10 +9,14 @@ import subprocess
 import sys
 import termios
 from contextlib import suppress
+from datetime import date
 from functools import partial
 from pathlib import Path
 
 import pytest
+
+from tosloc.answer import Weights
+from tosloc.localizer import Localizer
 
 FILES = {
     "src/parser.py": "class Parser:\n    def parse_header(self, line):\n        return line.split(':')\n",
@@ -269,7 +273,27 @@ def test_notes_that_ask_nothing_are_for_those_who_want_them(project, printed, an
     notes = printed("odd.md", "-v")[1]
     assert words in notes
     assert any(note.startswith("tosloc: the report has no date; it is asked as if opened at ") for note in notes)
-    assert [f"tosloc: {note}" for note in answered("odd.md")["notes"]] == notes
+    assert [f"tosloc: {note}" for note in answered("odd.md")["notes"]] == notes[:-1]
+
+
+def test_shipped_weights_are_named_to_those_who_want_all_notes(project, printed, answered):
+    assert printed("bug.md", "bug.md", "-v")[1].count("tosloc: weights: shipped") == 1
+    assert not any("weights" in note for note in printed("bug.md")[1])
+    assert answered("bug.md")["weights"] == {"kind": "shipped"}
+
+
+def test_trained_weights_are_always_named(project, printed, answered, monkeypatch):
+    load = Localizer.default.__func__
+
+    def trained(cls):
+        localizer = load(cls)
+        localizer.weights = Weights("trained", date(2026, 11, 26), 269, weak=True)
+        return localizer
+
+    monkeypatch.setattr(Localizer, "default", classmethod(trained))
+    said = "tosloc: weights: trained 2026-11-26 on 269 commit messages"
+    assert printed("bug.md", "bug.md")[1].count(said) == 1
+    assert answered("bug.md")["weights"] == {"kind": "trained", "date": "2026-11-26", "reports": 269, "weak": True}
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from tests import toy
 from tests.conftest import open_files, with_proc
 from tests.local_cluster import differing
 from tosloc import experiment, training
+from tosloc.answer import Weights
 from tosloc.calibration import fit_temperature, shares
 from tosloc.cli import main
 from tosloc.errors import ToslocError
@@ -81,6 +82,23 @@ def test_the_temperature_is_fitted_on_validation_and_said(out):
     answer = Localizer.load(out).localize(BugReport("1", "openParser", "", None), tests=True)
     expected = shares(np.array([hit.score for hit in answer.hits]), temperature)
     assert [hit.share for hit in answer.hits] == pytest.approx(expected.tolist(), abs=1e-5)
+
+
+@pytest.fixture(scope="module")
+def weak(project):
+    """A training on the same reports, as if they were commit messages."""
+    records = [record | {"weak": True} for record in project.records]
+    reports = project.reports("weak.jsonl", records)
+    training.train(CONFIG, project.git.path, reports, project.folder / "weak")
+    return project.folder / "weak"
+
+
+def test_a_checkpoint_says_what_it_learned_from(weak, out, project):
+    today = datetime.now(UTC).date()
+    assert Localizer.load(out).weights == Weights("trained", today, 24, weak=False)
+    assert Localizer.load(weak).weights == Weights("trained", today, 24, weak=True)
+    answer = Localizer.load(weak).localize(BugReport("1", "openParser", "", None))
+    assert answer.weights.sentence == f"weights: trained {today} on 24 commit messages"
 
 
 @pytest.mark.parametrize(

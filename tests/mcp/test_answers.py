@@ -3,11 +3,11 @@
 import json
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import pytest
 
-from tosloc.answer import Answer, Searched
+from tosloc.answer import Answer, Searched, Weights
 from tosloc.localizer import Localizer
 from tosloc.mcp.answers import LINES, Found, sources
 from tosloc.records import Background, BugReport, Function, Hit, Reason, RoutineNote
@@ -91,6 +91,16 @@ def test_what_has_no_room_is_counted_and_notes_changes_and_other_files_are_told(
     assert told.text().startswith("7 files of 0123456789 and 2 uncommitted changes. Rank. ")
     assert told.text().splitlines()[-2:] == ["other files: pom.xml", "note: a shallow clone"]
     assert told.notes == ["a shallow clone"]
+
+
+def test_trained_weights_are_told_and_shipped_ones_need_no_room():
+    weights = Weights("trained", date(2026, 11, 26), 269, weak=True)
+    told = found(1, weights=weights)
+    assert told.text().splitlines()[-1] == "weights: trained 2026-11-26 on 269 commit messages"
+    values = {"kind": "trained", "date": "2026-11-26", "reports": 269, "weak": True}
+    assert json.loads(told.as_json())["weights"] == values
+    assert "weights" not in found(1).text()
+    assert "weights" not in json.loads(found(1).as_json())
 
 
 def test_what_a_repository_says_stays_on_its_line():

@@ -229,6 +229,14 @@ def test_lines_that_are_wrong(tmp_path, wrong, words):
     refused(lines(tmp_path, LINE, wrong), words)
 
 
+@pytest.mark.parametrize(("said", "weak"), [({}, False), ({"weak": False}, False), ({"weak": True}, True)])
+def test_lines_say_whether_a_commit_message_stands_in_for_a_report(tmp_path, said, weak):
+    line = {"id": "1", "summary": "a", "opened": "2014-01-17T00:00:00Z", "fix_commit": "247e8fc", "fixed": ["A.java"]}
+    (tmp_path / "reports.jsonl").write_text(json.dumps(line | said))
+    [report] = read_reports(tmp_path / "reports.jsonl")
+    assert report.weak is weak
+
+
 def test_no_file_of_reports(tmp_path):
     path = tmp_path / "reports.xlsx"
     for content, words in (

@@ -72,7 +72,7 @@ def test_a_page_of_a_real_repository(repository, written):
     assert '<mark class="frame">src/parser.py</mark>' in text
     assert len(found.all("div", class_="line framed")) == 1
     said = " ".join(found.text.split())
-    for words in ("2 files of ada/toy at", "1 test file hidden", f"earlier fix {commit[:10]}"):
+    for words in ("2 files of ada/toy at", "1 test file hidden", "; weights: shipped", f"earlier fix {commit[:10]}"):
         assert words in said
     assert str(repository.path) not in text  # where it lies is nobody's business
     assert "the report has no date" not in said  # nothing that a reader should act on

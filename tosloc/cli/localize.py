@@ -128,6 +128,8 @@ def localize(
             _write_page(html, answers, localizer)
         for number, answer in enumerate(answers):
             notes = answer.notes if verbose else answer.warnings
+            if verbose or answer.weights.kind == "trained":
+                notes = (*notes, answer.weights.sentence)
             print_notes(note for note in notes if note not in said)
             said.update(notes)
             if as_json or as_lines:

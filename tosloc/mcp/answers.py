@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from tosloc.answer import Answer, Searched, background_lines, percent
+from tosloc.answer import Answer, Searched, Weights, background_lines, percent
 from tosloc.errors import RepositoryError, counted
 from tosloc.git import discovery
 from tosloc.io import printable
@@ -55,6 +55,8 @@ class Found(BaseModel, use_attribute_docstrings=True):
     background: list[str] = []
     """Tests of the first file, who knows it, and earlier changes like the report."""
     notes: list[str] = []
+    weights: Weights = Weights("shipped")
+    """The weights that ranked the files; left out where they are the shipped ones."""
 
     @classmethod
     def of(cls, answer: Answer, sources: Mapping[str, list[str]], reasons: int | None = None) -> Found:
@@ -76,6 +78,7 @@ class Found(BaseModel, use_attribute_docstrings=True):
             others=[printable(hit.path) for hit in answer.others],
             background=[printable(one.text) for one in background_lines(answer)],
             notes=list(map(printable, answer.warnings)),
+            weights=answer.weights,
         )
 
     def within(self, budget: int, form: Callable[[Found], str]) -> str:
@@ -106,7 +109,10 @@ class Found(BaseModel, use_attribute_docstrings=True):
         if len(self.files) < self.total:
             lines.append(f"({self.total - len(self.files)} more left out for room; give a larger budget)")
         others = [f"other files: {', '.join(self.others)}"] if self.others else []
-        return "\n".join([*lines, *others, *self.background, *(f"note: {note}" for note in self.notes)])
+        notes = [f"note: {note}" for note in self.notes]
+        if self.weights.kind == "trained":
+            notes.append(self.weights.sentence)
+        return "\n".join([*lines, *others, *self.background, *notes])
 
     def as_json(self) -> str:
         """As structured content; what is empty is left out."""

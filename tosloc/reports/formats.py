@@ -63,6 +63,8 @@ class LabelledReport:
     fixed_on: datetime | None
     """When the tracker says that the bug was fixed; only formats without commits have it."""
     functions: tuple[ChangedFunction, ...]  # truth of the function level; each once
+    weak: bool = False
+    """Whether a commit message stands in for the report, as ``tosloc mine`` marks it."""
 
 
 def read_reports(path: str | Path, zone: str = "UTC", *, suffixes: Iterable[str] = (".java",)) -> list[LabelledReport]:
@@ -277,4 +279,5 @@ def _labelled(record: Json, where: str, zone: tzinfo, suffixes: Iterable[str]) -
         split_ranks(ranks),
         time_of(fixed_on, zone, where) if fixed_on else None,
         tuple(dict.fromkeys(changed)),
+        record.get("weak") is True,
     )
