@@ -6,7 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import softmax
 
-from tosloc.calibration import HIGHEST, LISTED, LOWEST, UNFITTED, JudgedAnswer, fit_temperature, shares
+from tosloc.calibration import (
+    HIGHEST,
+    LISTED,
+    LOWEST,
+    UNFITTED,
+    JudgedAnswer,
+    fit_temperature,
+    match_temperature,
+    shares,
+)
 from tosloc.lab.reliability import Reliability
 from tosloc.metrics import fixed_ranks, rr_and_ap
 from tosloc.records import Ranking
@@ -72,3 +81,23 @@ def test_few_answers_do_not_make_it_as_sure_as_can_be():
     assert 0.3 < fit_temperature([right] * 3) == fit_temperature([right], 3) < UNFITTED
     assert UNFITTED < fit_temperature([JudgedAnswer(gap, False)] * 3) < 3
     assert UNFITTED <= fit_temperature([JudgedAnswer(gap[:1], False), JudgedAnswer(gap[:0], False)]) < HIGHEST
+
+
+@pytest.mark.parametrize("scale", [0.25, 1.0, 5.0])
+def test_a_matched_temperature_undoes_the_scale_of_the_scores(scale):
+    known = answers(1.1, 200)
+    scaled = [JudgedAnswer(answer.scores * scale, not answer.right) for answer in known]
+    assert match_temperature(scaled, known, 1.1) == pytest.approx(1.1 * scale, rel=1e-3)
+
+
+def test_a_matched_temperature_is_the_known_one_where_nothing_can_be_matched():
+    alone = JudgedAnswer(np.array([2.0]), True)
+    assert match_temperature([], [], 1.3) == 1.3
+    assert match_temperature([alone], [alone], 1.3) == 1.3
+
+
+def test_a_matched_temperature_stays_near_the_known_one():
+    """Two files of one score have a share of one half each at every temperature."""
+    even, sure = JudgedAnswer(np.zeros(2), True), JudgedAnswer(np.array([9.0, 0.0]), True)
+    assert match_temperature([even], [sure], 1.0) == pytest.approx(0.1)
+    assert match_temperature([sure], [even], 1.0) == pytest.approx(10.0)

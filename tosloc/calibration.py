@@ -24,6 +24,8 @@ TEMPERATURE: Final = "temperature"  # key of a run's header under which the temp
 LOWEST, HIGHEST = 0.01, 100.0
 """Between these a fitted temperature lies."""
 _STEPS: Final = 24
+_WIDEST: Final = 10.0  # times the known temperature, and the same part of it: between these a match is searched
+_HALVINGS: Final = 40  # of the searched range, which leave less than the four digits that are kept
 
 
 class JudgedAnswer(NamedTuple):
@@ -63,10 +65,7 @@ def fit_temperature(answers: Sequence[JudgedAnswer], counts: FloatArray | float 
     """
     from scipy.optimize import minimize_scalar
 
-    gaps = np.full((len(answers), LISTED), -np.inf)
-    for row, answer in zip(gaps, answers, strict=True):
-        first = answer.scores[:LISTED]
-        row[: len(first)] = first - first[:1]
+    gaps = _gaps(answers)
     right = np.array([answer.right for answer in answers], dtype=np.bool_)
 
     def loss(log_temperature: float) -> float:
@@ -81,3 +80,46 @@ def fit_temperature(answers: Sequence[JudgedAnswer], counts: FloatArray | float 
     around = float(tried[max(best - 1, 0)]), float(tried[min(best + 1, _STEPS - 1)])
     found = minimize_scalar(loss, bounds=around, method="bounded", options={"xatol": 1e-5})
     return float(f"{math.exp(float(found.x)):.4g}")
+
+
+def match_temperature(answers: Sequence[JudgedAnswer], known: Sequence[JudgedAnswer], temperature: float) -> float:
+    """Return the temperature at which ``answers`` are on average as sure as the ``known`` ones at theirs.
+
+    Both answer the same reports, with different weights. Whether they are right is not looked at: reports that are
+    easier than users' reports must make nothing surer, and the weights' scale must not either. Searched are
+    temperatures of a tenth to ten times the known one; that one is the result where it already fits.
+
+    >>> flat, steep = np.array([1.0, 0.0]), np.array([3.0, 0.0])
+    >>> match_temperature([JudgedAnswer(steep, True)], [JudgedAnswer(flat, False)], 1.1)
+    3.3
+    """
+    gaps = _gaps(answers)
+    wanted = _mean_first_share(_gaps(known), temperature)
+    if math.isclose(_mean_first_share(gaps, temperature), wanted, rel_tol=1e-9):
+        return temperature
+    low = max(temperature / _WIDEST, LOWEST)
+    high = min(temperature * _WIDEST, HIGHEST)
+    for _ in range(_HALVINGS):
+        middle = math.sqrt(low * high)
+        if _mean_first_share(gaps, middle) > wanted:
+            low = middle
+        else:
+            high = middle
+    return float(f"{high:.4g}")
+
+
+def _gaps(answers: Sequence[JudgedAnswer]) -> FloatArray:
+    """Return (N, LISTED) scores of the first files below the first one's; -inf where an answer has fewer files."""
+    gaps = np.full((len(answers), LISTED), -np.inf)
+    for row, answer in zip(gaps, answers, strict=True):
+        first = answer.scores[:LISTED]
+        row[: len(first)] = first - first[:1]
+    return gaps
+
+
+def _mean_first_share(gaps: FloatArray, temperature: float) -> float:
+    """Return the mean share of the first files; 0 without any answer."""
+    if not len(gaps):
+        return 0.0
+    others = np.exp(gaps[:, 1:] / temperature).sum(axis=1)
+    return float((1 / (1 + others)).mean())

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from tosloc.answer import Weights
-from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
+from tosloc.calibration import LISTED, TEMPERATURE, UNFITTED, JudgedAnswer, fit_temperature, match_temperature
+from tosloc.candidates import LabelledCandidates
 from tosloc.checkpoint import write_record
 from tosloc.config import Config, did_you_mean
 from tosloc.errors import ConfigError, ToslocError, counted
@@ -21,7 +22,7 @@ from tosloc.localizer import Localizer
 from tosloc.rank import features
 from tosloc.rank.extraction import SAMPLED
 from tosloc.rank.fitting import AS_SHIPPED, fit_stage_one, learns_ranker
-from tosloc.rank.stage_one import load_lightgbm
+from tosloc.rank.stage_one import StageOne, load_lightgbm
 from tosloc.rank.tables import PARTS, WORK, FeatureTable, read_blocks, write_listing
 from tosloc.records import Case, Progress, Ranking, silent
 from tosloc.rerank.base import Reranker, reranker_class
@@ -41,8 +42,10 @@ def train(
     embed_version: bool = True,
     keep_features: bool = False,
 ) -> Localizer:
-    """Learn on train, choose on validation, rank validation and test; the checkpoint and both runs stand under ``out``.
+    """Learn on train, choose on validation, rank validation and test, and write checkpoint and runs to ``out``.
+
     With ``embed_version`` the checkpoint holds the newest version among the reports, to localize without a repository.
+    Raises ToslocError where there is no training report with a fixed file.
     """
     folder = Path(out).expanduser()
     if config.data.suffixes == "auto":  # what is learned searches all that the shipped weights search
@@ -54,7 +57,8 @@ def train(
         ExperimentContext(config, repo, Path(reports_path), progress) as experiment,
     ):
         learned_from = training_cases(experiment.config, experiment.parts["train"])
-        default = experiment.shipped(experiment.parts["train"][-1])[0] if config.stage_one.shipped else None
+        shipped = experiment.shipped(experiment.parts["train"][-1])
+        default = shipped[0] if config.stage_one.shipped else None
         if learns_ranker(config.stage_one, len(learned_from[0]), default):
             load_lightgbm()  # if it is missing, say so before hours of work
         extraction, blocks = experiment.extraction(work, names), {}
@@ -76,7 +80,7 @@ def train(
         if len(documents):  # else no fix is known, and commits stood in for reports: let them go on
             localizer.reports_ = (documents, tuple(repo.path_names.names))
         newest = max(experiment.dataset.cases, key=lambda case: case.fixed_at).version if embed_version else None
-        _finish(experiment, localizer, tables, folder, newest, progress)
+        _finish(experiment, localizer, shipped, tables, folder, newest, progress)
     if keep_features:
         write_listing(work, blocks)
     else:
@@ -135,40 +139,73 @@ def _weights(experiment: ExperimentContext, localizer: Localizer, learned_from: 
 def _finish(
     experiment: ExperimentContext,
     localizer: Localizer,
+    shipped: tuple[StageOne, float],
     tables: Callable[[str], Iterable[FeatureTable]],
     folder: Path,
     newest: str | None,
     progress: Progress,
 ) -> None:
-    """The second half of training: the localizer's reranker on top of stage one, runs, checkpoint. ``newest`` is the
-    version that the checkpoint carries. What a reranker adds stands beside what it began with.
+    """Do the second half of training: fit the localizer's reranker on top of stage one, write runs and checkpoint.
+
+    ``shipped`` are the shipped weights and their temperature; ``newest`` is the version that the checkpoint carries.
+    Beside the run of each part stands that of stage one alone, where there is a reranker.
     """
     candidates = experiment.candidates(localizer.stage_one, tables)
+    shipped_stage = shipped[0].aligned(localizer.stage_one.features)
+    by_shipped = None if shipped_stage is None else experiment.candidates(shipped_stage, tables)
     context, work = experiment.for_reranking(), folder / WORK / "reranker"
     if (whole := localizer.reranker_) is not None:
         seed = experiment.config.run.seed
         whole = localizer.reranker_ = whole.fit(candidates, context, work, seed=seed, progress=progress)
     localizer.provenance_ = experiment.provenance()
     judged: list[JudgedAnswer] = []
-
-    def judging(rankings: Iterable[Ranking], cases: Iterable[Case]) -> Iterator[Ranking]:
-        for ranking, case in zip(rankings, cases, strict=True):
-            judged.append(JudgedAnswer(ranking.scores[:LISTED].copy(), bool(set(ranking.paths[:1]) & set(case.fixed))))
-            yield ranking
-
     for part in ("validation", "test"):
         cases, header = experiment.parts[part], experiment.run_header("tosloc train") | {"split": part}
         rankings = candidates.rankings(part)
         if whole is not None:
             experiment.write_part(folder / STAGE_ONE / part, header | {"stage": "one"}, rankings, cases)
             rankings = candidates.rankings(part, whole, context, progress)
+        if part == "validation":
+            rankings = _judging(rankings, cases, judged)
         if part == "test":
             header[TEMPERATURE] = localizer.temperature
-        experiment.write_part(folder / part, header, judging(rankings, cases), cases)
-        if part == "validation" and judged:
-            localizer.temperature = fit_temperature(judged)
+        experiment.write_part(folder / part, header, rankings, cases)
+        if part == "validation":
+            localizer.temperature = _temperature(experiment, judged, by_shipped, shipped[1])
     if newest is not None:
         localizer.open_version(experiment.indexed, newest, progress)
     localizer.save(folder / "checkpoint")
     shutil.rmtree(work, ignore_errors=True)
     write_record(folder / "provenance.json", localizer.provenance_)
+
+
+def _temperature(
+    experiment: ExperimentContext,
+    judged: Sequence[JudgedAnswer],
+    by_shipped: LabelledCandidates | None,
+    shipped_temperature: float,
+) -> float:
+    """Return the temperature of the trained weights, by their ``judged`` answers to the validation reports.
+
+    Real reports fit it. Without any, it is the shipped one, on the scale of the trained weights: what commit messages
+    say about how often an answer is right does not hold for users' reports. Where the shipped weights cannot rank the
+    reports, because their features were not asked for, nothing is fitted.
+    """
+    cases = experiment.parts["validation"]
+    real = [answer for answer, case in zip(judged, cases, strict=True) if not experiment.weak_reports([case])]
+    if real:
+        return fit_temperature(real)
+    if by_shipped is None:
+        return UNFITTED
+    known: list[JudgedAnswer] = []
+    for _ in _judging(by_shipped.rankings("validation"), cases, known):
+        pass
+    return match_temperature(judged, known, shipped_temperature)
+
+
+def _judging(rankings: Iterable[Ranking], cases: Iterable[Case], judged: list[JudgedAnswer]) -> Iterator[Ranking]:
+    """Yield the rankings, and add to ``judged`` what is needed of each to fit a temperature."""
+    for ranking, case in zip(rankings, cases, strict=True):
+        right = bool(set(ranking.paths[:1]) & set(case.fixed))
+        judged.append(JudgedAnswer(ranking.scores[:LISTED].copy(), right))
+        yield ranking

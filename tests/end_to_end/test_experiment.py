@@ -15,6 +15,7 @@ from tests.local_cluster import differing
 from tosloc import experiment, training
 from tosloc.answer import Weights
 from tosloc.calibration import fit_temperature, shares
+from tosloc.checkpoint import shipped
 from tosloc.cli import main
 from tosloc.errors import ToslocError
 from tosloc.evaluate.run_paths import read_scored
@@ -84,6 +85,13 @@ def test_the_temperature_is_fitted_on_validation_and_said(out):
     assert [hit.share for hit in answer.hits] == pytest.approx(expected.tolist(), abs=1e-5)
 
 
+def first_shares(folder, split):
+    """First shares of a run's answers, at the temperature that its header names."""
+    scored = read_scored(folder, split)
+    judged = judged_answers(scored.run, scored.qrels)
+    return [shares(answer.scores, scored.run.header["temperature"])[0] for answer in judged]
+
+
 @pytest.fixture(scope="module")
 def weak(project):
     """A training on the same reports, as if they were commit messages."""
@@ -91,6 +99,48 @@ def weak(project):
     reports = project.reports("weak.jsonl", records)
     training.train(CONFIG, project.git.path, reports, project.folder / "weak")
     return project.folder / "weak"
+
+
+def test_weak_reports_make_answers_no_surer_than_the_shipped_weights(weak, out, project, tmp_path):
+    ranked = tmp_path / "shipped"
+    experiment.rank_reports(None, project.git.path, project.reports(), ranked, "validation", config=CONFIG)
+    temperature = learned(weak)["temperature"]
+    scored = read_scored(weak, "validation")
+    judged = judged_answers(scored.run, scored.qrels)
+    trained = [shares(answer.scores, temperature)[0] for answer in judged]
+    assert np.mean(trained) == pytest.approx(np.mean(first_shares(ranked, "validation")), abs=0.002)
+    assert temperature != pytest.approx(learned(out)["temperature"], rel=0.05)
+
+
+def test_weak_reports_too_few_to_learn_from_keep_the_shipped_weights_and_percentages(project):
+    records = [record | {"weak": True} for record in project.records]
+    config = toy.config(0.6, 0.2, ranker=True, train_reports=9, shipped=True)
+    folder = project.folder / "kept"
+    localizer = training.train(config, project.git.path, project.reports("kept.jsonl", records), folder)
+    _, temperature = shipped()
+    assert localizer.temperature == temperature
+    kept = Weights("shipped", datetime.now(UTC).date(), 9, weak=True)
+    assert localizer.weights == Localizer.load(folder).weights == kept
+
+
+def test_one_real_report_in_validation_fits_the_temperature_alone(project, out):
+    records = [record | {"weak": True} for record in project.records]
+    [*_, last] = read_scored(out, "validation").qrels
+    [place] = [number for number, record in enumerate(records) if record["id"] == last]
+    records[place] = project.records[place]
+    reports = project.reports("mixed.jsonl", records)
+    training.train(CONFIG, project.git.path, reports, project.folder / "mixed")
+    validation = read_scored(out, "validation")
+    fitted = fit_temperature(judged_answers(validation.run, {last: validation.qrels[last]}))
+    assert learned(project.folder / "mixed")["temperature"] == pytest.approx(fitted, rel=1e-3)
+
+
+def test_weak_reports_change_no_ranking(weak, out):
+    for split in ("validation", "test"):
+        orders = [read_scored(folder, split).run.orders for folder in (weak, out)]
+        assert [list(order.files) for order in orders[0].values()] == [
+            list(order.files) for order in orders[1].values()
+        ]
 
 
 def test_a_checkpoint_says_what_it_learned_from(weak, out, project):

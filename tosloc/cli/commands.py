@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -32,6 +32,10 @@ ConfigOption = Annotated[
     Path | None,
     typer.Option(help="TOML file of settings.", show_default="the checkpoint's, or the defaults"),
 ]
+WEAK_TRAINING: Final = (
+    "most reports are commit messages, which say little about how often an answer to a user's report is right; so the"
+    " percentages stay as sure as those of the shipped weights, on average"
+)
 ZoneOption = Annotated[str, typer.Option(help="Time zone of opening times that carry none.")]
 
 
@@ -81,6 +85,8 @@ def train(
         print_split(out, "validation")
     else:
         print_notes(["no report is left for validation, so there is nothing to judge by"])
+    if learned.weights.weak and learned.weights.kind == "trained":
+        print_notes([WEAK_TRAINING])
     used, named = f"use it with: --checkpoint {out}", f" {out}"
     if found_later:
         used = "localize, serve and mcp use it in this repository from now on (--checkpoint none: shipped weights)"
