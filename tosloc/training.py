@@ -15,6 +15,8 @@ from tosloc.candidates import LabelledCandidates
 from tosloc.checkpoint import write_record
 from tosloc.config import Config, did_you_mean
 from tosloc.errors import ConfigError, ToslocError, counted
+from tosloc.evaluate.run_paths import SHIPPED
+from tosloc.evaluate.runs import WEAK_REPORTS
 from tosloc.experiment import ExperimentContext, results_folder
 from tosloc.git.repository import Repository
 from tosloc.index.history_index import report_documents
@@ -148,7 +150,8 @@ def _finish(
     """Do the second half of training: fit the localizer's reranker on top of stage one, write runs and checkpoint.
 
     ``shipped`` are the shipped weights and their temperature; ``newest`` is the version that the checkpoint carries.
-    Beside the run of each part stands that of stage one alone, where there is a reranker.
+    Beside the run of each part stands that of stage one alone, where there is a reranker, and beside that of the test
+    part the shipped weights' ranking of it, so that ``tosloc evaluate`` can say whether training helped.
     """
     candidates = experiment.candidates(localizer.stage_one, tables)
     shipped_stage = shipped[0].aligned(localizer.stage_one.features)
@@ -158,15 +161,21 @@ def _finish(
         seed = experiment.config.run.seed
         whole = localizer.reranker_ = whole.fit(candidates, context, work, seed=seed, progress=progress)
     localizer.provenance_ = experiment.provenance()
+    shutil.rmtree(folder / SHIPPED, ignore_errors=True)  # of an earlier training
     judged: list[JudgedAnswer] = []
     for part in ("validation", "test"):
         cases, header = experiment.parts[part], experiment.run_header("tosloc train") | {"split": part}
+        if weak := experiment.weak_reports(cases):
+            header[WEAK_REPORTS] = weak
         rankings = candidates.rankings(part)
         if whole is not None:
             experiment.write_part(folder / STAGE_ONE / part, header | {"stage": "one"}, rankings, cases)
             rankings = candidates.rankings(part, whole, context, progress)
         if part == "validation":
             rankings = _judging(rankings, cases, judged)
+        elif by_shipped is not None:
+            header_of_shipped = header | {"weights": "shipped", TEMPERATURE: shipped[1]}
+            experiment.write_part(folder / SHIPPED / part, header_of_shipped, by_shipped.rankings(part), cases)
         if part == "test":
             header[TEMPERATURE] = localizer.temperature
         experiment.write_part(folder / part, header, rankings, cases)

@@ -73,9 +73,22 @@ def test_without_tests_neither_ranking_nor_truth_has_them(ask):
 def test_tables_of_runs_and_of_their_strata(ask, monkeypatch):
     table = rows(ask("evaluate good")[0])
     assert table[1] == ["all", "reports", "good", "[95", "%]"]
-    assert ["coverage50", "1.00", "[1.00,", "1.00]", "fixed", "files", "up", "to", "rank", "50"] in table
+    assert [
+        "top1",
+        "1.00",
+        "[1.00,",
+        "1.00]",
+        "reports",
+        "with",
+        "a",
+        "fixed",
+        "file",
+        "up",
+        "to",
+        "rank",
+        "1",
+    ] in table
     assert ["2", "to", "5", "fixed", "files", "1*", "2", "1.00", ".750"] in table
-    assert ["with", "a", "stack", "trace", "0", "0", "-", "-"] in table
     text = ask("evaluate good worse --markdown")[0]
     assert text.splitlines()[:2] == ["| all reports | good [95 %] | worse [95 %] |  |", "|---|---|---|---|"]
     assert "| map | .917 [.750, 1.00] | .528 [.333, .750] | mean average precision, whole ranking |\n" in text
@@ -86,6 +99,80 @@ def test_tables_of_runs_and_of_their_strata(ask, monkeypatch):
     narrow = re.sub(r"\x1b\[[\d;]*m", "", ask("evaluate good")[0])
     assert max(map(len, narrow.splitlines())) <= 60
     assert " .917 [.750, 1.00]  mean average" in narrow
+
+
+def names(text):
+    """What stands first in each row of the tables."""
+    return {line.strip().split("  ")[0] for line in text.splitlines()}
+
+
+@pytest.mark.parametrize(
+    ("searched", "kept", "left_out"),
+    [
+        (5, {"top1"}, {"top5", "top10", "coverage50", "any50", "any300"}),
+        (101, {"top10", "coverage50", "coverage100", "any100"}, {"coverage300", "any300"}),
+        (None, {"top10", "any300", "coverage300"}, set()),
+    ],
+)
+def test_means_over_more_files_than_there_are_have_no_row(ask, searched, kept, left_out):
+    write_split("sized/test", GOOD, searched=searched)
+    shown = names(ask("evaluate sized")[0])
+    assert kept <= shown
+    assert not left_out & shown
+    assert "any300" in values(ask, "evaluate sized")  # for programs nothing is left out
+
+
+def test_a_mean_that_says_something_about_one_of_two_runs_has_a_row(ask):
+    write_split("larger/test", GOOD, searched=90)
+    shown = names(ask("evaluate good larger")[0])
+    assert "any50" in shown
+    assert "any100" not in shown
+
+
+def test_strata_of_no_report_and_of_all_reports_have_no_row(ask):
+    shown = names(ask("evaluate good")[0])
+    assert {"1 fixed file", "2 to 5 fixed files"} <= shown
+    assert not shown & {"with a stack trace", "without a stack trace", "with a description", "left empty"}
+    listed = [row["stratum"] for row in values(ask, "evaluate good")["strata"]]
+    assert "with a stack trace" in listed
+
+
+@pytest.mark.parametrize(
+    ("shipped", "trained", "answer"),
+    [
+        (WORSE, GOOD, "that is not certain"),
+        (GOOD, WORSE, "that is not certain"),
+        (GOOD, GOOD, "no, both rank alike"),
+        ({"1": "BCA", "2": "ACB", "3": "ABC"}, GOOD, "yes"),
+        (GOOD, {"1": "BCA", "2": "ACB", "3": "ABC"}, "no, it made the ranking worse"),
+    ],
+)
+def test_evaluate_says_whether_training_helped(ask, shipped, trained, answer):
+    write_split("out/test", trained)
+    write_split("out/shipped/test", shipped)
+    _, said = ask("evaluate out")
+    assert f"tosloc: did training help? {answer.capitalize()}: MRR" in said
+    assert ask("evaluate out/test")[1] == said
+    assert ask("evaluate out --no-tests")[1].startswith("tosloc: did training help?")
+
+
+def test_the_difference_that_training_made_has_its_interval(ask):
+    write_split("out/test", GOOD)
+    write_split("out/shipped/test", WORSE)
+    _, said = ask("evaluate out")
+    means = "MRR 1.000 with the trained weights, 0.611 with the shipped ones, on the same 3 held-out reports"
+    assert f"{means} (difference +0.389, 95 % interval +0.000 to +0.667)" in said
+    difference = values(ask, "evaluate out")["against_shipped"]["RR"]
+    assert difference["difference"] == pytest.approx(0.3889, abs=1e-4)
+    assert difference["interval"] == [0.0, pytest.approx(2 / 3)]
+    assert values(ask, "evaluate good")["against_shipped"] is None
+
+
+def test_one_report_does_not_say_whether_training_helped(ask):
+    write_split("out/test", {"1": "ABC"})
+    write_split("out/shipped/test", {"1": "BAC"})
+    _, said = ask("evaluate out")
+    assert "did training help? One report cannot tell: MRR 1.000 with the trained weights, 0.500 with" in said
 
 
 @pytest.mark.parametrize(

@@ -151,6 +151,34 @@ def test_a_checkpoint_says_what_it_learned_from(weak, out, project):
     assert answer.weights.sentence == f"weights: trained {today} on 24 commit messages"
 
 
+def test_training_keeps_the_shipped_ranking_of_the_test_reports(out, project, tmp_path):
+    ranked = tmp_path / "shipped"
+    experiment.rank_reports(None, project.git.path, project.reports(), ranked, "test", config=CONFIG)
+    alone, beside = read_scored(ranked, "test"), read_scored(out, "test").shipped
+    assert beside.run.names == alone.run.names
+    for report, order in alone.run.orders.items():
+        assert beside.run.orders[report].files.tolist() == order.files.tolist()
+        assert beside.run.orders[report].scores.tolist() == order.scores.tolist()
+    assert beside.run.header["temperature"] == alone.run.header["temperature"]
+
+
+def test_evaluate_says_whether_training_helped(weak, out, capsys):
+    assert main(["evaluate", str(out), "--json"]) == 0
+    printed, notes = capsys.readouterr()
+    difference = json.loads(printed)["against_shipped"]["RR"]
+    trained, by_shipped = read_scored(out, "test"), read_scored(out / "shipped", "test")
+    assert difference["b"] == pytest.approx(trained.evaluation().mrr)
+    assert difference["a"] == pytest.approx(by_shipped.evaluation().mrr)
+    [line] = notes.splitlines()
+    assert line.startswith("tosloc: did training help? ")
+    assert f"MRR {difference['b']:.3f} with the trained weights, {difference['a']:.3f} with the shipped ones" in line
+    assert "on the same 8 held-out reports" in line
+    assert main(["evaluate", str(weak), "--json"]) == 0
+    assert "weak: 8 of 8 reports are commit messages, which differ" in capsys.readouterr().err
+    assert main(["evaluate", str(out), "--split", "validation"]) == 0
+    assert "did training help" not in capsys.readouterr().err  # weights were chosen by these reports
+
+
 @pytest.mark.parametrize(
     ("fit", "most", "ids"), [("differential_evolution", 0, "568"), ("listwise", 0, "01234568"), ("listwise", 2, "68")]
 )

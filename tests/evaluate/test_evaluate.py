@@ -98,8 +98,8 @@ def test_strata_by_hand():
         "without a description": "cd",
         "with a stack trace": "ad",
         "without a stack trace": "bcef",
-        "already localized": "ac",
-        "not localized": "bdef",
+        "names a fixed file": "ac",
+        "names no fixed file": "bdef",
         "only test files fixed": "c",
     }
     run = run_of([ranked(one.report) for one in judgements])

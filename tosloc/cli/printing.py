@@ -254,21 +254,24 @@ def ranks_cell(one: ReportScores) -> str:
 
 
 def results_table(results: Sequence[Results]) -> Table:
-    """The headline over all reports, a column for each run."""
+    """Return the headline over all reports, a column for each run, without rows that say nothing about any run."""
     from tosloc.evaluate.tables import COUNTS
 
     counts = [one.evaluation.counts for one in results]
     said = {name: results[0].in_words(meaning) for name, meaning in COUNTS.items()}
     rows = [[name, *(count_cell(one[name]) for one in counts), meaning] for name, meaning in said.items()]
+    telling = {mean.name for one in results for mean in one.telling_means}
     for of_runs in zip(*(one.means for one in results), strict=True):
         name, _, _, meaning = of_runs[0]
+        if name not in telling:
+            continue
         rows.append([name, *(with_interval(one.mean, one.interval) for one in of_runs), meaning])
     heads = ["all reports", *(f"{one.scored.name} [95 %]" for one in results), ""]
     return Table(heads, rows, left=(0, len(results) + 1))
 
 
 def strata_table(results: Results) -> Table:
-    """The strata of a run; a star says that the reports are few."""
+    """Return the strata of a run that say more than its headline; a star says that the reports are few."""
     rows = [
         [
             row.name,
@@ -276,10 +279,12 @@ def strata_table(results: Results) -> Table:
             f"{row.relevant:,}",
             *(with_interval(one.mean, one.interval) for one in row.means),
         ]
-        for row in results.strata
+        for row in results.telling_strata
     ]
     heads = ["stratum", "reports", "relevant", "MRR [95 %]", "MAP [95 %]"]
-    note = " * fewer than 30 reports: the interval says little" if any(row.few for row in results.strata) else ""
+    note = (
+        " * fewer than 30 reports: the interval says little" if any(row.few for row in results.telling_strata) else ""
+    )
     return Table(heads, rows, f" strata of {results.scored.name}", note)
 
 

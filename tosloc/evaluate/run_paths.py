@@ -24,6 +24,7 @@ RUN_FILE: Final = "run.jsonl.gz"
 JUDGEMENTS_FILE: Final = "qrels.jsonl"
 FUNCTION_LEVEL: Final = "functions"  # folder, beside a run of files, of the run of functions
 BM25_LEVEL: Final = "functions-bm25"  # the same of BM25 over functions
+SHIPPED: Final = "shipped"  # folder, in that of a training, of the shipped weights' runs of the same reports
 BM25_NAME: Final = "BM25 over functions"
 
 
@@ -34,6 +35,8 @@ class ScoredRun:
     name: str
     run: Run
     qrels: Qrels
+    shipped: ScoredRun | None = None
+    """Of a trained run: the shipped weights' rankings of the same reports, where training has left them."""
 
     def evaluation(self) -> Evaluation:
         """How good the run is. Raises RunError."""
@@ -46,14 +49,20 @@ def read_any_judgements(path: str | Path) -> Qrels:
 
 
 def read_scored(path: str | Path, split: str = "test", qrels: str | Path | None = None) -> ScoredRun:
-    """The run at ``path``: the folder that train or rank wrote (its ``split``), a split's folder, or a run file. Files
-    may be ours or in TREC's form. A run file's judgements are ``qrels``, else qrels.jsonl beside it. Raises RunError.
+    """Return the run at ``path``: the folder that train or rank wrote (its ``split``), a split's folder, or a run file.
+
+    Files may be ours or in TREC's form. A run file's judgements are ``qrels``, else qrels.jsonl beside it. Raises
+    RunError.
     """
     file, name = find_run(path, split)
     run = read_run(file) if is_json(file) else read_trec_run(file)
     if qrels is None and not (file.parent / JUDGEMENTS_FILE).is_file():
         raise RunError(f"{path}: no judgements beside the run; name them with --qrels")
-    return ScoredRun(name, run, read_any_judgements(qrels or file.parent / JUDGEMENTS_FILE))
+    judgements = read_any_judgements(qrels or file.parent / JUDGEMENTS_FILE)
+    by_shipped = file.parent.parent / SHIPPED / file.parent.name / RUN_FILE
+    if file.name != RUN_FILE or not by_shipped.is_file():
+        return ScoredRun(name, run, judgements)
+    return ScoredRun(name, run, judgements, ScoredRun(SHIPPED, read_run(by_shipped), judgements))
 
 
 def find_run(path: str | Path, split: str) -> tuple[Path, str]:
@@ -87,8 +96,10 @@ def read_function_runs(path: str | Path, split: str = "test") -> tuple[ScoredRun
 
 
 def without_tests(scored: ScoredRun) -> ScoredRun:
-    """The same rankings and truth without test files. A report whose fixed files are all left out stays, with none.
-    Raises RunError where only some ranks are known, and for what cannot be evaluated.
+    """Return the same rankings and truth without test files, also of the shipped weights beside them.
+
+    A report whose fixed files are all left out stays, with none. Raises RunError where only some ranks are known, and
+    for what cannot be evaluated.
     """
     run = scored.run
     if run.partial:
@@ -107,4 +118,5 @@ def without_tests(scored: ScoredRun) -> ScoredRun:
         fixed, listed = kept(judgement.fixed), kept(judgement.listed)
         judgements.append(replace(judgement, fixed=fixed, listed=listed, searched=searched))
     header = {**run.header, "search space": "all source files but tests"}
-    return ScoredRun(scored.name, Run(header, run.names, orders, run.where), by_report(judgements))
+    by_shipped = None if scored.shipped is None else without_tests(scored.shipped)
+    return ScoredRun(scored.name, Run(header, run.names, orders, run.where), by_report(judgements), by_shipped)

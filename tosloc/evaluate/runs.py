@@ -30,6 +30,9 @@ RUN_FORMAT: Final = "tosloc-run/2"
 TRAINED_ON: Final = "reports that the checkpoint was trained on"
 """Header's key: how many of the ranked reports the checkpoint that ranked them had learned from."""
 
+WEAK_REPORTS: Final = "weak reports"
+"""Key of the header: how many of the ranked reports are commit messages that stand in for a report."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Order:

@@ -7,6 +7,7 @@ method does.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,10 +17,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tosloc.errors import counted
+from tosloc.evaluate.compare import Comparison, compare, difference_values
 from tosloc.evaluate.judgements import Judgement
 from tosloc.evaluate.measures import AP, MEASURES, RR, Evaluation, Measure
-from tosloc.evaluate.run_paths import ScoredRun
-from tosloc.evaluate.runs import TRAINED_ON
+from tosloc.evaluate.run_paths import SHIPPED, ScoredRun
+from tosloc.evaluate.runs import TRAINED_ON, WEAK_REPORTS
 from tosloc.evaluate.statistics import Interval, percentile_interval, resampled_sums
 from tosloc.metrics import found_at
 from tosloc.reports.test_paths import which_are_tests
@@ -84,6 +86,13 @@ class Results:
         return self.scored.evaluation()
 
     @cached_property
+    def training(self) -> Comparison | None:
+        """The trained run against the shipped weights' on the same reports; None where these are not beside it."""
+        if self.scored.shipped is None:
+            return None
+        return compare((SHIPPED, self.scored.shipped.evaluation()), (self.scored.name, self.evaluation))
+
+    @cached_property
     def means(self) -> list[Mean]:
         """The headline over all judged reports, and after it the measures asked for."""
         asked = {repr(one): (one, MEASURES[one.name].meaning) for one in self.asked}
@@ -93,6 +102,20 @@ class Results:
     def in_words(self, text: str) -> str:
         """What is said of files, said of what is ranked."""
         return text.replace("file", self.ranked)
+
+    @property
+    def telling_means(self) -> list[Mean]:
+        """The means without those of the first k files where no version has more than k, which are 1 of necessity."""
+        searched = [one.searched for one in self.evaluation.per_report]
+        largest = max((math.inf if files is None else files for files in searched), default=math.inf)
+        cuts = {name: of if isinstance(of, int) else of.k for name, (of, _) in HEADLINE.items()}
+        return [one for one in self.means if (cuts.get(one.name) or 0) < largest]
+
+    @property
+    def telling_strata(self) -> list[Stratum]:
+        """The strata without those that hold no report, or every report and so repeat the headline."""
+        reports = len(self.evaluation.per_report)
+        return [one for one in self.strata if 0 < one.reports < reports]
 
     @cached_property
     def strata(self) -> list[Stratum]:
@@ -116,7 +139,10 @@ class Results:
             said = f"rankings hold {length:.1%} of the files searched, {cut} of {len(reports)} are cut off"
         said = self.in_words(f"{said}; a fixed file that is not ranked counts as not found")
         found = f"{self.scored.name}: {said}"
-        return [*header_notes(self.scored), *([] if length == 1 else [found])]
+        notes = [*header_notes(self.scored), *([] if length == 1 else [found])]
+        if self.training is not None:
+            notes.append(training_sentence(self.training))
+        return notes
 
     def values(self) -> dict[str, Any]:
         """Plain values for JSON: counts and headline on top; intervals as ``[low, high]`` or null."""
@@ -130,16 +156,43 @@ class Results:
                 {"stratum": one.name, "reports": one.reports, "relevant": one.relevant, **_values(one.means)}
                 for one in self.strata
             ],
+            "against_shipped": None if self.training is None else difference_values(self.training.differences),
         }
 
 
 def header_notes(scored: ScoredRun) -> list[str]:
-    """Sentences for a run whose ranker had learned from some of its reports, or that leaves reports out."""
-    header = scored.run.header
-    taught, unjudged = (value if isinstance(value, int) else 0 for value in map(header.get, (TRAINED_ON, UNJUDGED)))
+    """Return sentences for a run whose ranker had learned from some of its reports, that leaves reports out, or whose
+    reports are none that users wrote.
+    """
+    keys, header = (TRAINED_ON, UNJUDGED, WEAK_REPORTS), scored.run.header
+    taught, unjudged, weak = (value if isinstance(value, int) else 0 for value in map(header.get, keys))
     learned = f"the checkpoint learned from {counted(taught, 'report')} of these, so that the numbers flatter it"
     left_out = f"{counted(unjudged, 'report')} not judged: their version has none of the functions that the fix changed"
-    return [f"{scored.name}: {learned}"] * bool(taught) + [left_out] * bool(unjudged)
+    notes = [f"{scored.name}: {learned}"] * bool(taught) + [left_out] * bool(unjudged)
+    if weak:
+        what = f"{weak:,} of {counted(len(scored.qrels), 'report')}"
+        notes.append(f"{scored.name}: {what} are commit messages, which differ from what users write")
+    return notes
+
+
+def training_sentence(comparison: Comparison) -> str:
+    """Return the answer to "did training help?": shipped and trained weights on the same held-out reports."""
+    of_rr, reports = comparison.differences[RR], len(comparison.moves)
+    means = f"MRR {of_rr.b:.3f} with the trained weights, {of_rr.a:.3f} with the shipped ones"
+    numbers = f"{means}, on the same {counted(reports, 'held-out report')}"
+    if of_rr.interval is None:
+        return f"did training help? One report cannot tell: {numbers}"
+    low, high = of_rr.interval
+    numbers += f" (difference {of_rr.difference:+.3f}, 95 % interval {low:+.3f} to {high:+.3f})"
+    if low > 0:
+        answer = "yes"
+    elif high < 0:
+        answer = "no, it made the ranking worse"
+    elif of_rr.wins == of_rr.losses == 0:
+        answer = "no, both rank alike"
+    else:
+        answer = "that is not certain"
+    return f"did training help? {answer.capitalize()}: {numbers}"
 
 
 def _means(evaluation: Evaluation, named: Mapping[str, tuple[Measure | int, str]]) -> list[Mean]:
@@ -167,7 +220,7 @@ def _values(means: Sequence[Mean]) -> dict[str, Any]:
 
 def strata_of(one: Judgement) -> dict[str, bool]:
     """Whether a report belongs to each kind of which it is known, in the order of a table. Reachable: some fixed file
-    is in the searched version. Already localized: the report names the class of one.
+    is in the searched version. A file is named where the text has the name of its class.
     """
     fixed, kind = len(one.fixed), one.attributes
     found = {
@@ -183,7 +236,7 @@ def strata_of(one: Judgement) -> dict[str, bool]:
             "without a description": not kind.description,
             "with a stack trace": kind.stack_trace,
             "without a stack trace": not kind.stack_trace,
-            "already localized": kind.named > 0,
-            "not localized": kind.named == 0,
+            "names a fixed file": kind.named > 0,
+            "names no fixed file": kind.named == 0,
         }
     return found | {"only test files fixed": fixed > 0 and bool(which_are_tests(one.fixed).all())}
