@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -14,7 +16,7 @@ from tosloc.calibration import LISTED, TEMPERATURE, UNFITTED, JudgedAnswer, fit_
 from tosloc.candidates import LabelledCandidates
 from tosloc.checkpoint import write_record
 from tosloc.config import Config, did_you_mean
-from tosloc.errors import ConfigError, ToslocError, counted
+from tosloc.errors import ConfigError, ToslocError
 from tosloc.evaluate.run_paths import SHIPPED
 from tosloc.evaluate.runs import WEAK_REPORTS
 from tosloc.experiment import ExperimentContext, results_folder
@@ -23,7 +25,7 @@ from tosloc.index.history_index import report_documents
 from tosloc.localizer import Localizer
 from tosloc.rank import features
 from tosloc.rank.extraction import SAMPLED
-from tosloc.rank.fitting import AS_SHIPPED, fit_stage_one, learns_ranker
+from tosloc.rank.fitting import AS_SHIPPED, LEAST, fit_stage_one, learns_ranker
 from tosloc.rank.stage_one import StageOne, load_lightgbm
 from tosloc.rank.tables import PARTS, WORK, FeatureTable, read_blocks, write_listing
 from tosloc.records import Case, Progress, Ranking, silent
@@ -58,7 +60,7 @@ def train(
         Repository(repo_path) as repo,
         ExperimentContext(config, repo, Path(reports_path), progress) as experiment,
     ):
-        learned_from = training_cases(experiment.config, experiment.parts["train"])
+        learned_from = training_cases(experiment.config, experiment.parts)
         shipped = experiment.shipped(experiment.parts["train"][-1])
         default = shipped[0] if config.stage_one.shipped else None
         if learns_ranker(config.stage_one, len(learned_from[0]), default):
@@ -109,16 +111,20 @@ def configured_reranker(config: Config) -> Reranker | None:
     return reranker_class(settings.reranker).configured(config) if settings.enabled else None
 
 
-def training_cases(config: Config, train: Sequence[Case]) -> tuple[Sequence[Case], int]:
-    """The training reports that the fit of stage one looks at, and how many wrong files of each (0: all). Raises
-    ToslocError when no report has a fixed file.
+def training_cases(config: Config, parts: Mapping[str, Sequence[Case]]) -> tuple[Sequence[Case], int]:
+    """Return the training reports that the fit of stage one looks at, and how many wrong files of each (0: all).
+
+    ``parts`` are those of ``chronological``. Raises ToslocError when no training report has a fixed file.
     """
     settings = config.stage_one
-    useful = [case for case in train if case.fixed]
+    useful = [case for case in parts["train"] if case.fixed]
     if not useful:
+        share = config.data.train
+        needed = math.ceil(LEAST / Fraction(str(share)))
+        number = sum(1 for case in parts["all"] if case.fixed)
         raise ToslocError(
-            f"none of {counted(len(train), 'training report')} has a fixed file in its version; give more, of this"
-            " repository and its suffixes, or use the shipped weights"
+            f"training needs {needed} reports with a fixed file, since it learns from the oldest {100 * share:g} % and"
+            f" from at least {LEAST}; {number} found. Give more reports of this repository, or use the shipped weights"
         )
     useful = useful[-settings.train_reports :]
     if settings.fit == "differential_evolution":

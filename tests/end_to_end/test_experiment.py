@@ -187,7 +187,7 @@ def test_what_a_fit_looks_at(fit, most, ids, monkeypatch):
     monkeypatch.setattr(training, "EVOLUTION_REPORTS", 3)
     reports = [BugReport(str(number), "a", "b", LATER) for number in range(9)]
     cases = [Case(one, "", "v", 0, ("A.java",), () if one.id == "7" else ("A.java",)) for one in reports]
-    chosen, sampled = training.training_cases(toy.config(fit=fit, train_reports=most), cases)
+    chosen, sampled = training.training_cases(toy.config(fit=fit, train_reports=most), {"train": cases})
     assert [one.report.id for one in chosen] == list(ids)
     assert sampled == (training.SAMPLED if fit == "listwise" else 0)
 
@@ -261,7 +261,7 @@ def test_the_paper_s_configuration(project):
 
 def test_no_training_report_has_a_fixed_file(project, tmp_path):
     reports = project.reports("gone.jsonl", [record | {"fixed": ["gone.java"]} for record in project.records])
-    with pytest.raises(ToslocError, match="none of 24 training reports has a fixed file"):
+    with pytest.raises(ToslocError, match=r"training needs 34 reports with a fixed file, .* oldest 60 % .*; 0 found"):
         training.train(CONFIG, project.git.path, reports, tmp_path / "out")
 
 

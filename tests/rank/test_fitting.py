@@ -115,7 +115,10 @@ def test_of_few_reports_what_helps_in_the_folds_is_taken_whatever_validation_say
     assert choice.taken.startswith(taken)
     assert kept.ranker is not None
     assert kept.ranker.trees is shipped.ranker.trees
-    assert choice.sentence.startswith(f"cross-validation of 60 training reports took {choice.taken}: MRR ")
+    quality = "MRR {:.3f}, MAP {:.3f}".format(*choice.tried[choice.taken])
+    assert choice.sentence.startswith(
+        f"Using your trained weights ({quality} in cross-validation of 60 training reports) instead of the"
+    )
 
 
 def test_what_misleading_reports_teach_does_not_beat_the_shipped_ranker_as_it_is(with_trees, monkeypatch):
@@ -124,8 +127,8 @@ def test_what_misleading_reports_teach_does_not_beat_the_shipped_ranker_as_it_is
     kept, choice = fitted(reports(60, 1), reports(20, 3, middle), shipped, ranker=True)
     assert choice.taken == fitting.AS_SHIPPED
     assert kept.ranker is shipped.ranker
-    assert choice.sentence.startswith(f"validation took {fitting.AS_SHIPPED}: MRR ")
-    assert f"; not {fitting.AS_SHIPPED}: " not in choice.sentence
+    quality = "MRR {:.3f}, MAP {:.3f}".format(*choice.tried[choice.taken])
+    assert choice.sentence.startswith(f"Keeping the shipped weights ({quality} in validation) instead of t")
 
 
 def test_what_good_reports_teach_beats_the_shipped_ranker_as_it_is(with_trees, monkeypatch):
@@ -134,8 +137,8 @@ def test_what_good_reports_teach_beats_the_shipped_ranker_as_it_is(with_trees, m
     kept, choice = fitted(reports(60, 1), reports(20, 2), shipped, ranker=True)
     assert choice.taken != fitting.AS_SHIPPED
     assert kept.ranker is not shipped.ranker
-    assert choice.sentence.startswith(f"validation took {choice.taken}: MRR ")
-    assert f"; not {fitting.AS_SHIPPED}: " in choice.sentence
+    quality = "MRR {:.3f}, MAP {:.3f}".format(*choice.tried[choice.taken])
+    assert choice.sentence.startswith(f"Using your trained weights ({quality} in validation) instead of t")
 
 
 def test_what_is_learned_by_heart_wins_no_fold(monkeypatch):
@@ -148,7 +151,8 @@ def test_what_is_learned_by_heart_wins_no_fold(monkeypatch):
     shipped = StageOne(names, np.eye(30)[0], ranker)
     stage, choice = fit_stage_one(Config().stage_one, names, tables, list, shipped)  # too few to learn from
     assert (stage.weights.tolist(), [*choice.tried]) == (shipped.weights.tolist(), [fitting.AS_SHIPPED])
-    assert choice.sentence.startswith(f"12 reports are few, so training took {fitting.AS_SHIPPED}: MRR ")
+    needed = "training needs 20 reports with a fixed file to learn from, and there are 12"
+    assert choice.sentence == f"Keeping the shipped weights: {needed}."
     monkeypatch.setattr(fitting, "LEAST", 0)
     _, choice = fit_stage_one(Config().stage_one, names, tables, list, shipped)
     assert choice.taken == fitting.AS_SHIPPED

@@ -129,19 +129,24 @@ class Choice:
 
     taken: str
     tried: Mapping[str, tuple[float, float]]  # name -> (MRR, MAP)
-    by: str  # validation, or cross-validation of so many training reports
+    by: str  # validation, cross-validation of so many training reports, or why there was no choice
 
     @property
     def sentence(self) -> str:
-        """What was decided between what was learned and the shipped weights; "" where these were not tried."""
+        """Return what was decided between trained and shipped weights; "" where the shipped ones were not tried."""
         shipped = AS_SHIPPED if AS_SHIPPED in self.tried else _SHIPPED_WEIGHTS
         if shipped not in self.tried:
             return ""
+        quality = {name: "MRR {:.3f}, MAP {:.3f}".format(*means) for name, means in self.tried.items()}
+        if self.taken != shipped:
+            trained = f"your trained weights ({quality[self.taken]} in {self.by})"
+            return f"Using {trained} instead of the shipped ones ({quality[shipped]})."
         learned = [name for name in self.tried if name != shipped]
-        best = max(learned, key=lambda name: sum(self.tried[name]), default="")
-        pair = filter(None, (self.taken, best if self.taken == shipped else shipped))
-        said = ("{}: MRR {:.3f}, MAP {:.3f}".format(name, *self.tried[name]) for name in pair)
-        return f"{self.by} took {'; not '.join(said)}"
+        if not learned:
+            return f"Keeping the shipped weights: {self.by}."
+        best = max(learned, key=lambda name: sum(self.tried[name]))
+        kept = f"the shipped weights ({quality[shipped]} in {self.by})"
+        return f"Keeping {kept} instead of trained ones ({quality[best]})."
 
 
 def judge(candidates: Mapping[str, StageOne], tables: Iterable[FeatureTable]) -> dict[str, tuple[float, float]]:
@@ -197,7 +202,8 @@ def fit_stage_one(
     if settings.ranker and default is not None and default.ranker is not None:
         rankers["shipped ranker"], shipped[AS_SHIPPED] = default.ranker, default
         if len(tables) < LEAST:
-            return default, Choice(AS_SHIPPED, judge(shipped, tables), f"{len(tables)} reports are few, so training")
+            too_few = f"training needs {LEAST} reports with a fixed file to learn from, and there are {len(tables)}"
+            return default, Choice(AS_SHIPPED, judge(shipped, tables), too_few)
     lists = ranking_lists(tables)
     if settings.fit == "differential_evolution":
         quality = partial(list_quality, lists=lists)
