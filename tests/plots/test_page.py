@@ -92,6 +92,16 @@ def test_the_headline_has_intervals_and_the_parts_are_there(text):
     assert '"seed": 7' in reader.text
 
 
+def test_rows_that_say_nothing_are_left_out():
+    fewer = run_of([Ranking(report, FILES[:60], -np.arange(60.0)) for report in "12"], HEADER)
+    small = by_report(Judgement(report, (EVIL,), (EVIL,), 60) for report in "12")
+    text = page(Results(ScoredRun("small", fewer, small)))
+    assert '<th scope="row">any50</th>' in text
+    assert '<th scope="row">any100</th>' not in text
+    assert '<th scope="row">1 fixed file</th>' not in text  # each report is one
+    assert '<a href="#kinds">' not in text
+
+
 def test_what_is_not_known_is_said():
     known = {one: Order(of.files[:1], of.scores[:0], of.files[:1] + 1) for one, of in RUN.orders.items()}
     unknown = by_report(replace(one, searched=None) for one in QRELS.values())
