@@ -102,6 +102,18 @@ def test_a_localizer_that_does_not_open_has_no_open_file(grown, tmp_path, monkey
     assert error.traceback
 
 
+@pytest.mark.parametrize("options", [{"top": 0}, {"functions": -1}, {"include": "src/"}, {"exclude": "src/"}])
+def test_options_out_of_range_are_a_value_error(opened, options):
+    with pytest.raises(ValueError, match="top is 1 or more, functions 0 or more, include and exclude are lists"):
+        opened.localize(TEXT, **options)
+
+
+def test_the_least_options_are_answered(opened):
+    answer = opened.localize(TEXT, top=1, functions=0, include=["src/"])
+    assert len(answer.hits) == 1
+    assert answer.hits[0].functions == ()
+
+
 def test_what_no_parser_has_read_is_said(grown, tmp_path, monkeypatch):
     """Whether the version is made, brought up to date from another one, or kept."""
     monkeypatch.setattr(build, "LARGEST_SOURCE", 5_000)

@@ -248,6 +248,16 @@ def test_what_an_error_leaves_is_gone_on_with(tmp_path, part):
         assert (work.name, work.is_dir()) == (".tosloc-work", True)
 
 
+def test_a_folder_below_a_file_cannot_be_made_for_results(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    folder = tmp_path / "file/results"
+    with (
+        pytest.raises(ToslocError, match=r"results cannot be made \(.*\); name a folder that can be written$"),
+        experiment.results_folder(folder, own=True),
+    ):
+        pass
+
+
 @pytest.mark.slow
 def test_the_paper_s_configuration(project):
     config = toy.config(0.6, 0.2, method="paper", fit="differential_evolution")
