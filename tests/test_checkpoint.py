@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests import toy
 from tosloc.answer import Weights
-from tosloc.arrays import load_arrays, save_arrays
+from tosloc.arrays import load_arrays, pack_words, save_arrays
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.git.repository import Repository
 from tosloc.index.documents import Document, Documents
@@ -77,6 +77,9 @@ def test_what_is_shipped_answers_from_its_version_and_saving_leaves_nothing_of_a
         ("version", "text.postings.rows", lambda a: a + 10**6, "rows are out of bounds"),
         ("version", "text.postings.starts", lambda a: a[::-1].copy(), "starts do not go from 0"),
         ("version", "text.terms", lambda a: a[:-9], "starts is of another type or length"),
+        ("version", "commit", lambda a: pack_words(["--upload-pack=x"]), "the commit has no name that git gives"),
+        ("version", "rows", lambda a: a[:0], "files of the version are counted wrongly"),
+        ("version", "text.chunk_starts", lambda a: a * 0, "files of the version are counted wrongly"),
         ("version", "committed_at", lambda a: a - 10**15, "committed_at are out of bounds"),
         ("reports", "reports.times", lambda a: a - 10**15, "times are out of bounds"),
     ],
@@ -86,6 +89,21 @@ def test_hostile_arrays_are_one_sentence(copy, file, name, change, words):
     arrays = load_arrays(path)
     save_arrays(path, arrays | {name: change(arrays[name])})
     refused(copy, rf"{file}\.npz is damaged or of another version .*{words}")
+
+
+def test_an_array_of_other_things_than_numbers_is_refused(copy):
+    np.savez(copy / "reports.npz", words=np.array(["text"]))
+    refused(copy, r"reports\.npz is damaged \(it holds other things than numbers\)")
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [{"features": ["bm25f"], "weight": -1.0}, {"features": ["path"], "weight": 1.0}, {"features": [], "weight": "1"}],
+)
+def test_a_ranker_of_unknown_features_or_weight_is_refused(copy, ranker):
+    (copy / "weights.json").write_text(json.dumps({"weights": {"bm25f": 1.0}, "ranker": ranker}))
+    save_arrays(copy / "ranker.npz", {})
+    refused(copy, "its weight or features are none")
 
 
 WEIGHTS = '{"weights": {"bm25f": %s}}'

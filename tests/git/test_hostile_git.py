@@ -1,6 +1,7 @@
 """Repositories made to break a reader: an answer or one error of the input, within bounds of time and memory."""
 
 import hashlib
+import io
 import os
 import zlib
 from itertools import pairwise
@@ -217,3 +218,20 @@ def test_an_alternate_is_where_git_takes_it_to_be(sound, tmp_path):
     (repository / "objects/info/alternates").write_text("link/../../../../outside\n")
     with pytest.raises(RepositoryError, match=f"git would read {tmp_path}/outside, which lies outside {root}"):
         discovery.check_roots(repository, [root])
+
+
+def test_an_alternate_in_a_loop_of_links_is_refused(sound, tmp_path):
+    root = tmp_path / "root"
+    root.mkdir()
+    repository = sound.path.rename(root / "repo.git")
+    (repository / "objects/loop").symlink_to("loop")
+    (repository / "objects/info").mkdir(exist_ok=True)
+    (repository / "objects/info/alternates").write_text("loop\n")
+    with pytest.raises(RepositoryError, match=f"which lies outside {root}"):
+        discovery.check_roots(repository, [root])
+
+
+def test_parts_between_nul_bytes_are_read_whole_up_to_the_end_of_the_stream():
+    long = b"x" * (3 << 20)
+    stream = io.BytesIO(b"a\0\0" + long + b"\0last")
+    assert list(git_process.parts(stream)) == [b"a", long, b"last"]

@@ -124,6 +124,31 @@ def test_a_store_that_does_not_open_has_no_open_file(tmp_path, monkeypatch):
     assert error.value.__cause__ is not None
 
 
+def test_a_store_that_cannot_be_opened_is_not_removed(tmp_path):
+    path = tmp_path / "facts.db"
+    path.mkdir()
+    (path / "kept").write_text("mine")
+    with pytest.raises(StoreError, match=r"facts\.db"):
+        FactStore(path)
+    assert (path / "kept").read_text() == "mine"
+
+
+def test_a_store_that_another_process_writes_is_not_removed(tmp_path, monkeypatch):
+    path = tmp_path / "facts.db"
+    with FactStore(path) as store:
+        store.write(ROWS)
+
+    def busy(*_, **__):
+        raise sqlite3.OperationalError("database is locked")
+
+    monkeypatch.setattr(FactStore, "_open", busy)
+    with pytest.raises(StoreError, match="locked"):
+        FactStore(path)
+    monkeypatch.undo()
+    with FactStore(path) as store:
+        assert store.missing(asked()) == []
+
+
 def test_a_store_that_may_only_be_read_is_read(tmp_path, monkeypatch):
     with FactStore(tmp_path / "facts.db") as store:
         store.write(ROWS)
