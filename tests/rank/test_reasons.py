@@ -162,6 +162,15 @@ def test_the_idf_of_shared_words_may_equal_the_least_sum(make_context, monkeypat
     assert ReasonsOf(context).past(1) == []
 
 
+@pytest.mark.parametrize(("other_words", "told"), [(30, True), (150, False)])
+def test_a_commit_of_many_other_words_shares_two_by_chance(make_context, other_words, told):
+    """All IDF alike, the cosine is the root of 2 / (2 + others): .25 is told, .11 is below .15."""
+    message = " ".join(["tree", "grow", *(f"word{number}" for number in range(other_words))])
+    others = [(1, f"other{number}", PATHS[5:6]) for number in range(40)]
+    context = make_context(TEXTS, "Growing Tree", commits=[(9, message, PATHS[1:2]), *others])
+    assert [change.commit for change in ReasonsOf(context).past(1)] == (["c0"] if told else [])
+
+
 COMMON_WORDS = {f"{number}.py": {"code": "tree node leaf" if number < 4 else "x"} for number in range(10)}
 """Files of which 40 % have tree, node and leaf: more than COMMON, fewer than EVERYWHERE."""
 
