@@ -32,6 +32,12 @@ def test_what_is_drawn_by_hand():
     assert [one.get_text() for one in first_hit_figure(ONE).axes[0].texts] == [*"11010001"]
 
 
+def test_the_curves_of_coverage_have_different_styles():
+    first, second = coverage_figure(ONE).axes[0].get_lines()
+    assert first.get_color() != second.get_color()
+    assert first.get_marker() == second.get_marker() == ""
+
+
 @pytest.mark.slow
 def test_a_saved_figure_has_the_same_bytes_each_time(tmp_path):
     made, again = (save_figure(coverage_figure(ONE), tmp_path / name) for name in ("coverage-1.0", "again"))

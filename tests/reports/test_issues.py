@@ -11,7 +11,7 @@ import pytest
 from tests.trackers import BUGZILLA, GH, GITLAB, JIRA, JIRA_FIELDS, REST
 from tosloc.errors import ConfigError, ReportError
 from tosloc.records import BugReport
-from tosloc.reports.issues import LARGEST_REPORT, is_unfilled, read_new_reports, read_report
+from tosloc.reports.issues import LARGEST_REPORT, is_unfilled, read_new_reports, read_report, report_of
 
 
 def read(folder, content, name="bug.md", **options):
@@ -46,6 +46,15 @@ def test_text_and_markdown_with_front_matter(tmp_path):
     assert report.opened == datetime(2014, 7, 1, 16, tzinfo=UTC)
     with pytest.raises(ConfigError, match="no time zone is named 'Mars/Base'"):
         read(tmp_path, "a", zone="Mars/Base")
+
+
+def test_a_document_that_is_nested_too_deeply_is_refused():
+    document = {"type": "text", "text": "inmost"}
+    for _ in range(3_000):
+        document = {"type": "paragraph", "content": [document]}
+    issue = {"key": "A-1", "fields": {"summary": "Crash", "description": document}}
+    with pytest.raises(ReportError, match=r"^bug\.json: its description is nested too deeply$"):
+        report_of(issue, "bug.json")
 
 
 ADF = {
