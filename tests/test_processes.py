@@ -20,6 +20,7 @@ from tosloc.cli.app import main
 from tosloc.cluster import on_cluster
 from tosloc.errors import Interrupted, MissingExtra, ToslocError
 from tosloc.git import children
+from tosloc.git.repository import resolve_revision
 
 PROGRAM = """
 import os, sys, time
@@ -126,7 +127,10 @@ def test_the_same_bytes_after_kills(project, tmp_path):
 
 @pytest.mark.parametrize("address", ["here", ":8786", "host:port", "http://host:1", "host:-1", f"{'x' * 2000}:1"])
 def test_a_wrong_address_is_a_sentence(address):
-    with pytest.raises(ToslocError, match="is no address of a Dask scheduler, such as"), on_cluster(address, {}):
+    with (
+        pytest.raises(ToslocError, match="is no address of a Dask scheduler, such as"),
+        on_cluster(address, {}, resolve_revision),
+    ):
         pass
 
 
@@ -141,7 +145,10 @@ def test_no_command_begins_without_its_cluster(command, project, tmp_path, capsy
 
 def test_without_dask(monkeypatch):
     monkeypatch.setattr(errors, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"run: .*pip .*install .*\[dask\]"), on_cluster("127.0.0.1:9", {}):
+    with (
+        pytest.raises(MissingExtra, match=r"run: .*pip .*install .*\[dask\]"),
+        on_cluster("127.0.0.1:9", {}, resolve_revision),
+    ):
         pass
 
 
@@ -172,7 +179,7 @@ def in_order(calls):
 @pytest.mark.slow
 def test_calls(two, project, capfd):
     numbers = [delayed(abs)(-number) for number in range(20)]
-    with on_cluster(two.address, {project.git.path: "HEAD"}):
+    with on_cluster(two.address, {project.git.path: "HEAD"}, resolve_revision):
         assert in_order(numbers) == list(range(20))
         assert in_order([delayed(os.getcwd)()]) == [os.getcwd()]
         with pytest.raises(ToslocError, match="it is the input's fault"):
@@ -189,14 +196,17 @@ def test_calls(two, project, capfd):
 @pytest.mark.slow
 def test_what_does_not_fit_and_a_call_that_brings_its_worker_down(two, monkeypatch):
     def refused(words):
-        with pytest.raises(ToslocError, match=words), on_cluster(two.address, {}):
+        with pytest.raises(ToslocError, match=words), on_cluster(two.address, {}, resolve_revision):
             pass
 
     with monkeypatch.context() as patch:
         patch.setattr(cluster.tosloc, "__version__", "0.0.1")
         refused(r"is not as this machine is \(.*tosloc 0\.0\.1.* on one side alone\)")
     two.start_worker("--nanny")
-    with on_cluster(two.address, {}), pytest.raises(BrokenProcessPool, match="killed at the same work"):
+    with (
+        on_cluster(two.address, {}, resolve_revision),
+        pytest.raises(BrokenProcessPool, match="killed at the same work"),
+    ):
         in_order([delayed(deadly)(number, 5) for number in range(12)])
     two.start_worker("--no-nanny", "--nthreads", "2")
     refused("has many threads")

@@ -8,7 +8,7 @@ import pickle
 import re
 import sys
 import warnings
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager, nullcontext, suppress
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import tosloc
 from tosloc.errors import RepositoryError, ToslocError, require
-from tosloc.git.repository import Repository
 from tosloc.processes import EXECUTOR
 
 if TYPE_CHECKING:
@@ -31,11 +30,15 @@ _SETTLED: Final = re.compile("numpy|scipy|lightgbm|pystemmer|lizard|tree-sitter.
 
 
 @contextmanager
-def on_cluster(address: str | None, repositories: Mapping[Path, str]) -> Iterator[None]:
-    """Within, ``tosloc.processes.parallel`` has its calls done by the Dask cluster at an address, if one is named. Each
-    worker has to have one thread, the same packages, and the ``repositories`` at the same paths, with the revision that
-    is named for each (empty: HEAD, where there is one). Raises ToslocError when there is no such cluster or worker,
-    MissingExtra without Dask, and RepositoryError for a revision that is not here.
+def on_cluster(
+    address: str | None, repositories: Mapping[Path, str], resolve: Callable[[Path, str], str]
+) -> Iterator[None]:
+    """Let a Dask cluster make the calls of ``tosloc.processes.parallel`` within the block, if an address is named.
+
+    Each worker must have one thread, the same packages, and the ``repositories`` at the same paths with the revision
+    named for each (empty for HEAD, where there is one). ``resolve`` gives the commit of a revision in the repository
+    at a path, here and in workers. Raises ToslocError if there is no such cluster or worker, MissingExtra without
+    Dask, and RepositoryError for a revision that does not exist here.
     """
     if not address:
         yield
@@ -45,8 +48,8 @@ def on_cluster(address: str | None, repositories: Mapping[Path, str]) -> Iterato
         raise ToslocError(f"--cluster: {address!r} is no address of a Dask scheduler, such as tcp://127.0.0.1:8786")
     wanted = {}
     for path, revision in repositories.items():
-        with nullcontext() if revision else suppress(RepositoryError), Repository(path) as repository:
-            wanted[str(path.absolute())] = repository.resolve(revision or "HEAD")
+        with nullcontext() if revision else suppress(RepositoryError):
+            wanted[str(path.absolute())] = resolve(path, revision or "HEAD")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sending large graph")
         warnings.filterwarnings("ignore", module="distributed")
@@ -61,7 +64,7 @@ def on_cluster(address: str | None, repositories: Mapping[Path, str]) -> Iterato
             why = f"no Dask scheduler of these versions answers at {address} ({error}); start one with: dask scheduler"
             raise ToslocError(f"--cluster: {why}") from None
         with closing(client):
-            _check_workers(client, address, wanted)
+            _check_workers(client, address, wanted, resolve)
             before = EXECUTOR.set(partial(_results, client, address))
             try:
                 yield
@@ -69,15 +72,17 @@ def on_cluster(address: str | None, repositories: Mapping[Path, str]) -> Iterato
                 EXECUTOR.reset(before)
 
 
-def _check_workers(client: Client, address: str, repositories: dict[str, str]) -> None:
+def _check_workers(
+    client: Client, address: str, repositories: dict[str, str], resolve: Callable[[Path, str], str]
+) -> None:
     """Raise ToslocError unless there are workers, and each fits."""
     start = f"start some with: dask worker {address} --nworkers auto --nthreads 1"
     try:
         client.wait_for_workers(1, timeout=ANSWER_SECONDS)
-        found = client.run(_look, repositories, on_error="return")
+        found = client.run(_look, repositories, resolve, on_error="return")
     except Exception:  # TimeoutError, OSError, or whatever a closed connection makes of it
         raise ToslocError(f"--cluster: {address} has no worker; {start}") from None
-    ours = _look(repositories)
+    ours = _look(repositories, resolve)
     for name, theirs in found.items():
         if theirs != ours:
             why = str(theirs) if isinstance(theirs, BaseException) else f"{', '.join(theirs ^ ours)} on one side alone"
@@ -89,11 +94,10 @@ def _check_workers(client: Client, address: str, repositories: dict[str, str]) -
         raise ToslocError(f"--cluster: {address}: a worker has many threads, which parsers do not bear; {start}")
 
 
-def _look(repositories: dict[str, str]) -> set[str]:
+def _look(repositories: dict[str, str], resolve: Callable[[Path, str], str]) -> set[str]:
     """In a worker: versions of what results depend on. Raises RepositoryError for a commit that cannot be read."""
     for path, commit in repositories.items():
-        with Repository(path) as repository:
-            repository.resolve(commit)
+        resolve(Path(path), commit)
     found = (package for package in metadata.distributions() if _SETTLED.fullmatch(str(package.name).lower()))
     ours = {f"Python {sys.version_info.major}.{sys.version_info.minor}", f"tosloc {tosloc.__version__}"}
     return ours | {f"{package.name} {package.version}" for package in found}

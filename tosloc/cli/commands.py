@@ -67,14 +67,14 @@ def train(
     """
     from tosloc import training
     from tosloc.cluster import on_cluster
-    from tosloc.git.repository import Repository
+    from tosloc.git.repository import Repository, resolve_revision
     from tosloc.index.cache import trained_folder
 
     settings = _settings(config, stage_two)
     reports, found_later = reports or _mined(repo), out is None
     with Repository(repo) as repository:
         out = out or trained_folder(repository)
-    with on_cluster(cluster, {repo: ""}), shown() as callback:
+    with on_cluster(cluster, {repo: ""}, resolve_revision), shown() as callback:
         learned = training.train(
             settings, repo, reports, out, callback, embed_version=embed_version, keep_features=keep_features
         )
@@ -128,11 +128,12 @@ def rank(
     from tosloc import experiment
     from tosloc.cluster import on_cluster
     from tosloc.config import load_config
+    from tosloc.git.repository import resolve_revision
 
     settings = None if config is None else load_config(config)
     reports = reports or _mined(repo)
     parts = (Split.validation, Split.test) if split is None else (split,)
-    with on_cluster(cluster, {repo: ""}), shown() as callback:
+    with on_cluster(cluster, {repo: ""}, resolve_revision), shown() as callback:
         for part in parts:
             experiment.rank_reports(
                 checkpoint, repo, reports, out, part, callback, config=settings, functions=functions
@@ -151,9 +152,10 @@ def index(
     from tosloc import experiment
     from tosloc.cluster import on_cluster
     from tosloc.config import load_config
+    from tosloc.git.repository import resolve_revision
 
     settings = None if config is None else load_config(config)
-    with on_cluster(cluster, {repo: commit}), shown() as callback:
+    with on_cluster(cluster, {repo: commit}, resolve_revision), shown() as callback:
         counts = dataclasses.asdict(experiment.index(repo, commit, settings, callback))
     if as_json:
         print_json(counts)

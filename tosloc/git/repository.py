@@ -371,3 +371,12 @@ def _opened(path: Path, on_disk: tuple[tuple[str, str], ...]) -> Repository:
     found = Repository(path)
     found.on_disk.update(on_disk)
     return found
+
+
+def resolve_revision(path: Path, revision: str) -> str:
+    """Return the full id of the commit that a revision names in the repository at a path.
+
+    Raises RepositoryError and UnknownCommit.
+    """
+    with Repository(path) as repository:
+        return repository.resolve(revision)

@@ -22,6 +22,7 @@ from tosloc.cluster import on_cluster
 from tosloc.config import Config, load_config
 from tosloc.errors import require
 from tosloc.experiment import command_folder, results_folder
+from tosloc.git.repository import resolve_revision
 from tosloc.lab.feature_ablation import feature_ablation as measure
 from tosloc.lab.pretraining import LEFT_OUT, Pretraining
 from tosloc.lab.pretraining import pretrain as learn
@@ -65,7 +66,7 @@ def pretrain(
     form = form_of(as_json, as_markdown)
     listed = None if projects is None else read_projects(projects)
     reached = {project.repo: "" for project in listed or ()}
-    with results_folder(work), on_cluster(cluster, reached), shown() as callback:
+    with results_folder(work), on_cluster(cluster, reached, resolve_revision), shown() as callback:
         evaluations, temperature, failed = learn(Pretraining(work, settings_of(config)), listed, folds, out, callback)
     means = project_means(evaluations)
     show(form, means | {"temperature": temperature}, [means_table(means)])

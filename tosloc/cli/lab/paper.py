@@ -15,6 +15,7 @@ from tosloc.cli.options import ClusterOption, JsonOption, OutOption, ReportsOpti
 from tosloc.cli.printing import UNKNOWN, Form, Table, form_of, p_value_cell, print_notes, show, shown
 from tosloc.cluster import on_cluster
 from tosloc.errors import ToslocError, require
+from tosloc.git.repository import resolve_revision
 from tosloc.lab.projects import read_projects
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def baselines(
 
     techniques = [baseline_runs.technique(name) for name in names or baseline_runs.SYSTEMS]
     splits = baseline_runs.SPLITS if split is None else (split.value,)
-    with on_cluster(cluster, {repo: ""}), shown() as callback:
+    with on_cluster(cluster, {repo: ""}, resolve_revision), shown() as callback:
         folders = baseline_runs.rank_with(techniques, settings_of(config), repo, reports, out, splits, callback)
     for folder in folders:
         print(folder)
