@@ -22,8 +22,8 @@ import numpy as np
 
 from scripts.timing import Call, Row, in_turns, mean_in_turns, say, watched
 from tosloc.code.languages import SOURCE_SUFFIXES, has_grammar, language_named, language_of
-from tosloc.code.parse import parser_of
 from tosloc.code.text import words
+from tosloc.code.trees import parser
 from tosloc.config import Config
 from tosloc.errors import ToslocError, require
 from tosloc.git.fixes import says_fix
@@ -144,7 +144,8 @@ def first_index(bench: Bench) -> list[Row]:
     if not paths:
         say("no file's language has a grammar: no row for the first index")
         return []
-    parsers = {language: parser_of(language_named(language)) for language in map(language_of, paths.values())}
+    languages = {language_of(path) for path in paths.values()}
+    parsers = {language: parser(language_named(language).grammar) for language in languages}
     texts = [(language_of(paths[blob]), decode(data or b"")) for blob, data in bench.repo.texts(list(paths))]
     sources = [(language, text.encode("utf-8", "replace")) for language, text in texts]
     say(f"analysing {len(paths):,} files, in turns with parsing alone")

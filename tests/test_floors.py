@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[1]
 
 FLOORS = [
     {
+        "children",
         "closing_cache",
         "errors",
         "memo",

@@ -15,31 +15,33 @@ from joblib import delayed
 
 from tests import stuck, toy
 from tests.local_cluster import LocalCluster, differing, until
-from tosloc import cluster, errors, processes
+from tosloc import children, cluster, errors, processes
 from tosloc.cli.app import main
 from tosloc.cluster import on_cluster
 from tosloc.errors import Interrupted, MissingExtra, ToslocError
-from tosloc.git import children
 from tosloc.git.repository import resolve_revision
 
 PROGRAM = """
-import os, sys, time
+import calls, sys
 from joblib import delayed
 from tosloc import processes
-from tosloc.git import children
+from tosloc import children
+
+if sys.argv[1] == "worker":
+    processes.Worker().call(calls.with_git, 1)
+else:
+    with processes.parallel(map(delayed(calls.with_git), range(3)), 2, ordered=True) as results:
+        list(results)
+"""
+CALLS = """
+import os, time
+from tosloc import processes
 
 def with_git(number):
     if number < 2:  # the third is one more than the workers: it never begins
         child = children.start(["cat"], dict(os.environ))
         print(child.pid, os.getpid(), flush=True)
         time.sleep(600)
-
-if __name__ == "__main__":
-    if sys.argv[1] == "worker":
-        processes.Worker().call(with_git, 1)
-    else:
-        with processes.parallel(map(delayed(with_git), range(3)), 2, return_as="generator") as results:
-            list(results)
 """
 
 
@@ -56,6 +58,7 @@ def ended(process):
 @pytest.mark.parametrize(("what", "lines"), [("worker", 1), ("parallel", 2)])
 def test_they_end_when_this_one_is_killed(what, lines, tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "calls.py").write_text(CALLS)
     command = [sys.executable, tmp_path / "program.py", what]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         started = [int(word) for _ in range(lines) for word in process.stdout.readline().split()]
@@ -94,9 +97,9 @@ def test_a_call_that_is_given_up_is_killed_and_the_next_is_done(tmp_path, monkey
 @pytest.mark.slow
 def test_calls_that_are_given_up():
     calls = [joblib.delayed(time.sleep)(seconds) for seconds in (0, 600, 0)]
-    with processes.parallel(calls, 2, return_as="generator_unordered") as results:
+    with processes.parallel(calls, 2, ordered=False) as results:
         next(results)
-    with processes.parallel(calls[::2], 2, return_as="generator") as results:
+    with processes.parallel(calls[::2], 2, ordered=True) as results:
         assert list(results) == [None, None]
 
 
@@ -172,7 +175,7 @@ def failing():
 
 
 def in_order(calls):
-    with processes.parallel(calls, 1, return_as="generator") as results:
+    with processes.parallel(calls, 1, ordered=True) as results:
         return list(results)
 
 
@@ -186,7 +189,7 @@ def test_calls(two, project, capfd):
             in_order([delayed(failing)()])
         two.workers[0].kill()
         assert in_order(numbers) == list(range(20))
-        with processes.parallel([delayed(time.sleep)(60)], 1, return_as="generator") as results:
+        with processes.parallel([delayed(time.sleep)(60)], 1, ordered=True) as results:
             two.scheduler.kill()
             with pytest.raises(ToslocError, match="has gone; what was finished is kept"):
                 next(results)

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tosloc.code.functions import KINDS, FunctionFacts, dotted
+from tosloc.code.functions import KINDS, FunctionFacts
+from tosloc.code.names import dotted
 from tosloc.evaluate.judgements import Judgement, write_judgements
 from tosloc.evaluate.run_paths import BM25_LEVEL, FUNCTION_LEVEL, JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluate.runs import read_run, write_run

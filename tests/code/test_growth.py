@@ -12,7 +12,7 @@ from tosloc.code import parse as syntax
 from tosloc.code.facts import analyse
 from tosloc.code.functions import functions_of
 from tosloc.code.languages import LANGUAGES, SOURCE_SUFFIXES, language_named
-from tosloc.code.parse import syntax_tree
+from tosloc.code.trees import find_captures, syntax_tree
 from tosloc.git import fixes
 from tosloc.index.history_index import report_terms, without_trailers
 from tosloc.index.query import Query
@@ -93,6 +93,10 @@ def report_reader(text):
 QUERIED = "weights qualified_names lead_weights plain_weights compounds mentions names locations"
 
 
+class ParserInThisProcess:
+    captures = staticmethod(find_captures)
+
+
 def source_reader(suffix, text):
     analyse(text, suffix)
     functions_of(text, suffix)
@@ -122,7 +126,8 @@ def lexed(text):
         ),
     ],
 )
-def test_readers_are_linear(reader, units, beginnings):
+def test_readers_are_linear(reader, units, beginnings, monkeypatch):
+    monkeypatch.setattr(syntax, "_PARSER", ParserInThisProcess)  # its time counts as this one's
     assert superlinear(reader, units, beginnings) == []
 
 
@@ -131,8 +136,8 @@ def test_readers_are_linear(reader, units, beginnings):
     [("java", b"<!--"), ("javascript", b"/["), ("python", b"-->"), ("swift", b"#" * 40), ("scala", b"`" * 40)],
 )
 def test_a_parser_gives_up_and_reads_the_next_text(language, unit):
-    assert syntax_tree(unit * 2000, language_named(language)) is None
-    root = syntax_tree(b"a = 1;", language_named(language))
+    assert syntax_tree(unit * 2000, language_named(language).grammar) is None
+    root = syntax_tree(b"a = 1;", language_named(language).grammar)
     assert root is not None
     assert not root.has_error or language == "java"
 
@@ -142,7 +147,7 @@ def test_what_is_nested_without_measure_is_not_parsed(language):
     """In each node a query looks at what all nodes around it wait for; beyond 65,535 of them it loses count."""
     begin = "<?php " if language == "php" else "fun f(){"
     nested = ((begin + "if(a){" * times + "}" * (times + 1)).encode() for times in (15_000, 100))
-    assert [syntax_tree(text, language_named(language)) is not None for text in nested] == [False, True]
+    assert [syntax_tree(text, language_named(language).grammar) is not None for text in nested] == [False, True]
 
 
 def test_what_is_too_large_is_not_parsed_and_scanners_end(monkeypatch):
@@ -153,4 +158,4 @@ def test_what_is_too_large_is_not_parsed_and_scanners_end(monkeypatch):
         monkeypatch.setattr(syntax, "MAX_PARSED", largest)
         assert (analyse(text, ".java").parsed, len(functions_of(text, ".java"))) == (found > 0, found)
     for source in (b"var g\n@", b"var g\n@a(1"):  # Kotlin's looks for the end of the annotation's line
-        assert syntax_tree(source, language_named("kotlin")) is not None
+        assert syntax_tree(source, language_named("kotlin").grammar) is not None

@@ -149,16 +149,20 @@ def outline_of(source: bytes, language: str, *, parse: bool = True) -> Outline:
 
 
 def names_of(source: bytes, captures: Captures, name: str) -> list[str]:
-    """Texts of the nodes captured as ``name``, in the order of the source, each once."""
-    spans = sorted({(node.start_byte, node.end_byte) for node in captures.get(name, ())})
+    """Return the texts captured as ``name``, in the order of the source, each once."""
+    spans = sorted({(start, end) for start, end, _ in captures.get(name, ())})
     return [source[start:end].decode("utf-8", "replace") for start, end in spans]
 
 
 def spans_of(captures: Captures, kinds: Mapping[str, str]) -> list[Span]:
-    """Spans of the captures that have a kind, in order; of overlapping ones the first, from one start the longest."""
-    return _disjoint(
-        [Span(node.start_byte, node.end_byte, kind) for name, kind in kinds.items() for node in captures.get(name, ())]
-    )
+    """Return the spans of the captures that have a kind, in order.
+
+    Of overlapping spans the first is kept, and of those with one start the longest.
+    """
+    spans: list[Span] = []
+    for name, kind in kinds.items():
+        spans += (Span(start, end, kind) for start, end, _ in captures.get(name, ()))
+    return _disjoint(spans)
 
 
 def _disjoint(spans: list[Span]) -> list[Span]:

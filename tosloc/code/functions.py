@@ -8,7 +8,6 @@ no change of the function. Functions without a name are part of what is around t
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,8 +24,6 @@ from tosloc.code.text import terms as terms_of
 from tosloc.records import FloatArray, IntArray, LongArray
 
 if TYPE_CHECKING:
-    import tree_sitter
-
     from tosloc.code.parse import Captures
 
 KINDS: Final = ("function", "method", "class")
@@ -36,25 +33,6 @@ MAX_DEPTH: Final = 8  # definitions that stand deeper are part of what is around
 
 _WANTED: Final = ("class", "function", "scope", "around", "above", "comment")
 """Captures of a query: definitions, what is only a scope of names, nodes around a definition, what stands above one."""
-_NAMELESS: Final = {
-    "init_declaration": "init",
-    "deinit_declaration": "deinit",
-    "subscript_declaration": "subscript",
-    "secondary_constructor": "constructor",
-    "companion_object": "Companion",
-    "indexer_declaration": "this",
-}
-_NAME_FIELDS: Final = ("name", "left", "key", "property", "pattern", "declarator", "type")
-"""Fields of nodes that hold the name of what they define; the first that a node has."""
-_DECLARATORS: Final = frozenset(
-    "function_declarator pointer_declarator reference_declarator parenthesized_declarator attributed_declarator"
-    " array_declarator".split()
-)
-_DROPPED: Final = frozenset({"prototype", "exports", "module", "this", "self", "window", "globalThis"})
-"""Parts of what a function of JavaScript is assigned to that are no names of a class."""
-_BRACKETS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
-_RECEIVER = re.compile(r"(?<!\w)(\w+)\s*+(?:\[[^\]]*+\]\s*+)?,?\s*+\)$")
-_MAX_NAME: Final = 200
 _MAX_ABOVE: Final = 500  # comments and attributes above one definition
 
 
@@ -138,10 +116,9 @@ def functions_of(text: str, path: str) -> FunctionFacts:
 
 
 def _spans(source: bytes, captures: Captures, name: str) -> list[tuple[int, int]]:
-    """Beginnings and ends of the nodes captured as ``name``, without a line break at the end."""
-    return sorted(
-        {(node.start_byte, node.end_byte - source.endswith(b"\n", 0, node.end_byte)) for node in captures.get(name, ())}
-    )
+    """Return starts and ends of what is captured as ``name``, without a line break at the end."""
+    captured = captures.get(name, ())
+    return sorted({(start, end - source.endswith(b"\n", 0, end)) for start, end, _ in captured})
 
 
 # Definitions
@@ -154,14 +131,15 @@ def _definitions(source: bytes, captures: Captures, comments: Sequence[tuple[int
     definitions: list[_Definition] = []
     scopes: list[tuple[int, str, int, bool]] = []
     """Of what is open: end, qualified name, number of the innermost definition, whether functions are methods in it."""
-    roles: dict[tuple[int, int], tuple[str, tree_sitter.Node]] = {}
+    roles: dict[tuple[int, int], tuple[str, str]] = {}  # role and name of each span
     for role in ("class", "function", "scope", "around"):
-        for node in captures.get(role, ()):
-            roles.setdefault((node.start_byte, -node.end_byte), (role, node))
+        for start, end, name in captures.get(role, ()):
+            roles.setdefault((start, -end), (role, name))
     wrapped: tuple[int, int] | None = None
     last_end = 0
     for start, minus_end in sorted(roles):  # outer ones first
-        (role, node), end = roles[start, minus_end], -minus_end
+        role, name = roles[start, minus_end]
+        end = -minus_end
         if role == "around":
             if wrapped is None or wrapped[1] <= start:
                 wrapped = (start, end)
@@ -173,7 +151,6 @@ def _definitions(source: bytes, captures: Captures, comments: Sequence[tuple[int
         while scopes and scopes[-1][0] <= start:
             scopes.pop()
         _, outer, parent, in_class = scopes[-1] if scopes else (0, "", -1, False)
-        name = _name_of(source, node)
         if not name or len(scopes) == MAX_DEPTH:
             continue
         qualified = f"{outer}.{name}" if outer else name
@@ -202,53 +179,6 @@ def _attached(source: bytes, start: int, by_end: Mapping[int, int]) -> int:
             break
         start = by_end[end]
     return start
-
-
-def _name_of(source: bytes, node: tree_sitter.Node) -> str:
-    """Dotted name of a definition's node; "" if it has none."""
-    if node.type in _NAMELESS:
-        return _NAMELESS[node.type]
-    if node.type in ("operator_declaration", "conversion_operator_declaration"):
-        found = node.child_by_field_name("operator") or node.child_by_field_name("type")
-        return "" if found is None else f"operator {_text(source, found)}"
-    found = next((child for name in _NAME_FIELDS if (child := node.child_by_field_name(name)) is not None), None)
-    if found is None and node.type == "property_declaration":  # Kotlin's has no fields
-        found = next(iter(node.named_children), None)
-    for _ in range(16):
-        if found is None or found.type not in _DECLARATORS:
-            break
-        found = found.child_by_field_name("declarator") or next(iter(found.named_children), None)
-    if found is None:
-        return ""
-    if found.type == "operator_cast":  # to a type
-        return f"operator {_text(source, found.child_by_field_name('type') or found)}"
-    name = dotted(_text(source, found))
-    receiver = node.child_by_field_name("receiver")
-    owner = None if receiver is None else _RECEIVER.search(_text(source, receiver))
-    return name if owner is None else f"{owner[1]}.{name}"
-
-
-def _text(source: bytes, node: tree_sitter.Node) -> str:
-    # not node.text: of a tree that was parsed piece by piece it puts the whole source together, each time
-    return source[node.start_byte : min(node.end_byte, node.start_byte + 4 * _MAX_NAME)].decode("utf-8", "replace")
-
-
-def dotted(written: str) -> str:
-    """A name as it is written in the source, with dots between its parts, without arguments and quotation marks.
-
-    >>> dotted("Foo.prototype.main"), dotted("a::List<T>::operator<"), dotted("'on click'"), dotted("$x")
-    ('Foo.main', 'a.List.operator<', 'on click', 'x')
-    """
-    before, operator, after = written.partition("operator")
-    if operator and (before[-1:].isalnum() or after[:1].isalnum()):
-        before, operator, after = written, "", ""
-    while (shorter := _BRACKETS.sub("", before)) != before:
-        before = shorter
-    parts = [" ".join(part.strip(" \t\r\n'\"`$#&*:").split()) for part in before.replace("::", ".").split(".")]
-    kept = [part for part in parts if part and part not in _DROPPED]
-    if operator:
-        kept.append("".join(f"operator{after}".split()))
-    return ".".join(kept)[:_MAX_NAME]
 
 
 # Terms

@@ -1,146 +1,125 @@
-"""Source text -> what stands where in it: by its language's query over its syntax tree, or by regular expressions.
+"""Source text -> what is where in it: by its language's query over its syntax tree, or by a lexer.
 
-One file of ``queries/`` a grammar says what is a comment, a string, an import, a declared name, a function and so on.
-A grammar's module is imported when the first file of its language is parsed. Languages without one are lexed.
+Trees are made by a process of its own with limits on memory and time (``tosloc.code.trees``). It
+is started for the first text that is parsed, and parses all that follow.
+Texts of languages without a grammar are read by a lexer, which is made of regular expressions.
 """
 
 from __future__ import annotations
 
-import importlib
+import atexit
+import os
+import pickle
 import re
+import signal
+import subprocess
+import threading
 from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
+from contextlib import suppress
 from typing import Final, NamedTuple, TypeAlias
 
-import tree_sitter
-
 from tosloc.code.languages import Language
+from tosloc.processes import start_python
 
 MAX_PARSED: Final = 2_000_000
 """Bytes of a text that is parsed; a tree takes up to 240 times as much memory. Of 35,000 source files of eleven
 projects five have more, none of them written by hand."""
-_MAX_RUBBLE: Final = 2_000
-"""A text that falls to this many pieces is no program; a query over them takes time by the square of their number."""
-_MAX_DEPTHS: Final = 1_000_000_000
-"""Depths of all nodes of a tree together: in each, a query looks at all that the nodes around it wait for. Two million
-bytes of a program have 40 million."""
-_STRIDE: Final = 256  # of so many nodes the depth of one is looked at
-_READ_BYTES: Final = 4096
-_FREE_STEPS: Final = 1000
-_STEPS_PER_BYTE: Final = 0.5
-_FREE_READS: Final = 200
-_READS_PER_BYTE: Final = 20 / _READ_BYTES
-"""How often a parser may report progress and read a piece of the text, before the lexer takes its place: both counts
-depend on the text alone. Programs need a tenth of that; recovery from errors can take the square of the length."""
-_WINDOW: Final = 2048
-_PIECE: Final = 12
-_OPENS, _CLOSES = frozenset(b"<([{=:?!*/%+-&|^~@"), frozenset(b",;)}")
-_NEEDS_LINE_END: Final = "tree_sitter_kotlin"
-"""Its scanner looks for the end of a line, and not of the text: for ever, where there is none."""
-_CAPTURE = re.compile(r"@(\w+)")
+_TRIES: Final = 3
+_OUT_OF_TIME: Final = -signal.SIGPROF
+_OUT_OF_MEMORY: Final = frozenset({-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS})
+"""Return codes of a parser that got no more memory: libraries use what they did not get."""
 
-Captures: TypeAlias = Mapping[str, list[tree_sitter.Node]]  # name of a query's capture -> its nodes
+Captures: TypeAlias = Mapping[str, list[tuple[int, int, str]]]
+"""Name of a query's capture -> start, end and name of each captured node, in bytes of the text.
+Only definitions have a name."""
 
 
 def captures_of(source: bytes, language: Language, wanted: tuple[str, ...]) -> Captures | None:
-    """The nodes that the language's query captures as one of ``wanted``; None if there is nothing to be had from it.
+    """Return the nodes that the language's query captures as one of ``wanted``.
 
-    That is: no tree, or one with errors in which no declaration was recovered, where declarations are wanted.
+    Return None if there is no tree: the text is too large or no program, or parsing it needs too
+    much memory or time. Raise BrokenProcessPool if something else kills the parser, again and
+    again.
     """
-    root = syntax_tree(source, language)
-    if root is None:
+    if len(source) > MAX_PARSED:
         return None
-    try:
-        found = tree_sitter.QueryCursor(_query(language.grammar, wanted)).captures(root)
-    except (ValueError, RecursionError, MemoryError):
-        return None
-    lost = "method" in wanted and root.has_error and not (found.get("type") or found.get("method"))
-    return None if lost else found
+    return _PARSER.captures(source, language.grammar, wanted)
 
 
-def syntax_tree(source: bytes, language: Language) -> tree_sitter.Node | None:
-    """Root of the syntax tree of ``source``; None if parser or queries would fail, or work out of all proportion."""
-    if len(source) > MAX_PARSED or _repeats_an_opening(source):
-        return None
-    if language.grammar == _NEEDS_LINE_END and not source.endswith(b"\n"):
-        source += b"\n"
-    most_steps = _FREE_STEPS + len(source) * _STEPS_PER_BYTE
-    most_reads = _FREE_READS + len(source) * _READS_PER_BYTE
-    steps = reads = 0
-    parsed = False  # from then on queries read, names that they compare
+class _Parser:
+    """The process that makes trees for this one."""
 
-    def read(offset: int, _: object) -> bytes:
-        nonlocal reads
-        reads += 1
-        piece = source[offset : offset + _READ_BYTES]
-        # within one step a scanner may read the rest of a line again from each of its characters: let the rest be one
-        # word. A text that ends before a place where it was read already makes tree-sitter crash.
-        return piece if reads <= most_reads or parsed else b"a" * len(piece)
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_registered = False
+        self._owner = 0  # a process that is forked from this one needs a parser of its own
 
-    def too_much(_: int, __: bool) -> bool:
-        nonlocal steps
-        steps += 1
-        return steps > most_steps or reads > most_reads
+    def captures(self, source: bytes, grammar: str, wanted: tuple[str, ...]) -> Captures | None:
+        """Return what ``trees.find_captures`` returns there; None if the text ends the process.
 
-    try:
-        root = parser_of(language).parse(read, progress_callback=too_much).root_node
-    except (ValueError, RecursionError, MemoryError):
-        return None
-    parsed = True
-    return None if reads > most_reads or _is_no_program(root) else root
+        A process that has parsed other texts has less memory left for this one, so that a new
+        process decides. The result then depends on the text alone.
+        """
+        request = pickle.dumps((source, grammar, wanted))
+        with self._lock:
+            for _ in range(_TRIES):
+                is_new = self._process is None or self._owner != os.getpid()
+                if is_new:
+                    self._start()
+                try:
+                    return self._answer(request)
+                except EOFError:
+                    code = self._close()
+                if code == _OUT_OF_TIME or (is_new and code in _OUT_OF_MEMORY):
+                    return None
+        from concurrent.futures.process import BrokenProcessPool  # few processes need it
+
+        raise BrokenProcessPool("the process that parses source files is killed whatever it reads")
+
+    def close(self) -> None:
+        """End the process; another text starts another."""
+        with self._lock:
+            if self._owner == os.getpid():
+                self._close()
+
+    def _start(self) -> None:
+        self._process = start_python("tosloc.code.trees", "answer_requests", stderr=subprocess.DEVNULL)
+        self._owner = os.getpid()
+        if not self._is_registered:
+            atexit.register(self.close)
+            self._is_registered = True
+
+    def _answer(self, request: bytes) -> Captures | None:
+        """Return the answer to a request. Raise EOFError if the process ends instead."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(request)
+            self._process.stdin.flush()
+            answer = pickle.load(self._process.stdout)
+        except (EOFError, BrokenPipeError, pickle.UnpicklingError):
+            raise EOFError from None
+        except BaseException:
+            self._close()  # its answer would be taken for that to the next request
+            raise
+        if isinstance(answer, Exception):
+            raise answer
+        return answer  # type: ignore[no-any-return]
+
+    def _close(self) -> int | None:
+        """Kill the process, unless it has ended, and return its code."""
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        process.kill()
+        with suppress(BrokenPipeError), process:
+            pass
+        return process.wait()
 
 
-def parser_of(language: Language) -> tree_sitter.Parser:
-    """A parser of a language, which must have a grammar."""
-    return tree_sitter.Parser(_grammar(language.grammar))
-
-
-@cache
-def _grammar(name: str) -> tree_sitter.Language:
-    module, _, function = name.partition(" ")
-    return tree_sitter.Language(getattr(importlib.import_module(module), function or "language")())
-
-
-@cache
-def _query(grammar: str, wanted: tuple[str, ...]) -> tree_sitter.Query:
-    """The patterns of the grammar's query that capture one of ``wanted``."""
-    name = grammar.partition(" ")[0].removeprefix("tree_sitter_")
-    text = Path(__file__).with_name("queries").joinpath(f"{name}.scm").read_text("ascii")
-    query = tree_sitter.Query(_grammar(grammar), text)
-    for number in range(query.pattern_count):
-        pattern = text[query.start_byte_for_pattern(number) : query.end_byte_for_pattern(number)]
-        if set(wanted).isdisjoint(_CAPTURE.findall(pattern)):
-            query.disable_pattern(number)
-    return query
-
-
-def _is_no_program(root: tree_sitter.Node) -> bool:
-    """Whether a tree is of rubble, or nested so deeply that a query over it would not end."""
-    if root.type == "ERROR" and root.child_count > _MAX_RUBBLE:
-        return True
-    cursor, left = root.walk(), _MAX_DEPTHS // _STRIDE
-    for node in range(0, root.descendant_count, _STRIDE):
-        cursor.goto_descendant(node)
-        left -= cursor.depth
-        if left < 0:
-            return True
-    return False
-
-
-def _repeats_an_opening(source: bytes) -> bool:
-    """Whether a part of the text is the same short piece over and over, which opens and never closes: ``A<A<A<``.
-
-    At its end a parser tries all ways to understand it, in one step that nothing can stop; a few thousand characters
-    can take gigabytes.
-    """
-    for start in range(0, len(source) - _WINDOW + 1, _WINDOW):
-        middle, end = start + _WINDOW // 2, start + _WINDOW
-        piece = source[middle : middle + _PIECE]
-        often = source.count(piece, start, end) > _WINDOW // (4 * _PIECE)
-        if often and not _OPENS.isdisjoint(piece) and _CLOSES.isdisjoint(source[start:end]):
-            return True
-    return False
+_PARSER: Final = _Parser()
 
 
 # Without a grammar

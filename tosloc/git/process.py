@@ -15,8 +15,8 @@ from threading import Timer
 from types import ModuleType
 from typing import IO, Final, Self
 
+from tosloc.children import start
 from tosloc.errors import RepositoryError
-from tosloc.git.children import start
 from tosloc.git.discovery import check_no_endless_file
 from tosloc.io import printable
 from tosloc.records import TIMES

@@ -84,11 +84,9 @@ def _run(call: partial[_Result], batches: Sequence[_Batch], jobs: int) -> Genera
         yield from map(call, batches)
         return
     left = {next(iter(batch)): batch for batch in batches}
-    # joblib balances long batches by itself: at most two wait for each worker
-    options = {"return_as": "generator_unordered", "pre_dispatch": "2*n_jobs"}
     try:
         calls = [delayed(call)(batch) for batch in batches]
-        with parallel(calls, jobs, **options) as results:
+        with parallel(calls, jobs, ordered=False) as results:
             for result in results:
                 batch = left.pop(result[0][0])
                 if away and any(payload is None for _, payload, _ in result):  # there; see in our own repository

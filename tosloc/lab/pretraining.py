@@ -258,7 +258,7 @@ def each(calls: Sequence[Any], jobs: int, what: str, progress: Progress) -> list
     """Results of calls that ``joblib.delayed`` made, one process a core."""
     workers, found = max(1, min(joblib.effective_n_jobs(jobs), len(calls))), list[Any]()
     progress(what, 0, len(calls))
-    with parallel(calls, workers, return_as="generator", pre_dispatch=workers) as results:
+    with parallel(calls, workers, ordered=True) as results:
         for result in results:
             found.append(result)
             progress(what, len(found), len(calls))

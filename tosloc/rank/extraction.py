@@ -117,8 +117,7 @@ class Extraction:
                 contained = [self.ancestors(case.version) for case in block]
                 calls.append(joblib.delayed(_extract)(extraction, block, contained, sampled, path))
             workers = jobs if extraction.shared else min(joblib.effective_n_jobs(jobs), len(calls))
-            options = {"return_as": "generator_unordered", "pre_dispatch": workers}
-            with parallel(calls, workers, **options) as results:
+            with parallel(calls, workers, ordered=False) as results:
                 for path, content, finished in results:
                     with written_whole(path) as temporary:
                         temporary.write_bytes(content)

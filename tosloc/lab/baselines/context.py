@@ -73,7 +73,7 @@ class ParsedFiles:
             return [(blob, decode(data), language[blob]) for blob, data in found if data is not None]
 
         calls = (joblib.delayed(_parse)(texts(start), complexity) for start in range(0, len(blobs), _BATCH))
-        with parallel(calls, jobs, return_as="generator", pre_dispatch="2*n_jobs") as results:
+        with parallel(calls, jobs, ordered=True) as results:
             for blob, source in chain.from_iterable(results):
                 row_of_blob[blob] = len(sources)
                 sources.append(source)

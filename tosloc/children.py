@@ -22,9 +22,10 @@ _guards: Final[dict[int, subprocess.Popen[bytes]]] = {}
 
 def start(
     command: Sequence[str],
-    environment: Mapping[str, str],
+    environment: Mapping[str, str] | None = None,
     stdin: int | IO[bytes] = subprocess.PIPE,
-    stderr: int | IO[bytes] = subprocess.DEVNULL,
+    stderr: int | IO[bytes] | None = subprocess.DEVNULL,
+    stdout: int | None = subprocess.PIPE,
 ) -> subprocess.Popen[bytes]:
     """Start a program whose output and, by default, input are pipes; it ends when this process does.
 
@@ -34,7 +35,7 @@ def start(
     return subprocess.Popen(
         command,
         stdin=stdin,
-        stdout=subprocess.PIPE,
+        stdout=stdout,
         stderr=stderr,
         env=environment,
         process_group=_guarded_group(),

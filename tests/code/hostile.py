@@ -1,0 +1,99 @@
+"""Generators of texts that once took a parser gigabytes or minutes, and of random texts like them.
+
+As a program: print the most memory that reading some texts took, in MB, and the most seconds.
+Its arguments are the length of the known families' texts and how many random texts follow.
+"""
+
+import random
+import resource
+import sys
+import time
+from collections.abc import Iterator
+
+from tosloc.code.facts import analyse
+from tosloc.code.functions import functions_of
+from tosloc.code.languages import LANGUAGES, has_grammar, language_named
+
+GRAMMARS = sorted(language_named(name).suffixes[0] for name in set(LANGUAGES.values()) if has_grammar(name))
+TOKENS = (
+    '( ) [ ] { } < > , ; : . = == => -> + - * / % & && | || ^ ! ? @ # $ ~ \\ " \' ` """ /* */ //'
+    " <!-- --> a b x 1 0x 1.5 's' \"s\" if else for while do switch case class struct enum def func"
+    " fn fun let var const return new async await yield lambda template typename operator using"
+    " import package from in is as where match when try catch throw int void static public #if"
+    " #endif #define /[ <% %> <<< >>> .. ... :: \n \t é \0 <?php ?> ${ #{ %q( begin end module"
+    " sizeof unsafe fixed checked delegate event goto label: override"
+).split(" ")
+FAMILIES = (
+    (".cs", "/", "(,a ", ";"),
+    (".c", "", ";*", ""),
+    (".java", "#endif${", "<;a", ""),
+    (".java", ":: set", "(;", ""),
+    (".java", "ain ", "(;a", ""),
+    (".swift", "", "A<", ""),
+    (".cpp", "", "A<", ";"),
+    (".ts", "", "(a,", ";"),
+    (".rs", "$yield", "<,a ", ""),
+    (".go", "#define&", "<;a", ""),
+    (".swift", "sizeof/ ", "(a,", ""),
+    (".tsx", "#) ", "[a,", ""),
+    (".c", "catch", "(;a", ";"),
+)
+"""Suffix, beginning, what is repeated, and end."""
+
+
+def repeated(unit: str, size: int) -> str:
+    """Return a text of about ``size`` characters that repeats a unit."""
+    return unit * (size // max(1, len(unit)))
+
+
+def tokens(source: random.Random, number: int) -> str:
+    """Return some random tokens, with and without blanks between."""
+    return "".join(source.choice(TOKENS) + source.choice(("", "", " ")) for _ in range(number))
+
+
+def random_text(seed: int) -> tuple[str, str]:
+    """Return a suffix and a text of 1 to 80 kB, made from a seed."""
+    source = random.Random(seed)
+    suffix = source.choice(GRAMMARS)
+    size = int(1000 * 80 ** source.random())
+    kind = source.choice(("repeat", "opening", "two", "soup"))
+    if kind == "soup":
+        return suffix, tokens(source, size // 3)
+    if kind == "opening":
+        unit = source.choice("([{<") + source.choice((",", ";", ",a ", ";a", "a,", ""))
+        return suffix, tokens(source, 2) + repeated(unit, size) + source.choice(";,)")
+    first = repeated(tokens(source, source.randint(1, 6)), size // 2)
+    middle = tokens(source, source.randint(0, 3))
+    if kind == "repeat":
+        return suffix, middle + first + first + source.choice(("", ";", "}"))
+    return suffix, first + middle + repeated(tokens(source, source.randint(1, 4)), size // 2)
+
+
+def texts(size: int, number: int) -> Iterator[tuple[str, str]]:
+    """Generate a text of each known family, then random texts."""
+    for suffix, beginning, unit, ending in FAMILIES:
+        yield suffix, beginning + repeated(unit, size) + ending
+    for seed in range(number):
+        yield random_text(seed)
+
+
+def main() -> None:
+    most_seconds = 0.0
+    for suffix, text in texts(int(sys.argv[1]), int(sys.argv[2])):
+        start = time.process_time()
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        analyse(text, suffix)
+        functions_of(text, suffix)
+        now = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds = time.process_time() - start
+        seconds += now.ru_utime + now.ru_stime - children.ru_utime - children.ru_stime
+        most_seconds = max(most_seconds, seconds)
+    from tosloc.code import parse
+
+    parse._PARSER.close()
+    peaks = [resource.getrusage(whose).ru_maxrss for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    print(max(peaks) // 1024, most_seconds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""Names of definitions, as they are written in the source."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+_NAMELESS: Final = {
+    "init_declaration": "init",
+    "deinit_declaration": "deinit",
+    "subscript_declaration": "subscript",
+    "secondary_constructor": "constructor",
+    "companion_object": "Companion",
+    "indexer_declaration": "this",
+}
+_NAME_FIELDS: Final = ("name", "left", "key", "property", "pattern", "declarator", "type")
+"""Fields of nodes that contain the name of what they define; the first that a node has."""
+_DECLARATORS: Final = frozenset(
+    "function_declarator pointer_declarator reference_declarator parenthesized_declarator"
+    " attributed_declarator array_declarator".split()
+)
+_DROPPED: Final = frozenset({"prototype", "exports", "module", "this", "self", "window", "globalThis"})
+"""Parts of what a JavaScript function is assigned to that are no names of a class."""
+_BRACKETS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
+_RECEIVER = re.compile(r"(?<!\w)(\w+)\s*+(?:\[[^\]]*+\]\s*+)?,?\s*+\)$")
+_MAX_NAME: Final = 200
+_MAX_DECLARATORS: Final = 16
+
+
+def definition_name(source: bytes, node: tree_sitter.Node) -> str:
+    """Return the dotted name of a definition's node; "" if it has none."""
+    if node.type in _NAMELESS:
+        return _NAMELESS[node.type]
+    if node.type in ("operator_declaration", "conversion_operator_declaration"):
+        operator = node.child_by_field_name("operator") or node.child_by_field_name("type")
+        return "" if operator is None else f"operator {_text(source, operator)}"
+    named = _name_node(node)
+    if named is None:
+        return ""
+    if named.type == "operator_cast":  # to a type
+        return f"operator {_text(source, named.child_by_field_name('type') or named)}"
+    name = dotted(_text(source, named))
+    receiver = node.child_by_field_name("receiver")
+    owner = None if receiver is None else _RECEIVER.search(_text(source, receiver))
+    return name if owner is None else f"{owner[1]}.{name}"
+
+
+def dotted(written: str) -> str:
+    """Return a name of the source with dots between its parts, without arguments and quotes.
+
+    >>> dotted("Foo.prototype.main"), dotted("a::List<T>::operator<")
+    ('Foo.main', 'a.List.operator<')
+    >>> dotted("'on click'"), dotted("$x")
+    ('on click', 'x')
+    """
+    before, operator, after = written.partition("operator")
+    if operator and (before[-1:].isalnum() or after[:1].isalnum()):
+        before, operator, after = written, "", ""
+    while (shorter := _BRACKETS.sub("", before)) != before:
+        before = shorter
+    parts = before.replace("::", ".").split(".")
+    words = [" ".join(part.strip(" \t\r\n'\"`$#&*:").split()) for part in parts]
+    kept = [word for word in words if word and word not in _DROPPED]
+    if operator:
+        kept.append("".join(f"operator{after}".split()))
+    return ".".join(kept)[:_MAX_NAME]
+
+
+def _name_node(node: tree_sitter.Node) -> tree_sitter.Node | None:
+    """Return the node that contains a definition's name, inside of any declarators."""
+    named = None
+    for field in _NAME_FIELDS:
+        named = node.child_by_field_name(field)
+        if named is not None:
+            break
+    if named is None and node.type == "property_declaration":  # Kotlin's has no fields
+        named = next(iter(node.named_children), None)
+    for _ in range(_MAX_DECLARATORS):
+        if named is None or named.type not in _DECLARATORS:
+            break
+        inner = named.child_by_field_name("declarator")
+        named = inner or next(iter(named.named_children), None)
+    return named
+
+
+def _text(source: bytes, node: tree_sitter.Node) -> str:
+    # Not node.text: for a tree that was parsed piece by piece, it joins the whole source each time.
+    end = min(node.end_byte, node.start_byte + 4 * _MAX_NAME)
+    return source[node.start_byte : end].decode("utf-8", "replace")

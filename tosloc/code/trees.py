@@ -1,0 +1,224 @@
+"""Syntax trees of source texts, made in a process of their own with limits on memory and time.
+
+Within one step, which nothing can stop, a parser may try so many ways to understand a text that
+it takes gigabytes. It then ends its process, and no other: ``tosloc.code.parse`` starts this
+module as a program, sends it texts and reads the captures of their trees.
+
+One file of ``queries/`` per grammar says what is a comment, a string, an import, a declared name,
+a function and so on. A grammar's module is imported for the first file of its language.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pickle
+import re
+import resource
+import signal
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import tree_sitter
+
+from tosloc.code.names import definition_name
+
+_MAX_RUBBLE: Final = 2_000
+"""Pieces of a text from which on it is no program; a query over them takes quadratic time."""
+_MAX_DEPTHS: Final = 1_000_000_000
+"""Sum of the depths of all nodes of a tree. In each node a query looks at all that the nodes
+around it wait for. Two million bytes of a program have 40 million."""
+_STRIDE: Final = 256  # the depth of one in so many nodes is looked at
+_READ_BYTES: Final = 4096
+_FREE_STEPS: Final = 1000
+_STEPS_PER_BYTE: Final = 0.2
+_FREE_READS: Final = 200
+_READS_PER_BYTE: Final = 20 / _READ_BYTES
+"""How often a parser may report progress and read a piece of the text. Both counts depend on the
+text alone. Programs need a tenth; recovery from errors can take the square of the length."""
+_WINDOW: Final = 2048
+_PIECE: Final = 12
+_OPENS: Final = frozenset(b"<([{=:?!*/%+-&|^~@")
+_CLOSES: Final = frozenset(b",;)}")
+_NEEDS_LINE_END: Final = "tree_sitter_kotlin"
+"""Its scanner looks for the end of a line instead of the text: forever, where there is none."""
+_CAPTURE = re.compile(r"@(\w+)")
+_NAMED: Final = frozenset({"class", "function", "scope"})  # captures that are sent with a name
+
+_FREE_MEMORY: Final = 96 * 2**20
+_MEMORY_PER_BYTE: Final = 1_000
+"""Bytes of memory that the process may take for a text, its own code included. Programs need a
+quarter of both: the heaviest of ten thousand source files took 240 bytes per byte."""
+_FREE_SECONDS: Final = 3.0
+_SECONDS_PER_BYTE: Final = 20e-6
+"""Processor time that a text may take. Programs need a twentieth of it."""
+
+Captures: TypeAlias = dict[str, list[tuple[int, int, str]]]
+"""Name of a query's capture -> start, end and name of each captured node, in bytes of the text.
+Only definitions have a name."""
+
+
+def find_captures(source: bytes, grammar: str, wanted: tuple[str, ...]) -> Captures | None:
+    """Return the nodes that a grammar's query captures as one of ``wanted``.
+
+    Return None if there is no tree, or one with errors in which no declaration was recovered
+    although declarations are wanted.
+    """
+    root = syntax_tree(source, grammar)
+    if root is None:
+        return None
+    try:
+        nodes = tree_sitter.QueryCursor(_query(grammar, wanted)).captures(root)
+    except (ValueError, RecursionError):
+        return None
+    if "method" in wanted and root.has_error and not (nodes.get("type") or nodes.get("method")):
+        return None
+    return {capture: _located(source, capture, nodes[capture]) for capture in nodes}
+
+
+def syntax_tree(source: bytes, grammar: str) -> tree_sitter.Node | None:
+    """Return the root of a text's syntax tree; None if it is no program, or takes too many steps.
+
+    The text may bring this process down.
+    """
+    if _repeats_an_opening(source):
+        return None
+    if grammar == _NEEDS_LINE_END and not source.endswith(b"\n"):
+        source += b"\n"
+    most_steps = _FREE_STEPS + len(source) * _STEPS_PER_BYTE
+    most_reads = _FREE_READS + len(source) * _READS_PER_BYTE
+    steps = reads = 0
+    parsed = False  # from then on queries read, to compare names
+
+    def read(offset: int, _: object) -> bytes:
+        nonlocal reads
+        reads += 1
+        piece = source[offset : offset + _READ_BYTES]
+        if reads <= most_reads or parsed:
+            return piece
+        # Within one step a scanner may read the rest of a line again from each of its characters,
+        # so the rest becomes one word. A text that ends earlier than at first makes tree-sitter
+        # crash.
+        return b"a" * len(piece)
+
+    def too_much(_: int, __: bool) -> bool:
+        nonlocal steps
+        steps += 1
+        return steps > most_steps or reads > most_reads
+
+    try:
+        root = parser(grammar).parse(read, progress_callback=too_much).root_node
+    except ValueError:
+        if steps <= most_steps and reads <= most_reads:
+            raise MemoryError from None  # what stopped the parser is that it could not ask
+        return None
+    parsed = True
+    return None if reads > most_reads or _is_no_program(root) else root
+
+
+def parser(grammar: str) -> tree_sitter.Parser:
+    """Return a new parser of a grammar."""
+    return tree_sitter.Parser(_language(grammar))
+
+
+def answer_requests() -> None:
+    """Answer the requests that come through standard input, until it ends.
+
+    A request is the arguments of ``find_captures``. An answer is what it returns, or the error
+    that loading the grammar raises. A text that needs too much ends the process.
+    """
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # which ends the process
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    while True:
+        try:
+            source, grammar, wanted = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        answer: Captures | Exception | None
+        try:
+            _query(grammar, wanted)
+        except Exception as error:
+            answer = error
+        else:
+            answer = _find_within_limits(source, grammar, wanted)
+        pickle.dump(answer, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+
+
+def _find_within_limits(source: bytes, grammar: str, wanted: tuple[str, ...]) -> Captures | None:
+    """Return what ``find_captures`` returns; end the process if that needs too much."""
+    _limit_memory(_FREE_MEMORY + _MEMORY_PER_BYTE * len(source))
+    signal.setitimer(signal.ITIMER_PROF, _FREE_SECONDS + _SECONDS_PER_BYTE * len(source))
+    try:
+        captures = find_captures(source, grammar, wanted)
+    except Exception:  # too little memory raises anything
+        os.abort()
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    _limit_memory(resource.RLIM_INFINITY)
+    return captures
+
+
+def _limit_memory(most: int) -> None:
+    """Let this process have at most so many bytes of memory, and at most what it was given."""
+    _, given = resource.getrlimit(resource.RLIMIT_DATA)
+    if given != resource.RLIM_INFINITY:
+        most = given if most == resource.RLIM_INFINITY else min(most, given)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, given))
+
+
+def _located(source: bytes, capture: str, nodes: list[tree_sitter.Node]) -> list[tuple[int, int, str]]:
+    if capture in _NAMED:
+        return [(node.start_byte, node.end_byte, definition_name(source, node)) for node in nodes]
+    return [(node.start_byte, node.end_byte, "") for node in nodes]
+
+
+@cache
+def _language(grammar: str) -> tree_sitter.Language:
+    module, _, function = grammar.partition(" ")
+    return tree_sitter.Language(getattr(importlib.import_module(module), function or "language")())
+
+
+@cache
+def _query(grammar: str, wanted: tuple[str, ...]) -> tree_sitter.Query:
+    """Return the patterns of the grammar's query that capture one of ``wanted``."""
+    name = grammar.partition(" ")[0].removeprefix("tree_sitter_")
+    text = Path(__file__).with_name("queries").joinpath(f"{name}.scm").read_text("ascii")
+    query = tree_sitter.Query(_language(grammar), text)
+    for number in range(query.pattern_count):
+        start = query.start_byte_for_pattern(number)
+        end = query.end_byte_for_pattern(number)
+        if set(wanted).isdisjoint(_CAPTURE.findall(text[start:end])):
+            query.disable_pattern(number)
+    return query
+
+
+def _is_no_program(root: tree_sitter.Node) -> bool:
+    """Return whether a tree is rubble, or nested so deeply that a query over it would not end."""
+    if root.type == "ERROR" and root.child_count > _MAX_RUBBLE:
+        return True
+    cursor: Any = root.walk()
+    left = _MAX_DEPTHS // _STRIDE
+    for node in range(0, root.descendant_count, _STRIDE):
+        cursor.goto_descendant(node)
+        left -= cursor.depth
+        if left < 0:
+            return True
+    return False
+
+
+def _repeats_an_opening(source: bytes) -> bool:
+    """Return whether a part of the text repeats a short piece that opens and never closes: ``A<A<``.
+
+    At its end a parser tries all ways to understand it, in one step that takes gigabytes.
+    """
+    for start in range(0, len(source) - _WINDOW + 1, _WINDOW):
+        middle = start + _WINDOW // 2
+        end = start + _WINDOW
+        piece = source[middle : middle + _PIECE]
+        often = source.count(piece, start, end) > _WINDOW // (4 * _PIECE)
+        opens = not _OPENS.isdisjoint(piece)
+        if often and opens and _CLOSES.isdisjoint(source[start:end]):
+            return True
+    return False
