@@ -82,6 +82,12 @@ def test_a_training_goes_on_to_the_same_end_but_not_from_another_or_half_a_state
     assert run("half", 2) == (whole, [0, 1])
 
 
+def test_training_keeps_the_random_state_of_its_caller(make):
+    before = torch.get_rng_state()
+    make(epochs=1).fit(LISTS[:10], LISTS[45:])
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 # Scores and the loss by hand
 
 

@@ -81,7 +81,10 @@ class Trainer:
             epoch = len(curve) - 1
             if epoch >= settings.epochs or epoch - values.index(max(values)) >= PATIENCE:
                 break
-            loss = self._epoch(optimizer, teaching, epoch, progress)
+            device = processes().device
+            own_devices = [device] if device.type == "cuda" else []
+            with torch.random.fork_rng(own_devices):  # the caller's random numbers go on as before
+                loss = self._epoch(optimizer, teaching, epoch, progress)
             curve.append({"loss": loss} | (judged := self.validate(validation)))
             if judged["mrr"] + judged["map"] > max(values):
                 best = self._parameters()

@@ -101,8 +101,9 @@ class RerankingModel(nn.Module):
         self.learning = self.encoders if settings.training.learns == "both" else {}
         for encoder in self.encoders.values():
             encoder.requires_grad_(bool(self.learning))
-        torch.manual_seed(seed)
-        self.head = ScoringHead(code.width, cosine=settings.scoring == "cosine")
+        with torch.random.fork_rng(devices=[]):  # the caller's random numbers go on as before
+            torch.default_generator.manual_seed(seed)
+            self.head = ScoringHead(code.width, cosine=settings.scoring == "cosine")
 
     @property
     def encoders(self) -> dict[str, Encoder]:
