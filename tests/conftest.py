@@ -30,10 +30,11 @@ def pytest_configure(config):
 class WatchedConnection(sqlite3.Connection):
     """A connection that warns when it is dropped without being closed, as SQLite's own do from Python 3.13 on."""
 
-    is_closed = False
+    is_closed = True  # One that could not be opened has nothing to close.
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
+        self.is_closed = False
         self.database = arguments[0]
 
     def close(self):

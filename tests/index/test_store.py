@@ -141,7 +141,7 @@ def test_a_store_that_another_process_writes_is_not_removed(tmp_path, monkeypatc
     def busy(*_, **__):
         raise sqlite3.OperationalError("database is locked")
 
-    monkeypatch.setattr(FactStore, "_open", busy)
+    monkeypatch.setattr(FactStore, "_connect", busy)
     with pytest.raises(StoreError, match="locked"):
         FactStore(path)
     monkeypatch.undo()

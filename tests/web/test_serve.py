@@ -8,6 +8,7 @@ import time
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from io import StringIO
 from threading import Thread
 
 import pytest
@@ -18,6 +19,9 @@ from starlette.testclient import TestClient
 from conftest import repository as shop_at
 from tests import stuck
 from tosloc.errors import Interrupted
+from tosloc.records import silent
+from tosloc.reports.issues import read_report
+from tosloc.web.render import Ask, page_of
 from tosloc.web.server import KEPT, MOST_BYTES, Questions, application, listening, settings
 
 HERE = "http://127.0.0.1:8765"
@@ -224,27 +228,19 @@ def test_what_a_report_says_is_text(client):
         assert "<script>alert" not in text
 
 
-def asked_ids(client, questions, monkeypatch, *texts):
-    """The ids of the reports that the session gets, of texts that are sent one after the other."""
-    asked = []
-
-    def keep(work, repository, checkpoint, report, *rest, progress, stopped):
-        asked.append(report.id)
-        return Future()
-
-    monkeypatch.setattr(questions.session, "ask", keep)
-    for text in texts:
-        ask(client, text)
-    return asked
+def name_on_page(shop, report, number):
+    """Return the name under which the page shows a report, asked as a question with this number."""
+    name, _ = page_of(report, number, shop, None, Ask(), "", silent)
+    return name
 
 
-def test_pasted_text_is_called_a_report_with_the_number_of_its_question(client, questions, monkeypatch):
-    assert asked_ids(client, questions, monkeypatch, REPORT, "cart") == ["report 1", "report 2"]
+def test_pasted_text_is_called_a_report_with_the_number_of_its_question(shop):
+    assert name_on_page(shop, read_report(StringIO(REPORT)), 2).startswith("report 2")
 
 
-def test_a_report_with_an_id_of_its_own_keeps_it(client, questions, monkeypatch):
+def test_a_report_with_an_id_of_its_own_keeps_it(shop):
     exported = json.dumps({"number": 52, "title": "The cart forgets an item", "body": "", "createdAt": "2024-05-06"})
-    assert asked_ids(client, questions, monkeypatch, REPORT, exported) == ["report 1", "52"]
+    assert name_on_page(shop, read_report(StringIO(exported)), 2).startswith("52")
 
 
 def test_questions_wait_for_each_other_and_the_oldest_are_forgotten(questions, client, monkeypatch):
