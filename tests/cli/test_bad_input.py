@@ -101,6 +101,12 @@ def test_a_carried_version_answers_outside_of_its_repository_and_its_work_tree_i
         assert json.loads(out)["repository"] == repository
 
 
+def test_evaluate_without_a_run_needs_a_training_of_the_repository_around(fails, project, monkeypatch):
+    monkeypatch.chdir(project.git.path)
+    sentence = fails("evaluate")
+    assert sentence == f"{project.git.path}: nothing was trained here; name a run, or run: tosloc train"
+
+
 @pytest.fixture
 def one_report(project):
     """Options of a command that reads a single labelled report and writes the folder ``one``."""

@@ -8,9 +8,11 @@ from datetime import UTC, date, datetime
 import pytest
 
 from tosloc.answer import Answer, Searched, Weights
+from tosloc.errors import ToslocError
 from tosloc.localizer import Localizer
 from tosloc.mcp.answers import LINES, Found, sources
-from tosloc.records import Background, BugReport, Function, Hit, Reason, RoutineNote
+from tosloc.mcp.answers import answer as answer_of
+from tosloc.records import Background, BugReport, Function, Hit, Reason, RoutineNote, silent
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 REPORT = BugReport("1", "a", "b", None)
@@ -120,3 +122,21 @@ def test_source_is_the_one_excerpt_that_says_most_of_the_report(repository):
     assert shown[:2] == ["1: def restore(jar):", "2:     cookie = jar.header()"]
     assert len(shown) <= LINES
     assert not [line for line in shown if "timeout" in line]
+
+
+@pytest.mark.parametrize("path", ["shop/bill.py", "./shop/bill.py", "shop/../shop/bill.py", "{shop}/shop/bill.py"])
+def test_a_file_is_explained_by_its_path_below_the_repository(shop, path):
+    explained = answer_of(None, [shop], None, "The bill is wrong", path.format(shop=shop), {}, silent)
+    assert [file.path for file in explained.files] == ["shop/bill.py"]
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../shop.py"])
+def test_a_path_outside_of_the_repository_is_not_explained(shop, path):
+    with pytest.raises(ToslocError, match=rf"^{re.escape(path)} is no source file of version"):
+        answer_of(None, [shop], None, "The bill is wrong", path, {}, silent)
+
+
+def test_a_bug_is_localized_where_no_path_is_named(shop):
+    found = answer_of(None, [shop], None, "The cart forgets an item", None, {}, silent)
+    assert found.files[0].path == "shop/cart.py"
+    assert len(found.files) == 2

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.conftest import FIRST_TIME, HOUR
+from tests.trackers import BUGZILLA
 from tosloc.errors import ReportError
 from tosloc.git.repository import Repository
 from tosloc.mine.issues import Exports
@@ -172,6 +173,19 @@ def test_the_root_and_the_end_of_a_shallow_clone_are_no_fixes(make_repository, r
     assert Miner(shallow).found(issue(1), issue(2)) == ({}, left_out)
     with pytest.raises(ReportError, match="hold no issue"):
         Miner(shallow).mine(closed_by(1, "f" * 40))
+
+
+def test_a_bare_number_at_the_beginning_names_an_issue_of_bugzilla(miner):
+    fix = miner.commit("58522: mind the gap")
+    links, _ = miner.found(BUGZILLA | {"severity": "major", "creation_time": when(0)})
+    assert links == {"58522": ("issue named", fix)}
+
+
+def test_a_bare_number_at_the_beginning_names_no_issue_of_github(miner):
+    miner.commit("58522: mind the gap")
+    links, left_out = miner.found(issue(58522))
+    assert links == {}
+    assert left_out == {"no fix is known": 1}
 
 
 def test_git_alone_gives_weak_reports(miner):
