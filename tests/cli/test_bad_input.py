@@ -122,7 +122,8 @@ def test_one_report_is_too_few_for_a_training(fails, one_report):
 
 def test_one_report_is_ranked_and_evaluated_with_split_all_alone(fails, tosloc, checkpoint, one_report):
     assert "--split all" in fails("rank", *one_report, "--checkpoint", checkpoint)
-    tosloc("rank", *one_report, "--checkpoint", checkpoint, "--split", "all")
+    _, err = tosloc("rank", *one_report, "--checkpoint", checkpoint, "--split", "all")
+    assert err.endswith("tosloc: ranked; now run: tosloc evaluate one --split all\n")
     out, _ = tosloc("evaluate", "one", "--split", "all")
     assert "reports" in out
 
