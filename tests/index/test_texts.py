@@ -82,3 +82,16 @@ def test_stack_frames_are_no_prose_except_for_the_paper():
     assert asked.mentions == ("crash", "of", "StandardContext", "node", "max_size", "then", "Display")
     asked = query("", "")
     assert (asked.weights, asked.plain_weights, asked.frames, asked.compounds) == ({}, {}, (), frozenset())
+
+
+def test_words_of_a_text_count_once_and_those_of_the_title_by_its_weight():
+    weights = query("Node fails", "").weights_of("tree tree leaf node", title_weight=3.0)
+    assert weights["tree"] == pytest.approx(1 + math.log(2))
+    assert weights["leaf"] == pytest.approx(1)
+    assert weights["node"] == pytest.approx(1 + math.log(1 + 3))
+
+
+def test_words_of_the_lead_count_once_and_those_of_the_summary_twice():
+    weights = query("Node fails", "tree tree node").lead_weights
+    assert weights["tree"] == pytest.approx(1 + math.log(2))
+    assert weights["node"] == pytest.approx(1 + math.log(1 + 2))
