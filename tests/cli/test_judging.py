@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tosloc.cli.printing import ranks_cell
 from tosloc.evaluate.judgements import Judgement, write_judgements
+from tosloc.evaluate.measures import ReportScores
 from tosloc.evaluate.runs import write_run
 from tosloc.records import Ranking, ReportAttributes
 
@@ -173,6 +175,21 @@ def test_one_report_does_not_say_whether_training_helped(ask):
     write_split("out/shipped/test", {"1": "BAC"})
     _, said = ask("evaluate out")
     assert "did training help? One report cannot tell: MRR 1.000 with the trained weights, 0.500 with" in said
+
+
+@pytest.mark.parametrize(
+    ("ranks", "relevant", "cell"),
+    [
+        ((1, 5), 2, "1, 5"),
+        ((1, 5), 4, "1, 5, 2 not ranked"),
+        (tuple(range(1, 9)), 8, "1, 2, 3, 4, 5, 6, 7, 8"),
+        (tuple(range(1, 11)), 11, "1, 2, 3, 4, 5, 6, 7, 8, 2 more, 1 not ranked"),
+        ((), 1, "1 not ranked"),
+    ],
+)
+def test_the_first_eight_ranks_of_a_report_are_listed_and_the_others_counted(ranks, relevant, cell):
+    fixed = tuple(f"{number}.java" for number in range(relevant))
+    assert ranks_cell(ReportScores(Judgement("1", fixed, fixed, 20), ranks, 20)) == cell
 
 
 @pytest.mark.parametrize(
