@@ -160,6 +160,10 @@ def words(vectors, row):
     return {vectors.vocabulary.terms[t]: w for t, w in zip(row.indices.tolist(), row.data.tolist(), strict=True)}
 
 
+def test_a_fixed_report_counts_half_as_much_again_as_a_commit_message():
+    assert FIX_WEIGHT == 1.5
+
+
 def test_terms_count_that_are_common_enough_or_in_a_path(context):
     found = learned(context)
     assert found.terms == ("bake", "cooki", "cookiejar", "jar", "lost", "net", "planet", "socket", "src")
