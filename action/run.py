@@ -70,6 +70,7 @@ def call(method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         with build_opener(_NoRedirects).open(request, timeout=60) as answer:
             return json.load(answer)
     except HTTPError as error:
+        error.close()
         moved = "moved; the issue was transferred, or the repository renamed"
         about = moved if 300 <= error.code < 400 else _MEANINGS.get(error.code, "the server did not answer as told")
         why = f"{error.code}, {about}"

@@ -1,5 +1,6 @@
 """The action, step by step as the runner takes them, against a stub of the REST calls; strangers are hostile."""
 
+import io
 import json
 import os
 import re
@@ -11,6 +12,7 @@ from contextlib import closing
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.error import HTTPError
 
 import pytest
 import yaml
@@ -170,6 +172,23 @@ def test_refusals_are_sentences_and_a_token_follows_no_redirect(stub, code, said
     stub.refuses = code
     with pytest.raises(ACTION.ActionError, match=said):
         ACTION.write_comment(7, "x")
+
+
+def test_an_answer_that_is_an_error_is_closed(monkeypatch):
+    body = io.BytesIO(b"{}")
+
+    error = HTTPError("https://example.org", 404, "Not Found", {}, body)
+
+    def refuse(request, timeout):
+        raise error
+
+    for name in ("GITHUB_REPOSITORY", "GITHUB_API_URL", "INPUT_TOKEN"):
+        monkeypatch.setenv(name, "https://example.org")
+    opener = SimpleNamespace(open=refuse)
+    monkeypatch.setitem(ACTION.call.__globals__, "build_opener", lambda handler: opener)
+    with pytest.raises(ACTION.ActionError, match="404"):
+        ACTION.call("GET", "/1")
+    assert body.closed
 
 
 def test_a_message_of_the_runner_is_one(capsys):

@@ -2,13 +2,15 @@
 
 import json
 import os
+from io import BytesIO
+from urllib.error import HTTPError
 
 import pytest
 
 from tests.stubs import Stub
 from tests.trackers import GH
 from tosloc.cli import main
-from tosloc.errors import ToslocError
+from tosloc.errors import ReportError, ToslocError
 from tosloc.mine.github import fetch, fetch_issue, read_token
 
 
@@ -32,6 +34,20 @@ def stub(monkeypatch, tmp_path):
     monkeypatch.setattr("tosloc.mine.github.time.sleep", lambda seconds: None)
     yield made
     made.close()
+
+
+def test_an_answer_that_is_an_error_is_closed(monkeypatch):
+    body = BytesIO(b'{"message": "Not Found"}')
+
+    error = HTTPError("https://example.org", 404, "Not Found", {}, body)
+
+    def refuse(request, timeout):
+        raise error
+
+    monkeypatch.setattr("tosloc.mine.github.urlopen", refuse)
+    with pytest.raises(ReportError, match=r"GitHub answers 404 \(Not Found\)"):
+        fetch_issue("ann/one", "8", "secret")
+    assert body.closed
 
 
 def test_all_pages_are_read_also_of_a_server_that_fails_for_a_while(stub, repository, capsys):

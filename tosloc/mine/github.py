@@ -141,7 +141,7 @@ def _ask(asked: str, place: str, token: str, query: dict[str, Any] | None = None
             break
         except HTTPError as error:
             why = f"answers {error.code}"
-            with suppress(AttributeError, ValueError):
+            with error, suppress(AttributeError, ValueError):
                 why += f" ({json.load(error).get('message')})"
             why += "" if token else "; a token in GITHUB_TOKEN may read more"
             if error.code < 500:
