@@ -239,12 +239,12 @@ def fit_stage_one(
 
 
 def learns_ranker(settings: StageOneSettings, reports: int, default: StageOne | None) -> bool:
-    """Whether ``fit_stage_one`` learns a ranker, for which it needs LightGBM, from a number of training reports."""
+    """Whether ``fit_stage_one`` learns a ranker, with LightGBM, from a number of reports."""
     return settings.ranker and not _is_cross_validated(settings, reports, default)
 
 
 def _is_cross_validated(settings: StageOneSettings, reports: int, default: StageOne | None) -> bool:
-    """Whether reports are so few that only the shipped ranker is used, and cross-validation decides."""
+    """Whether reports are too few for an own ranker, so that cross-validation decides."""
     has_shipped_ranker = settings.ranker and default is not None and default.ranker is not None
     return has_shipped_ranker and settings.fit == "listwise" and reports < MANY
 

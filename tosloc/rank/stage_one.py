@@ -137,7 +137,7 @@ def head_rows(rows: Float32Array, scores: FloatArray) -> Float32Array:
 
 
 def load_lightgbm() -> Any:
-    """Import LightGBM and return it. Raises MissingExtra where the system's OpenMP library that it needs is missing."""
+    """Import LightGBM. Raises MissingExtra where the OpenMP library that it needs is missing."""
     try:
         import lightgbm
     except OSError as error:
