@@ -28,7 +28,7 @@ def pytest_configure(config):
 
 
 class WatchedConnection(sqlite3.Connection):
-    """A connection that warns when it is dropped without being closed, as SQLite's own do from Python 3.13 on."""
+    """A connection that warns when it is dropped unclosed, as those of Python 3.13 do."""
 
     is_closed = True  # One that could not be opened has nothing to close.
 
@@ -49,7 +49,7 @@ class WatchedConnection(sqlite3.Connection):
 
 @pytest.fixture(scope="session", autouse=True)
 def unclosed_connections():
-    """Make an unclosed connection an error of the tests on every Python: pytest turns the warning into one."""
+    """Let unclosed connections warn on every Python; pytest turns the warning into an error."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=WatchedConnection))
         yield

@@ -1,4 +1,4 @@
-"""A cache of opened values closes each value that it forgets, once, and all of them when Python exits."""
+"""A cache of opened values closes each value that it forgets, and the others when Python exits."""
 
 import subprocess
 import sys
@@ -81,5 +81,6 @@ print("end of the program")
 
 
 def test_values_are_closed_when_python_exits():
-    done = subprocess.run([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, text=True, check=True)
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     assert done.stdout == "end of the program\nclosed\n"

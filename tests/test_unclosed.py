@@ -16,11 +16,12 @@ def test_nothing_is_closed():
 
 
 def run_test(folder, statement):
-    """Run a test of one statement with this repository's settings for pytest; the process that has ended."""
+    """Run a test of one statement with the settings of this repository; return the ended process."""
     path = folder / "test_unclosed_thing.py"
     path.write_text(PROGRAM.format(statement), encoding="utf-8")
-    pytest_here = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:xdist", "-p", "no:cacheprovider"]
-    command = [*pytest_here, "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(folder), str(path)]
+    plugins = ["-p", "tests.conftest", "-p", "no:xdist", "-p", "no:cacheprovider"]
+    settings = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(folder)]
+    command = [sys.executable, "-m", "pytest", *plugins, *settings, str(path)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
@@ -29,13 +30,14 @@ def run_test(folder, statement):
     [
         ("sqlite3.connect(':memory:')", "unclosed database :memory:"),
         pytest.param("open(__file__)", "unclosed file", marks=pytest.mark.slow),
-        pytest.param("subprocess.Popen(['cat'], stdin=-1)", "is still running", marks=pytest.mark.slow),
+        pytest.param("subprocess.Popen('cat', stdin=-1)", "still running", marks=pytest.mark.slow),
     ],
 )
 def test_what_stays_open_fails_its_test(tmp_path, statement, warning):
     done = run_test(tmp_path, statement)
     assert done.returncode == 1
-    assert warning in done.stdout + done.stderr  # pytest reports what is collected late when it ends
+    # pytest reports on standard error what is collected only when it ends
+    assert warning in done.stdout + done.stderr
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""A cache like functools.lru_cache, for values that must be closed: stores, repositories, localizers."""
+"""A cache like functools.lru_cache for values that must be closed, such as stores and localizers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ Opened = TypeVar("Opened", bound=_Closable)
 
 
 def closing_cache(size: int) -> Callable[[Callable[..., Opened]], Callable[..., Opened]]:
-    """Return a decorator that keeps the last `size` results of a function, which takes hashable positional arguments.
+    """Return a decorator that keeps the last `size` results of a function open.
 
-    A result that must make room is closed before another is opened; the others are closed when Python exits.
+    The arguments of the function are positional and hashable. A result that must make room is closed
+    before another is opened; the others are closed when Python exits.
     """
 
     def decorate(open_one: Callable[..., Opened]) -> Callable[..., Opened]:
