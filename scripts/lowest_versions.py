@@ -1,13 +1,14 @@
-"""Print a pip constraints file that pins each dependency to the lowest version that pyproject.toml allows.
+"""Print a pip constraints file: each dependency at the lowest version that pyproject.toml allows.
 
     .venv/bin/python scripts/lowest_versions.py >lowest.txt
     python3.11 -m venv .venv-lowest
     .venv-lowest/bin/python -m pip install --constraint lowest.txt --editable '.[dev]'
-    .venv-lowest/bin/python -m pytest -W ignore::DeprecationWarning
+    .venv-lowest/bin/python -m pytest -W ignore::DeprecationWarning -k 'not known_by_its_hash'
 
-Use Python 3.11: for later ones some of these versions have no wheels, and pip takes newer versions there. Deprecation
-warnings are ignored, because old versions meet newer packages of others. The extras `dev` and `docs` are not pinned:
-they are the tools of this repository, not of its users.
+Use Python 3.11: for later ones some of these versions have no wheels, and pip takes newer versions
+there. Deprecation warnings are ignored, because old versions meet newer packages of others. The test
+that is left out compares what is installed with constraints.txt. The extras `dev` and `docs` are not
+pinned: they are the tools of this repository, not of its users.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ TOOL_EXTRAS: Final = {"dev", "docs"}
 
 
 def user_requirements(pyproject: str) -> list[Requirement]:
-    """Return what the project and its extras for users require of other projects, given a pyproject.toml's text."""
+    """Return what the project and its extras for users require, given the text of a pyproject.toml.
+
+    The tools of this repository, and references of the project to its own extras, are left out.
+    """
     project = tomllib.loads(pyproject)["project"]
     lines = list(project["dependencies"])
     for extra, requirements in project["optional-dependencies"].items():
@@ -37,15 +41,16 @@ def user_requirements(pyproject: str) -> list[Requirement]:
 
 
 def lowest_version(requirement: Requirement) -> Version:
-    """Return the version after `>=`. Raises ValueError for a requirement that names no lowest version."""
+    """Return the version after `>=`. Raises ValueError if the requirement has none."""
     for specifier in requirement.specifier:
         if specifier.operator == ">=":
             return Version(specifier.version)
-    raise ValueError(f"pyproject.toml: {requirement} names no lowest version; write {requirement.name}>=VERSION")
+    advice = f"write {requirement.name}>=VERSION"
+    raise ValueError(f"pyproject.toml: {requirement} names no lowest version; {advice}")
 
 
 def floors(requirements: Iterable[Requirement]) -> dict[str, Version]:
-    """Return the lowest version of each project that satisfies all requirements of it, in alphabetical order."""
+    """Return the lowest version of each package that satisfies all of its requirements, by name."""
     lowest: dict[str, Version] = {}
     for requirement in requirements:
         version = lowest_version(requirement)
@@ -55,7 +60,8 @@ def floors(requirements: Iterable[Requirement]) -> dict[str, Version]:
 
 def main() -> None:
     """Print the constraints, one a line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    as_written = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=as_written)
     parser.parse_args()
     pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     for name, version in floors(user_requirements(pyproject)).items():

@@ -59,7 +59,8 @@ class WordTable(nn.Module):
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> SimpleNamespace:
         """(S, L, d) vectors, named as those of a transformer."""
-        return SimpleNamespace(last_hidden_state=self.rows(input_ids))
+        numbers = input_ids.long()  # older tokenizers give floats for a text without known words
+        return SimpleNamespace(last_hidden_state=self.rows(numbers))
 
 
 def word_encoder(texts: Sequence[str], seed: int) -> Encoder:
