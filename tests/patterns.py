@@ -276,6 +276,9 @@ def attacks(pattern, *, thorough):
     whole = sample(tree)
     found = [*own]
     found += [("", piece) for piece in (*pieces, whole, *COMMON_PIECES) if piece]
+    # The beginning of a match, again and again: each is tried to the end of the text.
+    beginnings = dict.fromkeys(before + piece for before, piece in own)
+    found += [("", beginning) for beginning in beginnings]
     further = (*pieces, *COMMON_PIECES) if thorough else (*pieces[:4], " ")
     found += [(before, piece) for before in befores[:most] for piece in further]
     refused = list(dict.fromkeys(refused_letters(tree)))

@@ -59,6 +59,7 @@ def test_every_pattern_written_in_a_call_takes_linear_time():
         (r"\b[\w./-]+\.[a-z]\b", "sub"),
         (r"\s+$", "search"),
         (r"<!--.*?-->", "sub"),
+        (r"(?<!\w)(\w+)\s*+(?:\[[^\]]*+\]\s*+)?,?\s*+\)$", "search"),
     ],
 )
 def test_patterns_that_are_not_linear_are_found(pattern, method):

@@ -124,19 +124,23 @@ def test_source_is_the_one_excerpt_that_says_most_of_the_report(repository):
     assert not [line for line in shown if "timeout" in line]
 
 
+def report_of(text):
+    return BugReport("report", text, "", None)
+
+
 @pytest.mark.parametrize("path", ["shop/bill.py", "./shop/bill.py", "shop/../shop/bill.py", "{shop}/shop/bill.py"])
 def test_a_file_is_explained_by_its_path_below_the_repository(shop, path):
-    explained = answer_of(None, [shop], None, "The bill is wrong", path.format(shop=shop), {}, silent)
+    explained = answer_of(report_of("The bill is wrong"), None, [shop], None, path.format(shop=shop), {}, silent)
     assert [file.path for file in explained.files] == ["shop/bill.py"]
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../shop.py"])
 def test_a_path_outside_of_the_repository_is_not_explained(shop, path):
     with pytest.raises(ToslocError, match=rf"^{re.escape(path)} is no source file of version"):
-        answer_of(None, [shop], None, "The bill is wrong", path, {}, silent)
+        answer_of(report_of("The bill is wrong"), None, [shop], None, path, {}, silent)
 
 
 def test_a_bug_is_localized_where_no_path_is_named(shop):
-    found = answer_of(None, [shop], None, "The cart forgets an item", None, {}, silent)
+    found = answer_of(report_of("The cart forgets an item"), None, [shop], None, None, {}, silent)
     assert found.files[0].path == "shop/cart.py"
     assert len(found.files) == 2

@@ -25,7 +25,7 @@ _DECLARATORS: Final = frozenset(
 _DROPPED: Final = frozenset({"prototype", "exports", "module", "this", "self", "window", "globalThis"})
 """Parts of what a JavaScript function is assigned to that are no names of a class."""
 _BRACKETS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
-_RECEIVER = re.compile(r"(?<!\w)(\w+)\s*+(?:\[[^\]]*+\]\s*+)?,?\s*+\)$")
+_RECEIVER = re.compile(r"(?<!\w)(\w+)\s*+(?:\[[^\[\]]*+\]\s*+)?,?\s*+\)$")
 _MAX_NAME: Final = 200
 _MAX_DECLARATORS: Final = 16
 

@@ -17,7 +17,7 @@ from tosloc.git.history import commit_order
 from tosloc.git.process import CommitInfo
 from tosloc.git.repository import Repository, ends_with
 from tosloc.mine.issues import GITHUB_ISSUES, Exports, Issue
-from tosloc.mine.mentions import BODY, CLOSES, NAMES, NUMBER, mentions
+from tosloc.mine.mentions import BODY, CLOSES, LONGEST_TEXT, NAMES, NUMBER, mentions
 from tosloc.records import BugReport
 from tosloc.reports.test_paths import which_are_tests
 
@@ -177,8 +177,9 @@ def _links(
         for number, kind in found.items():
             if kind == CLOSES or (len(found) <= MOST_NAMED and not is_revert):
                 links[number].append((kind, info.id))
+        message = info.message[:LONGEST_TEXT]
         for pattern in patterns:
-            numbers = {match[1].strip().lstrip("#") for match in pattern.finditer(info.message) if match[1]}
+            numbers = {match[1].strip().lstrip("#") for match in pattern.finditer(message) if match[1]}
             for number in numbers & issues if len(numbers) <= MOST_NAMED else ():
                 links[number].append((PATTERN, info.id))
         if not is_revert and (pull := _PULL_NUMBER.search(info.message.strip().partition("\n")[0])):

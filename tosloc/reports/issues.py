@@ -36,7 +36,7 @@ class Tracker(NamedTuple):
     link: str = ""  # pattern of its addresses in a text; the id, \d{1,9}, in a group of a name of its own
 
 
-_PAGES: Final = r"""https?://[^\s/]+/(?P<project>[\w.-]+(?:/[\w.-]+)+?)/(?:-/)?(?P<page>issues|pull|merge_requests)/
+_PAGES: Final = r"""https?://[^\s/]{1,200}/(?P<project>[\w.-]{1,100}(?:/[\w.-]{1,100}){1,20}?)/(?:-/)?(?P<page>issues|pull|merge_requests)/
     (?P<url>\d{1,9})\b(?P<comment>\#issuecomment|\#note_)?"""
 OUR_LINES: Final = Tracker(
     name="lines",
@@ -242,7 +242,7 @@ def _quotes(text: str) -> bool:
 _FRONT_MATTER: Final = re.compile(r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _HEADING: Final = re.compile(r"\A\s*\#{1,6}[ \t]+|[ \t]\#+\s*\Z")  # marks may close it after a blank: not those of C#
 _UNDERLINE: Final = re.compile(r"\A(?:=+|-{2,})[ \t]*(?:\n|\Z)")
-_COMMENTS: Final = re.compile(r"\A(?:<!--.*?-->\s*)+", re.DOTALL)
+_COMMENTS: Final = re.compile(r"\A(?:(?><!--.*?-->)\s*+)++", re.DOTALL)
 
 
 def _written(text: str, name: str, zone: tzinfo) -> BugReport:

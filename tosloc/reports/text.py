@@ -86,18 +86,18 @@ _KEY: Final = re.compile(
 )
 """How a line begins that sets a key to a value."""
 _CODE: Final = re.compile(
-    r"""(?x) \s* (?:
+    r"""(?x) \s*+ (?:
       (?:>>>|\.\.\.|In\ \[\d{0,4}\]:|\$)\s
     | import\ [\w.{*] | from\ [\w.]+\ import\b | export\s | def\ \w+\( | class\ \w+[(:{\ ] | @\w+ | elif\s | else:
     | try: | except\b | finally: | return\b | raise\s | assert\s | yield\s
-    | (?:for|while|if|with)\b[^\n]{0,200}[:{]\s*$
+    | (?:for|while|if|with)\b[^\n]{0,200}[:{]\s*+$
     | (?:public|private|protected|static|const|let|var|val|func|fn|function|async|await|void|int|float|double|auto
         |template|namespace|using|package|struct|enum|interface|type)\s+[\w<&*\[(:]
     | \#\s*(?:include|define|ifdef|ifndef|endif|if|pragma)\b | // | /\*
-    | [\w.\[\]"',\ *]{1,100}\s[-+*/|&]?=\s?\S
-    | [\w.:>\-]{1,100}\([^\n]{0,300}\)?[;,:]?\s*$
-    | [)\]}]+[;,)]?\s*$ | \w+=[^\s=]\S*[,)]\s*$
-    | [^\n]{0,300}[;{]\s*$
+    | (?:[\w.\[\]"',\ *]{1,100}\s|(?<=\ \s))[-+*/|&]?=\s?\S
+    | [\w.:>\-]{1,100}\([^\n]{0,300}\)?[;,:]?\s*+$
+    | [)\]}]++[;,]?+\s*+$ | \w++=(?!=)\S{2,}+(?<=[,)])\s*+$
+    | [^\n]{0,300}[;{]\s*+$
     )"""
 )
 _SETTINGS: Final = frozenset("json yaml yml toml ini xml jsonnet".split())  # languages of blocks of settings

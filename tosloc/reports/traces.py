@@ -66,7 +66,7 @@ _PYTHON: Final = r"""
     File \s+ "(?P<py_path>[^"\n]{1,300})" ,\s+ line \s+ (?P<py_line>\d{1,9})
     (?: ,\s+ in \s+ (?P<py_method>[\w.<>]{1,100}) )?"""
 _DOTNET: Final = r"""
-    (?<![\w$.]) at \s+ (?P<cs_member>[\w.`+<>\[\],$]{1,300}) \s? \( [^()\n]{0,300} \) \s+ in \s+
+    (?<![\w$.]) at \s+ (?P<cs_member>[\w.`+<>\[\],$]{1,300}) \s? \( [^()\n]{0,300} \) \s++ in \s++
     (?P<cs_path>(?:[A-Za-z]:)?[^:\n]{1,300}?) :line \s+ (?P<cs_line>\d{1,9})"""
 _SCRIPT: Final = r"""
     (?<![\w$.]) at \s+ (?: (?P<js_name>(?:async\s+|new\s+)?[\w$.<>\[\]#]{1,200}(?:\s\[as\ [\w$.]{1,100}\])?) \s+ \( )?
@@ -126,7 +126,7 @@ def frames(text: str) -> list[Frame]:
             class_name, _, method = said["member"].rpartition(".")
             class_name, path = re.split(r"[`+<\[]", class_name)[0].rstrip("."), path.strip()
         elif said["name"]:
-            method = re.sub(r"^(?:async|new)\s+|\s\[as .*$", "", said["name"]).rpartition(".")[2]
+            method = re.sub(r"^(?:async|new)\s+|\s\[as [\w$.]++\]\Z", "", said["name"]).rpartition(".")[2]
         simple = class_name.rpartition(".")[2]
         if path:
             file = re.split(r"[/\\]", path)[-1]

@@ -161,7 +161,8 @@ def _cpu_limit(seconds: float) -> Iterator[None]:
 
     before = signal.signal(signal.SIGVTALRM, end)
     try:
-        signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+        # Again and again, since Python drops what is raised while a finalizer happens to run.
+        signal.setitimer(signal.ITIMER_VIRTUAL, seconds, seconds / 10)
         try:
             yield
         finally:
