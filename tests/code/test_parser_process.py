@@ -26,6 +26,7 @@ def parser_id():
     return parse._PARSER._process.pid
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited and looked at as Linux does")
 @pytest.mark.parametrize(
     ("size", "number"),
     [
