@@ -5,11 +5,14 @@ import sys
 if __name__ == "__main__" and not sys.flags.safe_path:
     sys.path.pop(0)  # the current folder, which may be a stranger's repository: so nothing is imported before this
 
+import os
 import signal
 
 
 def main() -> int:
-    """Exit code of the command that the arguments name."""
+    """Run the command that the arguments name; return its exit code."""
+    # Progress bars of loading an encoder would appear between our own.
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # until a command runs there is nothing to say or to close
     from tosloc.cli import main as run

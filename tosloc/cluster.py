@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -50,14 +50,13 @@ def on_cluster(
     for path, revision in repositories.items():
         with nullcontext() if revision else suppress(RepositoryError):
             wanted[str(path.absolute())] = resolve(path, revision or "HEAD")
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), ExitStack() as quiet:
         warnings.filterwarnings("ignore", message="Sending large graph")
         warnings.filterwarnings("ignore", module="distributed")
         from distributed import Client
 
-        for name in ("distributed", "tornado", "asyncio"):  # what matters of what they log becomes a sentence of ours
-            logger = logging.getLogger(name)
-            logger.handlers[:], logger.propagate = [logging.NullHandler()], False
+        # What matters of what they log becomes a sentence of ours.
+        quiet.enter_context(_silenced("distributed", "tornado", "asyncio"))
         try:
             client = Client(address, timeout=ANSWER_SECONDS, set_as_default=False, name="tosloc")
         except (OSError, ValueError, ImportError) as error:
@@ -70,6 +69,22 @@ def on_cluster(
                 yield
             finally:
                 EXECUTOR.reset(before)
+
+
+@contextmanager
+def _silenced(*names: str) -> Iterator[None]:
+    """Drop what some loggers are given within the block."""
+    loggers = [logging.getLogger(name) for name in names]
+    before = [(logger.handlers[:], logger.propagate) for logger in loggers]
+    for logger in loggers:
+        logger.handlers[:] = [logging.NullHandler()]
+        logger.propagate = False
+    try:
+        yield
+    finally:
+        for logger, (handlers, propagates) in zip(loggers, before, strict=True):
+            logger.handlers[:] = handlers
+            logger.propagate = propagates
 
 
 def _check_workers(

@@ -3,6 +3,7 @@
 import builtins
 import json
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -117,17 +118,28 @@ def test_the_hub_is_asked_only_where_the_user_allows_it(monkeypatch, asked_hosts
     with pytest.raises(CheckpointError, match="TOSLOC_HUB=1 to fetch a name from the hub"):
         Encoder.load("acme/no-such-encoder", "mean")
     assert asked_hosts == []
-    seen, offline = [], module.constants.HF_HUB_OFFLINE
+    seen = []
 
     def ask(_, *, trust_remote_code, local_files_only):
-        seen.append((trust_remote_code, local_files_only, module.constants.HF_HUB_OFFLINE))
+        seen.append((trust_remote_code, local_files_only))
         raise OSError
 
     monkeypatch.setattr(module.AutoTokenizer, "from_pretrained", ask)
     monkeypatch.setenv("TOSLOC_HUB", "1")
     with pytest.raises(CheckpointError):
         Encoder.load("acme/no-such-encoder", "mean")
-    assert (seen, module.constants.HF_HUB_OFFLINE) == ([(False, False, offline)], offline)
+    assert seen == [(False, False)]
+
+
+def test_a_name_that_was_fetched_is_loaded_without_a_request(monkeypatch, tmp_path, make_encoder, asked_hosts):
+    folder = tmp_path / "models--acme--tiny"
+    shutil.copytree(make_encoder(), folder / "snapshots" / ("a" * 40))
+    (folder / "refs").mkdir()
+    (folder / "refs" / "main").write_text("a" * 40)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    encoder = Encoder.load("acme/tiny", "mean")
+    assert encoder.name == "acme/tiny"
+    assert asked_hosts == []
 
 
 TEXTS = {"1": "door opens", "2": "/* Copyright */ window fails lock " * 4, "3": "", "4": "key " * 50}

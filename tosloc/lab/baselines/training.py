@@ -69,7 +69,7 @@ def mean_average_precision(rankings: Iterable[tuple[FloatArray, LongArray, int]]
 
 def seeded(seed: int, build: Callable[[], nn.Module]) -> Any:
     """A network whose first weights follow from the seed; torch's own randomness stays as it was."""
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
         return build().to(DEVICE)
 

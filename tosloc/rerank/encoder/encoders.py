@@ -14,18 +14,15 @@ from typing import Any, Final, Literal, Self, TypeAlias
 import numpy as np
 import torch
 from accelerate import PartialState
-from huggingface_hub import constants
+from huggingface_hub import snapshot_download
 from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer
-from transformers.utils import logging
 
 from tosloc.errors import CheckpointError, ToslocError
 from tosloc.index.store import FactStore
 from tosloc.records import BugReport, Float16Array, Progress, silent
 from tosloc.reports.traces import without_frames
 from tosloc.rerank.base import TextSource
-
-logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # they would stand between our own
 
 # S pieces, L tokens of the longest, n chunks of a file, d width of the encoder
 
@@ -58,13 +55,18 @@ class Encoder(nn.Module):
 
     @classmethod
     def load(cls, name: str, pooling: TokenPooling) -> Self:
-        """The encoder of a folder, or of a name on the hub: fetched earlier, or now where TOSLOC_HUB=1 allows it. None
-        of its code is run. Raises CheckpointError when there is none, or its tokenizer does not belong to it.
+        """Load the encoder of a folder, or of a name on the hub.
+
+        A name must have been fetched earlier, unless TOSLOC_HUB=1 allows fetching it now. None of
+        the encoder's code is run. Raise CheckpointError when there is none, or its tokenizer does
+        not belong to it.
         """
-        local, offline = os.environ.get("TOSLOC_HUB") != "1", constants.HF_HUB_OFFLINE
-        constants.HF_HUB_OFFLINE = offline or local  # local_files_only alone still makes requests
+        local = os.environ.get("TOSLOC_HUB") != "1"
         try:
             where = str(Path(name).expanduser())
+            if local and not Path(where).is_dir():
+                # For a name, transformers make requests whatever local_files_only says.
+                where = snapshot_download(where, local_files_only=True)
             tokenizer = AutoTokenizer.from_pretrained(where, trust_remote_code=False, local_files_only=local)
             model = AutoModel.from_pretrained(
                 where, dtype=torch.float32, trust_remote_code=False, use_safetensors=True, local_files_only=local
@@ -83,8 +85,6 @@ class Encoder(nn.Module):
                 f"{name}: no encoder can be loaded from there ({' '.join(str(error).split())[:120]}); name a folder"
                 " with config.json, model.safetensors and tokenizer, or set TOSLOC_HUB=1 to fetch a name from the hub"
             ) from error
-        finally:
-            constants.HF_HUB_OFFLINE = offline
 
     def save(self, folder: Path) -> None:
         """Write model and tokenizer as transformers do."""

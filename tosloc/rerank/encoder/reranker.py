@@ -32,7 +32,7 @@ from tosloc.rerank.base import (
     values_by_weight,
 )
 from tosloc.rerank.encoder.encoders import ChunkReader, Encoder, processes, report_text
-from tosloc.rerank.encoder.scoring import Chunks, Question, RerankingModel, contrastive
+from tosloc.rerank.encoder.scoring import Chunks, Question, RerankingModel, contrastive, seeded
 
 SCHEMA: Final = 3
 RECORD: Final = "encoder.json"
@@ -81,10 +81,9 @@ class Trainer:
             epoch = len(curve) - 1
             if epoch >= settings.epochs or epoch - values.index(max(values)) >= PATIENCE:
                 break
-            device = processes().device
-            own_devices = [device] if device.type == "cuda" else []
-            with torch.random.fork_rng(own_devices):  # the caller's random numbers go on as before
-                loss = self._epoch(optimizer, teaching, epoch, progress)
+            rng = np.random.default_rng([self.seed, epoch])
+            with seeded(int(rng.integers(2**31)) + processes().process_index):
+                loss = self._epoch(optimizer, teaching, epoch, rng, progress)
             curve.append({"loss": loss} | (judged := self.validate(validation)))
             if judged["mrr"] + judged["map"] > max(values):
                 best = self._parameters()
@@ -98,11 +97,19 @@ class Trainer:
         self.model.load_state_dict(best, strict=False)
         return curve
 
-    def _epoch(self, optimizer: Optimizer, train: Sequence[Question], epoch: int, progress: Progress) -> float:
-        """Mean loss of one pass over the reports; many processes learn what one would."""
+    def _epoch(
+        self,
+        optimizer: Optimizer,
+        train: Sequence[Question],
+        epoch: int,
+        rng: np.random.Generator,
+        progress: Progress,
+    ) -> float:
+        """Return the mean loss of one pass over the reports, in an order drawn from ``rng``.
+
+        Several processes learn what one would.
+        """
         settings, own, parameters = self.model.settings.training, processes(), list(self.model.learned.values())
-        rng = np.random.default_rng([self.seed, epoch])
-        torch.manual_seed(int(rng.integers(2**31)) + own.process_index)
         self.model.train()
         order, total = rng.permutation(len(train)), torch.zeros((), device=own.device)
         size = max(1, round(settings.pairs / np.mean([len(question.candidates) for question in train])))

@@ -6,6 +6,7 @@ Shapes: C candidates of a report, N chunks of the longest file, U chunks of all 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -25,6 +26,14 @@ Chunks: TypeAlias = Float16Array | list[Piece]
 """(n, d) vectors of a file's or a report's chunks, or their tokens where the encoder learns."""
 
 ADAPTER_RANK: Final = 64  # of the layers learned over the encoders' vectors (docs/results.md, the encoder)
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Seed torch's random numbers within the block; afterwards they go on as before it."""
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        torch.manual_seed(seed)
+        yield
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,8 +110,7 @@ class RerankingModel(nn.Module):
         self.learning = self.encoders if settings.training.learns == "both" else {}
         for encoder in self.encoders.values():
             encoder.requires_grad_(bool(self.learning))
-        with torch.random.fork_rng(devices=[]):  # the caller's random numbers go on as before
-            torch.default_generator.manual_seed(seed)
+        with seeded(seed):
             self.head = ScoringHead(code.width, cosine=settings.scoring == "cosine")
 
     @property
