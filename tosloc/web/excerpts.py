@@ -4,6 +4,7 @@ rest in the colours of its syntax.
 
 from __future__ import annotations
 
+import gc
 import re
 import signal
 import threading
@@ -160,12 +161,16 @@ def _cpu_limit(seconds: float) -> Iterator[None]:
         raise _LimitReached
 
     before = signal.signal(signal.SIGVTALRM, end)
+    # Python drops what is raised while a finalizer runs, so none of the collector's may.
+    collects = gc.isenabled()
+    gc.disable()
     try:
-        # Again and again, since Python drops what is raised while a finalizer happens to run.
-        signal.setitimer(signal.ITIMER_VIRTUAL, seconds, seconds / 10)
+        signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
         try:
             yield
         finally:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     finally:
+        if collects:
+            gc.enable()
         signal.signal(signal.SIGVTALRM, before)
