@@ -55,29 +55,27 @@ def test_it_listens_on_the_loopback_alone_and_a_signal_ends_it(repository, tmp_p
     assert process.returncode == 0
 
 
-SLOW = """
-import sys, time
+READS_FOR_EVER = """
+import time
 from tosloc import session
 
 def read_for_ever(text, progress):
     print("reading", flush=True)
     time.sleep(600)
 
-session.read_whole = read_for_ever  # also where questions are answered: a new process runs this file
-if __name__ == "__main__":
-    from tosloc.__main__ import main
-    sys.exit(main())
+session.read_whole = read_for_ever
 """
+"""A module that each new Python process imports when it starts, the worker that answers questions too."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_while_a_report_is_read(repository, tmp_path, number, monkeypatch):
     repository.commit({"parser.py": "def parser(): pass\n"})
-    (tmp_path / "slow.py").write_text(SLOW)
+    (tmp_path / "sitecustomize.py").write_text(READS_FOR_EVER)
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
-    command = [sys.executable, str(tmp_path / "slow.py"), "serve", "--repo", str(repository.path), "--port", "0"]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])]))
+    command = [sys.executable, "-m", "tosloc", "serve", "--repo", str(repository.path), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         page = process.stdout.readline().split()[0]

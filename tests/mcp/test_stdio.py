@@ -1,9 +1,11 @@
 """The command itself, asked over standard input and output by hand."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +14,7 @@ from tosloc.cli import main
 pytestmark = pytest.mark.slow
 REPORT = "Cart.add forgets an item that is equal to another one"
 PRINTS = """
-import os, re, subprocess, sys
+import os, re, subprocess
 from tosloc.localizer import Localizer
 original = Localizer.localize
 def noisy(self, report, *given, **more):
@@ -22,11 +24,9 @@ def noisy(self, report, *given, **more):
     if report.summary == "seized":
         re.match("(a+)+$", "a" * 60 + "b")  # holds the interpreter for good
     return original(self, report, *given, **more)
-Localizer.localize = noisy  # also where questions are answered: a new process runs this file
-if __name__ == "__main__":
-    from tosloc.__main__ import main
-    sys.exit(main())
+Localizer.localize = noisy
 """
+"""A module that each new Python process imports when it starts, the worker that answers questions too."""
 
 
 def send(process, method, number=None, **params):
@@ -44,9 +44,10 @@ def asked(process, method, number, **params):
 
 
 @pytest.fixture
-def noisy(shop, tmp_path):
-    (tmp_path / "noisy.py").write_text(PRINTS)
-    command, pipe = [sys.executable, str(tmp_path / "noisy.py"), "mcp", "--root", str(shop)], subprocess.PIPE
+def noisy(shop, tmp_path, monkeypatch):
+    (tmp_path / "sitecustomize.py").write_text(PRINTS)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])]))
+    command, pipe = [sys.executable, "-m", "tosloc", "mcp", "--root", str(shop)], subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
         client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
         assert asked(process, "initialize", 1, **client)["serverInfo"]["name"] == "tosloc"
