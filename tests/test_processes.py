@@ -25,7 +25,6 @@ PROGRAM = """
 import calls, sys
 from joblib import delayed
 from tosloc import processes
-from tosloc import children
 
 if sys.argv[1] == "worker":
     processes.Worker().call(calls.with_git, 1)
@@ -35,7 +34,7 @@ else:
 """
 CALLS = """
 import os, time
-from tosloc import processes
+from tosloc import children
 
 def with_git(number):
     if number < 2:  # the third is one more than the workers: it never begins
