@@ -130,7 +130,7 @@ def test_the_same_bytes_after_kills(project, tmp_path):
 @pytest.mark.parametrize("address", ["here", ":8786", "host:port", "http://host:1", "host:-1", f"{'x' * 2000}:1"])
 def test_a_wrong_address_is_a_sentence(address):
     with (
-        pytest.raises(ToslocError, match="is no address of a Dask scheduler, such as"),
+        pytest.raises(ToslocError, match="is no address of a Dask scheduler; an address is"),
         on_cluster(address, {}, resolve_revision),
     ):
         pass

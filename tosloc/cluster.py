@@ -43,9 +43,11 @@ def on_cluster(
     if not address:
         yield
         return
-    require("--cluster", "dask", "distributed")
+    require("a Dask cluster", "dask", "distributed")
     if not _ADDRESS.fullmatch(address):
-        raise ToslocError(f"--cluster: {address!r} is no address of a Dask scheduler, such as tcp://127.0.0.1:8786")
+        raise ToslocError(
+            f"{address!r} is no address of a Dask scheduler", hint="an address is tcp://127.0.0.1:8786", about="cluster"
+        )
     wanted = {}
     for path, revision in repositories.items():
         with nullcontext() if revision else suppress(RepositoryError):
@@ -60,8 +62,11 @@ def on_cluster(
         try:
             client = Client(address, timeout=ANSWER_SECONDS, set_as_default=False, name="tosloc")
         except (OSError, ValueError, ImportError) as error:
-            why = f"no Dask scheduler of these versions answers at {address} ({error}); start one with: dask scheduler"
-            raise ToslocError(f"--cluster: {why}") from None
+            raise ToslocError(
+                f"no Dask scheduler of these versions answers at {address} ({error})",
+                hint="start one with: dask scheduler",
+                about="cluster",
+            ) from None
         with closing(client):
             _check_workers(client, address, wanted, resolve)
             before = EXECUTOR.set(partial(_results, client, address))
@@ -96,17 +101,22 @@ def _check_workers(
         client.wait_for_workers(1, timeout=ANSWER_SECONDS)
         found = client.run(_look, repositories, resolve, on_error="return")
     except Exception:  # TimeoutError, OSError, or whatever a closed connection makes of it
-        raise ToslocError(f"--cluster: {address} has no worker; {start}") from None
+        raise ToslocError(f"{address} has no worker", hint=start, about="cluster") from None
     ours = _look(repositories, resolve)
     for name, theirs in found.items():
         if theirs != ours:
             why = str(theirs) if isinstance(theirs, BaseException) else f"{', '.join(theirs ^ ours)} on one side alone"
             raise ToslocError(
-                f"--cluster: {address}: the worker {name} is not as this machine is ({why}); install the same"
-                " packages there, and let the repository stand at the same path"
+                f"{address}: the worker {name} differs from this machine ({why})",
+                hint="install the same packages there, and clone the repository to the same path",
+                about="cluster",
             )
     if any(threads != 1 for threads in client.nthreads().values()):
-        raise ToslocError(f"--cluster: {address}: a worker has many threads, which parsers do not bear; {start}")
+        raise ToslocError(
+            f"{address}: a worker runs more than one thread, and parsers are not thread-safe",
+            hint=start,
+            about="cluster",
+        )
 
 
 def _look(repositories: dict[str, str], resolve: Callable[[Path, str], str]) -> set[str]:
@@ -132,8 +142,9 @@ def _results(client: Client, address: str, calls: Iterable[Any], ordered: bool) 
         raise BrokenProcessPool("several workers of the cluster were killed at the same work") from None
     except CancelledError:
         raise ToslocError(
-            f"--cluster: the Dask scheduler at {address} has gone; what was finished is kept: start it again, with its"
-            " workers, and run the same command again to go on"
+            f"the Dask scheduler at {address} has gone, and finished results are kept",
+            hint="start it again, with its workers, and run the same command again to go on",
+            about="cluster",
         ) from None
     finally:
         with suppress(Exception):  # the scheduler is gone

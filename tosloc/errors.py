@@ -1,7 +1,12 @@
 """Errors that a user can cause: one clear sentence saying what, where and what to do. The command line exits with 2."""
 
 import errno
+import re
+from collections.abc import Callable
 from importlib.util import find_spec
+from typing import Final
+
+_ARGUMENT: Final = re.compile(r"\{([a-z_]+)\}")
 
 
 def counted(number: int, what: str) -> str:
@@ -14,7 +19,35 @@ def counted(number: int, what: str) -> str:
 
 
 class ToslocError(Exception):
-    """Base of every error that is the input's fault; its text is shown to the user as it is."""
+    """An error that the input causes: base of all errors that users can meet.
+
+    ``about`` names the argument at fault, ``hint`` says what to do. In a hint, a name in braces
+    stands for an argument, as in "name another with {commit}", since callers call it differently:
+    ``commit`` in Python, ``--commit`` on the command line.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", about: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+        self.about = about
+
+    def render(self, argument_name: Callable[[str], str]) -> str:
+        """Return the whole sentence, with the names that ``argument_name`` gives to arguments.
+
+        >>> error = ToslocError("no file matches", hint="widen {include}", about="include")
+        >>> error.render("--{}".format)
+        '--include: no file matches; widen --include'
+        """
+        subject = f"{argument_name(self.about)}: " if self.about else ""
+        action = f"; {self.hint}" if self.hint else ""
+        return subject + str(self.args[0]) + _ARGUMENT.sub(lambda match: argument_name(match[1]), action)
+
+    def without_arguments(self) -> str:
+        """Return the sentence for readers who cannot set arguments: no hint that names one."""
+        return str(self.args[0]) if _ARGUMENT.search(self.hint) else self.render(str)
+
+    def __str__(self) -> str:
+        return self.render(str)
 
 
 class RepositoryError(ToslocError):
@@ -53,8 +86,11 @@ class Interrupted(BaseException):
     """Ctrl-C or SIGTERM, on its way past libraries that would answer in words of their own; or a call given up."""
 
 
-def sentence_of(error: BaseException) -> str | None:
-    """What is said of an error that is foreseen; None of any other, which is a mistake of ours."""
+def sentence_of(error: BaseException, render: Callable[[ToslocError], str] = ToslocError.__str__) -> str | None:
+    """Return the sentence that tells users of an error, or None for an error in this program.
+
+    ``render`` gives the sentence for a ToslocError.
+    """
     from concurrent.futures import BrokenExecutor  # here: few processes need it
 
     if isinstance(error, MemoryError):
@@ -66,7 +102,7 @@ def sentence_of(error: BaseException) -> str | None:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             what = "no room left on the disk; make room and run the same command again to go on"
         return f"{error.filename}: {what}" if error.filename else what
-    return str(error) if isinstance(error, ToslocError) else None
+    return render(error) if isinstance(error, ToslocError) else None
 
 
 def require(part: str, extra: str, *modules: str) -> None:

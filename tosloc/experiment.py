@@ -188,13 +188,14 @@ def rank_reports(
         cases, dataset = experiment.parts[split], experiment.dataset
         if not cases:
             raise ToslocError(
-                f"{reports_path}: none of its {counted(len(dataset.cases), 'report')} falls to {split}; rank them with"
-                " --split all"
+                f"{reports_path}: none of its {counted(len(dataset.cases), 'report')} falls to {split}",
+                hint="rank them with {split}=all",
             )
         if functions and not any(dataset.labelled[case.report.id].functions for case in cases):
             raise ToslocError(
-                f"{reports_path}: --functions: no report says which functions its fix changed; add them as 'functions'"
-                " or 'methods'"
+                f"{reports_path}: no report says which functions its fix changed",
+                hint="add them as 'functions' or 'methods'",
+                about="functions",
             )
         if localizer.is_shipped:
             localizer.stage_one, localizer.temperature = experiment.shipped(cases[0])  # none of them is later

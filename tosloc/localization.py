@@ -65,7 +65,7 @@ class OpenVersion:
         if reranker is not None and reranker.can_score(context):
             self.reranking = context
         elif reranker is not None and reranker.weight:
-            self.notes += ("the second stage reads the files' texts, so stage one alone answers; give --repo",)
+            self.notes += ("the second stage reads the files' texts, so stage one alone answers; open a repository",)
 
     @property
     def newest(self) -> datetime:

@@ -240,7 +240,9 @@ class Localizer:
         place = self._repository
         if place is None:
             if self.version_ is None:
-                raise ToslocError("this checkpoint carries no version of its project; name a repository with --repo")
+                raise ToslocError(
+                    "this checkpoint contains no version of its project", hint="name a repository with {repo}"
+                )
             return self.version_
         with self._lock:
             if self._closed:

@@ -75,7 +75,7 @@ RANK = "rank --repo {repo} --reports {reports} --out out"
         (f"{RANK} --checkpoint {{}}", "nowhere", "no checkpoint"),
         (f"{RANK} --checkpoint {{}}", "half", "copy the whole folder"),
         ("localize bug.md --checkpoint lean{}", "", "or name it with --repo"),
-        (f"{LOCALIZE} --commit {{}}", "HEAD", "not in a git repository; go to one, or name it with --repo"),
+        (f"{LOCALIZE} --commit {{}}", "HEAD", "not in a git repository; change to one, or name it with --repo"),
     ],
 )
 def test_a_command_names_what_is_wrong(fails, project, checkpoint, command, name, words):
@@ -121,7 +121,7 @@ def test_one_report_is_too_few_for_a_training(fails, one_report):
 
 
 def test_one_report_is_ranked_and_evaluated_with_split_all_alone(fails, tosloc, checkpoint, one_report):
-    assert "--split all" in fails("rank", *one_report, "--checkpoint", checkpoint)
+    assert "--split=all" in fails("rank", *one_report, "--checkpoint", checkpoint)
     _, err = tosloc("rank", *one_report, "--checkpoint", checkpoint, "--split", "all")
     assert err.endswith("tosloc: ranked; now run: tosloc evaluate one --split all\n")
     out, _ = tosloc("evaluate", "one", "--split", "all")

@@ -89,12 +89,12 @@ def test_the_repository_around_the_current_folder(make_repository, project, plac
 
 
 def test_what_cannot_be_searched_is_one_sentence(fails, place, make_repository):
-    assert fails("bug.md") == f"{place}: not in a git repository; go to one, or name it with --repo"
+    assert fails("bug.md") == f"{place}: not in a git repository; change to one, or name it with --repo"
     repository = make_repository("empty")
     assert "no source file" in fails("bug.md", "--repo", repository.path)
     assert "no commit 'HEAD': its branch is empty" in fails("bug.md", "--repo", repository.path, "--commit", "HEAD")
     repository.commit({"README": "text"})
-    assert "holds no source file" in fails("bug.md", "--repo", repository.path)
+    assert "contains no source file" in fails("bug.md", "--repo", repository.path)
 
 
 # Which files
@@ -109,7 +109,7 @@ def test_options_choose_files(project, answered, fails):
     assert paths(chosen) == ["src/cookies.py", "docs/conf.py"]
     sure = [hit["path"] for hit in answer["hits"] if hit["share"] >= 0.1]
     assert paths(answered("bug.md", "--min-share", "0.1")) == sure != paths(answer)
-    assert fails("bug.md", "--repo", project.path, "--exclude", "*.java").startswith("--exclude '*.java' matches none")
+    assert fails("bug.md", "--repo", project.path, "--exclude", "*.java").startswith("--exclude: '*.java' matches none")
 
 
 def test_a_language_without_a_grammar_is_noted(repository, answered):

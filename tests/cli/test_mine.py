@@ -68,7 +68,7 @@ def test_git_alone_says_that_its_reports_are_weak(project, tosloc):
 
 
 def test_what_goes_wrong_is_one_sentence_and_leaves_nothing(project, place, fails, tosloc, monkeypatch):
-    assert "not in a git repository; go to one, or name it with --repo" in fails("mine")
+    assert "not in a git repository; change to one, or name it with --repo" in fails("mine")
     monkeypatch.chdir(project.path)
     for records, options, says in (
         ([], [], "hold no issue; export closed ones, as: gh"),

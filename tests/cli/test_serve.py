@@ -28,7 +28,7 @@ def test_a_port_in_use_is_said_before_anything_is_made(repository, capsys, tmp_p
         other.listen()
         port = other.getsockname()[1]
         assert main(["serve", "--repo", str(repository.path), "--port", str(port)]) == 2
-    assert f"tosloc: port {port} of 127.0.0.1 cannot be had (Address already in use)" in capsys.readouterr().err
+    assert f"tosloc: port {port} is already in use; choose another with --port" in capsys.readouterr().err
     assert not (tmp_path / "cache").exists()
 
 

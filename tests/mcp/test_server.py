@@ -101,7 +101,7 @@ def test_a_file_is_explained_at_its_place(shop):
         ({"top": 0}, "top\n  Input should be greater than or equal to 1"),
         ({"repo": "/"}, "repo\n  Extra inputs are not permitted"),
         ({"commit": "--output=x"}, "--output=x"),
-        ({"paths": ["*.rs"]}, "`paths` '*.rs' matches none of the 3 source files"),
+        ({"paths": ["*.rs"]}, "`paths`: '*.rs' matches none of the 3 source files"),
         ({"report": "x" * 2_000_001}, "report\n  String should have at most 2000000 characters"),
     ],
 )

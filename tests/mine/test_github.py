@@ -93,7 +93,7 @@ def test_what_github_refuses_is_one_sentence(stub, answer, sentence):
     stub.answers = lambda _: answer
     with pytest.raises(ToslocError) as error:
         fetch("ann/one", "secret")
-    assert str(error.value) == f"--github ann/one: {sentence}"
+    assert str(error.value) == f"ann/one: {sentence}"
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_who_cannot_be_asked_is_not(stub, monkeypatch, name, address, sentence):
 
 
 def test_tokens(stub, monkeypatch):
-    with pytest.raises(ToslocError, match="needs a token that may read the repository; put it into GITHUB_TOKEN"):
+    with pytest.raises(ToslocError, match="a token that may read the repository is needed; put one into GITHUB_TOKEN"):
         fetch("ann/one", "")
     monkeypatch.setenv("GITHUB_TOKEN", " ")
     assert read_token() == ""  # gh knows no token of this server

@@ -153,7 +153,7 @@ def test_numbers_alone_are_issues_of_bugzilla_and_a_pattern_names_the_id_in_a_gr
     assert mentions("58522: mind the gap", KNOWN, ()) == {}
     for message in ("58522: mind the gap", "PR 58522: mind the gap", "[58522] mind the gap\n58522"):
         assert mentions(message, KNOWN, (), bare=True) == {"58522": NAMES}
-    with pytest.raises(ConfigError, match="has no group; put what is the id in one"):
+    with pytest.raises(ConfigError, match="has no group; put the issue's id in a group"):
         compiled(r"Bug-Id: \d+")
 
 

@@ -45,11 +45,11 @@ def test_tests_are_hidden_and_counted():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"include": ("*.java",)}, r"--include '\*.java' matches none of the 7 source files"),
-        ({"include": ("*.py",), "exclude": ("nowhere/",)}, "--exclude 'nowhere/' matches none"),
-        ({"include": ("src",), "exclude": ("*.py", "*.js")}, "none of the 7 source files is left"),
-        *(({"exclude": (glob,)}, f"--exclude '{glob}' is no glob") for glob in ("", "!src", "# src")),
-        ({"include": ("a**/[",)}, "--include"),
+        ({"include": ("*.java",)}, r"include: '\*.java' matches none of the 7 source files"),
+        ({"include": ("*.py",), "exclude": ("nowhere/",)}, "exclude: 'nowhere/' matches none"),
+        ({"include": ("src",), "exclude": ("*.py", "*.js")}, "the globs leave none of the 7 source files"),
+        *(({"exclude": (glob,)}, f"exclude: '{glob}' is no glob") for glob in ("", "!src", "# src")),
+        ({"include": ("a**/[",)}, "include"),
     ],
 )
 def test_a_glob_that_matches_nothing_is_one_sentence(options, words):
@@ -59,7 +59,7 @@ def test_a_glob_that_matches_nothing_is_one_sentence(options, words):
 
 @pytest.mark.parametrize("pattern", ["[z-a]", "\\", "a[[.", "x" * (LONGEST_GLOB + 1)])
 def test_a_pattern_that_is_no_glob_is_one_sentence(pattern):
-    with pytest.raises(ToslocError, match=r"^--include '.*' (is no glob:|matches none of the 7)"):
+    with pytest.raises(ToslocError, match=r"^include: '.*' (is no glob:|matches none of the 7)"):
         chosen(include=(pattern,))
 
 

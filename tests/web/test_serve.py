@@ -164,7 +164,7 @@ def test_a_version_that_is_none_fails_that_question_alone(client):
         ask(client, **more)
     failed = answer(client, 2)
     assert client.get("/questions/2").status_code == 422
-    assert """role="alert">no commit &#39;../../etc&#39;; check its spelling</p>""" in failed  # and no git command
+    assert """role="alert">no commit &#39;../../etc&#39;; check its spelling, or run: git fetch""" in failed
     assert 'value="../../etc"' in failed
     assert "another one.</textarea>" in failed
     assert shown(client, "/questions/2") == ["1"]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from tosloc.errors import Interrupted, sentence_of
+from tosloc.errors import Interrupted, ToslocError, sentence_of
 from tosloc.io import cut, printable
 
 WRONG_INPUT = 2
@@ -87,6 +87,11 @@ def _end(number: int, _: object) -> None:
     os._exit(128 + number)
 
 
+def _render(error: ToslocError) -> str:
+    """Return the sentence for an error, with the names of options."""
+    return error.render(lambda argument: "--" + argument.replace("_", "-"))
+
+
 def _exit_code(error: BaseException) -> int:
     """Exit code for an error that is foreseen, of which a sentence is said. Any other is raised again."""
     if isinstance(error, OSError):
@@ -96,7 +101,7 @@ def _exit_code(error: BaseException) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):  # the reader, such as head, has seen enough
             return 1
-    if (sentence := sentence_of(error)) is None:
+    if (sentence := sentence_of(error, _render)) is None:
         raise error
     return _say(f"tosloc: {sentence}", WRONG_INPUT)
 

@@ -68,14 +68,15 @@ def compare(a: Named, b: Named, common: bool = False, measures: Iterable[Measure
     if not both or ((only_a or only_b) and not common):
         raise RunError(
             f"{name_a} and {name_b} judge different reports ({len(only_a)} only the first, {len(only_b)} only the "
-            f"second, such as {min(only_a | only_b)}); --common compares those that both judge, here {len(both)}"
+            f"second, such as {min(only_a | only_b)})",
+            hint=f"{{common}} compares those that both judge, here {len(both)}",
         )
     moves = tuple(Move(mine[report], other[report]) for report in both)
     for move in moves:
         fixed_a, fixed_b = set(move.a.judgement.fixed), set(move.b.judgement.fixed)
         if fixed_a != fixed_b:
             one_sided = f"{min(fixed_a ^ fixed_b)} is a fixed file for only one of {name_a} and {name_b}"
-            raise RunError(f"report {move.report}: {one_sided}; judge both by the same file, with --qrels")
+            raise RunError(f"report {move.report}: {one_sided}", hint="judge both by the same file, with {qrels}")
     return replace(compared(name_a, name_b, moves, measures), only_a=len(only_a), only_b=len(only_b))
 
 

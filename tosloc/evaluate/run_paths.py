@@ -57,7 +57,7 @@ def read_scored(path: str | Path, split: str = "test", qrels: str | Path | None 
     file, name = find_run(path, split)
     run = read_run(file) if is_json(file) else read_trec_run(file)
     if qrels is None and not (file.parent / JUDGEMENTS_FILE).is_file():
-        raise RunError(f"{path}: no judgements beside the run; name them with --qrels")
+        raise RunError(f"{path}: no judgements beside the run", hint="name them with {qrels}")
     judgements = read_any_judgements(qrels or file.parent / JUDGEMENTS_FILE)
     by_shipped = file.parent.parent / SHIPPED / file.parent.name / RUN_FILE
     if file.name != RUN_FILE or not by_shipped.is_file():
@@ -90,7 +90,7 @@ def read_function_runs(path: str | Path, split: str = "test") -> tuple[ScoredRun
     """
     file, name = find_run(path, split)
     if not (file.parent / FUNCTION_LEVEL).is_dir():
-        raise RunError(f"{file.parent}: no run of functions; make it with: tosloc rank --functions")
+        raise RunError(f"{file.parent}: no run of functions", hint="make it with: tosloc rank --functions")
     ours, bm25 = (read_scored(file.parent / level) for level in (FUNCTION_LEVEL, BM25_LEVEL))
     return replace(ours, name=name), replace(bm25, name=f"{name}: {BM25_NAME}")
 

@@ -125,7 +125,7 @@ def around() -> Path:
         return next((place for place in candidates if _has_git_directory(place, named)), named)
     with suppress(RepositoryError):
         return containing(here)
-    raise RepositoryError(f"{here}: not in a git repository; go to one, or name it with --repo")
+    raise RepositoryError(f"{here}: not in a git repository", hint="change to one, or name it with {repo}")
 
 
 def _has_git_directory(work_tree: Path, directory: Path) -> bool:

@@ -95,8 +95,8 @@ class IndexedRepository:
         snapshot = self.snapshot(revision)
         if not len(snapshot):
             raise ToslocError(
-                f"{self.repo.path}: version {snapshot.commit[:12]} holds no source file ({self._shown_suffixes});"
-                " name another with --commit, or other suffixes in the configuration"
+                f"{self.repo.path}: version {snapshot.commit[:12]} contains no source file ({self._shown_suffixes})",
+                hint="name another with {commit}, or other suffixes in the configuration",
             )
         return snapshot
 

@@ -104,7 +104,7 @@ class Pretraining:
             why = next((f" ({name} failed: {why})" for name, why in failed.items()), "")
             raise ToslocError(f"fewer than two projects have tables{why}; name at least two")
         if len({one.features for one in tables}) > 1:
-            raise ToslocError(f"{self.folder}: its tables have different features; name the --projects")
+            raise ToslocError(f"{self.folder}: its tables have different features", hint="name the {projects}")
         return tables, failed
 
     def made(self, project: Project) -> Tables:
@@ -211,7 +211,9 @@ def folds_of(projects: Sequence[Tables], number: int) -> list[list[Tables]]:
     )
     folds = [*alone, *(others[start::number] for start in range(min(number, len(others))))]
     if len(folds) < 2:
-        raise ToslocError("--leave-projects-out: with one part nothing is left to learn from; name more projects")
+        raise ToslocError(
+            "with one part nothing is left to learn from", hint="name more {projects}", about="leave_projects_out"
+        )
     return folds
 
 

@@ -7,7 +7,6 @@ at: it cancels, says how far a first index is, and notices that the client has g
 import asyncio
 import json
 import os
-import re
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
@@ -29,7 +28,7 @@ from mcp_types import CallToolResult, ListRootsResult, TextContent, ToolAnnotati
 from pydantic import Field
 
 import tosloc
-from tosloc.errors import RepositoryError, sentence_of
+from tosloc.errors import RepositoryError, ToslocError, sentence_of
 from tosloc.git import discovery
 from tosloc.io import parse_json, printable
 from tosloc.mcp.answers import Found, answer
@@ -40,6 +39,8 @@ LONGEST_REPORT: Final = 2_000_000
 """Characters; log files belong elsewhere."""
 _REPORT_EVERY: Final = 1.0
 """Seconds between two words on how far a long work is."""
+_TOOL_ARGUMENTS: Final = {"include": "paths", "repo": "repository"}
+"""Arguments of the library that the tools call otherwise."""
 _INSTRUCTIONS: Final = (
     "Ranks every source file of a git version for a bug report, with the likeliest functions and their lines. Ask"
     " before grepping: give the whole report, stack trace included. The first question of a repository indexes it."
@@ -130,6 +131,11 @@ async def explain_file(
     return await _answered(context, roots, budget, report, repository, path, {"commit": commit})
 
 
+def _render(error: ToslocError) -> str:
+    """Return the sentence for an error, with the names that arguments have in the tools."""
+    return error.render(lambda argument: f"`{_TOOL_ARGUMENTS.get(argument, argument)}`")
+
+
 async def _answered(
     context: Asking, roots: ListRootsResult, budget: int, report: str, *question: Any
 ) -> CallToolResult:
@@ -148,10 +154,9 @@ async def _answered(
         answered = settings.session.ask_about(report, answer, *asked, progress=progress, stopped=stop.is_set)
         found: Found = await asyncio.wrap_future(answered)
     except Exception as error:
-        if (sentence := sentence_of(error)) is None:
+        if (sentence := sentence_of(error, _render)) is None:
             raise
-        sentence = " ".join(printable(sentence).split())
-        raise ToolError(re.sub("--include( and --exclude)?", "`paths`", sentence)[:2_000]) from error
+        raise ToolError(" ".join(printable(sentence).split())[:2_000]) from error
     finally:
         stop.set()
     shown = TextContent(type="text", text=found.within(budget, Found.text))

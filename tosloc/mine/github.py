@@ -73,15 +73,15 @@ def fetch(project: str, token: str, *, progress: Progress = silent) -> list[dict
     not answer, ToslocError without a token.
     """
     if not token:
-        how = "put it into GITHUB_TOKEN or GH_TOKEN, or run: gh auth login"
-        raise ToslocError(f"--github: needs a token that may read the repository; {how}")
+        hint = "put one into GITHUB_TOKEN or GH_TOKEN, or run: gh auth login"
+        raise ToslocError("a token that may read the repository is needed", hint=hint, about="github")
     issues: list[dict[str, Any]] = []
-    asked, more = f"--github {project}", {"hasNextPage": True, "endCursor": None}
-    with _asking(project, asked):
+    more: dict[str, Any] = {"hasNextPage": True, "endCursor": None}
+    with _asking(project, project):
         variables = dict(zip(("owner", "name"), project.split("/"), strict=True))
         while more["hasNextPage"]:
             query = {"query": _QUERY, "variables": variables | {"after": more["endCursor"]}}
-            found = _ask(asked, "/graphql", token, query)["data"]["repository"]["issues"]
+            found = _ask(project, "/graphql", token, query)["data"]["repository"]["issues"]
             issues += found["nodes"]
             more = found["pageInfo"]
             progress("reading issues", len(issues), found["totalCount"])

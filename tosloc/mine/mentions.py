@@ -109,7 +109,9 @@ def compiled(pattern: str) -> re.Pattern[str]:
     try:
         made = re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
-        raise ConfigError(f"--pattern {pattern!r} is no regular expression: {error}") from error
+        raise ConfigError(f"{pattern!r} is no regular expression: {error}", about="pattern") from error
     if not made.groups:
-        raise ConfigError(f"--pattern {pattern!r} has no group; put what is the id in one, as in 'Bug:(\\d+)'")
+        raise ConfigError(
+            f"{pattern!r} has no group", hint=r"put the issue's id in a group, as in 'Bug:(\d+)'", about="pattern"
+        )
     return made

@@ -85,7 +85,7 @@ def select_files(
     """
     kept = match_globs(paths, include, exclude, may_miss)
     if not kept.any() and len(kept):
-        raise ToslocError(f"none of the {len(kept):,} source files is left by --include and --exclude; widen them")
+        raise ToslocError(f"the globs leave none of the {len(kept):,} source files", hint="give wider globs")
     shown = kept & ~are_tests
     if tests:
         return FileSelection(kept, np.ones_like(kept), 0)
@@ -107,19 +107,20 @@ def match_globs(
     return kept
 
 
-def _match_any(option: str, globs: Sequence[str], paths: Sequence[str], may_miss: Collection[str]) -> BoolArray:
+def _match_any(argument: str, globs: Sequence[str], paths: Sequence[str], may_miss: Collection[str]) -> BoolArray:
     """(F,) whether any of the globs matches each path; each has to match one."""
     matched = np.zeros(len(paths), dtype=np.bool_)
     for pattern in globs:
         try:
             glob = Glob(pattern.removeprefix("./"))
         except GlobError as error:
-            raise ToslocError(f"--{option} {pattern!r} is no glob: {error}") from None
+            raise ToslocError(f"{pattern!r} is no glob: {error}", about=argument) from None
         by_this = np.fromiter(map(glob.matches, paths), dtype=np.bool_, count=len(paths))
-        if not by_this.any() and option not in may_miss:
+        if not by_this.any() and argument not in may_miss:
             raise ToslocError(
-                f"--{option} {pattern!r} matches none of the {len(paths):,} source files of this version; globs are"
-                " those of .gitignore, from the root of the repository, such as 'src/**/*.py'"
+                f"{pattern!r} matches none of the {len(paths):,} source files of this version",
+                hint="globs have .gitignore syntax and start at the root of the repository, such as 'src/**/*.py'",
+                about=argument,
             )
         matched |= by_this
     return matched

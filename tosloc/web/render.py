@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -25,7 +24,6 @@ from tosloc.web.excerpts import LONGEST_LINE, LONGEST_REPORT, Excerpt, Piece, ex
 
 FILES: Final = 5
 """Files of which lines are shown."""
-_COMMAND: Final = re.compile(r"[;,] [^;,]*? --[^;]*")
 _TEMPLATES: Final = Path(__file__).with_name("templates")
 
 
@@ -196,9 +194,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals |= {"style": _part("page.css"), "script": _part("page.js"), "version": tosloc.__version__}
-    environment.filters.update(
-        shown=shown, plain=plain, percent=percent, number="{:,}".format, background=background_lines
-    )
+    environment.filters.update(shown=shown, percent=percent, number="{:,}".format, background=background_lines)
     return environment
 
 
@@ -209,12 +205,3 @@ def shown(text: str) -> str:
     'a\nb   c\\u202ed'
     """
     return "\n".join(printable(line.rstrip("\r").expandtabs(4)) for line in text.split("\n"))
-
-
-def plain(sentence: str) -> str:
-    """A note or an error without what it says of the command line, which a reader of the page has not before them.
-
-    >>> plain("no commit 'x'; check its spelling, or run: git fetch --all --tags")
-    "no commit 'x'; check its spelling"
-    """
-    return _COMMAND.sub("", sentence)

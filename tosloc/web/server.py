@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import errno
 import re
 import secrets
 import signal
@@ -107,7 +107,7 @@ class Questions:
                 return  # it was taken away, or the server ends
             if error is None:
                 article.name, article.html = answer.result()
-            elif (sentence := sentence_of(error)) is not None:
+            elif (sentence := sentence_of(error, ToslocError.without_arguments)) is not None:
                 article.error = sentence.removeprefix(f"{self.repository}: ")
             else:
                 traceback.print_exception(error)
@@ -198,8 +198,9 @@ def listening(port: int) -> socket.socket:
     try:
         return socket.create_server((HOST, port))
     except OSError as error:
-        why = f"cannot be had ({os.strerror(error.errno or 0)}); name another by --port, or 0 for any that is free"
-        raise ToslocError(f"port {port} of {HOST} {why}") from error
+        why = "is already in use" if error.errno == errno.EADDRINUSE else f"cannot be opened ({error.strerror})"
+        hint = "choose another with {port}, or 0 for any free port"
+        raise ToslocError(f"port {port} {why}", hint=hint) from error
 
 
 def serve(questions: Questions, place: socket.socket) -> None:

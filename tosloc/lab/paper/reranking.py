@@ -51,11 +51,11 @@ def results(work: Workspace, project: Project, kind: Kind) -> tuple[list[dict[st
     config = _config(work, project)
     two = config.stage_two
     if not work.make or not two.code_encoder:
-        why = "name an encoder to train on, a folder or a name on the hub, with --encoder, without --finished"
+        hint = "name an encoder to train, a folder or a name on the hub, with {encoder}, and leave out {finished}"
         try:
             return json.loads(path.read_text(encoding="utf-8")), []
         except (OSError, ValueError):
-            raise RunError(f"{project.name}: no results in {path}; {why}") from None
+            raise RunError(f"{project.name}: no results in {path}", hint=hint) from None
     from tosloc.lab.ablation import Ablation  # torch, only where something is trained
     from tosloc.rerank.encoder.reranker import EncoderReranker
 
@@ -64,8 +64,8 @@ def results(work: Workspace, project: Project, kind: Kind) -> tuple[list[dict[st
     run = work.trained(project)
     if run is None or not keeps_tables(run):
         raise RunError(
-            f"{run} keeps no feature tables, from which candidates are taken; train it with --keep-features, or leave"
-            " out --runs"
+            f"{run} keeps no feature tables, from which candidates are taken",
+            hint="train it with {keep_features}, or leave out {runs}",
         )
     work.evaluation(project, run)  # of the same reports
     depth = max(CANDIDATES) if kind == "sweep" else two.candidates

@@ -153,12 +153,14 @@ class Workspace:
         reports = scored.run.header.get("reports")
         if isinstance(reports, dict) and reports.get("sha256") not in (None, fingerprint(project.reports)):
             raise RunError(
-                f"{folder}: a run on other reports ({reports.get('name')}) than {project.reports}; name another folder"
-                " with --runs, or move it away"
+                f"{folder}: a run on other reports ({reports.get('name')}) than {project.reports}",
+                hint="name another folder with {runs}, or move it away",
             )
         return scored.evaluation()
 
 
 def no_training(project: Project) -> ToslocError:
     """The error of a project without a training where none is to be made."""
-    return ToslocError(f"{project.name}: no finished training; name its folder with --runs, or leave out --finished")
+    return ToslocError(
+        f"{project.name}: no finished training", hint="name its folder with {runs}, or leave out {finished}"
+    )
