@@ -63,13 +63,13 @@ from scripts.bench_parts import GIB, SEED, Bench
 from scripts.timing import Row, say
 from tosloc.cli.guard import guarded
 from tosloc.cli.printing import Table, print_table
-from tosloc.config import Config, load_config
-from tosloc.errors import ToslocError, require
+from tosloc.core.config import Config, load_config
+from tosloc.core.errors import ToslocError, require
+from tosloc.core.io import write_text
+from tosloc.core.records import Ranking
 from tosloc.evaluate.judgements import Judgement, by_report, write_judgements
 from tosloc.evaluate.runs import read_run, write_run
 from tosloc.evaluate.trec import write_trec_qrels, write_trec_run
-from tosloc.io import write_text
-from tosloc.records import Ranking
 
 PARTS = ("stage one", "questions", "throughput", "first index", "memory", "stage two", "evaluation")
 QUICK = tuple(part for part in PARTS if part != "stage two")

@@ -24,21 +24,21 @@ from scripts.timing import Call, Row, in_turns, mean_in_turns, say, watched
 from tosloc.code.languages import SOURCE_SUFFIXES, has_grammar, language_named, language_of
 from tosloc.code.text import words
 from tosloc.code.trees import parser
-from tosloc.config import Config
-from tosloc.errors import ToslocError, require
+from tosloc.core.config import Config
+from tosloc.core.errors import ToslocError, require
+from tosloc.core.records import BugReport, first_paths
 from tosloc.git.fixes import says_fix
 from tosloc.git.history import read_history
 from tosloc.git.repository import decode
-from tosloc.index.build import build
-from tosloc.index.history_index import without_trailers
-from tosloc.index.query import Query
-from tosloc.index.repository import IndexedRepository
-from tosloc.index.store import FactStore
-from tosloc.localization import texts_of
-from tosloc.localizer import Localizer
+from tosloc.localize.localization import texts_of
+from tosloc.localize.localizer import Localizer
 from tosloc.rank import features
 from tosloc.rank.stage_one import StageOne
-from tosloc.records import BugReport, first_paths
+from tosloc.retrieval.history_index import without_trailers
+from tosloc.retrieval.query import Query
+from tosloc.storage.build import build
+from tosloc.storage.repository import IndexedRepository
+from tosloc.storage.store import FactStore
 
 GIB = 2**30
 SEED = 7

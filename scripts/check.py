@@ -1,4 +1,4 @@
-"""Everything a change must pass: format, lint, types, floors, tests. One line a step; stops at the first that fails."""
+"""Everything a change must pass: format, lint, types, layers, tests. One line a step; stops at the first that fails."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STEPS = {
     "format": ["ruff", "format", "--check", "--quiet", "."],
     "lint": ["ruff", "check", "--quiet", "."],
     "types": ["mypy", "tosloc", "scripts"],
-    "floors": ["pytest", "tests/test_floors.py", "tests/test_extras.py"],
+    "layers": ["pytest", "tests/test_layers.py", "tests/test_extras.py"],
     "tests": ["pytest", "-n2", "--dist=loadfile", "-m", ""],
 }
 

@@ -38,11 +38,11 @@ from typing import Any, Final
 from scripts.timing import watched
 from tosloc.cli.guard import guarded
 from tosloc.code.text import words
-from tosloc.errors import ToslocError
+from tosloc.core.errors import ToslocError
 from tosloc.git.repository import Repository, decode
-from tosloc.index.cache import default_store
-from tosloc.index.repository import IndexedRepository
-from tosloc.localizer import Localizer
+from tosloc.localize.localizer import Localizer
+from tosloc.storage.cache import default_store
+from tosloc.storage.repository import IndexedRepository
 
 PARTS: Final = ("facts", "version", "commit", "opening", "question", "questions")
 REPORTS: Final = 21

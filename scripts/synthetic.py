@@ -41,9 +41,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tosloc.cli.guard import guarded
-from tosloc.errors import ToslocError
+from tosloc.core.errors import ToslocError
+from tosloc.core.io import written_whole
 from tosloc.git.process import clean_environment
-from tosloc.io import written_whole
 
 MEDIAN_LINES = 80
 BEGIN = 1_400_000_000

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tosloc.errors import ToslocError
+from tosloc.core.errors import ToslocError
 
 Call = Callable[[], object]
 

@@ -10,14 +10,14 @@ import pytest
 
 from tosloc.code.facts import Facts
 from tosloc.code.languages import FIELDS
-from tosloc.index.context import QueryContext, VersionIndex
-from tosloc.index.corpus import Corpus, pack_facts
-from tosloc.index.documents import Document, Documents
-from tosloc.index.history_index import HistoryIndex
-from tosloc.index.paths import PathTable
-from tosloc.index.postings import starts_of
-from tosloc.index.query import Query
-from tosloc.records import BugReport, Snapshot
+from tosloc.core.records import BugReport, Snapshot
+from tosloc.retrieval.context import QueryContext, VersionIndex
+from tosloc.retrieval.corpus import Corpus, pack_facts
+from tosloc.retrieval.documents import Document, Documents
+from tosloc.retrieval.history_index import HistoryIndex
+from tosloc.retrieval.paths import PathTable
+from tosloc.retrieval.postings import starts_of
+from tosloc.retrieval.query import Query
 
 # trees on tables this small gain nothing from a second thread, and wait for it where others use the processor
 os.environ.setdefault("OMP_THREAD_LIMIT", "1")

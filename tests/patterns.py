@@ -77,8 +77,8 @@ COMMON_PIECES = (
 PASSED_ON = {
     "tosloc.code.facts._MARKUP": ["sub"],
     "tosloc.code.facts._ESCAPE": ["sub"],
-    "tosloc.reports.test_paths._OF_SUFFIX": ["fullmatch"],
-    "tosloc.reports.test_paths._OF_OTHERS": ["fullmatch"],
+    "tosloc.paths.classify._OF_SUFFIX": ["fullmatch"],
+    "tosloc.paths.classify._OF_OTHERS": ["fullmatch"],
 }
 """Methods of patterns that the package calls by another name."""
 

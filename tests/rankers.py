@@ -16,18 +16,18 @@ from tests import toy
 from tests.lab.baselines.techniques import KINDS
 from tests.rerank.encoder.tiny import write_encoder
 from tests.toy import WORDS
-from tosloc.config import Config
-from tosloc.experiment import ExperimentContext
+from tosloc.core.config import Config
+from tosloc.core.records import BugReport
 from tosloc.git.repository import Repository
-from tosloc.index.history_index import report_documents
 from tosloc.lab.baseline_runs import SYSTEMS, context_for
 from tosloc.lab.baselines.context import Baseline
-from tosloc.localizer import Localizer
+from tosloc.localize.localizer import Localizer
 from tosloc.rank import features
 from tosloc.rank.stage_one import StageOne
 from tosloc.rank.tables import FeatureTable, read_blocks
-from tosloc.records import BugReport
 from tosloc.rerank.base import RERANKERS, reranker_class
+from tosloc.retrieval.history_index import report_documents
+from tosloc.train.experiment import ExperimentContext
 
 WEIGHTED = StageOne(features.NAMES, np.linspace(0.2, 1.5, len(features.NAMES)))
 STAGES = {

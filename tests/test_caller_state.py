@@ -12,10 +12,11 @@ from joblib import delayed
 from tests import toy
 from tests.caller_state import caller_state, changed
 from tests.rerank.encoder.tiny import write_encoder
-from tosloc import cluster, processes, training
-from tosloc.config import Config
-from tosloc.localizer import Localizer
-from tosloc.records import BugReport
+from tosloc.core import cluster, processes
+from tosloc.core.config import Config
+from tosloc.core.records import BugReport
+from tosloc.localize.localizer import Localizer
+from tosloc.train import training
 
 LATER = datetime.fromtimestamp(toy.START + 100 * toy.DAY, UTC)
 REPORT = BugReport("new", "Violin screen wrong", "openViolin loses a click, see ViolinService", LATER)

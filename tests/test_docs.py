@@ -1,4 +1,4 @@
-"""Pages that must stay true: links, files and commands that they name, rooms, and sections that docstrings cite."""
+"""Pages that must stay true: links, files and commands that they name, packages, and sections that docstrings cite."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from tests.test_floors import FLOORS
+from tests.test_layers import LAYERS
 from tosloc.cli.app import app
 from tosloc.rank.features import NAMES as FEATURES
 
@@ -108,10 +108,12 @@ def test_what_is_wrong_is_seen(tmp_path):
     assert missing_links(page) == ["gone.md", "#gone"]
 
 
-def test_the_table_of_rooms_is_complete():
-    table = (ROOT / "docs/architecture.md").read_text(encoding="utf-8").partition("## Rooms")[2].partition("\n## ")[0]
-    rooms = set().union(*FLOORS)
-    assert sorted(room for room in rooms if not re.search(rf"`[\w/]*\b{room}(\.py|/)`", table)) == []
+def test_table_of_packages_is_complete():
+    table = (
+        (ROOT / "docs/architecture.md").read_text(encoding="utf-8").partition("## Packages")[2].partition("\n## ")[0]
+    )
+    packages = set().union(*LAYERS)
+    assert sorted(package for package in packages if f"`tosloc/{package}/`" not in table) == []
 
 
 def test_cited_sections_of_the_method_exist():

@@ -1,6 +1,7 @@
 """Whatever comes in by a door is answered or refused in a sentence: files of reports, the page, coding agents.
 
-The doors of git's directory and of a checkpoint are in ``tests/git/test_hostile_git.py``, ``tests/test_checkpoint.py``.
+Those of git's directory are in ``tests/git/test_hostile_git.py``, those of a checkpoint in
+``tests/localize/test_checkpoint.py``.
 """
 
 import json
@@ -15,11 +16,11 @@ from starlette.testclient import TestClient
 
 from conftest import repository as shop_at
 from tests.web.test_page import check_harmless
-from tosloc.answer import Answer, Searched
-from tosloc.errors import ReportError, RepositoryError
-from tosloc.io import printable
+from tosloc.core.errors import ReportError, RepositoryError
+from tosloc.core.io import printable
+from tosloc.core.records import Background, BugReport, EarlierChange, Function, Hit, Person, Reason
+from tosloc.localize.answer import Answer, Searched
 from tosloc.mcp.answers import repository_in
-from tosloc.records import Background, BugReport, EarlierChange, Function, Hit, Person, Reason
 from tosloc.reports.formats import read_reports
 from tosloc.reports.issues import read_new_reports
 from tosloc.web.render import page

@@ -12,8 +12,8 @@ import pytest
 import tosloc
 from tests import toy
 from tosloc.cli import main
-from tosloc.errors import _install
-from tosloc.localizer import Localizer
+from tosloc.core.errors import _install
+from tosloc.localize.localizer import Localizer
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def without(monkeypatch):
     """Function (*packages): as if they were not installed, and nothing that needs them imported yet."""
 
     def hide(*packages):
-        monkeypatch.setattr("tosloc.errors.find_spec", lambda name: None if name in packages else find_spec(name))
+        monkeypatch.setattr("tosloc.core.errors.find_spec", lambda name: None if name in packages else find_spec(name))
 
     def taken():
         names = [name for name in sys.modules if name.startswith(("tosloc.lab", "tosloc.plots", "tosloc.web"))]

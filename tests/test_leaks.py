@@ -12,13 +12,13 @@ import pytest
 
 from tests import toy
 from tests.toy import INSIDE, KINDS, SECRET, plant
-from tosloc import training
 from tosloc.evaluate.run_paths import read_scored
-from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
-from tosloc.index.history_index import HistoryIndex
 from tosloc.rank import features
 from tosloc.rank.tables import read_blocks
+from tosloc.retrieval.history_index import HistoryIndex
+from tosloc.train import training
+from tosloc.train.experiment import ExperimentContext
 
 CONFIG = toy.config(0.5, 0.2)
 ASKED = 10  # number of the report that is asked about; as many fixes precede it

@@ -8,14 +8,14 @@ from io import StringIO
 import pytest
 
 from tests.patterns import literal_calls, methods_of, module_patterns, slow_text, used_methods
+from tosloc.core.records import BugReport
 from tosloc.git.fixes import bug_ids, issue_named, says_fix
-from tosloc.index.query import Query
 from tosloc.mine.links import _FILLER
 from tosloc.mine.mentions import mentions
-from tosloc.records import BugReport
+from tosloc.paths.classify import which_are_tests
 from tosloc.reports import text, traces
 from tosloc.reports.issues import read_report
-from tosloc.reports.test_paths import which_are_tests
+from tosloc.retrieval.query import Query
 
 FOLDED_TRACE = "at org.x.Door.open(Door.java:12) "
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from tests.conftest import GitRepository
-from tosloc.config import Config
+from tosloc.core.config import Config
+from tosloc.core.records import Vocabulary
 from tosloc.evaluate.runs import Order, Run
-from tosloc.records import Vocabulary
 
 # trees on tables this small gain nothing from a second thread, and wait for it where others use the processor
 os.environ.setdefault("OMP_THREAD_LIMIT", "1")

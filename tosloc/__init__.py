@@ -6,22 +6,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from tosloc.answer import Answer as Answer
+    from tosloc.core.records import BugReport as BugReport
+    from tosloc.core.records import Case as Case
+    from tosloc.core.records import Hit as Hit
+    from tosloc.core.records import Ranking as Ranking
+    from tosloc.core.records import Snapshot as Snapshot
     from tosloc.git.repository import Repository as Repository
-    from tosloc.localizer import Localizer as Localizer
-    from tosloc.records import BugReport as BugReport
-    from tosloc.records import Case as Case
-    from tosloc.records import Hit as Hit
-    from tosloc.records import Ranking as Ranking
-    from tosloc.records import Snapshot as Snapshot
+    from tosloc.localize.answer import Answer as Answer
+    from tosloc.localize.localizer import Localizer as Localizer
     from tosloc.reports.formats import read_reports as read_reports
     from tosloc.reports.issues import read_report as read_report
 
 __version__ = "0.1.0"
 
-_HOMES = dict.fromkeys(("BugReport", "Case", "Hit", "Ranking", "Snapshot"), "tosloc.records") | {
-    "Answer": "tosloc.answer",
-    "Localizer": "tosloc.localizer",
+_HOMES = dict.fromkeys(("BugReport", "Case", "Hit", "Ranking", "Snapshot"), "tosloc.core.records") | {
+    "Answer": "tosloc.localize.answer",
+    "Localizer": "tosloc.localize.localizer",
     "Repository": "tosloc.git.repository",
     "read_report": "tosloc.reports.issues",
     "read_reports": "tosloc.reports.formats",

@@ -9,7 +9,7 @@ import pytest
 
 from tests import toy
 from tosloc.git.repository import Repository
-from tosloc.localizer import Localizer
+from tosloc.localize.localizer import Localizer
 from tosloc.rank import features
 from tosloc.rank.stage_one import StageOne
 

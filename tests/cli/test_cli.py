@@ -17,13 +17,13 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_judging import GOOD, rows, write_split
-from tosloc.answer import Answer, Searched
 from tosloc.cli import printing
 from tosloc.cli.answers import print_answer
 from tosloc.cli.guard import SENTENCE, guarded
 from tosloc.cli.printing import UNBOUNDED, make_console, shown
-from tosloc.errors import Interrupted, ToslocError
-from tosloc.records import BugReport, Hit, Reason
+from tosloc.core.errors import Interrupted, ToslocError
+from tosloc.core.records import BugReport, Hit, Reason
+from tosloc.localize.answer import Answer, Searched
 
 FULL = "no room left on the disk; make room and run the same command again to go on"
 

@@ -7,11 +7,11 @@ import pytest
 
 from tests.published_toy import RESULTS, SWT, fixes, spreadsheet
 from tosloc.cli import main
+from tosloc.core.records import Ranking, ReportAttributes
 from tosloc.evaluate.judgements import Judgement, write_judgements
 from tosloc.evaluate.measures import Measure
 from tosloc.evaluate.run_paths import read_scored
 from tosloc.evaluate.runs import read_run, write_run
-from tosloc.records import Ranking, ReportAttributes
 
 RUN = "7 Q0 a%20b.java 1 2 bm25\n7 Q0 c.java 2 1 bm25\n8 Q0 c.java 1 0.5 bm25\n"
 QRELS = "7 0 c.java 1\n8 0 c.java 1\n"

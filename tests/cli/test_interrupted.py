@@ -17,7 +17,7 @@ BUSY = """
 import sys, time
 from tosloc import cli
 from tosloc.cli import commands
-from tosloc.index import build
+from tosloc.storage import build
 from contextlib import contextmanager
 
 @contextmanager

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from tosloc.cli.printing import ranks_cell
+from tosloc.core.records import Ranking, ReportAttributes
 from tosloc.evaluate.judgements import Judgement, write_judgements
 from tosloc.evaluate.measures import ReportScores
 from tosloc.evaluate.runs import write_run
-from tosloc.records import Ranking, ReportAttributes
 
 TRUTH = {"1": ("A.java",), "2": ("B.java", "test/T.java"), "3": ("C.java",)}
 GOOD = {"1": "ABC", "2": "BAC", "3": "CBA"}

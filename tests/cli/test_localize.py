@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from tosloc.answer import Weights
-from tosloc.localizer import Localizer
+from tosloc.localize.answer import Weights
+from tosloc.localize.localizer import Localizer
 
 FILES = {
     "src/parser.py": "class Parser:\n    def parse_header(self, line):\n        return line.split(':')\n",

@@ -57,7 +57,7 @@ def test_it_listens_on_the_loopback_alone_and_a_signal_ends_it(repository, tmp_p
 
 READS_FOR_EVER = """
 import time
-from tosloc import session
+from tosloc.localize import session
 
 def read_for_ever(text, progress):
     print("reading", flush=True)

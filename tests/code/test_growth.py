@@ -13,13 +13,13 @@ from tosloc.code.facts import analyse
 from tosloc.code.functions import functions_of
 from tosloc.code.languages import LANGUAGES, SOURCE_SUFFIXES, language_named
 from tosloc.code.trees import find_captures, syntax_tree
+from tosloc.core.records import BugReport
 from tosloc.git import fixes
-from tosloc.index.history_index import report_terms, without_trailers
-from tosloc.index.query import Query
-from tosloc.records import BugReport
 from tosloc.reports import formats, traces
 from tosloc.reports.issues import read_report
 from tosloc.reports.labelled import attributes_of
+from tosloc.retrieval.history_index import report_terms, without_trailers
+from tosloc.retrieval.query import Query
 
 SMALL, FACTOR = 1_000, 16
 MAX_RATIO = 40.0  # linear is 16; the square would be 256

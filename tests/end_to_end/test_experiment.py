@@ -12,21 +12,21 @@ import pytest
 from tests import toy
 from tests.conftest import open_files, with_proc
 from tests.local_cluster import differing
-from tosloc import experiment, training
-from tosloc.answer import Weights
-from tosloc.calibration import fit_temperature, shares
-from tosloc.checkpoint import shipped
 from tosloc.cli import main
-from tosloc.errors import ToslocError
+from tosloc.core.errors import ToslocError
+from tosloc.core.records import BugReport, Case
 from tosloc.evaluate.run_paths import read_scored
 from tosloc.evaluate.runs import TRAINED_ON, read_run
-from tosloc.experiment import ExperimentContext
 from tosloc.git.repository import Repository
-from tosloc.index.cache import default_store
 from tosloc.lab.reliability import judged_answers
-from tosloc.localizer import Localizer
+from tosloc.localize.answer import Weights
+from tosloc.localize.checkpoint import shipped
+from tosloc.localize.localizer import Localizer
+from tosloc.rank.calibration import fit_temperature, shares
 from tosloc.rank.tables import kept_blocks, read_blocks
-from tosloc.records import BugReport, Case
+from tosloc.storage.cache import default_store
+from tosloc.train import experiment, training
+from tosloc.train.experiment import ExperimentContext
 
 CONFIG = toy.config(0.6, 0.2, ranker=True)
 LATER = datetime.fromtimestamp(toy.START + 100 * toy.DAY, UTC)
@@ -65,7 +65,7 @@ def test_reports_that_cannot_be_used_leave_no_open_file(project, monkeypatch):
     def fail(*arguments):
         raise ToslocError("the history cannot be read")
 
-    monkeypatch.setattr("tosloc.experiment.read_history", fail)
+    monkeypatch.setattr("tosloc.train.experiment.read_history", fail)
     with Repository(project.git.path) as repo:
         folder = default_store(repo).parent
         before = open_files(folder)  # of a training in this process, which keeps its last extraction open

@@ -12,15 +12,15 @@ import torch
 
 from tests import toy
 from tests.rerank.encoder.tiny import Epochs, write_encoder
-from tosloc import experiment, training
-from tosloc.config import Config
+from tosloc.core.config import Config
+from tosloc.core.records import BugReport, silent
 from tosloc.evaluate.run_paths import read_scored
 from tosloc.evaluate.runs import read_run
 from tosloc.git.repository import Repository
-from tosloc.localizer import Localizer
-from tosloc.records import BugReport, silent
+from tosloc.localize.localizer import Localizer
 from tosloc.rerank.terms import reranker
 from tosloc.rerank.terms import training as terms_training
+from tosloc.train import experiment, training
 
 torch.set_num_threads(1)  # as in the tests of stage two
 LATER = datetime.fromtimestamp(toy.START + 100 * toy.DAY, UTC)
@@ -156,7 +156,7 @@ def test_localizing_with_and_without_the_repository_and_what_is_said(out, kind, 
     again = asked(project, checkpoint)
     # an encoder reads texts, which no checkpoint carries
     assert carried.ranking == (again if kind == "terms" else before).ranking
-    assert any("give --repo" in note for note in carried.notes) == (kind == "encoder")
+    assert any("open a repository" in note for note in carried.notes) == (kind == "encoder")
     assert again.ranking.paths[HEAD:] == before.ranking.paths[HEAD:]
     moved, places = ({hit.path: hit for hit in toy.top(answer, HEAD)} for answer in (again, before))
     assert places.keys() == moved.keys()
@@ -184,8 +184,8 @@ def test_a_run_repeats_training_and_leaves_reports_older_than_what_was_learned_t
 @pytest.mark.slow
 def test_answering_by_terms_loads_no_torch(trained):
     code = (
-        "import sys; from datetime import UTC, datetime; from tosloc.localizer import Localizer;"
-        "from tosloc.records import BugReport;"
+        "import sys; from datetime import UTC, datetime; from tosloc.localize.localizer import Localizer;"
+        "from tosloc.core.records import BugReport;"
         "report = BugReport('n', 'Violin', 'openViolin', datetime.now(UTC));"
         f"answer = Localizer.load({str(trained('terms'))!r}).localization(report);"
         "answer.answer(5, answer.version.choose());"

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tests.toy import run_of
+from tosloc.core.records import Ranking
 from tosloc.evaluate.compare import compare, compare_all
 from tosloc.evaluate.judgements import Judgement, by_report
 from tosloc.evaluate.measures import AP, RR, Measure, evaluate
-from tosloc.records import Ranking
 
 TRUTH = {"1": ("A",), "2": ("A", "B"), "3": ("D",), "4": ()}
 ACC = Measure("Acc", 1)

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from tests.toy import run_of
-from tosloc.errors import RunError
+from tosloc.core.errors import RunError
+from tosloc.core.records import Ranking, ReportAttributes
 from tosloc.evaluate.judgements import Judgement, by_report
 from tosloc.evaluate.measures import evaluate
 from tosloc.evaluate.run_paths import ScoredRun, without_tests
 from tosloc.evaluate.runs import Order
 from tosloc.evaluate.tables import Results, strata_of
-from tosloc.records import Ranking, ReportAttributes
 
 FILES = tuple(f"F{i:03}" for i in range(1, 401))
 

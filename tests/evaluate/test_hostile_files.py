@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tosloc.errors import RunError
+from tosloc.core.errors import RunError
 from tosloc.evaluate import jsonl
 from tosloc.evaluate.judgements import read_judgements
 from tosloc.evaluate.run_paths import read_scored

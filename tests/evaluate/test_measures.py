@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tosloc.errors import RunError
+from tosloc.core.errors import RunError
+from tosloc.core.metrics import average_precision
 from tosloc.evaluate.judgements import Judgement
 from tosloc.evaluate.measures import Measure, ReportScores
-from tosloc.metrics import average_precision
 
 
 def answered(found, relevant, ranked=20, searched=20):

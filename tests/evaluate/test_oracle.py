@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from ir_measures import AP, RR, P, R, nDCG
 
 from tests.toy import run_of
+from tosloc.core.records import Ranking
 from tosloc.evaluate.judgements import Judgement, by_report
 from tosloc.evaluate.measures import Measure, evaluate
 from tosloc.evaluate.trec import read_trec_qrels, read_trec_run, write_trec_qrels, write_trec_run
-from tosloc.records import Ranking
 
 FILES = [f"src/org/x/F{number:02}.java" for number in range(24)]
 THEIRS = {

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.toy import run_of
-from tosloc.errors import RunError
+from tosloc.core.errors import RunError
+from tosloc.core.records import Ranking
 from tosloc.evaluate.measures import evaluate
 from tosloc.evaluate.trec import decoded, encoded, read_trec_qrels, read_trec_run, write_trec_run
-from tosloc.records import Ranking
 
 ODD = ("bundles/Eclipse SWT/gtk/A.java", "100%/%41.java", "caf\udce9.java", "é\u3000ü.java", "-", "a\tb\n.java", "\x1b")
 RUN = run_of(

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from tosloc.errors import RepositoryError
+from tosloc.core.errors import RepositoryError
 from tosloc.git.history import read_history
 from tosloc.git.repository import Repository
 

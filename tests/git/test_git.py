@@ -9,7 +9,7 @@ import zlib
 
 import pytest
 
-from tosloc.errors import RepositoryError, UnknownCommit
+from tosloc.core.errors import RepositoryError, UnknownCommit
 from tosloc.git import repository as git_repository
 from tosloc.git.history import read_history
 from tosloc.git.repository import Repository, decode

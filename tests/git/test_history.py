@@ -2,7 +2,7 @@
 
 import pytest
 
-from tosloc.errors import RepositoryError
+from tosloc.core.errors import RepositoryError
 from tosloc.git.fixes import bug_ids, says_fix
 from tosloc.git.history import read_history
 from tosloc.git.repository import Repository

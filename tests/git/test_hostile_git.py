@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from tests.conftest import FIRST_TIME, HOUR, GitRepository
-from tosloc.errors import RepositoryError
+from tosloc.core.errors import RepositoryError
 from tosloc.git import discovery
 from tosloc.git import process as git_process
 from tosloc.git import repository as git_repository

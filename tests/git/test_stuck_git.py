@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tosloc.errors import Interrupted
+from tosloc.core.errors import Interrupted
+from tosloc.core.processes import Worker
 from tosloc.git.repository import Repository
-from tosloc.processes import Worker
 
 STUCK = """#!/bin/sh
 case " $* " in *" rev-list "*) echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600;; esac

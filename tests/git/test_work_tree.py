@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tosloc.errors import RepositoryError
+from tosloc.core.errors import RepositoryError
 from tosloc.git import process
 from tosloc.git.process import LARGEST_SOURCE
 from tosloc.git.repository import Repository

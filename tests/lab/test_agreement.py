@@ -13,13 +13,13 @@ from scipy import stats
 
 from tests.toy import run_of
 from tosloc.cli import main
-from tosloc.errors import RunError
+from tosloc.core.errors import RunError
+from tosloc.core.records import Ranking
 from tosloc.evaluate.judgements import Judgement, by_report, write_judgements
 from tosloc.evaluate.measures import AP, RR, evaluate
 from tosloc.evaluate.runs import Run, write_run
 from tosloc.lab import agreement
 from tosloc.lab.agreement import Pair, effect, kendall_tau_union, p_value, rank_biased_overlap, reproduction, rmse
-from tosloc.records import Ranking
 
 
 @pytest.mark.parametrize(

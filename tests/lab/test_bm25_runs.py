@@ -7,10 +7,10 @@ import pytest
 from Stemmer import Stemmer
 
 from tosloc.cli import main
+from tosloc.core.records import BugReport
 from tosloc.evaluate.run_paths import read_scored
 from tosloc.git.repository import Repository
 from tosloc.lab.bm25_runs import WholeFiles
-from tosloc.records import BugReport
 
 FILES = {
     "app/http_server.py": "class HTTPServer:\n    def open_socket(self): pass\n",

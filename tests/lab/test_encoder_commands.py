@@ -14,13 +14,13 @@ from scripts import random_encoders
 from tests import toy
 from tests.rankers import WORDS
 from tests.rerank.encoder.tiny import write_encoder
-from tosloc import training
 from tosloc.cli import main
-from tosloc.errors import ToslocError
+from tosloc.core.errors import ToslocError
 from tosloc.evaluate.run_paths import read_scored
 from tosloc.lab.bundle import read_bundle
 from tosloc.rerank.encoder.encoders import Encoder
 from tosloc.rerank.encoder.reranker import EncoderReranker
+from tosloc.train import training
 
 pytestmark = pytest.mark.slow
 

@@ -6,12 +6,12 @@ import pytest
 
 from tests.rerank.made import report
 from tosloc.cli.lab.paper import cell_text
+from tosloc.core.records import silent
 from tosloc.evaluate.judgements import Judgement
 from tosloc.evaluate.measures import Evaluation, ReportScores
 from tosloc.lab.paper import systems
 from tosloc.lab.paper.systems import Timed
 from tosloc.lab.paper.workspace import Cell, Published
-from tosloc.records import silent
 
 OURS = "TosLoc, stage one"
 

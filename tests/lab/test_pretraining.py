@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 from tests import toy
-from tosloc.calibration import fit_temperature
-from tosloc.checkpoint import read_record, read_stage_one
 from tosloc.cli import main
-from tosloc.config import Config
-from tosloc.errors import MissingExtra, ToslocError
+from tosloc.core.config import Config
+from tosloc.core.errors import MissingExtra, ToslocError
+from tosloc.core.records import silent
 from tosloc.evaluate.run_paths import read_scored
 from tosloc.lab import feature_ablation
 from tosloc.lab import pretraining as module
 from tosloc.lab.pretraining import Pretraining, Tables, fit_projects, folds_of, report_weight
 from tosloc.lab.projects import Project
+from tosloc.localize.checkpoint import read_record, read_stage_one
+from tosloc.rank.calibration import fit_temperature
 from tosloc.rank.fitting import fit_listwise, judge
 from tosloc.rank.ranking_lists import RankingLists
-from tosloc.records import silent
 
 NAMES = ("one", "two")
 LINEAR = Config.of({"stage_one": {"ranker": False}}, "test")

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.test_judging import GOOD, WORSE, rows, write_split
 from tosloc.cli import main
-from tosloc.errors import ConfigError
+from tosloc.core.errors import ConfigError
 from tosloc.lab.projects import read_projects
 
 ENTRY = '[one]\nrepo = "one.git"\nreports = "one.jsonl"\n'

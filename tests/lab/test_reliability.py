@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from tosloc.cli import main
-from tosloc.errors import RunError
+from tosloc.core.errors import RunError
+from tosloc.core.records import Ranking
 from tosloc.evaluate.judgements import Judgement, write_judgements
 from tosloc.evaluate.run_paths import read_scored
 from tosloc.evaluate.runs import write_known_ranks, write_run
 from tosloc.lab.reliability import Reliability, judged_answers
-from tosloc.records import Ranking
 
 FILES = ("A.java", "B.java", "C.java")
 

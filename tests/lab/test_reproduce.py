@@ -10,13 +10,13 @@ from tests import toy
 from tests.lab.baselines.techniques import KINDS
 from tests.rankers import WORDS
 from tests.rerank.encoder.tiny import write_encoder
-from tosloc import training
 from tosloc.cli import main
 from tosloc.evaluate.run_paths import read_scored
 from tosloc.git.repository import Repository, decode
 from tosloc.lab import baseline_runs
 from tosloc.lab.paper import data, systems
 from tosloc.reports.labelled import describe, load_dataset
+from tosloc.train import training
 
 pytestmark = pytest.mark.slow
 

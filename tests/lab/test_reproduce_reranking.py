@@ -10,11 +10,11 @@ from tests import toy
 from tests.lab.test_reproduce import ours, refuse, runner, values_of
 from tests.rankers import WORDS
 from tests.rerank.encoder.tiny import write_encoder
-from tosloc import training
 from tosloc.cli import main
 from tosloc.lab.ablation import VARIANTS
 from tosloc.lab.paper import reranking
 from tosloc.rerank.encoder.reranker import Trainer
+from tosloc.train import training
 
 pytestmark = pytest.mark.slow  # every variant is trained
 torch.set_num_threads(1)

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tosloc.cli import main
+from tosloc.core.records import Ranking
 from tosloc.evaluate.judgements import Judgement, write_judgements
 from tosloc.evaluate.measures import Evaluation, ReportScores
 from tosloc.evaluate.runs import write_known_ranks, write_run
 from tosloc.lab.truncation import TRUTHS, truncation
-from tosloc.records import Ranking
 
 
 def scored(report, ranks, unranked=0, missing=0, searched=15):

@@ -6,7 +6,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from tosloc.errors import ToslocError
+from tosloc.core.errors import ToslocError
 from tosloc.lab import word2vec
 from tosloc.lab.word2vec import WIDTH, word_encoder
 

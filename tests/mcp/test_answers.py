@@ -7,12 +7,12 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from tosloc.answer import Answer, Searched, Weights
-from tosloc.errors import ToslocError
-from tosloc.localizer import Localizer
+from tosloc.core.errors import ToslocError
+from tosloc.core.records import Background, BugReport, Function, Hit, Reason, RoutineNote, silent
+from tosloc.localize.answer import Answer, Searched, Weights
+from tosloc.localize.localizer import Localizer
 from tosloc.mcp.answers import LINES, Found, sources
 from tosloc.mcp.answers import answer as answer_of
-from tosloc.records import Background, BugReport, Function, Hit, Reason, RoutineNote, silent
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 REPORT = BugReport("1", "a", "b", None)

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from tosloc.cli import main
-from tosloc.errors import RepositoryError
+from tosloc.core.errors import RepositoryError
 from tosloc.mcp.answers import repository_in
 
 

@@ -148,8 +148,8 @@ def test_a_cancelled_question_blocks_no_other_whatever_it_does(shop, begun, mode
 def test_a_report_that_cannot_be_read_in_time_fails_alone(shop, monkeypatch):
     async def work(client):
         with monkeypatch.context() as patch:
-            patch.setattr("tosloc.session.read_whole", stuck.read_for_ever)
-            patch.setattr("tosloc.session.SECONDS_TO_READ", 1)
+            patch.setattr("tosloc.localize.session.read_whole", stuck.read_for_ever)
+            patch.setattr("tosloc.localize.session.SECONDS_TO_READ", 1)
             late = await client.call_tool("localize_bug", {"report": REPORT})
         return late, await client.call_tool("localize_bug", {"report": REPORT})
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 REPORT = "Cart.add forgets an item that is equal to another one"
 PRINTS = """
 import os, re, subprocess
-from tosloc.localizer import Localizer
+from tosloc.localize.localizer import Localizer
 original = Localizer.localize
 def noisy(self, report, *given, **more):
     print("noise", flush=True)

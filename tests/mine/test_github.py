@@ -10,7 +10,7 @@ import pytest
 from tests.stubs import Stub
 from tests.trackers import GH
 from tosloc.cli import main
-from tosloc.errors import ReportError, ToslocError
+from tosloc.core.errors import ReportError, ToslocError
 from tosloc.mine.github import fetch, fetch_issue, read_token
 
 

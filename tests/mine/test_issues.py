@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.trackers import BUGZILLA, GH, GITLAB, JIRA, JIRA_FIELDS, REST
-from tosloc.errors import ConfigError, ReportError
+from tosloc.core.errors import ConfigError, ReportError
 from tosloc.mine.issues import Closing, Exports
 from tosloc.mine.mentions import BODY, CLOSES, NAMES, NUMBER, compiled, mentions
 

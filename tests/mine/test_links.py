@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import FIRST_TIME, HOUR
 from tests.trackers import BUGZILLA
-from tosloc.errors import ReportError
+from tosloc.core.errors import ReportError
 from tosloc.git.repository import Repository
 from tosloc.mine.issues import Exports
 from tosloc.mine.links import KINDS, mine, mine_messages

@@ -8,13 +8,13 @@ import pytest
 
 from tests.pages import Elements
 from tests.toy import run_of
+from tosloc.core.records import Ranking, ReportAttributes
 from tosloc.evaluate.judgements import Judgement, by_report
 from tosloc.evaluate.measures import Measure
 from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.evaluate.runs import Order, Run
 from tosloc.evaluate.tables import Results
 from tosloc.plots.page import page
-from tosloc.records import Ranking, ReportAttributes
 
 EVIL = "src/<script>alert('x')</script>&\"/caf\udce9\x1b.java"
 FILES = (EVIL, *[f"src/F{number:03}.java" for number in range(1, 400)])

@@ -6,8 +6,8 @@ import pytest
 
 from tests.conftest import FIRST_TIME, HOUR
 from tosloc import Localizer
-from tosloc.index.repository import LARGEST_OTHER
-from tosloc.records import Background, BugReport, Person
+from tosloc.core.records import Background, BugReport, Person
+from tosloc.storage.repository import LARGEST_OTHER
 
 CART = "def add_item(cart, item):\n    cart.append(item)\n"
 REPORT = "The cart forgets an item\n\nadd_item forgets an item that is equal to another."

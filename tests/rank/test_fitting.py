@@ -7,10 +7,9 @@ import pytest
 from scipy import optimize
 
 from tests import toy
-from tosloc.arrays import load_arrays, save_arrays
-from tosloc.config import Config, EvolutionSettings
-from tosloc.errors import CheckpointError, ToslocError
-from tosloc.experiment import ExperimentContext
+from tosloc.core.arrays import load_arrays, save_arrays
+from tosloc.core.config import Config, EvolutionSettings
+from tosloc.core.errors import CheckpointError, ToslocError
 from tosloc.git.repository import Repository
 from tosloc.rank import fitting, stage_one
 from tosloc.rank.extraction import sample_table
@@ -18,6 +17,7 @@ from tosloc.rank.fitting import MARGIN, choose, fit_evolution, fit_stage_one, ju
 from tosloc.rank.ranking_lists import ranking_lists
 from tosloc.rank.stage_one import HeadRanker, StageOne, Trees
 from tosloc.rank.tables import FeatureTable, block_bytes, kept_blocks, read_blocks
+from tosloc.train.experiment import ExperimentContext
 
 NAMES = ("good", "bad")
 
@@ -267,7 +267,7 @@ def test_what_is_missing_or_damaged_is_one_sentence(tmp_path):
         if kept is not None:
             (tmp_path / ".tosloc-work").mkdir(exist_ok=True)
             (tmp_path / ".tosloc-work/blocks.json").write_text(kept)
-        with pytest.raises(ToslocError, match="keeps no feature tables; train it with --keep-features"):
+        with pytest.raises(ToslocError, match="keeps no feature tables; train it with keep_features"):
             kept_blocks(tmp_path)
     whole, path = table("1", np.ones((3, 2)), [True] * 3), tmp_path / "block.npz"
     path.write_bytes(block_bytes([whole, whole]))

@@ -9,9 +9,9 @@ import pytest
 from tosloc.code.functions import NO_FUNCTIONS as NONE
 from tosloc.code.functions import functions_of
 from tosloc.code.text import terms
+from tosloc.core.records import BugReport
 from tosloc.rank import functions
 from tosloc.rank.functions import WEIGHTS, function_bm25, score_functions
-from tosloc.records import BugReport
 
 NOTHING = dict.fromkeys(WEIGHTS, 0.0)
 SHAPES = '''\

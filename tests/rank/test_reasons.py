@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tosloc.code.functions import functions_of
+from tosloc.core.records import Function, Reason
 from tosloc.rank import features, reasons
 from tosloc.rank.reasons import ReasonsOf, Sources
 from tosloc.rank.stage_one import SHOWN, StageOne, StageOneAnswer
-from tosloc.records import Function, Reason
 
 PATHS = ("src/Leaf.java", "src/Tree.java", "test/TreeTest.java", *(f"test/x/F{n:02}.java" for n in range(30)))
 SILENT = Sources()

@@ -6,7 +6,7 @@ import lightgbm
 import numpy as np
 import pytest
 
-from tosloc.checkpoint import shipped
+from tosloc.localize.checkpoint import shipped
 from tosloc.rank import stage_one
 from tosloc.rank.ranking_lists import RankingLists
 from tosloc.rank.stage_one import HeadRanker, StageOne, Trees, fit_trees, head_rows

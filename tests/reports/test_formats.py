@@ -10,8 +10,8 @@ from xml.sax.saxutils import escape
 import openpyxl
 import pytest
 
-from tosloc.errors import ConfigError, ReportError
-from tosloc.records import BugReport
+from tosloc.core.errors import ConfigError, ReportError
+from tosloc.core.records import BugReport
 from tosloc.reports.formats import MOST_TAGS, ChangedFunction, LabelledReport, read_reports, split_paths, split_ranks
 from tosloc.reports.issues import read_report
 from tosloc.reports.source import LARGEST_FILE

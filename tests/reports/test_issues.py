@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.trackers import BUGZILLA, GH, GITLAB, JIRA, JIRA_FIELDS, REST
-from tosloc.errors import ConfigError, ReportError
-from tosloc.records import BugReport
+from tosloc.core.errors import ConfigError, ReportError
+from tosloc.core.records import BugReport
 from tosloc.reports.issues import LARGEST_REPORT, is_unfilled, read_new_reports, read_report, report_of
 
 

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.published_toy import RESULTS, SWT, fixes, spreadsheet
-from tosloc.config import Config
-from tosloc.errors import ReportError
+from tosloc.core.config import Config
+from tosloc.core.errors import ReportError
+from tosloc.core.records import BugReport, Case
 from tosloc.git.repository import Repository
-from tosloc.records import BugReport, Case
 from tosloc.reports.labelled import (
     Dataset,
     chronological,

@@ -8,7 +8,7 @@ import pytest
 from tests import rankers
 from tests.rankers import HEAD
 from tests.rerank.made import candidates, report
-from tosloc.errors import ToslocError
+from tosloc.core.errors import ToslocError
 from tosloc.rerank.base import RERANKERS, RerankingContext, reranker_class, values_of
 
 LATER = 4_000_000_000  # when a report was opened that nobody learned from

@@ -12,10 +12,7 @@ from scipy import sparse
 
 from tests.rerank.made import candidates, report
 from tosloc.code.facts import analyse
-from tosloc.errors import CheckpointError
-from tosloc.index.corpus import Corpus, pack_facts
-from tosloc.index.documents import Document, Documents
-from tosloc.index.history_index import HistoryIndex
+from tosloc.core.errors import CheckpointError
 from tosloc.rerank.base import RerankingContext
 from tosloc.rerank.terms import sparse_vectors, training
 from tosloc.rerank.terms.reranker import TermReranker
@@ -30,6 +27,9 @@ from tosloc.rerank.terms.sparse_vectors import (
     report_counts,
     stacked,
 )
+from tosloc.retrieval.corpus import Corpus, pack_facts
+from tosloc.retrieval.documents import Document, Documents
+from tosloc.retrieval.history_index import HistoryIndex
 
 
 class Fixed(TermReranker):

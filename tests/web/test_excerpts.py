@@ -13,8 +13,8 @@ from pygments.scanner import EndOfText
 from pygments.util import ClassNotFound
 
 from tosloc.code.languages import OTHER_SUFFIXES, SOURCE_SUFFIXES
+from tosloc.core.records import Function
 from tosloc.rank.excerpts import LINES, telling_lines
-from tosloc.records import Function
 from tosloc.web import excerpts as web_excerpts
 from tosloc.web.excerpts import LONGEST_LINE, MOST_COLOURED, excerpts, marked, syntax
 

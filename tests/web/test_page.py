@@ -9,7 +9,7 @@ import pytest
 
 from tests.pages import Elements
 from tosloc.cli import main
-from tosloc.localizer import Localizer
+from tosloc.localize.localizer import Localizer
 from tosloc.web.render import answered, page
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' {{ 7*7 }} {% raise %} <!-- ]]> \u202e\x07"

@@ -18,8 +18,8 @@ from starlette.testclient import TestClient
 
 from conftest import repository as shop_at
 from tests import stuck
-from tosloc.errors import Interrupted
-from tosloc.records import silent
+from tosloc.core.errors import Interrupted
+from tosloc.core.records import silent
 from tosloc.reports.issues import read_report
 from tosloc.web.render import Ask, page_of
 from tosloc.web.server import KEPT, MOST_BYTES, Questions, application, listening, settings
@@ -127,16 +127,16 @@ def test_an_address_is_refused_at_once_and_stays_in_the_form(client, questions):
 
 def test_a_report_that_cannot_be_read_in_time_fails_alone(client, questions, monkeypatch):
     questions.session.ask(stuck.tell, 1, progress=print, stopped=lambda: False).result()  # its process has started
-    monkeypatch.setattr("tosloc.session.SECONDS_TO_READ", 1)
+    monkeypatch.setattr("tosloc.localize.session.SECONDS_TO_READ", 1)
     with monkeypatch.context() as patch:
-        patch.setattr("tosloc.session.read_whole", stuck.read_for_ever)
+        patch.setattr("tosloc.localize.session.read_whole", stuck.read_for_ever)
         ask(client, "a\n\nslow report")
         assert client.get("/").status_code == 200  # the page goes on meanwhile
         said = answer(client, 1)
     assert client.get("/questions/1").status_code == 422
     assert "this report could not be read in 1 seconds; shorten it to what goes wrong" in said
     assert stuck.workers() == []
-    monkeypatch.setattr("tosloc.session.SECONDS_TO_READ", 30)
+    monkeypatch.setattr("tosloc.localize.session.SECONDS_TO_READ", 30)
     ask(client)
     assert "shop/cart.py" in answer(client, 2)
 

@@ -1,4 +1,9 @@
-"""The command line: arguments, progress, printing and exit codes."""
+"""The command line: arguments, progress, printing and exit codes.
+
+It imports every other package.
+
+Modules for other packages: guard, printing.
+"""
 
 from tosloc.cli.app import main
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
-from tosloc.answer import Answer, background_lines, percent
 from tosloc.cli.printing import make_console
-from tosloc.errors import ToslocError, counted
-from tosloc.io import cut, printable
+from tosloc.core.errors import ToslocError, counted
+from tosloc.core.io import cut, printable
+from tosloc.localize.answer import Answer, background_lines, percent
 
 if TYPE_CHECKING:
+    from tosloc.core.records import Hit
     from tosloc.git.repository import Repository
-    from tosloc.records import Hit
 
 BAR: Final = 8
 """Cells of a full bar."""

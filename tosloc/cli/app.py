@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 
 from tosloc.cli import cache, commands, judging, localize, mine, serve
 from tosloc.cli.guard import WRONG_INPUT, guarded
-from tosloc.errors import ToslocError
+from tosloc.core.errors import ToslocError
 
 UsageError: Final[Any] = typer.BadParameter.__mro__[1]
 """What the command line library raises for options and arguments that do not fit."""

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tosloc.errors import ToslocError
+from tosloc.core.errors import ToslocError
 
 if TYPE_CHECKING:
-    from tosloc.index.cache import CacheEntry
+    from tosloc.storage.cache import CacheEntry
 
 RepositoriesOption = Annotated[
     list[str] | None,
@@ -37,7 +37,7 @@ def list_command(repo: RepositoriesOption = None) -> None:
     from rich.filesize import decimal
 
     from tosloc.cli.printing import Table, print_notes, print_table
-    from tosloc.index.cache import cache_folder, entries
+    from tosloc.storage.cache import cache_folder, entries
 
     found = _named(repo) if repo else entries()
     if not found:
@@ -58,7 +58,7 @@ def list_command(repo: RepositoriesOption = None) -> None:
 
 def _named(repositories: Sequence[str]) -> list[CacheEntry]:
     """What is kept of some repositories. Raises ToslocError where nothing is of one."""
-    from tosloc.index.cache import entries_of
+    from tosloc.storage.cache import entries_of
 
     found = {text: entries_of(text) for text in repositories}
     if missing := [text for text, kept in found.items() if not kept]:
@@ -83,8 +83,8 @@ def prune(
     """
     from rich.filesize import decimal
 
-    from tosloc.index import cache as kept
-    from tosloc.io import printable
+    from tosloc.core.io import printable
+    from tosloc.storage import cache as kept
 
     found = _named(repo or ())
     kept.remove_leftovers()

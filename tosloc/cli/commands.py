@@ -23,10 +23,10 @@ from tosloc.cli.options import (
     Split,
 )
 from tosloc.cli.printing import print_json, print_notes, print_rows, shown
-from tosloc.errors import MissingExtra, ReportError, RunError, ToslocError, counted
+from tosloc.core.errors import MissingExtra, ReportError, RunError, ToslocError, counted
 
 if TYPE_CHECKING:
-    from tosloc.config import Config
+    from tosloc.core.config import Config
 
 ConfigOption = Annotated[
     Path | None,
@@ -65,10 +65,10 @@ def train(
 
     Fits on the oldest 80 %, ranks validation and test, and saves the checkpoint and both runs.
     """
-    from tosloc import training
-    from tosloc.cluster import on_cluster
+    from tosloc.core.cluster import on_cluster
     from tosloc.git.repository import Repository, resolve_revision
-    from tosloc.index.cache import trained_folder
+    from tosloc.storage.cache import trained_folder
+    from tosloc.train import training
 
     settings = _settings(config, stage_two)
     reports, found_later = reports or _mined(repo), out is None
@@ -96,8 +96,8 @@ def train(
 
 def _settings(config: Path | None, stage_two: bool) -> Config:
     """Settings of a training by its options; without a second stage where its extra is missing."""
-    from tosloc import training
-    from tosloc.config import Config, StageTwoSettings, load_config
+    from tosloc.core.config import Config, StageTwoSettings, load_config
+    from tosloc.train import training
 
     settings = Config() if config is None else load_config(config)
     if stage_two:
@@ -125,10 +125,10 @@ def rank(
     cluster: ClusterOption = None,
 ) -> None:
     """Rank labelled reports without training."""
-    from tosloc import experiment
-    from tosloc.cluster import on_cluster
-    from tosloc.config import load_config
+    from tosloc.core.cluster import on_cluster
+    from tosloc.core.config import load_config
     from tosloc.git.repository import resolve_revision
+    from tosloc.train import experiment
 
     settings = None if config is None else load_config(config)
     reports = reports or _mined(repo)
@@ -149,10 +149,10 @@ def index(
     cluster: ClusterOption = None,
 ) -> None:
     """Analyse a version ahead of time."""
-    from tosloc import experiment
-    from tosloc.cluster import on_cluster
-    from tosloc.config import load_config
+    from tosloc.core.cluster import on_cluster
+    from tosloc.core.config import load_config
     from tosloc.git.repository import resolve_revision
+    from tosloc.train import experiment
 
     settings = None if config is None else load_config(config)
     with on_cluster(cluster, {repo: commit}, resolve_revision), shown() as callback:
@@ -170,7 +170,7 @@ def data(
     as_json: JsonOption = False,
 ) -> None:
     """Count what labelled reports hold."""
-    from tosloc.config import Config
+    from tosloc.core.config import Config
     from tosloc.git.repository import Repository
     from tosloc.reports.labelled import describe, load_dataset, resolve_suffixes
 
@@ -215,7 +215,7 @@ def import_run(
     From a run in TREC's form, paths percent-encoded; or, with --repo, from the ranks that the data of Ye et al.
     publish in their column "result".
     """
-    from tosloc.experiment import command_folder, refuse_training
+    from tosloc.train.experiment import command_folder, refuse_training
 
     refuse_training(out)
     if repo is None and file.suffix in (".xlsx", ".xml"):
@@ -246,7 +246,7 @@ def export_run(
     """
     from tosloc.evaluate.run_paths import read_scored
     from tosloc.evaluate.trec import write_trec_qrels, write_trec_run
-    from tosloc.experiment import command_folder, refuse_training
+    from tosloc.train.experiment import command_folder, refuse_training
 
     refuse_training(out)
     scored = read_scored(run, split, qrels)
@@ -264,7 +264,7 @@ def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
     from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_any_judgements
     from tosloc.evaluate.runs import write_run
     from tosloc.evaluate.trec import read_trec_run
-    from tosloc.experiment import named
+    from tosloc.train.experiment import named
 
     run = read_trec_run(file)
     header = {"method": run.header["tag"], "tosloc": tosloc.__version__, "imported": {"form": "TREC", **named(file)}}
@@ -282,9 +282,9 @@ def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
 def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) -> None:
     from tosloc.evaluate.run_paths import RUN_FILE
     from tosloc.evaluate.runs import write_known_ranks
-    from tosloc.experiment import named, write_truth
     from tosloc.git.repository import Repository
     from tosloc.reports.labelled import chronological, load_dataset, published_ranks
+    from tosloc.train.experiment import named, write_truth
 
     with Repository(repo) as repository, shown() as callback:
         suffixes = frozenset({".java"})  # of the projects whose ranks were published

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from tosloc.errors import Interrupted, ToslocError, sentence_of
-from tosloc.io import cut, printable
+from tosloc.core.errors import Interrupted, ToslocError, sentence_of
+from tosloc.core.io import cut, printable
 
 WRONG_INPUT = 2
 SENTENCE: Final = "tosloc: interrupted; run the same command again to go on"

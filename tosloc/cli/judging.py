@@ -20,7 +20,7 @@ from tosloc.cli.printing import (
     show,
     strata_table,
 )
-from tosloc.errors import RunError, counted
+from tosloc.core.errors import RunError, counted
 
 if TYPE_CHECKING:
     from tosloc.evaluate.measures import Measure
@@ -82,7 +82,7 @@ def evaluate(
     results = [Results(one, asked, level.value) for one in scored]
     values = [one.values() for one in results]
     if html is not None:
-        from tosloc.io import write_text
+        from tosloc.core.io import write_text
         from tosloc.plots.page import page
 
         write_text(html, page(results[0]))
@@ -95,7 +95,7 @@ def _trained() -> Path:
     """What train has left for the repository around this folder. Raises RunError where it has left nothing."""
     from tosloc.git import discovery
     from tosloc.git.repository import Repository
-    from tosloc.index.cache import trained_folder
+    from tosloc.storage.cache import trained_folder
 
     with Repository(discovery.around()) as repository:
         folder = trained_folder(repository)

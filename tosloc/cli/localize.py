@@ -19,14 +19,14 @@ import typer
 
 from tosloc.cli.options import FoundCheckpointOption, JsonOption, NamedRepositoryOption, VersionOption, check_drawing
 from tosloc.cli.printing import print_json, print_notes, shown
-from tosloc.errors import ReportError, RepositoryError, ToslocError
-from tosloc.io import cut, write_text
+from tosloc.core.errors import ReportError, RepositoryError, ToslocError
+from tosloc.core.io import cut, write_text
 
 if TYPE_CHECKING:
-    from tosloc.answer import Answer
+    from tosloc.core.records import BugReport
     from tosloc.git.repository import Repository
-    from tosloc.localizer import Localizer
-    from tosloc.records import BugReport
+    from tosloc.localize.answer import Answer
+    from tosloc.localize.localizer import Localizer
 
 
 _SPECIAL_IN_GLOBS: Final = re.compile(r"[\\*?\[\]]")
@@ -235,7 +235,7 @@ def _opened(repo: Path | None, checkpoint: Path | None, commit: str | None) -> L
     """
     from tosloc.git import discovery
     from tosloc.git.repository import Repository
-    from tosloc.localizer import Localizer
+    from tosloc.localize.localizer import Localizer
 
     if repo is None and checkpoint is not None and commit is None:
         localizer = Localizer.load(checkpoint)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tosloc.cli.options import CommitOption, JsonOption, NamedRepositoryOption
-from tosloc.errors import ReportError, ToslocError, counted
+from tosloc.core.errors import ReportError, ToslocError, counted
 
 if TYPE_CHECKING:
     from tosloc.git.repository import Repository
@@ -57,14 +57,14 @@ def mine(
     Links issues with the commits that fixed them, and says how many were linked how and what was left out.
     """
     from tosloc.cli.printing import shown
+    from tosloc.core.io import write_text
     from tosloc.git import discovery
     from tosloc.git.repository import Repository
-    from tosloc.index.cache import default_store, note_use
-    from tosloc.io import write_text
     from tosloc.mine import links, mentions
     from tosloc.mine.github import fetch, read_token
     from tosloc.mine.issues import Exports
     from tosloc.reports.source import read_text
+    from tosloc.storage.cache import default_store, note_use
 
     patterns, read = [mentions.compiled(one) for one in pattern or ()], Exports(all_labels)
     if patterns and not exports and github is None:
@@ -97,7 +97,7 @@ def mine(
 
 def mined_reports(repository: Repository) -> Path:
     """Where what was mined of a repository is kept: beside its facts in the user's cache."""
-    from tosloc.index.cache import default_store
+    from tosloc.storage.cache import default_store
 
     return default_store(repository).with_name("reports.jsonl")
 

@@ -16,17 +16,17 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
-from tosloc.errors import RunError, counted
-from tosloc.io import printable
+from tosloc.core.errors import RunError, counted
+from tosloc.core.io import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from tosloc.core.records import Progress
     from tosloc.evaluate.compare import Comparison
     from tosloc.evaluate.measures import Measure, ReportScores
     from tosloc.evaluate.statistics import Difference, Interval
     from tosloc.evaluate.tables import Results
-    from tosloc.records import Progress
 
 UNBOUNDED: Final = 100_000  # letters of a line, where a table may be as wide as it likes
 _NARROWEST: Final = 20  # columns; in fewer nothing can be read

@@ -10,7 +10,7 @@ import typer
 
 from tosloc.cli.guard import end_at_signals
 from tosloc.cli.options import AroundRepositoryOption, FoundCheckpointOption, VersionOption
-from tosloc.errors import ToslocError, require
+from tosloc.core.errors import ToslocError, require
 
 
 def serve(
@@ -26,7 +26,7 @@ def serve(
     """A page on this machine alone: paste a bug report."""
     require("tosloc serve", "serve", "jinja2", "starlette", "uvicorn")
     from tosloc.git import discovery
-    from tosloc.localizer import Localizer
+    from tosloc.localize.localizer import Localizer
     from tosloc.web import server
     from tosloc.web.render import project_of
 
@@ -66,7 +66,7 @@ def mcp(
 ) -> None:
     """Answer coding agents (Model Context Protocol)."""
     require("tosloc mcp", "mcp", "mcp")
-    from tosloc.localizer import Localizer
+    from tosloc.localize.localizer import Localizer
     from tosloc.mcp.server import Settings, server
 
     if checkpoint is not None:

@@ -1,0 +1,6 @@
+"""Source text to facts: languages, parsing, functions, terms and complexity.
+
+It imports core.
+
+Modules for other packages: complexity, facts, functions, languages, names, parse, text, trees.
+"""

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from tosloc.code.languages import FIELDS, language_named, language_of
 from tosloc.code.parse import MAX_PARSED, Captures, Outline, Span, captures_of, lex
 from tosloc.code.text import identifier_terms
-from tosloc.records import IntArray, LongArray
+from tosloc.core.records import IntArray, LongArray
 
 CHUNK_LINES: Final = 50
 CHUNK_OVERLAP: Final = 10  # lines that a chunk shares with the next one

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from tosloc.code.languages import language_named, language_of
 from tosloc.code.text import identifier_terms
 from tosloc.code.text import terms as terms_of
-from tosloc.records import FloatArray, IntArray, LongArray
+from tosloc.core.records import FloatArray, IntArray, LongArray
 
 if TYPE_CHECKING:
     from tosloc.code.parse import Captures

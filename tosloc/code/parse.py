@@ -19,7 +19,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple, TypeAlias
 
 from tosloc.code.languages import Language
-from tosloc.processes import start_python
+from tosloc.core.processes import start_python
 
 MAX_PARSED: Final = 2_000_000
 """Bytes of a text that is parsed; a tree takes up to 240 times as much memory. Of 35,000 source files of eleven

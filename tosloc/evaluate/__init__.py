@@ -1,0 +1,7 @@
+"""Runs, judgements, measures, statistics and comparison, apart from every model.
+
+It imports core, git, code, paths and reports.
+
+Modules for other packages: compare, judgements, measures, run_paths, runs, statistics, tables,
+trec.
+"""

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from tosloc.errors import RunError
+from tosloc.core.errors import RunError
 from tosloc.evaluate.measures import AP, RR, YES_OR_NO, Evaluation, Measure, ReportScores
 from tosloc.evaluate.statistics import SAME, Difference, difference, holm
 

@@ -12,8 +12,8 @@ from typing import Any, Final, TypeVar, cast
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from tosloc.errors import RunError
-from tosloc.io import open_plain
+from tosloc.core.errors import RunError
+from tosloc.core.io import open_plain
 
 T = TypeVar("T")
 LONGEST_LINE: Final = 64 * 1024**2  # bytes: a ranking of a million files, with room to spare

@@ -10,10 +10,10 @@ from typing import Annotated, Self, TypeAlias
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from tosloc.errors import RunError
+from tosloc.core.errors import RunError
+from tosloc.core.io import written_whole
+from tosloc.core.records import Case, ReportAttributes
 from tosloc.evaluate.jsonl import LINE, checked, json_line, json_lines
-from tosloc.io import written_whole
-from tosloc.records import Case, ReportAttributes
 
 
 @dataclass(frozen=True, slots=True, config=LINE)

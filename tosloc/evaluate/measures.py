@@ -1,6 +1,6 @@
 """Measures by name, of one report, and their means over **all** judged reports. A name tells its denominator.
 
-The measures themselves are in ``tosloc.metrics``; coverage@k, which sums over reports, is in ``Evaluation``.
+The measures themselves are in ``tosloc.core.metrics``; coverage@k, which sums over reports, is in ``Evaluation``.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any, Final, Literal, NamedTuple, Self
 
 import numpy as np
 
-from tosloc.errors import RunError
+from tosloc.core.errors import RunError
+from tosloc.core.metrics import average_precision, bpref, found_at, ndcg, reciprocal_rank
+from tosloc.core.records import FloatArray
 from tosloc.evaluate.judgements import Judgement, Qrels
 from tosloc.evaluate.runs import Run
 from tosloc.evaluate.statistics import exact_mean
-from tosloc.metrics import average_precision, bpref, found_at, ndcg, reciprocal_rank
-from tosloc.records import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ from itertools import compress
 from pathlib import Path
 from typing import Final
 
-from tosloc.errors import RunError
+from tosloc.core.errors import RunError
 from tosloc.evaluate.jsonl import is_json
 from tosloc.evaluate.judgements import Qrels, by_report, read_judgements
 from tosloc.evaluate.measures import Evaluation, evaluate
 from tosloc.evaluate.runs import Order, Run, read_run
 from tosloc.evaluate.trec import read_trec_qrels, read_trec_run
-from tosloc.reports.test_paths import which_are_tests
+from tosloc.paths.classify import which_are_tests
 
 RUN_FILE: Final = "run.jsonl.gz"
 JUDGEMENTS_FILE: Final = "qrels.jsonl"

@@ -19,10 +19,10 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from tosloc.errors import RunError
+from tosloc.core.errors import RunError
+from tosloc.core.io import written_whole
+from tosloc.core.records import FloatArray, IntArray, Ranking, Vocabulary
 from tosloc.evaluate.jsonl import LINE, checked, json_line, json_lines
-from tosloc.io import written_whole
-from tosloc.records import FloatArray, IntArray, Ranking, Vocabulary
 
 # L files of a ranking
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tosloc.records import FloatArray
+from tosloc.core.records import FloatArray
 
 # N reports, M columns of values, B resamples
 

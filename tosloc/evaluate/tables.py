@@ -16,15 +16,15 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tosloc.errors import counted
+from tosloc.core.errors import counted
+from tosloc.core.metrics import found_at
 from tosloc.evaluate.compare import Comparison, compare, difference_values
 from tosloc.evaluate.judgements import Judgement
 from tosloc.evaluate.measures import AP, MEASURES, RR, Evaluation, Measure
 from tosloc.evaluate.run_paths import SHIPPED, ScoredRun
 from tosloc.evaluate.runs import TRAINED_ON, WEAK_REPORTS
 from tosloc.evaluate.statistics import Interval, percentile_interval, resampled_sums
-from tosloc.metrics import found_at
-from tosloc.reports.test_paths import which_are_tests
+from tosloc.paths.classify import which_are_tests
 
 FEW_REPORTS: Final = 30  # a stratum of fewer reports says little; its interval is too narrow
 COVERED: Final = (50, 100, 300)  # ranks within which a second stage may look: of coverage, and of any fixed file

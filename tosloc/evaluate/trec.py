@@ -18,12 +18,12 @@ from urllib.parse import quote, unquote_to_bytes
 
 import numpy as np
 
-from tosloc.errors import RunError
+from tosloc.core.errors import RunError
+from tosloc.core.io import printable, written_whole
+from tosloc.core.records import Vocabulary
 from tosloc.evaluate.jsonl import numbered_lines
 from tosloc.evaluate.judgements import Judgement, Qrels, by_report
 from tosloc.evaluate.runs import Order, Run
-from tosloc.io import printable, written_whole
-from tosloc.records import Vocabulary
 
 NO_PATH: Final = "-"
 _SAFE: Final = "!\"#$&'()*+,/:;<=>?@[\\]^`{|}"  # beside letters, digits and what is always safe

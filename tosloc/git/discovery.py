@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
-from tosloc.errors import RepositoryError
-from tosloc.io import read_plain
+from tosloc.core.errors import RepositoryError
+from tosloc.core.io import read_plain
 
 _MOST: Final = 16 * 2**20
 """Bytes of a file beside the objects: a configuration of a hundred thousand branches has 10 MB."""

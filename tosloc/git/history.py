@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
+from tosloc.core.records import BoolArray, LongArray, Progress, Vocabulary, silent
 from tosloc.git.repository import Repository, ends_with
-from tosloc.records import BoolArray, LongArray, Progress, Vocabulary, silent
 
 
 @dataclass(frozen=True, eq=False)

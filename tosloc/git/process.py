@@ -15,11 +15,11 @@ from threading import Timer
 from types import ModuleType
 from typing import IO, Final, Self
 
-from tosloc.children import start
-from tosloc.errors import RepositoryError
+from tosloc.core.children import start
+from tosloc.core.errors import RepositoryError
+from tosloc.core.io import printable
+from tosloc.core.records import TIMES
 from tosloc.git.discovery import check_no_endless_file
-from tosloc.io import printable
-from tosloc.records import TIMES
 
 _SETTINGS: Final = (
     *("-c", "core.fsmonitor=false"),

@@ -19,11 +19,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tosloc.errors import RepositoryError, UnknownCommit, counted
+from tosloc.core.errors import RepositoryError, UnknownCommit, counted
+from tosloc.core.io import read_inside
+from tosloc.core.records import IntArray, RoutineNote, Snapshot, Vocabulary
 from tosloc.git import process
 from tosloc.git.discovery import find, read_small
-from tosloc.io import read_inside
-from tosloc.records import IntArray, RoutineNote, Snapshot, Vocabulary
 
 LARGEST_VERSION: Final = 2_000_000
 """Files of a version: four times what Chromium has. A few trees that hold each other ten times over stand for any

@@ -1,1 +1,7 @@
-"""Everything that only a researcher needs: published techniques, the paper's tables, ablations, many projects."""
+"""Experiments for researchers: published techniques, tables of the paper, ablations.
+
+It imports train and all packages below it; only cli imports it.
+
+Modules for other packages: ablation, agreement, baseline_runs, bm25_runs, bundle, feature_ablation,
+paper, pretraining, projects, reliability, truncation.
+"""

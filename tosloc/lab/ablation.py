@@ -18,11 +18,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tosloc.config import Config
-from tosloc.io import write_text
+from tosloc.core.config import Config
+from tosloc.core.io import write_text
+from tosloc.core.records import FloatArray, LongArray, Progress, silent, tracked
 from tosloc.lab.bundle import CandidateBundle, read_bundle
 from tosloc.lab.word2vec import word_encoder
-from tosloc.records import FloatArray, LongArray, Progress, silent, tracked
 from tosloc.rerank.base import Candidates, TrainingSet, mean_values
 from tosloc.rerank.encoder.encoders import processes
 from tosloc.rerank.encoder.reranker import EncoderReranker, choose_weight

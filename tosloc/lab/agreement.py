@@ -15,11 +15,11 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tosloc.errors import RunError
+from tosloc.core.errors import RunError
+from tosloc.core.records import FloatArray
 from tosloc.evaluate.measures import Evaluation, Measure
 from tosloc.evaluate.runs import Run
 from tosloc.evaluate.statistics import SAME, Interval, exact_mean, mean_interval, paired_t_test
-from tosloc.records import FloatArray
 
 REGIONS: Final = {
     1: "effect found again, relative improvement smaller",

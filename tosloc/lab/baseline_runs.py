@@ -9,15 +9,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from tosloc.config import Config
-from tosloc.errors import ToslocError
+from tosloc.core.config import Config
+from tosloc.core.errors import ToslocError
+from tosloc.core.io import write_text
+from tosloc.core.records import Case, Progress, Ranking, silent, tracked
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE
-from tosloc.experiment import ExperimentContext, command_folder, results_folder
 from tosloc.git.repository import Repository
-from tosloc.index.paths import PathTable
-from tosloc.io import write_text
 from tosloc.lab.baselines.context import Baseline, BaselineContext, FixHistory, ParsedFiles
-from tosloc.records import Case, Progress, Ranking, silent, tracked
+from tosloc.retrieval.paths import PathTable
+from tosloc.train.experiment import ExperimentContext, command_folder, results_folder
 
 SYSTEMS: Final[Mapping[str, str]] = {
     "buglocator": "BugLocator",

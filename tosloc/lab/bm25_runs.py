@@ -15,11 +15,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from tosloc.config import Config
-from tosloc.errors import ToslocError, counted
-from tosloc.experiment import ExperimentContext, command_folder, refuse_training
+from tosloc.core.config import Config
+from tosloc.core.errors import ToslocError, counted
+from tosloc.core.records import BugReport, FloatArray, Progress, Ranking, Snapshot, silent, tracked
 from tosloc.git.repository import Repository, decode
-from tosloc.records import BugReport, FloatArray, Progress, Ranking, Snapshot, silent, tracked
+from tosloc.train.experiment import ExperimentContext, command_folder, refuse_training
 
 _BETWEEN_PARTS: Final = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 

@@ -15,20 +15,20 @@ from typing import Any, Final
 
 import numpy as np
 
-from tosloc.arrays import load_arrays, unpack_words
-from tosloc.candidates import LabelledCandidates
 from tosloc.code.languages import SOURCE_SUFFIXES
-from tosloc.errors import ToslocError
-from tosloc.experiment import fingerprint
+from tosloc.core.arrays import load_arrays, unpack_words
+from tosloc.core.errors import ToslocError
+from tosloc.core.io import key_of, written_whole
+from tosloc.core.records import BugReport, Progress, silent
 from tosloc.git.repository import Repository
-from tosloc.io import key_of, written_whole
-from tosloc.localization import texts_of
-from tosloc.localizer import Localizer
+from tosloc.localize.localization import texts_of
+from tosloc.localize.localizer import Localizer
 from tosloc.rank.extraction import HISTORY_FILE
 from tosloc.rank.tables import PARTS, WORK, kept_blocks, read_blocks
-from tosloc.records import BugReport, Progress, silent
 from tosloc.reports.labelled import load_dataset
 from tosloc.rerank.base import Candidates, RerankingContext
+from tosloc.train.candidates import LabelledCandidates
+from tosloc.train.experiment import fingerprint
 
 FORMAT = "tosloc-candidates/2"
 LETTERS: Final = 40_000  # kept of each file

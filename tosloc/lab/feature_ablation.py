@@ -13,16 +13,16 @@ from typing import Any
 import joblib
 import numpy as np
 
-from tosloc.errors import ConfigError
+from tosloc.core.errors import ConfigError
+from tosloc.core.metrics import fixed_ranks, rr_and_ap
+from tosloc.core.records import FloatArray, Progress, silent
 from tosloc.evaluate.statistics import difference
 from tosloc.lab.pretraining import Pretraining, Tables, each, folds_of, joined
 from tosloc.lab.projects import Project
-from tosloc.metrics import fixed_ranks, rr_and_ap
 from tosloc.rank.fitting import fit_listwise
 from tosloc.rank.stage_one import weighted_sums
 from tosloc.rank.tables import FeatureTable
-from tosloc.records import FloatArray, Progress, silent
-from tosloc.training import feature_names
+from tosloc.train.training import feature_names
 
 
 def feature_ablation(

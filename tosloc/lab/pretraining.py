@@ -17,28 +17,28 @@ from typing import Any, Final
 import joblib
 import numpy as np
 
-from tosloc.arrays import load_arrays, save_arrays, unpack_words
-from tosloc.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
-from tosloc.checkpoint import LEARNED_ON, write_stage_one
 from tosloc.code.languages import analyser
-from tosloc.config import Config
-from tosloc.errors import ToslocError, UnknownCommit, counted
+from tosloc.core.arrays import load_arrays, save_arrays, unpack_words
+from tosloc.core.config import Config
+from tosloc.core.errors import ToslocError, UnknownCommit, counted
+from tosloc.core.io import key_of, parse_json, read_plain, write_text
+from tosloc.core.processes import parallel
+from tosloc.core.records import Case, FloatArray, Progress, silent
 from tosloc.evaluate.measures import Evaluation
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_scored
 from tosloc.evaluate.runs import write_run
-from tosloc.experiment import ExperimentContext, fingerprint, write_truth
 from tosloc.git.repository import Repository
-from tosloc.io import key_of, parse_json, read_plain, write_text
 from tosloc.lab.projects import Project, spread
-from tosloc.processes import parallel
+from tosloc.localize.checkpoint import LEARNED_ON, write_stage_one
+from tosloc.rank.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
 from tosloc.rank.extraction import HISTORY_FILE, SAMPLED, sample_table
 from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS
 from tosloc.rank.fitting import fit_listwise, head_lists
 from tosloc.rank.ranking_lists import RankingLists, ranking_lists
 from tosloc.rank.stage_one import HeadRanker, StageOne, fit_trees, load_lightgbm
 from tosloc.rank.tables import FeatureTable, read_blocks
-from tosloc.records import Case, FloatArray, Progress, silent
-from tosloc.training import feature_names
+from tosloc.train.experiment import ExperimentContext, fingerprint, write_truth
+from tosloc.train.training import feature_names
 
 ROUNDS: Final = 400  # trees of a ranker of many projects: chosen on projects left out
 RANKER_WEIGHT: Final = 16.0  # what its score counts beside the linear one: of 2, 4, 8, 16 and 32, on projects left out

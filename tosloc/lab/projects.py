@@ -16,8 +16,8 @@ import numpy as np
 from pydantic import Field, Strict
 
 from tosloc.code.languages import language_of
-from tosloc.config import Config, Section, find_config, load_config, read_toml
-from tosloc.errors import ConfigError, RepositoryError, RunError
+from tosloc.core.config import Config, Section, find_config, load_config, read_toml
+from tosloc.core.errors import ConfigError, RepositoryError, RunError
 from tosloc.evaluate.compare import Comparison, Move, compared
 from tosloc.evaluate.measures import AP, RR, Evaluation, Measure
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import numpy as np
 
-from tosloc.calibration import JudgedAnswer, shares
-from tosloc.errors import RunError
+from tosloc.core.errors import RunError
+from tosloc.core.records import BoolArray, FloatArray
 from tosloc.evaluate.judgements import Qrels
 from tosloc.evaluate.runs import Run
-from tosloc.records import BoolArray, FloatArray
+from tosloc.rank.calibration import JudgedAnswer, shares
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from tosloc.errors import RunError, counted
+from tosloc.core.errors import RunError, counted
+from tosloc.core.metrics import average_precision
 from tosloc.evaluate.measures import Evaluation, ReportScores
 from tosloc.evaluate.statistics import exact_mean
-from tosloc.metrics import average_precision
 
 Truth: TypeAlias = Literal["cleaned", "bloated"]
 """The fixed files that exist in the searched version, or all that the data lists: the missing ones cannot be ranked."""

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedTokenizerFast
 
 from tosloc.code.text import split_identifier, words
-from tosloc.errors import ToslocError
+from tosloc.core.errors import ToslocError
 from tosloc.lab.baselines.dreamloc_inputs import skip_gram
 from tosloc.rerank.encoder.encoders import Encoder, Piece
 

@@ -1,1 +1,6 @@
-"""What coding agents ask: ``tosloc mcp``, a server of the Model Context Protocol; see ``docs/guide.md``."""
+"""The server of the Model Context Protocol that coding agents ask; see ``docs/guide.md``.
+
+It imports localize and all packages below it, but not train.
+
+Modules for other packages: server.
+"""

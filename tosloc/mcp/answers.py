@@ -11,14 +11,14 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from tosloc.answer import Answer, Searched, Weights, background_lines, percent
-from tosloc.errors import RepositoryError, counted
+from tosloc.core.errors import RepositoryError, counted
+from tosloc.core.io import printable
+from tosloc.core.records import BugReport, Progress
 from tosloc.git import discovery
-from tosloc.io import printable
-from tosloc.localizer import Localizer
+from tosloc.localize.answer import Answer, Searched, Weights, background_lines, percent
+from tosloc.localize.localizer import Localizer
+from tosloc.localize.session import details_of, opened
 from tosloc.rank.excerpts import telling_lines
-from tosloc.records import BugReport, Progress
-from tosloc.session import details_of, opened
 
 DETAILED: Final = 3
 """Files that have more than a path."""

@@ -28,12 +28,12 @@ from mcp_types import CallToolResult, ListRootsResult, TextContent, ToolAnnotati
 from pydantic import Field
 
 import tosloc
-from tosloc.errors import RepositoryError, ToslocError, sentence_of
+from tosloc.core.errors import RepositoryError, ToslocError, sentence_of
+from tosloc.core.io import parse_json, printable
 from tosloc.git import discovery
-from tosloc.io import parse_json, printable
+from tosloc.localize.session import Session
 from tosloc.mcp.answers import Found, answer
 from tosloc.reports.source import clean
-from tosloc.session import Session
 
 LONGEST_REPORT: Final = 2_000_000
 """Characters; log files belong elsewhere."""

@@ -15,8 +15,8 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
-from tosloc.errors import ReportError, ToslocError
-from tosloc.records import Progress, silent
+from tosloc.core.errors import ReportError, ToslocError
+from tosloc.core.records import Progress, silent
 
 TRIES: Final = 5  # how often a page of issues is asked for while the server fails or is silent, each time later
 REFERENCE: Final = re.compile(

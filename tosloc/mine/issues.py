@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from tosloc.errors import ReportError
-from tosloc.records import BugReport
+from tosloc.core.errors import ReportError
+from tosloc.core.records import BugReport
 from tosloc.reports.issues import Tracker, is_unfilled, records_of, report_of, text_at, tracker_of, value_at
 from tosloc.reports.source import Json, time_of
 

@@ -11,15 +11,15 @@ from math import inf
 from typing import Any, Final, TypeAlias
 
 from tosloc.code.languages import SOURCE_SUFFIXES
-from tosloc.errors import ReportError
+from tosloc.core.errors import ReportError
+from tosloc.core.records import BugReport
 from tosloc.git.fixes import says_fix
 from tosloc.git.history import commit_order
 from tosloc.git.process import CommitInfo
 from tosloc.git.repository import Repository, ends_with
 from tosloc.mine.issues import GITHUB_ISSUES, Exports, Issue
 from tosloc.mine.mentions import BODY, CLOSES, LONGEST_TEXT, NAMES, NUMBER, mentions
-from tosloc.records import BugReport
-from tosloc.reports.test_paths import which_are_tests
+from tosloc.paths.classify import which_are_tests
 
 CLOSED_BY_PULL: Final = "closing pull request"
 CLOSED_BY_COMMIT: Final = "closing commit"

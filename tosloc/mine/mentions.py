@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from tosloc.errors import ConfigError
+from tosloc.core.errors import ConfigError
 from tosloc.reports.issues import TRACKERS
 
 CLOSES: Final = "closing keyword"

@@ -17,9 +17,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
+from tosloc.core.io import written_whole
 from tosloc.evaluate.measures import Evaluation, Measure
 from tosloc.evaluate.tables import COVERED
-from tosloc.io import written_whole
 
 STROKES: Final = (("-", "o"), ("--", "s"), (":", "^"), ("-.", "D"), ((0, (5, 1, 1, 1, 1, 1)), "v"), ((0, (1, 3)), "P"))
 """Line style and marker of each series: they tell series apart without any colour."""

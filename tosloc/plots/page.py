@@ -11,9 +11,9 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure
 
+from tosloc.core.io import printable
 from tosloc.evaluate.measures import MEASURES, RR
 from tosloc.evaluate.tables import COUNTS, Results
-from tosloc.io import printable
 from tosloc.plots.figures import coverage_figure, first_hit_figure, svg
 
 ABOVE: Final = 3  # files above the first fixed one that are named

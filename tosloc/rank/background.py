@@ -12,14 +12,14 @@ from typing import Final
 
 import numpy as np
 
+from tosloc.core.records import Background, BoolArray, EarlierChange, Hit, Person, Reason
 from tosloc.git.fixes import issue_named
 from tosloc.git.repository import Repository, decode
-from tosloc.index import bm25
-from tosloc.index.context import QueryContext
-from tosloc.index.postings import leaders
 from tosloc.rank.reasons import ReasonsOf, Sources, day
-from tosloc.records import Background, BoolArray, EarlierChange, Hit, Person, Reason
 from tosloc.reports.text import without_addresses
+from tosloc.retrieval import bm25
+from tosloc.retrieval.context import QueryContext
+from tosloc.retrieval.postings import leaders
 
 MOST: Final = 3  # earlier changes, tests, and files that are no sources, that are told
 PEOPLE: Final = 2

@@ -15,11 +15,11 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from tosloc.code.text import terms as terms_of
-from tosloc.index.context import VersionIndex
-from tosloc.index.query import Query
+from tosloc.core.records import BoolArray, Function
 from tosloc.rank.text_features import rarities
-from tosloc.records import BoolArray, Function
 from tosloc.reports.text import without_addresses
+from tosloc.retrieval.context import VersionIndex
+from tosloc.retrieval.query import Query
 
 EXCERPTS: Final = 3
 """Most excerpts of a file."""

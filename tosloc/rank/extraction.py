@@ -17,21 +17,21 @@ from typing import Final
 
 import numpy as np
 
-from tosloc.arrays import from_arrays, load_arrays, unpack_words
-from tosloc.closing_cache import closing_cache
 from tosloc.code.languages import analyser
+from tosloc.core.arrays import from_arrays, load_arrays, unpack_words
+from tosloc.core.closing_cache import closing_cache
+from tosloc.core.io import key_of, written_whole
+from tosloc.core.processes import executor, parallel
+from tosloc.core.records import BoolArray, Case, FloatArray, Progress, first_paths, silent
 from tosloc.git.repository import Repository
-from tosloc.index.context import QueryContext, VersionIndex
-from tosloc.index.facts import read_facts
-from tosloc.index.history_index import HistoryIndex
-from tosloc.index.paths import PathTable
-from tosloc.index.query import Query
-from tosloc.index.store import FactStore
-from tosloc.io import key_of, written_whole
-from tosloc.processes import executor, parallel
 from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS, columns, prior
 from tosloc.rank.tables import FeatureTable, block_bytes
-from tosloc.records import BoolArray, Case, FloatArray, Progress, first_paths, silent
+from tosloc.retrieval.context import QueryContext, VersionIndex
+from tosloc.retrieval.history_index import HistoryIndex
+from tosloc.retrieval.paths import PathTable
+from tosloc.retrieval.query import Query
+from tosloc.storage.facts import read_facts
+from tosloc.storage.store import FactStore
 
 HISTORY_FILE: Final = "history.npz"
 """File of an extraction's folder with the history that its workers read."""

@@ -18,14 +18,14 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from tosloc.index import bm25
-from tosloc.index.context import QueryContext
-from tosloc.index.postings import leaders, summed
-from tosloc.index.query import Query
+from tosloc.core.records import FloatArray
 from tosloc.rank import text_features
 from tosloc.rank.text_features import rare
-from tosloc.records import FloatArray
 from tosloc.reports.traces import Frame
+from tosloc.retrieval import bm25
+from tosloc.retrieval.context import QueryContext
+from tosloc.retrieval.postings import leaders, summed
+from tosloc.retrieval.query import Query
 
 Formula: TypeAlias = Callable[[QueryContext], FloatArray]
 FEATURES_VERSION = "features2"

@@ -13,13 +13,13 @@ from typing import Final
 
 import numpy as np
 
-from tosloc.config import EvolutionSettings, StageOneSettings
-from tosloc.index.postings import summed
-from tosloc.metrics import fixed_ranks, rr_and_ap
+from tosloc.core.config import EvolutionSettings, StageOneSettings
+from tosloc.core.metrics import fixed_ranks, rr_and_ap
+from tosloc.core.records import FloatArray, Progress, silent
 from tosloc.rank.ranking_lists import RankingLists, ranking_lists
 from tosloc.rank.stage_one import HeadRanker, StageOne, fit_trees, weighted_sums
 from tosloc.rank.tables import FeatureTable
-from tosloc.records import FloatArray, Progress, silent
+from tosloc.retrieval.postings import summed
 
 L2: Final = 1e-3
 """Pull of the weights toward zero in the listwise fit; chosen on the validation reports of four projects."""

@@ -17,13 +17,13 @@ import numpy as np
 from tosloc.code.functions import KINDS, FunctionFacts
 from tosloc.code.text import terms as terms_of
 from tosloc.code.text import words
-from tosloc.index.context import VersionIndex
-from tosloc.index.formulas import idf, length_norm, saturate_tf
-from tosloc.index.postings import leaders
-from tosloc.index.query import Query
+from tosloc.core.records import BugReport, FloatArray, Function
 from tosloc.rank.features import scaled
 from tosloc.rank.text_features import rarities
-from tosloc.records import BugReport, FloatArray, Function
+from tosloc.retrieval.context import VersionIndex
+from tosloc.retrieval.formulas import idf, length_norm, saturate_tf
+from tosloc.retrieval.postings import leaders
+from tosloc.retrieval.query import Query
 
 FUNCTION_DEPTH: Final = 50
 """Files whose functions are scored when a ranking of functions is measured, and whose scores tell how far one leads."""

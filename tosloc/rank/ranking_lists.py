@@ -11,9 +11,9 @@ from typing import Self
 
 import numpy as np
 
-from tosloc.index.postings import starts_of
+from tosloc.core.records import BoolArray, Float32Array, FloatArray, LongArray
 from tosloc.rank.tables import FeatureTable
-from tosloc.records import BoolArray, Float32Array, FloatArray, LongArray
+from tosloc.retrieval.postings import starts_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,14 +13,14 @@ import numpy as np
 
 from tosloc.code import text
 from tosloc.code.functions import FunctionFacts
+from tosloc.core.records import Function, Reason
 from tosloc.git.fixes import issue_named, says_fix
-from tosloc.index import bm25
-from tosloc.index.context import EVERYDAY, QueryContext
-from tosloc.index.documents import DocumentsView
-from tosloc.index.paths import stem_of
 from tosloc.rank.functions import holder_of
 from tosloc.rank.text_features import defined
-from tosloc.records import Function, Reason
+from tosloc.retrieval import bm25
+from tosloc.retrieval.context import EVERYDAY, QueryContext
+from tosloc.retrieval.documents import DocumentsView
+from tosloc.retrieval.paths import stem_of
 
 WORDS_SHOWN: Final = 5  # words a reason, at most
 COMMON: Final = 0.25  # words that stand in a larger part of the files tell none from another, unless two of them do

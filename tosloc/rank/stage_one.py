@@ -24,15 +24,15 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.arrays import Array, Arrays, checked
 from tosloc.code.functions import FunctionFacts
-from tosloc.errors import MissingExtra
-from tosloc.index.context import QueryContext
-from tosloc.index.postings import leaders
+from tosloc.core.arrays import Array, Arrays, checked
+from tosloc.core.errors import MissingExtra
+from tosloc.core.records import Float32Array, FloatArray, Function, IntArray, LongArray, Reason
 from tosloc.rank import features
 from tosloc.rank.ranking_lists import RankingLists
 from tosloc.rank.reasons import NEAR, ReasonsOf, Sources
-from tosloc.records import Float32Array, FloatArray, Function, IntArray, LongArray, Reason
+from tosloc.retrieval.context import QueryContext
+from tosloc.retrieval.postings import leaders
 
 SHOWN: Final = 3  # reasons a file, at most
 LEADING: Final = 5  # a test, or what one tests, speaks for a file where it is among so many first ones

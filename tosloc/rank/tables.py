@@ -18,11 +18,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from tosloc.arrays import Arrays, arrays_of, pack_words, unpack_words, write_arrays
-from tosloc.errors import ToslocError
-from tosloc.index.postings import starts_of
-from tosloc.io import parse_json, read_plain, write_text
-from tosloc.records import BoolArray, Float32Array, FloatArray, IntArray, Ranking
+from tosloc.core.arrays import Arrays, arrays_of, pack_words, unpack_words, write_arrays
+from tosloc.core.errors import ToslocError
+from tosloc.core.io import parse_json, read_plain, write_text
+from tosloc.core.records import BoolArray, Float32Array, FloatArray, IntArray, Ranking
+from tosloc.retrieval.postings import starts_of
 
 WORK: Final = ".tosloc-work"
 """Folder, inside a folder of results, of what a command keeps while it works."""

@@ -10,12 +10,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tosloc.index.bm25 import min_max
-from tosloc.index.context import QueryContext, VersionIndex
-from tosloc.index.corpus import METHOD, TYPE
-from tosloc.index.postings import leaders
-from tosloc.records import FloatArray, IntArray
+from tosloc.core.records import FloatArray, IntArray
 from tosloc.reports.text import Name
+from tosloc.retrieval.bm25 import min_max
+from tosloc.retrieval.context import QueryContext, VersionIndex
+from tosloc.retrieval.corpus import METHOD, TYPE
+from tosloc.retrieval.postings import leaders
 
 MOST_MESSAGES: Final = 40  # messages of a report that are looked for, the first ones
 SINGLE_WORD: Final = 0.5  # what a name of one word counts: its term may also be a part of longer names

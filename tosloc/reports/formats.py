@@ -20,8 +20,8 @@ from xml.etree.ElementTree import Element, ParseError
 
 import defusedxml.ElementTree
 
-from tosloc.errors import ReportError
-from tosloc.records import BugReport
+from tosloc.core.errors import ReportError
+from tosloc.core.records import BugReport
 from tosloc.reports.issues import OUR_LINES, records_of, report_of, text_at
 from tosloc.reports.source import Json, clean, decoded, read_bytes, time_of, zone_of
 

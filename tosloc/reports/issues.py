@@ -10,8 +10,8 @@ from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TextIO
 
-from tosloc.errors import ReportError
-from tosloc.records import BugReport
+from tosloc.core.errors import ReportError
+from tosloc.core.records import BugReport
 from tosloc.reports.source import Json, clean, read_text, time_of, zone_of
 from tosloc.reports.text import COMMENT, parts
 

@@ -16,12 +16,12 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from tosloc.code.languages import SOURCE_SUFFIXES, language_of
-from tosloc.config import Config
-from tosloc.errors import ReportError, counted
+from tosloc.core.config import Config
+from tosloc.core.errors import ReportError, counted
+from tosloc.core.records import BugReport, Case, Progress, ReportAttributes, Snapshot, silent
 from tosloc.git.fixes import bug_ids
 from tosloc.git.history import commit_order
 from tosloc.git.repository import Repository
-from tosloc.records import BugReport, Case, Progress, ReportAttributes, Snapshot, silent
 from tosloc.reports.formats import LabelledReport, read_reports
 from tosloc.reports.traces import frames
 

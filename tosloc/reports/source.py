@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import BinaryIO, Final, Literal, TextIO, TypeAlias
 from zoneinfo import ZoneInfo
 
-from tosloc.errors import ConfigError, ReportError
-from tosloc.io import read_plain
+from tosloc.core.errors import ConfigError, ReportError
+from tosloc.core.io import read_plain
 
 Json: TypeAlias = dict[str, object]
 

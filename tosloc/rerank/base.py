@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeAlia
 
 import numpy as np
 
-from tosloc.errors import CheckpointError, require
-from tosloc.index.corpus import Corpus
-from tosloc.index.history_index import HistoryAsOf, HistoryIndex
-from tosloc.io import parse_json, read_plain
-from tosloc.metrics import fixed_ranks, rr_and_ap
-from tosloc.records import BoolArray, BugReport, FloatArray, IntArray, LongArray, Progress, silent
+from tosloc.core.errors import CheckpointError, require
+from tosloc.core.io import parse_json, read_plain
+from tosloc.core.metrics import fixed_ranks, rr_and_ap
+from tosloc.core.records import BoolArray, BugReport, FloatArray, IntArray, LongArray, Progress, silent
+from tosloc.retrieval.corpus import Corpus
+from tosloc.retrieval.history_index import HistoryAsOf, HistoryIndex
 
 if TYPE_CHECKING:
-    from tosloc.config import Config
+    from tosloc.core.config import Config
 
 FactSource: TypeAlias = Callable[[Mapping[str, str]], Corpus]
 """Blobs, each with a path of it -> what has the facts of those that are known."""

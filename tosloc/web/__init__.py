@@ -1,5 +1,10 @@
-"""Answers as a page of HTML that needs nothing else, and the server of the same page on this machine."""
+"""Answers as a self-contained HTML page, and the server of that page on this machine.
 
-from tosloc.errors import require
+It imports localize and all packages below it, but not train.
+
+Modules for other packages: render, server.
+"""
+
+from tosloc.core.errors import require
 
 require("a page of answers", "serve", "jinja2")

@@ -19,10 +19,10 @@ from pygments.lexers import get_lexer_for_filename
 from pygments.token import Comment, Keyword, Name, Number, String, _TokenType
 
 from tosloc.code.text import identifier_terms
-from tosloc.io import cut
+from tosloc.core.io import cut
+from tosloc.core.records import Function
+from tosloc.localize.session import AnswerDetails
 from tosloc.rank.excerpts import telling_lines
-from tosloc.records import Function
-from tosloc.session import AnswerDetails
 
 LONGEST_LINE: Final = 240
 LONGEST_REPORT: Final = 20_000

@@ -14,12 +14,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 import tosloc
-from tosloc.answer import Answer, background_lines, percent
+from tosloc.core.io import cut, printable
+from tosloc.core.records import BugReport, Progress
 from tosloc.git.discovery import WebPages
-from tosloc.io import cut, printable
-from tosloc.localizer import Localizer
-from tosloc.records import BugReport, Progress
-from tosloc.session import details_of, opened
+from tosloc.localize.answer import Answer, background_lines, percent
+from tosloc.localize.localizer import Localizer
+from tosloc.localize.session import details_of, opened
 from tosloc.web.excerpts import LONGEST_LINE, LONGEST_REPORT, Excerpt, Piece, excerpts, marked, marked_report
 
 FILES: Final = 5

@@ -24,9 +24,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 
-from tosloc.errors import Interrupted, ReportError, ToslocError, sentence_of
-from tosloc.records import BugReport
-from tosloc.session import Session
+from tosloc.core.errors import Interrupted, ReportError, ToslocError, sentence_of
+from tosloc.core.records import BugReport
+from tosloc.localize.session import Session
 from tosloc.web.excerpts import LONGEST_LINE
 from tosloc.web.render import Article, Ask, name_of, page_of, pasted_id, policy, rendered, warm
 

@@ -17,11 +17,11 @@ from types import SimpleNamespace
 import numpy as np
 
 from tosloc.code.languages import language_of
+from tosloc.core.records import BugReport, Case, Snapshot, Vocabulary
 from tosloc.git.history import History
-from tosloc.index.paths import PathTable
 from tosloc.lab.baselines.context import BaselineContext, FixHistory, ParsedFiles
 from tosloc.lab.baselines.texts import parse_source
-from tosloc.records import BugReport, Case, Snapshot, Vocabulary
+from tosloc.retrieval.paths import PathTable
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ import pytest
 
 from tests.lab.baselines.by_hand import Bug, Commit, ask, context
 from tests.lab.baselines.leaks import COLOR, COOKIE, FILES, SOCKET, TABLE, TREE, project
-from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines.amalgam import AmaLgam, FixCommits
 from tosloc.lab.baselines.bluir import BLUiR
 from tosloc.lab.baselines.buglocator import SimilarReports
+from tosloc.retrieval.bm25 import min_max
 
 
 def age(days):

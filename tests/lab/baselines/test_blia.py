@@ -8,9 +8,9 @@ import pytest
 
 from tests.lab.baselines.by_hand import Bug, ask, context
 from tests.lab.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD, SOCKET, TABLE, TREE
-from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines.blia import BLIA
 from tosloc.lab.baselines.vsm import step_length_score
+from tosloc.retrieval.bm25 import min_max
 
 # of three files: terms of class, method, variable and comment
 SMALL = {

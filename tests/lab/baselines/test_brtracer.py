@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from tests.lab.baselines.by_hand import Bug, ask, by_path, context
-from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines import brtracer
 from tosloc.lab.baselines.brtracer import BRTracer, files_of_frames, median_length_score, segments, trace_boost
 from tosloc.lab.baselines.buglocator import code_terms, name_terms
 from tosloc.lab.baselines.vsm import VectorSpace, count
+from tosloc.retrieval.bm25 import min_max
 
 A, B, C, D, E = "src/p/Alpha.java", "src/p/Beta.java", "src/q/Gamma.java", "src/q/Delta.java", "src/r/Extra.java"
 FILES = {

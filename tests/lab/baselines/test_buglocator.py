@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tests.lab.baselines.by_hand import Bug, ask, context, report, scores
-from tosloc.index.bm25 import min_max
 from tosloc.lab.baselines.buglocator import BugLocator, SimilarReports, code_terms, report_stems
 from tosloc.lab.baselines.texts import parse_source
 from tosloc.lab.baselines.vsm import step_length_score
+from tosloc.retrieval.bm25 import min_max
 
 A, B, C = "src/A.java", "src/B.java", "src/C.java"
 FILES = {

@@ -9,7 +9,7 @@ from tests.lab.baselines import leaks
 from tests.lab.baselines.by_hand import Bug, Commit, case, context, scores
 from tests.lab.baselines.leaks import ASKED, OLD
 from tests.lab.baselines.techniques import KINDS, fitted, small
-from tosloc.errors import ToslocError
+from tosloc.core.errors import ToslocError
 from tosloc.lab.baselines import training
 from tosloc.lab.baselines.context import ParsedFiles
 

@@ -11,8 +11,8 @@ import safetensors.torch
 import torch
 
 from tests.rerank.made import report
-from tosloc.config import Config
-from tosloc.errors import CheckpointError, ToslocError
+from tosloc.core.config import Config
+from tosloc.core.errors import CheckpointError, ToslocError
 from tosloc.rerank.encoder import encoders as module
 from tosloc.rerank.encoder.encoders import ChunkReader, Encoder, report_text, without_licence
 from tosloc.rerank.encoder.reranker import HEAD, RECORD, EncoderReranker

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from tests.rerank.encoder.tiny import Epochs
 from tests.rerank.made import candidates, report
-from tosloc.config import StageTwoSettings
+from tosloc.core.config import StageTwoSettings
 from tosloc.rerank.encoder.encoders import Encoder
 from tosloc.rerank.encoder.reranker import PATIENCE, STATE, Trainer
 from tosloc.rerank.encoder.scoring import Question, RerankingModel, ScoringHead, contrastive

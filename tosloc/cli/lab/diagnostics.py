@@ -9,17 +9,17 @@ from typing import Annotated, Any
 
 import typer
 
-from tosloc.calibration import HIGHEST, LOWEST, TEMPERATURE
 from tosloc.cli.judging import MarkdownOption, QrelsOption, RunsArgument, SplitOption
 from tosloc.cli.options import FigureOption, JsonOption, Split, check_drawing
 from tosloc.cli.printing import UNKNOWN, Form, Table, form_of, p_value_cell, share, show, within
-from tosloc.errors import RunError, ToslocError
+from tosloc.core.errors import RunError, ToslocError
 from tosloc.evaluate.measures import Measure
 from tosloc.evaluate.run_paths import read_scored
 from tosloc.lab.agreement import Pair, against_published, reproduction
 from tosloc.lab.reliability import Reliability, judged_answers, reliability_figure
 from tosloc.lab.truncation import COLUMNS
 from tosloc.lab.truncation import truncation as cut
+from tosloc.rank.calibration import HIGHEST, LOWEST, TEMPERATURE
 
 RunArgument = Annotated[
     Path, typer.Argument(metavar="RUN", help="Folder that train or rank wrote, a split's folder, or a run file.")

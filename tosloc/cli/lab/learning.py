@@ -18,15 +18,15 @@ from tosloc.cli.judging import MarkdownOption
 from tosloc.cli.lab.results import means_table
 from tosloc.cli.options import ClusterOption, JsonOption, ReportsOption, RepositoryOption
 from tosloc.cli.printing import Form, Table, form_of, print_notes, show, shown
-from tosloc.cluster import on_cluster
-from tosloc.config import Config, load_config
-from tosloc.errors import require
-from tosloc.experiment import command_folder, results_folder
+from tosloc.core.cluster import on_cluster
+from tosloc.core.config import Config, load_config
+from tosloc.core.errors import require
 from tosloc.git.repository import resolve_revision
 from tosloc.lab.feature_ablation import feature_ablation as measure
 from tosloc.lab.pretraining import LEFT_OUT, Pretraining
 from tosloc.lab.pretraining import pretrain as learn
 from tosloc.lab.projects import project_means, read_projects
+from tosloc.train.experiment import command_folder, results_folder
 
 ProjectsOption = Annotated[Path, typer.Option("--projects", help="TOML file of projects.")]
 WorkOption = Annotated[

@@ -13,8 +13,8 @@ from tosloc.cli.judging import MarkdownOption
 from tosloc.cli.lab.learning import ConfigOption, ProjectsOption, settings_of
 from tosloc.cli.options import ClusterOption, JsonOption, OutOption, ReportsOption, RepositoryOption, Split
 from tosloc.cli.printing import UNKNOWN, Form, Table, form_of, p_value_cell, print_notes, show, shown
-from tosloc.cluster import on_cluster
-from tosloc.errors import ToslocError, require
+from tosloc.core.cluster import on_cluster
+from tosloc.core.errors import ToslocError, require
 from tosloc.git.repository import resolve_revision
 from tosloc.lab.projects import read_projects
 

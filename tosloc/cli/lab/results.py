@@ -31,7 +31,7 @@ from tosloc.cli.printing import (
     show,
     with_interval,
 )
-from tosloc.errors import RunError, counted
+from tosloc.core.errors import RunError, counted
 from tosloc.evaluate.compare import COMPARED, Comparison, difference_values
 from tosloc.evaluate.compare import compare as compare_pair
 from tosloc.evaluate.run_paths import BM25_NAME

@@ -17,11 +17,11 @@ from typing import ClassVar, Final
 import numpy as np
 from scipy import sparse
 
-from tosloc.index.bm25 import min_max
+from tosloc.core.records import FloatArray
 from tosloc.lab.baselines.bluir import BLUiR
 from tosloc.lab.baselines.buglocator import SimilarReports
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, FixHistory
-from tosloc.records import FloatArray
+from tosloc.retrieval.bm25 import min_max
 
 A: Final = 0.2  # share of similar bugs: paper, section B.6.3
 B: Final = 0.3  # share of history: paper, section B.6.3

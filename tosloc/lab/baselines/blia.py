@@ -15,15 +15,15 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from scipy import sparse
 
-from tosloc.index.bm25 import min_max
+from tosloc.core.records import BugReport, FloatArray
 from tosloc.lab.baselines.amalgam import FixCommits
 from tosloc.lab.baselines.brtracer import trace_boost
 from tosloc.lab.baselines.buglocator import SimilarReports
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, ParsedFiles, ParsedVersion
 from tosloc.lab.baselines.texts import KEYWORDS, STOP_WORDS, ParsedSource, blia_words, stems, without_prefix
 from tosloc.lab.baselines.vsm import Counts, VectorSpace, count, ratio, step_length_score
-from tosloc.records import BugReport, FloatArray
 from tosloc.reports.traces import Frame, frames
+from tosloc.retrieval.bm25 import min_max
 
 ALPHA: Final = 0.2  # share of similar bugs: Bench4BL's launcher (the authors tuned it on test reports), section B.7.5
 BETA: Final = 0.2  # share of commits: Bench4BL's launcher

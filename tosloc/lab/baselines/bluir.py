@@ -15,10 +15,10 @@ from typing import ClassVar, Final
 import numpy as np
 from scipy import sparse
 
+from tosloc.core.records import BugReport, FloatArray, LongArray
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery
 from tosloc.lab.baselines.texts import KEYWORDS, ParsedSource, bluir_raw, bluir_split, stems, without_prefix
 from tosloc.lab.baselines.vsm import Counts
-from tosloc.records import BugReport, FloatArray, LongArray
 
 K1: Final = 1.0  # saturation of term frequency: public code, section B.5.4
 B: Final = 0.3  # how much the length of a field counts: public code

@@ -11,12 +11,12 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from tosloc.index.bm25 import min_max
+from tosloc.core.records import FloatArray
 from tosloc.lab.baselines.buglocator import SimilarReports, code_terms, name_terms, report_stems
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, ParsedVersion
 from tosloc.lab.baselines.vsm import VectorSpace, count
-from tosloc.records import FloatArray
 from tosloc.reports.traces import frames
+from tosloc.retrieval.bm25 import min_max
 
 ALPHA: Final = 0.3  # share of similar bugs: public code, section B.4.3
 BETA: Final = 50.0  # steepness of the length score: paper and public code, section B.4.3

@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from tosloc.index.bm25 import min_max
+from tosloc.core.records import BugReport, FloatArray
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, FixHistory
 from tosloc.lab.baselines.texts import (
     KEYWORDS,
@@ -26,7 +26,7 @@ from tosloc.lab.baselines.texts import (
     summary_and_description,
 )
 from tosloc.lab.baselines.vsm import VectorSpace, count, ratio, step_length_score, textbook_idf
-from tosloc.records import BugReport, FloatArray
+from tosloc.retrieval.bm25 import min_max
 
 ALPHA: Final = 0.2  # share of similar bugs: paper (.3 for AspectJ) and Bench4BL's scripts, section B.3.5
 _CODE_STOPS: Final = KEYWORDS | STOP_WORDS | {"string", "main", "args"}

@@ -20,14 +20,9 @@ import numpy as np
 from scipy import sparse
 
 from tosloc.code.languages import language_of
-from tosloc.errors import ToslocError
-from tosloc.git.history import History
-from tosloc.git.repository import Repository, decode
-from tosloc.index.paths import PathTable, PathView
-from tosloc.lab.baselines.texts import ParsedSource, parse_source
-from tosloc.lab.baselines.vsm import Counts, count
-from tosloc.processes import parallel
-from tosloc.records import (
+from tosloc.core.errors import ToslocError
+from tosloc.core.processes import parallel
+from tosloc.core.records import (
     BoolArray,
     BugReport,
     Case,
@@ -40,6 +35,11 @@ from tosloc.records import (
     first_paths,
     silent,
 )
+from tosloc.git.history import History
+from tosloc.git.repository import Repository, decode
+from tosloc.lab.baselines.texts import ParsedSource, parse_source
+from tosloc.lab.baselines.vsm import Counts, count
+from tosloc.retrieval.paths import PathTable, PathView
 
 _BATCH: Final = 256
 

@@ -21,12 +21,12 @@ import torch
 from scipy import sparse
 from torch import Tensor, nn
 
+from tosloc.core.records import Case, Float32Array, FloatArray, IntArray, LongArray, Progress, silent, tracked
 from tosloc.lab.baselines import training
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
 from tosloc.lab.baselines.dnnloc_features import DnnlocFeatures, TermWeighting, report_terms
 from tosloc.lab.baselines.training import DEVICE
 from tosloc.lab.baselines.vsm import count
-from tosloc.records import Case, Float32Array, FloatArray, IntArray, LongArray, Progress, silent, tracked
 
 WRONG_FILES: Final = ("hardest", "random")  # that the networks learn from: most similar by phi2 (paper), any (ours)
 CALIBRATIONS: Final = ("pairs", "versions")  # range of each feature: of the pairs, of all files of validation versions

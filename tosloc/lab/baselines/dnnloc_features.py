@@ -13,10 +13,10 @@ from functools import cache
 import numpy as np
 from scipy import sparse
 
+from tosloc.core.records import BugReport, FloatArray, LongArray
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
 from tosloc.lab.baselines.texts import ParsedSource, dropped, letter_parts, porter, summary_and_description
 from tosloc.lab.baselines.vsm import Counts, VectorSpace, count, plain_length_score, ratio, row_cosines, textbook_idf
-from tosloc.records import BugReport, FloatArray, LongArray
 
 _WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 

@@ -20,14 +20,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tosloc.errors import ToslocError
+from tosloc.core.errors import ToslocError
+from tosloc.core.records import Case, FloatArray, LongArray, Progress, silent, tracked
 from tosloc.lab.baselines import dreamloc_inputs as inputs
 from tosloc.lab.baselines import training
 from tosloc.lab.baselines.context import BaselineQuery
 from tosloc.lab.baselines.dreamloc_inputs import DocumentFrequencies, Snippets, WideFeatures, WordVectors, dream_words
 from tosloc.lab.baselines.texts import summary_and_description, without_prefix
 from tosloc.lab.baselines.training import DEVICE
-from tosloc.records import Case, FloatArray, LongArray, Progress, silent, tracked
 from tosloc.reports.labelled import fix_order
 
 LEAST_LOSS: Final = 1e-6

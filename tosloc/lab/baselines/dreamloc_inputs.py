@@ -21,7 +21,8 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from tosloc.errors import require
+from tosloc.core.errors import require
+from tosloc.core.records import BugReport, Float32Array, FloatArray, LongArray
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
 from tosloc.lab.baselines.texts import (
     ParsedSource,
@@ -32,7 +33,6 @@ from tosloc.lab.baselines.texts import (
 )
 from tosloc.lab.baselines.training import DEVICE
 from tosloc.lab.baselines.vsm import Counts, count, ratio, row_cosines
-from tosloc.records import BugReport, Float32Array, FloatArray, LongArray
 
 WIDE: Final = 5
 MONTH: Final = 2_592_000.0

@@ -20,7 +20,7 @@ from tosloc.code.complexity import lizard_complexity
 from tosloc.code.facts import names_of, outline_of, spans_of
 from tosloc.code.languages import language_named
 from tosloc.code.parse import MAX_PARSED, Span, captures_of
-from tosloc.records import BugReport
+from tosloc.core.records import BugReport
 
 PieceKind: TypeAlias = Literal["head", "code", "string", "javadoc", "comment"]
 """``head`` is a comment before the package or the last import: most often a licence."""

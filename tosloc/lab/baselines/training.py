@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tosloc.errors import ToslocError
+from tosloc.core.errors import ToslocError
+from tosloc.core.metrics import average_precision, fixed_ranks
+from tosloc.core.records import Case, FloatArray, LongArray, Progress
 from tosloc.lab.baselines.context import Baseline, BaselineQuery
-from tosloc.metrics import average_precision, fixed_ranks
-from tosloc.records import Case, FloatArray, LongArray, Progress
 from tosloc.reports.labelled import fix_order
 
 LEARNING_RATE: Final = 1e-3  # of DreamLoc its public code's, of DNNLOC ours

@@ -13,9 +13,9 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from tosloc.index.bm25 import min_max
-from tosloc.index.postings import summed
-from tosloc.records import FloatArray, LongArray
+from tosloc.core.records import FloatArray, LongArray
+from tosloc.retrieval.bm25 import min_max
+from tosloc.retrieval.postings import summed
 
 
 @dataclass(eq=False)

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from tosloc.config import Config, load_config
-from tosloc.errors import RunError
+from tosloc.core.config import Config, load_config
+from tosloc.core.errors import RunError
+from tosloc.core.io import key_of, write_text
 from tosloc.evaluate.measures import Measure
-from tosloc.io import key_of, write_text
 from tosloc.lab.bundle import bundle_key, bundle_training, read_bundle
 from tosloc.lab.paper.workspace import (
     Cell,

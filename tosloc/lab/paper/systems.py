@@ -18,17 +18,17 @@ from typing import Final
 
 import numpy as np
 
+from tosloc.core.io import key_of, write_text
+from tosloc.core.records import BugReport, Case, Progress, tracked
 from tosloc.evaluate.compare import compare_all
 from tosloc.evaluate.measures import AP, RR, Evaluation
-from tosloc.experiment import ExperimentContext, fingerprint
 from tosloc.git.repository import Repository
-from tosloc.io import key_of, write_text
 from tosloc.lab import baseline_runs
 from tosloc.lab.baselines.context import Baseline
 from tosloc.lab.paper.workspace import Cell, PaperTable, Published, Result, Workspace, no_training, rows_of
 from tosloc.lab.projects import Project, spread
-from tosloc.localizer import Localizer
-from tosloc.records import BugReport, Case, Progress, tracked
+from tosloc.localize.localizer import Localizer
+from tosloc.train.experiment import ExperimentContext, fingerprint
 
 STAGE_ONE, BOTH_STAGES = "stage-one", "both-stages"
 OWN: Final = {STAGE_ONE: "TosLoc, stage one", BOTH_STAGES: "TosLoc, both stages"}

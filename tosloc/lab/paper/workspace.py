@@ -13,16 +13,16 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from pydantic import Field
 
-from tosloc import training
-from tosloc.config import Section, Words, read_toml, shipped_configs
-from tosloc.errors import RunError, ToslocError
+from tosloc.core.config import Section, Words, read_toml, shipped_configs
+from tosloc.core.errors import RunError, ToslocError
+from tosloc.core.records import Progress, tracked
 from tosloc.evaluate.measures import Evaluation
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, read_scored
-from tosloc.experiment import fingerprint
 from tosloc.lab import baseline_runs
 from tosloc.lab.projects import Project
-from tosloc.records import Progress, tracked
-from tosloc.training import STAGE_ONE
+from tosloc.train import training
+from tosloc.train.experiment import fingerprint
+from tosloc.train.training import STAGE_ONE
 
 FOLDER: Final = shipped_configs() / "published"
 BASELINES: Final = "baselines"  # folder of the published techniques' runs, by project

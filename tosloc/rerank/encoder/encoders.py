@@ -18,11 +18,11 @@ from huggingface_hub import snapshot_download
 from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer
 
-from tosloc.errors import CheckpointError, ToslocError
-from tosloc.index.store import FactStore
-from tosloc.records import BugReport, Float16Array, Progress, silent
+from tosloc.core.errors import CheckpointError, ToslocError
+from tosloc.core.records import BugReport, Float16Array, Progress, silent
 from tosloc.reports.traces import without_frames
 from tosloc.rerank.base import TextSource
+from tosloc.storage.store import FactStore
 
 # S pieces, L tokens of the longest, n chunks of a file, d width of the encoder
 

@@ -18,10 +18,10 @@ from accelerate.utils import reduce
 from torch import Tensor
 from torch.optim import AdamW, Optimizer
 
-from tosloc.config import Config, StageTwoSettings
-from tosloc.errors import CheckpointError, ToslocError
-from tosloc.io import key_of, read_plain, write_text, written_whole
-from tosloc.records import FloatArray, Progress, silent
+from tosloc.core.config import Config, StageTwoSettings
+from tosloc.core.errors import CheckpointError, ToslocError
+from tosloc.core.io import key_of, read_plain, write_text, written_whole
+from tosloc.core.records import FloatArray, Progress, silent
 from tosloc.rerank.base import (
     Candidates,
     Reranked,

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 import safetensors.numpy
 
-from tosloc.config import Config
-from tosloc.errors import ToslocError, require
-from tosloc.io import read_plain, write_text, written_whole
-from tosloc.records import FloatArray, Progress, silent
+from tosloc.core.config import Config
+from tosloc.core.errors import ToslocError, require
+from tosloc.core.io import read_plain, write_text, written_whole
+from tosloc.core.records import FloatArray, Progress, silent
 from tosloc.rerank.base import Candidates, Matches, Reranked, Reranker, RerankingContext, TrainingSet, values_by_weight
 from tosloc.rerank.terms.sparse_vectors import (
     FILE_SIDES,

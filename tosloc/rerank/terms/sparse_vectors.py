@@ -19,13 +19,13 @@ from scipy import sparse
 
 from tosloc.code import text
 from tosloc.code.languages import FIELDS
-from tosloc.index.documents import DAY, Documents
-from tosloc.index.formulas import idf
-from tosloc.index.paths import stem_of
-from tosloc.index.postings import leaders, starts_of
-from tosloc.index.query import Query
-from tosloc.records import BugReport, Float32Array, FloatArray, IntArray
+from tosloc.core.records import BugReport, Float32Array, FloatArray, IntArray
 from tosloc.rerank.base import Candidates, RerankingContext
+from tosloc.retrieval.documents import DAY, Documents
+from tosloc.retrieval.formulas import idf
+from tosloc.retrieval.paths import stem_of
+from tosloc.retrieval.postings import leaders, starts_of
+from tosloc.retrieval.query import Query
 
 Vector: TypeAlias = tuple[IntArray, Float32Array]
 """The terms of a sparse vector, and their weights."""

@@ -16,10 +16,10 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 from torch.nn import functional
 
-from tosloc.index.postings import starts_of
-from tosloc.records import Float32Array, LongArray, Progress, silent
+from tosloc.core.records import Float32Array, LongArray, Progress, silent
 from tosloc.rerank.base import Candidates
 from tosloc.rerank.terms.sparse_vectors import FILE_SIDES, SIDES, DualEncoder, Vector, stacked
+from tosloc.retrieval.postings import starts_of
 
 WIDTH: Final = 64  # numbers of a term's vector
 _EPOCHS: Final = 3

@@ -1,0 +1,39 @@
+"""CODEOWNERS files: who is responsible for a path."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from tosloc.paths.globs import Glob, GlobError
+
+LONGEST_FILE: Final = 3_000_000
+"""Characters of a CODEOWNERS file that are read: GitHub reads files below 3 MB."""
+_FIELD: Final = re.compile(r"(?:\\.|[^\\\s])++")
+"""A pattern or an owner; blanks of a pattern are escaped by a backslash."""
+
+
+def owners_of(rules: str, path: str) -> Sequence[str]:
+    r"""Return the owners of a path by a CODEOWNERS file: those of the last pattern that matches.
+
+    Lines that are no rule, such as sections of GitLab and patterns that are no globs, are skipped.
+
+    >>> owners_of("* @all\n/docs/ @writers a@b.org  # prose\n*.md", "docs/a.txt")
+    ['@writers', 'a@b.org']
+    >>> owners_of("* @all\n*.md", "README.md"), owners_of("", "a")
+    ([], [])
+    >>> owners_of("apps/My\\ App/ @team", "apps/My App/main.c")
+    ['@team']
+    """
+    for line in reversed(rules[:LONGEST_FILE].split("\n")):
+        pattern, *owners = _FIELD.findall(line.partition("#")[0]) or [""]
+        if not pattern or pattern[0] in "[^!":
+            continue
+        try:
+            matches = Glob(pattern).matches(path)
+        except GlobError:
+            continue
+        if matches:
+            return owners
+    return []

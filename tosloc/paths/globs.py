@@ -1,0 +1,126 @@
+"""Globs of ``.gitignore`` syntax, and which files of a version an answer may name.
+
+Globs come from strangers, too: from the settings of a repository and its CODEOWNERS. They are matched by
+RE2, whose time is linear in the path whatever the glob; Python's ``re`` takes the k-th power of its length
+for k stars.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tosloc.core.errors import ToslocError
+from tosloc.core.records import BoolArray, RoutineNote
+
+LONGEST_GLOB = 4096
+"""Characters of a glob: as many as a path can have."""
+
+
+class GlobError(ValueError):
+    """A pattern that is no glob."""
+
+
+class Glob:
+    """One pattern of ``.gitignore`` syntax, matched from the root of the repository."""
+
+    def __init__(self, pattern: str) -> None:
+        """Raise GlobError for a pattern that is no glob."""
+        import re2
+        from pathspec import GitIgnoreSpec  # Imported here because most answers need no glob.
+
+        if len(pattern) > LONGEST_GLOB:
+            raise GlobError(f"it is longer than {LONGEST_GLOB:,} characters")
+        try:
+            self._spec = GitIgnoreSpec.from_lines([_without_surrogates(pattern)], backend="re2")
+            includes = [part.include for part in self._spec.patterns]
+        except (ValueError, re.error, re2.error) as error:
+            raise GlobError(str(error)) from None
+        if includes != [True]:
+            raise GlobError("it is empty, a comment, or negated by '!'")
+
+    def matches(self, path: str) -> bool:
+        """Return whether the glob matches a path, or a folder that the path lies in."""
+        return self._spec.match_file(_without_surrogates(path))
+
+
+def _without_surrogates(text: str) -> str:
+    """Replace bytes of a path that are not UTF-8 by question marks, because RE2 reads UTF-8."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+class FileSelection(NamedTuple):
+    """The files of a version that an answer may name. F files."""
+
+    kept: BoolArray
+    """(F,) whether an answer may name each file."""
+    sharing: BoolArray
+    """(F,) files among which confidence is shared: all but hidden tests, whatever globs select."""
+    hidden_tests: int
+    """Number of test files that are left out because they are tests."""
+    notes: tuple[str, ...] = ()
+    others: BoolArray | None = None
+    """Which of the files that are not sources may be named; None for all."""
+
+
+def select_files(
+    paths: Sequence[str],
+    are_tests: BoolArray,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    *,
+    tests: bool = False,
+    may_miss: Collection[str] = (),
+) -> FileSelection:
+    """Select the files that one of ``include`` matches, or all without any, and none of ``exclude``.
+
+    Globs are those of ``.gitignore``, from the root of the repository: ``*.py``, ``docs/``,
+    ``/src/**/parser.c``. ``are_tests`` (F,) says which files are tests: they are selected with ``tests``,
+    and where nothing else is. ``may_miss`` names those of "include" and "exclude" whose globs may match
+    nothing, since settings hold for every version. Raises ToslocError for a pattern that is no glob, and
+    for a glob that matches nothing or leaves nothing.
+    """
+    kept = match_globs(paths, include, exclude, may_miss)
+    if not kept.any() and len(kept):
+        raise ToslocError(f"the globs leave none of the {len(kept):,} source files", hint="give wider globs")
+    shown = kept & ~are_tests
+    if tests:
+        return FileSelection(kept, np.ones_like(kept), 0)
+    if kept.any() and not shown.any():
+        note = RoutineNote("all searched files are test files, so none is hidden")
+        return FileSelection(kept, np.ones_like(kept), 0, (note,))
+    return FileSelection(shown, ~are_tests, int((kept & are_tests).sum()))
+
+
+def match_globs(
+    paths: Sequence[str], include: Sequence[str], exclude: Sequence[str], may_miss: Collection[str]
+) -> BoolArray:
+    """(F,) whether the globs select each path, as ``select_files`` says."""
+    kept = np.ones(len(paths), dtype=np.bool_)
+    if include:
+        kept &= _match_any("include", include, paths, may_miss)
+    if exclude:
+        kept &= ~_match_any("exclude", exclude, paths, may_miss)
+    return kept
+
+
+def _match_any(argument: str, globs: Sequence[str], paths: Sequence[str], may_miss: Collection[str]) -> BoolArray:
+    """(F,) whether any of the globs matches each path; each has to match one."""
+    matched = np.zeros(len(paths), dtype=np.bool_)
+    for pattern in globs:
+        try:
+            glob = Glob(pattern.removeprefix("./"))
+        except GlobError as error:
+            raise ToslocError(f"{pattern!r} is no glob: {error}", about=argument) from None
+        by_this = np.fromiter(map(glob.matches, paths), dtype=np.bool_, count=len(paths))
+        if not by_this.any() and argument not in may_miss:
+            raise ToslocError(
+                f"{pattern!r} matches none of the {len(paths):,} source files of this version",
+                hint="globs have .gitignore syntax and start at the root of the repository, such as 'src/**/*.py'",
+                about=argument,
+            )
+        matched |= by_this
+    return matched

@@ -1,0 +1,73 @@
+"""Read the facts and functions of blobs from a store; functions that it lacks are made and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import astuple
+from functools import lru_cache
+
+from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts, functions_of
+from tosloc.code.languages import FUNCTIONS_VERSION, analyser, analyser_of, language_of
+from tosloc.core.errors import StoreError
+from tosloc.git.repository import Repository, decode
+from tosloc.retrieval.corpus import Corpus
+from tosloc.retrieval.payloads import pack, unpack
+from tosloc.storage.store import FactStore
+
+KEPT_FILES = 1_000
+"""Number of files whose functions stay in memory."""
+
+
+def analysers_of(blobs: Mapping[str, str], *, lizard: bool = False) -> dict[str, str]:
+    """Return the analyser of each blob (id -> path)."""
+    version = analyser(lizard)
+    return {blob: analyser_of(language_of(path), version) for blob, path in blobs.items()}
+
+
+def read_facts(store: FactStore, blobs: Mapping[str, str], *, lizard: bool = False) -> Corpus:
+    """Return the facts of blobs (id -> path), in their order.
+
+    A blob without facts, because it could not be read, gets one empty chunk.
+    """
+    return Corpus.from_rows(list(blobs), store.read(analysers_of(blobs, lizard=lizard)))
+
+
+class FunctionReader:
+    """Functions of the files of one repository, read from a store and remembered.
+
+    Consecutive questions ask for the same files, and what was computed for the functions of a
+    file (names, terms) is kept with them.
+    """
+
+    def __init__(self, repo: Repository, store: FactStore) -> None:
+        self._repo = repo
+        self._store = store
+        self._unpack = lru_cache(maxsize=KEPT_FILES)(_unpack_functions)
+
+    def read(self, blobs: Mapping[str, str]) -> dict[str, FunctionFacts]:
+        """Return the functions of each blob (id -> path); a blob that cannot be read has none.
+
+        Functions that the store lacks are extracted and stored. A store that cannot be written
+        costs time, but not the answer. Raises StoreError and RepositoryError.
+        """
+        analysers = {blob: analyser_of(language_of(path), FUNCTIONS_VERSION) for blob, path in blobs.items()}
+        functions: dict[str, FunctionFacts] = {}
+        missing: list[str] = []
+        for blob, payload in zip(blobs, self._store.read(analysers), strict=True):
+            if payload is None:
+                functions[blob] = NO_FUNCTIONS
+                missing.append(blob)
+            else:
+                functions[blob] = self._unpack(payload)
+        extracted: dict[str, FunctionFacts] = {}
+        for blob, data in self._repo.texts(missing):
+            if data is not None:
+                extracted[blob] = functions_of(decode(data), blobs[blob])
+        with suppress(StoreError):
+            self._store.write((blob, analysers[blob], pack(*astuple(facts))) for blob, facts in extracted.items())
+        return functions | extracted
+
+
+def _unpack_functions(payload: bytes) -> FunctionFacts:
+    return FunctionFacts(*unpack(payload))

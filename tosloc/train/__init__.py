@@ -1,0 +1,6 @@
+"""Training: labelled reports to a checkpoint, and rankings of many reports to runs.
+
+It imports localize, evaluate and all packages below them.
+
+Modules for other packages: candidates, experiment, training.
+"""

@@ -1,0 +1,92 @@
+"""Candidates of labelled reports: what rerankers learn from, and the rankings that are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tosloc.core.records import Case, FloatArray, Progress, Ranking, silent
+from tosloc.git.repository import Repository
+from tosloc.localize.localization import final_scores
+from tosloc.rank.stage_one import StageOne
+from tosloc.rank.tables import FeatureTable
+from tosloc.rerank.base import Candidates, Reranker, RerankingContext
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledCandidates:
+    """The candidates of labelled reports, from feature tables: the ``TrainingSet`` of rerankers."""
+
+    repo: Repository
+    suffixes: frozenset[str]
+    """Suffixes of the files that are ranked."""
+    cases: Mapping[str, Case]
+    """Labelled reports by their id."""
+    stage: StageOne
+    tables: Callable[[str], Iterable[FeatureTable]]
+    """Read the feature tables of a part (train, validation or test), anew at each call."""
+
+    def candidates(
+        self, part: str, depth: int, *, for_training: bool = False, by_linear_score: bool = False
+    ) -> Iterator[Candidates]:
+        """Yield the first ``depth`` files of each report of a part.
+
+        With ``for_training`` every fixed file is a candidate too. With ``by_linear_score`` the
+        files are in the order of stage one's weighted sum, without its learned ranker.
+        """
+        score = self.stage.linear if by_linear_score else self.stage.scores
+        for table in self.tables(part):
+            yield self._candidates(table, score(table.rows), depth, for_training=for_training)
+
+    def _candidates(
+        self, table: FeatureTable, scores: FloatArray, depth: int, *, for_training: bool = False
+    ) -> Candidates:
+        case = self.cases[table.report]
+        order = np.argsort(-scores, kind="stable")
+        chosen = order[:depth]
+        rest = order[depth:]
+        missed = np.flatnonzero(table.fixed[rest])
+        missed_ranks: tuple[int, ...] = tuple((missed + len(chosen) + 1).tolist())
+        if for_training:
+            chosen = np.concatenate((chosen, rest[missed]))
+            missed_ranks = ()
+        snapshot = self.repo.snapshot(case.version, self.suffixes)
+        by_path_id = np.argsort(snapshot.path_ids)
+        path_ids = table.path_ids[chosen]
+        places = np.searchsorted(snapshot.path_ids, path_ids, sorter=by_path_id)
+        files = by_path_id[places].tolist()
+        return Candidates(
+            case.report,
+            case.version,
+            tuple(map(snapshot.path, files)),
+            tuple(map(snapshot.blob, files)),
+            path_ids,
+            scores[chosen],
+            table.fixed[chosen],
+            missed_ranks,
+            len(case.fixed),
+            int(case.fixed_at),
+        )
+
+    def rankings(
+        self,
+        part: str,
+        reranker: Reranker | None = None,
+        context: RerankingContext | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[Ranking]:
+        """Yield the final ranking of each report of a part, with every file of its version.
+
+        Without a reranker, and for reports that it leaves alone, the order is stage one's.
+        """
+        paths = self.repo.path_names.names
+        for table in self.tables(part):
+            scores = self.stage.scores(table.rows)
+            if reranker is not None and context is not None and reranker.weight:
+                first = self._candidates(table, scores, reranker.depth).unlabelled()
+                reranked = reranker.rerank(first, context, progress)
+                if reranked is not None:
+                    scores = final_scores(scores, reranked)
+            yield table.ranking(scores, paths)
