@@ -26,12 +26,18 @@ def total(cart: Cart) -> int:
     """Sum of the prices."""
     return sum(item.price for item in cart.items)
 '''
-FILES = {"shop/cart.py": CART, "shop/bill.py": BILL, "tests/test_cart.py": "def test_add():\n    assert True\n"}
+FILES = {
+    "shop/cart.py": CART,
+    "shop/bill.py": BILL,
+    "tests/test_cart.py": "def test_add():\n    assert True\n",
+}
 
 
 @pytest.fixture(autouse=True)
 def _examples(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Gives examples ``shop()``: the path of a new repository of three files; facts are kept beside it."""
     if not hasattr(request.node, "dtest"):

@@ -72,7 +72,11 @@ def call(method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
     except HTTPError as error:
         error.close()
         moved = "moved; the issue was transferred, or the repository renamed"
-        about = moved if 300 <= error.code < 400 else _MEANINGS.get(error.code, "the server did not answer as told")
+        about = (
+            moved
+            if 300 <= error.code < 400
+            else _MEANINGS.get(error.code, "the server did not answer as told")
+        )
         why = f"{error.code}, {about}"
     except (OSError, ValueError) as error:
         why = str(error)
@@ -145,7 +149,10 @@ def body_of(answer: Mapping[str, Any], repository: str, least: float) -> str:
         if hit["share"] < least:
             folded.append(line)
             continue
-        found = [f"[{code(one['name'])}]({page}#L{one['start']}-L{one['end']})" for one in hit["functions"]]
+        found = [
+            f"[{code(one['name'])}]({page}#L{one['start']}-L{one['end']})"
+            for one in hit["functions"]
+        ]
         lines += [line, *([f"   - {', '.join(found)}"] if found else [])]
         for reason in hit["why"][:2]:
             said = code(reason["text"])
@@ -153,11 +160,21 @@ def body_of(answer: Mapping[str, Any], repository: str, least: float) -> str:
                 said = f"[{said}]({repository}/commit/{reason['commit']})"
             lines.append(f"   - {said}")
     if folded:
-        lines += ["", f"<details><summary>{len(folded)} less likely</summary>", "", *folded, "", "</details>"]
+        lines += [
+            "",
+            f"<details><summary>{len(folded)} less likely</summary>",
+            "",
+            *folded,
+            "",
+            "</details>",
+        ]
     if others := [f"- [{code(one['path'])}]({page_of(one['path'])})" for one in answer["others"]]:
         lines += ["", "<details><summary>Other files</summary>", "", *others, "", "</details>"]
     version = f"[{code(commit[:10])}]({repository}/commit/{commit})"
-    lines += ["", f"Searched: {answer['searched']['files']} files of {version}. Percentages say how sure it is."]
+    lines += [
+        "",
+        f"Searched: {answer['searched']['files']} files of {version}. Percentages say how sure it is.",
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -209,7 +226,9 @@ def setting(name: str, low: float, high: float) -> float:
 
 def issue() -> None:
     """First step: whether the event asks for an answer; the issue goes into a file."""
-    found = asked_issue(json.loads(Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8")))
+    found = asked_issue(
+        json.loads(Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
+    )
     asked = not isinstance(found, str)
     if isinstance(found, str):
         command("notice", f"TosLoc says nothing: {found}")
@@ -222,12 +241,21 @@ def issue() -> None:
 def answer() -> None:
     """Last step: the answer, the summary, and the comment where it is wanted and the answer is sure."""
     temporary = Path(os.environ["RUNNER_TEMP"])
-    share, top, functions = setting("MIN_SHARE", 0, 1), setting("TOP", 1, 50), setting("FUNCTIONS", 0, 20)
+    share, top, functions = (
+        setting("MIN_SHARE", 0, 1),
+        setting("TOP", 1, 50),
+        setting("FUNCTIONS", 0, 20),
+    )
     minutes = setting("TIMEOUT_MINUTES", 0.01, 360)
     wanted = os.environ["INPUT_COMMENT"].strip().lower()
     if wanted not in ("true", "false"):
         raise ActionError(f"the input comment is {wanted!r}; give true or false")
-    tosloc = [str(temporary / "tosloc/bin/tosloc"), "localize", str(temporary / ISSUE_FILE), "--json"]
+    tosloc = [
+        str(temporary / "tosloc/bin/tosloc"),
+        "localize",
+        str(temporary / ISSUE_FILE),
+        "--json",
+    ]
     given = ["--repo", os.environ["GITHUB_WORKSPACE"], "--commit", "HEAD"]
     given += ["--top", f"{top:.0f}", "--functions", f"{functions:.0f}"]
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
@@ -247,7 +275,9 @@ def answer() -> None:
             f"no answer after {minutes:g} minutes; shorten the issue, or give the input timeout-minutes more"
         ) from None
     if done.returncode:
-        raise ActionError(done.stderr.strip().rpartition("\n")[2] or f"tosloc ended with {done.returncode}")
+        raise ActionError(
+            done.stderr.strip().rpartition("\n")[2] or f"tosloc ended with {done.returncode}"
+        )
     (temporary / ANSWER_FILE).write_text(done.stdout, encoding="utf-8")
     found = json.loads(done.stdout)
     number = int(json.loads((temporary / ISSUE_FILE).read_text(encoding="utf-8"))["number"])
@@ -256,7 +286,9 @@ def answer() -> None:
     first = next((hit["share"] for hit in found["hits"]), 0.0)
     sure = bool(found["hits"]) and first >= share
     notes = "".join(f"\n> {code(note)}\n" for note in found["notes"])
-    unsure = "" if sure else f"\nNot sure enough for a comment: {first:.2f} is less than {share:g}.\n"
+    unsure = (
+        "" if sure else f"\nNot sure enough for a comment: {first:.2f} is less than {share:g}.\n"
+    )
     heading = f"### TosLoc: [#{number}]({page}/issues/{number}) {code(found['report']['summary'])}"
     with open(os.environ["GITHUB_STEP_SUMMARY"], "a", encoding="utf-8", errors="replace") as file:
         file.write(f"{heading}\n\n{body}{unsure}{notes}\n")

@@ -87,18 +87,40 @@ Known: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 def parser() -> argparse.ArgumentParser:
     """What the script takes."""
-    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     made.add_argument("--repo", type=Path, help="git repository; all parts but evaluation need it")
     made.add_argument("--commit", default="HEAD", help="version to search")
     made.add_argument("--config", type=Path, help="TOML file of settings, for the encoder")
-    made.add_argument("--cache", type=Path, help="folder of facts made before; default: made anew, in a temporary one")
-    made.add_argument("--encoder", type=Path, help="folder of an encoder, for the rows of stage two")
-    made.add_argument("--checkpoint", type=Path, help="one with term vectors, for their row of stage two")
-    made.add_argument("--only", action="append", choices=PARTS, help="parts to measure; may be repeated")
-    made.add_argument("--rankings", type=int, default=628, help="rankings to evaluate; default: 628")
-    made.add_argument("--files", type=int, default=10_000, help="files of each of them; default: 10,000")
-    made.add_argument("--quick", action="store_true", help="compare with accepted ratios, on a repository made for it")
-    made.add_argument("--accept", action="store_true", help="with --quick: accept what is measured now")
+    made.add_argument(
+        "--cache",
+        type=Path,
+        help="folder of facts made before; default: made anew, in a temporary one",
+    )
+    made.add_argument(
+        "--encoder", type=Path, help="folder of an encoder, for the rows of stage two"
+    )
+    made.add_argument(
+        "--checkpoint", type=Path, help="one with term vectors, for their row of stage two"
+    )
+    made.add_argument(
+        "--only", action="append", choices=PARTS, help="parts to measure; may be repeated"
+    )
+    made.add_argument(
+        "--rankings", type=int, default=628, help="rankings to evaluate; default: 628"
+    )
+    made.add_argument(
+        "--files", type=int, default=10_000, help="files of each of them; default: 10,000"
+    )
+    made.add_argument(
+        "--quick",
+        action="store_true",
+        help="compare with accepted ratios, on a repository made for it",
+    )
+    made.add_argument(
+        "--accept", action="store_true", help="with --quick: accept what is measured now"
+    )
     made.add_argument("--json", action="store_true", help="print JSON")
     return made
 
@@ -111,7 +133,9 @@ def measure(asked: argparse.Namespace, parts: Sequence[str]) -> Measured:
         os.environ["TOSLOC_CACHE"] = str((asked.cache or work / "cache").absolute())
         if needing := [part for part in parts if part != "evaluation"]:
             if asked.repo is None:
-                raise ToslocError("name a git repository with --repo; only the part evaluation needs none")
+                raise ToslocError(
+                    "name a git repository with --repo; only the part evaluation needs none"
+                )
             bench = Bench(asked.repo, asked.commit, work)
             measures: dict[str, Callable[[Bench], list[Row]]] = {
                 "stage one": bench_parts.stage_one,
@@ -119,7 +143,9 @@ def measure(asked: argparse.Namespace, parts: Sequence[str]) -> Measured:
                 "throughput": bench_parts.throughput,
                 "first index": bench_parts.first_index,
                 "memory": bench_parts.memory,
-                "stage two": lambda bench: bench_parts.stage_two(bench, config, asked.encoder, asked.checkpoint),
+                "stage two": lambda bench: bench_parts.stage_two(
+                    bench, config, asked.encoder, asked.checkpoint
+                ),
             }
             with bench.opened:
                 found |= {part: measures[part](bench) for part in needing}
@@ -143,7 +169,10 @@ def quick(asked: argparse.Namespace) -> int:
         for part in [part for part, rows in measured.items() if worse(rows, known)]:
             say(f"measuring once more: {part}")
             again = {row.name: row for row in measure(asked, [part])[part]}
-            measured[part] = [min(row, again.get(row.name, row), key=lambda one: one.ratio) for row in measured[part]]
+            measured[part] = [
+                min(row, again.get(row.name, row), key=lambda one: one.ratio)
+                for row in measured[part]
+            ]
     show(measured, asked.json, known)
     for sentence in (found := complaints(measured, known)):
         say(sentence)
@@ -157,16 +186,27 @@ def accept(file: Path, runs: Sequence[Measured]) -> None:
     for part, rows in runs[0].items():
         for number, row in enumerate(rows):
             ratios = [run[part][number].ratio for run in runs]
-            numbers = {"ratio": statistics.median(ratios), "lowest": min(ratios), "highest": max(ratios)}
+            numbers = {
+                "ratio": statistics.median(ratios),
+                "lowest": min(ratios),
+                "highest": max(ratios),
+            }
             rounded = {name: float(f"{value:.3g}") for name, value in numbers.items()}
             kept[row.name] = {"part": part, **rounded, "runs": len(ratios)}
-    record = {"made_by": "python scripts/bench.py --quick --accept", "python": platform.python_version()}
-    write_text(file, json.dumps({**record, "machine": platform.machine(), "ratios": kept}, indent=2) + "\n")
+    record = {
+        "made_by": "python scripts/bench.py --quick --accept",
+        "python": platform.python_version(),
+    }
+    write_text(
+        file, json.dumps({**record, "machine": platform.machine(), "ratios": kept}, indent=2) + "\n"
+    )
 
 
 def worse(rows: Iterable[Row], known: Known) -> list[Row]:
     """Those that got worse by half."""
-    return [row for row in rows if row.name in known and row.ratio > WORSE * known[row.name]["ratio"]]
+    return [
+        row for row in rows if row.name in known and row.ratio > WORSE * known[row.name]["ratio"]
+    ]
 
 
 def complaints(measured: Measured, known: Known) -> list[str]:
@@ -178,18 +218,31 @@ def complaints(measured: Measured, known: Known) -> list[str]:
         f"{row.name}: {row.ratio:.3g} where {(accepted := known[row.name]['ratio']):.3g} is accepted,"
         f" {row.ratio / accepted:.2f} times as much; mend it, or accept it with --accept"
         for row in worse(rows, known)
-    ] + [f"{name}: is accepted and was not measured; install what it needs, or accept anew" for name in missing]
+    ] + [
+        f"{name}: is accepted and was not measured; install what it needs, or accept anew"
+        for name in missing
+    ]
 
 
 def show(measured: Measured, as_json: bool, known: Known) -> None:
     """Print the rows, beside the accepted ratios."""
     rows = [
-        (row, known[row.name]["ratio"] if row.name in known else None) for some in measured.values() for row in some
+        (row, known[row.name]["ratio"] if row.name in known else None)
+        for some in measured.values()
+        for row in some
     ]
     if as_json:
-        print(json.dumps([row._asdict() | {"ratio": row.ratio, "accepted": ratio} for row, ratio in rows], indent=2))
+        print(
+            json.dumps(
+                [row._asdict() | {"ratio": row.ratio, "accepted": ratio} for row, ratio in rows],
+                indent=2,
+            )
+        )
         return
-    cells = [[row.name, *(f"{number:.3g}" for number in (*row[1:], row.ratio, ratio or 0))] for row, ratio in rows]
+    cells = [
+        [row.name, *(f"{number:.3g}" for number in (*row[1:], row.ratio, ratio or 0))]
+        for row, ratio in rows
+    ]
     print_table(Table(["", "s, or bytes", "reference", "ratio", "accepted"], cells))
 
 
@@ -229,19 +282,29 @@ def evaluation(work: Path, rankings: int, files: int) -> list[Row]:
     require("a comparison with ir-measures", "dev", "ir_measures")
     say(f"evaluating {rankings:,} rankings of {files:,} files in both forms")
     write_large_run(work, rankings, files)
-    trec, lines = (work / "run.trec", work / "qrels.trec"), (work / "run.jsonl.gz", work / "qrels.jsonl")
+    trec, lines = (
+        (work / "run.trec", work / "qrels.trec"),
+        (work / "run.jsonl.gz", work / "qrels.jsonl"),
+    )
     sides = {"ir-measures": (THEIRS, trec), "TREC files": (OURS, trec), "JSON lines": (OURS, lines)}
     found: dict[str, Any] = {}
     for _ in range(3):
         for name, (code, places) in sides.items():
             command = [sys.executable, "-P", "-c", code + TIMED, *map(str, places), *MEASURES]
-            one = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+            one = json.loads(
+                subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+            )
             found[name] = min(found.get(name, one), one, key=lambda turn: float(turn["seconds"]))
     reference = found.pop("ir-measures")
     for name, ours in found.items():
         if not np.allclose(ours["values"], reference["values"], rtol=0, atol=1e-9):
-            raise ToslocError(f"{name}: the means {ours['values']} are not ir-measures' {reference['values']}")
-    times = [Row(f"evaluate {name} / ir-measures", m["seconds"], reference["seconds"]) for name, m in found.items()]
+            raise ToslocError(
+                f"{name}: the means {ours['values']} are not ir-measures' {reference['values']}"
+            )
+    times = [
+        Row(f"evaluate {name} / ir-measures", m["seconds"], reference["seconds"])
+        for name, m in found.items()
+    ]
     return times + [Row(f"memory: evaluate {name}", m["peak"], GIB) for name, m in found.items()]
 
 

@@ -71,11 +71,21 @@ class Bench:
 
     def made_reports(self, number: int) -> list[BugReport]:
         """Messages of commits that fix, each with words of a file that it touched, and more files where these end."""
-        rng, history = np.random.default_rng(SEED), read_history(self.repo, self.commit, SOURCE_SUFFIXES)
-        blobs, names = dict(zip(self.snapshot.paths, self.snapshot.blobs, strict=True)), history.path_names.names
+        rng, history = (
+            np.random.default_rng(SEED),
+            read_history(self.repo, self.commit, SOURCE_SUFFIXES),
+        )
+        blobs, names = (
+            dict(zip(self.snapshot.paths, self.snapshot.blobs, strict=True)),
+            history.path_names.names,
+        )
         touched = [[names[file] for file in files] for files in history.touched]
         files_of = [[path for path in paths if path in blobs] for paths in touched]
-        fixes = [place for place, said in enumerate(history.messages) if files_of[place] and says_fix(said)]
+        fixes = [
+            place
+            for place, said in enumerate(history.messages)
+            if files_of[place] and says_fix(said)
+        ]
         opened = datetime.fromtimestamp(max(0, int(history.times.max(initial=0))) + 1, UTC)
         made = []
         for commit in sorted(rng.permutation(fixes)[:number].tolist()):
@@ -86,7 +96,9 @@ class Bench:
             made.append(self._report("Something is wrong", blob, opened, rng))
         return [replace(report, id=str(place)) for place, report in enumerate(made)]
 
-    def _report(self, said: str, blob: str, opened: datetime, rng: np.random.Generator) -> BugReport:
+    def _report(
+        self, said: str, blob: str, opened: datetime, rng: np.random.Generator
+    ) -> BugReport:
         summary, _, body = said.strip().partition("\n")
         found = words(decode(next(iter(self.repo.texts([blob])))[1] or b""))
         drawn = [found[place] for place in rng.permutation(len(found)).tolist()]
@@ -94,7 +106,9 @@ class Bench:
         for start in range(0, len(drawn), 8):
             if len(Query(report).weights) >= TERMS:
                 break
-            report = replace(report, description=f"{report.description}\n{' '.join(drawn[start : start + 8])}")
+            report = replace(
+                report, description=f"{report.description}\n{' '.join(drawn[start : start + 8])}"
+            )
         return report
 
     @cached_property
@@ -108,7 +122,9 @@ class Bench:
         lists, vocabulary, ids = corpus.by_blob, dict(corpus.terms), []
         lengths = lists.values[:, :3].sum(axis=1, dtype=np.int64)
         for row in rows.tolist():
-            part = slice(int(lists.starts[row]), int(lists.starts[row + 1])) if row >= 0 else slice(0)
+            part = (
+                slice(int(lists.starts[row]), int(lists.starts[row + 1])) if row >= 0 else slice(0)
+            )
             ids.append(np.repeat(lists.rows[part], lengths[part]).tolist())
         retriever = bm25s.BM25()
         retriever.index((ids, vocabulary), show_progress=False)
@@ -117,25 +133,40 @@ class Bench:
     def bm25s_retrieval(self, reports: Sequence[BugReport]) -> list[Call]:
         """How bm25s ranks all files for each of the reports; at last for all of them at once."""
         retriever, vocabulary = self.bm25s
-        queries = [[term for term in Query(report).weights if term in vocabulary] for report in reports]
+        queries = [
+            [term for term in Query(report).weights if term in vocabulary] for report in reports
+        ]
         terms = float(np.mean([len(query) for query in queries]))
         say(f"ranking {len(reports)} reports of {terms:.0f} known terms on average")
-        retrieve = partial(retriever.retrieve, k=len(self.snapshot), show_progress=False, n_threads=0)
+        retrieve = partial(
+            retriever.retrieve, k=len(self.snapshot), show_progress=False, n_threads=0
+        )
         return [*(partial(retrieve, [query]) for query in queries), partial(retrieve, queries)]
 
     @cached_property
     def question(self) -> list[str]:
         """``localize`` with the first report."""
         report, asked = self.reports[0], self.work / "report.json"
-        record = {"summary": report.summary, "description": report.description, "opened": report.opened_seconds}
+        record = {
+            "summary": report.summary,
+            "description": report.description,
+            "opened": report.opened_seconds,
+        }
         asked.write_text(json.dumps(record), encoding="utf-8")
         return ["localize", str(asked), "--checkpoint", "none", "--json"]
 
     @cached_property
     def sample(self) -> dict[str, str]:
         """Blob -> path of about a thousand files that a parser reads."""
-        parsed = [(blob, path) for blob, path in first_paths([self.snapshot]).items() if has_grammar(language_of(path))]
-        return dict(parsed[place] for place in np.random.default_rng(SEED).permutation(len(parsed))[:SAMPLE].tolist())
+        parsed = [
+            (blob, path)
+            for blob, path in first_paths([self.snapshot]).items()
+            if has_grammar(language_of(path))
+        ]
+        return dict(
+            parsed[place]
+            for place in np.random.default_rng(SEED).permutation(len(parsed))[:SAMPLE].tolist()
+        )
 
 
 def first_index(bench: Bench) -> list[Row]:
@@ -146,7 +177,10 @@ def first_index(bench: Bench) -> list[Row]:
         return []
     languages = {language_of(path) for path in paths.values()}
     parsers = {language: parser(language_named(language).grammar) for language in languages}
-    texts = [(language_of(paths[blob]), decode(data or b"")) for blob, data in bench.repo.texts(list(paths))]
+    texts = [
+        (language_of(paths[blob]), decode(data or b""))
+        for blob, data in bench.repo.texts(list(paths))
+    ]
     sources = [(language, text.encode("utf-8", "replace")) for language, text in texts]
     say(f"analysing {len(paths):,} files, in turns with parsing alone")
 
@@ -155,7 +189,10 @@ def first_index(bench: Bench) -> list[Row]:
             parsers[language].parse(source)
 
     def analyse() -> None:
-        with tempfile.TemporaryDirectory(dir=bench.work) as folder, FactStore(Path(folder, "facts.sqlite")) as store:
+        with (
+            tempfile.TemporaryDirectory(dir=bench.work) as folder,
+            FactStore(Path(folder, "facts.sqlite")) as store,
+        ):
             build(bench.repo, store, paths, jobs=1)
 
     return [Row("first index / tree-sitter", *in_turns([analyse, parse]))]
@@ -171,14 +208,24 @@ def stage_one(bench: Bench) -> list[Row]:
             ranker.localization(report, bench.version)
     theirs, ours, papers = mean_in_turns(
         [retrieve, *(partial(ranker.localization, report, bench.version) for ranker in rankers)]
-        for report, retrieve in zip(bench.reports, bench.bm25s_retrieval(bench.reports), strict=False)
+        for report, retrieve in zip(
+            bench.reports, bench.bm25s_retrieval(bench.reports), strict=False
+        )
     )
-    return [Row("stage one / bm25s", ours, theirs), Row("stage one (paper) / bm25s", papers, theirs)]
+    return [
+        Row("stage one / bm25s", ours, theirs),
+        Row("stage one (paper) / bm25s", papers, theirs),
+    ]
 
 
 def questions(bench: Bench) -> list[Row]:
     """A user's questions: from the shell, in one process, and after a commit more."""
-    return [from_the_shell(bench), of_a_work_tree(bench), in_one_process(bench), *one_commit_more(bench)]
+    return [
+        from_the_shell(bench),
+        of_a_work_tree(bench),
+        in_one_process(bench),
+        *one_commit_more(bench),
+    ]
 
 
 def from_the_shell(bench: Bench) -> Row:
@@ -218,7 +265,9 @@ def in_one_process(bench: Bench) -> Row:
         bench.opened.localize(report, commit=bench.commit)
     theirs, ours = mean_in_turns(
         [retrieve, partial(bench.opened.localize, report, commit=bench.commit[:39])]
-        for report, retrieve in zip(bench.reports, bench.bm25s_retrieval(bench.reports), strict=False)
+        for report, retrieve in zip(
+            bench.reports, bench.bm25s_retrieval(bench.reports), strict=False
+        )
     )
     return Row("question in one process / bm25s", ours, theirs)
 
@@ -238,7 +287,9 @@ def one_commit_more(bench: Bench) -> list[Row]:
     whole, times = made(parents[0], bench.work / "parent"), []
     for _ in range(3):
         with tempfile.TemporaryDirectory(dir=bench.work) as copy:
-            times.append(made(bench.commit, Path(shutil.copytree(bench.work / "parent", Path(copy, "kept")))))
+            times.append(
+                made(bench.commit, Path(shutil.copytree(bench.work / "parent", Path(copy, "kept"))))
+            )
     return [Row("one commit more / first version", float(np.median(times)), whole)]
 
 
@@ -267,7 +318,9 @@ def memory(bench: Bench) -> list[Row]:
     return [Row("memory: localize", watched(*command).whole, GIB)]
 
 
-def stage_two(bench: Bench, config: Config, encoder: Path | None, checkpoint: Path | None) -> list[Row]:
+def stage_two(
+    bench: Bench, config: Config, encoder: Path | None, checkpoint: Path | None
+) -> list[Row]:
     """Both stages, by each reranker that is named."""
     rows = []
     if encoder is not None:
@@ -278,8 +331,14 @@ def stage_two(bench: Bench, config: Config, encoder: Path | None, checkpoint: Pa
         rows += by_encoder(bench, config, encoder)
     if checkpoint is not None:
         learned = Localizer.load(checkpoint)
-        if learned.reranker_ is None or learned.reranker_.name != "terms" or not learned.reranker_.weight:
-            raise ToslocError(f"{checkpoint}: no second stage of term vectors; name a checkpoint that has one")
+        if (
+            learned.reranker_ is None
+            or learned.reranker_.name != "terms"
+            or not learned.reranker_.weight
+        ):
+            raise ToslocError(
+                f"{checkpoint}: no second stage of term vectors; name a checkpoint that has one"
+            )
         one, both = mean_in_turns(both_stages(bench, learned, bench.reports))
         rows.append(Row("two stages, terms / stage one", both, one))
     return rows
@@ -292,7 +351,10 @@ def both_stages(bench: Bench, learned: Localizer, reports: Sequence[BugReport]) 
     version.reranking = version.for_reranking()
     for report in reports:
         learned.localization(report, version)
-    return [[partial(learned.localization, report, asked) for asked in (bench.version, version)] for report in reports]
+    return [
+        [partial(learned.localization, report, asked) for asked in (bench.version, version)]
+        for report in reports
+    ]
 
 
 def by_encoder(bench: Bench, config: Config, path: Path) -> list[Row]:
@@ -306,9 +368,13 @@ def by_encoder(bench: Bench, config: Config, path: Path) -> list[Row]:
     changed["training"] = config.stage_two.training.model_copy(update={"learns": "head"})
     settings = config.stage_two.model_copy(update=changed)
     learned, reports, blobs = Localizer.default(), bench.reports[:5], list(bench.sample)[:ENCODED]
-    learned.reranker_ = reranker = EncoderReranker.configured(config.model_copy(update={"stage_two": settings}))
+    learned.reranker_ = reranker = EncoderReranker.configured(
+        config.model_copy(update={"stage_two": settings})
+    )
     report_encoder, encoder = reranker.model.report, reranker.model.code
-    texts = report_encoder.pieces([report_text(report) for report in reports], settings.report_tokens)
+    texts = report_encoder.pieces(
+        [report_text(report) for report in reports], settings.report_tokens
+    )
 
     def reference(first_stage: Call, one: Any) -> None:
         first_stage()

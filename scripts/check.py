@@ -25,7 +25,9 @@ def main() -> int:
     for name, (tool, *arguments) in STEPS.items():
         started = time.monotonic()
         command = [sys.executable, "-m", tool, *arguments]
-        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        done = subprocess.run(
+            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
         verdict = "FAILED" if done.returncode else "ok"
         print(f"{name:<8} {verdict:<6} {time.monotonic() - started:6.1f} s", flush=True)
         if done.returncode:

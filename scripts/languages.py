@@ -16,7 +16,13 @@ from tosloc.cli.guard import guarded
 from tosloc.cli.printing import Table, markdown
 from tosloc.code.facts import outline_of
 from tosloc.code.functions import functions_of
-from tosloc.code.languages import SOURCE_SUFFIXES, analyser_of, has_grammar, language_named, language_of
+from tosloc.code.languages import (
+    SOURCE_SUFFIXES,
+    analyser_of,
+    has_grammar,
+    language_named,
+    language_of,
+)
 from tosloc.git.repository import Repository, decode
 
 
@@ -32,7 +38,9 @@ def count(repositories: Iterable[Path], sample: int) -> dict[str, Counter[str]]:
                 blobs[language_of(path)][blob] = path
             for language, paths in blobs.items():
                 found[language]["repositories"] += 1
-                chosen = sorted(paths)[:sample] if has_grammar(language) else []  # by content: as good as by chance
+                chosen = (
+                    sorted(paths)[:sample] if has_grammar(language) else []
+                )  # by content: as good as by chance
                 for blob, data in repository.texts(chosen):
                     if data is not None:
                         text = decode(data)
@@ -45,20 +53,38 @@ def count(repositories: Iterable[Path], sample: int) -> dict[str, Counter[str]]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("repositories", nargs="+", type=Path, metavar="GIT")
-    parser.add_argument("--sample", type=int, default=30, help="files of a language of a repository that are parsed")
+    parser.add_argument(
+        "--sample", type=int, default=30, help="files of a language of a repository that are parsed"
+    )
     options = parser.parse_args(argv)
     found = count(options.repositories, options.sample)
     rows = []
-    for language in sorted(found, key=lambda language: (not has_grammar(language), -found[language]["files"])):
+    for language in sorted(
+        found, key=lambda language: (not has_grammar(language), -found[language]["files"])
+    ):
         counted = found[language]
-        parsed, functions = (counted[what] / max(counted["read"], 1) for what in ("parsed", "functions"))
+        parsed, functions = (
+            counted[what] / max(counted["read"], 1) for what in ("parsed", "functions")
+        )
         shares = [f"{parsed:.3f}", f"{functions:.1f}"] if has_grammar(language) else ["", "none"]
         numbers = [str(counted[what]) for what in ("repositories", "files")]
         grammar = analyser_of(language, "").removeprefix("+") or "lexer"
-        rows.append([language, " ".join(language_named(language).suffixes), grammar, *numbers, *shares])
-    header = ["language", "suffixes", "grammar", "repositories", "files", "parsed", "functions a file"]
+        rows.append(
+            [language, " ".join(language_named(language).suffixes), grammar, *numbers, *shares]
+        )
+    header = [
+        "language",
+        "suffixes",
+        "grammar",
+        "repositories",
+        "files",
+        "parsed",
+        "functions a file",
+    ]
     print(markdown(Table(header, rows)), end="")
     return 0
 

@@ -30,15 +30,24 @@ def write_encoders(pack: Path, out: Path, config: RobertaConfig) -> None:
     A vocabulary is a byte-level BPE, as RoBERTa's, of at most ``config.vocab_size`` tokens.
     """
     bundle = read_bundle(pack)
-    code, reports = list(bundle.texts.values()), [report_text(one.report) for one in bundle.parts["train"]]
-    names = dict(zip(("bos_token", "pad_token", "eos_token", "unk_token", "mask_token"), MARKS, strict=True))
+    code, reports = (
+        list(bundle.texts.values()),
+        [report_text(one.report) for one in bundle.parts["train"]],
+    )
+    names = dict(
+        zip(("bos_token", "pad_token", "eos_token", "unk_token", "mask_token"), MARKS, strict=True)
+    )
     for seed, (name, texts) in enumerate({"code": code, "report": reports + code}.items()):
         bpe = ByteLevelBPETokenizer()
-        bpe.train_from_iterator(texts, config.vocab_size, show_progress=False, special_tokens=list(MARKS))
+        bpe.train_from_iterator(
+            texts, config.vocab_size, show_progress=False, special_tokens=list(MARKS)
+        )
         backend = bpe._tokenizer
         backend.post_processor = RobertaProcessing(("</s>", 2), ("<s>", 0))  # places in MARKS
         longest = config.max_position_embeddings - 2
-        tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, model_max_length=longest, **names)  # type: ignore[no-untyped-call]
+        tokenizer = PreTrainedTokenizerFast(
+            tokenizer_object=backend, model_max_length=longest, **names
+        )  # type: ignore[no-untyped-call]
         torch.manual_seed(seed)
         model = RobertaModel(config)
         tokenizer.save_pretrained(out / name)
@@ -49,11 +58,15 @@ def write_encoders(pack: Path, out: Path, config: RobertaConfig) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write both encoders, by default in the published models' size."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("pack", type=Path, metavar="PACK", help="what tosloc lab pack wrote")
     parser.add_argument("out", type=Path, metavar="OUT", help="folder to write")
     parser.add_argument("--layers", type=int, default=12, help="layers; default: 12")
-    parser.add_argument("--width", type=int, default=768, help="width, up to 64 or a multiple of it; default: 768")
+    parser.add_argument(
+        "--width", type=int, default=768, help="width, up to 64 or a multiple of it; default: 768"
+    )
     options = parser.parse_args(arguments)
     size = RobertaConfig(
         num_hidden_layers=options.layers,

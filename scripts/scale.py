@@ -79,13 +79,19 @@ def measure(path: Path, folder: Path, parts: Sequence[str]) -> dict[str, Any]:
     """All parts of one repository, each in a process of its own, and sizes. Raises ToslocError when one fails."""
     os.environ |= {"TOSLOC_CACHE": str(folder), "OMP_NUM_THREADS": "1"}
     with Repository(path) as repo:
-        files, head, store = len(IndexedRepository(repo).sources("HEAD")), repo.resolve("HEAD"), default_store(repo)
+        files, head, store = (
+            len(IndexedRepository(repo).sources("HEAD")),
+            repo.resolve("HEAD"),
+            default_store(repo),
+        )
     versions = store.with_name("facts.versions")
     if "version" in parts:
         shutil.rmtree(versions, ignore_errors=True)
     rows = []
     for part in parts:
-        used = watched("-m", "scripts.scale", "--only", part, "--work", folder, path, PYTHONPATH=".")
+        used = watched(
+            "-m", "scripts.scale", "--only", part, "--work", folder, path, PYTHONPATH="."
+        )
         print(f"{path.name} {part}: {used.processor:.2f} s", file=sys.stderr)
         rows.append({"part": part, **used._asdict()})
     sizes = {
@@ -104,15 +110,26 @@ def table(found: dict[str, Any]) -> str:
         f"  own {row['own'] / mib:8.0f} MiB  with files {row['whole'] / mib:8.0f} MiB"
         for row in found["parts"]
     ]
-    return "\n".join([*lines, name + ", ".join(f"{of} {size / mib:,.0f} MiB" for of, size in found["bytes"].items())])
+    return "\n".join(
+        [
+            *lines,
+            name + ", ".join(f"{of} {size / mib:,.0f} MiB" for of, size in found["bytes"].items()),
+        ]
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("repositories", type=Path, nargs="+", metavar="GIT_DIR")
-    parser.add_argument("--work", type=Path, required=True, metavar="FOLDER", help="cache of the facts")
-    parser.add_argument("--parts", default=",".join(PARTS), help="some of them alone, with commas between them")
+    parser.add_argument(
+        "--work", type=Path, required=True, metavar="FOLDER", help="cache of the facts"
+    )
+    parser.add_argument(
+        "--parts", default=",".join(PARTS), help="some of them alone, with commas between them"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--only", choices=PARTS, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)

@@ -49,7 +49,11 @@ MEDIAN_LINES = 80
 BEGIN = 1_400_000_000
 """Seconds since 1970 of the first commit."""
 # no v: "native" and "volatile" are no names
-SYLLABLES = [first + vowel for first in "b d f g h k l m n p r s t w z br st tr pl".split() for vowel in "aeiou"]
+SYLLABLES = [
+    first + vowel
+    for first in "b d f g h k l m n p r s t w z br st tr pl".split()
+    for vowel in "aeiou"
+]
 
 # T a type, v a variable, m a method, w a word, n a number; what is indented further belongs to what is above it
 STATEMENTS = re.findall(
@@ -144,7 +148,9 @@ class Plan:
                 module += 1
                 packages = [f"org.{word(0.3 * draws.random())}.m{module}"]
             else:
-                packages.append(f"{packages[int(draws.integers(len(packages)))]}.{word(draws.random())}")
+                packages.append(
+                    f"{packages[int(draws.integers(len(packages)))]}.{word(draws.random())}"
+                )
             number = min(left, max(1, int(np.exp(draws.normal(1.75, 1.1)))))
             path = f"m{module}/src/main/java/{packages[-1].replace('.', '/')}{len(self.folders)}"
             self.folders.append(Folder(path, f"{packages[-1]}{len(self.folders)}", module, number))
@@ -157,16 +163,29 @@ class Plan:
     @lru_cache(maxsize=4096)  # noqa: B019 - one plan lives as long as the process
     def types(self, number: int) -> list[str]:
         """Of each file of a folder its type, which names its place: no two are the same."""
-        own = [drawn(share_of(self.seed, number, place)) for place in range(self.folders[number].files)]
-        return [f"{name[0].upper()}{name[1:]}{word(place / len(own)).capitalize()}" for place, name in enumerate(own)]
+        own = [
+            drawn(share_of(self.seed, number, place)) for place in range(self.folders[number].files)
+        ]
+        return [
+            f"{name[0].upper()}{name[1:]}{word(place / len(own)).capitalize()}"
+            for place, name in enumerate(own)
+        ]
 
     @lru_cache(maxsize=64)  # noqa: B019
     def pool(self, number: int) -> list[str]:
         """Identifiers that the files of a folder share: of its module's words, of new ones, and of everybody's."""
         module, made = self.folders[number].module, []
-        theme = [word(0.6 + 0.4 * share_of(self.seed, 2, module, place)) for place in range(24)]  # rare elsewhere
-        for which, first, second in self.random(1, number).random((20 + 5 * self.folders[number].files, 3)).tolist():
-            own = theme[int(first * first * len(theme))] if which < 0.35 else word(0.93 + 0.07 * first)
+        theme = [
+            word(0.6 + 0.4 * share_of(self.seed, 2, module, place)) for place in range(24)
+        ]  # rare elsewhere
+        for which, first, second in (
+            self.random(1, number).random((20 + 5 * self.folders[number].files, 3)).tolist()
+        ):
+            own = (
+                theme[int(first * first * len(theme))]
+                if which < 0.35
+                else word(0.93 + 0.07 * first)
+            )
             made.append(own + word(second).capitalize() if which < 0.5 else drawn(first))
         return made
 
@@ -175,13 +194,22 @@ class Plan:
         here, draws = self.folders[number], self.random(2, number)
         imported = {}  # types of folders near it, and of those that everybody uses
         for which, first, second in draws.random((24, 3)).tolist():
-            other = max(0, number - int(first * 16)) if which < 0.6 else int(first**4 * len(self.folders))
+            other = (
+                max(0, number - int(first * 16))
+                if which < 0.6
+                else int(first**4 * len(self.folders))
+            )
             types = self.types(other)
             name = types[int(second * second * len(types))]
             imported[name] = f"import {self.folders[other].package}.{name};\n"
-        return {f"{here.path}/{name}.java": self._text(number, name, imported, draws) for name in self.types(number)}
+        return {
+            f"{here.path}/{name}.java": self._text(number, name, imported, draws)
+            for name in self.types(number)
+        }
 
-    def _text(self, number: int, name: str, imported: Mapping[str, str], draws: np.random.Generator) -> str:
+    def _text(
+        self, number: int, name: str, imported: Mapping[str, str], draws: np.random.Generator
+    ) -> str:
         """A file."""
         lines = min(float(np.exp(draws.normal(np.log(MEDIAN_LINES), 1.0))), 20_000.0)
         pool = self.pool(number)
@@ -192,12 +220,19 @@ class Plan:
         ]
         types = draws.permutation(list(imported))[: min(7, 1 + int(lines / 6))].tolist()
         said = [part.lower() for each in own for part in re.findall("[A-Z]?[a-z]+", each)]
-        values = {"v": own, "m": [*own[1:], own[0]], "T": [name, *types, "String", "List", "Exception"], "w": said}
+        values = {
+            "v": own,
+            "m": [*own[1:], own[0]],
+            "T": [name, *types, "String", "List", "Exception"],
+            "w": said,
+        }
         left, parts = lines - len(types) - 8, [FIELD * max(0, int(lines / 40))]
         while left > 3 or len(parts) == 1:
             chosen = draws.integers(0, len(STATEMENTS), 1 + int(draws.exponential(5))).tolist()
             head = METHODS[int(draws.integers(len(METHODS)))]
-            parts.append(f"{head}{''.join(STATEMENTS[place] for place in chosen)}        return $v;\n    }}\n")
+            parts.append(
+                f"{head}{''.join(STATEMENTS[place] for place in chosen)}        return $v;\n    }}\n"
+            )
             left -= parts[-1].count("\n")
         head = f"package {self.folders[number].package};\n\n{''.join(imported[one] for one in types)}\n"
         body = "".join(_filled(part, values, draws) for part in parts)
@@ -232,7 +267,9 @@ def changes(plan: Plan, commits: int) -> Iterator[tuple[str, dict[str, str]]]:
         touched: dict[str, str] = {}
         for _ in range(min(40, max(1, round(float(np.exp(draws.normal(0.6, 0.8))))))):
             near = number if draws.random() < 0.7 else max(0, number - int(draws.integers(16)))
-            path, text = list(first_texts(near).items())[int(draws.integers(plan.folders[near].files))]
+            path, text = list(first_texts(near).items())[
+                int(draws.integers(plan.folders[near].files))
+            ]
             pool, lines = plan.pool(near), re.split(r"(?<=\n)(?= {8}return)", texts.get(path, text))
             one, other = (pool[int(place)] for place in draws.integers(0, len(pool), 2))
             lines.insert(int(draws.integers(1, len(lines))), f"        {one}.{other}();\n")
@@ -240,9 +277,15 @@ def changes(plan: Plan, commits: int) -> Iterator[tuple[str, dict[str, str]]]:
         texts |= touched
         path, text = next(iter(touched.items()))
         found = re.findall(r"[A-Za-z]{4,}", text)
-        said, name = [found[int(place)] for place in draws.integers(0, len(found), 3)], Path(path).stem
+        said, name = (
+            [found[int(place)] for place in draws.integers(0, len(found), 3)],
+            Path(path).stem,
+        )
         if draws.random() < 0.3:
-            yield f"Bug {1_000 + commit}: {said[0]} of {name} is wrong when {said[1]} {said[2]}\n", touched
+            yield (
+                f"Bug {1_000 + commit}: {said[0]} of {name} is wrong when {said[1]} {said[2]}\n",
+                touched,
+            )
         else:
             yield f"Use {said[0]} in {name} for {said[1]} and {said[2]}\n", touched
 
@@ -252,7 +295,11 @@ def write_repository(out: Path, plan: Plan, commits: int) -> str:
     environment = clean_environment()
     with written_whole(out) as folder:
         git = ["git", f"--git-dir={folder}", "-c", "advice.graftFileDeprecated=false"]
-        subprocess.run([*git, "init", "--quiet", "--bare", "--template=", "-b", "main"], env=environment, check=True)
+        subprocess.run(
+            [*git, "init", "--quiet", "--bare", "--template=", "-b", "main"],
+            env=environment,
+            check=True,
+        )
         # no deltas: texts that follow each other have little in common
         importer = [*git, "fast-import", "--quiet", "--depth=0"]
         with subprocess.Popen(importer, env=environment, stdin=subprocess.PIPE) as process:
@@ -260,15 +307,21 @@ def write_repository(out: Path, plan: Plan, commits: int) -> str:
             process.stdin.writelines(_stream(plan, commits))
         if process.returncode:
             raise ToslocError(f"{out}: git fast-import failed; its words stand above")
-        head = subprocess.run([*git, "rev-parse", "main"], env=environment, check=True, capture_output=True, text=True)
+        head = subprocess.run(
+            [*git, "rev-parse", "main"], env=environment, check=True, capture_output=True, text=True
+        )
     return head.stdout.strip()
 
 
-def commit_head(message: bytes, when: int, parents: Sequence[str] = (), encoding: str = "", mark: int = 1) -> bytes:
+def commit_head(
+    message: bytes, when: int, parents: Sequence[str] = (), encoding: str = "", mark: int = 1
+) -> bytes:
     """The beginning of a commit for ``git fast-import``; without parents it follows the one before."""
     who, said = f"Ada <ada@example.org> {when} +0000", f"encoding {encoding}\n" if encoding else ""
     head = f"commit refs/heads/main\nmark :{mark}\nauthor {who}\ncommitter {who}\n{said}data {len(message)}\n"
-    before = "".join(f"{'merge' if place else 'from'} {parent}\n" for place, parent in enumerate(parents))
+    before = "".join(
+        f"{'merge' if place else 'from'} {parent}\n" for place, parent in enumerate(parents)
+    )
     return b"%b%b\n%b" % (head.encode(), message, before.encode())
 
 
@@ -282,8 +335,12 @@ def _stream(plan: Plan, commits: int) -> Iterator[bytes]:
     """What ``git fast-import`` reads."""
     yield commit_head(b"Import\n", BEGIN)
     for number in range(len(plan.folders)):
-        yield from (file_entry(path.encode(), text.encode()) for path, text in plan.texts(number).items())
-    times = accumulate(plan.random(4).exponential(20_000, commits).astype(int).tolist(), initial=BEGIN + 1)
+        yield from (
+            file_entry(path.encode(), text.encode()) for path, text in plan.texts(number).items()
+        )
+    times = accumulate(
+        plan.random(4).exponential(20_000, commits).astype(int).tolist(), initial=BEGIN + 1
+    )
     for at, (message, files) in zip(times, changes(plan, commits), strict=False):
         yield commit_head(message.encode(), at)
         yield from (file_entry(path.encode(), new.encode()) for path, new in files.items())
@@ -291,8 +348,12 @@ def _stream(plan: Plan, commits: int) -> Iterator[bytes]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write a repository and print the id of its last commit."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", type=Path, metavar="OUT", help="bare repository to write; nothing is there yet")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "out", type=Path, metavar="OUT", help="bare repository to write; nothing is there yet"
+    )
     parser.add_argument("--files", type=int, default=10_000, help="files of the first commit")
     parser.add_argument("--commits", type=int, default=3_000, help="commits after the first")
     parser.add_argument("--seed", type=int, default=0)

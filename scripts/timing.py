@@ -58,7 +58,9 @@ def processor_time() -> float:
     return time.process_time() + of_children()
 
 
-def in_turns(calls: Sequence[Call], rounds: int = 5, clock: Callable[[], float] = processor_time) -> list[float]:
+def in_turns(
+    calls: Sequence[Call], rounds: int = 5, clock: Callable[[], float] = processor_time
+) -> list[float]:
     """Median time of each call, all called once a round, in an order that changes from round to round."""
     times = np.zeros((rounds, len(calls)))
     for number in range(rounds):
@@ -78,7 +80,9 @@ def watched(*command: str | Path, **environment: str) -> Usage:
     """Run a command of this Python and look at its memory every 20 ms. Raises ToslocError when it fails."""
     begun, before, own, whole = time.monotonic(), of_children(), 0, 0
     python = [sys.executable, "-P", *command]
-    with subprocess.Popen(python, stdout=subprocess.DEVNULL, env=os.environ | environment) as process:
+    with subprocess.Popen(
+        python, stdout=subprocess.DEVNULL, env=os.environ | environment
+    ) as process:
         try:
             while process.poll() is None:
                 now = _memory(process.pid)
@@ -103,9 +107,12 @@ def _memory(root: int) -> set[tuple[int, int, int]]:
         with suppress(OSError):  # it has ended
             for tasks in place.glob("task/*/children"):
                 waiting += map(int, tasks.read_text().split())
-            status = dict(line.split(":", 1) for line in (place / "status").read_text().splitlines())
+            status = dict(
+                line.split(":", 1) for line in (place / "status").read_text().splitlines()
+            )
             own, whole, peak = (
-                int(status.get(name, "0 kB").split()[0]) << 10 for name in ("RssAnon", "VmRSS", "VmHWM")
+                int(status.get(name, "0 kB").split()[0]) << 10
+                for name in ("RssAnon", "VmRSS", "VmHWM")
             )
             found.add((own, whole, peak))
     return found

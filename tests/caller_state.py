@@ -38,7 +38,10 @@ def caller_state():
         "locale": locale.setlocale(locale.LC_ALL),
         "streams": (sys.stdin, sys.stdout, sys.stderr),
         "hooks": (sys.excepthook, sys.displayhook),
-        "loggers": {name: (logger.level, logger.propagate, list(logger.handlers)) for name, logger in loggers.items()},
+        "loggers": {
+            name: (logger.level, logger.propagate, list(logger.handlers))
+            for name, logger in loggers.items()
+        },
         "random": random.getstate(),
         "numpy's random": repr(np.random.get_state()),  # noqa: NPY002
         "numpy's errors": np.geterr(),
@@ -69,7 +72,9 @@ def _hub_state():
 
 def changed(before, after):
     """Return the names of what differs between two states."""
-    return sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+    return sorted(
+        name for name in before.keys() | after.keys() if before.get(name) != after.get(name)
+    )
 
 
 def modules():
@@ -89,7 +94,11 @@ def main():
     before = caller_state()
     for name in names:
         importlib.import_module(name)
-    libraries = [name for name in sys.modules if name.partition(".")[0] not in ("tosloc", "tests", "__main__")]
+    libraries = [
+        name
+        for name in sys.modules
+        if name.partition(".")[0] not in ("tosloc", "tests", "__main__")
+    ]
     print(json.dumps([changed(before, caller_state()), libraries]))
 
 

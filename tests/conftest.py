@@ -56,21 +56,32 @@ def unclosed_connections():
 
 
 DESCRIPTORS = Path("/proc/self/fd")
-with_proc = pytest.mark.skipif(not DESCRIPTORS.exists(), reason="this system does not list the open files of a process")
+with_proc = pytest.mark.skipif(
+    not DESCRIPTORS.exists(), reason="this system does not list the open files of a process"
+)
 
 
 def open_files(folder):
     """Paths under a folder that this process has open."""
-    paths = [os.readlink(descriptor) for descriptor in DESCRIPTORS.iterdir() if descriptor.is_symlink()]
+    paths = [
+        os.readlink(descriptor) for descriptor in DESCRIPTORS.iterdir() if descriptor.is_symlink()
+    ]
     return [path for path in paths if path.startswith(str(folder))]
 
 
 def git_environment(home):
     """Environment in which git sees no settings but the test's own."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    kept |= {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C.UTF-8"}
+    kept |= {
+        "HOME": str(home),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "LC_ALL": "C.UTF-8",
+    }
     ada = {"NAME": "Ada", "EMAIL": "ada@example.org", "DATE": f"{FIRST_TIME} +0000"}
-    return kept | {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in ada.items()}
+    return kept | {
+        f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in ada.items()
+    }
 
 
 def commit_stream(files, message, when, parents=(), encoding="", mark=1):
@@ -113,7 +124,9 @@ class GitRepository:
     def git(self, *arguments, stdin=b""):
         """Standard output of a git command run in the repository, stripped."""
         command = ["git", "-C", str(self.path), "-c", "core.hooksPath=/dev/null", *arguments]
-        done = subprocess.run(command, input=stdin, capture_output=True, env=self.environment, check=False)
+        done = subprocess.run(
+            command, input=stdin, capture_output=True, env=self.environment, check=False
+        )
         if done.returncode:
             raise AssertionError(f"{' '.join(command)}: {done.stderr.decode(errors='replace')}")
         return done.stdout.decode("utf-8", "surrogateescape").strip()
@@ -137,7 +150,9 @@ class GitRepository:
         chosen = tuple(self.made[-1:] if parents is None else parents)
         time = FIRST_TIME + HOUR * len(self.made) if when is None else when
         stream = commit_stream(files, message, time, chosen, encoding)
-        identity = self.git("fast-import", "--quiet", "--force", stdin=stream + b"\nget-mark :1\ndone\n")
+        identity = self.git(
+            "fast-import", "--quiet", "--force", stdin=stream + b"\nget-mark :1\ndone\n"
+        )
         self.made.append(identity)
         if not self.bare:
             self.git("reset", "-q", "--hard")
@@ -145,9 +160,13 @@ class GitRepository:
 
     def commit_all(self, commits):
         """Ids of commits (files, message, seconds) on top of each other in an empty repository, imported at once."""
-        stream = b"".join(commit_stream(*commit, mark=number) for number, commit in enumerate(commits, start=1))
+        stream = b"".join(
+            commit_stream(*commit, mark=number) for number, commit in enumerate(commits, start=1)
+        )
         asked = b"".join(b"get-mark :%d\n" % number for number in range(1, len(commits) + 1))
-        self.made += self.git("fast-import", "--quiet", stdin=stream + b"\n" + asked + b"done\n").splitlines()
+        self.made += self.git(
+            "fast-import", "--quiet", stdin=stream + b"\n" + asked + b"done\n"
+        ).splitlines()
         return self.made
 
 

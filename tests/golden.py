@@ -68,7 +68,11 @@ LANGUAGES = {
         "int ${theme}_${verb}_$word(int $word) {\n    if ($word) return $n; /* $say */\n    return 0;\n}\n",
         "",
     ),
-    "rb": ("# $doc\nclass $Name\n", "  def ${verb}_$word($word)\n    return $n if $word.nil? # $say\n  end\n", "end\n"),
+    "rb": (
+        "# $doc\nclass $Name\n",
+        "  def ${verb}_$word($word)\n    return $n if $word.nil? # $say\n  end\n",
+        "end\n",
+    ),
     "rs": (
         "/// $doc\npub struct $Name { size: usize }\n",
         "fn ${verb}_$word($word: usize) -> usize {\n    if $word > 1 { return $n; }\n    0 // $say\n}\n",
@@ -88,11 +92,25 @@ KINDS = {"java": ["java"], "python": ["py"], "both": ["java", "py"], "mixed": [*
 def source(rng, theme, suffix):
     """A file of a theme."""
     head, method, tail = map(Template, LANGUAGES[suffix])
-    names = {"Name": theme, "theme": theme.lower(), "doc": f"Serves a {theme}, with {rng.choice(THEMES)}"}
+    names = {
+        "Name": theme,
+        "theme": theme.lower(),
+        "doc": f"Serves a {theme}, with {rng.choice(THEMES)}",
+    }
     text = head.substitute(names)
     for _ in range(rng.randint(3, 25)):
-        verb, word, say = rng.choice(VERBS), rng.choice(NOISE), " ".join([theme, *rng.sample(NOISE, 4)])
-        values = {"verb": verb, "word": word, "Word": word.title(), "say": say, "n": rng.randint(0, 99)}
+        verb, word, say = (
+            rng.choice(VERBS),
+            rng.choice(NOISE),
+            " ".join([theme, *rng.sample(NOISE, 4)]),
+        )
+        values = {
+            "verb": verb,
+            "word": word,
+            "Word": word.title(),
+            "say": say,
+            "n": rng.randint(0, 99),
+        }
         text += method.substitute(names, **values)
     return text + tail.template
 
@@ -100,7 +118,10 @@ def source(rng, theme, suffix):
 def report(rng, chosen, path):
     """Summary and description: words, now and then a name, a path or a stack trace of what will be fixed."""
     theme = chosen[0]
-    summary = [rng.choice([theme.lower(), theme, f"{rng.choice(VERBS)}{theme}"]), *rng.sample(NOISE, 4)]
+    summary = [
+        rng.choice([theme.lower(), theme, f"{rng.choice(VERBS)}{theme}"]),
+        *rng.sample(NOISE, 4),
+    ]
     place = path.partition("/")[2].rpartition(".")[0].replace("/", ".")
     trace = f"\n\tat {place}.open({theme}.java:7)"
     if path.endswith(".py"):
@@ -115,27 +136,40 @@ def make(folder, kind):
     """A repository of one of ``KINDS``, with labelled reports, and what one commit more changes: always the same."""
     rng, suffixes = random.Random(kind), KINDS[kind]
     suffix_of = {theme: suffixes[place % len(suffixes)] for place, theme in enumerate(THEMES)}
-    where = {theme: f"src/org/p{place % 5}/{theme}.{suffix_of[theme]}" for place, theme in enumerate(THEMES)}
+    where = {
+        theme: f"src/org/p{place % 5}/{theme}.{suffix_of[theme]}"
+        for place, theme in enumerate(THEMES)
+    }
 
     def new(*themes):
         return {where[theme]: source(rng, theme, suffix_of[theme]) for theme in themes}
 
     tests = [f"tests/test_{theme.lower()}.{suffix_of[theme]}" for theme in THEMES[::3]]
-    files = {**new(*THEMES), **dict.fromkeys(tests, "int test;\n"), "README.md": "It has a parser.\n"}
+    files = {
+        **new(*THEMES),
+        **dict.fromkeys(tests, "int test;\n"),
+        "README.md": "It has a parser.\n",
+    }
     commits = [(files, "Import", BEGIN)]
     made = Toy(folder, GitRepository.new(folder / f"{kind}.git", bare=True))
     for number in range(REPORTS):
         opened = BEGIN + (2 * number + 1) * DAY
         chosen = rng.sample(THEMES, 1 if rng.random() < 0.7 else 3)
         summary, description = report(rng, chosen, where[chosen[0]])
-        said = f"Fix #{100 + number}: {summary}" if number % 3 else f"{summary}\n\nChange-Id: I{number:08x}"
+        said = (
+            f"Fix #{100 + number}: {summary}"
+            if number % 3
+            else f"{summary}\n\nChange-Id: I{number:08x}"
+        )
         labels = opened, str(len(commits)), [where[theme] for theme in chosen]
         made.records.append(record_of(str(100 + number), summary, description, *labels))
         commits.append((new(*chosen), said, opened + DAY // 2))
         if number % 8 == 3:
             theme = rng.choice(THEMES)
             old, where[theme] = where[theme], f"moved{number}/{where[theme]}"
-            commits.append(({old: None, **new(theme), tests.pop(): None}, f"Move {theme}", opened + DAY))
+            commits.append(
+                ({old: None, **new(theme), tests.pop(): None}, f"Move {theme}", opened + DAY)
+            )
     made.commit_all(commits)
     return made, {**new("Widget"), "new/fresh.py": "def fresh(): pass\n", tests[0]: None}
 
@@ -146,9 +180,14 @@ def digests(folder, kind, package=ROOT):
     where, reports, found = ("--repo", str(made.git.path)), str(made.reports()), dict[str, str]()
 
     def run(cache, *arguments):
-        environment = os.environ | {"TOSLOC_CACHE": str(folder / f"cache-{cache}"), "PYTHONPATH": str(package)}
+        environment = os.environ | {
+            "TOSLOC_CACHE": str(folder / f"cache-{cache}"),
+            "PYTHONPATH": str(package),
+        }
         command = [sys.executable, "-m", "tosloc", *arguments, *where]
-        done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+        done = subprocess.run(
+            command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=True
+        )
         return done.stdout
 
     def keep(name, data):
@@ -156,7 +195,10 @@ def digests(folder, kind, package=ROOT):
 
     def answers(when, cache="first"):
         printed = run(cache, "localize", reports, "--jsonl").splitlines()
-        said = [json.loads(line) | dict.fromkeys(("seconds", "tosloc", "repository", "weights")) for line in printed]
+        said = [
+            json.loads(line) | dict.fromkeys(("seconds", "tosloc", "repository", "weights"))
+            for line in printed
+        ]
         assert len(said) == REPORTS
         keep(f"answers, {when}", json.dumps(said).encode())
 
@@ -165,13 +207,24 @@ def digests(folder, kind, package=ROOT):
         config, out = folder / f"{name}.toml", folder / name
         config.write_text(settings, encoding="utf-8")
         run(name, *command, str(config), "--out", str(out), "--reports", reports)
-        keep(f"{name}: run", gzip.decompress((out / split / "run.jsonl.gz").read_bytes()).partition(b"\n")[2])
+        keep(
+            f"{name}: run",
+            gzip.decompress((out / split / "run.jsonl.gz").read_bytes()).partition(b"\n")[2],
+        )
         keep(f"{name}: qrels", (out / split / "qrels.jsonl").read_bytes())
 
     answers("cold")
     answers("warm")
     for jobs in (1, 2):
-        results(f"rank, {jobs} jobs", f"[run]\njobs = {jobs}\n", "all", "rank", "--split", "all", "--config")
+        results(
+            f"rank, {jobs} jobs",
+            f"[run]\njobs = {jobs}\n",
+            "all",
+            "rank",
+            "--split",
+            "all",
+            "--config",
+        )
     for name, settings in TRAININGS.items():
         results(f"train, {name}", f"{settings}[run]\njobs = 1\n", "test", "train", "--no-stage-two")
     made.git.commit(more, "One commit more, fixes #7", when=BEGIN + 1000 * DAY)
@@ -182,16 +235,24 @@ def digests(folder, kind, package=ROOT):
 
 def main():
     """Exit code: 1 where two revisions differ."""
-    parser = argparse.ArgumentParser(prog="python -m tests.golden", description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--against", metavar="REVISION", help="another revision, which is asked the same")
-    parser.add_argument("--kind", action="append", choices=KINDS, help="of the repositories, by default all")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.golden", description=__doc__.split("\n", 1)[0]
+    )
+    parser.add_argument(
+        "--against", metavar="REVISION", help="another revision, which is asked the same"
+    )
+    parser.add_argument(
+        "--kind", action="append", choices=KINDS, help="of the repositories, by default all"
+    )
     options = parser.parse_args()
     worktree = ["git", "-C", str(ROOT), "worktree"]
     with tempfile.TemporaryDirectory() as folder:
         other, found, before = Path(folder, "checkout"), dict[str, str](), dict[str, str]()
         try:
             if options.against:
-                subprocess.run([*worktree, "add", "--quiet", "--detach", other, options.against], check=True)
+                subprocess.run(
+                    [*worktree, "add", "--quiet", "--detach", other, options.against], check=True
+                )
             for kind in options.kind or KINDS:
                 found |= digests(Path(folder, "here"), kind)
                 before |= digests(Path(folder, "there"), kind, other) if options.against else {}

@@ -31,12 +31,22 @@ def packed(fields, complexity):
             counts.setdefault(term, [0] * len(FIELDS))[FIELDS.index(name)] += 1
     terms = sorted(counts)
     chunks = [Counter(piece.split()) for piece in fields.get("code", "").split("/")]
-    chunks[0] += Counter(fields.get("comment", "").split()) + Counter(fields.get("string", "").split())
-    pairs = [(terms.index(term), count) for chunk in chunks for term, count in sorted(chunk.items())]
+    chunks[0] += Counter(fields.get("comment", "").split()) + Counter(
+        fields.get("string", "").split()
+    )
+    pairs = [
+        (terms.index(term), count) for chunk in chunks for term, count in sorted(chunk.items())
+    ]
     of_chunks = np.array(pairs, dtype=np.int32).reshape(-1, 2).T
-    rows = np.array([counts[term] for term in terms], dtype=np.uint16).reshape(len(terms), len(FIELDS))
+    rows = np.array([counts[term] for term in terms], dtype=np.uint16).reshape(
+        len(terms), len(FIELDS)
+    )
     starts = starts_of([len(chunk) for chunk in chunks])
-    return pack_facts(Facts(terms, rows, starts, of_chunks[0], of_chunks[1].astype(np.uint8), complexity=complexity))
+    return pack_facts(
+        Facts(
+            terms, rows, starts, of_chunks[0], of_chunks[1].astype(np.uint8), complexity=complexity
+        )
+    )
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +54,9 @@ def make_table():
     """Function (blob -> field -> words, complexity={}) -> Corpus."""
 
     def make(blobs, complexity=None):
-        payloads = (packed(fields, (complexity or {}).get(blob, 0)) for blob, fields in blobs.items())
+        payloads = (
+            packed(fields, (complexity or {}).get(blob, 0)) for blob, fields in blobs.items()
+        )
         return Corpus.from_rows(list(blobs), payloads)
 
     return make
@@ -70,7 +82,9 @@ def make_context(make_table):
         texts = files if isinstance(files, Mapping) else {path: {} for path in files}
         snapshot = Snapshot.of("v", 0, {path: f"blob of {path}" for path in texts})
         blobs = {f"blob of {path}": fields for path, fields in texts.items()}
-        table = make_table(blobs, {f"blob of {path}": value for path, value in (complexity or {}).items()})
+        table = make_table(
+            blobs, {f"blob of {path}": value for path, value in (complexity or {}).items()}
+        )
         paths = [*snapshot.paths, *gone]
         number = {path: place for place, path in enumerate(paths)}
 
@@ -80,7 +94,11 @@ def make_context(make_table):
                 ids = tuple(number[path] for path in touched)
                 at = int((1000 - days) * DAY)
                 frames = tuple(classes[0]) if classes else ()
-                made.append(Document(f"d{place}", at, place, f"c{place}", Counter(words.split()), ids, frames))
+                made.append(
+                    Document(
+                        f"d{place}", at, place, f"c{place}", Counter(words.split()), ids, frames
+                    )
+                )
             return Documents.collect(made)
 
         version = VersionIndex(table, snapshot, PathTable.of(paths))

@@ -21,7 +21,9 @@ class LocalCluster:
             free.bind(("127.0.0.1", 0))
             here = free.getsockname()
         self.address = f"tcp://127.0.0.1:{here[1]}"
-        self.scheduler = self._start("scheduler", "--host", here[0], "--port", str(here[1]), "--no-show")
+        self.scheduler = self._start(
+            "scheduler", "--host", here[0], "--port", str(here[1]), "--no-show"
+        )
         with socket.socket() as asking:
             until(lambda: asking.connect_ex(here) == 0)
         self.workers = [self.start_worker(), self.start_worker()]
@@ -31,7 +33,15 @@ class LocalCluster:
         log, options = self.folder / "worker.log", more or ("--no-nanny",)
         log.touch()
         before = log.read_text().count("Registered to")
-        worker = self._start("worker", self.address, "--nthreads", "1", "--local-directory", str(self.folder), *options)
+        worker = self._start(
+            "worker",
+            self.address,
+            "--nthreads",
+            "1",
+            "--local-directory",
+            str(self.folder),
+            *options,
+        )
         until(lambda: log.read_text(errors="replace").count("Registered to") > before)
         return worker
 
@@ -40,7 +50,9 @@ class LocalCluster:
         command = [sys.executable, "-m", "dask", *words, "--no-dashboard"]
         with (self.folder / f"{words[0]}.log").open("ab") as log:
             options = {"stdout": subprocess.DEVNULL, "stderr": log, "start_new_session": True}
-            self.processes.append(subprocess.Popen(command, env=os.environ | own, cwd=self.folder, **options))
+            self.processes.append(
+                subprocess.Popen(command, env=os.environ | own, cwd=self.folder, **options)
+            )
         return self.processes[-1]
 
     def close(self):
@@ -62,10 +74,19 @@ def until(seen):
 
 def differing(one, other):
     """Names of files that differ or stand on one side alone, but for what a kill has left."""
-    names = {path.relative_to(folder) for folder in (one, other) for path in folder.rglob("*") if path.is_file()}
+    names = {
+        path.relative_to(folder)
+        for folder in (one, other)
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
     names = {name for name in names if not name.name.startswith(".tosloc-unfinished.")}
     return [
         str(name)
         for name in sorted(names)
-        if not ((one / name).exists() and (other / name).exists() and filecmp.cmp(one / name, other / name, False))
+        if not (
+            (one / name).exists()
+            and (other / name).exists()
+            and filecmp.cmp(one / name, other / name, False)
+        )
     ]

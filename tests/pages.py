@@ -39,5 +39,6 @@ class Elements(HTMLParser):
         return [
             given
             for name, given in self.found
-            if name == tag and all(given.get(key.rstrip("_")) == value for key, value in attributes.items())
+            if name == tag
+            and all(given.get(key.rstrip("_")) == value for key, value in attributes.items())
         ]

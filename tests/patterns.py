@@ -92,7 +92,9 @@ def module_patterns():
         module = importlib.import_module(info.name)
         for name, value in vars(module).items():
             for where, pattern in inner_patterns(value, name):
-                patterns.setdefault((pattern.pattern, pattern.flags), (f"{info.name}.{where}", pattern))
+                patterns.setdefault(
+                    (pattern.pattern, pattern.flags), (f"{info.name}.{where}", pattern)
+                )
     action = ROOT / "action/run.py"
     specification = importlib.util.spec_from_file_location("action_run", action)
     module = importlib.util.module_from_spec(specification)
@@ -140,13 +142,19 @@ def literal_calls():
     """Yield name, method and pattern of each call such as ``re.sub("a+", ...)`` with a literal pattern."""
     for path in (*(ROOT / "tosloc").rglob("*.py"), ROOT / "action/run.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
+            if not (
+                isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args
+            ):
                 continue
             owner, method = node.func.value, node.func.attr
             if not (isinstance(owner, ast.Name) and owner.id == "re" and method in METHODS):
                 continue
             if isinstance(node.args[0], ast.Constant):
-                yield f"{path.relative_to(ROOT)}:{node.lineno}", method, re.compile(node.args[0].value)
+                yield (
+                    f"{path.relative_to(ROOT)}:{node.lineno}",
+                    method,
+                    re.compile(node.args[0].value),
+                )
 
 
 def sample(tree):

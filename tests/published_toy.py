@@ -7,7 +7,16 @@ import openpyxl
 from tests.conftest import FIRST_TIME, HOUR
 
 SWT = "bundles/Eclipse SWT/gtk/Widget.java"
-COLUMNS = ("id", "bug_id", "summary", "description", "report_time", "report_timestamp", "status", "commit")
+COLUMNS = (
+    "id",
+    "bug_id",
+    "summary",
+    "description",
+    "report_time",
+    "report_timestamp",
+    "status",
+    "commit",
+)
 COLUMNS += ("commit_timestamp", "files")
 
 
@@ -29,10 +38,28 @@ def spreadsheet(path, ids, results):
     sheet = book.active
     assert sheet is not None
     sheet.append(COLUMNS)
-    for number, (commit, listed, result) in enumerate(zip(ids, files, results, strict=True), start=1):
-        opened = datetime.fromtimestamp(FIRST_TIME + HOUR * number - 60, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    for number, (commit, listed, result) in enumerate(
+        zip(ids, files, results, strict=True), start=1
+    ):
+        opened = datetime.fromtimestamp(FIRST_TIME + HOUR * number - 60, UTC).strftime(
+            "%Y-%m-%d %H:%M:%S"
+        )
         summary = f"Bug {number} Widget fails"
-        sheet.append([number, number, summary, "badly", opened, 0, "resolved fixed", commit[:8], 0, listed, result])
+        sheet.append(
+            [
+                number,
+                number,
+                summary,
+                "badly",
+                opened,
+                0,
+                "resolved fixed",
+                commit[:8],
+                0,
+                listed,
+                result,
+            ]
+        )
     book.save(path)
     return path
 

@@ -67,7 +67,9 @@ class World:
     @property
     def old(self):
         """A report of the past, and its version."""
-        case = next(case for case in self.experiment.dataset.cases if case.report.id == str(1000 + OLD))
+        case = next(
+            case for case in self.experiment.dataset.cases if case.report.id == str(1000 + OLD)
+        )
         return case.report, case.version
 
 
@@ -76,10 +78,16 @@ def grown(folder):
     project = toy.grow(folder, bugs=16, themes=16)
     project.git.commit(ODD_FILES, "Odd files", when=toy.START + 100 * toy.DAY)
     path, fixed_at = toy.path_of("Parser"), toy.START + 102 * toy.DAY
-    fix = project.git.commit({path: toy.source("Parser", ["int last;"])}, "Fix bug 9000: parser", when=fixed_at)
-    project.records.append(toy.record_of("9000", "Parser late", "", fixed_at - toy.DAY, fix, [path]))
+    fix = project.git.commit(
+        {path: toy.source("Parser", ["int last;"])}, "Fix bug 9000: parser", when=fixed_at
+    )
+    project.records.append(
+        toy.record_of("9000", "Parser late", "", fixed_at - toy.DAY, fix, [path])
+    )
     # words and frames that planted evidence could act upon
-    project.records[OLD]["description"] += " at org.app.p0.ParserService.Inner.x(ParserService.java:1) parser crash"
+    project.records[OLD]["description"] += (
+        " at org.app.p0.ParserService.Inner.x(ParserService.java:1) parser crash"
+    )
     return project
 
 
@@ -99,7 +107,13 @@ def config_of(learned):
     encoder = learned / "tiny"
     if not encoder.exists():
         write_encoder(encoder, words=WORDS)
-    two = {"code_encoder": str(encoder), "chunks": 2, "chunk_tokens": 16, "report_tokens": 16, "candidates": HEAD}
+    two = {
+        "code_encoder": str(encoder),
+        "chunks": 2,
+        "chunk_tokens": 16,
+        "report_tokens": 16,
+        "candidates": HEAD,
+    }
     two |= {"training": {"epochs": 2, "pairs": 16}}
     return Config.of(toy.config(0.6, 0.2, ranker=False).as_dict() | {"stage_two": two}, "worlds")
 
@@ -117,7 +131,9 @@ def fitted(world, name, training_set):
     """A reranker that has learned in a world, and is believed whatever validation says of it."""
     torch.set_num_threads(1)
     reranker = reranker_class(name).configured(world.experiment.config)
-    reranker.fit(training_set, world.experiment.for_reranking(), world.learned / f"{name} work", seed=7)
+    reranker.fit(
+        training_set, world.experiment.for_reranking(), world.learned / f"{name} work", seed=7
+    )
     reranker.weight = 1.0
     return reranker
 
@@ -163,4 +179,6 @@ def baseline(world, name):
 
 def new_report(name, summary, description):
     """A report opened after all commits."""
-    return BugReport(name, summary, description, datetime.fromtimestamp(toy.START + 200 * toy.DAY, UTC))
+    return BugReport(
+        name, summary, description, datetime.fromtimestamp(toy.START + 200 * toy.DAY, UTC)
+    )

@@ -71,15 +71,26 @@ def test_a_slowdown_is_measured_once_more_and_told(monkeypatch, capsys, tmp_path
 
 @pytest.mark.slow
 def test_no_ratio_got_worse_by_half():
-    assert all(row["accepted"] for row in run("--quick")), "accept new rows: bench.py --quick --accept"
+    assert all(row["accepted"] for row in run("--quick")), (
+        "accept new rows: bench.py --quick --accept"
+    )
 
 
 @pytest.fixture
 def small(repository):
     """A repository of six classes with one fix."""
-    names = [f"{first}{second}" for first in ("Session", "Cookie", "Header") for second in ("Reader", "Writer")]
-    repository.commit({f"src/{name}.java": JAVA.format(name, name.lower()) for name in names}, "first version")
-    repository.commit({"src/CookieReader.java": JAVA.format("CookieReader", "value")}, "Fix bug 12345: cookie is lost")
+    names = [
+        f"{first}{second}"
+        for first in ("Session", "Cookie", "Header")
+        for second in ("Reader", "Writer")
+    ]
+    repository.commit(
+        {f"src/{name}.java": JAVA.format(name, name.lower()) for name in names}, "first version"
+    )
+    repository.commit(
+        {"src/CookieReader.java": JAVA.format("CookieReader", "value")},
+        "Fix bug 12345: cookie is lost",
+    )
     return repository
 
 
@@ -97,7 +108,16 @@ def test_rows_of_stage_two_by_an_encoder(small, tmp_path):
     settings = tmp_path / "settings.toml"
     settings.write_text("[stage_two]\nchunks = 2\nchunk_tokens = 16\nreport_tokens = 16\n")
     encoder = write_encoder(tmp_path / "encoder")
-    words = ["--repo", small.path, "--only", "stage two", "--config", settings, "--encoder", encoder]
+    words = [
+        "--repo",
+        small.path,
+        "--only",
+        "stage two",
+        "--config",
+        settings,
+        "--encoder",
+        encoder,
+    ]
     two_stages, encoding = run(*words)
     assert two_stages["name"] == "two stages / stage one + one text"
     assert encoding["name"] == "encoding / encoder alone"
@@ -110,4 +130,6 @@ def test_rows_of_stage_two_by_an_encoder(small, tmp_path):
 def test_stage_two_refuses_a_checkpoint_without_term_vectors(small, capsys):
     words = ["--repo", str(small.path), "--only", "stage two", "--checkpoint", str(TOMCAT)]
     assert guarded(lambda: bench.main(words)) == 2
-    assert "no second stage of term vectors; name a checkpoint that has one" in capsys.readouterr().err
+    assert (
+        "no second stage of term vectors; name a checkpoint that has one" in capsys.readouterr().err
+    )

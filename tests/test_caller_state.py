@@ -19,7 +19,9 @@ from tosloc.localize.localizer import Localizer
 from tosloc.train import training
 
 LATER = datetime.fromtimestamp(toy.START + 100 * toy.DAY, UTC)
-REPORT = BugReport("new", "Violin screen wrong", "openViolin loses a click, see ViolinService", LATER)
+REPORT = BugReport(
+    "new", "Violin screen wrong", "openViolin loses a click, see ViolinService", LATER
+)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -72,7 +74,9 @@ def test_indexing_and_localizing_change_nothing(project, tmp_path, monkeypatch):
 
 def test_worker_processes_change_nothing():
     def call():
-        with processes.parallel([delayed(abs)(number) for number in range(4)], 2, ordered=True) as results:
+        with processes.parallel(
+            [delayed(abs)(number) for number in range(4)], 2, ordered=True
+        ) as results:
             assert list(results) == [0, 1, 2, 3]
 
     unchanged(call)

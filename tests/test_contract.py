@@ -73,11 +73,16 @@ def test_files_without_any_difference_are_a_tie(answer):
 def test_words_matter(ranker, answer):
     """So that the answers above are answers: all but the constant one hear what a report says."""
     said = answer(report_of("usual"))
-    other = answer(replace(report_of("usual"), summary="Widget planet", description="WidgetService"))
+    other = answer(
+        replace(report_of("usual"), summary="Widget planet", description="WidgetService")
+    )
     assert (said.paths == other.paths) == (ranker == "constant")
 
 
-LABELS = {"own label of another file": toy.path_of("Widget"), "own label of no file": "not/there.java"}
+LABELS = {
+    "own label of another file": toy.path_of("Widget"),
+    "own label of no file": "not/there.java",
+}
 PAST = "another fix in the past"
 RENUMBERED = "paths known in another order"
 
@@ -86,7 +91,11 @@ RENUMBERED = "paths known in another order"
 def other(world, tmp_path_factory):
     """Function (kind) -> the world in which something was planted or is labelled or numbered otherwise."""
     report, _ = world.old
-    said = {"summary": report.summary, "description": report.description, "fixed": [toy.path_of("Falcon")]}
+    said = {
+        "summary": report.summary,
+        "description": report.description,
+        "fixed": [toy.path_of("Falcon")],
+    }
     with ExitStack() as opened_worlds:
 
         @cache
@@ -97,7 +106,10 @@ def other(world, tmp_path_factory):
                 project = rankers.grown(tmp_path_factory.mktemp("planted"))
                 records = plant(project, kind, int(report.opened_seconds), report.description)
             elif kind == RENUMBERED:  # by reading other versions first
-                known = ("zzz.java", *reversed(world.experiment.indexed.snapshot(world.newest).paths))
+                known = (
+                    "zzz.java",
+                    *reversed(world.experiment.indexed.snapshot(world.newest).paths),
+                )
             elif kind == PAST:
                 records[2] |= said
             else:

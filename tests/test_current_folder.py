@@ -22,7 +22,12 @@ READ_BEFORE = "import sys; print(*{name.partition('.')[0] for name in sys.module
 def twins(folder, without=()):
     """Where any module that can be imported leaves its name if it is taken from this folder."""
     marker = folder.parent / "imported"
-    names = {*sys.stdlib_module_names, *metadata.packages_distributions(), "sitecustomize", "usercustomize"}
+    names = {
+        *sys.stdlib_module_names,
+        *metadata.packages_distributions(),
+        "sitecustomize",
+        "usercustomize",
+    }
     for name in {name.partition(".")[0] for name in names if name.isidentifier()} - {*without}:
         (folder / f"{name}.py").write_text(f'open({str(marker)!r}, "a").write({name!r} + "\\n")\n')
     (folder / "matplotlibrc").write_text("no.such.setting: 1\n")
@@ -33,7 +38,9 @@ def started(folder, *words, program=(TOSLOC,)):
     """A command that is started in a folder."""
     command, pipe = [*map(str, program), *map(str, words)], subprocess.PIPE
     environment = {**os.environ, "TOSLOC_CACHE": str(folder.parent / "cache")}
-    return subprocess.Popen(command, cwd=folder, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment)
+    return subprocess.Popen(
+        command, cwd=folder, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment
+    )
 
 
 def run(*given, **options):
@@ -46,14 +53,24 @@ def run(*given, **options):
 
 def ask_server(folder):
     """One question to ``tosloc mcp``."""
-    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    client = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    }
     messages = [
         {"id": 1, "method": "initialize", "params": client},
         {"method": "notifications/initialized"},
-        {"id": 2, "method": "tools/call", "params": {"name": "localize_bug", "arguments": {"report": REPORT}}},
+        {
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": "localize_bug", "arguments": {"report": REPORT}},
+        },
     ]
     with started(folder, "mcp", "--root", ".") as process:
-        process.stdin.writelines(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
+        process.stdin.writelines(
+            json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages
+        )
         process.stdin.flush()
         assert "CookieService" in [process.stdout.readline() for _ in range(2)][1]
         process.stdin.close()
@@ -61,11 +78,20 @@ def ask_server(folder):
 
 @pytest.mark.slow
 def test_no_command_takes_anything_from_the_current_folder(tmp_path):
-    made, here, marker = toy.grow(tmp_path, bugs=12, themes=6), tmp_path / "clone", tmp_path / "imported"
-    made.git.commit({f"f{number}.py": f"x = {number}\n" for number in range(FILES)}, when=toy.START + 200 * toy.DAY)
+    made, here, marker = (
+        toy.grow(tmp_path, bugs=12, themes=6),
+        tmp_path / "clone",
+        tmp_path / "imported",
+    )
+    made.git.commit(
+        {f"f{number}.py": f"x = {number}\n" for number in range(FILES)},
+        when=toy.START + 200 * toy.DAY,
+    )
     settings = tmp_path / "settings.toml"
     settings.write_text(toy.SETTINGS.replace("jobs = 1", "jobs = 2"))
-    subprocess.run(["git", "clone", "-q", made.git.path, here], check=True, env=made.git.environment)
+    subprocess.run(
+        ["git", "clone", "-q", made.git.path, here], check=True, env=made.git.environment
+    )
     twins(here)
     for words in (
         ("train", settings, "--reports", made.reports(), "--out", tmp_path / "run"),
@@ -85,7 +111,9 @@ def test_no_command_takes_anything_from_the_current_folder(tmp_path):
     shutil.copytree(here, clone, ignore=shutil.ignore_patterns("*.py"))
     (clone / "loaded.py").write_text(READ_BEFORE)
     python = [sys.executable, "-B", "-m"]
-    loaded = subprocess.run([*python, "loaded"], cwd=clone, capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [*python, "loaded"], cwd=clone, capture_output=True, text=True, check=True
+    ).stdout.split()
     twins(clone, [*loaded, "tosloc"]).unlink(missing_ok=True)
     run(clone, "tosloc", "localize", "-", "--json", program=python)
     assert not marker.exists(), marker.read_text()

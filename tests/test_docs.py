@@ -56,7 +56,9 @@ def missing_links(page):
         target = page.parent / name if name else page
         if re.match(r"[a-z]+:", link) or (target.exists() and not fragment):
             continue
-        if not target.exists() or fragment not in {anchor(heading) for heading in HEADING.findall(prose(target))}:
+        if not target.exists() or fragment not in {
+            anchor(heading) for heading in HEADING.findall(prose(target))
+        }:
             found.append(link)
     return found
 
@@ -80,8 +82,14 @@ def unknown_in(call):
         command = command.commands.get(name)
         if command is None:
             return [name]
-        command.make_context(name, [], resilient_parsing=True)  # those of the laboratory are not known before
-    known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+        command.make_context(
+            name, [], resilient_parsing=True
+        )  # those of the laboratory are not known before
+    known = {
+        option
+        for parameter in command.params
+        for option in (*parameter.opts, *parameter.secondary_opts)
+    }
     return [word for word in words if word.startswith("--") and word.partition("=")[0] not in known]
 
 
@@ -104,13 +112,18 @@ def test_what_is_wrong_is_seen(tmp_path):
     assert unknown_in("train --repo x --rounds 3") == ["--rounds"]
     assert unknown_in("data ... --zone x") == unknown_in("lab ...") == unknown_in("--version") == []
     page = tmp_path / "page.md"
-    page.write_text("# Top\n[a](page.md#top) [b](gone.md) [c](#gone) [d](https://x.org/y)\n```\n[e](gone.md)\n```\n")
+    page.write_text(
+        "# Top\n[a](page.md#top) [b](gone.md) [c](#gone) [d](https://x.org/y)\n```\n[e](gone.md)\n```\n"
+    )
     assert missing_links(page) == ["gone.md", "#gone"]
 
 
 def test_table_of_packages_is_complete():
     table = (
-        (ROOT / "docs/architecture.md").read_text(encoding="utf-8").partition("## Packages")[2].partition("\n## ")[0]
+        (ROOT / "docs/architecture.md")
+        .read_text(encoding="utf-8")
+        .partition("## Packages")[2]
+        .partition("\n## ")[0]
     )
     packages = set().union(*LAYERS)
     assert sorted(package for package in packages if f"`tosloc/{package}/`" not in table) == []
@@ -118,8 +131,16 @@ def test_table_of_packages_is_complete():
 
 def test_cited_sections_of_the_method_exist():
     sections = set(SECTION.findall((ROOT / "docs/method.md").read_text(encoding="utf-8")))
-    code = [path for folder in ("tosloc", "tests", "scripts", "configs") for path in (ROOT / folder).rglob("*.*")]
-    texts = {path: path.read_text(encoding="utf-8") for path in code if path.suffix in {".py", ".toml"}}
-    cited = {(str(path), section) for path, text in texts.items() for section in CITED.findall(text)}
+    code = [
+        path
+        for folder in ("tosloc", "tests", "scripts", "configs")
+        for path in (ROOT / folder).rglob("*.*")
+    ]
+    texts = {
+        path: path.read_text(encoding="utf-8") for path in code if path.suffix in {".py", ".toml"}
+    }
+    cited = {
+        (str(path), section) for path, text in texts.items() for section in CITED.findall(text)
+    }
     assert len(cited) > 20
     assert [(path, section) for path, section in cited if section not in sections] == []

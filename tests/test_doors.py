@@ -28,7 +28,11 @@ from tosloc.web.server import Questions, application
 
 WHEN = datetime(2024, 5, 6, tzinfo=UTC)
 ANY = st.text(st.characters(), max_size=40)  # halves of surrogate pairs, too
-MARKUP = st.lists(st.sampled_from("<script> </script> <img/src=x> <!-- ]]> \" ' & {{ }} {% \0 \u202e \n a".split(" ")))
+MARKUP = st.lists(
+    st.sampled_from(
+        "<script> </script> <img/src=x> <!-- ]]> \" ' & {{ }} {% \0 \u202e \n a".split(" ")
+    )
+)
 TEXT = ANY | MARKUP.map("".join)
 KEYS = (
     "id number key iid title summary description body fields created created_at createdAt creation_time opened state"
@@ -39,14 +43,33 @@ PLAIN = NUMBER | TEXT | st.sampled_from(["2024-05-06T07:08:09Z", "A.java"])
 
 
 def nested(inner):
-    return st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS) | TEXT, inner, max_size=6)
+    return st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from(KEYS) | TEXT, inner, max_size=6
+    )
 
 
 VALUE = st.recursive(PLAIN, nested, max_leaves=12)
-GOOD = {"id": "1", "summary": "s", "description": "d", "opened": "2024-05-06", "fixed": ["A.java"], "title": "t"}
+GOOD = {
+    "id": "1",
+    "summary": "s",
+    "description": "d",
+    "opened": "2024-05-06",
+    "fixed": ["A.java"],
+    "title": "t",
+}
 RECORD = st.dictionaries(st.sampled_from(KEYS), VALUE).map(lambda changed: GOOD | changed)
-LINES = st.lists(VALUE | RECORD, min_size=1, max_size=3).map(lambda values: "\n".join(map(json.dumps, values)).encode())
-BEGUN = (b"", b"{", b"[", b"PK\3\4", b"<?xml version='1.0'?><a><table name='b'>", b"\xff\xfe", b"---\ntitle: x\n---\n")
+LINES = st.lists(VALUE | RECORD, min_size=1, max_size=3).map(
+    lambda values: "\n".join(map(json.dumps, values)).encode()
+)
+BEGUN = (
+    b"",
+    b"{",
+    b"[",
+    b"PK\3\4",
+    b"<?xml version='1.0'?><a><table name='b'>",
+    b"\xff\xfe",
+    b"---\ntitle: x\n---\n",
+)
 FILE = st.builds(bytes.__add__, st.sampled_from(BEGUN), st.binary(max_size=60)) | LINES
 
 
@@ -110,11 +133,16 @@ def test_a_good_record_is_read_both_as_a_new_and_as_a_labelled_report(folder):
     assert labelled.listed == ("A.java",)
 
 
-@given(st.binary(max_size=60) | st.dictionaries(st.sampled_from(["text", "commit", "tests"]), TEXT), TEXT)
+@given(
+    st.binary(max_size=60) | st.dictionaries(st.sampled_from(["text", "commit", "tests"]), TEXT),
+    TEXT,
+)
 def test_the_form_of_the_page(folder, sent, path):
     questions = Questions(folder)
     questions.session.ask_about = lambda *_, **__: Future()  # type: ignore[method-assign]
-    client = TestClient(application(questions, "secret"), "http://127.0.0.1/secret", follow_redirects=False)
+    client = TestClient(
+        application(questions, "secret"), "http://127.0.0.1/secret", follow_redirects=False
+    )
     body = sent if isinstance(sent, bytes) else urlencode(sent, errors="surrogatepass").encode()
     headers = {"Content-Type": "application/x-www-form-urlencoded", "Origin": "http://127.0.0.1"}
     answer = client.post("/questions", content=body, headers=headers)
@@ -129,7 +157,9 @@ def test_what_the_page_says(one, two, three):
     report = BugReport(one, two, three, WHEN)
     earlier = EarlierChange("a" * 40, one, two, three, (one,), "https://example.org/a")
     past = Background((earlier,), (Person(two, three),), (one,), (two,))
-    answer = Answer(f"/srv/{two}", "c" * 40, WHEN, report, Searched(1, 2), (hit,), (hit,), past, (one,))
+    answer = Answer(
+        f"/srv/{two}", "c" * 40, WHEN, report, Searched(1, 2), (hit,), (hit,), past, (one,)
+    )
     text = page([answer])
     check_harmless(text)
     text.encode()
@@ -141,7 +171,12 @@ def shop(folder):
     return shop_at(folder / "shop")
 
 
-@given(ANY | st.lists(st.sampled_from([".", "..", "~", "/", "shop", "outside", ".git", "\0", ""])).map("/".join))
+@given(
+    ANY
+    | st.lists(st.sampled_from([".", "..", "~", "/", "shop", "outside", ".git", "\0", ""])).map(
+        "/".join
+    )
+)
 @example("")
 @example("../outside")
 def test_a_repository_that_an_agent_names_is_the_allowed_one_or_refused_in_one_line(shop, name):

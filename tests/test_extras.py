@@ -21,10 +21,17 @@ def without(monkeypatch):
     """Function (*packages): as if they were not installed, and nothing that needs them imported yet."""
 
     def hide(*packages):
-        monkeypatch.setattr("tosloc.core.errors.find_spec", lambda name: None if name in packages else find_spec(name))
+        monkeypatch.setattr(
+            "tosloc.core.errors.find_spec",
+            lambda name: None if name in packages else find_spec(name),
+        )
 
     def taken():
-        names = [name for name in sys.modules if name.startswith(("tosloc.lab", "tosloc.plots", "tosloc.web"))]
+        names = [
+            name
+            for name in sys.modules
+            if name.startswith(("tosloc.lab", "tosloc.plots", "tosloc.web"))
+        ]
         return {name: sys.modules.pop(name) for name in names}
 
     for folder in ("lab", "plots", "web"):  # what the package itself says of them, too
@@ -39,7 +46,10 @@ def without(monkeypatch):
     ("two", "lacking"),
     [
         ('reranker = "terms"', "learning term vectors needs torch"),
-        ('code_encoder = "some/encoder"', "the encoder reranker needs torch, transformers, accelerate"),
+        (
+            'code_encoder = "some/encoder"',
+            "the encoder reranker needs torch, transformers, accelerate",
+        ),
     ],
 )
 def test_without_torch_stage_one_is_learned_alone(without, project, tmp_path, capsys, two, lacking):
@@ -49,7 +59,10 @@ def test_without_torch_stage_one_is_learned_alone(without, project, tmp_path, ca
     given = ["--repo", str(project.git.path), "--reports", str(project.reports())]
     assert main(["train", str(settings), *given, "--out", str(out)]) == 0
     said = capsys.readouterr().err
-    assert f"tosloc: {lacking}; run: {_install('encoder')}; without it stage one is learned alone\n" in said
+    assert (
+        f"tosloc: {lacking}; run: {_install('encoder')}; without it stage one is learned alone\n"
+        in said
+    )
     assert Localizer.load(out).reranker_ is None
     assert not (out / "stage_one").exists()
 
@@ -61,12 +74,27 @@ TABLE = ["--out", "out", "--projects", "x"]
 @pytest.mark.parametrize(
     ("part", "extra", "packages", "command"),
     [
-        ("a figure or page", "report", ["matplotlib"], ["evaluate", "nowhere", "--html", "page.html"]),
-        ("a figure or page", "report", ["jinja2"], ["lab", "calibration", "nowhere", "--figure", "figure"]),
+        (
+            "a figure or page",
+            "report",
+            ["matplotlib"],
+            ["evaluate", "nowhere", "--html", "page.html"],
+        ),
+        (
+            "a figure or page",
+            "report",
+            ["jinja2"],
+            ["lab", "calibration", "nowhere", "--figure", "figure"],
+        ),
         ("a page of answers", "serve", ["jinja2"], ["localize", "bug.md", "--html", "page.html"]),
         ("tosloc serve", "serve", ["starlette", "uvicorn"], ["serve", "--repo", "."]),
         ("a published technique", "lab", ["torch", "sklearn"], ["lab", "baselines", *LABELLED]),
-        ("a table of the paper", "lab", ["torch", "sklearn"], ["lab", "reproduce", "table-2", *TABLE]),
+        (
+            "a table of the paper",
+            "lab",
+            ["torch", "sklearn"],
+            ["lab", "reproduce", "table-2", *TABLE],
+        ),
         ("BM25 over whole files", "lab", ["bm25s"], ["lab", "bm25", *LABELLED]),
         ("tosloc mcp", "mcp", ["mcp"], ["mcp"]),
     ],
@@ -95,13 +123,23 @@ CLONED = {"url": "https://host/t.git", "vcs_info": {"vcs": "git"}}
         (EDITABLE, "/v", "/v/python -m pip install --editable '/a b[mcp]'"),
         (FOLDER, "/v", "/v/python -m pip install '/src[mcp]'"),
         (None, "/v", "/v/python -m pip install 'tosloc[mcp]'"),
-        (FOLDER, "/h/uv/tools/tosloc", "uv pip install --python /h/uv/tools/tosloc/python '/src[mcp]'"),
-        (CLONED, "/h/pipx/venvs/tosloc", "pipx inject tosloc 'tosloc[mcp] @ git+https://host/t.git'"),
+        (
+            FOLDER,
+            "/h/uv/tools/tosloc",
+            "uv pip install --python /h/uv/tools/tosloc/python '/src[mcp]'",
+        ),
+        (
+            CLONED,
+            "/h/pipx/venvs/tosloc",
+            "pipx inject tosloc 'tosloc[mcp] @ git+https://host/t.git'",
+        ),
     ],
 )
 def test_a_hint_is_a_command_of_the_tool_that_installed_it(monkeypatch, stated, prefix, command):
     said = None if stated is None else json.dumps(stated)
-    monkeypatch.setattr(metadata, "distribution", lambda _: SimpleNamespace(read_text=lambda _: said))
+    monkeypatch.setattr(
+        metadata, "distribution", lambda _: SimpleNamespace(read_text=lambda _: said)
+    )
     monkeypatch.setattr(sys, "prefix", prefix)
     monkeypatch.setattr(sys, "executable", f"{prefix}/python")
     assert _install("mcp") == command
@@ -134,8 +172,12 @@ def test_training_without_openmp_names_its_package_before_any_work(
     without_openmp, project, tmp_path, capsys, monkeypatch
 ):
     settings = tmp_path / "own.toml"
-    settings.write_text(toy.SETTINGS.replace("ranker = false", "ranker = true\nshipped = false"), encoding="utf-8")
-    monkeypatch.setattr("tosloc.rank.extraction.Extraction.run", None)  # the first long part of a training
+    settings.write_text(
+        toy.SETTINGS.replace("ranker = false", "ranker = true\nshipped = false"), encoding="utf-8"
+    )
+    monkeypatch.setattr(
+        "tosloc.rank.extraction.Extraction.run", None
+    )  # the first long part of a training
     given = ["--repo", str(project.git.path), "--reports", str(project.reports())]
     code = main(["train", str(settings), *given, "--out", str(tmp_path / "out")])
     assert code == 2
@@ -167,23 +209,34 @@ assert "method" in str(analyse("class A { int methods() { return a ? 1 : 2; } }"
 def loaded(code, *arguments):
     """Modules that a program has loaded at its end."""
     program = f"{code}\nimport sys\nprint(*sys.modules, file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", program, *arguments], stderr=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], stderr=subprocess.PIPE, text=True, check=True
+    )
     return set(done.stderr.split())
 
 
 def test_facts_need_no_lizard_and_no_other_grammar():
-    names = {name for name in loaded(ANALYSE) if name.partition("_")[0] in ("lizard", "tree") and "." not in name}
+    names = {
+        name
+        for name in loaded(ANALYSE)
+        if name.partition("_")[0] in ("lizard", "tree") and "." not in name
+    }
     assert names == set()  # Parsers are loaded in a process of their own.
 
 
 def test_a_second_question_loads_no_more_than_it_needs(repository, tmp_path):
     """The version is ready, the functions of its files are known: neither parsers nor what learns have a part."""
-    repository.commit({"Door.java": "class Door { void open() { } }", "Key.java": "class Key { }"}, "Fix #3: key")
+    repository.commit(
+        {"Door.java": "class Door { void open() { } }", "Key.java": "class Key { }"}, "Fix #3: key"
+    )
     (tmp_path / "bug.md").write_text("Door does not open")
     with Localizer.open(repository.path) as localizer:
         assert localizer.localize("Door does not open").hits[0].functions
     found = loaded(MAIN, "localize", str(tmp_path / "bug.md"), "--repo", str(repository.path))
-    unwanted = HEAVY - {"git"} | {"joblib", *(f"tosloc.{name}" for name in NOT_ASKED.split())}  # git finds it
+    unwanted = HEAVY - {"git"} | {
+        "joblib",
+        *(f"tosloc.{name}" for name in NOT_ASKED.split()),
+    }  # git finds it
     assert found & unwanted == set()
 
 

@@ -8,7 +8,10 @@ from tests import golden
 @pytest.mark.slow  # commands in processes of their own
 @pytest.mark.parametrize("kind", golden.KINDS)
 def test_cold_warm_later_and_two_processes_agree(kind, tmp_path):
-    found = {name.removeprefix(f"{kind}, "): value for name, value in golden.digests(tmp_path, kind).items()}
+    found = {
+        name.removeprefix(f"{kind}, "): value
+        for name, value in golden.digests(tmp_path, kind).items()
+    }
     assert found["answers, cold"] == found["answers, warm"] != found["answers, one commit later"]
     assert found["answers, one commit later"] == found["answers, one commit later, cold"]
     for part in ("run", "qrels"):
@@ -16,6 +19,8 @@ def test_cold_warm_later_and_two_processes_agree(kind, tmp_path):
 
 
 def test_a_repository_is_always_the_same(tmp_path):
-    one, other = (golden.make(tmp_path / name, "mixed")[0].reports().read_bytes() for name in ("one", "other"))
+    one, other = (
+        golden.make(tmp_path / name, "mixed")[0].reports().read_bytes() for name in ("one", "other")
+    )
     assert one == other  # the fixes' ids among it
     assert len(one.splitlines()) == golden.REPORTS

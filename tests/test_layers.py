@@ -75,7 +75,11 @@ def public_modules(package):
 
 def modules_of(package):
     """Return the names of the modules and packages inside a package."""
-    return {path.stem for path in (ROOT / "tosloc" / package).iterdir() if path.suffix == ".py" or path.is_dir()}
+    return {
+        path.stem
+        for path in (ROOT / "tosloc" / package).iterdir()
+        if path.suffix == ".py" or path.is_dir()
+    }
 
 
 PUBLIC = {package: public_modules(package) for layer in LAYERS for package in layer}
@@ -89,7 +93,11 @@ def imports(source):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in BUILT_IN and node.args:
+        elif (
+            isinstance(node, ast.Call)
+            and ast.unparse(node.func).split(".")[-1] in BUILT_IN
+            and node.args
+        ):
             if isinstance(node.args[0], ast.Constant):
                 yield str(node.args[0].value)
 
@@ -101,17 +109,26 @@ def problems_of(package, module, imported):
         top, target, inner = (*name.split("."), "", "")[:3]
         if top != "tosloc":
             library = next(
-                (library for library in ONLY_IMPORTERS if top == library or top.startswith(f"{library}_")), ""
+                (
+                    library
+                    for library in ONLY_IMPORTERS
+                    if top == library or top.startswith(f"{library}_")
+                ),
+                "",
             )
             if package not in ONLY_IMPORTERS.get(library, {package}):
                 problems.append(f"{package} imports {name}")
         elif target == package == "rerank" and inner not in (module, "base"):
-            problems.append(f"{package}.{module} imports {package}.{inner}")  # rerankers don't know each other
+            problems.append(
+                f"{package}.{module} imports {package}.{inner}"
+            )  # rerankers don't know each other
         elif package and target in LAYER and target != package:  # tosloc itself loads nothing
             if LAYER[target] >= LAYER[package] or (package, target) in FORBIDDEN:
                 problems.append(f"{package} imports {target}")
             elif inner in MODULES[target] - PUBLIC[target]:
-                problems.append(f"{package} imports {target}.{inner}, which its package does not offer")
+                problems.append(
+                    f"{package} imports {target}.{inner}, which its package does not offer"
+                )
     return problems
 
 
@@ -138,7 +155,9 @@ def test_packages_import_each_other_in_no_circle():
         package = package_of(path)[0]
         if package:
             names = imports(path.read_text(encoding="utf-8"))
-            targets[package] |= {name.split(".")[1] for name in names if name.startswith("tosloc.")} - {package}
+            targets[package] |= {
+                name.split(".")[1] for name in names if name.startswith("tosloc.")
+            } - {package}
     TopologicalSorter(targets).prepare()  # raises CycleError
 
 
@@ -161,9 +180,19 @@ def test_modules_that_a_package_offers_are_used_by_others(package):
     ("package", "module", "source", "problems"),
     [
         ("git", "history", "from tosloc.core.records import Case\nimport git", []),
-        ("rerank", "terms", "from tosloc.rerank.encoder import x", ["rerank.terms imports rerank.encoder"]),
+        (
+            "rerank",
+            "terms",
+            "from tosloc.rerank.encoder import x",
+            ["rerank.terms imports rerank.encoder"],
+        ),
         ("rerank", "encoder", "from tosloc.rerank.base import x\nimport torch", []),
-        ("rank", "features", "def f():\n    import_module('tosloc.evaluate')", ["rank imports evaluate"]),
+        (
+            "rank",
+            "features",
+            "def f():\n    import_module('tosloc.evaluate')",
+            ["rank imports evaluate"],
+        ),
         ("rank", "features", "import tree_sitter_java", ["rank imports tree_sitter_java"]),
         ("rank", "features", "from tosloc.code.complexity import x", []),
         (

@@ -38,8 +38,14 @@ def extracted(made, records):
     """Path -> every feature of the asked report in its version, as training sees them."""
     with Repository(made.git.path) as repo:
         with ExperimentContext(CONFIG, repo, made.reports("asked.jsonl", records)) as experiment:
-            extraction = experiment.extraction(Path(tempfile.mkdtemp(dir=made.folder)), features.ALL)
-            cases = [case for case in experiment.dataset.cases if case.report.id == made.records[ASKED]["id"]]
+            extraction = experiment.extraction(
+                Path(tempfile.mkdtemp(dir=made.folder)), features.ALL
+            )
+            cases = [
+                case
+                for case in experiment.dataset.cases
+                if case.report.id == made.records[ASKED]["id"]
+            ]
             [table] = read_blocks(extraction.run(cases, jobs=1))
             names = [repo.path_names.names[number] for number in table.path_ids.tolist()]
             return dict(zip(names, table.rows.tolist(), strict=True))
@@ -53,12 +59,18 @@ def before(project):
 
 def planted(made, kind):
     """With something planted that must not matter."""
-    return extracted(made, plant(made, kind, FIXED_AT - toy.DAY, made.records[ASKED]["description"]))
+    return extracted(
+        made, plant(made, kind, FIXED_AT - toy.DAY, made.records[ASKED]["description"])
+    )
 
 
 def changed(before, after):
     """Features that differ."""
-    return {features.ALL[n] for path in before for n in np.flatnonzero(np.subtract(before[path], after[path]))}
+    return {
+        features.ALL[n]
+        for path in before
+        for n in np.flatnonzero(np.subtract(before[path], after[path]))
+    }
 
 
 def same(one, two):
@@ -94,15 +106,22 @@ def test_the_same_planted_earlier_does_matter(project, before):
 
 def relabelled(made, **changes):
     """The records, that of the asked report with other values."""
-    return [record | changes if record is made.records[ASKED] else record for record in made.records]
+    return [
+        record | changes if record is made.records[ASKED] else record for record in made.records
+    ]
 
 
 def test_its_own_fix_never_counts(project, before):
     """A report opened, by its clock, after its own fix was committed: only what hangs on the clock may differ."""
-    opened, [own] = datetime.fromtimestamp(FIXED_AT + 5, UTC).isoformat(), project.records[ASKED]["fixed"]
+    opened, [own] = (
+        datetime.fromtimestamp(FIXED_AT + 5, UTC).isoformat(),
+        project.records[ASKED]["fixed"],
+    )
     late = extracted(project, relabelled(project, opened=opened))
     # with another label of its own nothing changes, so its own fix is in none of the features
-    same(extracted(project, relabelled(project, opened=opened, fixed=[toy.path_of("Rocket")])), late)
+    same(
+        extracted(project, relabelled(project, opened=opened, fixed=[toy.path_of("Rocket")])), late
+    )
     for name in ("near_reports", "file_documents", "near_commits", "text", "code"):
         place = features.ALL.index(name)
         assert late[own][place] == pytest.approx(before[own][place], abs=0.02), name
@@ -116,7 +135,9 @@ def test_its_own_label_changes_no_feature(project, before, fixed):
 def trained(made, records, config):
     """Where one learned from these records."""
     out = Path(tempfile.mkdtemp(dir=made.folder))
-    training.train(config, made.git.path, made.reports("learned.jsonl", records), out, embed_version=False)
+    training.train(
+        config, made.git.path, made.reports("learned.jsonl", records), out, embed_version=False
+    )
     return out
 
 
@@ -151,6 +172,8 @@ def test_nothing_is_fitted_on_test(tmp_path, fit):
     config = toy.config(0.4, 0.2, fit=fit, features=["code", "path", "near_reports", "popularity"])
     both = large.records, [*large.records[:42], *permuted(large.records[42:])]
     true, other = (trained(large, records, config) for records in both)
-    assert (true / "checkpoint/weights.json").read_bytes() == (other / "checkpoint/weights.json").read_bytes()
+    assert (true / "checkpoint/weights.json").read_bytes() == (
+        other / "checkpoint/weights.json"
+    ).read_bytes()
     true_map, other_map = (read_scored(out, "test").evaluation().map for out in (true, other))
     assert true_map > other_map + 0.3

@@ -24,7 +24,9 @@ FOLDED_TRACE = "at org.x.Door.open(Door.java:12) "
 def compiled():
     """Return the package's patterns by name, each with the methods that are called on it."""
     methods = used_methods()
-    return {name: (pattern, methods_of(name, methods)) for name, pattern in module_patterns().items()}
+    return {
+        name: (pattern, methods_of(name, methods)) for name, pattern in module_patterns().items()
+    }
 
 
 def test_every_pattern_is_used_in_a_way_that_is_known(compiled):
@@ -33,7 +35,12 @@ def test_every_pattern_is_used_in_a_way_that_is_known(compiled):
 
 def test_all_modules_are_searched_for_patterns(compiled):
     modules = {name.rpartition(".")[0] for name in compiled}
-    assert {"tosloc.reports.text", "tosloc.mine.links", "tosloc.code.parse", "tosloc.git.fixes"} <= modules
+    assert {
+        "tosloc.reports.text",
+        "tosloc.mine.links",
+        "tosloc.code.parse",
+        "tosloc.git.fixes",
+    } <= modules
 
 
 def test_every_pattern_takes_linear_time(compiled):

@@ -16,9 +16,16 @@ SOURCE = "class Parser:\n    def parse(self, header):\n        return header\n\n
 
 @pytest.fixture
 def project(repository):
-    files = {"src/parser.py": SOURCE, "src/a.py": "x = 1", "b.vue": "<script>function f() {}</script>"}
+    files = {
+        "src/parser.py": SOURCE,
+        "src/a.py": "x = 1",
+        "b.vue": "<script>function f() {}</script>",
+    }
     repository.commit(files, "Begin")
-    repository.commit({"src/parser.py": SOURCE + "\n", "d.lua": "x = 1", "e.md": "none"}, "Fix the header of a parser")
+    repository.commit(
+        {"src/parser.py": SOURCE + "\n", "d.lua": "x = 1", "e.md": "none"},
+        "Fix the header of a parser",
+    )
     return repository
 
 
@@ -40,7 +47,10 @@ def test_what_a_repository_costs(project, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("{here} --parts version,others", "--parts has 'others', which is none of facts, version, commit, opening,"),
+        (
+            "{here} --parts version,others",
+            "--parts has 'others', which is none of facts, version, commit, opening,",
+        ),
         ("{here}/nowhere", "/nowhere: no such folder; make it first"),
     ],
 )
@@ -57,7 +67,10 @@ def test_scale_refuses_bad_input_in_one_sentence(words, sentence, tmp_path, caps
 
 def test_what_repositories_hold(project, capsys):
     assert languages.main([str(project.path)]) == 0
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in capsys.readouterr().out.splitlines()]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in capsys.readouterr().out.splitlines()
+    ]
     found = {row[0]: row[3:] for row in rows if len(row) == 7}
     assert found["python"] == ["1", "2", "1.000", "1.5"]
     assert found["vue"] == ["1", "1", "1.000", "1.0"]
@@ -68,7 +81,10 @@ def test_what_repositories_hold(project, capsys):
 def test_the_same_arguments_give_the_same_commit(tmp_path, capsys):
     # with NumPy's draws as they have been since its 1.17
     assert synthetic.main([str(tmp_path / "a.git"), "--files", "60", "--commits", "30"]) == 0
-    assert synthetic.main([str(tmp_path / "b.git"), "--files", "60", "--commits", "0", "--seed", "1"]) == 0
+    assert (
+        synthetic.main([str(tmp_path / "b.git"), "--files", "60", "--commits", "0", "--seed", "1"])
+        == 0
+    )
     first, other = capsys.readouterr().out.split()
     assert first == "e97d0027ab5f7774d440e8df55eec43ed509c0e7" != other
     with pytest.raises(SystemExit, match="2"):

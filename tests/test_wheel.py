@@ -16,7 +16,9 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 PIP = (sys.executable, "-P", "-m", "pip", "--quiet")
-EXTRAS_ONLY = set("torch transformers accelerate gensim scikit-learn bm25s matplotlib jinja2 starlette uvicorn".split())
+EXTRAS_ONLY = set(
+    "torch transformers accelerate gensim scikit-learn bm25s matplotlib jinja2 starlette uvicorn".split()
+)
 EXTRAS_ONLY |= {"mcp", "dask", "distributed"}
 
 
@@ -24,7 +26,9 @@ EXTRAS_ONLY |= {"mcp", "dask", "distributed"}
 def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run([sys.executable, "-P", "-m", "build", "--outdir", folder, ROOT], check=True)
-    subprocess.run([sys.executable, "-P", "-m", "twine", "check", "--strict", *folder.iterdir()], check=True)
+    subprocess.run(
+        [sys.executable, "-P", "-m", "twine", "check", "--strict", *folder.iterdir()], check=True
+    )
     [made] = folder.glob("*.whl")
     return made
 
@@ -40,11 +44,21 @@ def environment(wheel, tmp_path_factory):
 @pytest.fixture
 def run(environment, tmp_path):
     """Runs the installed ``tosloc`` in an empty folder."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "TOSLOC"))}
-    settings = {"env": kept | {"XDG_CACHE_HOME": str(tmp_path / "cache")}, "cwd": tmp_path, "text": True}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTHON", "TOSLOC"))
+    }
+    settings = {
+        "env": kept | {"XDG_CACHE_HOME": str(tmp_path / "cache")},
+        "cwd": tmp_path,
+        "text": True,
+    }
 
     def run(*arguments):
-        return subprocess.run([environment / "bin/tosloc", *map(str, arguments)], capture_output=True, **settings)
+        return subprocess.run(
+            [environment / "bin/tosloc", *map(str, arguments)], capture_output=True, **settings
+        )
 
     return run
 
@@ -52,13 +66,21 @@ def run(environment, tmp_path):
 def test_it_is_light(environment):
     """250 MB at most, without byte code: NumPy, SciPy and LightGBM, which needs SciPy, are 184 of them, grammars 35."""
     [site] = environment.glob("lib/python*/site-packages")
-    sizes = {path: path.stat().st_size for path in site.rglob("*") if path.is_file() and path.suffix != ".pyc"}
+    sizes = {
+        path: path.stat().st_size
+        for path in site.rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
     assert sum(sizes.values()) < 250e6
-    assert EXTRAS_ONLY.isdisjoint(package.metadata["Name"].lower() for package in distributions(path=[str(site)]))
+    assert EXTRAS_ONLY.isdisjoint(
+        package.metadata["Name"].lower() for package in distributions(path=[str(site)])
+    )
 
 
 def test_it_holds_all_that_the_package_and_the_configurations_do(wheel):
-    listed = subprocess.run(["git", "ls-files", "tosloc", "configs"], cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "tosloc", "configs"], cwd=ROOT, stdout=subprocess.PIPE, check=True
+    )
     names = listed.stdout.decode().splitlines()
     wanted = {name if name.startswith("tosloc/") else f"tosloc/{name}" for name in names}
     with ZipFile(wheel) as archive:
@@ -79,4 +101,7 @@ def test_it_trains_ranks_evaluates_and_localizes_by_shipped_names(run, project, 
         done = run(*command)
         assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
-    assert (answer["schema"], answer["hits"][0]["path"]) == ("tosloc.answer/1", toy.path_of("Parser"))
+    assert (answer["schema"], answer["hits"][0]["path"]) == (
+        "tosloc.answer/1",
+        toy.path_of("Parser"),
+    )

@@ -25,7 +25,9 @@ THEMES = (
     "Parser Socket Cookie Widget Ledger Planet Rocket Violin Garden Copper Magnet Pillow Turbine Canyon Marble Falcon "
     "Harbor Lantern Meadow Needle Oyster Pepper Quartz Ribbon"
 ).split()
-WORDS = [word for theme in THEMES for word in (theme, theme.lower(), f"open{theme}", f"{theme}Service")]
+WORDS = [
+    word for theme in THEMES for word in (theme, theme.lower(), f"open{theme}", f"{theme}Service")
+]
 NOISE = "screen button window menu server login page user click error problem version strange wrong slow report".split()
 
 SETTINGS = """
@@ -65,9 +67,15 @@ def path_of(theme):
 
 def source(theme, changes=()):
     """Text of a theme's class with what its fixes added."""
-    lines = [f"package org.app.p{THEMES.index(theme) % 4};", "", f"/** Serves the {theme.lower()}. */"]
+    lines = [
+        f"package org.app.p{THEMES.index(theme) % 4};",
+        "",
+        f"/** Serves the {theme.lower()}. */",
+    ]
     lines += [f"public class {theme}Service {{", f"    private int {theme.lower()}Size;"]
-    lines += [f"    void open{theme}(int count) {{ if (count > 0) {{ {theme.lower()}Size += count; }} }}"]
+    lines += [
+        f"    void open{theme}(int count) {{ if (count > 0) {{ {theme.lower()}Size += count; }} }}"
+    ]
     return "\n".join([*lines, *changes, "}"]) + "\n"
 
 
@@ -82,7 +90,9 @@ class Toy:
     def commit_all(self, commits):
         """Make all commits; a record's fix, its place among them until then, becomes its id."""
         made = self.git.commit_all(commits)
-        self.records = [record | {"fix_commit": made[int(record["fix_commit"])]} for record in self.records]
+        self.records = [
+            record | {"fix_commit": made[int(record["fix_commit"])]} for record in self.records
+        ]
         self.reports()
 
     def reports(self, name="reports.jsonl", records=None):
@@ -95,7 +105,13 @@ class Toy:
 
 def record_of(identity, summary, description, opened, fix, fixed):
     """One line of a file of labelled reports."""
-    record = {"id": identity, "summary": summary, "description": description, "fix_commit": fix, "fixed": list(fixed)}
+    record = {
+        "id": identity,
+        "summary": summary,
+        "description": description,
+        "fix_commit": fix,
+        "fixed": list(fixed),
+    }
     return record | {"opened": datetime.fromtimestamp(opened, UTC).isoformat()}
 
 
@@ -105,11 +121,15 @@ def grow(folder, bugs=40, themes: int = len(THEMES), seed=5):
     Each report names its theme in one of several ways, amid words of no use and now and then another theme.
     """
     rng, chosen = random.Random(seed), THEMES[:themes]
-    toy, helper = Toy(folder, GitRepository.new(folder / "repo", bare=True)), "src/org/app/old/ParserHelper.java"
+    toy, helper = (
+        Toy(folder, GitRepository.new(folder / "repo", bare=True)),
+        "src/org/app/old/ParserHelper.java",
+    )
     first = {
         **{path_of(theme): source(theme) for theme in chosen},
         **{
-            f"test/org/app/Test{theme}Service.java": f"class Test{theme}Service {{ int n; }}\n" for theme in chosen[::6]
+            f"test/org/app/Test{theme}Service.java": f"class Test{theme}Service {{ int n; }}\n"
+            for theme in chosen[::6]
         },
         helper: "package org.app.old; class ParserHelper { }\n",
     }
@@ -123,7 +143,9 @@ def grow(folder, bugs=40, themes: int = len(THEMES), seed=5):
         fixed_at, noise, name = START + (number + 1) * 2 * DAY, rng.sample(NOISE, 4), theme.lower()
         words = [rng.choice([name, f"open{theme}", f"{theme}Service"]), *noise[:2]]
         rng.shuffle(words)
-        description = " ".join([*noise[2:], rng.choice([name, "thing"]), rng.choice(chosen).lower()])
+        description = " ".join(
+            [*noise[2:], rng.choice([name, "thing"]), rng.choice(chosen).lower()]
+        )
         if number % 5 == 0:
             place = path_of(theme).removeprefix("src/").removesuffix(".java").replace("/", ".")
             description += f" at {place}.open{theme}({theme}Service.java:6) at java.lang.Thread.run(Thread.java:1)"
@@ -139,7 +161,10 @@ def grow(folder, bugs=40, themes: int = len(THEMES), seed=5):
 def run_of(rankings, header=None, where="run"):
     """The run of some rankings, which was never written."""
     names = Vocabulary()
-    files = {one.report: np.array([names.id(path) for path in one.paths], dtype=np.int32) for one in rankings}
+    files = {
+        one.report: np.array([names.id(path) for path in one.paths], dtype=np.int32)
+        for one in rankings
+    }
     orders = {one.report: Order(files[one.report], one.scores) for one in rankings}
     return Run(header or {}, names.names, orders, where)
 
@@ -150,7 +175,13 @@ PLANTED = "src/org/app/p0/ParserService.java"
 INNER = "src/org/app/p0/ParserService/Inner.java"
 SECRET = "parser cookie crash"
 INSIDE = "inside the version, with a later clock"
-KINDS = ("future commit", "future fix", "future report of an old fix", "side branch with an early clock", INSIDE)
+KINDS = (
+    "future commit",
+    "future fix",
+    "future report of an old fix",
+    "side branch with an early clock",
+    INSIDE,
+)
 
 
 def plant(made, kind, opened, description):
@@ -167,7 +198,10 @@ def plant(made, kind, opened, description):
         # its fix was committed, by its clock, after the asked report was opened
         said, fix = opened + 5, git.commit(both, SECRET, when=opened + 9)
     elif kind == "side branch with an early clock":
-        said, fix = opened - 6 * DAY, git.commit(both, SECRET, when=opened - 5 * DAY, parents=[git.made[2]])
+        said, fix = (
+            opened - 6 * DAY,
+            git.commit(both, SECRET, when=opened - 5 * DAY, parents=[git.made[2]]),
+        )
         git.commit({}, "Merge", when=opened + 199 * DAY, parents=[main, fix])
     else:
         assert kind == INSIDE
@@ -177,7 +211,11 @@ def plant(made, kind, opened, description):
         before = git.git("show", f"{version}:{PLANTED}") + "\n"
         said, fix = opened - 9, git.commit(both, SECRET, when=opened + 100, parents=[version])
         undone = git.commit({PLANTED: before, INNER: None}, SECRET, when=opened + 200)
-        assert git.git("rev-parse", f"{undone}^{{tree}}") == git.git("rev-parse", f"{version}^{{tree}}")
-        again = git.commit({asked["fixed"][0]: source("Parser", ["int again;"])}, "Fix", when=opened + DAY)
+        assert git.git("rev-parse", f"{undone}^{{tree}}") == git.git(
+            "rev-parse", f"{version}^{{tree}}"
+        )
+        again = git.commit(
+            {asked["fixed"][0]: source("Parser", ["int again;"])}, "Fix", when=opened + DAY
+        )
         own = [{**record, "fix_commit": again} if record is asked else record for record in own]
     return [*own, record_of("9", SECRET, description, said, fix, [PLANTED])]

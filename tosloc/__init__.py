@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = dict.fromkeys(("BugReport", "Case", "Hit", "Ranking", "Snapshot"), "tosloc.core.records") | {
+_HOMES = dict.fromkeys(
+    ("BugReport", "Case", "Hit", "Ranking", "Snapshot"), "tosloc.core.records"
+) | {
     "Answer": "tosloc.localize.answer",
     "Localizer": "tosloc.localize.localizer",
     "Repository": "tosloc.git.repository",

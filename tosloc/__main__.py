@@ -3,7 +3,9 @@
 import sys
 
 if __name__ == "__main__" and not sys.flags.safe_path:
-    sys.path.pop(0)  # the current folder, which may be a stranger's repository: so nothing is imported before this
+    sys.path.pop(
+        0
+    )  # the current folder, which may be a stranger's repository: so nothing is imported before this
 
 import os
 import signal
@@ -14,7 +16,9 @@ def main() -> int:
     # Progress bars of loading an encoder would appear between our own.
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # until a command runs there is nothing to say or to close
+        signal.signal(
+            signal.SIGINT, signal.SIG_DFL
+        )  # until a command runs there is nothing to say or to close
     from tosloc.cli import main as run
 
     return run()

@@ -28,9 +28,7 @@ ACTION = SimpleNamespace(**runpy.run_path(str(FOLDER / "run.py")))
 DESCRIBED = yaml.safe_load((FOLDER / "action.yml").read_text(encoding="utf-8"))
 STEPS = DESCRIBED["runs"]["steps"]
 PAGE = "https://github.com/o/r"
-TITLE = (
-    "Cart.add forgets `$(touch pwned)` \"; touch pwned; '\n::set-output name=asked::x\r::add-mask::a %0A <img src=x>"
-)
+TITLE = "Cart.add forgets `$(touch pwned)` \"; touch pwned; '\n::set-output name=asked::x\r::add-mask::a %0A <img src=x>"
 BODY = """The cart forgets an equal item. @everyone #1 closes #2
 ::error::pwned
 $(touch pwned) `touch pwned` ${{ github.token }} && touch pwned
@@ -42,7 +40,13 @@ HOSTILE = (
     "@maintainer ``` #12 closes #3 <img src=x onerror=alert(1)> [x](javascript:alert(1)) ``\n\n# big\n"
     "::warning::x | \u202e"
 )
-ISSUE = {"number": 7, "title": TITLE, "body": BODY, "created_at": "2030-01-01T00:00:00Z", "labels": []}
+ISSUE = {
+    "number": 7,
+    "title": TITLE,
+    "body": BODY,
+    "created_at": "2030-01-01T00:00:00Z",
+    "labels": [],
+}
 ISSUE |= {"user": {"login": "mallory", "type": "User"}}
 LABELLED = {"action": "labeled", "label": {"name": "needs-localization"}, "issue": ISSUE}
 
@@ -64,7 +68,10 @@ class GitHub(Stub):
         assert headers["Authorization"] == "Bearer secret-token"
         if self.refuses:
             return self.refuses, {}, {"Location": "http://elsewhere.invalid/"}
-        asked, number = f"{method} {path.removeprefix('/repos/o/r/issues')}", path.rpartition("=")[2]
+        asked, number = (
+            f"{method} {path.removeprefix('/repos/o/r/issues')}",
+            path.rpartition("=")[2],
+        )
         if method != "GET":
             self.changes.append(asked)
         if asked == "POST /7/comments":
@@ -81,9 +88,15 @@ class GitHub(Stub):
 @pytest.fixture
 def stub(monkeypatch):
     with closing(GitHub()) as made:
-        given = {"GITHUB_REPOSITORY": "o/r", "GITHUB_API_URL": made.url, "GITHUB_EVENT_NAME": "issues"}
+        given = {
+            "GITHUB_REPOSITORY": "o/r",
+            "GITHUB_API_URL": made.url,
+            "GITHUB_EVENT_NAME": "issues",
+        }
         given |= {"INPUT_TOKEN": "secret-token", "INPUT_COMMENT_AUTHOR": "github-actions[bot]"}
-        for name, value in (given | {"INPUT_LABEL": "needs-localization", "INPUT_ISSUE": "7"}).items():
+        for name, value in (
+            given | {"INPUT_LABEL": "needs-localization", "INPUT_ISSUE": "7"}
+        ).items():
             monkeypatch.setenv(name, value)
         yield made
 
@@ -113,7 +126,9 @@ def answer(why="words cart", path="shop/cart.py"):
         ("issue_comment", {}, "events of issue_comment"),
     ],
 )
-def test_it_is_asked_by_its_label_or_by_hand_and_else_says_nothing(stub, monkeypatch, name, changed, said):
+def test_it_is_asked_by_its_label_or_by_hand_and_else_says_nothing(
+    stub, monkeypatch, name, changed, said
+):
     monkeypatch.setenv("GITHUB_EVENT_NAME", name)
     found = ACTION.asked_issue(LABELLED | changed)
     assert found["number"] == 7 if said is None else said in found
@@ -136,7 +151,9 @@ def test_what_strangers_write_stays_text(text):
         for token in block.children or ():
             outside += token.content if token.type == "text" else ""
             if token.type == "link_open":
-                assert re.match(f"{PAGE}/(blob/0{{40}}/|commit/(0{{40}}|1{{40}})$)", str(token.attrs["href"]))
+                assert re.match(
+                    f"{PAGE}/(blob/0{{40}}/|commit/(0{{40}}|1{{40}})$)", str(token.attrs["href"])
+                )
         if block.type == "html_block":
             folded = "</details>\n|<details><summary>(1 less likely|Other files)</summary>\n"
             assert re.fullmatch(folded, block.content)
@@ -167,7 +184,9 @@ def test_the_comment_is_written_once_and_edited_in_place(stub):
     assert stub.changes == ["POST /7/comments", "PATCH /comments/150"]
 
 
-@pytest.mark.parametrize(("code", "said"), [(403, "permissions: issues: write"), (301, "301, moved"), (502, "502")])
+@pytest.mark.parametrize(
+    ("code", "said"), [(403, "permissions: issues: write"), (301, "301, moved"), (502, "502")]
+)
 def test_refusals_are_sentences_and_a_token_follows_no_redirect(stub, code, said):
     stub.refuses = code
     with pytest.raises(ACTION.ActionError, match=said):
@@ -204,9 +223,14 @@ def test_no_expression_stands_in_a_shell_line_and_every_input_is_used():
 
 
 def test_other_actions_are_named_by_the_id_of_a_commit():
-    used = re.findall(r"uses: (actions/.*)", (FOLDER / "action.yml").read_text() + (FOLDER / "README.md").read_text())
+    used = re.findall(
+        r"uses: (actions/.*)",
+        (FOLDER / "action.yml").read_text() + (FOLDER / "README.md").read_text(),
+    )
     assert len(used) == 3
-    assert all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", name) for name in used)
+    assert all(
+        re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", name) for name in used
+    )
 
 
 def test_all_that_is_installed_is_known_by_its_hash():
@@ -215,7 +239,9 @@ def test_all_that_is_installed_is_known_by_its_hash():
     assert "--require-hashes --only-binary :all: --requirement" in install
     files = (FOLDER / "requirements.txt", FOLDER.parent / "constraints.txt")
     found = [re.findall(r"^([\w.-]+)==(\S+)", file.read_text(), re.MULTILINE) for file in files]
-    pinned, tested = ({canonicalize_name(name): version for name, version in pairs} for pairs in found)
+    pinned, tested = (
+        {canonicalize_name(name): version for name, version in pairs} for pairs in found
+    )
     assert {name: tested.get(name, version) for name, version in pinned.items()} == pinned
     project = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text())
     wanted = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
@@ -235,15 +261,28 @@ class Runner:
         self.tosloc.parent.mkdir(parents=True)
         self.tosloc.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tosloc "$@"\n')
         self.tosloc.chmod(0o755)
-        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("INPUT_")}
-        self.environment |= {"GITHUB_ACTION_PATH": str(FOLDER), "GITHUB_EVENT_PATH": str(folder / "event.json")}
-        self.environment |= {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_WORKSPACE": str(workspace)}
-        self.environment |= {"GITHUB_STEP_SUMMARY": str(folder / "summary.md"), "RUNNER_TEMP": str(folder)}
+        self.environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("INPUT_")
+        }
+        self.environment |= {
+            "GITHUB_ACTION_PATH": str(FOLDER),
+            "GITHUB_EVENT_PATH": str(folder / "event.json"),
+        }
+        self.environment |= {
+            "GITHUB_SERVER_URL": "https://github.com",
+            "GITHUB_WORKSPACE": str(workspace),
+        }
+        self.environment |= {
+            "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
+            "RUNNER_TEMP": str(folder),
+        }
 
     def run(self, event=LABELLED, *, install=False, **inputs):
         """Exit code of the first step that fails, else 0. What others publish is left out, and pip unless wanted."""
         (self.folder / "event.json").write_text(json.dumps(event))
-        known = {f"inputs.{name}": str(given["default"]) for name, given in DESCRIBED["inputs"].items()}
+        known = {
+            f"inputs.{name}": str(given["default"]) for name, given in DESCRIBED["inputs"].items()
+        }
         known |= {f"inputs.{name.replace('_', '-')}": value for name, value in inputs.items()}
         known |= {"inputs.token": "secret-token", "runner.temp": str(self.folder)}
         known["steps.python.outputs.python-path"] = sys.executable
@@ -253,13 +292,19 @@ class Runner:
                 continue
             output = self.folder / f"output-{step['id']}"
             output.write_text("")
-            given = json.loads(re.sub(r"\$\{\{ ([\w.-]+) \}\}", lambda found: known[found[1]], json.dumps(step["env"])))
+            given = json.loads(
+                re.sub(
+                    r"\$\{\{ ([\w.-]+) \}\}", lambda found: known[found[1]], json.dumps(step["env"])
+                )
+            )
             shell = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]]
             environment = self.environment | given | {"GITHUB_OUTPUT": str(output)}
             place = self.environment["GITHUB_WORKSPACE"]
             done = subprocess.run(shell, env=environment, cwd=place, capture_output=True, text=True)
             self.printed += done.stdout + done.stderr
-            found = re.findall(r"^(\w+)<<(\w+)\n(.*?)\n\2\n", output.read_text(), re.MULTILINE | re.DOTALL)
+            found = re.findall(
+                r"^(\w+)<<(\w+)\n(.*?)\n\2\n", output.read_text(), re.MULTILINE | re.DOTALL
+            )
             self.outputs[step["id"]] = {name: value for name, _, value in found}
             if done.returncode:
                 return done.returncode
@@ -295,7 +340,10 @@ def test_the_steps_together(runner, shop, stub):
     assert "[`Cart.add`](" in written["body"]
     assert "@maintainer" in written["body"]  # within code, see above
     assert (runner.printed, runner.outputs["answer"]["commented"]) == ("", "true")
-    assert json.loads(Path(runner.outputs["answer"]["answer"]).read_text())["schema"] == "tosloc.answer/1"
+    assert (
+        json.loads(Path(runner.outputs["answer"]["answer"]).read_text())["schema"]
+        == "tosloc.answer/1"
+    )
     assert "[#7](https://github.com/o/r/issues/7)" in (runner.folder / "summary.md").read_text()
     assert not list(runner.folder.glob("**/pwned")) + list(shop.glob("**/pwned"))
 
@@ -328,14 +376,20 @@ def test_an_answer_without_shares_has_no_percentages():
 
 def test_tosloc_gets_no_token_and_no_code_of_the_workspace_runs(runner, evil, stub, tmp_path):
     (tmp_path / "made.json").write_text(json.dumps(answer()))
-    runner.tosloc.write_text(f"#!/bin/sh\ncd {tmp_path}\necho $OLDPWD >where\nenv >environment\ncat made.json\n")
+    runner.tosloc.write_text(
+        f"#!/bin/sh\ncd {tmp_path}\necho $OLDPWD >where\nenv >environment\ncat made.json\n"
+    )
     runner.environment |= {"GITHUB_TOKEN": "other-token", "ACTIONS_RUNTIME_TOKEN": "a-secret"}
     assert runner.run(comment="true", min_share="0") == 0, runner.printed
     assert stub.comments
     assert (tmp_path / "where").read_text().strip() == str(tmp_path)
-    given = dict(line.partition("=")[::2] for line in (tmp_path / "environment").read_text().splitlines())
+    given = dict(
+        line.partition("=")[::2] for line in (tmp_path / "environment").read_text().splitlines()
+    )
     assert given["TOSLOC_CACHE"] == f"{tmp_path}/tosloc-facts"
-    assert not [name for name in given if name.startswith(("INPUT_", "GITHUB_", "ACTIONS_", "PYTHON"))]
+    assert not [
+        name for name in given if name.startswith(("INPUT_", "GITHUB_", "ACTIONS_", "PYTHON"))
+    ]
     assert not {"secret-token", "other-token", "a-secret"} & set(given.values())
     assert not evil()
 
@@ -344,7 +398,9 @@ def test_tosloc_gets_no_token_and_no_code_of_the_workspace_runs(runner, evil, st
 def test_no_code_of_the_workspace_installs(runner, evil):
     runner.environment |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
     assert runner.run(install=True) == 1
-    assert "No matching distribution found for" in runner.printed  # pip has run, and has no index here
+    assert (
+        "No matching distribution found for" in runner.printed
+    )  # pip has run, and has no index here
     assert not evil()
 
 

@@ -22,7 +22,9 @@ def fails(tmp_path, tosloc):
     """Function (*words) -> the one sentence of a command that must end with 2 and change the cache alone."""
 
     def files():
-        found = (path for path in tmp_path.rglob("*") if not path.is_relative_to(tmp_path / "cache"))
+        found = (
+            path for path in tmp_path.rglob("*") if not path.is_relative_to(tmp_path / "cache")
+        )
         return {path: path.read_bytes() if path.is_file() else None for path in found}
 
     def run(*words):

@@ -13,7 +13,13 @@ from tosloc.localize.localizer import Localizer
 from tosloc.rank import features
 from tosloc.rank.stage_one import StageOne
 
-LINE = {"id": "1", "summary": "s", "description": "d", "opened": "2001-01-01T00:00:00Z", "fixed": ["A.java"]}
+LINE = {
+    "id": "1",
+    "summary": "s",
+    "description": "d",
+    "opened": "2001-01-01T00:00:00Z",
+    "fixed": ["A.java"],
+}
 
 
 @pytest.fixture(scope="module")
@@ -60,22 +66,36 @@ RANK = "rank --repo {repo} --reports {reports} --out out"
         ("index --repo {}", "bug.md", "git"),
         ("train --reports {reports} --out out --repo {}", "nowhere", "no such"),
         ("rank --checkpoint {checkpoint} --reports {reports} --out out --repo {}", "bug.md", "git"),
-        *((f"{ASK} bug.md --commit={{}}", name, "git fetch") for name in ("v99", "0" * 40, "--all")),
+        *(
+            (f"{ASK} bug.md --commit={{}}", name, "git fetch")
+            for name in ("v99", "0" * 40, "--all")
+        ),
         (f"{ASK} {{}}", "binary", "is binary"),
         (f"{ASK} {{}}", "plain", "is a folder to search; name a report, too"),
         (f"{ASK} {{}}", "nowhere.md", "no such file"),
         (f"{ASK} {{}}", "https://gitlab.com/ann/one/-/issues/7", "or an issue at github.com"),
-        *(("train {} --out out --repo {repo} --reports {reports}", name, "") for name in ("zero.toml", "deep.toml")),
+        *(
+            ("train {} --out out --repo {repo} --reports {reports}", name, "")
+            for name in ("zero.toml", "deep.toml")
+        ),
         *(
             (f"{command} --repo {{repo}} --reports {{}}.jsonl", name, words)
-            for name, words in (("broken", "line 3"), ("elsewhere", "is it the right one?"), ("others", "suffixes"))
+            for name, words in (
+                ("broken", "line 3"),
+                ("elsewhere", "is it the right one?"),
+                ("others", "suffixes"),
+            )
             for command in ("data", "train --out out", "rank --checkpoint {checkpoint} --out out")
         ),
         ("localize bug.md --checkpoint {}", "plain", "no checkpoint"),
         (f"{RANK} --checkpoint {{}}", "nowhere", "no checkpoint"),
         (f"{RANK} --checkpoint {{}}", "half", "copy the whole folder"),
         ("localize bug.md --checkpoint lean{}", "", "or name it with --repo"),
-        (f"{LOCALIZE} --commit {{}}", "HEAD", "not in a git repository; change to one, or name it with --repo"),
+        (
+            f"{LOCALIZE} --commit {{}}",
+            "HEAD",
+            "not in a git repository; change to one, or name it with --repo",
+        ),
     ],
 )
 def test_a_command_names_what_is_wrong(fails, project, checkpoint, command, name, words):
@@ -101,10 +121,15 @@ def test_a_carried_version_answers_outside_of_its_repository_and_its_work_tree_i
         assert json.loads(out)["repository"] == repository
 
 
-def test_evaluate_without_a_run_needs_a_training_of_the_repository_around(fails, project, monkeypatch):
+def test_evaluate_without_a_run_needs_a_training_of_the_repository_around(
+    fails, project, monkeypatch
+):
     monkeypatch.chdir(project.git.path)
     sentence = fails("evaluate")
-    assert sentence == f"{project.git.path}: nothing was trained here; name a run, or run: tosloc train"
+    assert (
+        sentence
+        == f"{project.git.path}: nothing was trained here; name a run, or run: tosloc train"
+    )
 
 
 @pytest.fixture
@@ -120,7 +145,9 @@ def test_one_report_is_too_few_for_a_training(fails, one_report):
     assert sentence.startswith(f"{needed}; 1 found. Give more reports of this repository, or use")
 
 
-def test_one_report_is_ranked_and_evaluated_with_split_all_alone(fails, tosloc, checkpoint, one_report):
+def test_one_report_is_ranked_and_evaluated_with_split_all_alone(
+    fails, tosloc, checkpoint, one_report
+):
     assert "--split=all" in fails("rank", *one_report, "--checkpoint", checkpoint)
     _, err = tosloc("rank", *one_report, "--checkpoint", checkpoint, "--split", "all")
     assert err.endswith("tosloc: ranked; now run: tosloc evaluate one --split all\n")
@@ -136,10 +163,14 @@ def trained_without_validation(tosloc, project, place):
         "[data]\ntrain = 0.8\nvalidation = 0.1\n[run]\njobs = 1\n"
         "[stage_one]\nfit = 'listwise'\nfeatures = ['bm25f', 'path', 'recency']\nranker = false\n"
     )
-    return tosloc("train", "small.toml", "--repo", project.git.path, "--reports", two, "--out", "out")[1]
+    return tosloc(
+        "train", "small.toml", "--repo", project.git.path, "--reports", two, "--out", "out"
+    )[1]
 
 
-def test_a_training_without_validation_reports_is_evaluated_on_test_alone(fails, tosloc, trained_without_validation):
+def test_a_training_without_validation_reports_is_evaluated_on_test_alone(
+    fails, tosloc, trained_without_validation
+):
     assert "no report is left for validation" in trained_without_validation
     tosloc("evaluate", "out")
     assert fails("evaluate", "out", "--split", "validation") == "out/validation/qrels.jsonl: empty"

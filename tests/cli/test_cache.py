@@ -16,7 +16,9 @@ def place(plain_folder):
 @pytest.fixture
 def folder(repository, tosloc, tmp_path):
     """The folder that is kept of a repository, indexed ten days ago."""
-    repository.commit({"src/Door.java": "class Door { void open() {} }", "src/Key.java": "class Key {}"})
+    repository.commit(
+        {"src/Door.java": "class Door { void open() {} }", "src/Key.java": "class Key {}"}
+    )
     tosloc("index", "--repo", repository.path)
     [made] = (tmp_path / "cache").iterdir()
     ten_days = time.time() - 10 * 86_400 - 60
@@ -69,7 +71,10 @@ def test_the_largest_size(folder, tosloc, repository, monkeypatch):
     os.utime(other, (0, 0))
     for size, code, says in (("1K", 0, ""), ("a lot", 2, "$TOSLOC_CACHE_SIZE: 'a lot' is no size")):
         monkeypatch.setenv("TOSLOC_CACHE_SIZE", size)
-        assert says in tosloc("localize", "Door does not open", "--repo", repository.path, code=code)[1]
+        assert (
+            says
+            in tosloc("localize", "Door does not open", "--repo", repository.path, code=code)[1]
+        )
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
     assert (folder / "facts.sqlite").exists()  # of whoever writes
 

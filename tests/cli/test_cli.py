@@ -38,7 +38,10 @@ FULL = "no room left on the disk; make room and run the same command again to go
         (["localize", "x", "--html", "/"], "Invalid value for '--html'"),
         (["train", "--out", __file__], "Invalid value for '--out'"),
         (["compare"], "Missing argument 'RUN'; see: tosloc compare --help"),
-        (["lab", "pretrain", "--projects", "p.toml"], "p.toml: cannot read the projects: No such file or directory"),
+        (
+            ["lab", "pretrain", "--projects", "p.toml"],
+            "p.toml: cannot read the projects: No such file or directory",
+        ),
         (["lab", "reproduce-check", "--depth", "9" * 5000], "Invalid value for '--depth'"),
     ],
 )
@@ -53,7 +56,10 @@ def test_options_that_do_not_fit(words, says, fails):
         (OSError(errno.ENOSPC, "No space left on device", "/x/facts.db"), f"/x/facts.db: {FULL}"),
         (PermissionError(errno.EACCES, "Permission denied", "/x"), "/x: Permission denied"),
         (ToslocError("a\x1b[31mb\r\nb\x0bc\u2028d \ud800"), r"a\x1b[31mb b c d \ud800"),
-        (BrokenProcessPool(), "a worker process was killed, most likely for its memory; set a lower jobs in [run]"),
+        (
+            BrokenProcessPool(),
+            "a worker process was killed, most likely for its memory; set a lower jobs in [run]",
+        ),
         (MemoryError(), "the memory is not enough for this; free some, or ask for less at once"),
     ],
 )
@@ -64,7 +70,11 @@ def test_an_error_is_one_sentence(capsys, error, sentence):
     assert guarded(run) == 2
     printed = capsys.readouterr()
     [line] = printed.err.splitlines()
-    assert (printed.out, line.startswith(f"tosloc: {sentence}"), line.isprintable()) == ("", True, True)
+    assert (printed.out, line.startswith(f"tosloc: {sentence}"), line.isprintable()) == (
+        "",
+        True,
+        True,
+    )
     with pytest.raises(ZeroDivisionError):  # our own mistakes are not hidden
         guarded(lambda: 1 // 0)
 
@@ -86,7 +96,11 @@ def swallowed(then=None):
 
 @pytest.mark.parametrize(
     ("run", "code"),
-    [(partial(raised, signal.SIGTERM), 143), (swallowed, 130), (partial(swallowed, ImportError("cut short")), 130)],
+    [
+        (partial(raised, signal.SIGTERM), 143),
+        (swallowed, 130),
+        (partial(swallowed, ImportError("cut short")), 130),
+    ],
 )
 def test_a_signal_is_a_sentence_whatever_becomes_of_it(run, code, capsys):
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
@@ -99,7 +113,11 @@ def test_a_signal_is_a_sentence_whatever_becomes_of_it(run, code, capsys):
 @pytest.mark.parametrize(
     ("before", "body", "code"),
     [
-        ("", "try:\n        signal.raise_signal(2)\n    finally:\n        signal.raise_signal(15)", 143),
+        (
+            "",
+            "try:\n        signal.raise_signal(2)\n    finally:\n        signal.raise_signal(15)",
+            143,
+        ),
         ("signal.signal(2, signal.SIG_IGN)", "signal.raise_signal(2)", 0),
     ],
     ids=["a second one on the way out", "what outlives its terminal"],
@@ -108,12 +126,22 @@ def test_in_a_process(before, body, code):
     text = f"import signal, sys\nfrom tosloc.cli.guard import guarded\n{before}\ndef run():\n    {body}\n    return 0\n"
     command = [sys.executable, "-c", f"{text}sys.exit(guarded(run))"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (code, "", SENTENCE + "\n" if code else "")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        code,
+        "",
+        SENTENCE + "\n" if code else "",
+    )
 
 
 def test_an_answer_keeps_paths_whole_and_controls_out(capsys):
-    long, when = f"java/org/{'deeply/nested/' * 9}StandardContext.java", datetime(2014, 1, 15, tzinfo=UTC)
-    hits = Hit(1, long, 2.5, 0.9, why=(Reason("words", "start " * 20),)), Hit(2, "caf\udce9/[bold]\x1b.java", 0.25, 0.1)
+    long, when = (
+        f"java/org/{'deeply/nested/' * 9}StandardContext.java",
+        datetime(2014, 1, 15, tzinfo=UTC),
+    )
+    hits = (
+        Hit(1, long, 2.5, 0.9, why=(Reason("words", "start " * 20),)),
+        Hit(2, "caf\udce9/[bold]\x1b.java", 0.25, 0.1),
+    )
     report = BugReport("bug", "Context\x1b does not start", "", None)
     print_answer(Answer("there", "c" * 40, when, report, Searched(2, 1), hits))
     assert capsys.readouterr().out.splitlines() == [
@@ -128,8 +156,16 @@ def test_an_answer_keeps_paths_whole_and_controls_out(capsys):
 def test_index_and_data_print_counts(repository, tmp_path, tosloc, monkeypatch):
     repository.commit({"src/A.java": "class A {}"})
     fix = repository.commit({"src/A.java": "class A { int x; }", "B.java": "class B {}"})
-    line = {"id": "1", "summary": "s", "description": "d", "opened": "2001-01-01T00:00:00Z", "fix_commit": fix}
-    (tmp_path / "bugs.jsonl").write_text(json.dumps({**line, "fixed": ["src/A.java", "B.java"]}) + "\n")
+    line = {
+        "id": "1",
+        "summary": "s",
+        "description": "d",
+        "opened": "2001-01-01T00:00:00Z",
+        "fix_commit": fix,
+    }
+    (tmp_path / "bugs.jsonl").write_text(
+        json.dumps({**line, "fixed": ["src/A.java", "B.java"]}) + "\n"
+    )
     monkeypatch.chdir(repository.path / "src")  # the repository around the folder
     data = f"data --reports {tmp_path}/bugs.jsonl"
     first = json.loads(tosloc(*f"{data} --json".split())[0])[0]
@@ -158,8 +194,13 @@ def test_output_that_cannot_be_written(tmp_path):
     command = [sys.executable, "-m", "tosloc", "evaluate", str(tmp_path), "--json"]
     reader, writer = os.pipe()
     os.close(reader)
-    for descriptor, code, says in ((writer, 1, ""), (os.open("/dev/full", os.O_WRONLY), 2, f"tosloc: {FULL}\n")):
-        done = subprocess.run(command, stdout=descriptor, stderr=subprocess.PIPE, text=True, check=False)
+    for descriptor, code, says in (
+        (writer, 1, ""),
+        (os.open("/dev/full", os.O_WRONLY), 2, f"tosloc: {FULL}\n"),
+    ):
+        done = subprocess.run(
+            command, stdout=descriptor, stderr=subprocess.PIPE, text=True, check=False
+        )
         os.close(descriptor)
         assert (done.returncode, done.stderr) == (code, says)
 
@@ -214,7 +255,9 @@ def run_localize(place, before="", after="", **environment):
     """Output of ``tosloc localize`` in a shell that closes streams, or sets the environment."""
     command = f"{before} {shlex.quote(sys.executable)} -m tosloc localize 'parse_header drops the café' {after}"
     known = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])} | environment
-    done = subprocess.run(["sh", "-c", command], cwd=place, env=known, capture_output=True, check=False)
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=place, env=known, capture_output=True, check=False
+    )
     assert b"Traceback" not in done.stderr
     assert done.returncode == 0
     return done.stdout.decode()
@@ -232,7 +275,9 @@ def test_an_answer_is_printed_whatever_the_width(small_project, columns):
     assert "parser.py" in run_localize(small_project, COLUMNS=columns, LINES=columns)
 
 
-@pytest.mark.parametrize(("columns", "width"), [("0", 80), ("1", 20), ("100", 100), ("9" * 9, UNBOUNDED)])
+@pytest.mark.parametrize(
+    ("columns", "width"), [("0", 80), ("1", 20), ("100", 100), ("9" * 9, UNBOUNDED)]
+)
 def test_a_console_is_never_too_narrow(monkeypatch, columns, width):
     monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.setattr("os.get_terminal_size", lambda _: os.terminal_size((80, 24)))
@@ -247,8 +292,14 @@ def test_an_answer_is_printed_without_the_other_streams(small_project, closed):
 
 @pytest.mark.slow
 def test_nothing_is_printed_into_a_file_without_standard_streams(small_project, tmp_path):
-    assert run_localize(small_project, after="<&- >&- 2>&-", TOSLOC_CACHE=str(tmp_path / "new")) == ""
-    assert not [path for path in tmp_path.glob("new/**/*") if path.is_file() and b"parser.py  " in path.read_bytes()]
+    assert (
+        run_localize(small_project, after="<&- >&- 2>&-", TOSLOC_CACHE=str(tmp_path / "new")) == ""
+    )
+    assert not [
+        path
+        for path in tmp_path.glob("new/**/*")
+        if path.is_file() and b"parser.py  " in path.read_bytes()
+    ]
     assert "parser.py" in run_localize(small_project, TOSLOC_CACHE=str(tmp_path / "new"))
 
 
@@ -266,5 +317,7 @@ def test_what_an_encoding_lacks_is_escaped(small_project, environment):
 @pytest.mark.slow
 def test_a_warning_is_one_sentence():
     said = "import warnings; from tosloc.cli.guard import guarded; guarded(lambda: warnings.warn('mended') or 0)"
-    done = subprocess.run([sys.executable, "-P", "-c", said], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", said], capture_output=True, text=True, check=True
+    )
     assert done.stderr == "tosloc: mended\n"

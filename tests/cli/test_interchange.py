@@ -40,7 +40,10 @@ def test_a_trec_run_becomes_ours(trec, tmp_path, tosloc):
 
 
 def test_published_ranks_become_a_run(repository, tmp_path, fails, tosloc):
-    reports, out = spreadsheet(tmp_path / "reports.xlsx", fixes(repository), RESULTS), tmp_path / "ltr"
+    reports, out = (
+        spreadsheet(tmp_path / "reports.xlsx", fixes(repository), RESULTS),
+        tmp_path / "ltr",
+    )
     command = ["import-run", reports, "--repo", repository.path, "--out", out]
     said = "tosloc: 3 of 4 all reports have published ranks; left out of the run and of its judgements: 1\n"
     assert tosloc(*command, "--split", "all")[1].startswith(said)
@@ -55,7 +58,9 @@ def test_published_ranks_become_a_run(repository, tmp_path, fails, tosloc):
     assert evaluation.length is None
     tosloc(*command)
     assert list(read_run(out / "test/run.jsonl.gz").orders) == ["4"]
-    assert "only the ranks of some files are known" in fails("export-run", out, "--out", tmp_path / "trec")
+    assert "only the ranks of some files are known" in fails(
+        "export-run", out, "--out", tmp_path / "trec"
+    )
 
 
 def test_a_run_goes_out_and_comes_back(tmp_path, fails, tosloc):
@@ -65,7 +70,10 @@ def test_a_run_goes_out_and_comes_back(tmp_path, fails, tosloc):
     )
     rankings = [Ranking(report, paths, np.array([2.0, 2.0, 1.0])) for report in ("7", "8")]
     write_run(linear / "test/run.jsonl.gz", {}, rankings)
-    judgements = [Judgement("7", paths[2:], paths[2:], 3, "v"), Judgement("8", (), ("New.java",), 3, "v")]
+    judgements = [
+        Judgement("7", paths[2:], paths[2:], 3, "v"),
+        Judgement("8", (), ("New.java",), 3, "v"),
+    ]
     write_judgements(linear / "test/qrels.jsonl", judgements)
     tosloc("export-run", linear, "--out", out)
     assert (out / "qrels.trec").read_text() == "7 0 caf%E9.java 1\n8 0 - 0\n"
@@ -76,7 +84,9 @@ def test_a_run_goes_out_and_comes_back(tmp_path, fails, tosloc):
     ]
     tosloc("import-run", out / "run.trec", "--qrels", out / "qrels.trec", "--out", back)
     for name in ("AP", "RR", "nDCG", "bpref"):
-        before, after = (read_scored(place).evaluation().values(Measure(name)) for place in (linear, back))
+        before, after = (
+            read_scored(place).evaluation().values(Measure(name)) for place in (linear, back)
+        )
         assert before.tolist() == after.tolist()
     # every other file is judged as not fixed, where the rankings are known to hold every file
     tosloc("export-run", linear, "--out", out, "--others")
@@ -94,7 +104,10 @@ def test_a_run_goes_out_and_comes_back(tmp_path, fails, tosloc):
         (["qrels.txt"], "qrels.txt line 1: '7 0 c.java 1' is not report Q0 path rank score tag"),
         (["nowhere"], "nowhere: cannot read it"),
         (["run.txt", "--qrels", "other.txt"], "no judgement for 1 of 2 reports, first 8"),
-        (["run.txt", "--qrels", "run.txt", "--repo", "repo"], "labelled reports say themselves what is true"),
+        (
+            ["run.txt", "--qrels", "run.txt", "--repo", "repo"],
+            "labelled reports say themselves what is true",
+        ),
     ],
 )
 @pytest.mark.usefixtures("repository")
@@ -104,14 +117,21 @@ def test_what_is_no_run_is_one_sentence(trec, tmp_path, monkeypatch, fails, word
     assert says in fails("import-run", *words, "--out", "out")
 
 
-@pytest.mark.parametrize(("command", "name"), [("import-run", "qrels.jsonl"), ("export-run", "run.trec")])
-def test_a_folder_with_other_things_is_refused_and_stays(trec, tmp_path, fails, tosloc, command, name):
+@pytest.mark.parametrize(
+    ("command", "name"), [("import-run", "qrels.jsonl"), ("export-run", "run.trec")]
+)
+def test_a_folder_with_other_things_is_refused_and_stays(
+    trec, tmp_path, fails, tosloc, command, name
+):
     tosloc("import-run", trec, "--qrels", tmp_path / "qrels.txt", "--out", tmp_path / "ours")
     source = trec if command == "import-run" else tmp_path / "ours"
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / name).write_text("mine")
     said = fails(command, source, "--out", tmp_path / "thesis")
-    assert said == f"{tmp_path}/thesis holds other things, such as {name!r}; name a new folder for the results"
+    assert (
+        said
+        == f"{tmp_path}/thesis holds other things, such as {name!r}; name a new folder for the results"
+    )
 
 
 @pytest.mark.parametrize("command", ["import-run", "export-run"])
@@ -132,7 +152,16 @@ def test_an_import_that_was_cut_short_is_made_again(trec, tmp_path, tosloc, monk
     with monkeypatch.context() as patch:
         patch.setattr("tosloc.evaluate.judgements.write_judgements", cut_short)
         with pytest.raises(ZeroDivisionError):
-            main(["import-run", str(trec), "--qrels", str(tmp_path / "qrels.txt"), "--out", str(tmp_path / "out")])
+            main(
+                [
+                    "import-run",
+                    str(trec),
+                    "--qrels",
+                    str(tmp_path / "qrels.txt"),
+                    "--out",
+                    str(tmp_path / "out"),
+                ]
+            )
     assert (tmp_path / "out/run.jsonl.gz").is_file()
     tosloc("import-run", trec, "--qrels", tmp_path / "qrels.txt", "--out", tmp_path / "out")
     assert (tmp_path / "out/qrels.jsonl").is_file()

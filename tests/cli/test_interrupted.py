@@ -48,7 +48,9 @@ def alive(mark):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
-@pytest.mark.parametrize(("stop", "send", "code"), [(signal.SIGTERM, os.kill, 143), (signal.SIGINT, os.killpg, 130)])
+@pytest.mark.parametrize(
+    ("stop", "send", "code"), [(signal.SIGTERM, os.kill, 143), (signal.SIGINT, os.killpg, 130)]
+)
 def test_nothing_is_left_and_the_same_command_goes_on(stop, send, code, tmp_path, monkeypatch):
     project = toy.grow(tmp_path / "toy", bugs=12, themes=8)
     (tmp_path / "two.toml").write_text("[run]\njobs = 2\n")
@@ -62,7 +64,9 @@ def test_nothing_is_left_and_the_same_command_goes_on(stop, send, code, tmp_path
         with subprocess.Popen(command, stdout=pipe, stderr=said, start_new_session=True) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"now\n"
-            assert len(alive(mark)) > 4  # this one, two workers with their git, trackers of semaphores
+            assert (
+                len(alive(mark)) > 4
+            )  # this one, two workers with their git, trackers of semaphores
             send(process.pid, stop)
             assert process.wait(20) == code
     until = time.monotonic() + 5
@@ -70,6 +74,8 @@ def test_nothing_is_left_and_the_same_command_goes_on(stop, send, code, tmp_path
         time.sleep(0.05)
     assert alive(mark) == []
     assert list((tmp_path / "temporary").iterdir()) == []
-    assert (tmp_path / "said").read_text() == "tosloc: interrupted; run the same command again to go on\n"
+    assert (
+        tmp_path / "said"
+    ).read_text() == "tosloc: interrupted; run the same command again to go on\n"
     assert sorted(path.name for path in tmp_path.glob("c/*/*")) == ["facts.sqlite", "place.json"]
     assert main(arguments) == 0

@@ -52,15 +52,29 @@ def values(ask, words):
 
 def test_evaluate_prints_one_object(ask):
     printed = values(ask, "evaluate good --measures P@1,nDCG@10 --measures mrr")
-    wanted = {"reports": 3, "relevant": 4, "dropped": 3, "empty": 0, "mrr": 1.0, "map": pytest.approx(2.75 / 3)}
+    wanted = {
+        "reports": 3,
+        "relevant": 4,
+        "dropped": 3,
+        "empty": 0,
+        "mrr": 1.0,
+        "map": pytest.approx(2.75 / 3),
+    }
     assert printed | wanted == printed
     assert printed["intervals"]["map"] == [pytest.approx(0.75), 1.0]
     assert list(printed["measures"]) == ["P@1", "nDCG@10", "RR"]
     assert printed["measures"]["P@1"] == {"mean": 1.0, "interval": [1.0, 1.0]}
     assert [row["reports"] for row in printed["strata"] if row["stratum"] == "1 fixed file"] == [2]
-    assert [one["run"] for one in values(ask, "evaluate good/test worse/test")] == ["good/test", "worse/test"]
-    write_judgements("other.jsonl", [Judgement(report, ("B.java",), ("B.java",), 4) for report in GOOD])
-    assert values(ask, "evaluate alone.jsonl.gz --qrels other.jsonl")["mrr"] == pytest.approx((1 / 2 + 1 + 1 / 2) / 3)
+    assert [one["run"] for one in values(ask, "evaluate good/test worse/test")] == [
+        "good/test",
+        "worse/test",
+    ]
+    write_judgements(
+        "other.jsonl", [Judgement(report, ("B.java",), ("B.java",), 4) for report in GOOD]
+    )
+    assert values(ask, "evaluate alone.jsonl.gz --qrels other.jsonl")["mrr"] == pytest.approx(
+        (1 / 2 + 1 + 1 / 2) / 3
+    )
 
 
 def test_without_tests_neither_ranking_nor_truth_has_them(ask):
@@ -69,7 +83,10 @@ def test_without_tests_neither_ranking_nor_truth_has_them(ask):
     assert (fewer["relevant"], fewer["dropped"], fewer["measures"]["Acc@2"]["mean"]) == (3, 3, 1.0)
     assert (fewer["map"], fewer["length"]) == (1.0, 1.0)
     [pair] = values(ask, "compare worse good --no-tests --measures Acc@1")["pairs"]
-    assert pair["measures"]["Acc@1"] | {"a": 1 / 3, "b": 1.0, "wins": 2, "p_mcnemar": 0.5} == pair["measures"]["Acc@1"]
+    assert (
+        pair["measures"]["Acc@1"] | {"a": 1 / 3, "b": 1.0, "wins": 2, "p_mcnemar": 0.5}
+        == pair["measures"]["Acc@1"]
+    )
 
 
 def test_tables_of_runs_and_of_their_strata(ask, monkeypatch):
@@ -92,8 +109,14 @@ def test_tables_of_runs_and_of_their_strata(ask, monkeypatch):
     ] in table
     assert ["2", "to", "5", "fixed", "files", "1*", "2", "1.00", ".750"] in table
     text = ask("evaluate good worse --markdown")[0]
-    assert text.splitlines()[:2] == ["| all reports | good [95 %] | worse [95 %] |  |", "|---|---|---|---|"]
-    assert "| map | .917 [.750, 1.00] | .528 [.333, .750] | mean average precision, whole ranking |\n" in text
+    assert text.splitlines()[:2] == [
+        "| all reports | good [95 %] | worse [95 %] |  |",
+        "|---|---|---|---|",
+    ]
+    assert (
+        "| map | .917 [.750, 1.00] | .528 [.333, .750] | mean average precision, whole ranking |\n"
+        in text
+    )
     assert "strata of good\n\n| stratum | reports | relevant | MRR [95 %] | MAP [95 %] |\n" in text
     assert "\n\n* fewer than 30 reports" in text
     monkeypatch.setenv("TTY_COMPATIBLE", "1")  # a terminal of 60 columns
@@ -134,7 +157,12 @@ def test_a_mean_that_says_something_about_one_of_two_runs_has_a_row(ask):
 def test_strata_of_no_report_and_of_all_reports_have_no_row(ask):
     shown = names(ask("evaluate good")[0])
     assert {"1 fixed file", "2 to 5 fixed files"} <= shown
-    assert not shown & {"with a stack trace", "without a stack trace", "with a description", "left empty"}
+    assert not shown & {
+        "with a stack trace",
+        "without a stack trace",
+        "with a description",
+        "left empty",
+    }
     listed = [row["stratum"] for row in values(ask, "evaluate good")["strata"]]
     assert "with a stack trace" in listed
 
@@ -174,7 +202,10 @@ def test_one_report_does_not_say_whether_training_helped(ask):
     write_split("out/test", {"1": "ABC"})
     write_split("out/shipped/test", {"1": "BAC"})
     _, said = ask("evaluate out")
-    assert "did training help? One report cannot tell: MRR 1.000 with the trained weights, 0.500 with" in said
+    assert (
+        "did training help? One report cannot tell: MRR 1.000 with the trained weights, 0.500 with"
+        in said
+    )
 
 
 @pytest.mark.parametrize(
@@ -195,7 +226,11 @@ def test_the_first_eight_ranks_of_a_report_are_listed_and_the_others_counted(ran
 @pytest.mark.parametrize(
     ("searched", "length", "says"),
     [
-        (8, ".500", "rankings hold 50.0% of the files searched, 3 of 3 are cut off; a fixed file that is not ranked"),
+        (
+            8,
+            ".500",
+            "rankings hold 50.0% of the files searched, 3 of 3 are cut off; a fixed file that is not ranked",
+        ),
         (None, "-", "it is not known how many files were searched, so rankings may be cut off"),
         (4, "1.00", ""),
     ],
@@ -211,8 +246,14 @@ def test_rankings_that_lack_files_are_told(ask, searched, length, says):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("evaluate empty", "empty: no finished run of the split 'test'; make one with: tosloc train, or tosloc rank"),
-        ("evaluate good --split validation", "no finished run of the split 'validation'; it holds test"),
+        (
+            "evaluate empty",
+            "empty: no finished run of the split 'test'; make one with: tosloc train, or tosloc rank",
+        ),
+        (
+            "evaluate good --split validation",
+            "no finished run of the split 'validation'; it holds test",
+        ),
         ("evaluate good good", "good: named twice"),
         ("evaluate good --json --markdown", "choose one"),
         ("evaluate good --measures AP,MAPP", "no measure MAPP"),
@@ -220,7 +261,10 @@ def test_rankings_that_lack_files_are_told(ask, searched, length, says):
         ("evaluate good --level function --no-tests", "not for --level function"),
         ("evaluate alone.jsonl.gz", "no judgements beside the run; name them with --qrels"),
         ("evaluate unjudged", "unjudged/qrels.jsonl: empty"),
-        ("evaluate good worse --html x", "--html: a page tells of one run, not of 2; compare runs with"),
+        (
+            "evaluate good worse --html x",
+            "--html: a page tells of one run, not of 2; compare runs with",
+        ),
         ("compare good short", "--common compares those that both judge, here 2"),
         ("compare good other", "report 3: A.java is a fixed file for only one of good and other"),
         ("compare good", "name two runs or more"),
@@ -266,7 +310,10 @@ def test_compare_as_values_and_what_is_left_out_or_differs(ask):
     move = {"report": "3", "difference": 1 - 1 / 3, "relevant": 1, "AP_a": 1 / 3, "AP_b": 1.0}
     assert pair["risen"][0] == move | {"ranks_a": [3], "ranks_b": [1]}
     write_split("short", {report: WORSE[report] for report in "12"})
-    assert ask("compare good short --common")[1] == "tosloc: left out: 1 report only of good, 0 only of short\n"
+    assert (
+        ask("compare good short --common")[1]
+        == "tosloc: left out: 1 report only of good, 0 only of short\n"
+    )
     write_split("large", GOOD, searched=9)
     err = ask("compare good large")[1]
     assert "good and large searched different numbers of files for 3 reports, first 1" in err

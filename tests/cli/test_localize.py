@@ -39,7 +39,9 @@ def place(plain_folder):
 @pytest.fixture
 def project(repository):
     repository.commit(FILES, "Begin")
-    repository.commit({"src/parser.py": FILES["src/parser.py"] + "\n"}, "Fix #7: the header lost its colon")
+    repository.commit(
+        {"src/parser.py": FILES["src/parser.py"] + "\n"}, "Fix #7: the header lost its colon"
+    )
     return repository
 
 
@@ -72,7 +74,9 @@ def paths(answer):
 # Which repository
 
 
-def test_the_repository_around_the_current_folder(make_repository, project, place, tosloc, monkeypatch):
+def test_the_repository_around_the_current_folder(
+    make_repository, project, place, tosloc, monkeypatch
+):
     project.git("worktree", "add", "-q", str(place / "linked"), "HEAD~1")
     bare = make_repository("bare.git", bare=True)
     bare.commit(FILES)
@@ -89,10 +93,15 @@ def test_the_repository_around_the_current_folder(make_repository, project, plac
 
 
 def test_what_cannot_be_searched_is_one_sentence(fails, place, make_repository):
-    assert fails("bug.md") == f"{place}: not in a git repository; change to one, or name it with --repo"
+    assert (
+        fails("bug.md")
+        == f"{place}: not in a git repository; change to one, or name it with --repo"
+    )
     repository = make_repository("empty")
     assert "no source file" in fails("bug.md", "--repo", repository.path)
-    assert "no commit 'HEAD': its branch is empty" in fails("bug.md", "--repo", repository.path, "--commit", "HEAD")
+    assert "no commit 'HEAD': its branch is empty" in fails(
+        "bug.md", "--repo", repository.path, "--commit", "HEAD"
+    )
     repository.commit({"README": "text"})
     assert "contains no source file" in fails("bug.md", "--repo", repository.path)
 
@@ -105,11 +114,15 @@ def test_options_choose_files(project, answered, fails):
     assert answer["searched"] == {"files": 4, "hidden_tests": 1, "uncommitted": 0}
     assert {*paths(shown)} - {*paths(answer)} == {"tests/test_parser.py"}
     assert [bool(of["hits"][0]["functions"]) for of in (answer, shown)] == [True, False]
-    chosen = answered("bug.md", "--include", "docs", "--include", "/src/*.py", "--exclude", "parse*")
+    chosen = answered(
+        "bug.md", "--include", "docs", "--include", "/src/*.py", "--exclude", "parse*"
+    )
     assert paths(chosen) == ["src/cookies.py", "docs/conf.py"]
     sure = [hit["path"] for hit in answer["hits"] if hit["share"] >= 0.1]
     assert paths(answered("bug.md", "--min-share", "0.1")) == sure != paths(answer)
-    assert fails("bug.md", "--repo", project.path, "--exclude", "*.java").startswith("--exclude: '*.java' matches none")
+    assert fails("bug.md", "--repo", project.path, "--exclude", "*.java").startswith(
+        "--exclude: '*.java' matches none"
+    )
 
 
 def test_a_language_without_a_grammar_is_noted(repository, answered):
@@ -126,12 +139,24 @@ def test_a_language_without_a_grammar_is_noted(repository, answered):
 def test_reports_of_all_kinds_and_many_of_them(project, place, printed, monkeypatch):
     issues = [{"number": n, "title": f"Pool {n}", "body": "close fails"} for n in (1, 2)]
     (place / "issues.json").write_text(json.dumps(issues))
-    (place / "lines.jsonl").write_text('{"summary": "cookie"}\n\n{"id": "L2", "summary": "header"}\n')
-    (place / "jira.json").write_text(json.dumps({"issues": [{"key": "A-1", "fields": {"summary": "S"}}]}))
+    (place / "lines.jsonl").write_text(
+        '{"summary": "cookie"}\n\n{"id": "L2", "summary": "header"}\n'
+    )
+    (place / "jira.json").write_text(
+        json.dumps({"issues": [{"key": "A-1", "fields": {"summary": "S"}}]})
+    )
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"Pool does not close\n")))
     given = ["bug.md", "issues.json", "lines.jsonl", "jira.json", "-"]
     answers = [json.loads(line) for line in printed(*given, "--jsonl", "--top", "1")[0]]
-    assert [answer["report"]["id"] for answer in answers] == ["bug", "1", "2", "lines:1", "L2", "A-1", "report"]
+    assert [answer["report"]["id"] for answer in answers] == [
+        "bug",
+        "1",
+        "2",
+        "lines:1",
+        "L2",
+        "A-1",
+        "report",
+    ]
     lines = printed(*given[:2], "--top", "1")[0]
     assert {"bug: Parser drops the header", "1: Pool 1", "2: Pool 2"} <= {*lines}
 
@@ -154,7 +179,9 @@ def test_when_a_report_was_opened(project, answered, fails):
 
 def test_reports_that_say_nothing(fails, project, place):
     assert fails() == "Missing argument 'REPORT'; see: tosloc localize --help"
-    assert "bug.txt: no such file; check the path, or give the text itself" in fails("bug.txt", "--repo", project.path)
+    assert "bug.txt: no such file; check the path, or give the text itself" in fails(
+        "bug.txt", "--repo", project.path
+    )
     many = "--json and --open are for 1 answer, --html for 100, not 2; use --jsonl"
     assert fails("bug.md", "bug.md", "--json") == fails("bug.md", "bug.md", "--open") == many
     (place / "bad.md").write_text("### Describe the bug\n<!-- what -->\n\n- [ ] I searched\n")
@@ -172,7 +199,9 @@ def test_standard_input_is_read_if_no_report_is_named(project, place, given):
     command = [sys.executable, "-m", "tosloc", "localize", "--json", "--repo", str(project.path)]
     known = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     if given == "pipe":
-        done = subprocess.run(command, input=REPORT.encode(), capture_output=True, env=known, check=True)
+        done = subprocess.run(
+            command, input=REPORT.encode(), capture_output=True, env=known, check=True
+        )
     else:
         with (place / "bug.md").open("rb") as file:
             done = subprocess.run(command, stdin=file, capture_output=True, env=known, check=True)
@@ -182,13 +211,19 @@ def test_standard_input_is_read_if_no_report_is_named(project, place, given):
 def test_a_null_device_is_no_report(project):
     command = [sys.executable, "-m", "tosloc", "localize"]
     known = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=known, check=False, text=True)
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, env=known, check=False, text=True
+    )
     assert done.returncode == 2
     assert done.stderr == "tosloc: Missing argument 'REPORT'; see: tosloc localize --help\n"
 
 
-def test_a_note_on_a_general_text_and_its_reasons_do_not_contradict_each_other(project, printed, place):
-    project.commit({f"src/{name}.py": "x = 1\n" for name in "abcdef"} | {"src/one.py": "# the banner\n"})
+def test_a_note_on_a_general_text_and_its_reasons_do_not_contradict_each_other(
+    project, printed, place
+):
+    project.commit(
+        {f"src/{name}.py": "x = 1\n" for name in "abcdef"} | {"src/one.py": "# the banner\n"}
+    )
     out, err = printed("Das Banner fehlt", "--no-background", "--top", "1")
     assert err == [
         "tosloc: the report is too general for a confidence score; add an error message, an identifier or a file name"
@@ -226,10 +261,15 @@ def test_a_folder_that_cannot_be_searched_is_refused(project, place, fails, make
         f"{place}: is no folder of {project.path}; narrow the search with --include, as in --include 'src/**'"
     )
     said = fails("bug.md", project.path / "src", "--include", "*.py", *where)
-    assert said == f"{project.path}/src and --include: choose one of them; --include 'src/**/*.py' does both"
+    assert (
+        said
+        == f"{project.path}/src and --include: choose one of them; --include 'src/**/*.py' does both"
+    )
     bare = make_repository("bare.git", bare=True)
     bare.commit(FILES)
-    assert "there is no work tree; narrow the search with --include" in fails("bug.md", place, "--repo", bare.path)
+    assert "there is no work tree; narrow the search with --include" in fails(
+        "bug.md", place, "--repo", bare.path
+    )
 
 
 # What is printed
@@ -252,13 +292,19 @@ def test_an_answer_tells_a_fix_with_its_page_and_no_password(project, answered):
     answer = answered("bug.md")
     commit = project.made[-1]
     [fix] = [why for why in answer["hits"][0]["why"] if why["kind"] == "fix"]
-    assert (fix["commit"], fix["issue"], fix["url"]) == (commit, "#7", f"https://github.com/a/toy/commit/{commit}")
+    assert (fix["commit"], fix["issue"], fix["url"]) == (
+        commit,
+        "#7",
+        f"https://github.com/a/toy/commit/{commit}",
+    )
 
 
 def test_a_pipe_gets_plain_text_and_nothing_overlong(project, place, printed, answered):
     lines = printed("bug.md", "--top", "2")[0]
     assert lines[0] == "bug: Parser drops the header"
-    assert re.fullmatch(r"4 files of [0-9a-f]{10}, \d{4}-\d\d-\d\d; 1 test file hidden \(--tests\)", lines[1])
+    assert re.fullmatch(
+        r"4 files of [0-9a-f]{10}, \d{4}-\d\d-\d\d; 1 test file hidden \(--tests\)", lines[1]
+    )
     assert re.fullmatch(r"1  +\d+%  src/parser\.py", lines[2])
     assert not any("\x1b" in line or "\u2588" in line for line in lines)
     (place / "long.md").write_text("parse_header " * 5_000)
@@ -272,7 +318,10 @@ def test_notes_that_ask_nothing_are_for_those_who_want_them(project, printed, an
     assert printed("odd.md", "odd.md")[1] == [words]  # once for both
     notes = printed("odd.md", "-v")[1]
     assert words in notes
-    assert any(note.startswith("tosloc: the report has no date; it is asked as if opened at ") for note in notes)
+    assert any(
+        note.startswith("tosloc: the report has no date; it is asked as if opened at ")
+        for note in notes
+    )
     assert [f"tosloc: {note}" for note in answered("odd.md")["notes"]] == notes[:-1]
 
 
@@ -293,11 +342,17 @@ def test_trained_weights_are_always_named(project, printed, answered, monkeypatc
     monkeypatch.setattr(Localizer, "default", classmethod(trained))
     said = "tosloc: weights: trained 2026-11-26 on 269 commit messages"
     assert printed("bug.md", "bug.md")[1].count(said) == 1
-    assert answered("bug.md")["weights"] == {"kind": "trained", "date": "2026-11-26", "reports": 269, "weak": True}
+    assert answered("bug.md")["weights"] == {
+        "kind": "trained",
+        "date": "2026-11-26",
+        "reports": 269,
+        "weak": True,
+    }
 
 
 @pytest.mark.parametrize(
-    ("editor", "expected"), [("vi -n", ["-n", "+2", "FILE"]), ("code -w", ["-w", "--goto", "FILE:2"])]
+    ("editor", "expected"),
+    [("vi -n", ["-n", "+2", "FILE"]), ("code -w", ["-w", "--goto", "FILE:2"])],
 )
 def test_the_first_place_is_opened(project, place, printed, monkeypatch, editor, expected):
     script = place / editor.split()[0]
@@ -307,12 +362,17 @@ def test_the_first_place_is_opened(project, place, printed, monkeypatch, editor,
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.setenv("EDITOR", editor)
     printed(place / "bug.md", "--open")
-    assert (place / "opened").read_text().replace(str(project.path / "src/parser.py"), "FILE").split() == expected
+    assert (place / "opened").read_text().replace(
+        str(project.path / "src/parser.py"), "FILE"
+    ).split() == expected
 
 
 def test_what_cannot_be_opened(project, place, tosloc, monkeypatch):
     given = ["localize", place / "bug.md", "--open", "--repo", project.path]
-    assert "--open: no file of the work tree can be named" in tosloc(*given, "--min-share", "1", code=2).err
+    assert (
+        "--open: no file of the work tree can be named"
+        in tosloc(*given, "--min-share", "1", code=2).err
+    )
     for editor in ("nowhere", "vim 'open"):
         monkeypatch.setenv("VISUAL", editor)
         assert "--open: VISUAL or EDITOR must name an editor" in tosloc(*given, code=2).err
@@ -334,9 +394,15 @@ def drawn(command, columns, folder, errors=subprocess.DEVNULL, **environment):
     """What a command writes to a terminal; with its errors, if they are standard output's."""
     (own, theirs), null = pty.openpty(), subprocess.DEVNULL
     termios.tcsetwinsize(own, (40, columns))
-    known = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "TERM")}
+    known = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("NO_COLOR", "COLUMNS", "TERM")
+    }
     known |= {"TERM": "xterm-256color", "PYTHONPATH": str(Path(__file__).parents[2])} | environment
-    with subprocess.Popen(command, stdin=null, stdout=theirs, stderr=errors, cwd=folder, env=known) as process:
+    with subprocess.Popen(
+        command, stdin=null, stdout=theirs, stderr=errors, cwd=folder, env=known
+    ) as process:
         os.close(theirs)
         written = b""
         with suppress(OSError):  # closed on the other side
@@ -354,7 +420,9 @@ def test_a_terminal_gets_bars_colours_and_links(project, place):
         text = drawn(command, columns, project.path / "src")
         assert f"{(project.path / 'src/parser.py').as_uri()}\x1b\\" in text
         assert "\u2588" in text
-        plain = re.sub(r"\x1b\][^\x1b]*\x1b\\|\x1b\[[0-9;]*m", "", text).replace("\r", "").splitlines()
+        plain = (
+            re.sub(r"\x1b\][^\x1b]*\x1b\\|\x1b\[[0-9;]*m", "", text).replace("\r", "").splitlines()
+        )
         assert all(len(line) <= columns and line == line.rstrip() for line in plain[2:])
         assert any(line.endswith("src/parser.py") for line in plain)
     assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", drawn(command, 80, project.path, NO_COLOR="1"))
@@ -378,13 +446,30 @@ def test_bars_are_gone_before_an_answer_is_printed(project, place):
 def test_a_shallow_and_a_partial_clone_say_what_to_do(project, place, answered):
     url = f"file://{project.path}"
     project.git("config", "uploadpack.allowFilter", "true")
-    for name, options in (("shallow", ["--depth", "1"]), ("partial", ["--bare", "--filter=blob:none"])):
+    for name, options in (
+        ("shallow", ["--depth", "1"]),
+        ("partial", ["--bare", "--filter=blob:none"]),
+    ):
         subprocess.run(["git", "clone", "-q", *options, url, str(place / name)], check=True)
-    [note] = [note for note in answered("bug.md", "--repo", place / "shallow")["notes"] if "shallow" in note]
+    [note] = [
+        note
+        for note in answered("bug.md", "--repo", place / "shallow")["notes"]
+        if "shallow" in note
+    ]
     assert "git fetch --unshallow" in note
     assert "fetch-depth: 0" in note
-    [note] = [note for note in answered("bug.md", "--repo", place / "partial")["notes"] if "partial" in note]
-    assert note.startswith("5 files could not be read from the repository; they are ranked by their paths alone")
+    [note] = [
+        note
+        for note in answered("bug.md", "--repo", place / "partial")["notes"]
+        if "partial" in note
+    ]
+    assert note.startswith(
+        "5 files could not be read from the repository; they are ranked by their paths alone"
+    )
     command = note.rpartition(": ")[2].split()
     subprocess.run([command[0], "-C", str(place / "partial"), *command[1:]], check=True)
-    assert not [note for note in answered("bug.md", "--repo", place / "partial")["notes"] if "partial" in note]
+    assert not [
+        note
+        for note in answered("bug.md", "--repo", place / "partial")["notes"]
+        if "partial" in note
+    ]

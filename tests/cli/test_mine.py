@@ -46,7 +46,11 @@ def test_lines_that_train_reads_and_a_table(project, place, monkeypatch, tosloc,
     [file] = tmp_path.glob("cache/*/reports.jsonl")
     assert err == f"tosloc: {file} holds 1 report; now run: tosloc train\n"
     [report] = read_reports(file, suffixes=[".py"])
-    assert (report.report.id, report.commit, report.listed) == ("7", project.made[1], ("src/parser.py",))
+    assert (report.report.id, report.commit, report.listed) == (
+        "7",
+        project.made[1],
+        ("src/parser.py",),
+    )
     line = json.loads(file.read_text())
     assert (line["link"], line["url"], "weak" in line) == ("closing keyword", ISSUE["url"], False)
     assert project.git("status", "--porcelain") == ""
@@ -55,7 +59,13 @@ def test_lines_that_train_reads_and_a_table(project, place, monkeypatch, tosloc,
 def test_json_and_a_file_of_ones_own(project, place, tosloc, tmp_path):
     own = tmp_path / "own.jsonl"
     out, err = tosloc("mine", written(place, ISSUE), "--repo", project.path, "--out", own, "--json")
-    wanted = {"tracker": "GitHub", "linked": {"closing keyword": 1}, "reports": 1, "weak": False, "read": 1}
+    wanted = {
+        "tracker": "GitHub",
+        "linked": {"closing keyword": 1},
+        "reports": 1,
+        "weak": False,
+        "read": 1,
+    }
     assert json.loads(out) == wanted | {"left_out": {}, "file": str(own)}
     assert f"now run: tosloc train --repo {project.path} --reports {own}\n" in err
     assert not (tmp_path / "cache").exists()
@@ -67,17 +77,25 @@ def test_git_alone_says_that_its_reports_are_weak(project, tosloc):
     assert "weak: what commits say of their own fixes" in out
 
 
-def test_what_goes_wrong_is_one_sentence_and_leaves_nothing(project, place, fails, tosloc, monkeypatch):
+def test_what_goes_wrong_is_one_sentence_and_leaves_nothing(
+    project, place, fails, tosloc, monkeypatch
+):
     assert "not in a git repository; change to one, or name it with --repo" in fails("mine")
     monkeypatch.chdir(project.path)
     for records, options, says in (
         ([], [], "hold no issue; export closed ones, as: gh"),
-        ([{"kind": "youtrack#issue"}], [], "issues.json, record 1: JSON of no known kind (keys: kind)"),
+        (
+            [{"kind": "youtrack#issue"}],
+            [],
+            "issues.json, record 1: JSON of no known kind (keys: kind)",
+        ),
         ([ISSUE], ["--pattern", "("], "'(' is no regular expression"),
     ):
         assert says in fails("mine", written(place, *records), *options)
     assert "nowhere.json: cannot be read (No such file" in fails("mine", "nowhere.json")
-    assert "--pattern: says which issues commits name, and none are given" in fails("mine", "--pattern", "(1)")
+    assert "--pattern: says which issues commits name, and none are given" in fails(
+        "mine", "--pattern", "(1)"
+    )
     assert "Missing option '--reports'; or run tosloc mine first" in fails("train", "--out", "run")
     said = tosloc("mine", written(place, ISSUE | {"number": 9}), code=2)
     assert "none of 1 issues has a fix to learn from" in said[1]

@@ -21,7 +21,9 @@ KINDS = {
     "repo": REPOSITORY,
     "root": EITHER,
     **dict.fromkeys(("reports", "config", "qrels", "exports", "file", "projects", "bundle"), FILE),
-    **dict.fromkeys(("run", "runs", "first", "second", "checkpoint", "baseline", "advanced"), EITHER),
+    **dict.fromkeys(
+        ("run", "runs", "first", "second", "checkpoint", "baseline", "advanced"), EITHER
+    ),
     **dict.fromkeys(("our_baseline", "our_advanced"), EITHER),
     **dict.fromkeys(("out", "figures", "work"), NEW_FOLDER),
     "html": NEW_FILE,
@@ -65,7 +67,13 @@ OTHER_WORDS = {
 }
 """Command and parameter -> words with which it would go on, where they differ."""
 BAD = {
-    REPOSITORY: ("nowhere", "plain.txt", "plain", "https://example.org/a/b.git", "git@example.org:a/b.git"),
+    REPOSITORY: (
+        "nowhere",
+        "plain.txt",
+        "plain",
+        "https://example.org/a/b.git",
+        "git@example.org:a/b.git",
+    ),
     FILE: ("nowhere", "plain", "https://example.org/a/b"),
     EITHER: ("nowhere", "https://example.org/a/b"),
     NEW_FOLDER: ("plain.txt",),
@@ -128,7 +136,9 @@ POSITIONS = {"second": 1, "config": 1}
 
 
 @pytest.mark.parametrize(("command", "parameter", "flag", "bad"), list(cases()))
-def test_a_path_that_does_not_fit_is_one_sentence_that_names_it(fails, here, command, parameter, flag, bad):
+def test_a_path_that_does_not_fit_is_one_sentence_that_names_it(
+    fails, here, command, parameter, flag, bad
+):
     words = OTHER_WORDS.get(f"{command} {parameter}", COMMANDS[command]).split()
     if flag is None:
         position = POSITIONS.get(parameter, 0)
@@ -142,7 +152,9 @@ def test_a_path_that_does_not_fit_is_one_sentence_that_names_it(fails, here, com
 
 
 def test_each_command_is_tested():
-    assert {command for command, _, _ in parameters()} == {name for name in COMMANDS if not name.startswith("cache")}
+    assert {command for command, _, _ in parameters()} == {
+        name for name in COMMANDS if not name.startswith("cache")
+    }
 
 
 @pytest.mark.parametrize("command", ["localize bug.md", "index", "data --reports reports.jsonl"])

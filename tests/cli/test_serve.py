@@ -18,7 +18,10 @@ from tosloc.cli import main
 def test_an_editors_address_without_a_path_is_refused(capsys):
     for address in ("code -g", "javascript:alert(1)"):
         assert main(["serve", "--editor", address]) == 2
-        assert f"--editor {address}: is no address with {{path}} in it; give one as vscode:" in capsys.readouterr().err
+        assert (
+            f"--editor {address}: is no address with {{path}} in it; give one as vscode:"
+            in capsys.readouterr().err
+        )
 
 
 def test_a_port_in_use_is_said_before_anything_is_made(repository, capsys, tmp_path, monkeypatch):
@@ -28,7 +31,10 @@ def test_a_port_in_use_is_said_before_anything_is_made(repository, capsys, tmp_p
         other.listen()
         port = other.getsockname()[1]
         assert main(["serve", "--repo", str(repository.path), "--port", str(port)]) == 2
-    assert f"tosloc: port {port} is already in use; choose another with --port" in capsys.readouterr().err
+    assert (
+        f"tosloc: port {port} is already in use; choose another with --port"
+        in capsys.readouterr().err
+    )
     assert not (tmp_path / "cache").exists()
 
 
@@ -36,16 +42,27 @@ def test_a_port_in_use_is_said_before_anything_is_made(repository, capsys, tmp_p
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_listens_on_the_loopback_alone_and_a_signal_ends_it(repository, tmp_path, number):
     repository.commit({"parser.py": "def parser(): pass\n"})
-    command = [sys.executable, "-m", "tosloc", "serve", "--repo", str(repository.path), "--port", "0"]
+    command = [
+        sys.executable,
+        "-m",
+        "tosloc",
+        "serve",
+        "--repo",
+        str(repository.path),
+        "--port",
+        "0",
+    ]
     environment = {**os.environ, "TOSLOC_CACHE": str(tmp_path / "cache")}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
     assert process.stdout is not None
     said = process.stdout.readline().strip()
     [place] = re.findall(r"^http://127\.0\.0\.1:(\d+)/[\w-]{22}/ \(Ctrl-C ends it\)$", said)
     listening = Path("/proc/net/tcp").read_text().splitlines()
-    assert [line.split()[1] for line in listening if line.split()[1].endswith(f":{int(place):04X}")] == [
-        f"0100007F:{int(place):04X}"
-    ]
+    assert [
+        line.split()[1] for line in listening if line.split()[1].endswith(f":{int(place):04X}")
+    ] == [f"0100007F:{int(place):04X}"]
     until = time.monotonic() + 30  # the version is made before anybody asks
     while not (made := [*tmp_path.glob("cache/*/*.versions/*")]) and time.monotonic() < until:
         time.sleep(0.05)
@@ -74,9 +91,22 @@ def test_a_signal_ends_it_while_a_report_is_read(repository, tmp_path, number, m
     repository.commit({"parser.py": "def parser(): pass\n"})
     (tmp_path / "sitecustomize.py").write_text(READS_FOR_EVER)
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])]))
-    command = [sys.executable, "-m", "tosloc", "serve", "--repo", str(repository.path), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    monkeypatch.setenv(
+        "PYTHONPATH", os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "tosloc",
+        "serve",
+        "--repo",
+        str(repository.path),
+        "--port",
+        "0",
+    ]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         page = process.stdout.readline().split()[0]
         origin = "/".join(page.split("/")[:3])

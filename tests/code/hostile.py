@@ -16,7 +16,9 @@ from tosloc.code.facts import analyse
 from tosloc.code.functions import functions_of
 from tosloc.code.languages import LANGUAGES, has_grammar, language_named
 
-GRAMMARS = sorted(language_named(name).suffixes[0] for name in set(LANGUAGES.values()) if has_grammar(name))
+GRAMMARS = sorted(
+    language_named(name).suffixes[0] for name in set(LANGUAGES.values()) if has_grammar(name)
+)
 TOKENS = (
     '( ) [ ] { } < > , ; : . = == => -> + - * / % & && | || ^ ! ? @ # $ ~ \\ " \' ` """ /* */ //'
     " <!-- --> a b x 1 0x 1.5 's' \"s\" if else for while do switch case class struct enum def func"

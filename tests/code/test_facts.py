@@ -55,7 +55,10 @@ def table(facts):
 
 
 def chunks(facts):
-    pairs = [(facts.terms[p], n) for p, n in zip(facts.chunk_terms, facts.chunk_counts.tolist(), strict=True)]
+    pairs = [
+        (facts.terms[p], n)
+        for p, n in zip(facts.chunk_terms, facts.chunk_counts.tolist(), strict=True)
+    ]
     found = [pairs[start:end] for start, end in pairwise(facts.chunk_starts)]
     assert found == list(map(sorted, found))
     return list(map(dict, found))
@@ -95,7 +98,12 @@ def test_headers_are_dropped_and_javadoc_is_kept():
 def test_chunks_are_fifty_lines_and_ten_more(last):
     names = [f"n{i:03}" for i in range(165)]
     facts = analyse("\n".join(names) + last, ".txt")
-    assert [list(chunk) for chunk in chunks(facts)] == [names[0:60], names[50:110], names[100:160], names[150:165]]
+    assert [list(chunk) for chunk in chunks(facts)] == [
+        names[0:60],
+        names[50:110],
+        names[100:160],
+        names[150:165],
+    ]
     text = "class A {\n" + "\n".join(['apple(); /* pear */ "plum".size();'] * 65) + "}"
     assert [chunk["plum"] for chunk in chunks(analyse(text, ".java"))] == [59, 16]
     continued = "x = 'a\\\n" + "b\\\n" * 60 + "plum'\n"  # what is no word may hold ends of lines
@@ -119,7 +127,12 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(
-    "suffix", [".java", ".py", *(pytest.param(one, marks=pytest.mark.slow) for one in (".kt", ".vue", ".unknown"))]
+    "suffix",
+    [
+        ".java",
+        ".py",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in (".kt", ".vue", ".unknown")),
+    ],
 )
 def test_broken_texts_have_facts(suffix):
     for text in BROKEN:
@@ -129,7 +142,10 @@ def test_broken_texts_have_facts(suffix):
         assert len(facts.chunk_starts) >= 2
 
 
-DECLARED = [part.split("\n", 1) for part in Path(__file__).with_name("declarations.txt").read_text().split("==== ")[1:]]
+DECLARED = [
+    part.split("\n", 1)
+    for part in Path(__file__).with_name("declarations.txt").read_text().split("==== ")[1:]
+]
 """Suffix, and what is declared in a text, field by field, above that text."""
 
 
@@ -145,19 +161,27 @@ def test_what_is_declared_in_each_language(suffix, sample):
 
 
 def test_analysers():
-    assert "lizard" not in analyser_of("java", analyser()) != analyser_of("java", analyser(lizard=True))
+    assert (
+        "lizard"
+        not in analyser_of("java", analyser())
+        != analyser_of("java", analyser(lizard=True))
+    )
     assert analyser_of("vue", "1") == analyser_of("typescript", "1")
 
 
 def test_words_and_strings_that_are_odd():
-    facts = analyse('gibberish ((( here /* with a remark */ and "some text" ]]] }', ".java")  # the parser gives up
+    facts = analyse(
+        'gibberish ((( here /* with a remark */ and "some text" ]]] }', ".java"
+    )  # the parser gives up
     assert (facts.parsed, column(facts, "comment")) == (False, Counter(["remark"]))
     assert {"gibberish", "remark", "text"} <= set(facts.terms)
     facts = analyse('x = "größe_alt naïve $übel" # straße ٣٤ –日本語', ".py")
     assert {"größe", "alt", "naïv", "übel"} <= column(facts, "string").keys()
     assert {"straße", "日本語"} <= column(facts, "comment").keys()
     # Kotlin's grammar gives a string that does not end one byte more than there is, after some broken texts
-    assert column(analyse('/**/abstract class ein\nE m>,$i"t\n    }\n}', ".kt"), "type") == Counter(["ein"])
+    assert column(analyse('/**/abstract class ein\nE m>,$i"t\n    }\n}', ".kt"), "type") == Counter(
+        ["ein"]
+    )
 
 
 @pytest.mark.parametrize(

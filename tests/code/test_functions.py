@@ -29,7 +29,10 @@ def counts(text, suffix, name):
     facts = functions_of(text, suffix)
     pairs = slice(*facts.offsets[facts.names.index(name) :][:2].tolist())
     columns = (facts.places[pairs], facts.code[pairs], facts.comments[pairs])
-    return {facts.terms[place]: (int(code), int(comments)) for place, code, comments in zip(*columns, strict=True)}
+    return {
+        facts.terms[place]: (int(code), int(comments))
+        for place, code, comments in zip(*columns, strict=True)
+    }
 
 
 def samples():
@@ -72,7 +75,9 @@ def test_the_terms_of_a_function_and_of_a_class():
     terms = counts(text, ".py", "Shape")
     assert (terms["figur"], terms["side"]) == ((0, 1), (1, 0))
     assert not {"angl", "area", "corner"} & set(terms)
-    text = "/* far */\n\n/* near */\n// nearer\nint f() { return a; }\n\nint unrelated;\n/* last */\n"
+    text = (
+        "/* far */\n\n/* near */\n// nearer\nint f() { return a; }\n\nint unrelated;\n/* last */\n"
+    )
     terms = counts(text, ".c", "f")
     assert terms["near"] == terms["nearer"] == (0, 1)
     assert not {"far", "unrel", "last"} & set(terms)
@@ -113,7 +118,11 @@ public class Shop<T extends Comparable<? super T>> {
 """
 
 
-NESTED = "".join(f"{' ' * depth}def f{depth}(a, b=(1, 2)):\n" for depth in range(12)) + " " * 12 + "return a or b\n"
+NESTED = (
+    "".join(f"{' ' * depth}def f{depth}(a, b=(1, 2)):\n" for depth in range(12))
+    + " " * 12
+    + "return a or b\n"
+)
 GO = "func (a A) F() func(int) int { return func(b int) int { if b > 1 && b < 3 { return 1 }; return 2 } }\n"
 
 
@@ -122,14 +131,19 @@ GO = "func (a A) F() func(int) int { return func(b int) int { if b > 1 && b < 3 
     [
         (JAVA, ".java"),
         (NESTED, ".py"),
-        ("namespace a { struct B::C { int f(int a) { return a && 1; } int g(x) const; }; }", ".cpp"),
+        (
+            "namespace a { struct B::C { int f(int a) { return a && 1; } int g(x) const; }; }",
+            ".cpp",
+        ),
         (GO, ".go"),
     ],
 )
 def test_same_number_as_all_of_lizard(text, suffix):
     functions = lizard.analyze_file.analyze_source_code(f"x{suffix}", text).function_list
     expected = sum(function.cyclomatic_complexity for function in functions)
-    assert lizard_complexity(text, suffix) == analyse(text, suffix, lizard=True).complexity == expected
+    assert (
+        lizard_complexity(text, suffix) == analyse(text, suffix, lizard=True).complexity == expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -147,7 +161,9 @@ def test_what_lizard_does_not_finish_is_counted_by_keywords(monkeypatch, text, s
 
 
 def test_names_of_functions_do_not_double_with_each_level():
-    nested = "".join(f"{' ' * depth}def f{depth}():\n" for depth in range(300))  # of 40 lizard never came back
+    nested = "".join(
+        f"{' ' * depth}def f{depth}():\n" for depth in range(300)
+    )  # of 40 lizard never came back
     assert lizard_complexity(nested + " " * 300 + "pass\n", ".py") == 300
 
 
@@ -177,4 +193,6 @@ def test_terms_and_compounds_of_any_text_are_those_of_its_words(line):
     found = terms(line)
     assert found == [term for word in words(line) for term in identifier_terms(word)]
     assert all(term and not any(map(str.isspace, term)) for term in found)
-    assert compounds(line) == [compound for word in words(line) for compound in identifier_compounds(word)]
+    assert compounds(line) == [
+        compound for word in words(line) for compound in identifier_compounds(word)
+    ]

@@ -133,7 +133,13 @@ def test_readers_are_linear(reader, units, beginnings, monkeypatch):
 
 @pytest.mark.parametrize(
     ("language", "unit"),
-    [("java", b"<!--"), ("javascript", b"/["), ("python", b"-->"), ("swift", b"#" * 40), ("scala", b"`" * 40)],
+    [
+        ("java", b"<!--"),
+        ("javascript", b"/["),
+        ("python", b"-->"),
+        ("swift", b"#" * 40),
+        ("scala", b"`" * 40),
+    ],
 )
 def test_a_parser_gives_up_and_reads_the_next_text(language, unit):
     assert syntax_tree(unit * 2000, language_named(language).grammar) is None
@@ -147,15 +153,26 @@ def test_what_is_nested_without_measure_is_not_parsed(language):
     """In each node a query looks at what all nodes around it wait for; beyond 65,535 of them it loses count."""
     begin = "<?php " if language == "php" else "fun f(){"
     nested = ((begin + "if(a){" * times + "}" * (times + 1)).encode() for times in (15_000, 100))
-    assert [syntax_tree(text, language_named(language).grammar) is not None for text in nested] == [False, True]
+    assert [syntax_tree(text, language_named(language).grammar) is not None for text in nested] == [
+        False,
+        True,
+    ]
 
 
 def test_what_is_too_large_is_not_parsed_and_scanners_end(monkeypatch):
-    names = "class A:\n    def f(self):\n" + "".join(f"        self.b{i} = (1)\n" for i in range(2000))
+    names = "class A:\n    def f(self):\n" + "".join(
+        f"        self.b{i} = (1)\n" for i in range(2000)
+    )
     assert analyse(names, ".py").parsed
     text = "class A { void b() {} }\n" * 50
     for largest, found in ((len(text), 100), (len(text) - 1, 0)):
         monkeypatch.setattr(syntax, "MAX_PARSED", largest)
-        assert (analyse(text, ".java").parsed, len(functions_of(text, ".java"))) == (found > 0, found)
-    for source in (b"var g\n@", b"var g\n@a(1"):  # Kotlin's looks for the end of the annotation's line
+        assert (analyse(text, ".java").parsed, len(functions_of(text, ".java"))) == (
+            found > 0,
+            found,
+        )
+    for source in (
+        b"var g\n@",
+        b"var g\n@a(1",
+    ):  # Kotlin's looks for the end of the annotation's line
         assert syntax_tree(source, language_named("kotlin").grammar) is not None

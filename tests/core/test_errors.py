@@ -80,7 +80,10 @@ def test_each_front_end_names_arguments_in_its_own_words(render, sentence):
 
 
 def test_page_keeps_a_hint_without_arguments():
-    assert ToslocError("no {commit}", hint="run: git fetch").without_arguments() == "no {commit}; run: git fetch"
+    assert (
+        ToslocError("no {commit}", hint="run: git fetch").without_arguments()
+        == "no {commit}; run: git fetch"
+    )
 
 
 def test_text_of_the_user_in_a_message_is_never_replaced():
@@ -88,7 +91,9 @@ def test_text_of_the_user_in_a_message_is_never_replaced():
 
 
 def test_error_of_a_worker_process_keeps_its_hint():
-    error = pickle.loads(pickle.dumps(CheckpointError("damaged", hint="train again", about="checkpoint")))
+    error = pickle.loads(
+        pickle.dumps(CheckpointError("damaged", hint="train again", about="checkpoint"))
+    )
     assert type(error) is CheckpointError
     assert str(error) == "checkpoint: damaged; train again"
 
@@ -106,6 +111,8 @@ def test_hints_exist():
     assert len([hint for hint in hints() if PLACEHOLDER.search(hint)]) >= 20
 
 
-@pytest.mark.parametrize("name", sorted({name for hint in hints() for name in PLACEHOLDER.findall(hint)}))
+@pytest.mark.parametrize(
+    "name", sorted({name for hint in hints() for name in PLACEHOLDER.findall(hint)})
+)
 def test_argument_of_a_hint_is_an_option(name):
     assert guard._render(ToslocError("wrong", about=name)).partition(":")[0] in OPTIONS

@@ -14,16 +14,34 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from tosloc.core.arrays import load_arrays, pack_words, read_mapped, save_arrays, unpack_words, write_mapped
+from tosloc.core.arrays import (
+    load_arrays,
+    pack_words,
+    read_mapped,
+    save_arrays,
+    unpack_words,
+    write_mapped,
+)
 from tosloc.core.errors import CheckpointError
-from tosloc.core.io import open_plain, printable, read_plain, remove_unfinished, write_text, written_whole
+from tosloc.core.io import (
+    open_plain,
+    printable,
+    read_plain,
+    remove_unfinished,
+    write_text,
+    written_whole,
+)
 
 
 def test_only_plain_files_are_opened_and_as_many_bytes_as_allowed_read(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     for path, words in (
-        *((tmp_path / "pipe", "a named pipe"), (tmp_path, "a folder"), (tmp_path / "loop", "symbolic links")),
+        *(
+            (tmp_path / "pipe", "a named pipe"),
+            (tmp_path, "a folder"),
+            (tmp_path / "loop", "symbolic links"),
+        ),
         *((tmp_path / "no", "No such file"), (Path("/dev/zero"), "a device")),
         *((Path("a\0b"), "the name contains a NUL byte"), (Path("a" * 5000), "too long")),
     ):
@@ -141,7 +159,13 @@ def test_a_folder_is_not_replaced_by_a_file_nor_a_file_by_a_folder(tmp_path):
 
 
 def test_only_our_own_names_are_removed_and_only_old_ones(tmp_path):
-    for name in (".file.abcdefgh", ".hidden", "tosloc-unfinished-1", ".tosloc", ".tosloc-unfinished.1"):
+    for name in (
+        ".file.abcdefgh",
+        ".hidden",
+        "tosloc-unfinished-1",
+        ".tosloc",
+        ".tosloc-unfinished.1",
+    ):
         (tmp_path / name).write_text("a user's")
     (tmp_path / ".tosloc-unfinished.0").symlink_to(tmp_path / ".hidden")
     before = listing(tmp_path)
@@ -153,7 +177,14 @@ def test_only_our_own_names_are_removed_and_only_old_ones(tmp_path):
     assert set(before) - set(listing(tmp_path)) == {".tosloc-unfinished.0", ".tosloc-unfinished.1"}
 
 
-ODD = ("", "a/b c.java", "ü/ß.java", b"\xff\xe9/x.java".decode("utf-8", "surrogateescape"), "new\nline.java", "")
+ODD = (
+    "",
+    "a/b c.java",
+    "ü/ß.java",
+    b"\xff\xe9/x.java".decode("utf-8", "surrogateescape"),
+    "new\nline.java",
+    "",
+)
 ARRAYS = {
     "bools": np.array([True, False]),
     "bytes": np.arange(3, dtype=np.uint8),
@@ -172,7 +203,9 @@ def test_the_same_arrays_give_the_same_bytes_and_come_back(tmp_path):
         save(tmp_path / "a", held)
         save(tmp_path / "b", dict(reversed(held.items())))
         assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-        read = [load_arrays(tmp_path / "a")] if save is save_arrays else [read_mapped(tmp_path / "a")]
+        read = (
+            [load_arrays(tmp_path / "a")] if save is save_arrays else [read_mapped(tmp_path / "a")]
+        )
         read += [load_file(tmp_path / "a")] if save is write_mapped else []  # the library's
         for arrays in read:
             assert arrays.keys() == held.keys()
@@ -185,7 +218,11 @@ def test_the_same_arrays_give_the_same_bytes_and_come_back(tmp_path):
 def npy(array, shape=None, dtype=None):
     """An array's bytes behind a head that says what it is told."""
     buffer = io.BytesIO()
-    head = {"descr": dtype or array.dtype.str, "fortran_order": False, "shape": shape or array.shape}
+    head = {
+        "descr": dtype or array.dtype.str,
+        "fortran_order": False,
+        "shape": shape or array.shape,
+    }
     np.lib.format.write_array_header_1_0(buffer, head)
     return buffer.getvalue() + array.tobytes()
 
@@ -218,7 +255,11 @@ def test_what_lies_is_cut_off_missing_or_would_unpack_without_measure(tmp_path):
         save(tmp_path / name, ARRAYS)
         (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:-1])
     (tmp_path / "head").write_bytes(b"1234567")
-    for name, words in (("bomb", "far more than such files hold"), ("cut", "damaged"), ("none", "is missing")):
+    for name, words in (
+        ("bomb", "far more than such files hold"),
+        ("cut", "damaged"),
+        ("none", "is missing"),
+    ):
         with pytest.raises(CheckpointError, match=words):
             load_arrays(tmp_path / name)
     for name in ("mapped", "head", "none", ""):

@@ -24,7 +24,11 @@ from tosloc.rank.calibration import (
 def test_ranks_by_hand():
     scores = np.array([0.5, 0.9, 0.5, 0.1, 0.5])
     assert fixed_ranks(scores, np.array([False, False, True, True, True])).tolist() == [3, 4, 5]
-    for ranks, relevant, values in (([1, 3], None, (1, 5 / 6)), ([], None, (0, 0)), ([3, 1], 3, (1, 5 / 9))):
+    for ranks, relevant, values in (
+        ([1, 3], None, (1, 5 / 6)),
+        ([], None, (0, 0)),
+        ([3, 1], 3, (1, 5 / 9)),
+    ):
         assert rr_and_ap(ranks, relevant) == pytest.approx(values)
 
 
@@ -34,7 +38,9 @@ def test_learners_rank_as_a_ranking_does(files):
     fixed = np.array([hit for _, hit in files])
     paths = [str(place) for place in range(len(files))]
     ranking = Ranking.from_scores("r", paths, scores)
-    assert fixed_ranks(scores, fixed).tolist() == [n for n, path in enumerate(ranking.paths, 1) if fixed[int(path)]]
+    assert fixed_ranks(scores, fixed).tolist() == [
+        n for n, path in enumerate(ranking.paths, 1) if fixed[int(path)]
+    ]
 
 
 # Shares: a softmax with a temperature
@@ -50,7 +56,11 @@ def test_shares_are_the_softmax_of_the_first_ten(scores, temperature):
     assert np.allclose(found[order[:LISTED]], softmax(scores[order[:LISTED]] / temperature))
     assert not found[order[LISTED:]].any()
     assert (np.diff(found[order]) <= 0).all()
-    assert shares(np.array([3.0, -np.inf, 2.0]), 1.0).round(4).tolist() == [0.7311, 0.0, 0.2689]  # one does not count
+    assert shares(np.array([3.0, -np.inf, 2.0]), 1.0).round(4).tolist() == [
+        0.7311,
+        0.0,
+        0.2689,
+    ]  # one does not count
     assert shares(np.array([-np.inf, -np.inf]), 1.0).tolist() == [0.0, 0.0]
     assert shares(np.zeros(0), 1.0).tolist() == []
 
@@ -80,7 +90,11 @@ def test_few_answers_do_not_make_it_as_sure_as_can_be():
     right = JudgedAnswer(gap, True)
     assert 0.3 < fit_temperature([right] * 3) == fit_temperature([right], 3) < UNFITTED
     assert UNFITTED < fit_temperature([JudgedAnswer(gap, False)] * 3) < 3
-    assert UNFITTED <= fit_temperature([JudgedAnswer(gap[:1], False), JudgedAnswer(gap[:0], False)]) < HIGHEST
+    assert (
+        UNFITTED
+        <= fit_temperature([JudgedAnswer(gap[:1], False), JudgedAnswer(gap[:0], False)])
+        < HIGHEST
+    )
 
 
 @pytest.mark.parametrize("scale", [0.25, 1.0, 5.0])

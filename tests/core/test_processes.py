@@ -59,7 +59,9 @@ def test_they_end_when_this_one_is_killed(what, lines, tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     (tmp_path / "calls.py").write_text(CALLS)
     command = [sys.executable, tmp_path / "program.py", what]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
         started = [int(word) for _ in range(lines) for word in process.stdout.readline().split()]
         process.kill()
     assert len(started) == 2 * lines
@@ -106,9 +108,21 @@ def test_calls_that_are_given_up():
 def test_the_same_bytes_after_kills(project, tmp_path):
     def start(name):
         """A training by two processes, whose results and cache have a name."""
-        settings, cache = tmp_path / "settings.toml", {"TOSLOC_CACHE": str(tmp_path / f"{name} cache")}
+        settings, cache = (
+            tmp_path / "settings.toml",
+            {"TOSLOC_CACHE": str(tmp_path / f"{name} cache")},
+        )
         settings.write_text(toy.SETTINGS.replace("jobs = 1", "jobs = 2"))
-        command = [sys.executable, "-m", "tosloc", "train", settings, "--repo", project.git.path, "--keep-features"]
+        command = [
+            sys.executable,
+            "-m",
+            "tosloc",
+            "train",
+            settings,
+            "--repo",
+            project.git.path,
+            "--keep-features",
+        ]
         command += ["--reports", project.reports(), "--out", tmp_path / name]
         nowhere = subprocess.DEVNULL
         return subprocess.Popen(command, env=os.environ | cache, stdout=nowhere, stderr=nowhere)
@@ -127,7 +141,9 @@ def test_the_same_bytes_after_kills(project, tmp_path):
 # Work by a Dask cluster: what does not fit is a sentence; workers that die; the same bytes
 
 
-@pytest.mark.parametrize("address", ["here", ":8786", "host:port", "http://host:1", "host:-1", f"{'x' * 2000}:1"])
+@pytest.mark.parametrize(
+    "address", ["here", ":8786", "host:port", "http://host:1", "host:-1", f"{'x' * 2000}:1"]
+)
 def test_a_wrong_address_is_a_sentence(address):
     with (
         pytest.raises(ToslocError, match="is no address of a Dask scheduler; an address is"),
@@ -139,9 +155,15 @@ def test_a_wrong_address_is_a_sentence(address):
 @pytest.mark.parametrize("command", ["index", "train", "rank"])
 def test_no_command_begins_without_its_cluster(command, project, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
-    more = [] if command == "index" else ["--reports", str(project.reports()), "--out", str(tmp_path / "out")]
+    more = (
+        []
+        if command == "index"
+        else ["--reports", str(project.reports()), "--out", str(tmp_path / "out")]
+    )
     assert main([command, "--repo", str(project.git.path), *more, "--cluster", "nothing"]) == 2
-    assert capsys.readouterr().err.startswith("tosloc: --cluster: 'nothing' is no address of a Dask scheduler")
+    assert capsys.readouterr().err.startswith(
+        "tosloc: --cluster: 'nothing' is no address of a Dask scheduler"
+    )
     assert list(tmp_path.iterdir()) == []
 
 

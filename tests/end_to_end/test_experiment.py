@@ -39,7 +39,9 @@ def out(project):
 
 
 def train(project, name, config=CONFIG, **options):
-    return training.train(config, project.git.path, project.reports(), project.folder / name, **options)
+    return training.train(
+        config, project.git.path, project.reports(), project.folder / name, **options
+    )
 
 
 def learned(out):
@@ -57,7 +59,11 @@ def test_training_learns(out):
     assert tried["tried"][tried["taken"]] == pytest.approx([validation.mrr, validation.map])
     assert not any("shipped" in name for name in tried["tried"])  # as its settings say
     assert not (out / ".tosloc-work").exists()
-    assert json.loads((out / "provenance.json").read_text())["splits"] == {"train": 24, "validation": 8, "test": 8}
+    assert json.loads((out / "provenance.json").read_text())["splits"] == {
+        "train": 24,
+        "validation": 8,
+        "test": 8,
+    }
 
 
 @with_proc
@@ -68,7 +74,9 @@ def test_reports_that_cannot_be_used_leave_no_open_file(project, monkeypatch):
     monkeypatch.setattr("tosloc.train.experiment.read_history", fail)
     with Repository(project.git.path) as repo:
         folder = default_store(repo).parent
-        before = open_files(folder)  # of a training in this process, which keeps its last extraction open
+        before = open_files(
+            folder
+        )  # of a training in this process, which keeps its last extraction open
         with pytest.raises(ToslocError, match="the history cannot be read") as error:
             ExperimentContext(CONFIG, repo, project.reports())
         assert open_files(folder) == before
@@ -103,7 +111,9 @@ def weak(project):
 
 def test_weak_reports_make_answers_no_surer_than_the_shipped_weights(weak, out, project, tmp_path):
     ranked = tmp_path / "shipped"
-    experiment.rank_reports(None, project.git.path, project.reports(), ranked, "validation", config=CONFIG)
+    experiment.rank_reports(
+        None, project.git.path, project.reports(), ranked, "validation", config=CONFIG
+    )
     temperature = learned(weak)["temperature"]
     scored = read_scored(weak, "validation")
     judged = judged_answers(scored.run, scored.qrels)
@@ -116,7 +126,9 @@ def test_weak_reports_too_few_to_learn_from_keep_the_shipped_weights_and_percent
     records = [record | {"weak": True} for record in project.records]
     config = toy.config(0.6, 0.2, ranker=True, train_reports=9, shipped=True)
     folder = project.folder / "kept"
-    localizer = training.train(config, project.git.path, project.reports("kept.jsonl", records), folder)
+    localizer = training.train(
+        config, project.git.path, project.reports("kept.jsonl", records), folder
+    )
     _, temperature = shipped()
     assert localizer.temperature == temperature
     kept = Weights("shipped", datetime.now(UTC).date(), 9, weak=True)
@@ -153,7 +165,9 @@ def test_a_checkpoint_says_what_it_learned_from(weak, out, project):
 
 def test_training_keeps_the_shipped_ranking_of_the_test_reports(out, project, tmp_path):
     ranked = tmp_path / "shipped"
-    experiment.rank_reports(None, project.git.path, project.reports(), ranked, "test", config=CONFIG)
+    experiment.rank_reports(
+        None, project.git.path, project.reports(), ranked, "test", config=CONFIG
+    )
     alone, beside = read_scored(ranked, "test"), read_scored(out, "test").shipped
     assert beside.run.names == alone.run.names
     for report, order in alone.run.orders.items():
@@ -171,23 +185,33 @@ def test_evaluate_says_whether_training_helped(weak, out, capsys):
     assert difference["a"] == pytest.approx(by_shipped.evaluation().mrr)
     [line] = notes.splitlines()
     assert line.startswith("tosloc: did training help? ")
-    assert f"MRR {difference['b']:.3f} with the trained weights, {difference['a']:.3f} with the shipped ones" in line
+    assert (
+        f"MRR {difference['b']:.3f} with the trained weights, {difference['a']:.3f} with the shipped ones"
+        in line
+    )
     assert "on the same 8 held-out reports" in line
     assert main(["evaluate", str(weak), "--json"]) == 0
     assert "weak: 8 of 8 reports are commit messages, which differ" in capsys.readouterr().err
     assert main(["evaluate", str(out), "--split", "validation"]) == 0
-    assert "did training help" not in capsys.readouterr().err  # weights were chosen by these reports
+    assert (
+        "did training help" not in capsys.readouterr().err
+    )  # weights were chosen by these reports
 
 
 @pytest.mark.parametrize(
-    ("fit", "most", "ids"), [("differential_evolution", 0, "568"), ("listwise", 0, "01234568"), ("listwise", 2, "68")]
+    ("fit", "most", "ids"),
+    [("differential_evolution", 0, "568"), ("listwise", 0, "01234568"), ("listwise", 2, "68")],
 )
 def test_what_a_fit_looks_at(fit, most, ids, monkeypatch):
     """Evolution at the newest reports with a fixed file, and all their files; the other at a sample of wrong ones."""
     monkeypatch.setattr(training, "EVOLUTION_REPORTS", 3)
     reports = [BugReport(str(number), "a", "b", LATER) for number in range(9)]
-    cases = [Case(one, "", "v", 0, ("A.java",), () if one.id == "7" else ("A.java",)) for one in reports]
-    chosen, sampled = training.training_cases(toy.config(fit=fit, train_reports=most), {"train": cases})
+    cases = [
+        Case(one, "", "v", 0, ("A.java",), () if one.id == "7" else ("A.java",)) for one in reports
+    ]
+    chosen, sampled = training.training_cases(
+        toy.config(fit=fit, train_reports=most), {"train": cases}
+    )
     assert [one.report.id for one in chosen] == list(ids)
     assert sampled == (training.SAMPLED if fit == "listwise" else 0)
 
@@ -205,10 +229,18 @@ def test_stage_one_learns_from_the_newest_reports_and_leans_on_the_shipped_weigh
 
 
 @pytest.mark.slow
-def test_a_run_of_all_reports_says_how_many_taught_the_checkpoint(out, project, tmp_path, capsys, monkeypatch):
+def test_a_run_of_all_reports_says_how_many_taught_the_checkpoint(
+    out, project, tmp_path, capsys, monkeypatch
+):
     context, asked = experiment.ExperimentContext, []
-    monkeypatch.setattr(context, "shipped", lambda _, case: asked.append(case.report.id) or experiment.shipped())
-    for checkpoint, split, taught in ((out / "checkpoint", "all", 24), (out, "validation", None), (None, "all", None)):
+    monkeypatch.setattr(
+        context, "shipped", lambda _, case: asked.append(case.report.id) or experiment.shipped()
+    )
+    for checkpoint, split, taught in (
+        (out / "checkpoint", "all", 24),
+        (out, "validation", None),
+        (None, "all", None),
+    ):
         ranked = tmp_path / f"{taught}{split}"
         experiment.rank_reports(checkpoint, project.git.path, project.reports(), ranked, split)
         assert read_run(ranked / split / "run.jsonl.gz").header.get(TRAINED_ON) == taught
@@ -252,7 +284,9 @@ def test_a_folder_below_a_file_cannot_be_made_for_results(tmp_path):
     (tmp_path / "file").write_text("mine")
     folder = tmp_path / "file/results"
     with (
-        pytest.raises(ToslocError, match=r"results cannot be made \(.*\); name a folder that can be written$"),
+        pytest.raises(
+            ToslocError, match=r"results cannot be made \(.*\); name a folder that can be written$"
+        ),
         experiment.results_folder(folder, own=True),
     ):
         pass
@@ -270,18 +304,32 @@ def test_the_paper_s_configuration(project):
 
 
 def test_no_training_report_has_a_fixed_file(project, tmp_path):
-    reports = project.reports("gone.jsonl", [record | {"fixed": ["gone.java"]} for record in project.records])
-    with pytest.raises(ToslocError, match=r"training needs 34 reports with a fixed file, .* oldest 60 % .*; 0 found"):
+    reports = project.reports(
+        "gone.jsonl", [record | {"fixed": ["gone.java"]} for record in project.records]
+    )
+    with pytest.raises(
+        ToslocError,
+        match=r"training needs 34 reports with a fixed file, .* oldest 60 % .*; 0 found",
+    ):
         training.train(CONFIG, project.git.path, reports, tmp_path / "out")
 
 
 @pytest.mark.slow
 def test_the_same_bytes_with_one_thread_and_two_of_linear_algebra(tmp_path):
-    made = toy.grow(tmp_path, bugs=120, themes=24)  # large enough that the libraries would split the products
-    (tmp_path / "own.toml").write_text(toy.SETTINGS.replace("ranker = false", "") + '[stage_two]\nreranker = "terms"\n')
+    made = toy.grow(
+        tmp_path, bugs=120, themes=24
+    )  # large enough that the libraries would split the products
+    (tmp_path / "own.toml").write_text(
+        toy.SETTINGS.replace("ranker = false", "") + '[stage_two]\nreranker = "terms"\n'
+    )
     command = [sys.executable, "-m", "tosloc", "train", tmp_path / "own.toml", "--keep-features"]
     for threads in ("1", "2"):
-        own = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_THREAD_LIMIT"), threads)
+        own = dict.fromkeys(
+            ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_THREAD_LIMIT"),
+            threads,
+        )
         given = ["--repo", made.git.path, "--reports", made.reports(), "--out", tmp_path / threads]
-        subprocess.run([*command, *given], env=os.environ | own, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [*command, *given], env=os.environ | own, check=True, stdout=subprocess.DEVNULL
+        )
     assert differing(tmp_path / "1", tmp_path / "2") == []

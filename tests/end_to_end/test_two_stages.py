@@ -24,7 +24,9 @@ from tosloc.train import experiment, training
 
 torch.set_num_threads(1)  # as in the tests of stage two
 LATER = datetime.fromtimestamp(toy.START + 100 * toy.DAY, UTC)
-REPORT = BugReport("new", "Violin screen wrong", "openViolin loses a click, see ViolinService", LATER)
+REPORT = BugReport(
+    "new", "Violin screen wrong", "openViolin loses a click, see ViolinService", LATER
+)
 HEAD = 12
 LEARNED = {"terms": "vectors.safetensors", "encoder": "head.safetensors"}
 
@@ -47,7 +49,13 @@ def settings_of(kind, encoder):
     """Small settings, with a first stage that hears few words, so that there is something to add."""
     two = {"reranker": "terms"}
     if kind == "encoder":
-        two = {"code_encoder": str(encoder), "chunks": 2, "chunk_tokens": 16, "report_tokens": 16, "candidates": HEAD}
+        two = {
+            "code_encoder": str(encoder),
+            "chunks": 2,
+            "chunk_tokens": 16,
+            "report_tokens": 16,
+            "candidates": HEAD,
+        }
         two["training"] = {"epochs": 3, "pairs": 16}
     values = toy.config(0.6, 0.2, features=["popularity", "near_reports"]).as_dict()
     return Config.of(values | {"stage_two": two}, "toy")
@@ -105,13 +113,19 @@ def asked(project, checkpoint):
 def test_validation_says_what_its_ranking_gives_and_only_the_head_moves(out, kind):
     record, moved = record_of(out, kind), 0
     for split in ("validation", "test"):
-        both, first = (read_run(folder / split / "run.jsonl.gz") for folder in (out, out / "stage_one"))
+        both, first = (
+            read_run(folder / split / "run.jsonl.gz") for folder in (out, out / "stage_one")
+        )
         assert both.orders.keys() == first.orders.keys()
         for report in both.orders:
             new, old = both.ranking(report).paths, first.ranking(report).paths
             assert (sorted(new), new[HEAD:]) == (sorted(old), old[HEAD:])
             moved += new != old
-    name = f"{'weight' if kind == 'terms' else 'encoder x'} {record['weight']:g}" if record["weight"] else "stage one"
+    name = (
+        f"{'weight' if kind == 'terms' else 'encoder x'} {record['weight']:g}"
+        if record["weight"]
+        else "stage one"
+    )
     values = []
     for place, tried in ((out, name), (out / "stage_one", "stage one")):
         judged = read_scored(place, "validation").evaluation()
@@ -120,12 +134,18 @@ def test_validation_says_what_its_ranking_gives_and_only_the_head_moves(out, kin
     assert values[0] >= values[1] - 1e-9
     if kind == "terms":  # words help a stage that hears none
         assert moved > 8
-        assert read_scored(out, "test").evaluation().map > read_scored(out / "stage_one", "test").evaluation().map
+        assert (
+            read_scored(out, "test").evaluation().map
+            > read_scored(out / "stage_one", "test").evaluation().map
+        )
 
 
 def relabelled(project, first, last):
     """The project's records, some of them with other labels, and all but the first of these with other texts."""
-    other = {"fixed": [toy.path_of("Falcon")]}, {"fixed": [toy.path_of("Falcon")], "summary": "Falcon harbor"}
+    other = (
+        {"fixed": [toy.path_of("Falcon")]},
+        {"fixed": [toy.path_of("Falcon")], "summary": "Falcon harbor"},
+    )
     return [
         record | other[number > first] if first <= number < last else record
         for number, record in enumerate(project.records)
@@ -146,7 +166,10 @@ def test_what_is_tested_teaches_nothing(out, kind, encoder, project):
 @pytest.mark.slow
 def test_the_labels_of_validation_change_no_vector(trained, project, encoder):
     other = train(project, "labels", settings_of("terms", encoder), relabelled(project, 24, 26))
-    one, two = ((out / "checkpoint/terms/vectors.safetensors").read_bytes() for out in (trained("terms"), other))
+    one, two = (
+        (out / "checkpoint/terms/vectors.safetensors").read_bytes()
+        for out in (trained("terms"), other)
+    )
     assert one == two
 
 
@@ -161,13 +184,24 @@ def test_localizing_with_and_without_the_repository_and_what_is_said(out, kind, 
     moved, places = ({hit.path: hit for hit in toy.top(answer, HEAD)} for answer in (again, before))
     assert places.keys() == moved.keys()
     assert [*places] != [*moved]
-    said = {path: reason.text for path, hit in moved.items() for reason in hit.why if reason.kind == "terms"}
-    assert any("iolin" in text for text in said.values()) == bool(said) == (kind == "terms")  # what can be checked
+    said = {
+        path: reason.text
+        for path, hit in moved.items()
+        for reason in hit.why
+        if reason.kind == "terms"
+    }
+    assert (
+        any("iolin" in text for text in said.values()) == bool(said) == (kind == "terms")
+    )  # what can be checked
     for path, text in said.items():
         assert moved[path].rank < places[path].rank
         assert text.startswith("read again by its words: up from place ")
-    late = changed(tmp_path / "late", out, kind, weight=9.0, trained_until=int(REPORT.opened_seconds) + 1)
-    assert Localizer.load(late).localization(REPORT).ranking == before.ranking  # what learned from a later fix
+    late = changed(
+        tmp_path / "late", out, kind, weight=9.0, trained_until=int(REPORT.opened_seconds) + 1
+    )
+    assert (
+        Localizer.load(late).localization(REPORT).ranking == before.ranking
+    )  # what learned from a later fix
 
 
 def test_a_run_repeats_training_and_leaves_reports_older_than_what_was_learned_to_stage_one(

@@ -37,7 +37,9 @@ JUDGEMENTS = (
 def test_summary_is_worked_by_hand():
     ap = [(1 + 1 + 3 / 5 + 4 / 12 + 5 / 15) / 5, (1 / 4 + 2 / 60) / 2, (1 / 120 + 2 / 350) / 2, 0]
     results = Results(ScoredRun("run", RUN, by_report(JUDGEMENTS)))
-    assert results.evaluation.counts | {one.name: one.mean for one in results.means} == pytest.approx(
+    assert results.evaluation.counts | {
+        one.name: one.mean for one in results.means
+    } == pytest.approx(
         {
             **{"reports": 4, "relevant": 9, "dropped": 3, "empty": 1, "length": 1.0},
             "mrr": (1 + 1 / 4 + 1 / 120 + 0) / 4,
@@ -79,7 +81,9 @@ def test_strata_by_hand():
     judgements = [
         judged("a", "src/A.java", attributes=ReportAttributes(True, True, 1)),
         judged("b", "src/A.java", "test/TestA.java", attributes=plain),
-        judged("c", "test/TestA.java", "test/TestB.java", attributes=ReportAttributes(False, False, 2)),
+        judged(
+            "c", "test/TestA.java", "test/TestB.java", attributes=ReportAttributes(False, False, 2)
+        ),
         judged("d", gone=2, attributes=ReportAttributes(False, True, 0)),
         judged("e", *(f"src/{n}.java" for n in range(6)), attributes=plain),
         judged("f", *(f"src/{n}.java" for n in range(5)), gone=1, attributes=plain),
@@ -104,7 +108,9 @@ def test_strata_by_hand():
     }
     run = run_of([ranked(one.report) for one in judgements])
     rows = Results(ScoredRun("run", run, by_report(judgements))).strata
-    assert {row.name: row.reports for row in rows} == {name: len(held) for name, held in members.items()}
+    assert {row.name: row.reports for row in rows} == {
+        name: len(held) for name, held in members.items()
+    }
     unknown = [*judgements[:5], judged("f", "src/A.java")]
     names = [row.name for row in Results(ScoredRun("run", run, by_report(unknown))).strata]
     assert names == [*list(members)[:5], "only test files fixed"]
@@ -112,8 +118,16 @@ def test_strata_by_hand():
 
 def of_four(fixed, files=4):
     """Of four files two are tests, and the last may not be ranked."""
-    run = run_of([ranked("1", ("test/T.java", "a.java", "test/U.java", "b.java")[:files])], {"seed": 7}, "a run")
-    return ScoredRun("run", run, by_report([Judgement("1", tuple(fixed), (*fixed, "test/Gone.java", "gone.java"), 4)]))
+    run = run_of(
+        [ranked("1", ("test/T.java", "a.java", "test/U.java", "b.java")[:files])],
+        {"seed": 7},
+        "a run",
+    )
+    return ScoredRun(
+        "run",
+        run,
+        by_report([Judgement("1", tuple(fixed), (*fixed, "test/Gone.java", "gone.java"), 4)]),
+    )
 
 
 def test_without_tests_ranks_and_truth_are_those_of_the_rest():

@@ -52,16 +52,32 @@ DAMAGED = " line 3: report 1: damaged: "
         (read_judgements, judged(searched=0), " line 1: report 1: fixed files are listed ones,"),
         (read_judgements, judged(fixed=["a", "a"]), " line 1: report 1: fixed files are"),
         (read_judgements, judged(listed=[]), " line 1: report 1: fixed files are"),
-        (read_judgements, judged(traits={"named": 1}), " line 1: traits.description: Field required"),
+        (
+            read_judgements,
+            judged(traits={"named": 1}),
+            " line 1: traits.description: Field required",
+        ),
         (read_judgements, judged(traits=[1]), " line 1: traits: Input should be"),
         (read_judgements, '{"report":"1","fixed":[]}', " line 1: listed: Field required"),
         (read_judgements, judged() + "\n" + judged(report=1), " line 2: report 1 is judged twice"),
-        (read_trec_run, TREC + "7 Q0 c 3 nan t", " line 3: '7 Q0 c 3 nan t' is not report Q0 path rank score tag,"),
+        (
+            read_trec_run,
+            TREC + "7 Q0 c 3 nan t",
+            " line 3: '7 Q0 c 3 nan t' is not report Q0 path rank score tag,",
+        ),
         (read_trec_run, "1 Q0 %41 3 1 t\n1 Q0 A 3 2 t\n", ": report 1: a file stands there twice"),
         (read_trec_run, "\n", ": empty"),
-        (read_trec_qrels, JUDGED + "7 0 c 2", " line 3: '7 0 c 2' is not report 0 path relevance, the relevance 1"),
+        (
+            read_trec_qrels,
+            JUDGED + "7 0 c 2",
+            " line 3: '7 0 c 2' is not report 0 path relevance, the relevance 1",
+        ),
         (read_trec_qrels, JUDGED + "1 0 a 0", ": report 1: a file stands there twice"),
-        (read_trec_qrels, JUDGED + "\x1b7 0", r" line 3: '\\x1b7 0' is not report 0 path relevance"),
+        (
+            read_trec_qrels,
+            JUDGED + "\x1b7 0",
+            r" line 3: '\\x1b7 0' is not report 0 path relevance",
+        ),
     ],
 )
 def test_the_line_at_fault_is_named(tmp_path, read, text, sentence):
@@ -71,7 +87,9 @@ def test_the_line_at_fault_is_named(tmp_path, read, text, sentence):
     assert str(caught.value).startswith(f"{tmp_path / 'file'}{sentence}")
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, '{"report": ' + "9" * 5_000 + "}", "[1]"])
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"a":' * 100_000, '{"report": ' + "9" * 5_000 + "}", "[1]"]
+)
 def test_json_that_is_made_to_hurt(tmp_path, text):
     (tmp_path / "file").write_text(text)
     with pytest.raises(RunError, match="line 1: not a JSON object"):
@@ -99,5 +117,7 @@ def test_cut_damaged_endless_and_no_files(tmp_path, monkeypatch, read, text):
 
 
 def test_a_place_without_a_run_is_told(tmp_path):
-    with pytest.raises(RunError, match="no finished run of the split 'test'; make one with: tosloc train"):
+    with pytest.raises(
+        RunError, match="no finished run of the split 'test'; make one with: tosloc train"
+    ):
         read_scored(tmp_path)

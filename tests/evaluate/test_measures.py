@@ -56,7 +56,11 @@ def test_average_precision_by_its_denominator(found, relevant, k, over, expected
     [
         # Buckley's case: retrieved are one judged non-relevant, then 4 relevant; not retrieved 3 and 2
         (answered((2, 3, 4, 5), relevant=6, ranked=5, searched=10), 0.5, 0.0),
-        (answered((3,), relevant=4, ranked=6, searched=None), 1 / 8, 1 / 8),  # of others only the 5 ranked are known
+        (
+            answered((3,), relevant=4, ranked=6, searched=None),
+            1 / 8,
+            1 / 8,
+        ),  # of others only the 5 ranked are known
         (answered((3,), relevant=1, ranked=None, searched=3), 0.0, 0.0),
         (answered((1, 2), relevant=2, ranked=2, searched=2), 1.0, 1.0),
         (answered((), 0), 0.0, 0.0),
@@ -74,14 +78,26 @@ def test_bpref_that_cannot_be():
 @pytest.mark.parametrize(
     ("found", "relevant", "values"),
     [
-        ([2, 7], 2, {"RR": 0.5, "RR@1": 0, "Acc@1": 0, "Acc@6": 0, "Acc@7": 1, "Hit@1": 0, "Hit@2": 1}),
+        (
+            [2, 7],
+            2,
+            {"RR": 0.5, "RR@1": 0, "Acc@1": 0, "Acc@6": 0, "Acc@7": 1, "Hit@1": 0, "Hit@2": 1},
+        ),
         ([2, 5], 3, {"Acc@10": 0, "Hit@10": 1}),  # one is not ranked
-        ([1, 3], 4, {"P@1": 1, "P@2": 0.5, "P@3": 2 / 3, "P@10": 0.2, "R@1": 0.25, "R@3": 0.5, "R@10": 0.5}),
+        (
+            [1, 3],
+            4,
+            {"P@1": 1, "P@2": 0.5, "P@3": 2 / 3, "P@10": 0.2, "R@1": 0.25, "R@3": 0.5, "R@10": 0.5},
+        ),
         ([1, 2, 3], 3, {"nDCG": 1}),
         ([1, 2], 5, {"nDCG@2": 1}),
         ([3], 1, {"nDCG": 1 / math.log2(4), "nDCG@2": 0}),
         ([], 3, {"RR": 0, "nDCG": 0, "R@5": 0}),
-        ([], 0, dict.fromkeys(("AP", "RR", "nDCG", "AP_found", "Acc@10", "Hit@10", "P@1", "R@1"), 0)),
+        (
+            [],
+            0,
+            dict.fromkeys(("AP", "RR", "nDCG", "AP_found", "Acc@10", "Hit@10", "P@1", "R@1"), 0),
+        ),
     ],
 )
 def test_other_measures_by_hand(found, relevant, values):

@@ -29,20 +29,36 @@ THEIRS = {
     "nDCG@10": "ndcg_cut_10",
     "Hit@5": "success_5",
 }
-ASKED = {"map", "recip_rank", "ndcg", "bpref", "map_cut.10", "P.5,10", "recall.5,10", "ndcg_cut.5,10", "success.5"}
+ASKED = {
+    "map",
+    "recip_rank",
+    "ndcg",
+    "bpref",
+    "map_cut.10",
+    "P.5,10",
+    "recall.5,10",
+    "ndcg_cut.5,10",
+    "success.5",
+}
 
 
 def random_run(folder, seed, reports, complete):
     """A run with many equal scores and its judgements, some without a fixed file; both in TREC's form in a folder."""
     rng, rankings, judgements = np.random.default_rng(seed), [], []
     for number in range(reports):
-        files = FILES if complete else sorted(rng.permutation(FILES)[: rng.integers(1, len(FILES))].tolist())
+        files = (
+            FILES
+            if complete
+            else sorted(rng.permutation(FILES)[: rng.integers(1, len(FILES))].tolist())
+        )
         rankings.append(Ranking.from_scores(str(number), files, rng.integers(0, 4, len(files))))
         fixed = tuple(sorted(rng.permutation(FILES).tolist()[: rng.integers(0, 7)]))
         judgements.append(Judgement(str(number), fixed, fixed, len(FILES)))
     run, qrels = run_of(rankings), by_report(judgements)
     write_trec_run(folder / "run.trec", run)
-    every = run_of([Ranking.from_scores(str(number), FILES, [0] * len(FILES)) for number in range(reports)])
+    every = run_of(
+        [Ranking.from_scores(str(number), FILES, [0] * len(FILES)) for number in range(reports)]
+    )
     write_trec_qrels(folder / "qrels.trec", qrels, every)
     return run, qrels
 
@@ -71,7 +87,10 @@ def test_trec_eval_agrees(tmp_path_factory, seed, complete):
                 continue  # of a cut ranking alone it is not known how many files there are
             measure = Measure.parse(ours)
             for one in evaluation.per_report:
-                assert measure(one) == pytest.approx(theirs[one.report][name], abs=1e-6), (ours, one)
+                assert measure(one) == pytest.approx(theirs[one.report][name], abs=1e-6), (
+                    ours,
+                    one,
+                )
 
 
 @settings(max_examples=20, deadline=None)

@@ -43,7 +43,14 @@ def test_a_run_comes_back_with_six_digits_and_an_interrupted_one_changes_nothing
 
 def test_judgements_come_back(tmp_path):
     report = BugReport("7", "s", "d", datetime(2020, 1, 1, tzinfo=UTC))
-    case = Case(report, "f" * 40, "e" * 40, 1_600_000_000, ("A.java", "New.java", "caf\udce9"), ("A.java", "caf\udce9"))
+    case = Case(
+        report,
+        "f" * 40,
+        "e" * 40,
+        1_600_000_000,
+        ("A.java", "New.java", "caf\udce9"),
+        ("A.java", "caf\udce9"),
+    )
     kind = ReportAttributes(True, False, 2)
     judgements = (Judgement.of(case, searched=9), Judgement("8", (), ("B.java",), attributes=kind))
     write_judgements(tmp_path / "qrels.jsonl", judgements)

@@ -25,8 +25,15 @@ def scores(seed, size=106):
 
 def test_intervals_are_the_percentile_bootstrap_of_scipy():
     def theirs(samples, statistic):
-        how = {"paired": True, "method": "percentile", "n_resamples": 10_000, "rng": np.random.default_rng(3)}
-        return pytest.approx(scipy.stats.bootstrap(samples, statistic, **how).confidence_interval, abs=0.005)
+        how = {
+            "paired": True,
+            "method": "percentile",
+            "n_resamples": 10_000,
+            "rng": np.random.default_rng(3),
+        }
+        return pytest.approx(
+            scipy.stats.bootstrap(samples, statistic, **how).confidence_interval, abs=0.005
+        )
 
     # both are random: 10,000 resamples leave about 2 % of a standard error
     assert mean_interval(scores(1)) == theirs((scores(1),), np.mean)
@@ -66,7 +73,13 @@ def test_the_paired_bootstrap_agrees_with_the_t_test_where_that_is_exact():
         ([0.3, 0.5], [0.1 + 0.2, 0.5], (0.0, Interval(0, 0), 1.0)),
         ([0.0, 0.5, 0.25], [0.25, 0.75, 0.5], (0.25, Interval(0.25, 0.25), None)),
     ],
-    ids=["no report", "one report", "the same", "the same but for rounding", "the same difference everywhere"],
+    ids=[
+        "no report",
+        "one report",
+        "the same",
+        "the same but for rounding",
+        "the same difference everywhere",
+    ],
 )
 def test_degenerate_pairs(a, b, expected):
     with warnings.catch_warnings():

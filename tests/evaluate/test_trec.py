@@ -11,7 +11,15 @@ from tosloc.core.records import Ranking
 from tosloc.evaluate.measures import evaluate
 from tosloc.evaluate.trec import decoded, encoded, read_trec_qrels, read_trec_run, write_trec_run
 
-ODD = ("bundles/Eclipse SWT/gtk/A.java", "100%/%41.java", "caf\udce9.java", "é\u3000ü.java", "-", "a\tb\n.java", "\x1b")
+ODD = (
+    "bundles/Eclipse SWT/gtk/A.java",
+    "100%/%41.java",
+    "caf\udce9.java",
+    "é\u3000ü.java",
+    "-",
+    "a\tb\n.java",
+    "\x1b",
+)
 RUN = run_of(
     [
         Ranking("7", ODD, np.arange(7.0, 0, -1)),
@@ -35,7 +43,11 @@ def test_a_run_comes_back(tmp_path):
     assert (tmp_path / "again.trec").read_bytes() == (tmp_path / "new" / "run.trec").read_bytes()
 
 
-@given(st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\udc80\udcff% /"), min_size=1))
+@given(
+    st.text(
+        st.characters(exclude_categories=["Cs"]) | st.sampled_from("\udc80\udcff% /"), min_size=1
+    )
+)
 def test_any_name_comes_back(name):
     cell = encoded(name)
     assert decoded(cell.encode()) == name
@@ -59,8 +71,14 @@ def test_ties_are_broken_by_path_and_the_rank_column_is_not_read(tmp_path):
 @given(st.randoms(use_true_random=False))
 def test_the_order_of_lines_changes_nothing(tmp_path_factory, shuffler):
     folder = tmp_path_factory.mktemp("trec")
-    lines = [f"{report} Q0 d/F{file} 1 {file * 7 % 5} t" for report in range(5) for file in range(9)]
-    judged = [f"{report} 0 d/F{file} {int(file < 3) - int(file > 6)}" for report in range(5) for file in range(9)]
+    lines = [
+        f"{report} Q0 d/F{file} 1 {file * 7 % 5} t" for report in range(5) for file in range(9)
+    ]
+    judged = [
+        f"{report} 0 d/F{file} {int(file < 3) - int(file > 6)}"
+        for report in range(5)
+        for file in range(9)
+    ]
     for name, text in (("run", lines), ("qrels", judged)):
         (folder / f"{name}.plain").write_text("\n".join(text) + "\n")
         shuffler.shuffle(text)

@@ -42,16 +42,26 @@ def test_what_is_configured_is_not_run(repository, tmp_path, monkeypatch, name):
     if name in CONFIGURED:
         text, command = CONFIGURED[name]
         file = repository.path / ".git/config"
-        file.write_text(file.read_text().replace("version = 0", "version = 1") + text.format(program, tmp_path))
+        file.write_text(
+            file.read_text().replace("version = 0", "version = 1") + text.format(program, tmp_path)
+        )
     else:
         variable, value, command = STATED[name]
         environment[variable] = value.format(program, tmp_path)
         monkeypatch.setenv(variable, environment[variable])
     (tmp_path / "hooks").mkdir()
-    for hook in ("post-checkout", "post-index-change", "reference-transaction", "pre-commit", "fsmonitor-watchman"):
+    for hook in (
+        "post-checkout",
+        "post-index-change",
+        "reference-transaction",
+        "pre-commit",
+        "fsmonitor-watchman",
+    ):
         (tmp_path / "hooks" / hook).symlink_to(program)
     with Repository(repository.path) as opened:
-        opened.resolve_many(["HEAD", "HEAD@{1}", ":/signed", ":A.java", "nothing", "1111111", "--all", "1" * 40])
+        opened.resolve_many(
+            ["HEAD", "HEAD@{1}", ":/signed", ":A.java", "nothing", "1111111", "--all", "1" * 40]
+        )
         snapshot = opened.snapshot("HEAD", JAVA)
         assert len(list(opened.texts([*snapshot.blobs, "1" * 40]))) == 2
         assert len(opened.commits(read_history(opened, "HEAD", JAVA).ids)) == 2
@@ -59,5 +69,10 @@ def test_what_is_configured_is_not_run(repository, tmp_path, monkeypatch, name):
         with pytest.raises(RepositoryError), opened.stream(["log", "-p", "1" * 40]) as output:
             output.read()
     assert not ran.exists()
-    subprocess.run(["git", "-C", str(repository.path), *command], env=environment, capture_output=True, timeout=60)
+    subprocess.run(
+        ["git", "-C", str(repository.path), *command],
+        env=environment,
+        capture_output=True,
+        timeout=60,
+    )
     assert ran.exists()  # the trap works: git left to itself walks into it

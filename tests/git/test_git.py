@@ -35,7 +35,9 @@ def text_of(opened, blob):
     return None if data is None else decode(data)
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away"
+)
 def test_repository_of_another_account(repository):
     commit = repository.commit({"A.java": "x"})
     for place in [repository.path, *repository.path.rglob("*")]:
@@ -66,12 +68,16 @@ def test_missing_and_damaged_blobs_are_skipped_and_a_missing_folder_is_an_error(
     repository.lose("HEAD:b/B.java")
     damaged = repository.git("rev-parse", "HEAD:b/C.java")
     repository.lose(damaged)
-    (repository.objects / damaged[:2] / damaged[2:]).write_bytes(zlib.compress(b"blob 1000\0short")[:-4])
+    (repository.objects / damaged[:2] / damaged[2:]).write_bytes(
+        zlib.compress(b"blob 1000\0short")[:-4]
+    )
     with Repository(repository.path) as opened:
         blobs = opened.snapshot("HEAD", JAVA).blobs
         assert [data for _, data in opened.texts(blobs)] == [b"a", None, None, b"d"]
         repository.lose("HEAD:a")
-        with pytest.raises(RepositoryError, match=r"git ls-tree failed \(.*\); run 'git fsck' there"):
+        with pytest.raises(
+            RepositoryError, match=r"git ls-tree failed \(.*\); run 'git fsck' there"
+        ):
             opened.snapshot("HEAD", {".jav", ".java"})
 
 
@@ -80,11 +86,17 @@ def test_a_git_that_is_killed_is_no_answer(repository, tmp_path, monkeypatch, ho
     commit = repository.commit({"A.java": "class A { }"})
     wrapper = tmp_path / "bin/git"
     wrapper.parent.mkdir()
-    wrapper.write_text(f'#!/bin/sh\ncase " $* " in *" cat-file "*) {how};; esac\nexec {shutil.which("git")} "$@"\n')
+    wrapper.write_text(
+        f'#!/bin/sh\ncase " $* " in *" cat-file "*) {how};; esac\nexec {shutil.which("git")} "$@"\n'
+    )
     wrapper.chmod(0o755)
     monkeypatch.setenv("PATH", str(wrapper.parent), prepend=os.pathsep)
     with Repository(repository.path) as opened:
-        for ask in (opened.resolve, lambda name: opened.commits([name]), lambda name: text_of(opened, name)):
+        for ask in (
+            opened.resolve,
+            lambda name: opened.commits([name]),
+            lambda name: text_of(opened, name),
+        ):
             with pytest.raises(RepositoryError, match="git cat-file failed"):
                 ask(commit)
 
@@ -94,7 +106,10 @@ def test_a_git_that_is_not_there_is_one_sentence(repository, tmp_path):
     code = "import sys; from tosloc.git.repository import Repository; Repository(sys.argv[1])"
     environment = {**os.environ, "GIT_PYTHON_GIT_EXECUTABLE": str(tmp_path / "no-git")}
     done = subprocess.run(
-        [sys.executable, "-c", code, str(repository.path)], env=environment, capture_output=True, text=True
+        [sys.executable, "-c", code, str(repository.path)],
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     assert "RepositoryError: git is not installed, " in done.stderr
     assert "not what $GIT_PYTHON_GIT_EXECUTABLE names" in done.stderr
@@ -107,7 +122,11 @@ def test_versions_have_the_regular_files_in_order_of_bytes(repository, monkeypat
     paths = ["run.java", "src-x/a.java", "src.java", "src/UPPER.JAVA", "src/a b.java"]
     paths += ["src/new\nline.java", "src/né.java", "src/\udce9.java"]
     with Repository(repository.path) as opened:
-        for commit, expected in ((first, paths), (second, [*paths[:2], *paths[3:]]), (first, paths)):
+        for commit, expected in (
+            (first, paths),
+            (second, [*paths[:2], *paths[3:]]),
+            (first, paths),
+        ):
             found = opened.snapshot(commit, JAVA)
             assert list(found.paths) == expected
         assert (found.commit, found.committed_at) == (first, 1234567890)
@@ -117,7 +136,9 @@ def test_versions_have_the_regular_files_in_order_of_bytes(repository, monkeypat
 
 @pytest.mark.parametrize("kind", ["work tree", "bare", "no config", "git file", "home", "sha256"])
 def test_every_kind_of_repository_opens(make_repository, tmp_path, monkeypatch, kind):
-    repository = make_repository("project.git" if kind == "bare" else "project", bare=kind == "bare")
+    repository = make_repository(
+        "project.git" if kind == "bare" else "project", bare=kind == "bare"
+    )
     if kind == "sha256":
         shutil.rmtree(repository.path / ".git")
         repository.git("init", "-q", "-b", "main", "--object-format=sha256")
@@ -133,7 +154,9 @@ def test_every_kind_of_repository_opens(make_repository, tmp_path, monkeypatch, 
         path = "~/project"
     with Repository(path) as opened:
         assert opened.resolve("HEAD") == commit
-        assert [text_of(opened, blob) for blob in opened.snapshot("HEAD", JAVA).blobs] == ["class A {}"]
+        assert [text_of(opened, blob) for blob in opened.snapshot("HEAD", JAVA).blobs] == [
+            "class A {}"
+        ]
         assert opened.name == ("project" if kind != "no config" else tmp_path.name)
 
 
@@ -146,7 +169,10 @@ def test_not_a_repository_or_an_empty_one(tmp_path, repository):
     ):
         with pytest.raises(RepositoryError, match=words):
             Repository(tmp_path / name)
-    with Repository(repository.path) as opened, pytest.raises(UnknownCommit, match="no commit 'HEAD'"):
+    with (
+        Repository(repository.path) as opened,
+        pytest.raises(UnknownCommit, match="no commit 'HEAD'"),
+    ):
         opened.snapshot("HEAD", JAVA)
 
 
@@ -159,17 +185,37 @@ def test_revisions_and_commits(repository):
     tag, tree = repository.git("rev-parse", "v1", f"{root}^{{tree}}").split()
     with Repository(repository.path) as opened:
         named = {"main~1": root, "v1": root, tag: root, side[:9].upper(): side, "main": merge}
-        unknown = ("nothing", "", " ", "main\nmain", "--all", "0" * 40, "a" * 64, "main:A.java", tree)
+        unknown = (
+            "nothing",
+            "",
+            " ",
+            "main\nmain",
+            "--all",
+            "0" * 40,
+            "a" * 64,
+            "main:A.java",
+            tree,
+        )
         assert opened.resolve_many([*named, *unknown]) == named | dict.fromkeys(unknown)
-        with pytest.raises(UnknownCommit, match=r"repo: no commit 'nothing'; check its spelling, or run: git fetch"):
+        with pytest.raises(
+            UnknownCommit, match=r"repo: no commit 'nothing'; check its spelling, or run: git fetch"
+        ):
             opened.resolve("nothing")
         first, second, third = opened.commits([root, side, merge])
-        assert (first.tree, first.message, first.parents, first.committed_at) == (tree, "grüße\n\nbody\n", (), 5)
+        assert (first.tree, first.message, first.parents, first.committed_at) == (
+            tree,
+            "grüße\n\nbody\n",
+            (),
+            5,
+        )
         assert (second.message, second.parents) == ("café", (root,))
         assert (third.message, third.parents) == ("broken \ufffd", (root, side))
         assert [opened.subject(name) for name in (root, "0" * 40, tree)] == ["grüße", None, None]
         for none in ("0" * 40, tree):
-            for ask in (lambda name: opened.commits([name]), lambda name: opened.snapshot(name, JAVA)):
+            for ask in (
+                lambda name: opened.commits([name]),
+                lambda name: opened.snapshot(name, JAVA),
+            ):
                 with pytest.raises(UnknownCommit):
                     ask(none)
 
@@ -184,7 +230,10 @@ def test_a_commit_is_found_by_its_message(repository, name):
 
 def test_a_pattern_that_no_message_matches_is_one_sentence(repository):
     repository.commit({"A.java": "1"}, "Start")
-    with Repository(repository.path) as opened, pytest.raises(UnknownCommit, match="no commit ':/Fixed'"):
+    with (
+        Repository(repository.path) as opened,
+        pytest.raises(UnknownCommit, match="no commit ':/Fixed'"),
+    ):
         opened.resolve(":/Fixed")
 
 
@@ -221,22 +270,39 @@ def test_shallow_and_partial_clones_are_read_without_fetching(repository, tmp_pa
     commits = [repository.commit({"A.java": str(number), "B.java": "same"}) for number in range(4)]
     repository.git("config", "uploadpack.allowFilter", "true")
     for name, option in (("shallow", "--depth=2"), ("partial", "--filter=blob:none")):
-        repository.git("clone", "-q", "--no-checkout", option, f"file://{repository.path}", str(tmp_path / name))
+        repository.git(
+            "clone",
+            "-q",
+            "--no-checkout",
+            option,
+            f"file://{repository.path}",
+            str(tmp_path / name),
+        )
     with Repository(tmp_path / "shallow") as opened:
         assert opened.shallow == {commits[2]}
         assert [info.parents for info in opened.commits(commits[2:])] == [(), (commits[2],)]
-        with pytest.raises(UnknownCommit, match=r"in this shallow clone; run: git fetch --unshallow"):
+        with pytest.raises(
+            UnknownCommit, match=r"in this shallow clone; run: git fetch --unshallow"
+        ):
             opened.resolve("HEAD~2")
         history = read_history(opened, "HEAD", JAVA)
         assert history.ids == tuple(commits[2:])
-        assert history.touched == [[], [opened.path_names.ids["A.java"]]]  # what the first one touches is not known
+        assert history.touched == [
+            [],
+            [opened.path_names.ids["A.java"]],
+        ]  # what the first one touches is not known
     with Repository(tmp_path / "partial") as opened:
         snapshot = opened.snapshot("HEAD", JAVA)
         assert snapshot.paths == ("A.java", "B.java")
-        assert [data for _, data in opened.texts(snapshot.blobs)] == [None, None]  # git left to itself fetches them
+        assert [data for _, data in opened.texts(snapshot.blobs)] == [
+            None,
+            None,
+        ]  # git left to itself fetches them
 
 
-def test_nothing_of_the_folder_changes_and_copies_are_of_their_own(repository, tmp_path, monkeypatch):
+def test_nothing_of_the_folder_changes_and_copies_are_of_their_own(
+    repository, tmp_path, monkeypatch
+):
     commit = repository.commit({"A.java": "1", "B.java": "2"})
     repository.commit({"A.java": "3"})
     (repository.path / "A.java").write_text("being edited")
@@ -245,12 +311,17 @@ def test_nothing_of_the_folder_changes_and_copies_are_of_their_own(repository, t
 
     def state():
         files = repository.path.rglob("*")
-        return {path: (path.lstat().st_mtime_ns, path.is_dir() or path.read_bytes()) for path in files}
+        return {
+            path: (path.lstat().st_mtime_ns, path.is_dir() or path.read_bytes()) for path in files
+        }
 
     before = state()
     with Repository(repository.path) as opened:
         assert opened.commits([opened.resolve("HEAD")])[0].parents == (commit,)
-        assert [data for _, data in opened.texts(opened.snapshot("HEAD", JAVA).blobs)] == [b"3", b"2"]
+        assert [data for _, data in opened.texts(opened.snapshot("HEAD", JAVA).blobs)] == [
+            b"3",
+            b"2",
+        ]
         with pickle.loads(pickle.dumps(opened)) as copy:
             assert (copy.path, copy.resolve(commit)) == (opened.path, commit)
         opened.close()
@@ -259,5 +330,9 @@ def test_nothing_of_the_folder_changes_and_copies_are_of_their_own(repository, t
 
 
 def test_decode_never_fails():
-    for data, text in ((b"\xef\xbb\xbfcaf\xe9", "café"), (b"\xff\xfe\x00", "\ufffd"), (b"\x80\0", "\x80\0")):
+    for data, text in (
+        (b"\xef\xbb\xbfcaf\xe9", "café"),
+        (b"\xff\xfe\x00", "\ufffd"),
+        (b"\x80\0", "\x80\0"),
+    ):
         assert decode(data) == text

@@ -17,10 +17,16 @@ def touched(history, commit):
 def test_files_that_each_commit_touches(repository):
     odd = ":odd\n.java"
     commits = [
-        repository.commit({"A.java": "1", "né b.java": "1", b"\xe9.java": "1", "x.txt": "1"}, when=100),
+        repository.commit(
+            {"A.java": "1", "né b.java": "1", b"\xe9.java": "1", "x.txt": "1"}, when=100
+        ),
         repository.commit({"A.java": "2", "x.txt": "2"}, "  two\n\nlines\n\n", when=50),
-        repository.commit({"A.java": None, "d/A.java": "2", odd: "1", "U.JAVA": ("100755", "1")}, when=300),
-        repository.commit({"link.java": ("120000", "U.JAVA"), "sub.java": ("160000", "2" * 40), "y.txt": ""}),
+        repository.commit(
+            {"A.java": None, "d/A.java": "2", odd: "1", "U.JAVA": ("100755", "1")}, when=300
+        ),
+        repository.commit(
+            {"link.java": ("120000", "U.JAVA"), "sub.java": ("160000", "2" * 40), "y.txt": ""}
+        ),
         repository.commit({"U.JAVA": "1"}, b""),  # of another mode
         repository.commit({"A.java": "back"}, b"bro\xffken\n:100644 100644 1 2 M\nA.java"),
     ]
@@ -62,7 +68,9 @@ def test_missing_blobs_do_not_matter_and_missing_trees_are_an_error(repository):
     with Repository(repository.path) as opened:
         assert touched(read_history(opened, "HEAD", JAVA), second) == ["d/A.java", "d/B.java"]
         repository.lose("HEAD~1:d")
-        with pytest.raises(RepositoryError, match=r"git diff-tree failed \(fatal: .*\); run 'git fsck' there"):
+        with pytest.raises(
+            RepositoryError, match=r"git diff-tree failed \(fatal: .*\); run 'git fsck' there"
+        ):
             read_history(opened, "HEAD", JAVA)
 
 

@@ -33,17 +33,35 @@ def raw(repository, kind, content):
 
 def raw_tree(repository, *entries):
     """Id of a tree of these (mode, name, id), in this order."""
-    return raw(repository, "tree", b"".join(b"%s %s\0%s" % (m, name, bytes.fromhex(i)) for m, name, i in entries))
+    return raw(
+        repository,
+        "tree",
+        b"".join(b"%s %s\0%s" % (m, name, bytes.fromhex(i)) for m, name, i in entries),
+    )
 
 
-def raw_commit(repository, *, tree=None, parents=None, committer=None, extra=b"", body=b"\nFix bug 77: the cookie\n"):
+def raw_commit(
+    repository,
+    *,
+    tree=None,
+    parents=None,
+    committer=None,
+    extra=b"",
+    body=b"\nFix bug 77: the cookie\n",
+):
     """Id of a commit of these lines: by default the last commit's tree, with the last commit as its parent."""
     last = repository.made[-1]
     named = repository.git("rev-parse", f"{last}^{{tree}}").encode() if tree is None else tree
     lines = b"tree %s\n" % named if named else b""
-    lines += b"".join(b"parent %s\n" % parent for parent in ([last.encode()] if parents is None else parents))
+    lines += b"".join(
+        b"parent %s\n" % parent for parent in ([last.encode()] if parents is None else parents)
+    )
     lines += b"author %s %d +0000\n" % (PERSON, FIRST_TIME)
-    lines += b"committer %s %d +0000\n" % (PERSON, FIRST_TIME + 9 * HOUR) if committer is None else committer
+    lines += (
+        b"committer %s %d +0000\n" % (PERSON, FIRST_TIME + 9 * HOUR)
+        if committer is None
+        else committer
+    )
     return point(repository, raw(repository, "commit", lines + extra + body))
 
 
@@ -58,7 +76,9 @@ def sound(tmp_path):
     """A small sound repository, bare, every object loose: two commits, two source files."""
     repository = GitRepository.new(tmp_path / "hostile.git", bare=True)
     repository.git("config", "fastimport.unpackLimit", "1000")
-    repository.commit({"src/app/Parser.java": "class Parser { }", "src/app/Cookie.java": "class Cookie { }"})
+    repository.commit(
+        {"src/app/Parser.java": "class Parser { }", "src/app/Cookie.java": "class Cookie { }"}
+    )
     repository.commit({"src/app/Cookie.java": "class Cookie { int size; }"})
     return repository
 
@@ -96,7 +116,9 @@ def test_messages_of_commits(sound):
     for encoding in (b"ISO-8859-1", b"idna", b"base64", b"\0", b""):
         commit = raw_commit(sound, extra=b"encoding %s\n" % encoding, body=b"\ncaf\xe9")
         with Repository(sound.path) as opened:
-            assert opened.commits([commit])[0].message == ("café" if encoding == b"ISO-8859-1" else "caf\ufffd")
+            assert opened.commits([commit])[0].message == (
+                "café" if encoding == b"ISO-8859-1" else "caf\ufffd"
+            )
     large = raw_commit(sound, body=b"\nfix bug 1\n" + b"a" * 2_000_000)
     forged = raw_commit(sound, body=b"\nx\0:100644 100644 a b M\0B.java", parents=[large.encode()])
     with Repository(sound.path) as opened:
@@ -105,7 +127,9 @@ def test_messages_of_commits(sound):
         assert (history.messages[-1], history.touched[-1]) == ("x", [])
 
 
-@pytest.mark.parametrize("lines", [{"tree": b"no such thing"}, {"tree": b""}, {"parents": [b"\xe9" * 40]}])
+@pytest.mark.parametrize(
+    "lines", [{"tree": b"no such thing"}, {"tree": b""}, {"parents": [b"\xe9" * 40]}]
+)
 def test_commits_that_name_nothing(sound, lines):
     commit = raw_commit(sound, **lines)
     with Repository(sound.path) as opened:
@@ -122,11 +146,22 @@ def test_commits_that_name_nothing(sound, lines):
 def test_damaged_trees(sound):
     one, two = raw(sound, "blob", b"one"), raw(sound, "blob", b"two")
     inner, file, folder = raw_tree(sound, (b"100644", b"In.java", one)), b"100644", b"40000"
-    twice = [(file, b"A.java", one), (file, b"A.java", two), (folder, b"d", inner), (folder, b"d", inner)]
+    twice = [
+        (file, b"A.java", one),
+        (file, b"A.java", two),
+        (folder, b"d", inner),
+        (folder, b"d", inner),
+    ]
     for entries, paths in (
         (twice, ("A.java", "d/In.java")),
-        ([(file, b"Gone.java", "3" * 40), (file, b"\xff\n.java", two)], ("Gone.java", "\udcff\n.java")),
-        ([(folder, b"f.java", one)], f"{sound.path}: git ls-tree failed"),  # a folder that is a file
+        (
+            [(file, b"Gone.java", "3" * 40), (file, b"\xff\n.java", two)],
+            ("Gone.java", "\udcff\n.java"),
+        ),
+        (
+            [(folder, b"f.java", one)],
+            f"{sound.path}: git ls-tree failed",
+        ),  # a folder that is a file
     ):
         raw_commit(sound, tree=raw_tree(sound, *entries).encode())
         assert outcome(sound.path)[: len(paths)] == paths
@@ -135,7 +170,9 @@ def test_damaged_trees(sound):
 def test_a_tree_bomb_is_refused(sound, monkeypatch):
     """Four trees that stand for ten thousand files: each level holds the next one ten times."""
     monkeypatch.setattr(git_repository, "LARGEST_VERSION", 2000)
-    tree = raw_tree(sound, *((b"100644", b"%d.java" % place, raw(sound, "blob", b"x")) for place in range(10)))
+    tree = raw_tree(
+        sound, *((b"100644", b"%d.java" % place, raw(sound, "blob", b"x")) for place in range(10))
+    )
     for _ in range(3):
         tree = raw_tree(sound, *((b"40000", b"d%d" % place, tree) for place in range(10)))
     raw_commit(sound, tree=tree.encode())
@@ -152,13 +189,24 @@ def test_objects_that_are_too_large(sound, monkeypatch):
     large, small = raw(sound, "blob", b"x" * 5500), raw(sound, "blob", b"x" * 1000)
     commit = raw_commit(sound, body=b"\n" + b"x" * 1000)
     with Repository(sound.path) as opened:
-        sizes = [len(data or b"") for _, data in opened.texts([small, large, large, small, "0" * 40, small])]
+        sizes = [
+            len(data or b"")
+            for _, data in opened.texts([small, large, large, small, "0" * 40, small])
+        ]
         assert sizes == [1000, 0, 0, 1000, 0, 1000]
         with pytest.raises(RepositoryError, match=f"no commit '{commit}'"):
             opened.commits([commit])
 
 
-FILES = ("HEAD", "config", "shallow", "commondir", "packed-refs", "refs/heads/main", "objects/info/alternates")
+FILES = (
+    "HEAD",
+    "config",
+    "shallow",
+    "commondir",
+    "packed-refs",
+    "refs/heads/main",
+    "objects/info/alternates",
+)
 
 
 @pytest.mark.parametrize("place", FILES)
@@ -197,9 +245,14 @@ def test_a_named_pipe_in_place_of_an_object_is_one_sentence(sound, monkeypatch, 
 
 
 @pytest.mark.parametrize("depth", [1, 2])
-def test_a_named_pipe_that_the_configuration_includes_is_one_sentence(sound, tmp_path, monkeypatch, depth):
+def test_a_named_pipe_that_the_configuration_includes_is_one_sentence(
+    sound, tmp_path, monkeypatch, depth
+):
     monkeypatch.setattr(git_process, "SECONDS_TO_LOOK", 0.2)
-    files = [sound.path / "config", *(tmp_path / f"included{number}" for number in range(1, depth + 1))]
+    files = [
+        sound.path / "config",
+        *(tmp_path / f"included{number}" for number in range(1, depth + 1)),
+    ]
     for including, included in pairwise(files):
         with including.open("a") as config:
             config.write(f"[include]\n\tpath = {included}\n")
@@ -216,7 +269,9 @@ def test_an_alternate_is_where_git_takes_it_to_be(sound, tmp_path):
     (repository / "objects/link").symlink_to(root / "a/b/c/d")
     (repository / "objects/info").mkdir(exist_ok=True)
     (repository / "objects/info/alternates").write_text("link/../../../../outside\n")
-    with pytest.raises(RepositoryError, match=f"git would read {tmp_path}/outside, which lies outside {root}"):
+    with pytest.raises(
+        RepositoryError, match=f"git would read {tmp_path}/outside, which lies outside {root}"
+    ):
         discovery.check_roots(repository, [root])
 
 

@@ -23,7 +23,9 @@ exec {1} "$@"
 
 def ended(process):
     """Return whether a process has ended; one that waits to be asked for its exit code has."""
-    done = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False
+    )
     return done.stdout.strip()[:1] in ("", "Z")
 
 
@@ -45,10 +47,20 @@ def begun(tmp_path, monkeypatch):
     return tmp_path / "begun"
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGKILL, -9)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGKILL, -9)]
+)
 def test_a_signal_ends_the_command_and_its_git(repository, begun, number, code):
     repository.commit({"a.py": "a\n"})
-    command = [sys.executable, "-m", "tosloc", "localize", "it fails", "--repo", str(repository.path)]
+    command = [
+        sys.executable,
+        "-m",
+        "tosloc",
+        "localize",
+        "it fails",
+        "--repo",
+        str(repository.path),
+    ]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, **quiet, preexec_fn=end_at_ctrl_c) as process:
         wait_until(begun.exists, 60)

@@ -24,7 +24,13 @@ def test_changed_new_gone_and_renamed_files(repository, monkeypatch):
     tree = repository.path
     monkeypatch.chdir(tree / "src")
     assert changes(repository) == {}
-    for path, text in {"changed.py": "2", "staged.py": "3", "new.py": "4", "src/é ä.py": "5", "a.txt": "y"}.items():
+    for path, text in {
+        "changed.py": "2",
+        "staged.py": "3",
+        "new.py": "4",
+        "src/é ä.py": "5",
+        "a.txt": "y",
+    }.items():
         (tree / path).write_text(text)
     (tree / "build").mkdir()
     (tree / "build/made.py").write_text("ignored")
@@ -47,7 +53,9 @@ def test_changed_new_gone_and_renamed_files(repository, monkeypatch):
 
 
 def test_only_regular_files_inside_are_read_and_nothing_is_run(repository, tmp_path):
-    repository.commit({"a.py": "a\n", "b.py": "b\n", "folder/c.py": "c\n", ".gitattributes": "*.py filter=evil\n"})
+    repository.commit(
+        {"a.py": "a\n", "b.py": "b\n", "folder/c.py": "c\n", ".gitattributes": "*.py filter=evil\n"}
+    )
     tree, outside = repository.path, tmp_path / "outside"
     outside.mkdir()
     (outside / "c.py").write_text("secret")
@@ -77,9 +85,18 @@ def test_a_file_that_changes_while_it_is_read_is_not_taken_for_another(repositor
 
 
 @pytest.mark.parametrize(
-    "place", [".gitignore", "src/.gitignore", ".gitattributes", "src/nested/.git/HEAD", "src/nested/.git/commondir"]
+    "place",
+    [
+        ".gitignore",
+        "src/.gitignore",
+        ".gitattributes",
+        "src/nested/.git/HEAD",
+        "src/nested/.git/commondir",
+    ],
 )
-def test_a_named_pipe_that_git_reads_of_the_work_tree_is_one_sentence(repository, monkeypatch, place):
+def test_a_named_pipe_that_git_reads_of_the_work_tree_is_one_sentence(
+    repository, monkeypatch, place
+):
     monkeypatch.setattr(process, "SECONDS_TO_LOOK", 0.2)
     repository.commit({"a.py": "a\n", "src/b.py": "b\n"})
     file = repository.path / place

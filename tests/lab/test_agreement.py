@@ -19,7 +19,15 @@ from tosloc.evaluate.judgements import Judgement, by_report, write_judgements
 from tosloc.evaluate.measures import AP, RR, evaluate
 from tosloc.evaluate.runs import Run, write_run
 from tosloc.lab import agreement
-from tosloc.lab.agreement import Pair, effect, kendall_tau_union, p_value, rank_biased_overlap, reproduction, rmse
+from tosloc.lab.agreement import (
+    Pair,
+    effect,
+    kendall_tau_union,
+    p_value,
+    rank_biased_overlap,
+    reproduction,
+    rmse,
+)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +85,10 @@ def oracle():
 def test_scores_and_effects_are_those_of_repro_eval(oracle, seed):
     rng = np.random.default_rng(seed)
     b, a, our_b, our_a = (rng.random(25) ** power for power in (3, 1, 2, 1))
-    four = [{f"{number:03}": {"map": value} for number, value in enumerate(of)} for of in (a, b, our_a, our_b)]
+    four = [
+        {f"{number:03}": {"map": value} for number, value in enumerate(of)}
+        for of in (a, b, our_a, our_b)
+    ]
     found = effect(AP, *(values.mean() for values in (b, a, our_b, our_a)))
     assert rmse(a, our_a) == pytest.approx(oracle["RMSE"](four[0], four[2])["map"], abs=1e-12)
     assert found.ratio == pytest.approx(oracle["ER"](*four)["map"], rel=1e-9)
@@ -122,15 +133,22 @@ FILES = tuple(f"src/F{number:02}.java" for number in range(20))
 
 def judgements(name="", number=12, seed=0):
     rng = np.random.default_rng(seed)
-    chosen = [tuple(FILES[place] for place in rng.choice(len(FILES), 2, replace=False)) for _ in range(number)]
-    return by_report(Judgement(f"{name}{report}", fixed, fixed) for report, fixed in enumerate(chosen))
+    chosen = [
+        tuple(FILES[place] for place in rng.choice(len(FILES), 2, replace=False))
+        for _ in range(number)
+    ]
+    return by_report(
+        Judgement(f"{name}{report}", fixed, fixed) for report, fixed in enumerate(chosen)
+    )
 
 
 def scored(qrels, skill, seed):
     """A run whose scores are noise, plus ``skill`` for fixed files."""
     rng = np.random.default_rng(seed)
     rankings = [
-        Ranking.from_scores(one.report, FILES, rng.random(len(FILES)) + skill * np.isin(FILES, one.fixed))
+        Ranking.from_scores(
+            one.report, FILES, rng.random(len(FILES)) + skill * np.isin(FILES, one.fixed)
+        )
         for one in qrels.values()
     ]
     run = run_of(rankings, where=f"run {seed}")
@@ -155,25 +173,36 @@ def test_the_levels_are_those_of_the_scores():
     assert rows["RR, delta"]["advanced"] == pytest.approx(a.mean() - our_a.mean())
     assert rows["ER of RR"]["effect"] == pytest.approx((our_a - our_b).mean() / (a - b).mean())
     orders = [[run.ranking(report).paths for run, _ in runs[1::2]] for report in QRELS]
-    for name, measure in (("Kendall's tau union", kendall_tau_union), ("RBO, phi 0.8", rank_biased_overlap)):
+    for name, measure in (
+        ("Kendall's tau union", kendall_tau_union),
+        ("RBO, phi 0.8", rank_biased_overlap),
+    ):
         assert rows[name]["advanced"] == pytest.approx(np.mean([measure(*both) for both in orders]))
 
 
 @pytest.mark.parametrize(
     ("ours", "partial", "remark"),
-    [(pair(judgements("X", 9, 3)), False, agreement.ANOTHER_PROJECT), (ORIGINAL, True, agreement.RANKS_ONLY)],
+    [
+        (pair(judgements("X", 9, 3)), False, agreement.ANOTHER_PROJECT),
+        (ORIGINAL, True, agreement.RANKS_ONLY),
+    ],
 )
 def test_what_does_not_apply_is_said(ours, partial, remark, monkeypatch):
     monkeypatch.setattr(Run, "partial", partial)
     rows, remarks = reproduction(ORIGINAL, ours, [RR])
-    assert (remark in remarks, {row["baseline"] for row in rows if row["level"] == "order"}) == (True, {None})
+    assert (remark in remarks, {row["baseline"] for row in rows if row["level"] == "order"}) == (
+        True,
+        {None},
+    )
 
 
 def test_other_reports_or_only_some_in_common_are_refused():
     some = by_report(list(QRELS.values())[:5])
     with pytest.raises(RunError, match="share 5 of 12 and 5 judged reports"):
         reproduction(ORIGINAL, pair(some), [RR])
-    with pytest.raises(RunError, match="run 1 and run 2 are judged by different reports or fixed files"):
+    with pytest.raises(
+        RunError, match="run 1 and run 2 are judged by different reports or fixed files"
+    ):
         _ = Pair(scored(QRELS, 0.2, 1), scored(judgements(seed=9), 0.8, 2)).keys
 
 
@@ -181,7 +210,9 @@ def test_against_published_means():
     b, a = ORIGINAL.baseline[1].mean(AP), ORIGINAL.advanced[1].mean(AP)
     rows, _ = agreement.against_published(b - 0.05, a, ORIGINAL, AP)
     assert [row["difference"] for row in rows[:3]] == pytest.approx([0.05, 0, -0.05], abs=1e-12)
-    assert [row["interval"].low < row["difference"] < row["interval"].high for row in rows[:3]] == [True] * 3
+    assert [row["interval"].low < row["difference"] < row["interval"].high for row in rows[:3]] == [
+        True
+    ] * 3
     assert [row["ours"] for row in rows[3:]] == [*effect(AP, b - 0.05, a, b, a)]
     with pytest.raises(RunError, match="a published mean of AP is between 0 and 1, not 30"):
         agreement.against_published(30, a, ORIGINAL, AP)
@@ -200,8 +231,17 @@ def check(tmp_path, capsys):
             write_judgements(folder / "qrels.jsonl", QRELS.values())
 
     def call(number, *options, original=True):
-        named = ["--baseline", str(tmp_path / "b"), "--advanced", str(tmp_path / "a")] if original else []
-        ours = ["--our-baseline", str(tmp_path / f"b{number}"), "--our-advanced", str(tmp_path / f"a{number}")]
+        named = (
+            ["--baseline", str(tmp_path / "b"), "--advanced", str(tmp_path / "a")]
+            if original
+            else []
+        )
+        ours = [
+            "--our-baseline",
+            str(tmp_path / f"b{number}"),
+            "--our-advanced",
+            str(tmp_path / f"a{number}"),
+        ]
         return main(["lab", "reproduce-check", *named, *ours, *options]), *capsys.readouterr()
 
     return call
@@ -214,11 +254,21 @@ def test_tables_and_json(check):
     code, out, _ = check("2", "--depth", "5")
     assert (code, out.startswith("12 reports of the original, 12 of ours")) == (0, True)
     levels = [line.split()[0] for line in out.splitlines()[4:-3] if line.strip()]
-    assert levels == ["order"] * 2 + ["effectiveness"] * 3 + ["effect"] * 9 + ["statistics"] * 3 + ["mean"] * 9
+    assert (
+        levels
+        == ["order"] * 2
+        + ["effectiveness"] * 3
+        + ["effect"] * 9
+        + ["statistics"] * 3
+        + ["mean"] * 9
+    )
     lines = check("2", "--markdown")[1].splitlines()
     assert "| level | measure | baseline | advanced | effect |" in lines
     assert lines[-1].startswith("- region ")
-    rows = {row["measure"]: row for row in json.loads(check("", "--json", "--measures", "RR,P@5")[1])["rows"]}
+    rows = {
+        row["measure"]: row
+        for row in json.loads(check("", "--json", "--measures", "RR,P@5")[1])["rows"]
+    }
     assert rows["Kendall's tau union"]["advanced"] == rows["ER of RR"]["effect"] == 1.0
     assert rows["region of P@5"]["effect"] == 4
     out = check("2", *MEANS, "--measure", "AP", original=False)[1]
@@ -230,7 +280,11 @@ def test_tables_and_json(check):
 @pytest.mark.parametrize(
     ("original", "options", "said"),
     [
-        (False, [], "name the original pair by --baseline and --advanced, or by --published-baseline"),
+        (
+            False,
+            [],
+            "name the original pair by --baseline and --advanced, or by --published-baseline",
+        ),
         (False, MEANS, "published means are of one measure"),
         (True, ["--measures", "AP,Q@5"], "no measure Q@5"),
         (True, ["--split", "train"], "no finished run of the split 'train'"),

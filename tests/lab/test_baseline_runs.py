@@ -45,15 +45,27 @@ def test_runs_are_like_those_of_rank_and_finished_ones_are_left_alone(project, m
     for _ in range(2):
         assert baseline_runs.rank_with([Counting], *where) == [place]
     assert Counting.asked == 9 + 6  # of validation six and of test three, then those of test
-    counts, header = read_scored(place, "test").evaluation().counts, read_run(place / "test/run.jsonl.gz").header
+    counts, header = (
+        read_scored(place, "test").evaluation().counts,
+        read_run(place / "test/run.jsonl.gz").header,
+    )
     assert (counts["reports"], counts["length"]) == (6, 1.0)
     assert header["search space"] == "all source files of the before-fix version"
     assert (header["system"], header["split"]) == ("counting", "test")
-    assert json.loads((place / "provenance.json").read_text())["chosen on validation"] == {"by": "hand"}
+    assert json.loads((place / "provenance.json").read_text())["chosen on validation"] == {
+        "by": "hand"
+    }
 
 
 def test_a_wrong_name_gets_one_sentence(project, capsys):
-    given = ["--repo", str(project.git.path), "--reports", str(project.reports()), "--out", str(project.folder / "no")]
+    given = [
+        "--repo",
+        str(project.git.path),
+        "--reports",
+        str(project.reports()),
+        "--out",
+        str(project.folder / "no"),
+    ]
     assert main(["lab", "baselines", "blur", *given]) == 2
     assert "no technique is called 'blur'" in capsys.readouterr().err
     assert not (project.folder / "no").exists()

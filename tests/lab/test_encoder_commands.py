@@ -50,9 +50,19 @@ def pack(project):
     """Function (name, *options) -> exit code and file of a pack."""
 
     def make(name, *options):
-        where = ["--repo", str(project.git.path), "--reports", str(project.reports()), "--candidates", "8", *options]
+        where = [
+            "--repo",
+            str(project.git.path),
+            "--reports",
+            str(project.reports()),
+            "--candidates",
+            "8",
+            *options,
+        ]
         place = project.folder / name
-        return main(["lab", "pack", str(project.folder / "out"), *where, "--out", str(place)]), place
+        return main(
+            ["lab", "pack", str(project.folder / "out"), *where, "--out", str(place)]
+        ), place
 
     return make
 
@@ -71,19 +81,32 @@ def train(packed, tmp_path):
     """
     encoder = write_encoder(tmp_path / "encoder", words=WORDS)
     record = (encoder / "config.json").read_text()
-    (encoder / "config.json").write_text(record.replace('_dropout_prob": 0.1', '_dropout_prob": 0.0'))
+    (encoder / "config.json").write_text(
+        record.replace('_dropout_prob": 0.1', '_dropout_prob": 0.0')
+    )
 
     def arguments(name, learning):
         config = tmp_path / f"{name}.toml"
         config.write_text(SETTINGS.format(encoder) + learning)
-        return ["lab", "train-encoder", str(packed), str(config), "--out", str(tmp_path / name)], tmp_path / name
+        return [
+            "lab",
+            "train-encoder",
+            str(packed),
+            str(config),
+            "--out",
+            str(tmp_path / name),
+        ], tmp_path / name
 
     return arguments
 
 
 def test_a_pack_holds_what_training_needs_of_all_or_the_newest_reports(packed, pack, capsys):
     whole = read_bundle(packed)
-    assert {part: len(reports) for part, reports in whole.parts.items()} == {"train": 24, "validation": 8, "test": 8}
+    assert {part: len(reports) for part, reports in whole.parts.items()} == {
+        "train": 24,
+        "validation": 8,
+        "test": 8,
+    }
     for part, reports in whole.parts.items():
         for one in reports:
             assert (np.diff(one.scores[:8]) <= 0).all()
@@ -104,8 +127,12 @@ def test_training_from_a_pack(project, train, capsys):
     assert main(command) == 0
     said = json.loads(capsys.readouterr().out)
     first = read_scored(project.folder / "out", "test").evaluation()
-    assert said["test"]["stage one"] == pytest.approx({"mrr": first.mrr, "map": first.map}, abs=1e-4)
-    assert sum(said["validation"]["fused"].values()) >= sum(said["validation"]["stage one"].values())
+    assert said["test"]["stage one"] == pytest.approx(
+        {"mrr": first.mrr, "map": first.map}, abs=1e-4
+    )
+    assert sum(said["validation"]["fused"].values()) >= sum(
+        said["validation"]["stage one"].values()
+    )
     assert len(json.loads((out / "result.json").read_text())["curve"]) == 1 + 2
     assert len(json.loads((out / "deep.json").read_text())["test"]) == 8
     assert EncoderReranker.load(out / "encoder").weight == said["mix"]
@@ -116,7 +143,16 @@ def test_two_processes_learn_what_one_does(train, learns):
     learning = f'learning_rate = 0.002\nlearns = "{learns}"\n'
     (alone, one), (together, both) = (train(name, learning) for name in ("one", "both"))
     assert main(alone) == 0
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m", "tosloc"]
+    command = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc_per_node",
+        "2",
+        "-m",
+        "tosloc",
+    ]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run([*command, *together], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
@@ -124,7 +160,9 @@ def test_two_processes_learn_what_one_does(train, learns):
     assert [result["processes"] for result in results] == [1, 2]
     losses = [[entry["loss"] for entry in result["curve"][1:]] for result in results]
     assert losses[0] == pytest.approx(losses[1], abs=1e-3)
-    assert [results[0][key] == results[1][key] for key in ("mix", "validation", "test")] == [True] * 3
+    assert [results[0][key] == results[1][key] for key in ("mix", "validation", "test")] == [
+        True
+    ] * 3
 
 
 def test_random_encoders_are_made_of_a_pack(packed, tmp_path, capsys):
@@ -135,7 +173,11 @@ def test_random_encoders_are_made_of_a_pack(packed, tmp_path, capsys):
     random_encoders.write_encoders(packed, tmp_path / "random", small)
     assert "random/report: " in capsys.readouterr().out
     encoder = Encoder.load(str(tmp_path / "random/code"), "first")
-    assert (encoder.longest, encoder.pieces([""], 9), encoder.tokenizer.pad_token_id) == (64, [[[0, 2]]], 1)
+    assert (encoder.longest, encoder.pieces([""], 9), encoder.tokenizer.pad_token_id) == (
+        64,
+        [[[0, 2]]],
+        1,
+    )
 
 
 def test_what_is_no_pack_is_one_sentence(tmp_path, packed):

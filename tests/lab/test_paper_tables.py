@@ -23,7 +23,9 @@ def paper(**numbers):
 def evaluation(*ranks):
     """Reports with one fixed file each, at these ranks."""
     judged = [Judgement(f"r{number:03}", ("a",), ("a",), 100) for number in range(len(ranks))]
-    return Evaluation(tuple([ReportScores(one, (rank,), 100) for one, rank in zip(judged, ranks, strict=True)]))
+    return Evaluation(
+        tuple([ReportScores(one, (rank,), 100) for one, rank in zip(judged, ranks, strict=True)])
+    )
 
 
 def values(table):
@@ -31,7 +33,11 @@ def values(table):
 
 
 def test_tosloc_against_every_system():
-    good, same, bad = evaluation(*[1] * 30, *[2] * 10), evaluation(*[1] * 29, *[2] * 11), evaluation(*[4, 2] * 20)
+    good, same, bad = (
+        evaluation(*[1] * 30, *[2] * 10),
+        evaluation(*[1] * 29, *[2] * 11),
+        evaluation(*[4, 2] * 20),
+    )
     found = {"toy": {"BugLocator": bad, "BLIA": same, OURS: good}, "other": {"BLIA": good}}
     numbers = paper(MAP={"BugLocator": {"toy": 0.2}}, MRR={"BLUiR": {}})
     made = systems.accuracy_tables(found, ["BugLocator", "BLIA", OURS, "BLUiR", "AmaLgam"], numbers)
@@ -39,7 +45,10 @@ def test_tosloc_against_every_system():
     assert list(tables) == [f"{name}{kind}" for kind in systems.KINDS for name in ("MRR", "MAP")]
     assert tables["MAP"].rows[0] == ["BugLocator", Cell(15 / 40, paper=0.2), Cell(None)]
     above = {"BugLocator": [pytest.approx(0.5), None], "BLIA": [pytest.approx(0.0125), None]}
-    assert values(tables["MRR: TosLoc - other"]) == above | {OURS: [None, None], "BLUiR": [None, None]}
+    assert values(tables["MRR: TosLoc - other"]) == above | {
+        OURS: [None, None],
+        "BLUiR": [None, None],
+    }
     p = values(tables["MRR: p of it"])
     assert p["BugLocator"][0] < 0.001 < 0.05 < p["BLIA"][0]
 
@@ -47,7 +56,9 @@ def test_tosloc_against_every_system():
 def timed(files):
     """Stage one grows in proportion to the files, DreamLoc with their square; a slow report counts by the median."""
     one = files / 1000
-    return Timed(files, {"dreamloc": [one * one * 3, one * one * 3, 99.0], "stage-one": [one, one, 50.0]})
+    return Timed(
+        files, {"dreamloc": [one * one * 3, one * one * 3, 99.0], "stage-one": [one, one, 50.0]}
+    )
 
 
 def test_ratios_are_of_one_version_and_slopes_of_all():
@@ -63,7 +74,10 @@ def test_answers_take_turns(monkeypatch):
     asked, costs = [], {"a": 1.0, "b": 3.0}
     monkeypatch.setattr(time, "process_time", lambda: sum(costs[name] for name in asked))
     answers = {name: lambda _, name=name: asked.append(name) for name in costs}
-    assert systems.time_answers(answers, [report(), report()], silent) == {"a": [1.0, 1.0], "b": [3.0, 3.0]}
+    assert systems.time_answers(answers, [report(), report()], silent) == {
+        "a": [1.0, 1.0],
+        "b": [3.0, 3.0],
+    }
     assert "".join(asked) == 2 * ("ab" + "ba" + "ab" + "ba")
 
 

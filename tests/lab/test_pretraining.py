@@ -37,7 +37,9 @@ def lists(reports, column, weight):
         rows = np.zeros((4, 2), dtype=np.float32)
         rows[number % 4, column] = rows[(number + 1) % 4, 1 - column] = 1.0
         made.append((rows, np.arange(4) == number % 4, np.ones(4, dtype=np.float32)))
-    return replace(RankingLists.of(made), report_weights=report_weight(project("some", weight=weight), reports))
+    return replace(
+        RankingLists.of(made), report_weights=report_weight(project("some", weight=weight), reports)
+    )
 
 
 def fitted(weight):
@@ -57,7 +59,10 @@ def test_a_large_project_does_not_outvote_a_small_one(monkeypatch):
 
 def test_projects_are_dealt_by_size_and_some_stand_alone():
     sizes = {"a": 5, "b": 50, "c": 9, "d": 20, "e": 5}
-    some = [Tables(project(name, alone=name == "c"), Path(name), NAMES, size, ()) for name, size in sizes.items()]
+    some = [
+        Tables(project(name, alone=name == "c"), Path(name), NAMES, size, ())
+        for name, size in sizes.items()
+    ]
 
     def dealt(number):
         return ["".join(one.project.name for one in fold) for fold in folds_of(some, number)]
@@ -79,7 +84,9 @@ def world(tmp_path_factory):
         entries.append(f'[{name}]\nrepo = "{name}/repo"\nreports = "{name}/reports.jsonl"\n')
     entries[0] += 'part = "train"\njudged = "test"\nat_most = 6\nalone = true\n'
     (folder / "projects.toml").write_text("".join(entries))
-    (folder / "small.toml").write_text('[stage_one]\nfeatures = ["bm25f", "path", "test"]\n[run]\njobs = 1\n')
+    (folder / "small.toml").write_text(
+        '[stage_one]\nfeatures = ["bm25f", "path", "test"]\n[run]\njobs = 1\n'
+    )
     return folder
 
 
@@ -88,7 +95,14 @@ def call(world, capsys):
     """Function (command, *options) -> exit code, output and errors."""
 
     def run(command, *more, listed=True):
-        places = ["--work", world / "work", "--config", world / "small.toml", "--leave-projects-out", "2"]
+        places = [
+            "--work",
+            world / "work",
+            "--config",
+            world / "small.toml",
+            "--leave-projects-out",
+            "2",
+        ]
         places += ["--projects", world / "projects.toml"] if listed else []
         return main(["lab", command, *map(str, (*places, *more))]), *capsys.readouterr()
 
@@ -117,12 +131,23 @@ def test_the_command(world, call, monkeypatch):
     monkeypatch.setattr(module, "fit_projects", fit)
     code, printed, err = call("pretrain", "--out", out, "--json")
     assert learned_from == [2, 2, 2, 3]  # each part from the others, the shipped weights from all
-    assert (code, "four failed: " in err, "no fix of its 12 reports is in" in err) == (1, True, True)
+    assert (code, "four failed: " in err, "no fix of its 12 reports is in" in err) == (
+        1,
+        True,
+        True,
+    )
     found = json.loads(printed)
     reports = {one["project"]: one["reports"] for one in found["projects"]}
-    assert reports == {"one": 2, "two": 12, "three": 12}  # of 12 reports 9 train, 1 validation, 2 test
+    assert reports == {
+        "one": 2,
+        "two": 12,
+        "three": 12,
+    }  # of 12 reports 9 train, 1 validation, 2 test
     record = read_record(out / "weights.json")
-    parts = {name: (one["reports"], one["part"]) for name, one in record["learned on"]["projects"].items()}
+    parts = {
+        name: (one["reports"], one["part"])
+        for name, one in record["learned on"]["projects"].items()
+    }
     assert parts == {"one": (6, "train"), "two": (12, "all"), "three": (12, "all")}
     assert record["temperature"] == found["temperature"] != fit_temperature([])
     assert read_stage_one(out)[0].ranker.features == ("bm25f", "path", "test")
@@ -141,13 +166,17 @@ def test_the_command(world, call, monkeypatch):
 
     # from the kept tables alone the same is learned, without any repository
     assert call("pretrain", "--out", world / "again", listed=False)[0] == 0
-    assert read_record(world / "again/weights.json")["weights"] == pytest.approx(record["weights"], abs=1e-3)
+    assert read_record(world / "again/weights.json")["weights"] == pytest.approx(
+        record["weights"], abs=1e-3
+    )
 
     # a file of reports that changed is read again
     changed = world / "three/reports.jsonl"
     changed.write_text("".join(changed.read_text().splitlines(keepends=True)[:-1]))
     assert call("pretrain")[0] == 1
-    assert {path.parent.name for path, when in tables().items() if before.get(path) != when} == {"three"}
+    assert {path.parent.name for path, when in tables().items() if before.get(path) != when} == {
+        "three"
+    }
 
 
 @pytest.mark.slow
@@ -162,7 +191,10 @@ def test_what_features_are_worth(world, call, monkeypatch):
     monkeypatch.setattr(feature_ablation, "fit_listwise", fit)
     code, out, _ = call("feature-ablation", "--json")
     whole, *others = json.loads(out)
-    assert (code, [one["left out"] for one in (whole, *others)]) == (1, ["all", "bm25f", "path", "test"])
+    assert (code, [one["left out"] for one in (whole, *others)]) == (
+        1,
+        ["all", "bm25f", "path", "test"],
+    )
     assert columns == [3, 2, 2, 2] * 3  # each left out is a fit of its own
     for one in others:
         assert one["mrr change"]["mean"] == pytest.approx(one["mrr"] - whole["mrr"])
@@ -172,10 +204,17 @@ def test_what_features_are_worth(world, call, monkeypatch):
         for one in tables:  # each is a part of its own
             rest = [other.lists() for other in tables if other is not one]
             zeroed = [replace(of, rows=of.rows * np.float32(keeps)) for of in rest]
-            expected.append(judge({"": fit_projects(LINEAR, one.features, zeroed)}, one.tables())[""])
-        assert [row["mrr"], row["map"]] == pytest.approx(np.mean(expected, axis=0).tolist(), abs=1e-6)
+            expected.append(
+                judge({"": fit_projects(LINEAR, one.features, zeroed)}, one.tables())[""]
+            )
+        assert [row["mrr"], row["map"]] == pytest.approx(
+            np.mean(expected, axis=0).tolist(), abs=1e-6
+        )
     lines = call("feature-ablation", "--features", "path")[1].splitlines()
     assert lines[0] == "| left out | MRR | 95 % | MAP | 95 % |"
     assert [line.split(" | ")[0] for line in lines[2:]] == ["| all", "| path"]
     code, _, err = call("feature-ablation", "--features", "chunk")
-    assert (code, "no feature of the tables is called 'chunk'; they are bm25f, path, test" in err) == (2, True)
+    assert (
+        code,
+        "no feature of the tables is called 'chunk'; they are bm25f, path, test" in err,
+    ) == (2, True)

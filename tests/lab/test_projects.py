@@ -32,10 +32,20 @@ def listed(tmp_path):
 def test_a_list(listed, tmp_path):
     more = 'config = "mine"\npart = "train"\nat_most = 1000\nalone = true\n'
     one, two = listed(ENTRY + more + ENTRY.replace("[one]", "[two]"))
-    assert (one.name, one.repo, one.reports) == ("one", tmp_path / "one.git", tmp_path / "one.jsonl")
+    assert (one.name, one.repo, one.reports) == (
+        "one",
+        tmp_path / "one.git",
+        tmp_path / "one.jsonl",
+    )
     assert (one.part, one.judged, one.at_most, one.alone) == ("train", "train", 1000, True)
     assert (one.config.data.zone, one.config.data.train) == ("Europe/Oslo", 0.8)
-    assert (two.name, two.part, two.judged, two.at_most, two.alone) == ("two", "all", "all", 0, False)
+    assert (two.name, two.part, two.judged, two.at_most, two.alone) == (
+        "two",
+        "all",
+        "all",
+        0,
+        False,
+    )
 
 
 @pytest.mark.parametrize(
@@ -94,7 +104,9 @@ def test_evaluate(results, capsys):
     assert table[7][:7] == ["micro", "mean", "of", "all", "reports", "5", ".667"]
     assert err == "tosloc: 1 project without a finished run: dan+four\n"
     values = json.loads(said(capsys, *command, "--json")[0])
-    assert values["macro"]["mrr"]["mean"] == pytest.approx(((1 / 2 + 1 + 1 / 3) / 3 + 1 / 2 + 1) / 3)
+    assert values["macro"]["mrr"]["mean"] == pytest.approx(
+        ((1 / 2 + 1 + 1 / 3) / 3 + 1 / 2 + 1) / 3
+    )
     without = rows(said(capsys, *command, "--no-tests")[0])
     assert without[3][:4] == ["ann+one", "3", ".611", ".611"]  # but for tests one fixed file each
 
@@ -102,21 +114,31 @@ def test_evaluate(results, capsys):
 def test_runs_that_are_named(results, capsys):
     named = [results / "worse/ann+one", results / "good/ann+one", results / "good/cid+three"]
     out = json.loads(said(capsys, "lab", "evaluate", *named, "--json")[0])
-    assert [one["project"] for one in out["projects"]] == [str(named[0]), str(named[1]), "cid+three"]
+    assert [one["project"] for one in out["projects"]] == [
+        str(named[0]),
+        str(named[1]),
+        "cid+three",
+    ]
     assert "named twice" in refused(capsys, "lab", "evaluate", named[0], named[0])
 
 
 def test_a_folder_of_one_project_is_for_the_other_command(results, capsys):
     shutil.rmtree(results / "good/cid+three")
-    assert "runs of many projects are for tosloc lab evaluate" in refused(capsys, "evaluate", results / "good")
+    assert "runs of many projects are for tosloc lab evaluate" in refused(
+        capsys, "evaluate", results / "good"
+    )
     for command in (("evaluate",), ("compare", results / "worse")):
-        assert "no folder of runs, one a project" in refused(capsys, "lab", *command, results / "good/ann+one")
+        assert "no folder of runs, one a project" in refused(
+            capsys, "lab", *command, results / "good/ann+one"
+        )
 
 
 def test_the_level_of_functions(results, capsys):
     for project, of_ours in (("ann+one/test", GOOD), ("bob+two/all", {"1": "BAC"})):
         for level, orders in (("functions", of_ours), ("functions-bm25", WORSE)):
-            write_split(results / "good" / project / level, {report: orders[report] for report in of_ours})
+            write_split(
+                results / "good" / project / level, {report: orders[report] for report in of_ours}
+            )
     shutil.rmtree(results / "good/cid+three")
     command = "lab", "evaluate", results / "good", "--level", "function"
     found = json.loads(said(capsys, *command, "--json")[0])
@@ -130,12 +152,23 @@ def test_the_level_of_functions(results, capsys):
 def test_compare(results, capsys):
     command = ("lab", "compare", results / "worse", results / "good", "--json")
     found = json.loads(said(capsys, *command)[0])
-    assert (found["a"], found["b"], list(found["rows"])) == ("worse", "good", ["ann+one", "bob+two", "cid+three"])
-    assert (found["all"]["reports"], found["all"]["measures"]["RR"]["b"], found["projects"]["number"]) == (5, 1, 3)
+    assert (found["a"], found["b"], list(found["rows"])) == (
+        "worse",
+        "good",
+        ["ann+one", "bob+two", "cid+three"],
+    )
+    assert (
+        found["all"]["reports"],
+        found["all"]["measures"]["RR"]["b"],
+        found["projects"]["number"],
+    ) == (5, 1, 3)
     over_projects = found["projects"]["measures"]["RR"]
     assert (over_projects["b"], over_projects["wins"], over_projects["ties"]) == (1, 2, 1)
     assert over_projects["a"] == pytest.approx((11 / 18 + 1 / 2 + 1) / 3)
-    for by, numbers in (("language", {"java": 5}), ("fixed", {"1 fixed file": 4, "2 to 5 fixed files": 1})):
+    for by, numbers in (
+        ("language", {"java": 5}),
+        ("fixed", {"1 fixed file": 4, "2 to 5 fixed files": 1}),
+    ):
         rows_by = json.loads(said(capsys, *command, "--by", by)[0])["rows"]
         assert {name: row["reports"] for name, row in rows_by.items()} == numbers
     shutil.rmtree(results / "good/bob+two")

@@ -32,7 +32,10 @@ BugLocator = { ash = 0.31 }
 @pytest.fixture(scope="module")
 def toys(tmp_path_factory):
     folder = tmp_path_factory.mktemp("toys")
-    return {name: toy.grow(folder / name, bugs=20, themes=8, seed=seed) for name, seed in (("ash", 5), ("oak", 8))}
+    return {
+        name: toy.grow(folder / name, bugs=20, themes=8, seed=seed)
+        for name, seed in (("ash", 5), ("oak", 8))
+    }
 
 
 @pytest.fixture(scope="module")
@@ -43,12 +46,17 @@ def place(toys):
     (folder / "published").mkdir()
     for table in ("table-2", "table-3", "table-4", "table-5", "table-6", "figure-5", "figure-6"):
         (folder / "published" / f"{table}.toml").write_text(PUBLISHED)
-    listed = [f'[{name}]\nrepo = "{name}/repo"\nreports = "{name}/reports.jsonl"\nconfig = "small"\n' for name in toys]
+    listed = [
+        f'[{name}]\nrepo = "{name}/repo"\nreports = "{name}/reports.jsonl"\nconfig = "small"\n'
+        for name in toys
+    ]
     (folder / "projects.toml").write_text("".join(listed))
     (folder / "ash.toml").write_text(listed[0])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tosloc.lab.paper.workspace.FOLDER", folder / "published")
-        patch.setattr(baseline_runs, "SYSTEMS", {"buglocator": "BugLocator", "dreamloc": "DreamLoc"})
+        patch.setattr(
+            baseline_runs, "SYSTEMS", {"buglocator": "BugLocator", "dreamloc": "DreamLoc"}
+        )
         patch.setattr(baseline_runs, "technique", KINDS.__getitem__)
         yield folder
 
@@ -102,15 +110,28 @@ def test_table_4_is_of_the_runs_that_it_made(made, reproduce, monkeypatch):
     code, out, err = reproduce("table-4", "--json")
     assert (code, "left out: what is not there" in err) == (0, True)
     numbers = values_of(out)
-    for system, folder in (("TosLoc, stage one", "ash"), ("BugLocator", "baselines/ash/buglocator")):
+    for system, folder in (
+        ("TosLoc, stage one", "ash"),
+        ("BugLocator", "baselines/ash/buglocator"),
+    ):
         run = read_scored(made / folder, "test").evaluation()
-        assert (numbers["MRR", system, "ash"]["ours"], numbers["MAP", system, "ash"]["ours"]) == (run.mrr, run.map)
+        assert (numbers["MRR", system, "ash"]["ours"], numbers["MAP", system, "ash"]["ours"]) == (
+            run.mrr,
+            run.map,
+        )
     assert numbers["MRR", "BugLocator", "ash"]["published"] == 0.31
     assert numbers["MRR", "BugLocator", "oak"]["published"] is None
-    stage, other = (numbers["MRR", system, "oak"]["ours"] for system in ("TosLoc, stage one", "BugLocator"))
-    assert numbers["MRR: TosLoc - other", "BugLocator", "oak"]["ours"] == pytest.approx(stage - other)
+    stage, other = (
+        numbers["MRR", system, "oak"]["ours"] for system in ("TosLoc, stage one", "BugLocator")
+    )
+    assert numbers["MRR: TosLoc - other", "BugLocator", "oak"]["ours"] == pytest.approx(
+        stage - other
+    )
     code, out, err = reproduce("table-4", "--markdown", "--projects", made.parent / "ash.toml")
-    assert (code, out.startswith("## Table 4: toys\n\n- In brackets: nobody's paper\n")) == (0, True)
+    assert (code, out.startswith("## Table 4: toys\n\n- In brackets: nobody's paper\n")) == (
+        0,
+        True,
+    )
     assert "| MRR | ash |" in out
     assert " (.31) |" in out
     assert f"oak is not in {made.parent / 'ash.toml'}" in err
@@ -118,16 +139,29 @@ def test_table_4_is_of_the_runs_that_it_made(made, reproduce, monkeypatch):
 
 def test_what_is_missing_is_one_sentence(made, reproduce, place, tmp_path, toys):
     (place / "other.toml").write_text((place / "ash.toml").read_text().replace("[ash]", "[elm]"))
-    (place / "changed.toml").write_text((place / "ash.toml").read_text().replace("reports.jsonl", "other.jsonl"))
-    toys["ash"].reports("other.jsonl", [record | {"summary": "another"} for record in toys["ash"].records])
+    (place / "changed.toml").write_text(
+        (place / "ash.toml").read_text().replace("reports.jsonl", "other.jsonl")
+    )
+    toys["ash"].reports(
+        "other.jsonl", [record | {"summary": "another"} for record in toys["ash"].records]
+    )
     for options, said in (
         (["table-7"], "there are table-2"),
-        (["table-4", "--projects", place / "other.toml"], "none of ash, oak (published at https://figshare.com"),
+        (
+            ["table-4", "--projects", place / "other.toml"],
+            "none of ash, oak (published at https://figshare.com",
+        ),
         (["table-6"], "ash: no results in"),
-        (["figure-6"], "name an encoder to train on, a folder or a name on the hub, with --encoder"),
+        (
+            ["figure-6"],
+            "name an encoder to train on, a folder or a name on the hub, with --encoder",
+        ),
         (["table-6", "--encoder", place / "none"], "no encoder can be loaded from there"),
         (["figure-5", "--finished", "--out", tmp_path / "empty"], "no finished training"),
-        (["figure-5", "--projects", place / "changed.toml"], "a run on other reports (reports.jsonl)"),
+        (
+            ["figure-5", "--projects", place / "changed.toml"],
+            "a run on other reports (reports.jsonl)",
+        ),
     ):
         code, out, err = reproduce(*options)
         assert (code, out, err.count("\n")) == (2, "", 1), options
@@ -136,7 +170,9 @@ def test_what_is_missing_is_one_sentence(made, reproduce, place, tmp_path, toys)
 
 def test_without_making_what_is_there_is_read(made, reproduce, tmp_path):
     shutil.copytree(made / "baselines/ash/dreamloc", tmp_path / "some/baselines/ash/dreamloc")
-    code, out, err = reproduce("table-4", "--finished", "--runs", tmp_path / "some", "--out", tmp_path / "new")
+    code, out, err = reproduce(
+        "table-4", "--finished", "--runs", tmp_path / "some", "--out", tmp_path / "new"
+    )
     assert (code, "TosLoc" in out) == (0, False)
     assert sum(line.split()[:1] == ["DreamLoc"] for line in out.splitlines()) == 2
     assert "no run of BugLocator on ash, BugLocator on oak, DreamLoc on oak" in err
@@ -163,7 +199,9 @@ def test_table_2_counts_words_and_tokens(reproduce, toys, place, tmp_path):
             sizes.append([len(data.WORD.findall(decode(text))) for _, text in texts])
     assert code == 0
     assert numbers["file, longest", "ash"] == pytest.approx(np.mean(list(map(max, sizes))))
-    said = [len(data.WORD.findall(f"{case.report.summary} {case.report.description}")) for case in cases]
+    said = [
+        len(data.WORD.findall(f"{case.report.summary} {case.report.description}")) for case in cases
+    ]
     assert numbers["report, mean", "ash"] == pytest.approx(np.mean(said))
     assert numbers["report without stack traces, mean", "ash"] < np.mean(said)
     encoder = write_encoder(tmp_path / "tiny")
@@ -171,7 +209,9 @@ def test_table_2_counts_words_and_tokens(reproduce, toys, place, tmp_path):
     assert (code, "length in tiny" in out) == (0, True)
 
 
-def test_table_5_times_every_system_and_an_interruption_loses_nothing(made, reproduce, place, monkeypatch):
+def test_table_5_times_every_system_and_an_interruption_loses_nothing(
+    made, reproduce, place, monkeypatch
+):
     real, calls = systems.time_answers, []
 
     def killed(*given):
@@ -188,11 +228,15 @@ def test_table_5_times_every_system_and_an_interruption_loses_nothing(made, repr
     assert (code, "shared machine" in err, len(calls)) == (0, True, 3)
     assert reproduce(*options)[1] == out
     assert len(calls) == 3
-    times = [json.loads(path.read_text())["seconds"] for path in (made / "speed/ash").glob("*/*.json")]
+    times = [
+        json.loads(path.read_text())["seconds"] for path in (made / "speed/ash").glob("*/*.json")
+    ]
     each = {"buglocator": 4, "dreamloc": 4, "stage-one": 4}
     assert [{name: len(some) for name, some in one.items()} for one in times] == [each] * 2
     of_versions = [np.median(one["buglocator"]) / np.median(one["stage-one"]) for one in times]
-    assert values_of(out)["ratio to stage one, median", "BugLocator", "ash"]["ours"] == np.median(of_versions)
+    assert values_of(out)["ratio to stage one, median", "BugLocator", "ash"]["ours"] == np.median(
+        of_versions
+    )
 
 
 def test_both_stages_are_timed_and_scored(reproduce, place, tmp_path, monkeypatch):
@@ -209,11 +253,19 @@ def test_both_stages_are_timed_and_scored(reproduce, place, tmp_path, monkeypatc
     projects.write_text((place / "ash.toml").read_text().replace("small", "two"))
     options = ["--projects", projects, "--out", tmp_path / "out", "--json"]
     code, out, _ = reproduce("table-5", *options)
-    assert (code, values_of(out)["ratio to stage one, median", "TosLoc, both stages", "ash"]["ours"] > 1) == (0, True)
+    assert (
+        code,
+        values_of(out)["ratio to stage one, median", "TosLoc, both stages", "ash"]["ours"] > 1,
+    ) == (0, True)
     numbers = {
-        key[1]: one["ours"] for key, one in values_of(reproduce("table-4", *options)[1]).items() if key[0] == "MRR"
+        key[1]: one["ours"]
+        for key, one in values_of(reproduce("table-4", *options)[1]).items()
+        if key[0] == "MRR"
     }
-    one, both = (read_scored(tmp_path / "out/ash" / name, "test").evaluation().mrr for name in ("stage_one", ""))
+    one, both = (
+        read_scored(tmp_path / "out/ash" / name, "test").evaluation().mrr
+        for name in ("stage_one", "")
+    )
     assert numbers == {"TosLoc, stage one": one, "TosLoc, both stages": both}
     assert one != both
 
@@ -223,5 +275,7 @@ def test_figure_5_is_of_stage_one(made, reproduce, tmp_path):
     run, numbers = read_scored(made / "oak", "test").evaluation(), ours(out)
     assert code == 0
     assert numbers["5", "oak: fixed files"] == run.coverage(5)
-    assert numbers["1", "oak: reports with any"] == np.mean([1 in one.ranks for one in run.per_report])
+    assert numbers["1", "oak: reports with any"] == np.mean(
+        [1 in one.ranks for one in run.per_report]
+    )
     assert (tmp_path / "figure-5.svg").read_text().startswith("<?xml")

@@ -49,7 +49,11 @@ def place(tmp_path_factory):
     write_encoder(folder / "encoder", words=WORDS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tosloc.lab.paper.workspace.FOLDER", folder / "published")
-        for name, value in (("CONFIG", folder / "two.toml"), ("TRAIN_REPORTS", 10), ("CANDIDATES", (2, 5))):
+        for name, value in (
+            ("CONFIG", folder / "two.toml"),
+            ("TRAIN_REPORTS", 10),
+            ("CANDIDATES", (2, 5)),
+        ):
             patch.setattr(reranking, name, value)
         yield folder
 
@@ -74,14 +78,25 @@ def test_table_6_is_what_the_variants_say(made, reproduce):
     numbers = values_of(out)
     rows = json.loads((made / "second" / "ablate-elm.json").read_text())
     assert (code, [row["name"] for row in rows]) == (0, list(VARIANTS))
-    assert len({row["curve"][-1]["loss"] for row in rows}) == len(VARIANTS)  # each learns something else
+    assert len({row["curve"][-1]["loss"] for row in rows}) == len(
+        VARIANTS
+    )  # each learns something else
     for row in rows:
         for order, said in reranking.ORDERS.items():
             for measure, short in reranking.MEASURES:
-                assert numbers[f"elm, {said}", row["name"], measure]["ours"] == row["test"][order][short]
-    assert numbers["elm, both stages", "stage one", "MRR"]["ours"] == rows[0]["test"]["stage one"]["mrr"]
+                assert (
+                    numbers[f"elm, {said}", row["name"], measure]["ours"]
+                    == row["test"][order][short]
+                )
+    assert (
+        numbers["elm, both stages", "stage one", "MRR"]["ours"]
+        == rows[0]["test"]["stage one"]["mrr"]
+    )
     assert len(numbers) == 2 * (2 * len(VARIANTS) + 1)
-    assert "elm: encoder encoder, trained on the 10 newest training reports" in json.loads(out)["notes"]
+    assert (
+        "elm: encoder encoder, trained on the 10 newest training reports"
+        in json.loads(out)["notes"]
+    )
     assert numbers["elm, both stages", "word2vec", "MAP"]["published"] == 0.26
 
 
@@ -96,7 +111,9 @@ def test_a_second_call_trains_nothing_again(made, reproduce, capsys, monkeypatch
     bare = runner(place, capsys)
     for table, before in tables.items():
         assert values_of(bare(table, "--json", "--encoder", "copy")[1]) == values_of(before[1])
-        assert values_of(bare(table, "--json")[1]) == values_of(before[1])  # what was made is read without an encoder
+        assert values_of(bare(table, "--json")[1]) == values_of(
+            before[1]
+        )  # what was made is read without an encoder
 
 
 def test_figure_6_reads_more_and_more_files_of_one_training(made, reproduce, tmp_path):

@@ -23,25 +23,38 @@ def scored(report, ranks, unranked=0, missing=0, searched=15):
 
 
 @pytest.mark.parametrize(
-    ("ranks", "textbook", "seen"), [((1, 2, 5, 12, 15), 0.52, 0.867), ((1, 4), 0.75, 0.75), ((1, 12), 0.5, 1.0)]
+    ("ranks", "textbook", "seen"),
+    [((1, 2, 5, 12, 15), 0.52, 0.867), ((1, 4), 0.75, 0.75), ((1, 12), 0.5, 1.0)],
 )
 def test_the_papers_examples_at_ten(ranks, textbook, seen):
     ten = truncation(Evaluation((scored("1", ranks),))).of("cleaned")[-1]
-    assert (ten.cut, ten.textbook, ten.seen) == ("k = 10", *(pytest.approx(one, abs=5e-4) for one in (textbook, seen)))
+    assert (ten.cut, ten.textbook, ten.seen) == (
+        "k = 10",
+        *(pytest.approx(one, abs=5e-4) for one in (textbook, seen)),
+    )
     assert ten.over == pytest.approx(100 * (seen / textbook - 1), abs=0.1)
 
 
 def test_three_reports_by_hand():
-    result = truncation(Evaluation((scored("1", (1, 12)), scored("2", (11,), missing=1), scored("3", (), missing=2))))
+    result = truncation(
+        Evaluation(
+            (scored("1", (1, 12)), scored("2", (11,), missing=1), scored("3", (), missing=2))
+        )
+    )
     cleaned, bloated = (result.of(truth)[-1] for truth in TRUTHS)
     assert (cleaned.cut, cleaned.files) == ("k = 10", 10)
     # report 3 has no file to divide by; only report 1 shows a file
     wanted = {"textbook": 0.5 / 3, "textbook_dropped": 0.5 / 2, "seen": 1 / 3, "seen_dropped": 1}
     wanted |= {"over": 100, "over_dropped": 500}
     assert {name: getattr(cleaned, name) for name in wanted} == pytest.approx(wanted)
-    assert (bloated.textbook, bloated.textbook_dropped) == (pytest.approx(0.5 / 3), pytest.approx(0.5 / 3))
+    assert (bloated.textbook, bloated.textbook_dropped) == (
+        pytest.approx(0.5 / 3),
+        pytest.approx(0.5 / 3),
+    )
     first, second = (1 + 2 / 12) / 2, 1 / 11
-    assert result.baseline == pytest.approx({"cleaned": (first + second) / 3, "bloated": (first + second / 2) / 3})
+    assert result.baseline == pytest.approx(
+        {"cleaned": (first + second) / 3, "bloated": (first + second / 2) / 3}
+    )
 
 
 @st.composite
@@ -69,7 +82,9 @@ def test_laws_hold_for_every_run(drawn):
         assert (bloated.textbook <= cleaned.textbook, bloated.seen) == (True, cleaned.seen)
     whole = result.of("cleaned")[-2]
     assert whole.textbook == result.baseline["cleaned"] == drawn.map
-    assert whole.seen == whole.textbook or any(len(one.ranks) < one.relevant for one in drawn.per_report)
+    assert whole.seen == whole.textbook or any(
+        len(one.ranks) < one.relevant for one in drawn.per_report
+    )
 
 
 @pytest.fixture
@@ -93,7 +108,10 @@ def test_the_command(folder, capsys):
     expected = "| k = 10 | 10 | 0.2500 | 0.5000 | +100.00 | 0.5000 | 1.0000 | +300.00 |"
     assert expected in printed(folder, "--markdown")
     values = json.loads(printed(folder, "--json"))
-    assert [row["cut"] for row in values["rows"][:11]] == [*[f"{n / 10}" for n in range(1, 11)], "k = 10"]
+    assert [row["cut"] for row in values["rows"][:11]] == [
+        *[f"{n / 10}" for n in range(1, 11)],
+        "k = 10",
+    ]
     assert values["baseline"] == dict.fromkeys(TRUTHS, pytest.approx((1 + 2 / 12) / 4))
     # a run of known ranks, with the files searched and without
     run, truth = folder.parent / "known.jsonl.gz", folder / "test" / "qrels.jsonl"

@@ -10,7 +10,9 @@ from tosloc.core.errors import ToslocError
 from tosloc.lab import word2vec
 from tosloc.lab.word2vec import WIDTH, word_encoder
 
-TEXTS = [f"the {colour}Door {verb} the key" for colour in ("red", "blue") for verb in ("opens", "shuts")] * 30
+TEXTS = [
+    f"the {colour}Door {verb} the key" for colour in ("red", "blue") for verb in ("opens", "shuts")
+] * 30
 TEXTS += ["rare words opensWindow"]
 
 
@@ -31,7 +33,10 @@ def test_a_text_is_the_mean_of_its_known_words(encoder, vector):
     assert np.allclose(vector("doorKey"), (door.astype(float) + key) / 2, atol=2e-3)
     assert not np.allclose(door, key, atol=1e-2)
     known = set(encoder.tokenizer.get_vocab())
-    assert known == {"[PAD]", *"red blue door opens shuts key the".split()}  # what stands once or twice is unknown
+    assert known == {
+        "[PAD]",
+        *"red blue door opens shuts key the".split(),
+    }  # what stands once or twice is unknown
     assert np.array_equal(vector("rare door elephant"), door)
     assert not vector("elephant").any()
 
@@ -45,7 +50,11 @@ def test_words_weigh_by_their_rarity(monkeypatch):
 
 
 def test_the_same_texts_and_seed_give_the_same_vectors(encoder):
-    assert word_encoder(TEXTS, 3).fingerprint == encoder.fingerprint != word_encoder(TEXTS, 4).fingerprint
+    assert (
+        word_encoder(TEXTS, 3).fingerprint
+        == encoder.fingerprint
+        != word_encoder(TEXTS, 4).fingerprint
+    )
 
 
 def test_what_is_lacking_is_one_sentence(monkeypatch):

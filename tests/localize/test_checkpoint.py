@@ -26,9 +26,13 @@ from tosloc.rank.stage_one import StageOne
 from tosloc.retrieval.documents import Document, Documents
 from tosloc.storage.repository import IndexedRepository
 
-SHIPPED = sorted(path.parent for path in (Path(__file__).parents[2] / "checkpoints").glob("*/weights.json"))
+SHIPPED = sorted(
+    path.parent for path in (Path(__file__).parents[2] / "checkpoints").glob("*/weights.json")
+)
 RECORDS = ("config.json", "provenance.json", "weights.json")
-REPORT = BugReport("r", "Cookie is lost", "The table flickers when it is painted", datetime(2026, 1, 1, tzinfo=UTC))
+REPORT = BugReport(
+    "r", "Cookie is lost", "The table flickers when it is painted", datetime(2026, 1, 1, tzinfo=UTC)
+)
 
 
 @pytest.fixture(scope="module")
@@ -77,9 +81,19 @@ def test_what_is_shipped_answers_from_its_version_and_saving_leaves_nothing_of_a
         ("version", "text.postings.rows", lambda a: a + 10**6, "rows are out of bounds"),
         ("version", "text.postings.starts", lambda a: a[::-1].copy(), "starts do not go from 0"),
         ("version", "text.terms", lambda a: a[:-9], "starts is of another type or length"),
-        ("version", "commit", lambda a: pack_words(["--upload-pack=x"]), "the commit has no name that git gives"),
+        (
+            "version",
+            "commit",
+            lambda a: pack_words(["--upload-pack=x"]),
+            "the commit has no name that git gives",
+        ),
         ("version", "rows", lambda a: a[:0], "files of the version are counted wrongly"),
-        ("version", "text.chunk_starts", lambda a: a * 0, "files of the version are counted wrongly"),
+        (
+            "version",
+            "text.chunk_starts",
+            lambda a: a * 0,
+            "files of the version are counted wrongly",
+        ),
         ("version", "committed_at", lambda a: a - 10**15, "committed_at are out of bounds"),
         ("reports", "reports.times", lambda a: a - 10**15, "times are out of bounds"),
     ],
@@ -98,7 +112,11 @@ def test_an_array_of_other_things_than_numbers_is_refused(copy):
 
 @pytest.mark.parametrize(
     "ranker",
-    [{"features": ["bm25f"], "weight": -1.0}, {"features": ["path"], "weight": 1.0}, {"features": [], "weight": "1"}],
+    [
+        {"features": ["bm25f"], "weight": -1.0},
+        {"features": ["path"], "weight": 1.0},
+        {"features": [], "weight": "1"},
+    ],
 )
 def test_a_ranker_of_unknown_features_or_weight_is_refused(copy, ranker):
     (copy / "weights.json").write_text(json.dumps({"weights": {"bm25f": 1.0}, "ranker": ranker}))
@@ -115,9 +133,19 @@ HOT = '{"weights": {"bm25f": 1}, "temperature": %s}'
     [
         ("weights.json", "{}", "no weights"),
         ("weights.json", '{"weights": {"magic": 1.0}}', "does not know"),
-        *(("weights.json", WEIGHTS % one, "") for one in ("1e308", "NaN", "1" * 5_000, "[[1]]", "true")),
-        *(("weights.json", HOT % one, "a temperature that is no number") for one in ("0", '"1"', "true")),
-        ("weights.json", '{"weights": {"bm25f": 1}, "stage_two": "magic"}', "names a reranker that this version does"),
+        *(
+            ("weights.json", WEIGHTS % one, "")
+            for one in ("1e308", "NaN", "1" * 5_000, "[[1]]", "true")
+        ),
+        *(
+            ("weights.json", HOT % one, "a temperature that is no number")
+            for one in ("0", '"1"', "true")
+        ),
+        (
+            "weights.json",
+            '{"weights": {"bm25f": 1}, "stage_two": "magic"}',
+            "names a reranker that this version does",
+        ),
         ("reports.npz", "", "damaged"),
         ("provenance.json", "[]", "not a JSON object"),
         ("config.json", '{"a": ' * 100_000, r"cannot be read \(nested too deeply\)"),

@@ -16,10 +16,14 @@ from tosloc.rerank.base import Candidates, Reranked, RerankingContext
 from tosloc.retrieval.history_index import report_documents
 from tosloc.train.experiment import ExperimentContext
 
-WEIGHTS = np.linspace(0.5, 1.5, len(features.ALL)) * np.where(np.arange(len(features.ALL)) % 7 == 3, -1, 1)
+WEIGHTS = np.linspace(0.5, 1.5, len(features.ALL)) * np.where(
+    np.arange(len(features.ALL)) % 7 == 3, -1, 1
+)
 STAGE = StageOne(features.ALL, WEIGHTS)
 CONFIG = toy.config(0.5, 0.2)
-CONFIG = CONFIG.model_copy(update={"data": CONFIG.data.model_copy(update={"suffixes": (".java", ".js")})})
+CONFIG = CONFIG.model_copy(
+    update={"data": CONFIG.data.model_copy(update={"suffixes": (".java", ".js")})}
+)
 CASES = ("1010", "1017", "2000", "2001", "2002", "2003")
 NEW = "src/org/app/core/ParserService.java"
 MORE = {
@@ -45,7 +49,10 @@ def project(tmp_path_factory):
     """With what makes histories hard: a move, a class that once was, frames that dots lead astray, changed tests."""
     made = toy.grow(tmp_path_factory.mktemp("toy"), bugs=30, themes=12)
     start = toy.START + 70 * toy.DAY
-    both = {NEW: toy.source("Parser", ["int a;"]), "test/org/app/TestParserService.java": "class T { int parser; }"}
+    both = {
+        NEW: toy.source("Parser", ["int a;"]),
+        "test/org/app/TestParserService.java": "class T { int parser; }",
+    }
     for number, (files, message) in enumerate(
         (
             ({toy.path_of("Parser"): None, NEW: toy.source("Parser")}, "Move the parser to core"),
@@ -58,7 +65,9 @@ def project(tmp_path_factory):
         made.git.commit(files, message, when=start + number)
     for number, theme in enumerate(("Socket", "Parser", "Widget", "Ledger")):
         at, path = start + (number + 1) * toy.DAY, NEW if theme == "Parser" else toy.path_of(theme)
-        fix = made.git.commit({path: toy.source(theme, [f"int late{number};"])}, f"Fix bug {2000 + number}", when=at)
+        fix = made.git.commit(
+            {path: toy.source(theme, [f"int late{number};"])}, f"Fix bug {2000 + number}", when=at
+        )
         said = f"{2000 + number}", f"parser crash {theme}Service lost", SAID.format(theme)
         made.records.append(toy.record_of(*said, at - 99, fix, [path]))
     return made
@@ -76,7 +85,10 @@ def localizer(experiment):
     """A localizer as training leaves it."""
     made, names = Localizer(CONFIG), experiment.repo.path_names
     made.stage_one = STAGE
-    made.reports_ = report_documents(experiment.dataset.cases, experiment.history, names), tuple(names.names)
+    made.reports_ = (
+        report_documents(experiment.dataset.cases, experiment.history, names),
+        tuple(names.names),
+    )
     return made
 
 
@@ -95,7 +107,9 @@ def test_the_same_features_and_ranking_as_in_training(experiment, localizer, ext
     answer = localizer.open_version(experiment.indexed, case.version).localization(case.report)
     assert [names[number] for number in table.path_ids] == list(answer.version.snapshot.paths)
     for place, name in enumerate(features.ALL):
-        assert answer.stage_one.columns[name] == pytest.approx(table.rows[:, place], rel=1e-5, abs=1e-6), name
+        assert answer.stage_one.columns[name] == pytest.approx(
+            table.rows[:, place], rel=1e-5, abs=1e-6
+        ), name
     [known] = experiment.candidates(STAGE, lambda _: [table]).candidates("all", 5)
     asked = candidates_of_answer(answer.stage_one, 5)
     assert (asked.paths, asked.blobs, asked.version) == (known.paths, known.blobs, known.version)
@@ -108,7 +122,13 @@ def test_the_example_is_not_trivial(extracted):
     """Each feature tells files apart in one of the compared reports, so that the comparison means something."""
     spread = np.max([np.ptp(extracted[identity].rows, axis=0) for identity in CASES], axis=0)
     same = {name for name, size in zip(features.ALL, spread, strict=True) if size == 0}
-    assert same == {"files", "known_reports", "known_commits", "report_terms", "complexity"}  # alike for every file
+    assert same == {
+        "files",
+        "known_reports",
+        "known_commits",
+        "report_terms",
+        "complexity",
+    }  # alike for every file
 
 
 @pytest.fixture
@@ -129,7 +149,11 @@ def test_a_carried_version_answers_the_same(localizer, answer, case, tmp_path):
     assert carried.ranking == answer.ranking
     # what a commit says of itself is read from the repository
     mine, theirs = (
-        [(hit.path, reason.kind, reason.commit, reason.lines) for hit in toy.top(one, 9) for reason in hit.why]
+        [
+            (hit.path, reason.kind, reason.commit, reason.lines)
+            for hit in toy.top(one, 9)
+            for reason in hit.why
+        ]
         for one in (carried, answer)
     )
     assert mine == theirs
@@ -138,14 +162,19 @@ def test_a_carried_version_answers_the_same(localizer, answer, case, tmp_path):
 def test_a_report_without_a_date_is_asked_when_the_version_was_new(localizer, answer, case):
     version = answer.version
     undated, dated = (
-        localizer.localization(replace(case.report, opened=opened), version) for opened in (None, version.newest)
+        localizer.localization(replace(case.report, opened=opened), version)
+        for opened in (None, version.newest)
     )
     assert (undated.ranking, undated.scores.tobytes()) == (dated.ranking, dated.scores.tobytes())
     assert [note for note in undated.notes if f"opened at {version.newest:%Y-%m-%d}" in note]
     # all that the version contains is known then, its last commit included
     commits = version.history.as_of(version.newest.timestamp()).commits
     assert commits.known.all()
-    assert commits.documents.times.max() == version.snapshot.committed_at == version.newest.timestamp() - 1
+    assert (
+        commits.documents.times.max()
+        == version.snapshot.committed_at
+        == version.newest.timestamp() - 1
+    )
 
 
 DEPTH = 2
@@ -165,9 +194,15 @@ class Turned:
         return None if candidates.report.id in self.silent_on else Reranked(-candidates.scores)
 
 
-def test_candidates_are_the_first_files_and_in_training_those_that_the_fix_changed(experiment, extracted):
+def test_candidates_are_the_first_files_and_in_training_those_that_the_fix_changed(
+    experiment, extracted
+):
     listed = experiment.candidates(STAGE, lambda _: extracted.values())
-    both = zip(listed.candidates("all", DEPTH), listed.candidates("all", DEPTH, for_training=True), strict=True)
+    both = zip(
+        listed.candidates("all", DEPTH),
+        listed.candidates("all", DEPTH, for_training=True),
+        strict=True,
+    )
     missed = 0
     for (one, known), ranked in zip(both, listed.rankings("all"), strict=True):
         case = listed.cases[ranked.report]
@@ -178,9 +213,15 @@ def test_candidates_are_the_first_files_and_in_training_those_that_the_fix_chang
         assert one.paths == ranked.paths[:DEPTH]
         assert known.paths == (*one.paths, *([fixed] if beyond else []))
         assert (one.missed_ranks, known.missed_ranks) == ((right,) if beyond else (), ())
-        assert [path for path, hit in zip(known.paths, known.fixed.tolist(), strict=True) if hit] == [fixed]
+        assert [
+            path for path, hit in zip(known.paths, known.fixed.tolist(), strict=True) if hit
+        ] == [fixed]
         for made in (one, known):
-            assert (made.report, made.version, made.fixed_at) == (case.report, case.version, case.fixed_at)
+            assert (made.report, made.version, made.fixed_at) == (
+                case.report,
+                case.version,
+                case.fixed_at,
+            )
             assert (len(made.blobs), made.relevant) == (len(made.paths), 1)
     assert 0 < missed < len(extracted)
 
@@ -195,7 +236,12 @@ def test_a_reranker_moves_the_head_alone_and_is_told_nothing_of_the_fix(experime
         scores = dict(zip(old.paths[:DEPTH], old.scores[:DEPTH].tolist(), strict=True))
         assert list(new.paths[:DEPTH]) == sorted(scores, key=lambda path: (scores[path], path))
         assert new.paths[DEPTH:] == old.paths[DEPTH:]
-    assert [one.paths for one in reranker.asked] == [one.paths for one in listed.candidates("all", DEPTH)]
-    assert not any(one.fixed.any() or one.missed_ranks or one.relevant or one.fixed_at for one in reranker.asked)
+    assert [one.paths for one in reranker.asked] == [
+        one.paths for one in listed.candidates("all", DEPTH)
+    ]
+    assert not any(
+        one.fixed.any() or one.missed_ranks or one.relevant or one.fixed_at
+        for one in reranker.asked
+    )
     assert list(listed.rankings("all", unheard, context)) == first
     assert unheard.asked == []

@@ -18,8 +18,12 @@ from tosloc.git.repository import Repository
 from tosloc.storage import build
 from tosloc.storage.cache import trained_folder
 
-TEXT = "The parser loses the first byte of a socket\n\nParserService.openParser fails with a ledger."
-LATER = BugReport("2", "Ledger is closed twice", "closeLedger in LedgerService", datetime(2031, 1, 1, tzinfo=UTC))
+TEXT = (
+    "The parser loses the first byte of a socket\n\nParserService.openParser fails with a ledger."
+)
+LATER = BugReport(
+    "2", "Ledger is closed twice", "closeLedger in LedgerService", datetime(2031, 1, 1, tzinfo=UTC)
+)
 WORDS = toy.THEMES[:6]
 
 
@@ -29,8 +33,12 @@ def grown(repository, monkeypatch, tmp_path):
     repository.commit({toy.path_of(word): toy.source(word) for word in WORDS}, "Start")
     for number, word in enumerate(WORDS[:4]):
         changed = toy.source(word, [f"int first{number};"])
-        repository.commit({toy.path_of(word): changed}, f"Fix bug {7000 + number}: {word.lower()} byte")
-    repository.commit({"test/org/app/ParserServiceTest.java": toy.source("Parser")}, "Test the parser")
+        repository.commit(
+            {toy.path_of(word): changed}, f"Fix bug {7000 + number}: {word.lower()} byte"
+        )
+    repository.commit(
+        {"test/org/app/ParserServiceTest.java": toy.source("Parser")}, "Test the parser"
+    )
     return repository
 
 
@@ -57,9 +65,14 @@ def test_options_and_what_an_answer_holds(grown):
     answer = localizer.localize(LATER, include=["src/"], exclude=["*Parser*"], top=2, functions=1)
     assert answer.hits[0].path == toy.path_of("Ledger")
     assert (len(answer.hits), len(answer.hits[0].functions), answer.searched.files) == (2, 1, 5)
-    assert {hit.path: hit.share for hit in answer.hits}.items() <= everywhere.items()  # globs change none
+    assert {
+        hit.path: hit.share for hit in answer.hits
+    }.items() <= everywhere.items()  # globs change none
     assert len(localizer.localize(LATER, tests=True, functions=0).hits) == 7
-    assert sum(hit.share for hit in localizer.localize("ribbon bytes of the parser are lost").hits) > 0.999
+    assert (
+        sum(hit.share for hit in localizer.localize("ribbon bytes of the parser are lost").hits)
+        > 0.999
+    )
     vague = localizer.localize("It does not work, please help me")  # tells no files apart
     assert (bool(vague.hits), any(hit.share for hit in vague.hits)) == (True, False)
     assert "no word of the report" in vague.notes[-1]
@@ -102,9 +115,13 @@ def test_a_localizer_that_does_not_open_has_no_open_file(grown, tmp_path, monkey
     assert error.traceback
 
 
-@pytest.mark.parametrize("options", [{"top": 0}, {"functions": -1}, {"include": "src/"}, {"exclude": "src/"}])
+@pytest.mark.parametrize(
+    "options", [{"top": 0}, {"functions": -1}, {"include": "src/"}, {"exclude": "src/"}]
+)
 def test_options_out_of_range_are_a_value_error(opened, options):
-    with pytest.raises(ValueError, match="top is 1 or more, functions 0 or more, include and exclude are lists"):
+    with pytest.raises(
+        ValueError, match="top is 1 or more, functions 0 or more, include and exclude are lists"
+    ):
         opened.localize(TEXT, **options)
 
 
@@ -119,8 +136,18 @@ def test_what_no_parser_has_read_is_said(grown, tmp_path, monkeypatch):
     monkeypatch.setattr(build, "LARGEST_SOURCE", 5_000)
     broken, large = "<" * 4_000, "class Large {}\n" * 400
     with Localizer.open(grown.path) as localizer:
-        assert not [note for note in localizer.localize(TEXT).notes if "parser" in note or "MB" in note]
-        grown.commit({"Bad.java": broken, "other/Bad.java": broken, "Large.java": large, "a.sql": "", "b.sql": "x"})
+        assert not [
+            note for note in localizer.localize(TEXT).notes if "parser" in note or "MB" in note
+        ]
+        grown.commit(
+            {
+                "Bad.java": broken,
+                "other/Bad.java": broken,
+                "Large.java": large,
+                "a.sql": "",
+                "b.sql": "x",
+            }
+        )
         said = localizer.localize(TEXT).notes
     assert "1 file larger than 10 MB, ranked by path alone" in said
     assert "2 files too large, too deep or too broken for a parser, read word by word" in said
@@ -130,7 +157,9 @@ def test_what_no_parser_has_read_is_said(grown, tmp_path, monkeypatch):
             assert localizer.localize(TEXT).notes == said
 
 
-def test_it_answers_as_one_opened_anew_whatever_the_branches_do(grown, opened, tmp_path, monkeypatch):
+def test_it_answers_as_one_opened_anew_whatever_the_branches_do(
+    grown, opened, tmp_path, monkeypatch
+):
     def anew():
         """The answer of a localizer that has seen nothing before."""
         with monkeypatch.context() as patch:
@@ -138,7 +167,11 @@ def test_it_answers_as_one_opened_anew_whatever_the_branches_do(grown, opened, t
             with Localizer.open(grown.path) as localizer:
                 return content(localizer.localize(TEXT))
 
-    before, parser, new = content(opened.localize(TEXT)), toy.path_of("Parser"), toy.path_of("Ribbon")
+    before, parser, new = (
+        content(opened.localize(TEXT)),
+        toy.path_of("Parser"),
+        toy.path_of("Ribbon"),
+    )
     for files, parents in (
         ({new: toy.source("Ribbon"), toy.path_of("Widget"): None}, None),
         ({parser: toy.source("Harbor")}, [grown.made[-2]]),  # amended
@@ -157,7 +190,10 @@ def test_it_answers_as_one_opened_anew_whatever_the_branches_do(grown, opened, t
 
 def test_many_reports_and_threads_are_answered_as_each_alone_and_of_one_version(grown, opened):
     days, old = (datetime(2029, 1, 1, tzinfo=UTC), None), grown.made[-1]
-    asked = [BugReport(str(n), f"{word} bytes", f"open{word} {n}", days[n % 2]) for n, word in enumerate(WORDS)]
+    asked = [
+        BugReport(str(n), f"{word} bytes", f"open{word} {n}", days[n % 2])
+        for n, word in enumerate(WORDS)
+    ]
     answers = opened.localize_many(iter(asked), top=3, functions=2)
     with Localizer.open(grown.path) as other:
         expected = [content(other.localize(report, top=3, functions=2)) for report in asked]
@@ -170,7 +206,10 @@ def test_many_reports_and_threads_are_answered_as_each_alone_and_of_one_version(
             grown.commit({"src/New.java": toy.source("Lantern")}, "New")
         if not number % 3:
             return opened.localize(asked[number % 6]).commit in grown.made[-2:]
-        return content(opened.localize(asked[number % 6], commit=old, top=3, functions=2)) == expected[number % 6]
+        return (
+            content(opened.localize(asked[number % 6], commit=old, top=3, functions=2))
+            == expected[number % 6]
+        )
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(ask, range(24)))
@@ -182,9 +221,15 @@ def test_the_work_tree_is_searched_as_if_it_were_committed(grown, opened):
     report = BugReport("1", "The ribbon loses a byte", TEXT, datetime(2026, 1, 1, tzinfo=UTC))
     clean = opened.localize(report)
     parser, new, gone = (toy.path_of(word) for word in ("Parser", "Ribbon", WORDS[3]))
-    files = {parser: toy.source("Parser", ["int ribbonBytes;"]), new: toy.source("Ribbon"), gone: None}
+    files = {
+        parser: toy.source("Parser", ["int ribbonBytes;"]),
+        new: toy.source("Ribbon"),
+        gone: None,
+    }
     for path, text in files.items():
-        (grown.path / path).unlink(missing_ok=True) if text is None else (grown.path / path).write_text(text)
+        (grown.path / path).unlink(missing_ok=True) if text is None else (
+            grown.path / path
+        ).write_text(text)
     dirty = opened.localize(report)
     assert (dirty.searched.uncommitted, dirty.commit) == (3, clean.commit)
     assert {hit.path for hit in dirty.hits} ^ {hit.path for hit in clean.hits} == {new, gone}
@@ -207,15 +252,22 @@ def test_what_was_trained_is_found_also_in_a_linked_work_tree(grown, tmp_path):
             assert found.temperature == 9.0
     with Localizer.open(grown.path, "none") as asked:
         assert asked.temperature != 9.0
-    assert [*folder.parent.parent.parent.iterdir()] == [folder.parent.parent]  # one cache entry for both
+    assert [*folder.parent.parent.parent.iterdir()] == [
+        folder.parent.parent
+    ]  # one cache entry for both
 
 
-@pytest.mark.parametrize("address", ["https://example.org/a/b.git", "git@example.org:a/b.git", "file:///srv/a"])
+@pytest.mark.parametrize(
+    "address", ["https://example.org/a/b.git", "git@example.org:a/b.git", "file:///srv/a"]
+)
 def test_an_address_is_to_be_cloned_first(grown, monkeypatch, address):
     monkeypatch.chdir(grown.path)
     with pytest.raises(RepositoryError) as raised:
         Localizer.open(address)
-    assert str(raised.value) == f"{address} is an address; clone it first (git clone {address}) and name the folder"
+    assert (
+        str(raised.value)
+        == f"{address} is an address; clone it first (git clone {address}) and name the folder"
+    )
 
 
 def test_a_missing_folder_in_a_repository_is_not_the_repository(grown):
@@ -275,7 +327,10 @@ def test_before_the_first_commit_the_files_on_disk_are_searched(unborn, added):
     assert answer.hits[0].path == toy.path_of("Parser")
     assert answer.searched.files == len(WORDS)
     assert answer.searched.uncommitted == len(WORDS)
-    assert "nothing is committed yet: the files on disk are searched, and there is no history" in answer.warnings
+    assert (
+        "nothing is committed yet: the files on disk are searched, and there is no history"
+        in answer.warnings
+    )
 
 
 def test_the_first_commit_is_followed(unborn):
@@ -306,7 +361,10 @@ def test_a_branch_whose_commit_is_lost_is_not_taken_for_an_empty_one(grown):
 
 def test_a_named_commit_before_the_first_one_is_one_sentence(unborn):
     for commit in ("HEAD", "0" * 40):
-        with Localizer.open(unborn.path, ready=False) as localizer, pytest.raises(UnknownCommit, match="no commit"):
+        with (
+            Localizer.open(unborn.path, ready=False) as localizer,
+            pytest.raises(UnknownCommit, match="no commit"),
+        ):
             localizer.localize(TEXT, commit=commit)
 
 
@@ -322,7 +380,10 @@ def test_sources_behind_a_linked_folder_only_are_one_sentence(grown, tmp_path):
     (grown.path / "src").rename(tmp_path / "elsewhere")
     (grown.path / "src").symlink_to(tmp_path / "elsewhere")
     (grown.path / "test/org/app/ParserServiceTest.java").unlink()
-    with pytest.raises(ToslocError, match=r"no source file .* is on disk, and folders behind links are not searched"):
+    with pytest.raises(
+        ToslocError,
+        match=r"no source file .* is on disk, and folders behind links are not searched",
+    ):
         Localizer.open(grown.path)
 
 
@@ -331,4 +392,7 @@ def test_files_outside_of_a_sparse_checkout_are_counted_and_searched(grown):
     with Localizer.open(grown.path) as localizer:
         answer = localizer.localize(TEXT)
     assert answer.hits[0].path == toy.path_of("Parser")
-    assert "the sparse checkout leaves out 6 source files; they are searched as they are committed" in answer.notes
+    assert (
+        "the sparse checkout leaves out 6 source files; they are searched as they are committed"
+        in answer.notes
+    )

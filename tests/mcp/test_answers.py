@@ -19,17 +19,24 @@ REPORT = BugReport("1", "a", "b", None)
 
 
 def answer(files=4, functions=2, letters=10, **more):
-    named = tuple(Function(f"Class.method_{n}", 10 * n, 10 * n + 5, 1.0) for n in range(1, functions + 1))
+    named = tuple(
+        Function(f"Class.method_{n}", 10 * n, 10 * n + 5, 1.0) for n in range(1, functions + 1)
+    )
     why = Reason("words", "x" * letters), Reason("fix", "second")
     hits = tuple(
-        Hit(rank, f"src/package/module_{rank}.py", 1.0 / rank, 0.5 / rank, named, why) for rank in range(1, files + 1)
+        Hit(rank, f"src/package/module_{rank}.py", 1.0 / rank, 0.5 / rank, named, why)
+        for rank in range(1, files + 1)
     )
     made = Answer("/r", COMMIT, datetime(2024, 5, 6, tzinfo=UTC), REPORT, Searched(1234, 5), hits)
     return replace(made, **more)
 
 
 def found(*given, **more):
-    return Found.of(answer(*given, **more), {"src/package/module_1.py": ["10: def method_1():", "11:     pass"]}, 1)
+    return Found.of(
+        answer(*given, **more),
+        {"src/package/module_1.py": ["10: def method_1():", "11:     pass"]},
+        1,
+    )
 
 
 def kept(whole, budget):
@@ -47,14 +54,22 @@ def test_the_first_files_have_functions_a_reason_and_source_and_the_rest_paths()
         *(f"3. src/package/module_3.py (17%): {functions}", "   - xxxxxxxxxx"),
         "4. src/package/module_4.py (12%)",
     ]
-    assert json.loads(found().as_json())["files"][3] == {"rank": 4, "path": "src/package/module_4.py", "share": 0.125}
+    assert json.loads(found().as_json())["files"][3] == {
+        "rank": 4,
+        "path": "src/package/module_4.py",
+        "share": 0.125,
+    }
 
 
 def test_a_dash_stands_for_no_share_and_not_for_a_small_one():
     shares = {1: 0.9, 2: 0.0004, 3: 0.0}
     hits = tuple(Hit(rank, f"{rank}.py", 1.0, share) for rank, share in shares.items())
     lines = found(hits=hits).text().splitlines()
-    assert [line for line in lines if re.match(r"\d\. ", line)] == ["1. 1.py (90%)", "2. 2.py (<1%)", "3. 3.py (-)"]
+    assert [line for line in lines if re.match(r"\d\. ", line)] == [
+        "1. 1.py (90%)",
+        "2. 2.py (<1%)",
+        "3. 3.py (-)",
+    ]
 
 
 def test_lines_go_first_then_reasons_functions_and_the_last_files():
@@ -63,7 +78,10 @@ def test_lines_go_first_then_reasons_functions_and_the_last_files():
         left = kept(whole, budget)
         files = left.files
         assert not left.background or files[0].source
-        reasons, functions = sum(len(one.why) for one in files), sum(len(one.functions) for one in files)
+        reasons, functions = (
+            sum(len(one.why) for one in files),
+            sum(len(one.functions) for one in files),
+        )
         assert reasons == 3 or not any(one.source for one in files)
         assert functions == 6 or not reasons
         assert len(files) == 4 or not functions
@@ -80,7 +98,10 @@ def test_the_budget_holds_for_both_and_nothing_is_cut_in_two(budget, files, lett
     assert "1. src/package/module_1.py" in text
     left = re.search(r"\((\d+) more left out for room", text)
     assert len(re.findall(r"^\d+\. ", text, re.M)) + int(left[1] if left else 0) == files
-    reasons = [*re.findall("^   - (.*)", text, re.M), *(reason for file in structured.files for reason in file.why)]
+    reasons = [
+        *re.findall("^   - (.*)", text, re.M),
+        *(reason for file in structured.files for reason in file.why),
+    ]
     assert {*reasons} <= {"x" * letters}
 
 
@@ -88,7 +109,10 @@ def test_what_has_no_room_is_counted_and_notes_changes_and_other_files_are_told(
     [hit] = answer(1, 0).hits
     long = found(1, hits=(replace(hit, path="p" * 4_000),)).within(300, Found.text)
     assert long.endswith("functions with lines\n(1 more left out for room; give a larger budget)")
-    notes = RoutineNote("the report has no date; it is asked as if ..."), "a shallow clone"  # the first an agent knows
+    notes = (
+        RoutineNote("the report has no date; it is asked as if ..."),
+        "a shallow clone",
+    )  # the first an agent knows
     told = found(1, notes=notes, searched=Searched(7, 0, 2), others=(replace(hit, path="pom.xml"),))
     assert told.text().startswith("7 files of 0123456789 and 2 uncommitted changes. Rank. ")
     assert told.text().splitlines()[-2:] == ["other files: pom.xml", "note: a shallow clone"]
@@ -114,7 +138,13 @@ def test_what_a_repository_says_stays_on_its_line():
 def test_source_is_the_one_excerpt_that_says_most_of_the_report(repository):
     """Three words of the report are at the beginning of a long function, two others at its end."""
     filler = [f"    value_{number} = {number}" for number in range(40)]
-    lines = ["def restore(jar):", "    cookie = jar.header()", *filler, "    session.expire(timeout)", ""]
+    lines = [
+        "def restore(jar):",
+        "    cookie = jar.header()",
+        *filler,
+        "    session.expire(timeout)",
+        "",
+    ]
     repository.commit({"store.py": "\n".join(lines), "other.py": "x = 1\n"}, "Begin")
     with Localizer.open(repository.path) as localizer:
         answered = localizer.localize("restore loses the cookie header, session timeout")
@@ -128,9 +158,13 @@ def report_of(text):
     return BugReport("report", text, "", None)
 
 
-@pytest.mark.parametrize("path", ["shop/bill.py", "./shop/bill.py", "shop/../shop/bill.py", "{shop}/shop/bill.py"])
+@pytest.mark.parametrize(
+    "path", ["shop/bill.py", "./shop/bill.py", "shop/../shop/bill.py", "{shop}/shop/bill.py"]
+)
 def test_a_file_is_explained_by_its_path_below_the_repository(shop, path):
-    explained = answer_of(report_of("The bill is wrong"), None, [shop], None, path.format(shop=shop), {}, silent)
+    explained = answer_of(
+        report_of("The bill is wrong"), None, [shop], None, path.format(shop=shop), {}, silent
+    )
     assert [file.path for file in explained.files] == ["shop/bill.py"]
 
 

@@ -33,12 +33,23 @@ def held(inside):
 def test_a_root_that_is_a_repository_needs_no_name_nor_has_an_only_one_below(inside):
     own, above = inside.path.resolve(), inside.path.parent
     (inside.path / "src").mkdir()
-    for root, named in ((own, None), (above, None), (own, f"{own}/src"), (above, "inside"), (above, "inside/src")):
+    for root, named in (
+        (own, None),
+        (above, None),
+        (own, f"{own}/src"),
+        (above, "inside"),
+        (above, "inside/src"),
+    ):
         assert repository_in([root], named) == own
 
 
 def test_of_several_one_is_named_and_some_folders_are_not_looked_into(tmp_path, inside, outside):
-    for name in ("roots/.hidden/x", "roots/node_modules/x", "roots/inside/inner", "roots/1/2/3/too-deep"):
+    for name in (
+        "roots/.hidden/x",
+        "roots/node_modules/x",
+        "roots/inside/inner",
+        "roots/1/2/3/too-deep",
+    ):
         (tmp_path / name / ".git").mkdir(parents=True)
     assert repository_in([tmp_path / "roots"]) == inside.path.resolve()
     said = "^there are several repositories; name one in `repository`: "
@@ -48,9 +59,22 @@ def test_of_several_one_is_named_and_some_folders_are_not_looked_into(tmp_path, 
 
 
 @pytest.mark.parametrize(
-    "named", ["/outside", "../../outside", "../../nowhere", "~nobody/x", "a\0b", "link", "plain", "/outside/none", None]
+    "named",
+    [
+        "/outside",
+        "../../outside",
+        "../../nowhere",
+        "~nobody/x",
+        "a\0b",
+        "link",
+        "plain",
+        "/outside/none",
+        None,
+    ],
 )
-def test_what_lies_outside_is_refused_in_the_same_words_as_what_does_not_exist(tmp_path, inside, outside, named):
+def test_what_lies_outside_is_refused_in_the_same_words_as_what_does_not_exist(
+    tmp_path, inside, outside, named
+):
     root = tmp_path / "out"
     (root / "plain").mkdir(parents=True)
     (root / "link").symlink_to(outside.path)  # links are followed before they are judged
@@ -61,7 +85,9 @@ def test_what_lies_outside_is_refused_in_the_same_words_as_what_does_not_exist(t
     assert str(raised.value).removeprefix(f"{named}: ").startswith(said)
 
 
-def test_a_root_may_be_a_link_or_a_linked_work_tree_and_opens_nothing_above_it(tmp_path, inside, outside):
+def test_a_root_may_be_a_link_or_a_linked_work_tree_and_opens_nothing_above_it(
+    tmp_path, inside, outside
+):
     (tmp_path / "to-roots").symlink_to(inside.path.parent)
     assert repository_in([tmp_path / "to-roots"], "inside") == inside.path.resolve()
     linked = inside.path.parent / "linked"
@@ -84,7 +110,9 @@ def test_a_git_directory_outside_is_refused(inside, outside, how):
 
 
 def shell(bare, private, script):
-    subprocess.run(["sh", "-ec", script], cwd=bare, env={**os.environ, "PRIVATE": str(private)}, check=True)
+    subprocess.run(
+        ["sh", "-ec", script], cwd=bare, env={**os.environ, "PRIVATE": str(private)}, check=True
+    )
 
 
 @pytest.mark.parametrize(

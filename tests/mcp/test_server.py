@@ -25,7 +25,9 @@ def asked(work, *, roots=None, mode="auto", allowed=(), **settings):
     async def run():
         callback = None if roots is None else named
         with anyio.fail_after(120):
-            async with Client(server(Settings(allowed, **settings)), mode=mode, list_roots_callback=callback) as client:
+            async with Client(
+                server(Settings(allowed, **settings)), mode=mode, list_roots_callback=callback
+            ) as client:
                 return await work(client)
 
     return anyio.run(run)
@@ -49,14 +51,22 @@ def refused(arguments, **more):
 
 def test_two_tools_that_change_nothing_and_their_schemas(shop):
     async def work(client):
-        return (await client.list_tools()).tools, await client.call_tool("localize_bug", {"report": REPORT})
+        return (await client.list_tools()).tools, await client.call_tool(
+            "localize_bug", {"report": REPORT}
+        )
 
     tools, result = asked(work, roots=[shop])
     assert [tool.name for tool in tools] == ["localize_bug", "explain_file"]
     assert all(tool.annotations.read_only_hint for tool in tools)
     arguments = "report repository commit paths tests top budget".split()
     assert list(tools[0].input_schema["properties"]) == arguments
-    assert sum(len(tool.model_dump_json(exclude={"output_schema"}, exclude_none=True)) for tool in tools) < 2_700
+    assert (
+        sum(
+            len(tool.model_dump_json(exclude={"output_schema"}, exclude_none=True))
+            for tool in tools
+        )
+        < 2_700
+    )
     for tool in tools:
         Draft202012Validator.check_schema(tool.output_schema)
         Draft202012Validator(tool.output_schema).validate(result.structured_content)
@@ -84,14 +94,18 @@ def test_what_is_asked_for_is_kept_to(shop):
 
 
 def test_a_file_is_explained_at_its_place(shop):
-    result = call("explain_file", {"report": REPORT, "path": str(shop / "shop/bill.py")}, roots=[shop])
+    result = call(
+        "explain_file", {"report": REPORT, "path": str(shop / "shop/bill.py")}, roots=[shop]
+    )
     assert re.match(r"2 files of .*\n2\. shop/bill\.py \(", text_of(result))
     assert [file["rank"] for file in result.structured_content["files"]] == [2]
     test = call("explain_file", {"report": REPORT, "path": "./tests/test_cart.py"}, roots=[shop])
     assert text_of(test).startswith("3 files of ")
     wrong = call("explain_file", {"report": REPORT, "path": "cart.py"}, roots=[shop])
     assert wrong.is_error
-    assert re.search(r"cart.py is no source file of version \w{10}; did you mean shop/cart.py\?$", text_of(wrong))
+    assert re.search(
+        r"cart.py is no source file of version \w{10}; did you mean shop/cart.py\?$", text_of(wrong)
+    )
 
 
 @pytest.mark.parametrize(
@@ -155,7 +169,9 @@ def test_a_report_that_cannot_be_read_in_time_fails_alone(shop, monkeypatch):
 
     late, answered = asked(work, roots=[shop])
     assert late.is_error
-    assert "this report could not be read in 1 seconds; shorten it to what goes wrong" in text_of(late)
+    assert "this report could not be read in 1 seconds; shorten it to what goes wrong" in text_of(
+        late
+    )
     assert not answered.is_error
 
 
@@ -167,8 +183,14 @@ def test_a_long_work_says_how_far_it_is_and_no_failure_ends_the_server(shop, beg
         told.append(message)
 
     async def work(client):
-        failed = [await client.call_tool("localize_bug", {"report": words}) for words in ("dies", "a mistake")]
-        return [*failed, await client.call_tool("localize_bug", {"report": REPORT}, progress_callback=heard)]
+        failed = [
+            await client.call_tool("localize_bug", {"report": words})
+            for words in ("dies", "a mistake")
+        ]
+        return [
+            *failed,
+            await client.call_tool("localize_bug", {"report": REPORT}, progress_callback=heard),
+        ]
 
     died, mistaken, answered = asked(work, roots=[shop], mode="legacy")
     assert "a worker process was killed" in text_of(died)
@@ -181,4 +203,7 @@ def test_a_path_that_is_no_text_does_not_silence_the_answer(repository):
     repository.commit({b"caf\xe9.py": "class Cart:\n    def add(self): pass\n"})
     result = call("localize_bug", {"report": REPORT}, roots=[repository.path])
     assert "caf\\xe9.py" in text_of(result)
-    assert json.loads(result.model_dump_json())["structured_content"]["files"][0]["path"] == "caf\\xe9.py"
+    assert (
+        json.loads(result.model_dump_json())["structured_content"]["files"][0]["path"]
+        == "caf\\xe9.py"
+    )

@@ -30,7 +30,9 @@ Localizer.localize = noisy
 
 
 def send(process, method, number=None, **params):
-    message = {"jsonrpc": "2.0", "method": method, "params": params} | ({} if number is None else {"id": number})
+    message = {"jsonrpc": "2.0", "method": method, "params": params} | (
+        {} if number is None else {"id": number}
+    )
     process.stdin.write(json.dumps(message) + "\n")
     process.stdin.flush()
 
@@ -46,10 +48,16 @@ def asked(process, method, number, **params):
 @pytest.fixture
 def noisy(shop, tmp_path, monkeypatch):
     (tmp_path / "sitecustomize.py").write_text(PRINTS)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])]))
+    monkeypatch.setenv(
+        "PYTHONPATH", os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
+    )
     command, pipe = [sys.executable, "-m", "tosloc", "mcp", "--root", str(shop)], subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
-        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        client = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        }
         assert asked(process, "initialize", 1, **client)["serverInfo"]["name"] == "tosloc"
         send(process, "notifications/initialized")
         yield process
@@ -67,10 +75,14 @@ def test_a_question_that_never_ends_does_not_keep_it(noisy, way):
     assert said == ("tosloc: interrupted; run the same command again to go on\n" if way else "")
 
 
-def test_what_is_printed_never_reaches_the_client_and_lines_that_are_no_messages_are_passed_over(noisy):
+def test_what_is_printed_never_reaches_the_client_and_lines_that_are_no_messages_are_passed_over(
+    noisy,
+):
     answer = asked(noisy, "tools/call", 2, name="localize_bug", arguments={"report": REPORT * 600})
     assert "1. shop/cart.py" in answer["content"][0]["text"]
-    noisy.stdin.write("hello\n[1]\n\n" + "[" * 100_000 + '\n{"jsonrpc":"2.0","id":2.5,"method":"tools/list"}\n')
+    noisy.stdin.write(
+        "hello\n[1]\n\n" + "[" * 100_000 + '\n{"jsonrpc":"2.0","id":2.5,"method":"tools/list"}\n'
+    )
     assert asked(noisy, "tools/list", 3)["tools"]
     out, error = noisy.communicate(timeout=120)  # a client that goes ends it
     assert (out, noisy.returncode) == ("", 0)
@@ -86,9 +98,7 @@ def raw(process, line):
 
 @pytest.mark.parametrize("half", [r"\ud800", r"\uDFFF", r"\udc00\ud800", r"\\\ud800"])
 def test_half_a_character_does_not_silence_the_answer(noisy, half):
-    call = (
-        '{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"localize_bug","arguments":{"report":"%s"}}}'
-    )
+    call = '{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"localize_bug","arguments":{"report":"%s"}}}'
     answer = raw(noisy, call % f"{REPORT} {half}")
     assert answer["id"] == "a"
     assert "1. shop/cart.py" in answer["result"]["content"][0]["text"]
@@ -107,10 +117,10 @@ def test_half_a_character_elsewhere_does_not_silence_the_answer(noisy):
 
 
 def test_whole_characters_arrive_as_they_are(noisy):
-    line = (
-        r'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"\ud83d\ude00\u2028\\ud800","arguments":{}}}'
+    line = r'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"\ud83d\ude00\u2028\\ud800","arguments":{}}}'
+    assert "\U0001f600\u2028\\ud800" in json.dumps(raw(noisy, line), ensure_ascii=False).replace(
+        "\\\\", "\\"
     )
-    assert "\U0001f600\u2028\\ud800" in json.dumps(raw(noisy, line), ensure_ascii=False).replace("\\\\", "\\")
 
 
 def test_a_root_that_is_not_there_is_a_sentence(tmp_path, capsys):

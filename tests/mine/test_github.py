@@ -28,7 +28,9 @@ def stub(monkeypatch, tmp_path):
     monkeypatch.setenv("GITHUB_API_URL", made.url)
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
     monkeypatch.delenv("GH_TOKEN", raising=False)
-    (tmp_path / "gh").write_text('#!/bin/sh\n[ "$*" = "auth token --hostname github.com" ] && echo ghi\n')
+    (tmp_path / "gh").write_text(
+        '#!/bin/sh\n[ "$*" = "auth token --hostname github.com" ] && echo ghi\n'
+    )
     (tmp_path / "gh").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr("tosloc.mine.github.time.sleep", lambda seconds: None)
@@ -56,7 +58,9 @@ def test_all_pages_are_read_also_of_a_server_that_fails_for_a_while(stub, reposi
     repository.commit({"a.py": "3\n"}, "Fixes ann/one#2")
     third = repository.commit({"a.py": "4\n"}, "Best")
     opened = GH | {"createdAt": "2001-09-09T01:00:00Z", "closedAt": None, "labels": {"nodes": []}}
-    pulls = {"closedByPullRequestsReferences": {"nodes": [{"number": 9, "mergeCommit": {"oid": merged}}]}}
+    pulls = {
+        "closedByPullRequestsReferences": {"nodes": [{"number": 9, "mergeCommit": {"oid": merged}}]}
+    }
     closers = {"timelineItems": {"nodes": [{"closer": {"oid": third}}, {"closer": None}]}}
     failures = [502] * 4
 
@@ -77,7 +81,10 @@ def test_all_pages_are_read_also_of_a_server_that_fails_for_a_while(stub, reposi
     assert set(stub.tokens) == {"token secret"}
 
 
-NOT_FOUND = {"data": {"repository": None}, "errors": [{"type": "NOT_FOUND", "message": "Could not resolve"}]}
+NOT_FOUND = {
+    "data": {"repository": None},
+    "errors": [{"type": "NOT_FOUND", "message": "Could not resolve"}],
+}
 
 
 @pytest.mark.parametrize(
@@ -113,7 +120,10 @@ def test_who_cannot_be_asked_is_not(stub, monkeypatch, name, address, sentence):
 
 
 def test_tokens(stub, monkeypatch):
-    with pytest.raises(ToslocError, match="a token that may read the repository is needed; put one into GITHUB_TOKEN"):
+    with pytest.raises(
+        ToslocError,
+        match="a token that may read the repository is needed; put one into GITHUB_TOKEN",
+    ):
         fetch("ann/one", "")
     monkeypatch.setenv("GITHUB_TOKEN", " ")
     assert read_token() == ""  # gh knows no token of this server
@@ -131,8 +141,16 @@ def conversation(path):
     if "/old/" in path:
         return 301, {}, {"Location": path.replace("old", "one")}
     written = [{"user": {"login": "ann"}, "body": f"I said {n}"} for n in range(99)]
-    others = [{"user": {"login": "bob"}, "body": "it is parser.py"}, {"user": None, "body": "cookies.py"}]
-    reported = {"number": 7, "title": "Header lost", "body": "After a colon", "created_at": "2001-09-09T01:00:00Z"}
+    others = [
+        {"user": {"login": "bob"}, "body": "it is parser.py"},
+        {"user": None, "body": "cookies.py"},
+    ]
+    reported = {
+        "number": 7,
+        "title": "Header lost",
+        "body": "After a colon",
+        "created_at": "2001-09-09T01:00:00Z",
+    }
     known = {
         "7": reported | {"user": {"login": "ann"}, "comments": 101},
         "7/comments?per_page=100&page=1": [*others, *written[:98]],
@@ -152,7 +170,8 @@ def test_of_an_issue_what_its_reporter_said_is_read(stub):
 
 
 @pytest.mark.parametrize(
-    "given", ["#7", "ann/one#7", "https://github.com/ann/one/issues/7#x", "github.com/ann/one/pull/7"]
+    "given",
+    ["#7", "ann/one#7", "https://github.com/ann/one/issues/7#x", "github.com/ann/one/pull/7"],
 )
 def test_an_issue_is_localized(stub, repository, monkeypatch, capsys, given):
     repository.commit({"parser.py": "def header(colon): pass\n"}, "Begin")
@@ -171,7 +190,9 @@ def test_an_issue_is_localized(stub, repository, monkeypatch, capsys, given):
         ("ann/one#9", "GitHub's answer cannot be read (TypeError); try again later"),
     ],
 )
-def test_an_issue_that_cannot_be_read_is_one_sentence(stub, repository, monkeypatch, capsys, given, sentence):
+def test_an_issue_that_cannot_be_read_is_one_sentence(
+    stub, repository, monkeypatch, capsys, given, sentence
+):
     monkeypatch.chdir(repository.path)
     monkeypatch.delenv("GITHUB_TOKEN")
     stub.answers = conversation

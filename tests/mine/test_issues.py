@@ -26,7 +26,12 @@ def test_github_as_gh_prints_it_and_as_rest_answers_it():
     assert (first.report.summary, first.left_out) == ("Crash", "")
     assert first.closed == datetime(2020, 1, 3, tzinfo=UTC)
     assert (second.left_out, second.closed) == ("still open", None)
-    pulls = exports([GH | {"url": "https://github.com/Ann/One/pull/12"}, REST | {"pull_request": {"merged_at": None}}])
+    pulls = exports(
+        [
+            GH | {"url": "https://github.com/Ann/One/pull/12"},
+            REST | {"pull_request": {"merged_at": None}},
+        ]
+    )
     assert {one.left_out for one in pulls.issues.values()} == {"a pull request, listed as an issue"}
     assert exports([GITLAB]).projects == {"g/sub/one"}
     # one answer after the other, our own lines
@@ -83,7 +88,10 @@ OTHER = "labelled as something else than a bug"
         (REST | {"state": "closed"}, OTHER),
         (GITLAB, ""),
         (JIRA, NOT_PLANNED),
-        (JIRA | {"fields": JIRA_FIELDS | {"resolution": None, "resolutiondate": None}}, "still open"),
+        (
+            JIRA | {"fields": JIRA_FIELDS | {"resolution": None, "resolutiondate": None}},
+            "still open",
+        ),
         (JIRA | {"fields": JIRA_FIELDS | {"resolution": {"name": "Fixed"}}}, OTHER),
         (BUGZILLA, OTHER),
         (BUGZILLA | {"severity": "major"}, ""),
@@ -101,9 +109,15 @@ def test_what_is_left_out(record, left_out):
     [
         ("number,title\n12,Crash", "x.json: malformed JSON in line 1"),
         ('[{"a": 1}]', r"x.json, record 1: JSON of no known kind \(keys: a\)"),
-        ([{key: GH[key] for key in ("number", "title", "body")}], "does not say when it was opened; export that, too"),
+        (
+            [{key: GH[key] for key in ("number", "title", "body")}],
+            "does not say when it was opened; export that, too",
+        ),
         ([GH | {"createdAt": "soon"}], "'soon' is no time"),
-        ([GH, GITLAB], "record 2: is of GitLab, and others are of GitHub; mine one tracker at a time"),
+        (
+            [GH, GITLAB],
+            "record 2: is of GitLab, and others are of GitHub; mine one tracker at a time",
+        ),
     ],
 )
 def test_what_is_no_export(text, says):
@@ -157,7 +171,9 @@ def test_numbers_alone_are_issues_of_bugzilla_and_a_pattern_names_the_id_in_a_gr
         compiled(r"Bug-Id: \d+")
 
 
-@pytest.mark.parametrize("text", ["fix " * 5000, "https://a" + "/b" * 9000, "a" * 19000 + "/", "#1," * 6000])
+@pytest.mark.parametrize(
+    "text", ["fix " * 5000, "https://a" + "/b" * 9000, "a" * 19000 + "/", "#1," * 6000]
+)
 def test_long_texts_take_no_long_time(text):
     began = time.process_time()
     mentions(text, KNOWN, ())

@@ -19,7 +19,12 @@ def when(hours):
 
 
 def issue(number, opened=0, **more):
-    return {"number": number, "title": f"Crash {number}", "body": "On save", "createdAt": when(opened)} | more
+    return {
+        "number": number,
+        "title": f"Crash {number}",
+        "body": "On save",
+        "createdAt": when(opened),
+    } | more
 
 
 def closed_by(number, commit):
@@ -27,7 +32,13 @@ def closed_by(number, commit):
 
 
 def pull(number, commit, **more):
-    return {"number": number, "title": "B", "body": "", "mergedAt": when(2), "mergeCommit": {"oid": commit}} | more
+    return {
+        "number": number,
+        "title": "B",
+        "body": "",
+        "mergedAt": when(2),
+        "mergeCommit": {"oid": commit},
+    } | more
 
 
 class Miner:
@@ -50,7 +61,9 @@ class Miner:
     def found(self, *records, **options):
         """id -> kind of link, commit; and what is left out."""
         mined = self.mine(*records, **options)
-        return {one["id"]: (one["link"], one["fix_commit"]) for one in mined.reports}, dict(mined.left_out)
+        return {one["id"]: (one["link"], one["fix_commit"]) for one in mined.reports}, dict(
+            mined.left_out
+        )
 
 
 @pytest.fixture
@@ -61,7 +74,9 @@ def miner(repository):
 
 
 def test_each_kind_of_link_and_the_files_that_a_fix_changed(miner):
-    merged = miner.repository.commit({"a.py": "x\n", "new.py": "", "README": "y", "b.py": None}, "Better (#50)")
+    merged = miner.repository.commit(
+        {"a.py": "x\n", "new.py": "", "README": "y", "b.py": None}, "Better (#50)"
+    )
     messages = {
         "closing commit": "Better yet",
         "closing keyword": "Best\n\nFixes #3",
@@ -72,7 +87,9 @@ def test_each_kind_of_link_and_the_files_that_a_fix_changed(miner):
         "pull request's text": "Good again (#51)",
     }
     miner.commit("Prepare (#51) well")  # the number at the end is a pull request's own
-    fixes = {"closing pull request": merged} | {kind: miner.commit(message) for kind, message in messages.items()}
+    fixes = {"closing pull request": merged} | {
+        kind: miner.commit(message) for kind, message in messages.items()
+    }
     closing = pull(50, merged, closingIssuesReferences=[{"number": 1}])
     says = pull(51, "f" * 40, body="Fixes #8")
     records = (*map(issue, range(1, 10)), closing, says, closed_by(2, fixes["closing commit"]))
@@ -82,7 +99,9 @@ def test_each_kind_of_link_and_the_files_that_a_fix_changed(miner):
     result = miner.mine(*records)
     assert result.reports[0]["fixed"] == ["a.py", "b.py"]  # what was there before
     assert (result.read, result.tracker) == (9, "GitHub")
-    assert list(result.kinds) == [kind for kind in KINDS if kind not in ("pattern", "commit message")]
+    assert list(result.kinds) == [
+        kind for kind in KINDS if kind not in ("pattern", "commit message")
+    ]
 
 
 def test_the_surest_link_then_the_one_nearest_to_the_closing_else_the_first(miner):
@@ -90,7 +109,11 @@ def test_the_surest_link_then_the_one_nearest_to_the_closing_else_the_first(mine
     miner.commit(f"A test for it\n\n{said}", path="test_a.py")
     first, second, event = (miner.commit(said) for _ in range(3))
     found, _ = miner.found(issue(1), issue(2, closedAt=when(3.2)), issue(3), closed_by(3, event))
-    assert found == {"1": ("closing keyword", first), "2": ("closing keyword", second), "3": ("closing commit", event)}
+    assert found == {
+        "1": ("closing keyword", first),
+        "2": ("closing keyword", second),
+        "3": ("closing commit", event),
+    }
 
 
 def test_what_came_long_after_the_closing_means_something_else(miner):
@@ -145,7 +168,10 @@ def test_a_fix_that_was_reverted_is_none_unless_it_came_again(miner):
     miner.commit('Revert "Fixes #3"')
     again = miner.commit("Take it out again\n\nThis reverts commit 1234567. Fixes #4, fixes #3")
     found, left_out = miner.found(*map(issue, (1, 2, 3, 4)))
-    assert found == {number: ("closing keyword", fix) for number, fix in zip("234", (back, again, again), strict=True)}
+    assert found == {
+        number: ("closing keyword", fix)
+        for number, fix in zip("234", (back, again, again), strict=True)
+    }
     assert left_out == {"its fix was reverted": 1}
 
 
@@ -190,7 +216,13 @@ def test_a_bare_number_at_the_beginning_names_no_issue_of_github(miner):
 
 def test_git_alone_gives_weak_reports(miner):
     fix = miner.commit("Fix #12: crash on saving twice\n\nIt closed too early.\n\nReviewed-by: B")
-    for message in ("Fix typo", "Fix it", "Whitespace fixes for PEP8.", "Hotfix: bump version", "Fix mypy errors"):
+    for message in (
+        "Fix typo",
+        "Fix it",
+        "Whitespace fixes for PEP8.",
+        "Hotfix: bump version",
+        "Fix mypy errors",
+    ):
         miner.commit(message)
     miner.commit("Fix a crash of readers", path="README")
     bad = miner.commit("Fix the other crash, too")
@@ -198,8 +230,18 @@ def test_git_alone_gives_weak_reports(miner):
     with Repository(miner.repository.path) as repo:
         result = mine_messages(repo)
     [report] = result.reports
-    said = {"id": fix[:12], "summary": "crash on saving twice", "description": "It closed too early."}
-    learned = {"opened": when(1), "fix_commit": fix, "fixed": ["a.py"], "link": "commit message", "weak": True}
+    said = {
+        "id": fix[:12],
+        "summary": "crash on saving twice",
+        "description": "It closed too early.",
+    }
+    learned = {
+        "opened": when(1),
+        "fix_commit": fix,
+        "fixed": ["a.py"],
+        "link": "commit message",
+        "weak": True,
+    }
     assert report == said | learned
     assert (result.tracker, result.read) == ("", 7)
     assert result.left_out == {

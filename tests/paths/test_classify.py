@@ -33,8 +33,15 @@ lib/rack/test/methods.rb lib/minitest/test.rb pkg/testing.go scripts/run_tests.s
 
 
 def test_tests_are_told_by_their_paths():
-    tests = [*TESTS.split(), "bundles/org.eclipse.swt/Eclipse SWT Tests/win32/org/eclipse/swt/widgets/DPITestUtil.java"]
-    assert [path for path, found in zip(tests, which_are_tests(tests), strict=True) if not found] == []
+    tests = [
+        *TESTS.split(),
+        "bundles/org.eclipse.swt/Eclipse SWT Tests/win32/org/eclipse/swt/widgets/DPITestUtil.java",
+    ]
+    assert [
+        path for path, found in zip(tests, which_are_tests(tests), strict=True) if not found
+    ] == []
     product = [*PRODUCT.split(), "", "noname", ".hidden", "a/b."]
-    assert [path for path, found in zip(product, which_are_tests(product), strict=True) if found] == []
+    assert [
+        path for path, found in zip(product, which_are_tests(product), strict=True) if found
+    ] == []
     assert which_are_tests([]).tolist() == []

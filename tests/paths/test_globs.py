@@ -9,7 +9,15 @@ from tosloc.paths.classify import which_are_tests
 from tosloc.paths.code_owners import owners_of
 from tosloc.paths.globs import LONGEST_GLOB, Glob, GlobError, select_files
 
-PATHS = ("docs/conf.py", "lib/src/a.py", "src/a.py", "src/b/c.py", "src/b/d.js", "tests/test_a.py", "tests/x.rb")
+PATHS = (
+    "docs/conf.py",
+    "lib/src/a.py",
+    "src/a.py",
+    "src/b/c.py",
+    "src/b/d.js",
+    "tests/test_a.py",
+    "tests/x.rb",
+)
 
 
 def chosen(**options):
@@ -47,8 +55,14 @@ def test_tests_are_hidden_and_counted():
     [
         ({"include": ("*.java",)}, r"include: '\*.java' matches none of the 7 source files"),
         ({"include": ("*.py",), "exclude": ("nowhere/",)}, "exclude: 'nowhere/' matches none"),
-        ({"include": ("src",), "exclude": ("*.py", "*.js")}, "the globs leave none of the 7 source files"),
-        *(({"exclude": (glob,)}, f"exclude: '{glob}' is no glob") for glob in ("", "!src", "# src")),
+        (
+            {"include": ("src",), "exclude": ("*.py", "*.js")},
+            "the globs leave none of the 7 source files",
+        ),
+        *(
+            ({"exclude": (glob,)}, f"exclude: '{glob}' is no glob")
+            for glob in ("", "!src", "# src")
+        ),
         ({"include": ("a**/[",)}, "include"),
     ],
 )
@@ -85,7 +99,9 @@ def test_a_blank_of_a_pattern_is_escaped_in_code_owners():
     assert owners_of(rules, "apps/My App/main.py") == ["@team"]
 
 
-@pytest.mark.parametrize("line", ["[z-a] @x", "\\ @x", "\\", "a[ @x", "[Section] @x", "^[Optional] @x", "!a @x"])
+@pytest.mark.parametrize(
+    "line", ["[z-a] @x", "\\ @x", "\\", "a[ @x", "[Section] @x", "^[Optional] @x", "!a @x"]
+)
 def test_a_line_of_code_owners_that_is_no_rule_is_skipped(line):
     assert owners_of(f"* @all\n{line}", "a") == ["@all"]
 

@@ -25,10 +25,14 @@ def test_every_axis_says_what_it_is_and_bytes_repeat(draw, run):
 
 def test_what_is_drawn_by_hand():
     """Of eight fixed files five are ranked: two in the first 2, three in the first 3; of four reports two, and two."""
-    for line, expected in zip(coverage_figure(ONE).axes[0].get_lines(), ((2, 3, 5), (2, 2, 3)), strict=True):
+    for line, expected in zip(
+        coverage_figure(ONE).axes[0].get_lines(), ((2, 3, 5), (2, 2, 3)), strict=True
+    ):
         drawn = dict(line.get_xydata().tolist())
         whole = 8 if "fixed files" in str(line.get_label()) else 4
-        assert [drawn[k] for k in (2, 3, 900)] == pytest.approx([number / whole for number in expected])
+        assert [drawn[k] for k in (2, 3, 900)] == pytest.approx(
+            [number / whole for number in expected]
+        )
     assert [one.get_text() for one in first_hit_figure(ONE).axes[0].texts] == [*"11010001"]
 
 
@@ -40,6 +44,8 @@ def test_the_curves_of_coverage_have_different_styles():
 
 @pytest.mark.slow
 def test_a_saved_figure_has_the_same_bytes_each_time(tmp_path):
-    made, again = (save_figure(coverage_figure(ONE), tmp_path / name) for name in ("coverage-1.0", "again"))
+    made, again = (
+        save_figure(coverage_figure(ONE), tmp_path / name) for name in ("coverage-1.0", "again")
+    )
     assert [path.name for path in made] == ["coverage-1.0.svg", "coverage-1.0.png"]
     assert [path.read_bytes() for path in made] == [path.read_bytes() for path in again]

@@ -25,7 +25,14 @@ HEADER = {
 }
 QRELS = by_report(
     [
-        Judgement("1", (EVIL, "src/F011.java"), (EVIL, "src/F011.java"), 400, None, ReportAttributes(True, True, 2)),
+        Judgement(
+            "1",
+            (EVIL, "src/F011.java"),
+            (EVIL, "src/F011.java"),
+            400,
+            None,
+            ReportAttributes(True, True, 2),
+        ),
         Judgement(
             *("2", ("src/F399.java",), ("src/F399.java", "src/<i>New.java"), 400),
             attributes=ReportAttributes(False, False, 0),
@@ -68,7 +75,9 @@ def test_foreign_text_stays_text(text):
 
 
 def test_the_worst_reports_come_first_with_ranks_kinds_and_what_stands_above(text):
-    rows = re.findall(r'<tr><th scope="row">(.*?)</th><td class="n short" data-name="AP">(.*?)</td>', text)
+    rows = re.findall(
+        r'<tr><th scope="row">(.*?)</th><td class="n short" data-name="AP">(.*?)</td>', text
+    )
     second = '2 <span class="title">It &lt;b&gt;fails&lt;/b&gt;</span>'
     assert rows == [("&lt;3&gt;", "0.000"), (second, "0.003"), ("1", "0.583")]
     assert '<span class="rank">400</span><span class="path">src/F399.java</span>' in text
@@ -82,7 +91,10 @@ def test_the_worst_reports_come_first_with_ranks_kinds_and_what_stands_above(tex
 
 def test_the_headline_has_intervals_and_the_parts_are_there(text):
     reader = Elements(text)
-    assert re.search(r'<th scope="row">map</th><td class="n">0\.195</td><td class="n">0\.\d{3} to 0\.\d{3}</td>', text)
+    assert re.search(
+        r'<th scope="row">map</th><td class="n">0\.195</td><td class="n">0\.\d{3} to 0\.\d{3}</td>',
+        text,
+    )
     assert re.search(r'<th scope="row">length</th><td class="n">1\.000</td>', text)
     assert '<th scope="row">nDCG@10</th>' in text
     assert [attributes["alt"] for tag, attributes in reader.found if tag == "img"] == [
@@ -103,7 +115,9 @@ def test_rows_that_say_nothing_are_left_out():
 
 
 def test_what_is_not_known_is_said():
-    known = {one: Order(of.files[:1], of.scores[:0], of.files[:1] + 1) for one, of in RUN.orders.items()}
+    known = {
+        one: Order(of.files[:1], of.scores[:0], of.files[:1] + 1) for one, of in RUN.orders.items()
+    }
     unknown = by_report(replace(one, searched=None) for one in QRELS.values())
     text = page(Results(ScoredRun("known ranks", Run({}, RUN.names, known), unknown)))
     assert "The run's file does not say." in Elements(text).text

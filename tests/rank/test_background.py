@@ -17,14 +17,26 @@ TITLE = "Fix #7: the cart forgets an item that comes twice"
 @pytest.fixture
 def shop(repository):
     """Ids of the commits; the last one is a day later than the others."""
-    files = {f"shop/{name}.py": f"def {name}(value):\n    return value\n" for name in "bill door clock shelf".split()}
-    files |= {"tests/test_cart.py": "import cart\n", "tests/test_shop.py": "import shop\n", "shop/cart.py": CART}
+    files = {
+        f"shop/{name}.py": f"def {name}(value):\n    return value\n"
+        for name in "bill door clock shelf".split()
+    }
+    files |= {
+        "tests/test_cart.py": "import cart\n",
+        "tests/test_shop.py": "import shop\n",
+        "shop/cart.py": CART,
+    }
     files[".mailmap"] = "Grace Hopper <grace@x.org> <g@y.org>\n"
     files[".github/CODEOWNERS"] = "* @all\nshop/cart.py @carts\n"
     grace, made = "G <g@y.org>", []
     for author, hours, changed, message in (
         ("Old <o@x.org>", 0, files, "Begin"),
-        (grace, 1, {"shop/cart.py": CART + "# twice\n", "tests/test_shop.py": "import shop, cart\n"}, TITLE),
+        (
+            grace,
+            1,
+            {"shop/cart.py": CART + "# twice\n", "tests/test_shop.py": "import shop, cart\n"},
+            TITLE,
+        ),
         ("Ada <ada@x.org>", 2, {"shop/cart.py": CART + "# of any kind\n"}, "Items of any kind"),
         ("robot[bot] <r@z.org>", 3, {"shop/cart.py": CART + "# formatted\n"}, "Format"),
         (grace, 27, {"shop/cart.py": CART + "# equal\n"}, "Fix #9: equal item forgotten by cart"),
@@ -54,7 +66,11 @@ def test_earlier_changes_people_owners_and_tests(repository, shop):
     assert found.owners == ("@carts",)
     assert found.tests == ("tests/test_cart.py", "tests/test_shop.py")
     # not where it is not wanted, and no people of nothing
-    assert (without.background, "background" in without.as_dict(), without.hits) == (None, False, answer.hits)
+    assert (without.background, "background" in without.as_dict(), without.hits) == (
+        None,
+        False,
+        answer.hits,
+    )
     assert nothing == Background(found.earlier)
 
 
@@ -92,8 +108,14 @@ def test_what_is_named_comes_first_then_what_shares_words_also_of_the_work_tree(
     with Localizer.open(repository.path) as opened:
         for said, expected in (
             ("pyproject.toml lacks a licence, see README.", ["pyproject.toml", "README.md"]),
-            ("The logo docs/logo.png is blurred; ./docs/README.md says so", ["docs/logo.png", "docs/README.md"]),
-            ("https://github.com/a/shop/blob/main/.github/workflows/tests.yml fails", [".github/workflows/tests.yml"]),
+            (
+                "The logo docs/logo.png is blurred; ./docs/README.md says so",
+                ["docs/logo.png", "docs/README.md"],
+            ),
+            (
+                "https://github.com/a/shop/blob/main/.github/workflows/tests.yml fails",
+                [".github/workflows/tests.yml"],
+            ),
             ("messages.properties is not translated", []),  # one of four, and no word of it
             (words, ["shop/templates/checkout.html"]),
             ("cart.py adds an item twice: a voucher error", []),
@@ -102,10 +124,14 @@ def test_what_is_named_comes_first_then_what_shares_words_also_of_the_work_tree(
             assert [hit.path for hit in others] == expected
             assert all(hit.why[0].kind in ("name", "words") for hit in others)
         (repository.path / "shop/templates/checkout.html").unlink()
-        (repository.path / "shop/static/site.css").write_text(".voucher, .redeem, .checkout, .button {}\n")
+        (repository.path / "shop/static/site.css").write_text(
+            ".voucher, .redeem, .checkout, .button {}\n"
+        )
         (repository.path / "new.toml").write_text("x = 1\n")
         answer = opened.localize(f"{words}; new.toml is ignored")
         assert [hit.path for hit in answer.others] == ["new.toml", "shop/static/site.css"]
         assert answer.searched.uncommitted == 3
-        assert [hit.path for hit in opened.localize(words, commit="HEAD").others] == ["shop/templates/checkout.html"]
+        assert [hit.path for hit in opened.localize(words, commit="HEAD").others] == [
+            "shop/templates/checkout.html"
+        ]
         assert not opened.localize(words, include=["*.py"]).others

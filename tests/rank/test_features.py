@@ -8,7 +8,9 @@ import pytest
 from tosloc.rank import features
 
 LN2, ROOT2 = math.log(2), math.sqrt(2)
-FOUR_THIRDS = math.log(4 / 3)  # IDF of a word that stands in the one known document: ln(1 + .5 / 1.5)
+FOUR_THIRDS = math.log(
+    4 / 3
+)  # IDF of a word that stands in the one known document: ln(1 + .5 / 1.5)
 
 
 def of(name, context, *shares):
@@ -37,11 +39,20 @@ _FIELDED = LN2 * (said(6) * 5 * _X / (_X + 4) + 5 * _Y / (_Y + 4))
 CHUNKS = {"a": {"code": "tree / node node leaf"}, "b": {"code": "leaf"}}
 PATHS = ("node/x.c", "tree/leaf.c")
 COMPOUND = {"a": {"code": "tree node treenode"}, "b": {"code": "tree node"}}
-HELD = {"a": {"code": "tree tree leaf"}, "b": {"comment": "node", "string": "tree"}, "c": {"code": "leaf"}}
-_TREE, _OTHER = math.log(1.6), math.log(1 + 2.5 / 1.5)  # IDF of tree, and of the other words of the names below
+HELD = {
+    "a": {"code": "tree tree leaf"},
+    "b": {"comment": "node", "string": "tree"},
+    "c": {"code": "leaf"},
+}
+_TREE, _OTHER = (
+    math.log(1.6),
+    math.log(1 + 2.5 / 1.5),
+)  # IDF of tree, and of the other words of the names below
 _NAME = _TREE + 2 * _OTHER
 XML = ("a/XmlTree.java", "b/HtmlTree.java", "c/Leaf.java")
-MENTIONED = "x/Display.java x/StandardContext.java x/leaf.java x/max_size.py y/StandardContext.java".split()
+MENTIONED = (
+    "x/Display.java x/StandardContext.java x/leaf.java x/max_size.py y/StandardContext.java".split()
+)
 GONE = {"gone": ("x/Shell.java", "p/gone")}
 DEFINED = {
     "a": {"code": "parseargs main", "method": "parseargs main"},
@@ -49,7 +60,10 @@ DEFINED = {
     "c": {"code": "reader", "type": "reader"},
 }
 # 3 fixes of a, the last 30 days ago; 1 of b, 60 days ago; none of c; 2 of d, the last 15 days ago
-FIXES = [(days, "x", files) for days, files in ((400, "ab"), (90, "a"), (30, "ad"), (60, "b"), (15, "d"), (-5, "c"))]
+FIXES = [
+    (days, "x", files)
+    for days, files in ((400, "ab"), (90, "a"), (30, "ad"), (60, "b"), (15, "d"), (-5, "c"))
+]
 # As in Tomcat 55937: the log header names StandardContext before the first frame names WARDirContext
 TRACED = (
     "java/org/apache/catalina/core/StandardContext.java",
@@ -68,9 +82,20 @@ CAUSED = (
 """A, B, then after the cause C, B; the JDK's own class is no file of the version."""
 FRAMED = ("x/A.java", "x/B.java", "x/C.java", "x/D.java")
 # earlier reports: A in two of them, B in one. Rarity ln(5/(df+1)) / ln 5
-FRAMES = [(9, "w", FRAMED[:1], ["x.A", "x.B", "x.B.In"]), (8, "w", FRAMED[:1], ["x.A", "x.B.In"]), (7, "w", FRAMED[:1])]
+FRAMES = [
+    (9, "w", FRAMED[:1], ["x.A", "x.B", "x.B.In"]),
+    (8, "w", FRAMED[:1], ["x.A", "x.B.In"]),
+    (7, "w", FRAMED[:1]),
+]
 _RARE = [math.log(5 / n) / math.log(5) / math.sqrt(rank) for n, rank in ((3, 1), (2, 2), (1, 3))]
-FILES = ("docs/conf.py", "shop/__init__.py", "shop/door.py", "shop/key.py", "shop/old/door.py", "third_party/x/door.c")
+FILES = (
+    "docs/conf.py",
+    "shop/__init__.py",
+    "shop/door.py",
+    "shop/key.py",
+    "shop/old/door.py",
+    "third_party/x/door.c",
+)
 TRACEBACKS = """x|Traceback (most recent call last):
   File "/home/me/run.py", line 3, in <module>
   File "/env/lib/python3.8/site-packages/shop/key.py", line 4, in turn
@@ -108,11 +133,22 @@ ALIKE = {"files": 2, "known_reports": 0, "known_commits": 1, "report_terms": 2}
 CASES = [
     # file names only: tree | leaf, the same IDF and length: score .5; report (1 + ln 2) tree + leaf
     case(
-        "text", ("a/Leaf.java", "a/Tree.java"), "tree|tree leaf", np.array([0.5, said(2) / 2]) / math.hypot(said(2), 1)
+        "text",
+        ("a/Leaf.java", "a/Tree.java"),
+        "tree|tree leaf",
+        np.array([0.5, said(2) / 2]) / math.hypot(said(2), 1),
     ),
     case("trace", TRACED, TRACE, [1, 1 / 3, 1 / 2, 0]),
-    case("trace", TRACED[1:], TRACE, [1 / 2, 1, 0], gone=TRACED[:1]),  # a file that the version lacks takes no rank
-    case("history", "abcd", "", [1 + 1 / 2, 2 / 3 + 1 / 3, 0, 2 / 3 + 1 / 1.5], reports=[*FIXES, (0, "x", "c")]),
+    case(
+        "trace", TRACED[1:], TRACE, [1 / 2, 1, 0], gone=TRACED[:1]
+    ),  # a file that the version lacks takes no rank
+    case(
+        "history",
+        "abcd",
+        "",
+        [1 + 1 / 2, 2 / 3 + 1 / 3, 0, 2 / 3 + 1 / 1.5],
+        reports=[*FIXES, (0, "x", "c")],
+    ),
     case("bm25f", WORDS, "tree|node tree", [_FIELDED, 0]),
     case("code", WORDS, "tree|node tree", [(said(4) + 1) * LN2 * bm(1, 2, 1.5, 1.2, 0.4), 0]),
     case("methods", WORDS, "tree|node tree", [LN2 * bm(1, 1, 0.5, 1.2, 0.4), 0]),
@@ -124,26 +160,60 @@ CASES = [
     # each word of the summary once, however often it stands there or in the file; the description has no say
     case("coverage", HELD, "tree tree node|leaf", [_TREE, _OTHER + _TREE, 0]),
     # the compound alone counts, 3 times as a word of the summary; lengths 3 and 2
-    case("identifiers", COMPOUND, "treeNode fails|tree", [said(3) * LN2 * bm(1, 3, 2.5, 1.2, 0.3), 0]),
+    case(
+        "identifiers", COMPOUND, "treeNode fails|tree", [said(3) * LN2 * bm(1, 3, 2.5, 1.2, 0.3), 0]
+    ),
     # words of the paths: tree leaf | node; of the folders alone: tree | node. Both IDF ln 2
-    case("path", PATHS, "tree|leaf tree", [0, (said(4) + 1) * LN2 * bm(1, 2, 1.5, 1.2, 0.5)], gone=["tree/x.c"]),
+    case(
+        "path",
+        PATHS,
+        "tree|leaf tree",
+        [0, (said(4) + 1) * LN2 * bm(1, 2, 1.5, 1.2, 0.5)],
+        gone=["tree/x.c"],
+    ),
     case("folders", PATHS, "tree|leaf tree", [0, said(4) * LN2], gone=["tree/x.c"]),
     # names tree node treenode | leaf: all IDF alike; the summary holds one of three
-    case("name_coverage", ("x/Leaf.java", "x/TreeNode.java"), "the tree|leaf node", [0, 1 / 3], gone=["Node.c"]),
-    case("mention", MENTIONED, "StandardContext and leaf|Display, max_size", [0.5, 1, 0, 1, 1], **GONE),
+    case(
+        "name_coverage",
+        ("x/Leaf.java", "x/TreeNode.java"),
+        "the tree|leaf node",
+        [0, 1 / 3],
+        gone=["Node.c"],
+    ),
+    case(
+        "mention",
+        MENTIONED,
+        "StandardContext and leaf|Display, max_size",
+        [0.5, 1, 0, 1, 1],
+        **GONE,
+    ),
     case("rare_frame", FRAMED, CAUSED, [*_RARE, 0], reports=FRAMES),
     case("cause_frame", FRAMED[:3], CAUSED, [0, 1 / ROOT2, 1]),
     case("file_documents", "ab", "tree", [2 * _ONE_WORD, 0], **TOUCHED),
     # the text of a file that is gone is as long as it is: the mean length is that of the others
     case(
-        "commit_summary", "ab", "tree|node", [LN2, 0], commits=[(5, "tree node", "a"), (4, "x x x", ["p/gone"])], **GONE
+        "commit_summary",
+        "ab",
+        "tree|node",
+        [LN2, 0],
+        commits=[(5, "tree node", "a"), (4, "x x x", ["p/gone"])],
+        **GONE,
     ),
     # a message of the report's word alone is at cosine 1, "tree node" with equal IDF at cos 45 degrees
     case("near_commits", "abc", "tree", [1 / 2, 3 / 2, 0], commits=NEAR),
-    case("near_commits", "a", "tree", [10], commits=[(day, "tree", "a") for day in range(1, 12)]),  # ten at most
+    case(
+        "near_commits", "a", "tree", [10], commits=[(day, "tree", "a") for day in range(1, 12)]
+    ),  # ten at most
     case("near_reports", "abc", "tree", [_AGED, _AGED + 0.5 * math.exp(-0.5), 0], reports=AGED),
     # s/k = 1/2 on p/a; the folder p has two files in this version
-    case("near_package", TWO_FOLDERS, "tree", [0.5 / ROOT2, 0.5 / ROOT2, 0], commits=GROUPED[:1], **GONE),
+    case(
+        "near_package",
+        TWO_FOLDERS,
+        "tree",
+        [0.5 / ROOT2, 0.5 / ROOT2, 0],
+        commits=GROUPED[:1],
+        **GONE,
+    ),
     # cosine^2 1 and 1/2; k 2 and 1. Folder p: 1/2 + 1/2 on two files
     case("folder_reports", TWO_FOLDERS, "tree", [1 / ROOT2, 1 / ROOT2, 0], reports=GROUPED, **GONE),
     # names: xml tree xmltree | html tree htmltree | leaf; a commit on the first speaks for its words
@@ -168,12 +238,20 @@ CASES = [
     case("linked", FILES, PLACES, [1 / ROOT2, 0, 0, 1, 0, 0]),
     case("written_path", FILES, PLACES, [0, 0, 0, 1 / 2, 1, 0]),
     # one file defines parse_args, named in the summary: 3 / 1; two define main, one word, called in prose: .5 / 2
-    case("defined_names", DEFINED, "parse_args fails|after Args.parse_args(), main()", [3.0, 0.25, 0.0]),  # 3 at most
+    case(
+        "defined_names",
+        DEFINED,
+        "parse_args fails|after Args.parse_args(), main()",
+        [3.0, 0.25, 0.0],
+    ),  # 3 at most
     # parse_args in prose counts 1, as the name of two words that it is
     case("defined_names", DEFINED, "it fails|after Args.parse_args()", [1.0, 0, 0]),
     case("defined_names", DEFINED, "main reader|reader", [0, 0, 0]),  # nobody wrote them as code
     case("language_share", ("a/Leaf.java", "a/Tree.java", "b/x.py"), "", [2 / 3, 2 / 3, 1 / 3]),
-    *(case(name, "ab", REPORT, [math.log1p(n)] * 2, commits=[(3, "x", "a")]) for name, n in ALIKE.items()),
+    *(
+        case(name, "ab", REPORT, [math.log1p(n)] * 2, commits=[(3, "x", "a")])
+        for name, n in ALIKE.items()
+    ),
     # what is passed on from the first guess
     case("test_counterpart", TESTED, "", [0, 0.3, 0.5, 0.5], [0.1, 0.5, 0.3, 0.1]),
     # by the root of the two others; alone in its folder: nothing
@@ -207,7 +285,10 @@ def test_a_word_of_earlier_reports_or_commits_counts_less(make_context, name, ki
 def test_the_rarities_of_a_word_in_reports_and_in_commits_multiply(make_context):
     """The word is in one report of one, ln(11 / 2) / ln 11, and in one commit of two, ln(12 / 2) / ln 12."""
     files = {"a": {"code": "version"}, "b": {"code": "crash"}}
-    history = {"reports": [(20, "version", "a")], "commits": [(20, "version", "a"), (10, "other", "b")]}
+    history = {
+        "reports": [(20, "version", "a")],
+        "commits": [(20, "version", "a"), (10, "other", "b")],
+    }
     context = make_context(files, "version", **history)
     without_history = make_context(files, "version")
     factor = math.log(11 / 2) / math.log(11) * math.log(12 / 2) / math.log(12)
@@ -275,7 +356,9 @@ def test_features_that_are_not_divided_by_their_largest_value():
 
 def test_a_scaled_column_has_1_as_its_largest_value_and_another_its_own(make_context):
     context = make_context(
-        {"a": {"code": "tree"}, "b": {"code": "leaf"}}, "tree", reports=[(5, "x", "a"), (4, "x", "a")]
+        {"a": {"code": "tree"}, "b": {"code": "leaf"}},
+        "tree",
+        reports=[(5, "x", "a"), (4, "x", "a")],
     )
     columns = features.columns(context, ["code", "known_reports"])
     assert columns["code"].tolist() == [1.0, 0.0]
@@ -296,10 +379,22 @@ TEXTS = {
 
 
 def test_all_columns_are_finite_and_comparable(make_context):
-    tree, said = "src/Tree.java", ("Tree grows too much", "The tree and its node at src.Tree.grow(Tree.java:3)")
-    past = {"commits": [(9, "tree grow", [*TEXTS][1:])], "reports": [(7, "tree node", [tree])], "complexity": {tree: 5}}
+    tree, said = (
+        "src/Tree.java",
+        ("Tree grows too much", "The tree and its node at src.Tree.grow(Tree.java:3)"),
+    )
+    past = {
+        "commits": [(9, "tree grow", [*TEXTS][1:])],
+        "reports": [(7, "tree node", [tree])],
+        "complexity": {tree: 5},
+    }
     rich = make_context(TEXTS, *said, **past)
-    for context in (rich, make_context({}, *said), make_context({"a": {"code": "tree"}}), make_context("ab", *said)):
+    for context in (
+        rich,
+        make_context({}, *said),
+        make_context({"a": {"code": "tree"}}),
+        make_context("ab", *said),
+    ):
         made = features.columns(context, features.ALL)
         assert tuple(made) == features.ALL
         for name, values in made.items():

@@ -13,7 +13,15 @@ from tosloc.core.errors import CheckpointError, ToslocError
 from tosloc.git.repository import Repository
 from tosloc.rank import fitting, stage_one
 from tosloc.rank.extraction import sample_table
-from tosloc.rank.fitting import MARGIN, choose, fit_evolution, fit_stage_one, judge, list_quality, listwise_loss
+from tosloc.rank.fitting import (
+    MARGIN,
+    choose,
+    fit_evolution,
+    fit_stage_one,
+    judge,
+    list_quality,
+    listwise_loss,
+)
 from tosloc.rank.ranking_lists import ranking_lists
 from tosloc.rank.stage_one import HeadRanker, StageOne, Trees
 from tosloc.rank.tables import FeatureTable, block_bytes, kept_blocks, read_blocks
@@ -25,14 +33,22 @@ NAMES = ("good", "bad")
 def table(name, rows, fixed):
     size = len(rows)
     ones = np.ones(size, dtype=np.float32)
-    return FeatureTable(name, np.array(rows, dtype=np.float32), np.array(fixed), ones, np.arange(size, dtype=np.int32))
+    return FeatureTable(
+        name,
+        np.array(rows, dtype=np.float32),
+        np.array(fixed),
+        ones,
+        np.arange(size, dtype=np.int32),
+    )
 
 
 def reports(number, seed, quality=lambda rows: rows[:, 0]):
     """Reports whose fixed file is the one of the highest quality, which is the first feature."""
     rng = np.random.default_rng(seed)
     every = [rng.random((20, 2)) for _ in range(number)]
-    return [table(str(n), rows, quality(rows) == quality(rows).max()) for n, rows in enumerate(every)]
+    return [
+        table(str(n), rows, quality(rows) == quality(rows).max()) for n, rows in enumerate(every)
+    ]
 
 
 def fitted(train, validation, default, ranker=False):
@@ -45,25 +61,35 @@ def stage_of(*weights, names=NAMES):
 
 
 def test_judging_and_choosing_the_simplest_within_the_margin():
-    tables = [table("a", [[1.0], [2.0]], [True, False]), table("b", [[1.0]], [False])]  # b has nothing to find
+    tables = [
+        table("a", [[1.0], [2.0]], [True, False]),
+        table("b", [[1.0]], [False]),
+    ]  # b has nothing to find
     stages = {"up": stage_of(1.0, names=("f",)), "down": stage_of(-1.0, names=("f",))}
     assert judge(stages, iter(tables)) == {"up": (0.25, 0.25), "down": (0.5, 0.5)}
     assert judge(stages, []) == {"up": (0.0, 0.0), "down": (0.0, 0.0)}
     for others, chosen in (([0.5 + MARGIN / 2], 0), ([0.5 + MARGIN * 2], 1), ([0.4, 0.6, 0.6], 2)):
-        assert choose({str(n): (0.5, value) for n, value in enumerate([0.5, *others])}) == str(chosen)
+        assert choose({str(n): (0.5, value) for n, value in enumerate([0.5, *others])}) == str(
+            chosen
+        )
 
 
 def test_own_and_shipped_weights_win_where_the_others_mislead(monkeypatch):
     monkeypatch.setattr(fitting, "SHRINK", 0.0)
     train, validation = reports(60, 1), reports(20, 2)
     stage, choice = fitted(train, validation, stage_of(-5.0, 5.0))
-    assert (choice.taken, set(choice.tried)) == ("own weights", {"own weights", "shipped weights", "mean of both"})
+    assert (choice.taken, set(choice.tried)) == (
+        "own weights",
+        {"own weights", "shipped weights", "mean of both"},
+    )
     assert stage.weights[0] > 5 * abs(stage.weights[1])
     assert choice.tried["own weights"][0] > 0.9 > 0.3 > choice.tried["shipped weights"][0]
     stage, choice = fitted(reports(60, 1, lambda rows: rows[:, 1]), validation, stage_of(5.0, 0.0))
     assert (choice.taken, stage.weights.tolist()) == ("shipped weights", [5.0, 0.0])
     # shipped weights of other features are of no use, those of fewer are
-    assert set(fitted(train, validation, stage_of(5.0, names=("other",)))[1].tried) == {"own weights"}
+    assert set(fitted(train, validation, stage_of(5.0, names=("other",)))[1].tried) == {
+        "own weights"
+    }
     stage, choice = fitted(train, validation, stage_of(5.0, names=("good",)))
     assert (stage.features, choice.tried["shipped weights"]) == (NAMES, (1.0, 1.0))
 
@@ -109,7 +135,9 @@ def test_no_ranker_is_taken_when_it_does_not_help(small_trees, monkeypatch):
         (reports(60, 1), reports(20, 3, middle), "own weights"),
     ],
 )
-def test_of_few_reports_what_helps_in_the_folds_is_taken_whatever_validation_says(with_trees, train, validation, taken):
+def test_of_few_reports_what_helps_in_the_folds_is_taken_whatever_validation_says(
+    with_trees, train, validation, taken
+):
     shipped, _ = with_trees
     kept, choice = fitted(train, validation, shipped, ranker=True)
     assert choice.taken.startswith(taken)
@@ -121,14 +149,18 @@ def test_of_few_reports_what_helps_in_the_folds_is_taken_whatever_validation_say
     )
 
 
-def test_what_misleading_reports_teach_does_not_beat_the_shipped_ranker_as_it_is(with_trees, monkeypatch):
+def test_what_misleading_reports_teach_does_not_beat_the_shipped_ranker_as_it_is(
+    with_trees, monkeypatch
+):
     monkeypatch.setattr(fitting, "MANY", 0)
     shipped, _ = with_trees
     kept, choice = fitted(reports(60, 1), reports(20, 3, middle), shipped, ranker=True)
     assert choice.taken == fitting.AS_SHIPPED
     assert kept.ranker is shipped.ranker
     quality = "MRR {:.3f}, MAP {:.3f}".format(*choice.tried[choice.taken])
-    assert choice.sentence.startswith(f"Keeping the shipped weights ({quality} in validation) instead of t")
+    assert choice.sentence.startswith(
+        f"Keeping the shipped weights ({quality} in validation) instead of t"
+    )
 
 
 def test_what_good_reports_teach_beats_the_shipped_ranker_as_it_is(with_trees, monkeypatch):
@@ -138,7 +170,9 @@ def test_what_good_reports_teach_beats_the_shipped_ranker_as_it_is(with_trees, m
     assert choice.taken != fitting.AS_SHIPPED
     assert kept.ranker is not shipped.ranker
     quality = "MRR {:.3f}, MAP {:.3f}".format(*choice.tried[choice.taken])
-    assert choice.sentence.startswith(f"Using your trained weights ({quality} in validation) instead of t")
+    assert choice.sentence.startswith(
+        f"Using your trained weights ({quality} in validation) instead of t"
+    )
 
 
 def test_what_is_learned_by_heart_wins_no_fold(monkeypatch):
@@ -146,17 +180,27 @@ def test_what_is_learned_by_heart_wins_no_fold(monkeypatch):
     monkeypatch.setattr(fitting, "SHRINK", 0.0)
     names, rng = tuple(map(str, range(30))), np.random.default_rng(1)
     train = [rng.random((20, 30)) for _ in range(12)]
-    tables = [table("", rows, rows[:, 0] == np.sort(rows[:, 0])[-2 - n % 2]) for n, rows in enumerate(train)]
+    tables = [
+        table("", rows, rows[:, 0] == np.sort(rows[:, 0])[-2 - n % 2])
+        for n, rows in enumerate(train)
+    ]
     ranker = HeadRanker(names, Trees.of_model({"tree_info": []}), 1.0)
     shipped = StageOne(names, np.eye(30)[0], ranker)
-    stage, choice = fit_stage_one(Config().stage_one, names, tables, list, shipped)  # too few to learn from
-    assert (stage.weights.tolist(), [*choice.tried]) == (shipped.weights.tolist(), [fitting.AS_SHIPPED])
+    stage, choice = fit_stage_one(
+        Config().stage_one, names, tables, list, shipped
+    )  # too few to learn from
+    assert (stage.weights.tolist(), [*choice.tried]) == (
+        shipped.weights.tolist(),
+        [fitting.AS_SHIPPED],
+    )
     needed = "training needs 20 reports with a fixed file to learn from, and there are 12"
     assert choice.sentence == f"Keeping the shipped weights: {needed}."
     monkeypatch.setattr(fitting, "LEAST", 0)
     _, choice = fit_stage_one(Config().stage_one, names, tables, list, shipped)
     assert choice.taken == fitting.AS_SHIPPED
-    assert choice.tried[fitting.AS_SHIPPED] == pytest.approx(judge({"": shipped}, tables)[""])  # whatever the fold
+    assert choice.tried[fitting.AS_SHIPPED] == pytest.approx(
+        judge({"": shipped}, tables)[""]
+    )  # whatever the fold
     assert choice.tried["own weights, shipped ranker x 0.5"][0] < 0.4
 
 
@@ -176,7 +220,9 @@ def test_the_loss_by_hand_and_its_gradient_by_differences():
     assert held - loss == pytest.approx(0.1 * 1 + 0.01 * 4)
 
     rng = np.random.default_rng(0)
-    tables = [(rng.random((size, 4)), [True, False, *(rng.random(size - 2) < 0.4)]) for size in (3, 5, 8)]
+    tables = [
+        (rng.random((size, 4)), [True, False, *(rng.random(size - 2) < 0.4)]) for size in (3, 5, 8)
+    ]
     more = lists_of(tables, rng.integers(1, 5, 16)), 0.05, rng.normal(size=4), 0.2
     error = optimize.check_grad(
         lambda weights: listwise_loss(weights, *more)[0],
@@ -188,12 +234,17 @@ def test_the_loss_by_hand_and_its_gradient_by_differences():
 
 
 def test_list_quality_is_what_is_judged_and_puts_a_fixed_file_behind_others_of_its_score():
-    tables = [table(str(n), one.rows, one.fixed | (n % 2 == np.arange(20))) for n, one in enumerate(reports(9, 4))]
+    tables = [
+        table(str(n), one.rows, one.fixed | (n % 2 == np.arange(20)))
+        for n, one in enumerate(reports(9, 4))
+    ]
     lists = ranking_lists(tables)
     for weights in ((1.0, 1.0), (1.0, -1.0), (0.25, 2.0)):
         judged = judge({"": stage_of(*weights)}, tables)[""]
         assert list_quality(np.array(weights), lists) == pytest.approx(sum(judged))
-    nothing = list_quality(np.zeros(2), ranking_lists([table("", np.zeros((4, 2)), [True, False, True, False])]))
+    nothing = list_quality(
+        np.zeros(2), ranking_lists([table("", np.zeros((4, 2)), [True, False, True, False])])
+    )
     assert nothing == pytest.approx(1 / 3 + (1 / 3 + 2 / 4) / 2)
 
 
@@ -206,7 +257,8 @@ def test_evolution_finds_the_top_of_a_hill_and_repeats():
 
     told = []
     first, again, other = (
-        fit_evolution(3, hill, settings, seed, lambda *said: told.append(said)).tolist() for seed in (11, 11, 12)
+        fit_evolution(3, hill, settings, seed, lambda *said: told.append(said)).tolist()
+        for seed in (11, 11, 12)
     )
     assert first == pytest.approx(top, abs=0.01)
     assert first == again != other
@@ -235,7 +287,10 @@ def test_kept_rows_stand_for_all_files():
     guess, fixed = rng.random(100), rng.random(100) < 0.03
     for number in (1, 40, 97):
         kept = sample(guess, fixed, number)
-        assert (sum(kept.values()), len(kept)) == (pytest.approx(100), min(100, number + fixed.sum()))
+        assert (sum(kept.values()), len(kept)) == (
+            pytest.approx(100),
+            min(100, number + fixed.sum()),
+        )
         assert all(kept[file] == 1 for file in np.flatnonzero(fixed))
         assert sample(guess, fixed, number) == kept
 
@@ -247,8 +302,12 @@ def test_blocks_hold_rows_of_all_files_and_serve_no_other_history(project, tmp_p
         with Repository(project.git.path) as repo:
             reports = project.reports(f"{folder}.jsonl", records)
             with ExperimentContext(toy.config(0.5, 0.2), repo, reports) as experiment:
-                extraction = experiment.extraction(tmp_path / folder, ("code", "near_reports", "popularity"))
-                return list(read_blocks(extraction.run(experiment.dataset.cases[-4:], most, jobs=1)))
+                extraction = experiment.extraction(
+                    tmp_path / folder, ("code", "near_reports", "popularity")
+                )
+                return list(
+                    read_blocks(extraction.run(experiment.dataset.cases[-4:], most, jobs=1))
+                )
 
     full, some = tables(None, "same", 0), tables(None, "same", 4)
     for whole, part in zip(full, some, strict=True):
@@ -257,8 +316,12 @@ def test_blocks_hold_rows_of_all_files_and_serve_no_other_history(project, tmp_p
         rows = [whole.path_ids.tolist().index(number) for number in part.path_ids.tolist()]
         assert part.rows.tolist() == whole.rows[rows].tolist()
         assert part.fixed.sum() == whole.fixed.sum()
-    other = [record | {"summary": "ribbon button slow"} for record in project.records[:9]] + project.records[9:]
-    after, fresh = ([content(one) for one in tables(other, folder, 0)] for folder in ("same", "fresh"))
+    other = [
+        record | {"summary": "ribbon button slow"} for record in project.records[:9]
+    ] + project.records[9:]
+    after, fresh = (
+        [content(one) for one in tables(other, folder, 0)] for folder in ("same", "fresh")
+    )
     assert after == fresh != [content(one) for one in full]
 
 
@@ -267,7 +330,9 @@ def test_what_is_missing_or_damaged_is_one_sentence(tmp_path):
         if kept is not None:
             (tmp_path / ".tosloc-work").mkdir(exist_ok=True)
             (tmp_path / ".tosloc-work/blocks.json").write_text(kept)
-        with pytest.raises(ToslocError, match="keeps no feature tables; train it with keep_features"):
+        with pytest.raises(
+            ToslocError, match="keeps no feature tables; train it with keep_features"
+        ):
             kept_blocks(tmp_path)
     whole, path = table("1", np.ones((3, 2)), [True] * 3), tmp_path / "block.npz"
     path.write_bytes(block_bytes([whole, whole]))
@@ -275,5 +340,8 @@ def test_what_is_missing_or_damaged_is_one_sentence(tmp_path):
     arrays = load_arrays(path)
     for name in ("rows", "starts", "reports"):
         save_arrays(path, arrays | {name: arrays[name][:-1]})
-        with pytest.raises(CheckpointError, match=r"block\.npz is damaged .* delete it and run the same command again"):
+        with pytest.raises(
+            CheckpointError,
+            match=r"block\.npz is damaged .* delete it and run the same command again",
+        ):
             list(read_blocks([path]))

@@ -63,7 +63,9 @@ def test_every_function_of_every_file_comes_best_first(scored):
     texts = {PATHS[0]: {"code": "colour"}, PATHS[1]: {"code": "path"}}
     first, second = scored(["colour of a line"], texts=texts)
     assert (len(first), len(second)) == (4, 3)
-    assert [function.score for function in first] == sorted((function.score for function in first), reverse=True)
+    assert [function.score for function in first] == sorted(
+        (function.score for function in first), reverse=True
+    )
     assert (first[0].name, first[0].start, first[0].end) == ("Shape.draw", 4, 5)
     # files without functions, and no files
     for facts, found in (([], []), ([NONE], [0]), ([NONE, FACTS[0]], [0, 4])):
@@ -103,7 +105,10 @@ def test_what_each_sign_adds(scored, sign, summary, description, met):
 
 
 def test_a_name_that_many_functions_have_counts_less(scored):
-    facts = [functions_of("def get(): pass\n", ".py"), functions_of("def get(): pass\ndef put(): pass\n", ".py")]
+    facts = [
+        functions_of("def get(): pass\n", ".py"),
+        functions_of("def get(): pass\ndef put(): pass\n", ".py"),
+    ]
     scores = scores_of(scored(["get() and put() fail"], NOTHING | {"named": 1.0}, facts))
     assert scores == {"put": 1.0, "get": pytest.approx(1 / (1 + np.log(2)), abs=1e-6)}
 
@@ -137,7 +142,9 @@ def test_functions_count_by_what_the_score_of_their_file_lacks(scored):
 
 
 def test_words_count_by_the_best_function_of_the_file_whatever_other_files_have(scored):
-    scores = scores_of(scored(["colour of a path, path, path"], NOTHING | {"text": 1.0}, texts=TEXTS))
+    scores = scores_of(
+        scored(["colour of a path, path, path"], NOTHING | {"text": 1.0}, texts=TEXTS)
+    )
     assert scores["Shape.draw"] == 1.0
     assert max(scores["load_shape"], scores["Store.open"], scores["Store"]) == 1.0
 
@@ -147,16 +154,22 @@ def test_a_longer_function_counts_more_by_size(scored):
     assert scores["compute_area"] > scores["load_shape"]
 
 
-@pytest.mark.parametrize("words", ["draw a line", "colour of the line on the canvas", "load the path, load it twice"])
+@pytest.mark.parametrize(
+    "words", ["draw a line", "colour of the line on the canvas", "load the path, load it twice"]
+)
 def test_the_reference_ranks_as_bm25s_does(words):
     draw = "def draw_line(canvas, colour):\n    canvas.line(colour)\n\ndef draw_circle(canvas):\n    canvas.circle()\n"
     store = "def load(path):\n    return read(path)\n\ndef empty(): pass\n"
     index = bm25s.BM25(k1=1.5, b=0.75, method="lucene")
-    index.index([terms(text) for text in (*draw.split("\n\n"), *store.split("\n\n"))], show_progress=False)
+    index.index(
+        [terms(text) for text in (*draw.split("\n\n"), *store.split("\n\n"))], show_progress=False
+    )
     facts = [functions_of(draw, ".py"), functions_of(store, ".py"), NONE]
 
     def asked(summary):
         return function_bm25(BugReport("r", summary, "", datetime(2020, 1, 1, tzinfo=UTC)), facts)
 
-    np.testing.assert_allclose(asked(words), index.get_scores(terms(words)) * 2.5, rtol=1e-5)  # k1 + 1
+    np.testing.assert_allclose(
+        asked(words), index.get_scores(terms(words)) * 2.5, rtol=1e-5
+    )  # k1 + 1
     assert asked("zebra the a of").tolist() == [0, 0, 0, 0]

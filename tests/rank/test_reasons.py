@@ -9,7 +9,12 @@ from tosloc.rank import features, reasons
 from tosloc.rank.reasons import ReasonsOf, Sources
 from tosloc.rank.stage_one import SHOWN, StageOne, StageOneAnswer
 
-PATHS = ("src/Leaf.java", "src/Tree.java", "test/TreeTest.java", *(f"test/x/F{n:02}.java" for n in range(30)))
+PATHS = (
+    "src/Leaf.java",
+    "src/Tree.java",
+    "test/TreeTest.java",
+    *(f"test/x/F{n:02}.java" for n in range(30)),
+)
 SILENT = Sources()
 EVERYTHING = dict.fromkeys(features.ALL, 1.0)
 TEXTS = {
@@ -30,9 +35,18 @@ def why(make_context):
     """Function (file, summary, description, files, weights, ...) -> its reasons."""
 
     def reasons(
-        file, summary="Growing Tree", description="", files=TEXTS, weights=EVERYTHING, past=PAST, sources=SILENT, **more
+        file,
+        summary="Growing Tree",
+        description="",
+        files=TEXTS,
+        weights=EVERYTHING,
+        past=PAST,
+        sources=SILENT,
+        **more,
     ):
-        return answer_of(make_context(files, summary, description, **past), weights).why(file, sources, **more)
+        return answer_of(make_context(files, summary, description, **past), weights).why(
+            file, sources, **more
+        )
 
     return reasons
 
@@ -77,7 +91,9 @@ def test_names_are_told_as_they_are_written(why, summary, text):
 
 def test_names_of_many_files_say_nothing_and_definitions_are_told(why):
     defined = {"code": "parseargs", "method": "parseargs"}
-    many = {f"src/{n}/__init__.py": {"code": "load"} for n in range(7)} | {"src/load_all.py": {"code": "load"}}
+    many = {f"src/{n}/__init__.py": {"code": "load"} for n in range(7)} | {
+        "src/load_all.py": {"code": "load"}
+    }
     one = {"src/a.py": defined, "src/b.py": {"code": "parseargs"}, "src/c.py": {}}
     told = "it defines parse_args, which the report names"
     for file, said, files, names in (
@@ -85,15 +101,29 @@ def test_names_of_many_files_say_nothing_and_definitions_are_told(why):
         (7, "load_all and __init__ fail", many, ["the report names load_all"]),
         (0, "parse_args() fails", one, [told]),
         (1, "parse_args() fails", one, []),
-        (2, "parse_args() fails", {**one, "src/c.py": defined}, [f"{told} (one of 2 files that do)"]),
+        (
+            2,
+            "parse_args() fails",
+            {**one, "src/c.py": defined},
+            [f"{told} (one of 2 files that do)"],
+        ),
     ):
-        assert [reason.text for reason in why(file, said, "", files, past={}) if reason.kind == "name"] == names
+        assert [
+            reason.text for reason in why(file, said, "", files, past={}) if reason.kind == "name"
+        ] == names
     spelt = [functions_of(f"def {name}(): pass", ".py") for name in ("parse_args", "parseArgs")]
-    told = [[one.kind for one in why(0, "parse_args() fails", "", one, past={}, functions=facts)] for facts in spelt]
+    told = [
+        [one.kind for one in why(0, "parse_args() fails", "", one, past={}, functions=facts)]
+        for facts in spelt
+    ]
     assert ["name" in kinds for kinds in told] == [True, False]
     # weights that do not know of definitions do not tell of them
     known = {name: 1.0 for name in features.NAMES if name != "defined_names"}
-    assert not [reason for reason in why(0, "parse_args() fails", "", one, known, {}) if reason.kind == "name"]
+    assert not [
+        reason
+        for reason in why(0, "parse_args() fails", "", one, known, {})
+        if reason.kind == "name"
+    ]
 
 
 SUBJECTS = {"c0": "Fix bug 52974: the tree must grow\x1b[31m", "c1": "Other"}
@@ -102,14 +132,21 @@ TOLD = Sources(SUBJECTS.get, lambda commit: f"https://host/{commit}")
 
 def test_a_fix_is_told_by_its_subject_bug_and_address(why):
     [fix] = [reason for reason in why(1, sources=TOLD) if reason.kind == "fix"]
-    assert fix.text == "earlier fix c0 of bug d0, 1972-08-18: Fix bug 52974: the tree must grow\x1b[31m"
+    assert (
+        fix.text
+        == "earlier fix c0 of bug d0, 1972-08-18: Fix bug 52974: the tree must grow\x1b[31m"
+    )
     assert fix.commit == "c0"
     assert fix.issue == "d0"
     assert fix.url == "https://host/c0"
 
 
 def test_a_commit_has_the_issue_that_its_subject_names(why):
-    [commit] = [reason for reason in why(1, past={"commits": PAST["commits"]}, sources=TOLD) if reason.commit]
+    [commit] = [
+        reason
+        for reason in why(1, past={"commits": PAST["commits"]}, sources=TOLD)
+        if reason.commit
+    ]
     assert commit.kind == "commit"
     assert commit.issue == "52974"
 
@@ -137,7 +174,10 @@ def test_a_long_message_that_shares_few_of_its_words_is_not_told(why):
 
 
 def test_changes_that_share_no_word_are_not_told(why):
-    past = {"commits": [(9, "unrelated words here", PATHS[:2])], "reports": [(9, "others too", PATHS[:2])]}
+    past = {
+        "commits": [(9, "unrelated words here", PATHS[:2])],
+        "reports": [(9, "others too", PATHS[:2])],
+    }
     assert [reason.kind for reason in why(1, past=past)] == ["name", "words", "test"]
 
 
@@ -171,31 +211,43 @@ def test_a_commit_of_many_other_words_shares_two_by_chance(make_context, other_w
     assert [change.commit for change in ReasonsOf(context).past(1)] == (["c0"] if told else [])
 
 
-COMMON_WORDS = {f"{number}.py": {"code": "tree node leaf" if number < 4 else "x"} for number in range(10)}
+COMMON_WORDS = {
+    f"{number}.py": {"code": "tree node leaf" if number < 4 else "x"} for number in range(10)
+}
 """Files of which 40 % have tree, node and leaf: more than COMMON, fewer than EVERYWHERE."""
 
 
-@pytest.mark.parametrize(("summary", "tells"), [("tree", False), ("tree node", True), ("tree node leaf", True)])
-def test_two_common_words_of_the_summary_tell_something_and_one_does_not(make_context, summary, tells):
+@pytest.mark.parametrize(
+    ("summary", "tells"), [("tree", False), ("tree node", True), ("tree node leaf", True)]
+)
+def test_two_common_words_of_the_summary_tell_something_and_one_does_not(
+    make_context, summary, tells
+):
     words, tell = ReasonsOf(make_context(COMMON_WORDS, summary)).words(0)
     assert sorted(words) == sorted(summary.split())
     assert tell is tells
 
 
-RARE_WORDS = {f"{number}.py": {"code": "ant bug cow dog" if number == 0 else "x"} for number in range(30)}
+RARE_WORDS = {
+    f"{number}.py": {"code": "ant bug cow dog" if number == 0 else "x"} for number in range(30)
+}
 
 
 @pytest.mark.parametrize(
     ("description", "tells"), [("ant bug", False), ("ant bug cow", True), ("ant bug cow dog", True)]
 )
-def test_three_rare_words_of_the_description_tell_something_and_two_do_not(make_context, description, tells):
+def test_three_rare_words_of_the_description_tell_something_and_two_do_not(
+    make_context, description, tells
+):
     words, tell = ReasonsOf(make_context(RARE_WORDS, "fails", description)).words(0)
     assert tell is tells
     assert sorted(words) == description.split()[: 3 if tells else 2]
 
 
 @pytest.mark.parametrize(("files", "tells"), [(4, False), (6, True)])
-def test_one_word_of_the_summary_tells_something_where_few_files_have_it(make_context, files, tells):
+def test_one_word_of_the_summary_tells_something_where_few_files_have_it(
+    make_context, files, tells
+):
     """One of 4 files has it: ln(1 + 3.5 / 1.5) is below ln 4; one of 6: ln(1 + 5.5 / 1.5) is above."""
     texts = {f"{number}.py": {"code": "tree" if number == 0 else "x"} for number in range(files)}
     assert ReasonsOf(make_context(texts, "tree")).words(0) == (["tree"], tells)
@@ -214,7 +266,13 @@ def test_words_that_tell_something_and_only_what_lifts(why):
 
 
 def test_words_are_told_with_the_listed_function_that_holds_them(why):
-    lines = ["class Tree {", "  int leaf;", "  void grow() { tree.up(); }", "  void fall() { tree.down(); }", "}"]
+    lines = [
+        "class Tree {",
+        "  int leaf;",
+        "  void grow() { tree.up(); }",
+        "  void fall() { tree.down(); }",
+        "}",
+    ]
     facts = functions_of("\n".join(lines), ".java")
     grow, fall = Function("Tree.grow", 3, 3, 1.0), Function("Tree.fall", 4, 4, 1.0)
     for summary, listed, text, held in (
@@ -230,7 +288,10 @@ def test_words_are_told_with_the_listed_function_that_holds_them(why):
 
 def test_only_frames_of_the_projects_own_files_are_told(why):
     files = {"shop/door.py": {"code": "x"}, "shop/key.py": {"code": "y"}}
-    for folder, told in (("shop", ["stack frame open, line 14 in the report's version"]), ("other", [])):
+    for folder, told in (
+        ("shop", ["stack frame open, line 14 in the report's version"]),
+        ("other", []),
+    ):
         said = f'File "run.py", line 1, in main\n  File "/env/site-packages/{folder}/door.py", line 14, in open'
         found = why(0, "It fails", said, files, past={})
         assert [reason.text for reason in found if reason.kind == "frame"] == told

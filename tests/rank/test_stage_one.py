@@ -36,7 +36,9 @@ def test_scores_are_lightgbms_own_to_the_last_bit(leaves):
     rows = rng.choice(np.linspace(-1, 1, 9), (400, 5)).astype(np.float32)
     rows[:, [2, 4]] = rng.random((400, 2))  # thresholds that single precision rounds
     parameters = {"num_leaves": leaves, "min_data_in_leaf": 1, "verbosity": -1, "num_threads": 1}
-    booster = lightgbm.train(parameters, lightgbm.Dataset(rows, label=rows[:, 0] * rows[:, 4] + rows[:, 2]), 30)
+    booster = lightgbm.train(
+        parameters, lightgbm.Dataset(rows, label=rows[:, 0] * rows[:, 4] + rows[:, 2]), 30
+    )
     trees = Trees.of_model(booster.dump_model())
     tried = np.concatenate((rows, rng.normal(size=(300, 5)).astype(np.float32) * 2))
     place = rng.integers(0, len(trees.feature), len(tried))
@@ -72,7 +74,9 @@ def test_a_ranker_reorders_the_first_files_alone(trees):
     assert after[ranked[6:]].tolist() == before[ranked[6:]].tolist()
     assert ranked[0] == max(linear[:6], key=lambda file: table[file, 1]) != linear[0]
     # files alike in everything stand in path order
-    assert np.argsort(-whole.scores(np.full((30, 2), 0.5)), kind="stable").tolist() == list(range(30))
+    assert np.argsort(-whole.scores(np.full((30, 2), 0.5)), kind="stable").tolist() == list(
+        range(30)
+    )
 
 
 def test_a_feature_that_the_weights_do_not_know_changes_no_bit(monkeypatch):
@@ -83,5 +87,8 @@ def test_a_feature_that_the_weights_do_not_know_changes_no_bit(monkeypatch):
     other = stage.aligned(names)
     assert other is not None
     assert other.features == names
-    assert other.scores(np.insert(table, [17] * 20, 7.0, axis=1)).tolist() == stage.scores(table).tolist()
+    assert (
+        other.scores(np.insert(table, [17] * 20, 7.0, axis=1)).tolist()
+        == stage.scores(table).tolist()
+    )
     assert stage.aligned(stage.features[1:]) is None  # what it knows has to be there

@@ -12,19 +12,40 @@ import pytest
 
 from tosloc.core.errors import ConfigError, ReportError
 from tosloc.core.records import BugReport
-from tosloc.reports.formats import MOST_TAGS, ChangedFunction, LabelledReport, read_reports, split_paths, split_ranks
+from tosloc.reports.formats import (
+    MOST_TAGS,
+    ChangedFunction,
+    LabelledReport,
+    read_reports,
+    split_paths,
+    split_ranks,
+)
 from tosloc.reports.issues import read_report
 from tosloc.reports.source import LARGEST_FILE
 
 FILES = ("b/Eclipse SWT/gtk/Widget.java", "b/Eclipse SWT Custom Widgets/common/StyledText.java")
 ROW = (
-    {"id": 1, "bug_id": 425999, "summary": "Bug 425999 [GTK3] Bug in Snippet294", "description": "It fails."}
-    | {"report_time": "2014-01-17 11:03:53", "report_timestamp": 1389970000, "status": "resolved wontfix"}
+    {
+        "id": 1,
+        "bug_id": 425999,
+        "summary": "Bug 425999 [GTK3] Bug in Snippet294",
+        "description": "It fails.",
+    }
+    | {
+        "report_time": "2014-01-17 11:03:53",
+        "report_timestamp": 1389970000,
+        "status": "resolved wontfix",
+    }
     | {"commit": "247e8fc", "commit_timestamp": 1389990000, "files": " ".join(FILES)}
     | {"result": f"2:{FILES[0]} 13:{FILES[1]}"}
 )
 REPORT = LabelledReport(
-    BugReport("425999", "[GTK3] Bug in Snippet294", "It fails.", datetime(2014, 1, 17, 11, 3, 53, tzinfo=UTC)),
+    BugReport(
+        "425999",
+        "[GTK3] Bug in Snippet294",
+        "It fails.",
+        datetime(2014, 1, 17, 11, 3, 53, tzinfo=UTC),
+    ),
     "425999",
     "247e8fc",
     False,
@@ -48,7 +69,10 @@ def spreadsheet(folder, *changes, columns=None):
 
 def export(folder, change, head="", root="pma_xml_export"):
     """A phpMyAdmin export of one row: with CREATE TABLE text and comments, or the bare variant."""
-    cells = "".join(f'<column name="{name}">{escape(str(value))}</column>' for name, value in (ROW | change).items())
+    cells = "".join(
+        f'<column name="{name}">{escape(str(value))}</column>'
+        for name, value in (ROW | change).items()
+    )
     space = ' xmlns:pma="http://example.org/"' if root == "pma_xml_export" else ""
     structure = '<pma:table name="t">CREATE TABLE `t` (`id` int);</pma:table>' if space else ""
     (folder / "reports.data").write_text(
@@ -71,10 +95,18 @@ def refused(path, words, read=read_reports):
 
 
 def test_spreadsheet(tmp_path):
-    path = spreadsheet(tmp_path, {"bug_id": 425999.0, "report_timestamp": "?", "commit_timestamp": None})
+    path = spreadsheet(
+        tmp_path, {"bug_id": 425999.0, "report_timestamp": "?", "commit_timestamp": None}
+    )
     assert only(path) == REPORT
-    report = only(spreadsheet(tmp_path, {"result": None, "description": "nan", "summary": "Bug 4 is back"}))
-    assert (report.published_ranks, report.report.summary, report.report.description) == ({}, "Bug 4 is back", "")
+    report = only(
+        spreadsheet(tmp_path, {"result": None, "description": "nan", "summary": "Bug 4 is back"})
+    )
+    assert (report.published_ranks, report.report.summary, report.report.description) == (
+        {},
+        "Bug 4 is back",
+        "",
+    )
     # blank rows, and a sheet before
     path = spreadsheet(tmp_path, {}, dict.fromkeys(ROW))
     book = openpyxl.load_workbook(io.BytesIO(path.read_bytes()))
@@ -87,8 +119,14 @@ def test_spreadsheet(tmp_path):
     ("cell", "opened"),
     [
         ("2014-01-17 11:03:53", datetime(2014, 1, 17, 16, 3, 53, tzinfo=UTC)),
-        ("2014-03-09 02:30:00", datetime(2014, 3, 9, 7, 30, tzinfo=UTC)),  # skipped: clocks went from 2 to 3
-        ("2014-11-02 01:30:00", datetime(2014, 11, 2, 5, 30, tzinfo=UTC)),  # twice: the first, in summer time
+        (
+            "2014-03-09 02:30:00",
+            datetime(2014, 3, 9, 7, 30, tzinfo=UTC),
+        ),  # skipped: clocks went from 2 to 3
+        (
+            "2014-11-02 01:30:00",
+            datetime(2014, 11, 2, 5, 30, tzinfo=UTC),
+        ),  # twice: the first, in summer time
         (datetime(2014, 7, 1, 12), datetime(2014, 7, 1, 16, tzinfo=UTC)),  # a date cell
     ],
 )
@@ -117,10 +155,17 @@ def test_a_bug_that_comes_again_paths_and_ranks(tmp_path):
     )
     path = spreadsheet(tmp_path, {"files": "src/a b.py src/C.java d/E.PY notes.txt"})
     [report] = read_reports(path, suffixes=[".py"])
-    assert report.listed == ("src/a b.py", "src/C.java d/E.PY")  # blanks separate only after a known suffix
+    assert report.listed == (
+        "src/a b.py",
+        "src/C.java d/E.PY",
+    )  # blanks separate only after a known suffix
     with pytest.raises(ReportError, match=r"no listed file ends with one of 1 suffixes \(\.go\)"):
         read_reports(path, suffixes=[".go"])
-    assert split_paths(".java a.java\nb.java a.java c.jav", [".java"]) == (".java a.java", "b.java", "a.java")
+    assert split_paths(".java a.java\nb.java a.java c.jav", [".java"]) == (
+        ".java a.java",
+        "b.java",
+        "a.java",
+    )
     assert split_ranks("2:a b.java 13:c:1.java 1:a b.java 1:") == {"a b.java": 1, "c:1.java": 13}
 
 
@@ -130,7 +175,10 @@ def test_spreadsheet_that_is_wrong(tmp_path):
     for damaged in (whole[: len(whole) // 2], b"PK\x03\x04 is no zip"):
         path.write_bytes(damaged)
         refused(path, r"reports\.data: damaged, or no spreadsheet")
-    refused(spreadsheet(tmp_path, {}, columns=["name", "summary"]), "lacks a table with the columns bug_id, summary,")
+    refused(
+        spreadsheet(tmp_path, {}, columns=["name", "summary"]),
+        "lacks a table with the columns bug_id, summary,",
+    )
     refused(spreadsheet(tmp_path, {"bug_id": None}), "sheet swt, row 2: lacks id")
     refused(spreadsheet(tmp_path, {"report_time": "soon"}), "row 2: 'soon' is no time")
     refused(spreadsheet(tmp_path), "holds no report")
@@ -159,10 +207,20 @@ def test_xml(tmp_path):
     path = tmp_path / "bugs"
     path.write_text(BUGLOCATOR, "utf-8")
     first, second = read_reports(path, "America/New_York")
-    opened, fixed = (datetime(2004, 10, 6, hour, minute, tzinfo=UTC) for hour, minute in ((19, 10), (20, 8)))
+    opened, fixed = (
+        datetime(2004, 10, 6, hour, minute, tzinfo=UTC) for hour, minute in ((19, 10), (20, 8))
+    )
     assert first.report == BugReport("75739", "Variables not accessible", "see <x>", opened)
-    assert (first.fixed_on, first.commit, first.listed) == (fixed, None, ("org.eclipse.swt.SWT.java",))
-    assert (second.report.summary, second.report.description, second.fixed_on) == ("newer", "", None)
+    assert (first.fixed_on, first.commit, first.listed) == (
+        fixed,
+        None,
+        ("org.eclipse.swt.SWT.java",),
+    )
+    assert (second.report.summary, second.report.description, second.fixed_on) == (
+        "newer",
+        "",
+        None,
+    )
     for text, words in (
         (BUGLOCATOR.replace('id="7"', 'id="75739"'), "report 75739 is listed twice"),
         (BUGLOCATOR.replace("opendate", "opened"), "bug 1: lacks opened"),
@@ -178,7 +236,12 @@ def test_xml(tmp_path):
         refused(path, "with entities, which are not expanded")
 
 
-LINE = {"id": "a/b#12", "summary": "S", "description": "D", "opened": "2020-01-02T03:04:05+01:00"} | {
+LINE = {
+    "id": "a/b#12",
+    "summary": "S",
+    "description": "D",
+    "opened": "2020-01-02T03:04:05+01:00",
+} | {
     "fix_commit": "abcd",
     "fixed": ["x/A.java", "B.md"],
 }
@@ -186,18 +249,31 @@ LINE = {"id": "a/b#12", "summary": "S", "description": "D", "opened": "2020-01-0
 
 def lines(folder, *records):
     path = folder / "lines"
-    text = "\n".join(record if isinstance(record, str) else json.dumps(record) for record in records)
+    text = "\n".join(
+        record if isinstance(record, str) else json.dumps(record) for record in records
+    )
     path.write_text("\ufeff" + text + "\n\n", "utf-8")
     return path
 
 
 def test_lines(tmp_path):
-    later = {"id": 3, "opened": 1_400_000_000, "description": None, "fix_commit": None, "new key": 1, "methods": None}
+    later = {
+        "id": 3,
+        "opened": 1_400_000_000,
+        "description": None,
+        "fix_commit": None,
+        "new key": 1,
+        "methods": None,
+    }
     first, second = read_reports(lines(tmp_path, LINE, "", LINE | later), "Europe/Paris")
     assert first.report == BugReport("a/b#12", "S", "D", datetime(2020, 1, 2, 2, 4, 5, tzinfo=UTC))
     assert (first.commit, first.listed, first.functions) == ("abcd", ("x/A.java",), ())
     assert second.report == BugReport("3", "S", "", datetime.fromtimestamp(1_400_000_000, UTC))
-    named = {"fix_commit": None, "version": "abcd", "functions": {"x/A.java": ["A.run", "A.run", "A\ud800"], "B": []}}
+    named = {
+        "fix_commit": None,
+        "version": "abcd",
+        "functions": {"x/A.java": ["A.run", "A.run", "A\ud800"], "B": []},
+    }
     named["methods"] = [{"path": "x/A.java", "name": "a::b", "start": 3, "end": 5, "more": 1}]
     report = only(lines(tmp_path, LINE | named))
     assert (report.commit, report.names_version) == ("abcd", True)
@@ -221,7 +297,10 @@ METHOD = {"path": "a.py", "name": "f", "start": 1}
         ({"id": "a/b#12"}, "report a/b#12 is listed twice"),
         ({"version": "ef01"}, "names both a fix_commit and the version to search"),
         *(({"functions": value}, FIXED) for value in (["f"], {"a.py": "f"})),
-        *(({"methods": [METHOD | {"start": n}]}, "'methods' must be a list of objects") for n in (True, 0, 1 << 40)),
+        *(
+            ({"methods": [METHOD | {"start": n}]}, "'methods' must be a list of objects")
+            for n in (True, 0, 1 << 40)
+        ),
     ],
 )
 def test_lines_that_are_wrong(tmp_path, wrong, words):
@@ -229,9 +308,17 @@ def test_lines_that_are_wrong(tmp_path, wrong, words):
     refused(lines(tmp_path, LINE, wrong), words)
 
 
-@pytest.mark.parametrize(("said", "weak"), [({}, False), ({"weak": False}, False), ({"weak": True}, True)])
+@pytest.mark.parametrize(
+    ("said", "weak"), [({}, False), ({"weak": False}, False), ({"weak": True}, True)]
+)
 def test_lines_say_whether_a_commit_message_stands_in_for_a_report(tmp_path, said, weak):
-    line = {"id": "1", "summary": "a", "opened": "2014-01-17T00:00:00Z", "fix_commit": "247e8fc", "fixed": ["A.java"]}
+    line = {
+        "id": "1",
+        "summary": "a",
+        "opened": "2014-01-17T00:00:00Z",
+        "fix_commit": "247e8fc",
+        "fixed": ["A.java"],
+    }
     (tmp_path / "reports.jsonl").write_text(json.dumps(line | said))
     [report] = read_reports(tmp_path / "reports.jsonl")
     assert report.weak is weak
@@ -254,9 +341,15 @@ def test_no_file_of_reports(tmp_path):
 def by_hand(path, cells):
     """A spreadsheet whose first sheet has cells written by hand."""
     space = b'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
-    sheet, buffer = b"<worksheet %s><sheetData>%s</sheetData></worksheet>" % (space, cells), io.BytesIO()
+    sheet, buffer = (
+        b"<worksheet %s><sheetData>%s</sheetData></worksheet>" % (space, cells),
+        io.BytesIO(),
+    )
     openpyxl.Workbook().save(buffer)
-    with zipfile.ZipFile(buffer) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as new:
+    with (
+        zipfile.ZipFile(buffer) as old,
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as new,
+    ):
         for name in old.namelist():
             new.writestr(name, sheet if name == "xl/worksheets/sheet1.xml" else old.read(name))
     return path
@@ -272,6 +365,10 @@ def test_what_is_larger_than_memory(tmp_path):
     far = b'<row r="999999999"><c r="XFD999999999"><v>1</v></c></row>'
     refused(by_hand(tmp_path / "bugs.xlsx", far), "lacks")
     refused(by_hand(tmp_path / "bugs.xlsx", b" " * 300_000_000), "unpacks to more than 200 MB")
-    refused(by_hand(tmp_path / "bugs.xlsx", b"<row/>" * (MOST_TAGS + 1)), "2,000,000 tags; split it")
-    (tmp_path / "bugs").write_bytes(b"<bugrepository>" + b"<a/>" * (MOST_TAGS + 1) + b"</bugrepository>")
+    refused(
+        by_hand(tmp_path / "bugs.xlsx", b"<row/>" * (MOST_TAGS + 1)), "2,000,000 tags; split it"
+    )
+    (tmp_path / "bugs").write_bytes(
+        b"<bugrepository>" + b"<a/>" * (MOST_TAGS + 1) + b"</bugrepository>"
+    )
     refused(tmp_path / "bugs", "has more than 2,000,000 tags")

@@ -11,7 +11,13 @@ import pytest
 from tests.trackers import BUGZILLA, GH, GITLAB, JIRA, JIRA_FIELDS, REST
 from tosloc.core.errors import ConfigError, ReportError
 from tosloc.core.records import BugReport
-from tosloc.reports.issues import LARGEST_REPORT, is_unfilled, read_new_reports, read_report, report_of
+from tosloc.reports.issues import (
+    LARGEST_REPORT,
+    is_unfilled,
+    read_new_reports,
+    read_report,
+    report_of,
+)
 
 
 def read(folder, content, name="bug.md", **options):
@@ -19,7 +25,9 @@ def read(folder, content, name="bug.md", **options):
     if isinstance(content, bytes):
         path.write_bytes(content)
     else:
-        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        path.write_text(
+            content if isinstance(content, str) else json.dumps(content), encoding="utf-8"
+        )
     return read_report(path, **options)
 
 
@@ -61,9 +69,15 @@ ADF = {
     "type": "doc",
     "version": 1,
     "content": [
-        {"type": "paragraph", "content": [{"type": "text", "text": "one "}, {"type": "text", "text": "line"}]},
+        {
+            "type": "paragraph",
+            "content": [{"type": "text", "text": "one "}, {"type": "text", "text": "line"}],
+        },
         {"type": "codeBlock", "content": [{"type": "text", "text": "at a.B.c(B.java:1)"}]},
-        {"type": "paragraph", "content": [{"type": "mention", "attrs": {"text": "@a"}}, {"type": "hardBreak"}]},
+        {
+            "type": "paragraph",
+            "content": [{"type": "mention", "attrs": {"text": "@a"}}, {"type": "hardBreak"}],
+        },
     ],
 }
 
@@ -74,28 +88,52 @@ ADF = {
         (GH, "12", "Crash", "On\nsave"),
         (REST, "13", "Hang", ""),
         (GITLAB, "7", "Crash", "On save"),
-        (JIRA | {"fields": JIRA_FIELDS | {"description": ADF}}, "LANG-9", "Crash", "one line\nat a.B.c(B.java:1)\n@a"),
+        (
+            JIRA | {"fields": JIRA_FIELDS | {"description": ADF}},
+            "LANG-9",
+            "Crash",
+            "one line\nat a.B.c(B.java:1)\n@a",
+        ),
         (BUGZILLA, "58522", "Crash", "On save"),
-        ({"id": "x1", "summary": "S", "description": "D", "opened": 1_577_836_800_000}, "x1", "S", "D"),
+        (
+            {"id": "x1", "summary": "S", "description": "D", "opened": 1_577_836_800_000},
+            "x1",
+            "S",
+            "D",
+        ),
     ],
 )
 def test_issues_of_each_tracker(tmp_path, record, number, title, description):
     expected = BugReport(number, title, description, datetime(2020, 1, 1, tzinfo=UTC))
-    assert read(tmp_path, [record]) == read(tmp_path, {"bugs": [record]}) == read(tmp_path, record) == expected
+    assert (
+        read(tmp_path, [record])
+        == read(tmp_path, {"bugs": [record]})
+        == read(tmp_path, record)
+        == expected
+    )
     path = tmp_path / "many.json"
     path.write_text(f"{json.dumps(record)}\n{json.dumps(record)}\n")
     assert read_new_reports(path) == [expected, expected]
     # what an issue does not say
     assert read(tmp_path, {"title": "T"}) == BugReport("bug", "T", "", None)
-    path.write_text('[{"title": "a"}, {"key": "A-1", "fields": {"summary": "S", "description": null}}]')
-    assert read_new_reports(path) == [BugReport("many:1", "a", "", None), BugReport("A-1", "S", "", None)]
+    path.write_text(
+        '[{"title": "a"}, {"key": "A-1", "fields": {"summary": "S", "description": null}}]'
+    )
+    assert read_new_reports(path) == [
+        BugReport("many:1", "a", "", None),
+        BugReport("A-1", "S", "", None),
+    ]
 
 
 def test_json_that_is_wrong(tmp_path):
     refused(tmp_path, '{\n  "title": "a",\n  "body": oops}', "malformed JSON in line 3, column 11")
     refused(tmp_path, [{"title": "a"}, {"title": "b"}], "holds 2 reports; give one")
     deep = '{"content":[' * 100_000 + "]}" * 100_000
-    refused(tmp_path, '{"key": "A-1", "fields": {"summary": "S", "description": ' + deep + "}}", "cannot be read")
+    refused(
+        tmp_path,
+        '{"key": "A-1", "fields": {"summary": "S", "description": ' + deep + "}}",
+        "cannot be read",
+    )
     refused(tmp_path, [], "holds 0 reports")
     refused(tmp_path, {"message": "Not Found"}, r"JSON of no known kind \(keys: message\)")
     refused(tmp_path, {"title": ["a"]}, "'title' must be text, and is list")
@@ -115,7 +153,11 @@ def test_text_that_is_odd_empty_or_a_form_that_nobody_filled_in(tmp_path):
     for content in ("", {"title": "", "body": None}, "---\nid: 3\n---\n", "{}"):
         refused(tmp_path, content, "empty|no known kind")
     refused(tmp_path, b"x" * LARGEST_REPORT, "is 10 MB or larger")
-    refused(tmp_path, {"title": "[Bug]: ", "body": FORM}, "is an empty template; fill in what happens and where")
+    refused(
+        tmp_path,
+        {"title": "[Bug]: ", "body": FORM},
+        "is an empty template; fill in what happens and where",
+    )
     for title, body in (("Crash on save", FORM), ("Bug report", f"{FORM}\nIt hangs after a while")):
         assert not is_unfilled(BugReport("1", title, body, None))
 
@@ -123,7 +165,9 @@ def test_text_that_is_odd_empty_or_a_form_that_nobody_filled_in(tmp_path):
 def test_standard_input_streams_and_what_a_shell_hands_over(monkeypatch):
     expected = BugReport("report", "é", "rest", None)
     assert read_report(io.StringIO("é\nrest")) == expected
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("é\nrest".encode()), encoding="ascii"))
+    monkeypatch.setattr(
+        "sys.stdin", io.TextIOWrapper(io.BytesIO("é\nrest".encode()), encoding="ascii")
+    )
     assert read_report("-") == expected
     monkeypatch.setattr("sys.stdin", None)
     with pytest.raises(ReportError, match="standard input: is closed; give a file"):

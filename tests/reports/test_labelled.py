@@ -58,7 +58,9 @@ def load(history, path, **options):
 
 @pytest.mark.parametrize("ranks", [f"2:{SWT} 2:B.java", "0:B.java", "9:B.java"])
 def test_published_ranks_that_cannot_be(repository, tmp_path, ranks):
-    data = load(repository, spreadsheet(tmp_path / "a.xlsx", fixes(repository), [ranks, *RESULTS[1:]]))
+    data = load(
+        repository, spreadsheet(tmp_path / "a.xlsx", fixes(repository), [ranks, *RESULTS[1:]])
+    )
     with pytest.raises(ReportError, match=r"report 1: published ranks .* of 3 files cannot be"):
         published_ranks(data, data.cases)
 
@@ -72,11 +74,15 @@ def test_cases(history, tmp_path):
         report("12", second, ["a b/A.java", "New.java", "a b/A.java"]),
         report("12", fourth, ["y/c/D.java"], 4, description=None),
         report("2", first, ["B.java"]),
-        report("5", None, ["B.java", "New.java"], version=second[:9]),  # that is searched itself, not its parent
+        report(
+            "5", None, ["B.java", "New.java"], version=second[:9]
+        ),  # that is searched itself, not its parent
         report("6", None, ["B.java"], version="0" * 40),
     )
     data = load(history, path)
-    found = [(one.report.id, one.fix_commit, one.version, one.listed, one.fixed) for one in data.cases]
+    found = [
+        (one.report.id, one.fix_commit, one.version, one.listed, one.fixed) for one in data.cases
+    ]
     assert found == [
         ("5", "", second, ("B.java", "New.java"), ("B.java", "New.java")),
         ("12", second, first, ("New.java", "a b/A.java"), ("a b/A.java",)),
@@ -89,8 +95,13 @@ def test_cases(history, tmp_path):
     assert rows["all"] == [4, 7, 5, 0, 1, 1, 3.5, 3]
     assert rows["test"] == [1, 1, 1, 0, 1, 1, 6.0, 0]
     for more, what in (({}, "fix"), ({"version": "0" * 40}, "version")):
-        with pytest.raises(ReportError, match=rf"no {what} of its 1 report is in .*; is it the right one"):
-            load(history, lines(tmp_path, report("1", None if more else "f" * 40, ["B.java"], **more)))
+        with pytest.raises(
+            ReportError, match=rf"no {what} of its 1 report is in .*; is it the right one"
+        ):
+            load(
+                history,
+                lines(tmp_path, report("1", None if more else "f" * 40, ["B.java"], **more)),
+            )
 
 
 def test_merge_counts_from_its_first_parent(repository, tmp_path):
@@ -116,8 +127,18 @@ def test_class_names_stand_for_the_one_file_that_ends_with_them(history, tmp_pat
     case = found_for(history, tmp_path, "P-112", "", names)
     assert case.fix_commit == history.made[2]
     case = found_for(history, tmp_path, "34", "", names)
-    assert (case.fix_commit, case.fixed) == (history.made[3], ("B.java", "x/c/D.java", "y/c/E.java"))
-    assert case.listed == ("B.java", "E.java", "c.D.java", "c.Gone.java", "x/c/D.java", "y/c/E.java")
+    assert (case.fix_commit, case.fixed) == (
+        history.made[3],
+        ("B.java", "x/c/D.java", "y/c/E.java"),
+    )
+    assert case.listed == (
+        "B.java",
+        "E.java",
+        "c.D.java",
+        "c.Gone.java",
+        "x/c/D.java",
+        "y/c/E.java",
+    )
     with pytest.raises(ReportError, match="no fix of its 1 report"):
         found_for(history, tmp_path, "2", "", ["B.java"])
 
@@ -125,8 +146,17 @@ def test_class_names_stand_for_the_one_file_that_ends_with_them(history, tmp_pat
 def test_which_commit_means_a_bug(repository, tmp_path):
     for number, (message, hours) in enumerate(MESSAGES):
         repository.commit({"A.java": f"{number}"}, message, when=START + hours * HOUR)
-    for bug, fixed, meant in (("12", -79, 2), ("12", -1, 2), ("PROJ-12", 1, 3), ("PROJ-12", 3, 3), ("13", 9, 4)):
-        assert found_for(repository, tmp_path, bug, iso(fixed), ["A.java"]).fix_commit == repository.made[meant]
+    for bug, fixed, meant in (
+        ("12", -79, 2),
+        ("12", -1, 2),
+        ("PROJ-12", 1, 3),
+        ("PROJ-12", 3, 3),
+        ("13", 9, 4),
+    ):
+        assert (
+            found_for(repository, tmp_path, bug, iso(fixed), ["A.java"]).fix_commit
+            == repository.made[meant]
+        )
 
 
 MESSAGES = (
@@ -146,8 +176,16 @@ def case(number, fixed_at=None, commit="c", opened=0):
 def test_the_chronological_split():
     for size, *parts in ((1056, 844, 106, 106), (4151, 3320, 415, 416), (1, 0, 0, 1)):
         assert list(map(len, chronological((case(0),) * size).values())) == [size, *parts]
-    cases = [case(3, 10, "b"), case(1, 20, "a"), case(2, 10, "b"), case(9, 10, "a"), case(4, 5, "z")]
-    parts = chronological(tuple(sorted(cases, key=fix_order)), 0.7, 0.1)  # by time of the fix, then commit, then report
+    cases = [
+        case(3, 10, "b"),
+        case(1, 20, "a"),
+        case(2, 10, "b"),
+        case(9, 10, "a"),
+        case(4, 5, "z"),
+    ]
+    parts = chronological(
+        tuple(sorted(cases, key=fix_order)), 0.7, 0.1
+    )  # by time of the fix, then commit, then report
     found = {name: "".join(item.report.id for item in part) for name, part in parts.items()}
     assert found == {"all": "49231", "train": "492", "validation": "3", "test": "1"}
     cases = tuple(map(case, range(10)))
@@ -157,7 +195,8 @@ def test_the_chronological_split():
 def test_a_language_is_searched_where_a_tenth_of_the_reports_fixed_it(tmp_path):
     def of(fixed, config):
         return resolve_suffixes(
-            config, lines(tmp_path, *(report(str(n), "f" * 40, files) for n, files in enumerate(fixed)))
+            config,
+            lines(tmp_path, *(report(str(n), "f" * 40, files) for n, files in enumerate(fixed))),
         )
 
     javascript = (".cjs", ".js", ".mjs")

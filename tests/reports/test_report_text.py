@@ -14,7 +14,10 @@ def test_an_indented_line_after_code_is_code():
 
 
 def test_an_indented_line_after_a_blank_line_of_code_is_code():
-    assert parts("x = open(path);\n\n    and then it hangs").code == "x = open(path);\n    and then it hangs"
+    assert (
+        parts("x = open(path);\n\n    and then it hangs").code
+        == "x = open(path);\n    and then it hangs"
+    )
 
 
 def test_an_indented_line_after_a_heading_of_the_form_is_prose():

@@ -18,7 +18,9 @@ FOLDED = (
 
 
 def test_folded_java_trace():
-    found = [(frame.type, frame.file, frame.method, frame.line, frame.cause) for frame in frames(FOLDED)]
+    found = [
+        (frame.type, frame.file, frame.method, frame.line, frame.cause) for frame in frames(FOLDED)
+    ]
     assert found == [
         ("org.example.doors.WoodenDoor", "WoodenDoor.java", "setKey", 138, 0),
         ("org.example.core.BasicShop", "BasicShop.java", "openDoor", 5055, 0),
@@ -28,14 +30,19 @@ def test_folded_java_trace():
         ("org.example.keys.Pocket", "Pocket.java", "<init>", 0, 2),
     ]
     names = "core.BasicShop doors.WoodenDoor KeyException keys.Ring keys.Pocket".split()
-    assert [name[12:] for name in qualified_names(FOLDED) if name.startswith("org.example")] == names
+    assert [
+        name[12:] for name in qualified_names(FOLDED) if name.startswith("org.example")
+    ] == names
     assert " ".join(without_frames(FOLDED).split()) == (
         "It fails on start: Mar 3, 2021 4:05:06 PM org.example.core.BasicShop openDoor SEVERE: Error opening the shop "
         "java.lang.IllegalStateException: Closed : no key Caused by: org.example.KeyException: lost ... 12 more "
         "root cause Please help, see org.example.Other for more."
     )
     text = "The root cause is unclear. Caused by: a.E: x at a.B.c(B.java:1) Caused by: a.F: y at a.D.e(D.java:2)"
-    assert [frame.cause for frame in frames(text)] == [0, 1]  # none is counted before the first frame
+    assert [frame.cause for frame in frames(text)] == [
+        0,
+        1,
+    ]  # none is counted before the first frame
 
 
 @pytest.mark.parametrize(
@@ -54,7 +61,10 @@ def test_folded_java_trace():
     ],
 )  # fmt: skip
 def test_one_frame(line, expected):
-    found = [(frame.type, frame.file, frame.method, frame.line) for frame in frames(f"before {line} after")]
+    found = [
+        (frame.type, frame.file, frame.method, frame.line)
+        for frame in frames(f"before {line} after")
+    ]
     assert found == ([] if expected is None else [expected])
     kept = without_frames(f"before {line} after").split()
     assert kept == (f"before {line} after".split() if expected is None else ["before", "after"])
@@ -130,7 +140,13 @@ JAVA = "in main a.b.Closed:\n\tat org.shop.Door$Lock.open(Door.java:14)\n\tat or
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (PYTHON, ["/env/lib/python3.8/site-packages/shop/door.py 14, /home/me/run.py 3", "shop/late.py 5"]),
+        (
+            PYTHON,
+            [
+                "/env/lib/python3.8/site-packages/shop/door.py 14, /home/me/run.py 3",
+                "shop/late.py 5",
+            ],
+        ),
         (NOTEBOOK, ["~/site-packages/shop/key.py 0, ~/site-packages/shop/door.py 0"]),
         (GO, ["/go/src/github.com/me/shop/door.go 14, /go/src/main.go 3"]),
         (RUST, ["src/door.rs 14, ./src/door.rs 14, src/main.rs 3"]),
@@ -142,7 +158,9 @@ JAVA = "in main a.b.Closed:\n\tat org.shop.Door$Lock.open(Door.java:14)\n\tat or
 )
 def test_frames_innermost_first(text, expected):
     found = locations(text)
-    assert [", ".join(f"{frame.place} {frame.line}" for frame in trace) for trace in found.traces] == expected
+    assert [
+        ", ".join(f"{frame.place} {frame.line}" for frame in trace) for trace in found.traces
+    ] == expected
     assert not found.links
 
 
@@ -165,13 +183,21 @@ def test_one_place(line, expected):
 def test_what_stands_apart_links_and_lines_that_are_shown():
     assert locations("b.py:3.1 and c.py:4x").traces == ()  # versions are no lines
     text = f"at open (a.js:1:1)\n{'x ' * 400}at close (b.js:1:1)"
-    assert [[frame.place for frame in trace] for trace in locations(text).traces] == [["a.js"], ["b.js"]]
-    found = locations("I ran `python3 -u examples/run.py` and bash go.sh; door.py is wrong.")  # commands run the others
+    assert [[frame.place for frame in trace] for trace in locations(text).traces] == [
+        ["a.js"],
+        ["b.js"],
+    ]
+    found = locations(
+        "I ran `python3 -u examples/run.py` and bash go.sh; door.py is wrong."
+    )  # commands run the others
     assert [place.path for place in found.paths] == ["door.py"]
     found = locations(
         "See https://github.com/me/shop/blob/master/src/door.py#L14-L16 and\n\nshop/src/key.py\n\n\n"
         "         Line 12\n      in\n      5809c29\n\nbut not src/lock.py or the 2.5.1 release."
     )
-    assert [(place.path, place.line) for place in found.links] == [("src/door.py", 14), ("shop/src/key.py", 12)]
+    assert [(place.path, place.line) for place in found.links] == [
+        ("src/door.py", 14),
+        ("shop/src/key.py", 12),
+    ]
     assert [place.path for place in found.paths] == ["src/lock.py"]
     assert found.traces == ()

@@ -22,6 +22,11 @@ def candidates(blobs, fixed="", *, of=None, **more):
     names = tuple(blobs.split())
     marks = np.array([mark == "1" for mark in fixed.ljust(len(names), "0")], dtype=np.bool_)
     more.setdefault("relevant", int(marks.sum()) + len(more.get("missed_ranks", ())))
-    scores, number = np.array(more.pop("scores", -np.arange(len(names))), dtype=np.float64), np.arange(len(names))
+    scores, number = (
+        np.array(more.pop("scores", -np.arange(len(names))), dtype=np.float64),
+        np.arange(len(names)),
+    )
     paths = tuple(f"src/{name}.java" for name in names)
-    return Candidates(of or report(), "version", paths, names, number.astype(np.int32), scores, marks, **more)
+    return Candidates(
+        of or report(), "version", paths, names, number.astype(np.int32), scores, marks, **more
+    )

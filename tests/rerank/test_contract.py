@@ -28,7 +28,10 @@ def context(world):
 def asked(training_set):
     """The candidates of the validation reports, as if all were opened later."""
     found = training_set.candidates("validation", HEAD)
-    return [replace(one, report=replace(one.report, opened=report(opened=LATER).opened)) for one in found]
+    return [
+        replace(one, report=replace(one.report, opened=report(opened=LATER).opened))
+        for one in found
+    ]
 
 
 @pytest.fixture(scope="module", params=RERANKERS)
@@ -60,11 +63,15 @@ def test_one_answer_of_its_own_for_each_report_in_their_order(reranker, asked, c
     together = scores(reranker, asked, context)
     assert [len(one) for one in together] == [len(one) for one in asked]
     assert len({tuple(one) for one in together}) == len(asked)
-    assert not any(np.allclose(found, one.scores) for one, found in zip(asked, together, strict=True))
+    assert not any(
+        np.allclose(found, one.scores) for one, found in zip(asked, together, strict=True)
+    )
     # the order of asking, and what else is asked, do not matter, nor what is known of the fix
     assert scores(reranker, asked[::-1], context) == together[::-1]
     assert [scores(reranker, [one], context)[0] for one in asked] == together
-    other = [replace(one, fixed=~one.fixed, missed_ranks=(9,), relevant=7, fixed_at=5) for one in asked]
+    other = [
+        replace(one, fixed=~one.fixed, missed_ranks=(9,), relevant=7, fixed_at=5) for one in asked
+    ]
     assert scores(reranker, other, context) == together
     answer = reranker.rerank(asked[0], context)
     assert answer is not None
@@ -73,11 +80,16 @@ def test_one_answer_of_its_own_for_each_report_in_their_order(reranker, asked, c
     assert bool(pairs) == (reranker.name == "terms")  # only they name what met
 
 
-def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(reranker, world, asked, context):
+def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(
+    reranker, world, asked, context
+):
     until = reranker.trained_until
     assert until == max(int(case.fixed_at) for case in world.experiment.parts["train"])
     times = [until, until - 1, LATER, 0]
-    dated = [replace(asked[0], report=replace(asked[0].report, opened=report(opened=time).opened)) for time in times]
+    dated = [
+        replace(asked[0], report=replace(asked[0].report, opened=report(opened=time).opened))
+        for time in times
+    ]
     assert [one is None for one in scores(reranker, dated, context)] == [False, True, False, True]
     assert [reranker.may_score(time) for time in times] == [True, False, True, False]
     # a context without anything: whoever reads a file or the history from it fails
@@ -111,17 +123,31 @@ def test_nothing_to_learn_from_is_one_sentence(name, world, context):
             return iter(())
 
     with pytest.raises(ToslocError, match=r"\A[^\n]+\Z"):
-        reranker_class(name).configured(world.experiment.config).fit(Nothing(), context, world.learned / "no", seed=1)
+        reranker_class(name).configured(world.experiment.config).fit(
+            Nothing(), context, world.learned / "no", seed=1
+        )
 
 
 def test_a_reordered_head_is_measured_with_the_rest_in_its_places():
     whole = candidates("a b c d", "0101", missed_ranks=(10,))
     head = whole.head(2)  # what a shorter head loses keeps its rank
-    assert (head.fixed.tolist(), head.scores.tolist(), head.missed_ranks) == ([False, True], [0, -1], (4, 10))
-    assert (head.paths, head.blobs, head.path_ids.tolist()) == (("src/a.java", "src/b.java"), ("a", "b"), [0, 1])
+    assert (head.fixed.tolist(), head.scores.tolist(), head.missed_ranks) == (
+        [False, True],
+        [0, -1],
+        (4, 10),
+    )
+    assert (head.paths, head.blobs, head.path_ids.tolist()) == (
+        ("src/a.java", "src/b.java"),
+        ("a", "b"),
+        [0, 1],
+    )
     # the fixed file at place 2 rises to the first place, the others stay; equal scores keep stage one's order
     stays, rises = (1 / 2, (1 / 2 + 2 / 4 + 3 / 10) / 3), (1, (1 + 2 / 4 + 3 / 10) / 3)
-    for found, wanted in ((head.scores, stays), (np.zeros(2), stays), (np.array([0.0, 1.0]), rises)):
+    for found, wanted in (
+        (head.scores, stays),
+        (np.zeros(2), stays),
+        (np.array([0.0, 1.0]), rises),
+    ):
         assert values_of(head, found) == pytest.approx(wanted)
     assert values_of(candidates("a", "0"), np.zeros(1)) == (0.0, 0.0)
     assert whole.head(0).missed_ranks == (2, 4, 10)

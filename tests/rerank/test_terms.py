@@ -53,7 +53,9 @@ class Fixed(TermReranker):
 )
 def test_the_weight_is_taken_that_gains_most_on_validation(said, fixed, weight):
     one, reranker = (
-        candidates("a b c d e f g"[: 2 * len(said) - 1], fixed, of=report(opened=5), missed_ranks=(9,)),
+        candidates(
+            "a b c d e f g"[: 2 * len(said) - 1], fixed, of=report(opened=5), missed_ranks=(9,)
+        ),
         Fixed(),
     )
     reranker.said = said
@@ -70,7 +72,10 @@ def test_the_weight_is_taken_that_gains_most_on_validation(said, fixed, weight):
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
-        *(("terms.json", changes) for changes in ({"terms": ["a"]}, {"gains": {}}, {"weight": None})),
+        *(
+            ("terms.json", changes)
+            for changes in ({"terms": ["a"]}, {"gains": {}}, {"weight": None})
+        ),
         ("terms.json", {"validation": {"x": 1}}),
         ("vectors.safetensors", None),
     ],
@@ -78,7 +83,9 @@ def test_the_weight_is_taken_that_gains_most_on_validation(said, fixed, weight):
 def test_what_is_damaged_is_one_sentence(world, tmp_path, name, changes):
     saved = shutil.copytree(world.learned / "terms", tmp_path / "terms")
     whole = (saved / name).read_bytes()
-    (saved / name).write_bytes(whole[:50] if changes is None else json.dumps(json.loads(whole) | changes).encode())
+    (saved / name).write_bytes(
+        whole[:50] if changes is None else json.dumps(json.loads(whole) | changes).encode()
+    )
     with pytest.raises(CheckpointError, match=r"\A[^\n]*incomplete or damaged[^\n]*\Z"):
         TermReranker.load(saved)
 
@@ -95,20 +102,29 @@ def test_scores_by_hand():
     report, content, history = (
         sparse.csr_array(np.eye(8, dtype=np.float32)[rows]) for rows in ([0], [3, 4, 5], [7, 6, 6])
     )
-    assert encoder.scores(report, {"content": content, "history": history}) == pytest.approx([1 - 0.5, 0.5**0.5, 0])
+    assert encoder.scores(report, {"content": content, "history": history}) == pytest.approx(
+        [1 - 0.5, 0.5**0.5, 0]
+    )
     for place, found in ((0, [(0, 3)]), (1, [(0, 4)]), (2, [])):
-        assert encoder.matches(report, {"content": content[[place]], "history": history[[place]]}, 3) == found
+        assert (
+            encoder.matches(report, {"content": content[[place]], "history": history[[place]]}, 3)
+            == found
+        )
 
 
 def test_learning_brings_the_fixed_file_first_whatever_stage_one_said(monkeypatch):
     """Report r is fixed in file r, which shares no term with it."""
     for name, value in {"_EPOCHS": 40, "_LEARNING_RATE": 0.05, "_DROPOUT": 0.0}.items():
         monkeypatch.setattr(training, name, value)
-    reports, files = (sparse.csr_array(np.eye(6, dtype=np.float32)[rows]) for rows in ([0, 1, 2], [3, 4, 5]))
+    reports, files = (
+        sparse.csr_array(np.eye(6, dtype=np.float32)[rows]) for rows in ([0, 1, 2], [3, 4, 5])
+    )
     known = [(row.indices, row.data) for row in (files[[place]] for place in range(3))]
     lists = [candidates("a b c", "0" * r + "1", scores=np.linspace(1, 0, 3)) for r in range(3)]
     start = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float32)
-    lessons = training.Lessons(reports, lists, [dict.fromkeys(sparse_vectors.FILE_SIDES, known)] * 3)
+    lessons = training.Lessons(
+        reports, lists, [dict.fromkeys(sparse_vectors.FILE_SIDES, known)] * 3
+    )
     encoder = training.fit_dual_encoder(start, lessons, seed=1)
     both = dict.fromkeys(sparse_vectors.FILE_SIDES, files)
     assert [int(encoder.scores(reports[[r]], both).argmax()) for r in range(3)] == [0, 1, 2]
@@ -132,7 +148,12 @@ def document(name, at, paths, **terms):
 
 
 HISTORY = HistoryIndex(
-    Documents.collect([document("0", 0, (0, 1), cooki=1, planet=1), document("1", YEARS, (0,), socket=2, unknown=1)]),
+    Documents.collect(
+        [
+            document("0", 0, (0, 1), cooki=1, planet=1),
+            document("1", YEARS, (0,), socket=2, unknown=1),
+        ]
+    ),
     Documents.collect([document("2", YEARS / 2, (0,), cooki=1)]),
 )
 
@@ -148,7 +169,9 @@ def context(tmp_path_factory):
 
 
 def learned(context):
-    return Vocabulary.learned(context, dict(SOURCES), [{"lost": 1.0}, {"lost": 2.0, "odd": 1.0}], 3 * YEARS)
+    return Vocabulary.learned(
+        context, dict(SOURCES), [{"lost": 1.0}, {"lost": 2.0, "odd": 1.0}], 3 * YEARS
+    )
 
 
 def made(context, *terms):
@@ -157,7 +180,10 @@ def made(context, *terms):
 
 
 def words(vectors, row):
-    return {vectors.vocabulary.terms[t]: w for t, w in zip(row.indices.tolist(), row.data.tolist(), strict=True)}
+    return {
+        vectors.vocabulary.terms[t]: w
+        for t, w in zip(row.indices.tolist(), row.data.tolist(), strict=True)
+    }
 
 
 def test_a_fixed_report_counts_half_as_much_again_as_a_commit_message():
@@ -166,7 +192,17 @@ def test_a_fixed_report_counts_half_as_much_again_as_a_commit_message():
 
 def test_terms_count_that_are_common_enough_or_in_a_path(context):
     found = learned(context)
-    assert found.terms == ("bake", "cooki", "cookiejar", "jar", "lost", "net", "planet", "socket", "src")
+    assert found.terms == (
+        "bake",
+        "cooki",
+        "cookiejar",
+        "jar",
+        "lost",
+        "net",
+        "planet",
+        "socket",
+        "src",
+    )
     assert found.numbers(["bake", "odd"]).tolist() == [0, -1]
     for frequencies, term, documents, holding in (
         (found.in_files, "bake", 3, 3),
@@ -179,15 +215,22 @@ def test_terms_count_that_are_common_enough_or_in_a_path(context):
 
 
 def test_counts_of_reports_and_paths_and_the_heaviest_terms():
-    assert report_counts(report(summary="Cookie", description="Lost lost cookie")) == {"lost": 2.0, "cooki": 4.0}
+    assert report_counts(report(summary="Cookie", description="Lost lost cookie")) == {
+        "lost": 2.0,
+        "cooki": 4.0,
+    }
     assert path_words("Makefile") == {"makefil": 6.0}
     found = heaviest(sparse.csr_array(np.array([[0, 3.0, 4.0], [0, 0, 0], [2.0, 2.0, 2.0]])), 2)
-    assert found.toarray() == pytest.approx(np.array([[0, 0.6, 0.8], [0, 0, 0], [0.5**0.5, 0.5**0.5, 0]]))
+    assert found.toarray() == pytest.approx(
+        np.array([[0, 0.6, 0.8], [0, 0, 0], [0.5**0.5, 0.5**0.5, 0]])
+    )
     assert found.indices.tolist() == [2, 1, 0, 1]  # heaviest first, of equals the first ones
 
 
 def test_vectors_of_reports_and_contents_by_hand(context):
-    vectors = SparseVectors(Vocabulary(("x", "y"), np.array([1.0, 3.0]), np.ones(2), *np.ones((2, 2))), context)
+    vectors = SparseVectors(
+        Vocabulary(("x", "y"), np.array([1.0, 3.0]), np.ones(2), *np.ones((2, 2))), context
+    )
     found = vectors.of_reports([{"x": np.e, "y": 1.0, "unknown": 9.0}, {}])
     # y: 1 x 2, x: 2 x 1
     assert found.toarray() == pytest.approx(np.array([[0.5**0.5] * 2, [0, 0]]))
@@ -195,8 +238,12 @@ def test_vectors_of_reports_and_contents_by_hand(context):
     found = stacked(vectors.of_contents([SOURCES[0], (PATHS[1], "gone")]), 6)
     # bake is called twice and a method's name; cookie and jar stand in the name of the file and of its type
     counts = {"bake": 2 * 1.0 + 2.0, "cooki": 6.0 + 1.0 + 6.0, "jar": 6.0 + 1.0 + 6.0, "src": 2.0}
-    wanted = np.array([np.log1p(count) * (1 + vectors.vocabulary.ids[term]) for term, count in counts.items()])
-    assert words(vectors, found[[0]]) == pytest.approx(dict(zip(counts, wanted / np.linalg.norm(wanted), strict=True)))
+    wanted = np.array(
+        [np.log1p(count) * (1 + vectors.vocabulary.ids[term]) for term, count in counts.items()]
+    )
+    assert words(vectors, found[[0]]) == pytest.approx(
+        dict(zip(counts, wanted / np.linalg.norm(wanted), strict=True))
+    )
     # a file that could not be read has the words of its path
     assert words(vectors, found[[1]]).keys() == {"src", "net", "socket"}
 
@@ -210,7 +257,9 @@ def test_a_history_by_hand_of_what_was_known_and_contained(context):
         return [words(vectors, found[[row]]) for row in range(len(one))]
 
     found = history(2 * YEARS)
-    first = np.array([1, 2, 0]) / 5**0.5 / 2**0.5 * np.exp(-1)  # by the document, cookie planet socket
+    first = (
+        np.array([1, 2, 0]) / 5**0.5 / 2**0.5 * np.exp(-1)
+    )  # by the document, cookie planet socket
     total = np.sqrt(first + np.array([FIX_WEIGHT * np.exp(-0.5), 0, 0]) + np.array([0, 0, 1]))
     wanted = dict(zip(("cooki", "planet", "socket"), total / np.linalg.norm(total), strict=True))
     assert found[0] == pytest.approx(wanted, abs=1e-6)

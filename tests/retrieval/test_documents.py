@@ -49,7 +49,9 @@ def test_similarities_are_cosines_over_what_is_known():
     length = math.hypot(a, b, c)
     first = (tf * rare * a + common * b) / (math.hypot(tf * rare, common) * length)
     second = common * b / (math.hypot(common, rare) * length)
-    assert view.similarities({"a": 1.0, "b": 2.5, "zzz": 3.0}) == pytest.approx([first, second, 0.0])
+    assert view.similarities({"a": 1.0, "b": 2.5, "zzz": 3.0}) == pytest.approx(
+        [first, second, 0.0]
+    )
     assert view.similarities({}).tolist() == [0.0, 0.0, 0.0]
 
 

@@ -24,7 +24,13 @@ NOW = 1000 * DAY
 
 def commit(days_ago, files, number=0, words="a", classes=()):
     return Document(
-        f"at {days_ago} {number}", int(NOW - days_ago * DAY), number, f"c{number}", Counter(words), files, classes
+        f"at {days_ago} {number}",
+        int(NOW - days_ago * DAY),
+        number,
+        f"c{number}",
+        Counter(words),
+        files,
+        classes,
     )
 
 
@@ -43,7 +49,9 @@ def test_what_is_known_as_of_a_time_in_a_version():
         assert (found.commits.known.tolist(), found.reports.known.tolist()) == (commits, reports)
         assert found.commits.frequency.tolist() == frequency
     # commit 2 is oldest by its clock, but the version does not hold it; a mask from packed bits is longer
-    history = history_of([commit(9, (0,), 2), commit(5, (0,), 0), commit(3, (1,), 1)], [commit(2, (1,), 2)])
+    history = history_of(
+        [commit(9, (0,), 2), commit(5, (0,), 0), commit(3, (1,), 1)], [commit(2, (1,), 2)]
+    )
     at = history.as_of(NOW, np.unpackbits(np.packbits([True, True, False])).astype(bool))
     assert (at.commits.known.tolist(), at.reports.known.tolist()) == ([False, True, True], [False])
     assert at.fixes(2).tolist() == [0.0, 0.0]
@@ -51,7 +59,9 @@ def test_what_is_known_as_of_a_time_in_a_version():
 
 def test_what_rounding_leaves_of_a_share_does_not_pass_for_co_change():
     ages = np.random.default_rng(3).uniform(1, 900, 40).tolist()
-    at = history_of([commit(age, (n % 3,), n) for n, age in enumerate(ages)]).as_of(NOW)  # of one file each
+    at = history_of([commit(age, (n % 3,), n) for n, age in enumerate(ages)]).as_of(
+        NOW
+    )  # of one file each
     assert at.co_change(np.arange(3), np.array([0.31, 0.23, 0.46]), 4).tolist() == [0.0] * 4
 
 
@@ -65,12 +75,16 @@ def told(documents, names):
     counts = [(documents.vocabulary[term], count) for term, count in pairs]
     paths = [names.names[file] for file in documents.files]
     each = range(len(documents))
-    return [(dict(counts[words[d] : words[d + 1]]), {*paths[files[d] : files[d + 1]]}) for d in each]
+    return [
+        (dict(counts[words[d] : words[d + 1]]), {*paths[files[d] : files[d + 1]]}) for d in each
+    ]
 
 
 def test_commits_and_labelled_reports(repository):
     root = repository.commit(
-        {"a/Tree.java": "1", "a/Leaf.java": "1", "x.txt": "1"}, "Grow trees\n\nChange-Id: Iabc", when=100
+        {"a/Tree.java": "1", "a/Leaf.java": "1", "x.txt": "1"},
+        "Grow trees\n\nChange-Id: Iabc",
+        when=100,
     )
     repository.commit({"x.txt": "2"}, "Only text", when=200)
     before = repository.commit({f"many/F{n}.java": "1" for n in range(31)}, "Import", when=300)
@@ -91,7 +105,9 @@ def test_commits_and_labelled_reports(repository):
     reports = index.reports
     assert (reports.ids, reports.commit_ids, reports.times.tolist()) == (["7"], [fix], [400])
     # all listed files: the fix was also about the one that it added
-    assert told(reports, names) == [({"tree": 2, "break": 1, "node": 1}, {"a/New.java", "a/Tree.java"})]
+    assert told(reports, names) == [
+        ({"tree": 2, "break": 1, "node": 1}, {"a/New.java", "a/Tree.java"})
+    ]
     assert reports.classes == ["a.Tree"]
     # its own fix is never in the history of the version, even when the report was opened later by the clock
     late = index.as_of(9999, history.ancestors(before))
@@ -106,14 +122,23 @@ def test_commits_and_labelled_reports(repository):
 def test_what_this_version_of_history_documents_is(repository):
     """Kept histories are found by HISTORY_VERSION: raise it, and write it here, when this test has to change."""
     message = "Fix crash of XMLParser in parse_all\n\nThe buffer's size was read twice, see Größe.\n\nChange-Id: I1"
-    repository.commit({f"src/F{n}.java": "1" for n in range(30)}, message)  # of more nothing is kept
+    repository.commit(
+        {f"src/F{n}.java": "1" for n in range(30)}, message
+    )  # of more nothing is kept
     with Repository(repository.path) as opened:
         history = read_history(opened, "main", JAVA)
     made = history_of_commits(history.ids, commit_payloads(history), history.path_names)
     said = "buffer crash fix größe pars parseall parser read size twice xml xmlparser".split()
     assert HISTORY_VERSION == 4
-    assert told(made.commits, history.path_names)[0][0] == told(made.reports, history.path_names)[0][0]
+    assert (
+        told(made.commits, history.path_names)[0][0] == told(made.reports, history.path_names)[0][0]
+    )
     assert (made.commits.vocabulary, made.commits.counts.tolist()) == (said, [1] * len(said))
-    for trailer in ("Signed-off-by: A <a@b>", "git-svn-id: https://x@1", "Co-Authored-By: B", "Reviewed-on: http://x"):
+    for trailer in (
+        "Signed-off-by: A <a@b>",
+        "git-svn-id: https://x@1",
+        "Co-Authored-By: B",
+        "Reviewed-on: http://x",
+    ):
         assert without_trailers(f"Fix it\n\n{trailer}\n").strip() == "Fix it"
         assert trailer in without_trailers(f"Fix it: {trailer}")

@@ -63,7 +63,14 @@ def test_rows_of_a_file_that_a_frame_spells():
         assert view.rows_of_file(spelled) == rows, spelled
 
 
-OWN = ("python/shop/door.py", "python/shop/old/door.py", "setup.py", "src/shop/Door.java", "src/door.h", "web/util.js")
+OWN = (
+    "python/shop/door.py",
+    "python/shop/old/door.py",
+    "setup.py",
+    "src/shop/Door.java",
+    "src/door.h",
+    "web/util.js",
+)
 
 
 def test_rows_of_a_written_place():

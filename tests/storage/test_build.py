@@ -37,7 +37,9 @@ def repository(tmp_path_factory):
     made = GitRepository.new(folder / "repo.git", bare=True)
     texts = {}
     for i in range(40):
-        body = "".join(f"    int step{i}Of{j}(int a) {{ return a > {j} ? 1 : 2; }}\n" for j in range(5 * i))
+        body = "".join(
+            f"    int step{i}Of{j}(int a) {{ return a > {j} ? 1 : 2; }}\n" for j in range(5 * i)
+        )
         texts[f"Shop{i}.java"] = f"package shop;\n/** Number {i}. */\nclass Shop{i} {{\n{body}}}\n"
     made.commit(texts)
     listing = made.git("ls-tree", "-r", "main").splitlines()
@@ -66,7 +68,9 @@ def test_build(repository, tmp_path, jobs, monkeypatch):
     seen = []
     wanted = dict.fromkeys(texts, ".java") | {"f" * 40: ".java"}
     with FactStore(tmp_path / "facts.db") as store:
-        report = build(repo, store, wanted, jobs, lambda what, done, total: seen.append((done, total)))
+        report = build(
+            repo, store, wanted, jobs, lambda what, done, total: seen.append((done, total))
+        )
         assert report == BuildReport(added=40, known=0, missing=1, fallback=0)
         assert (seen[0], seen[-1]) == ((0, 41), (41, 41))
         made = [pack_facts(analyse(text, ".java")) for text in texts.values()]
@@ -93,11 +97,15 @@ def test_a_blob_that_kills_its_worker_loses_nobody_else(repository, tmp_path):
         "    return real(text, suffix, parse=parse, **more)\n"
         "facts.analyse = analyse\n",
     )
-    assert "BuildReport(added=40, known=0, missing=0, fallback=1, large=0)" in done.stdout, done.stderr
+    assert "BuildReport(added=40, known=0, missing=0, fallback=1, large=0)" in done.stdout, (
+        done.stderr
+    )
     assert f"file content {bad} brings down what parses it" in done.stderr
     with FactStore(tmp_path / "facts.db") as store:
         table = read_facts(store, dict.fromkeys(repository[1], ".java"))
-    assert [blob for blob, parsed in zip(table.blobs, table.parsed, strict=True) if not parsed] == [bad]
+    assert [blob for blob, parsed in zip(table.blobs, table.parsed, strict=True) if not parsed] == [
+        bad
+    ]
 
 
 @pytest.mark.slow
@@ -130,7 +138,9 @@ def test_a_file_that_is_too_large_is_known_by_its_path_alone(repository, tmp_pat
     monkeypatch.setattr(module, "LARGEST_SOURCE", 1_000)
     larger = {blob for blob, text in texts.items() if len(text) > 1_000}
     with FactStore(tmp_path / "facts.db") as store:
-        assert build(repo, store, dict.fromkeys(texts, ".java"), 1) == BuildReport(40, 0, 0, 0, large=len(larger))
+        assert build(repo, store, dict.fromkeys(texts, ".java"), 1) == BuildReport(
+            40, 0, 0, 0, large=len(larger)
+        )
         assert build(repo, store, dict.fromkeys(texts, ".java"), 1).known == 40
         read = read_facts(store, dict.fromkeys(texts, ".java"))
     assert {blob for blob, lines in zip(read.blobs, read.lines, strict=True) if not lines} == larger

@@ -34,7 +34,9 @@ REPORT = BugReport(
 def source(seed, name="X"):
     """A class of some of the words."""
     rng = np.random.default_rng(seed)
-    lines = [f"    void {word}{name}() {{ {rng.choice(WORDS)}(); }}" for word in rng.choice(WORDS, 4)]
+    lines = [
+        f"    void {word}{name}() {{ {rng.choice(WORDS)}(); }}" for word in rng.choice(WORDS, 4)
+    ]
     return "\n".join([f"/** The {rng.choice(WORDS)}. */", f"class {name} {{", *lines, "}"]) + "\n"
 
 
@@ -45,14 +47,17 @@ def made(tmp_path_factory):
     git = GitRepository.new(folder / "repo", bare=True)
     git.git("config", "fastimport.unpackLimit", "1000")
     files = {
-        f"src/org/app/p{n % 3}/{word.title()}Service.java": source(n, word.title()) for n, word in enumerate(WORDS)
+        f"src/org/app/p{n % 3}/{word.title()}Service.java": source(n, word.title())
+        for n, word in enumerate(WORDS)
     }
     commits = [(files, "Start", 1_000_000_000)]
     for number in range(13):
         path = list(files)[(5 * number) % len(files)]
         said = f"Fix bug {4000 + number}: " if number % 3 == 0 else ""
         when = 1_000_000_000 + HOUR * (number // 2)
-        commits.append(({path: source(100 + number)}, f"{said}{WORDS[number]} {WORDS[number - 3]}", when))
+        commits.append(
+            ({path: source(100 + number)}, f"{said}{WORDS[number]} {WORDS[number - 3]}", when)
+        )
     git.commit_all(commits)
     return git
 
@@ -89,14 +94,21 @@ def test_a_version_is_made_once(project, grown, monkeypatch):
     grown.commit({b"src/caf\xe9.java": "class C { }"}, "A name that is no UTF-8")
     first = project.prepared("HEAD")
     assert first.snapshot.commit == project.repo.resolve("HEAD")
-    assert [len(first.history.commits), len(first.history.reports), len(first.commit_ids)] == [15, 5, 15]
+    assert [len(first.history.commits), len(first.history.reports), len(first.commit_ids)] == [
+        15,
+        5,
+        15,
+    ]
     assert "src/caf\udce9.java" in first.snapshot.paths
     for name in ("index", "snapshot", "facts"):
         monkeypatch.setattr(IndexedRepository, name, not_again)
     monkeypatch.setattr(Git, "objects", not_again)
     again = project.prepared("HEAD")
     assert same(first, again)
-    assert (again.snapshot.paths, again.snapshot.blobs) == (first.snapshot.paths, first.snapshot.blobs)
+    assert (again.snapshot.paths, again.snapshot.blobs) == (
+        first.snapshot.paths,
+        first.snapshot.blobs,
+    )
     assert again.snapshot.path_names.ids == first.snapshot.path_names.ids
 
 
@@ -110,7 +122,9 @@ def test_another_query_has_another_version(project, monkeypatch, what):
     elif what == "shallow":
         monkeypatch.setattr(Repository, "shallow", frozenset({project.repo.resolve("HEAD")}))
     elif what == "analyser":
-        monkeypatch.setattr(module, "analyser_of", lambda language, lizard: f"{language} of another time")
+        monkeypatch.setattr(
+            module, "analyser_of", lambda language, lizard: f"{language} of another time"
+        )
     project.prepared("HEAD~1" if what == "version" else "HEAD")
     assert len(kept(project)) == 2
 
@@ -164,7 +178,9 @@ def test_eight_work_trees_keep_their_versions_at_once(make_repository, tmp_path,
     repository = make_repository()
     trees = []
     for number in range(8):
-        repository.commit({"src/Reader.java": f"class Reader {{ int c{number}; }}", "a.xml": f"<a>{number}</a>"})
+        repository.commit(
+            {"src/Reader.java": f"class Reader {{ int c{number}; }}", "a.xml": f"<a>{number}</a>"}
+        )
         repository.git("worktree", "add", "-q", "--detach", str(tmp_path / f"tree{number}"))
         trees.append(tmp_path / f"tree{number}")
 
@@ -204,23 +220,35 @@ def answers(version):
     for at in (first + 1.0, first - 1.5 * HOUR, first - 4.0 * HOUR):
         context = QueryContext(Query(REPORT), version.index, version.history.as_of(at))
         answer = StageOneAnswer.of(context, STAGE)
-        found += [answer.scores.tobytes(), *(values.tobytes() for values in answer.columns.values())]
+        found += [
+            answer.scores.tobytes(),
+            *(values.tobytes() for values in answer.columns.values()),
+        ]
         assert context.shares_words
     return found
 
 
-@pytest.mark.parametrize(("before", "after"), [("HEAD~3", "HEAD"), ("HEAD", "HEAD~2"), ("HEAD", "moved")])
-def test_a_version_made_where_another_is_known_read_and_made_from_nothing(project, grown, tmp_path, before, after):
+@pytest.mark.parametrize(
+    ("before", "after"), [("HEAD~3", "HEAD"), ("HEAD", "HEAD~2"), ("HEAD", "moved")]
+)
+def test_a_version_made_where_another_is_known_read_and_made_from_nothing(
+    project, grown, tmp_path, before, after
+):
     gone = "src/org/app/p0/ParserService.java"
     if moved := after == "moved":
         files = {gone: None, "src/org/app/p1/SocketService.java": None}
         after = grown.commit(files | {"a/Socket.java": source(1), "z.java": source(1)}, "Move")
     project.prepared(before)
     made, read = project.prepared(after), project.prepared(after)
-    with closing(IndexedRepository(project.repo, tmp_path / "cold.sqlite", {".java"}, jobs=1)) as cold:
+    with closing(
+        IndexedRepository(project.repo, tmp_path / "cold.sqlite", {".java"}, jobs=1)
+    ) as cold:
         whole = cold.prepared(after)
     for one in (made, read):
-        assert (one.snapshot.paths, one.snapshot.blobs) == (whole.snapshot.paths, whole.snapshot.blobs)
+        assert (one.snapshot.paths, one.snapshot.blobs) == (
+            whole.snapshot.paths,
+            whole.snapshot.blobs,
+        )
         assert list(one.index.paths.table.paths) == list(whole.index.paths.table.paths)
     assert answers(made) == answers(read) == answers(whole)
     assert gone in made.index.paths.table.paths
@@ -231,7 +259,9 @@ def test_only_what_is_new_is_read(project, grown, monkeypatch):
     project.prepared("HEAD")
     grown.commit({"src/New.java": source(77, "New")}, "One more")
     asked, read = [], module.read_commits
-    monkeypatch.setattr(module, "read_commits", lambda repo, ids, *rest: asked.extend(ids) or read(repo, ids, *rest))
+    monkeypatch.setattr(
+        module, "read_commits", lambda repo, ids, *rest: asked.extend(ids) or read(repo, ids, *rest)
+    )
     assert len(project.prepared("HEAD").commit_ids) == 15
     assert asked == grown.made[-1:]
     project.suffixes |= {".py"}
@@ -252,8 +282,12 @@ def test_what_was_cut_off_is_read_once_the_clone_is_whole(grown, tmp_path):
 
 def test_reports_whose_fix_a_version_lacks_are_not_known_there(project, grown):
     fixed = enumerate(grown.made[-4:])
-    reports = Documents.collect(Document(str(n), n, n, commit, Counter(a=1), (0, 1)) for n, commit in fixed)
-    found = project.prepared("HEAD~2").with_reports(reports, ["gone.java", "src/org/app/p0/ParserService.java"])
+    reports = Documents.collect(
+        Document(str(n), n, n, commit, Counter(a=1), (0, 1)) for n, commit in fixed
+    )
+    found = project.prepared("HEAD~2").with_reports(
+        reports, ["gone.java", "src/org/app/p0/ParserService.java"]
+    )
     assert found.as_of(9.0).reports.known.tolist() == [True, True, False, False]
     assert (found.reports.sizes.tolist(), len(found.reports.files)) == ([2.0] * 4, 4)
 
@@ -263,7 +297,10 @@ def test_reports_whose_fix_a_version_lacks_are_not_known_there(project, grown):
     [
         (["libs/a"], "1 submodule is not searched: libs/a"),
         (["libs/a", "libs/b"], "2 submodules are not searched: libs/a, libs/b"),
-        ([f"s{n}" for n in range(7)], "7 submodules are not searched: s0, s1, s2, s3, s4 and 2 more"),
+        (
+            [f"s{n}" for n in range(7)],
+            "7 submodules are not searched: s0, s1, s2, s3, s4 and 2 more",
+        ),
     ],
 )
 def test_submodules_are_counted_in_a_note(project, grown, paths, note):

@@ -53,15 +53,26 @@ def told(corpus, row):
 
     def of(lists, place):
         part = slice(*lists.starts[place : place + 2])
-        return dict(zip((terms[term] for term in lists.rows[part]), lists.values[part].tolist(), strict=True))
+        return dict(
+            zip(
+                (terms[term] for term in lists.rows[part]), lists.values[part].tolist(), strict=True
+            )
+        )
 
     numbers = [getattr(corpus, name)[row] for name in ("complexity", "lines", "parsed")]
-    return of(corpus.by_blob, row), [of(chunks, place) for place in range(*corpus.chunk_starts[row : row + 2])], numbers
+    return (
+        of(corpus.by_blob, row),
+        [of(chunks, place) for place in range(*corpus.chunk_starts[row : row + 2])],
+        numbers,
+    )
 
 
 def held(facts):
     """The same of facts."""
-    pairs = [(facts.terms[term], count) for term, count in zip(facts.chunk_terms, facts.chunk_counts, strict=True)]
+    pairs = [
+        (facts.terms[term], count)
+        for term, count in zip(facts.chunk_terms, facts.chunk_counts, strict=True)
+    ]
     chunks = [dict(pairs[first:last]) for first, last in pairwise(facts.chunk_starts)]
     counts = dict(zip(facts.terms, facts.counts.tolist(), strict=True))
     return counts, chunks, [facts.complexity, facts.lines, facts.parsed]
@@ -73,7 +84,9 @@ def test_a_corpus_holds_the_facts_whatever_their_order():
     blobs = [*facts][::-1]
     payloads = [pack_facts(facts[blob]) for blob in blobs]
     whole = Corpus.from_rows([*blobs, "none"], [*payloads, None])
-    joined = Corpus.from_rows(blobs[:7], payloads[:7]).followed_by(Corpus.from_rows(blobs[7:], payloads[7:]))
+    joined = Corpus.from_rows(blobs[:7], payloads[:7]).followed_by(
+        Corpus.from_rows(blobs[7:], payloads[7:])
+    )
     for place, blob in enumerate(blobs):
         assert told(whole, place) == told(joined, place) == held(facts[blob])
     assert told(whole, len(blobs)) == held(replace(analyse("", ""), parsed=False))
@@ -152,20 +165,33 @@ def test_a_store_that_another_process_writes_is_not_removed(tmp_path, monkeypatc
 def test_a_store_that_may_only_be_read_is_read(tmp_path, monkeypatch):
     with FactStore(tmp_path / "facts.db") as store:
         store.write(ROWS)
-    monkeypatch.setattr(module.os, "access", lambda path, mode: mode == os.R_OK)  # who runs the tests may write all
+    monkeypatch.setattr(
+        module.os, "access", lambda path, mode: mode == os.R_OK
+    )  # who runs the tests may write all
     with FactStore(tmp_path / "facts.db") as store:
         assert store.missing(asked()) == []
-        with pytest.raises(StoreError, match=r"cannot be used .*readonly.*; or name another folder for the cache"):
+        with pytest.raises(
+            StoreError, match=r"cannot be used .*readonly.*; or name another folder for the cache"
+        ):
             store.write(ROWS)
 
 
 def test_functions_are_made_once_and_kept(repository, tmp_path, monkeypatch):
-    repository.commit({"a.py": "def area(): pass\n", "b.java": "class Store {\n  void open() {}\n}\n"})
+    repository.commit(
+        {"a.py": "def area(): pass\n", "b.java": "class Store {\n  void open() {}\n}\n"}
+    )
     with Repository(repository.path) as repo, FactStore(tmp_path / "facts.sqlite") as store:
         area, shop = repo.snapshot("HEAD", {".py", ".java"}).blobs
         files = {shop: "b.java", area: "a.py"}
         first = FunctionReader(repo, store).read(files | {"0" * 40: "c.py"})
-        assert [list(one.names) for one in first.values()] == [["Store", "Store.open"], ["area"], []]
+        assert [list(one.names) for one in first.values()] == [
+            ["Store", "Store.open"],
+            ["area"],
+            [],
+        ]
         monkeypatch.setattr("tosloc.storage.facts.functions_of", None)  # nothing is left to be made
         for blob, now in FunctionReader(repo, store).read(files).items():
-            assert all(np.array_equal(value, getattr(now, name)) for name, value in vars(first[blob]).items())
+            assert all(
+                np.array_equal(value, getattr(now, name))
+                for name, value in vars(first[blob]).items()
+            )

@@ -39,7 +39,10 @@ FACTS = {"a.py": functions_of(SHAPES, ".py")}
 @pytest.mark.parametrize(
     ("listed", "fixed"),
     [
-        ([("Line.draw",), ("Shape",), ("Shape.draw.draw",)], ["Line.draw", "Shape", "Shape.draw.draw"]),
+        (
+            [("Line.draw",), ("Shape",), ("Shape.draw.draw",)],
+            ["Line.draw", "Shape", "Shape.draw.draw"],
+        ),
         # what stands outside functions, and what the fix made
         ([("imports",), ("Shape.new",), ("Line.draw",), ("impl:9",)], ["Line.draw"]),
         # numbers of overloads and of parts of a class are left out
@@ -82,22 +85,47 @@ CIRCLE = "pkg/drawing.py::Canvas.draw_circle"
 def project(repository, tmp_path, monkeypatch):
     """Repository and reports: two whose functions are known, one whose fix made a new one."""
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
-    first = repository.commit({"pkg/drawing.py": DRAWING, "pkg/store.py": STORE, "tests/test_drawing.py": DRAWING})
-    fix = repository.commit({"pkg/store.py": STORE.replace("read()", "read(9)")}, "limit what load_file reads")
+    first = repository.commit(
+        {"pkg/drawing.py": DRAWING, "pkg/store.py": STORE, "tests/test_drawing.py": DRAWING}
+    )
+    fix = repository.commit(
+        {"pkg/store.py": STORE.replace("read()", "read(9)")}, "limit what load_file reads"
+    )
 
     def record(number, summary, path, **more):
         always = {"description": "It fails.", "opened": "2001-09-09T06:00:00Z"}
-        return json.dumps({"id": number, "summary": summary, "fixed": [path], **always, **more}) + "\n"
+        return (
+            json.dumps({"id": number, "summary": summary, "fixed": [path], **always, **more}) + "\n"
+        )
 
-    drawn = {"pkg/drawing.py": ["Canvas.draw_circle"], "tests/test_drawing.py": ["Canvas.draw_line"]}
+    drawn = {
+        "pkg/drawing.py": ["Canvas.draw_circle"],
+        "tests/test_drawing.py": ["Canvas.draw_line"],
+    }
     loaded = [{"path": "pkg/store.py", "name": "load_file", "start": 1, "end": 2}]
     reports = [
-        record("1", "draw_circle() paints a line", "pkg/drawing.py", version=first, functions=drawn),
-        record("2", "load_file reads too much of a path", "pkg/store.py", fix_commit=fix, methods=loaded),
-        record("3", "squares are missing", "pkg/drawing.py", version=fix, functions={"pkg/drawing.py": ["imports"]}),
+        record(
+            "1", "draw_circle() paints a line", "pkg/drawing.py", version=first, functions=drawn
+        ),
+        record(
+            "2",
+            "load_file reads too much of a path",
+            "pkg/store.py",
+            fix_commit=fix,
+            methods=loaded,
+        ),
+        record(
+            "3",
+            "squares are missing",
+            "pkg/drawing.py",
+            version=fix,
+            functions={"pkg/drawing.py": ["imports"]},
+        ),
     ]
     (tmp_path / "reports.jsonl").write_text("".join(reports))
-    (tmp_path / "unlabelled.jsonl").write_text(record("1", "draw_circle() fails", "pkg/drawing.py", version=first))
+    (tmp_path / "unlabelled.jsonl").write_text(
+        record("1", "draw_circle() fails", "pkg/drawing.py", version=first)
+    )
     (tmp_path / "settings.toml").write_text("[run]\njobs = 1\n")
     monkeypatch.chdir(tmp_path)
     return f"rank --repo {repository.path} --config settings.toml --split all --out run --reports"
@@ -110,13 +138,19 @@ def run(words, code=0):
 def test_functions_are_ranked_and_judged_beside_bm25(project, capsys):
     run(f"{project} reports.jsonl --functions")
     both = read_function_runs("run", "all")
-    assert [both[0].run.ranking(report).paths[0] for report in "12"] == [CIRCLE, "pkg/store.py::load_file"]
+    assert [both[0].run.ranking(report).paths[0] for report in "12"] == [
+        CIRCLE,
+        "pkg/store.py::load_file",
+    ]
     names = {f"pkg/drawing.py::Canvas{name}" for name in ("", ".draw_circle", ".draw_line")}
     for one in both:
         judgement = one.qrels["1"]
         assert judgement.fixed == judgement.listed == (CIRCLE,)
         assert judgement.searched == 5  # tests are not searched
-        assert {*one.run.ranking("1").paths} <= names | {"pkg/store.py::load_file", "pkg/store.py::save_file"}
+        assert {*one.run.ranking("1").paths} <= names | {
+            "pkg/store.py::load_file",
+            "pkg/store.py::save_file",
+        }
         assert one.run.header["reports without a changed function"] == 1
     capsys.readouterr()
     run("evaluate run --split all --level function --json")
@@ -131,12 +165,24 @@ def test_functions_are_ranked_and_judged_beside_bm25(project, capsys):
 
 def test_what_is_missing_is_one_sentence(project, capsys):
     for words, sentence in (
-        (f"{project} unlabelled.jsonl --functions", "no report says which functions its fix changed"),
+        (
+            f"{project} unlabelled.jsonl --functions",
+            "no report says which functions its fix changed",
+        ),
         (f"{project} reports.jsonl", None),
-        ("evaluate run --level function --split all", "run/all: no run of functions; make it with: tosloc rank"),
+        (
+            "evaluate run --level function --split all",
+            "run/all: no run of functions; make it with: tosloc rank",
+        ),
         (f"{project} reports.jsonl --functions", None),
-        ("evaluate run --split all --level function --html x", "--html is not for --level function"),
-        ("evaluate run --split all --level function --qrels x", "--qrels and --no-tests are not for --level function"),
+        (
+            "evaluate run --split all --level function --html x",
+            "--html is not for --level function",
+        ),
+        (
+            "evaluate run --split all --level function --qrels x",
+            "--qrels and --no-tests are not for --level function",
+        ),
     ):
         run(words, 2 if sentence else 0)
         said = capsys.readouterr().err

@@ -7,9 +7,16 @@ import pytest
 from tests.web.test_serve import SECRET, serving
 from tosloc.web.server import Questions
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")]
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (pip install playwright)")
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine"),
+]
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="playwright is not installed (pip install playwright)"
+)
 
 CODE = """class Parser:
     def parse_header(self, line):
@@ -24,7 +31,9 @@ REPORT = 'Parser drops the header\n\nparse_header loses it:\n\n  File "src/parse
 @pytest.fixture
 def address(repository):
     """Where a real server answers."""
-    repository.commit({"src/parser.py": CODE, "src/other.py": "header = 1\n", "src/x.py": "y = 1\n"}, "Begin")
+    repository.commit(
+        {"src/parser.py": CODE, "src/other.py": "header = 1\n", "src/x.py": "y = 1\n"}, "Begin"
+    )
     questions = Questions(repository.path, editor="vscode://file{path}:{line}")
     with serving(questions) as port:
         yield f"http://127.0.0.1:{port}/{SECRET}/"
@@ -66,7 +75,11 @@ def focused(page, what):
 def state(page):
     """The number in the address, the questions that stand on the page, what is in the form."""
     shown = page.evaluate("[...document.querySelectorAll('article')].map((one) => one.id)")
-    return page.url.rpartition("/")[2], [one.removeprefix("question-") for one in shown], page.input_value("#text")
+    return (
+        page.url.rpartition("/")[2],
+        [one.removeprefix("question-") for one in shown],
+        page.input_value("#text"),
+    )
 
 
 def test_as_a_person_uses_it(page, tmp_path):
@@ -92,9 +105,13 @@ def test_as_a_person_uses_it(page, tmp_path):
     page.keyboard.press("Tab")
     assert focused(page, "href").endswith("/repo/src/parser.py:2")
     page.keyboard.press("ArrowDown")
-    assert page.evaluate("[...document.querySelectorAll('.hit')].indexOf(document.activeElement)") == 1
+    assert (
+        page.evaluate("[...document.querySelectorAll('.hit')].indexOf(document.activeElement)") == 1
+    )
     # a second one, from a file
-    (tmp_path / "issue.json").write_text('{"number": 12, "title": "header <img src=x onerror=alert(1)>", "body": "x"}')
+    (tmp_path / "issue.json").write_text(
+        '{"number": 12, "title": "header <img src=x onerror=alert(1)>", "body": "x"}'
+    )
     page.set_input_files("#file", tmp_path / "issue.json")
     page.wait_for_function("() => document.getElementById('text').value.includes('title')")
     page.click("button:has-text('Which files?')")
@@ -128,7 +145,9 @@ def test_without_scripts_it_reloads_until_there_is_an_answer(browser, address):
 def test_a_file_that_is_too_large_is_not_sent(page, tmp_path):
     (tmp_path / "log.txt").write_text("x" * 2_000_001)
     page.set_input_files("#file", tmp_path / "log.txt")
-    page.wait_for_function("() => document.getElementById('text').validationMessage.includes('larger than 2 MB')")
+    page.wait_for_function(
+        "() => document.getElementById('text').validationMessage.includes('larger than 2 MB')"
+    )
     assert page.input_value("#text") == ""
 
 
@@ -139,7 +158,16 @@ def test_it_fits_narrow_and_wide_and_can_be_read(page, scheme):
     for width in (320, 390, 1280):
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-    for what in ("body", ".soft", "a", ".tool", ".code", "mark", ".no", *(f".code .{kind}" for kind in KINDS)):
+    for what in (
+        "body",
+        ".soft",
+        "a",
+        ".tool",
+        ".code",
+        "mark",
+        ".no",
+        *(f".code .{kind}" for kind in KINDS),
+    ):
         assert page.evaluate(CONTRAST, what) >= 4.5, what
 
 

@@ -51,7 +51,9 @@ def test_the_stretch_that_says_most_is_shown_and_what_says_nothing_is_not(lines,
 
 def test_a_line_of_a_frame_takes_an_excerpts_place_and_is_marked():
     lines = [*FILLER, "cookie", *FILLER]
-    assert list(telling_lines(lines, TERMS, [], [10, 20], excerpts=1, length=6)) == [[6, 7, 8, 9, 10, 11]]
+    assert list(telling_lines(lines, TERMS, [], [10, 20], excerpts=1, length=6)) == [
+        [6, 7, 8, 9, 10, 11]
+    ]
     assert [line.number for line in excerpts(FILLER, TERMS, [], [10])[0] if line.framed] == [10]
 
 
@@ -67,8 +69,16 @@ def test_what_is_not_marked_has_the_colours_of_its_syntax_and_long_lines_are_cut
 @pytest.mark.parametrize(
     ("path", "line", "wanted"),
     [
-        ("a.java", "class Foo { int run() { return 1; } }", "class keyword, Foo name, int keyword, run name"),
-        ("a.c", "static int f(struct s *p) { g(); }", "static keyword, int keyword, f name, struct keyword"),
+        (
+            "a.java",
+            "class Foo { int run() { return 1; } }",
+            "class keyword, Foo name, int keyword, run name",
+        ),
+        (
+            "a.c",
+            "static int f(struct s *p) { g(); }",
+            "static keyword, int keyword, f name, struct keyword",
+        ),
         ("a.rs", "/// doc", "/// doc string"),
         ("a.unheard-of", "class A", ""),
     ],
@@ -119,7 +129,11 @@ def test_a_thread_gets_plain_text():
 
 def coloured(lines_before, lines_after):
     """Whether a keyword after so many lines has its colour."""
-    [one] = excerpts([*["x = 1"] * lines_before, "def cookie(): pass", *["x = 1"] * lines_after], TERMS, path="a.py")
+    [one] = excerpts(
+        [*["x = 1"] * lines_before, "def cookie(): pass", *["x = 1"] * lines_after],
+        TERMS,
+        path="a.py",
+    )
     return ("def", "keyword") in [piece for line in one for piece in line.pieces]
 
 

@@ -42,7 +42,11 @@ def written(asked, tmp_path):
 def check_harmless(text):
     """A page that holds one style and one script, ours by their digests, and nothing that loads or runs."""
     found = Elements(text)
-    [policy] = [one["content"] or "" for one in found.all("meta") if one.get("http-equiv") == "Content-Security-Policy"]
+    [policy] = [
+        one["content"] or ""
+        for one in found.all("meta")
+        if one.get("http-equiv") == "Content-Security-Policy"
+    ]
     assert policy.startswith("default-src 'none'; ")
     for tag in ("script", "style"):
         [inside] = found.inline[tag]
@@ -51,7 +55,18 @@ def check_harmless(text):
     names = {name for _, given in found.found for name in given}
     assert names <= ALLOWED, names - ALLOWED
     tags = {tag for tag, _ in found.found}
-    assert not tags & {"img", "iframe", "object", "embed", "link", "base", "form", "input", "video", "audio"}
+    assert not tags & {
+        "img",
+        "iframe",
+        "object",
+        "embed",
+        "link",
+        "base",
+        "form",
+        "input",
+        "video",
+        "audio",
+    }
     for tag, given in found.found:
         if href := given.get("href"):
             assert re.match(r"https://|#", href), (tag, href)
@@ -59,7 +74,10 @@ def check_harmless(text):
 
 
 def test_a_page_of_a_real_repository(repository, written):
-    repository.commit({"src/parser.py": CODE, "src/other.py": "x = 1\n", "tests/test_parser.py": "y = 2\n"}, "Begin")
+    repository.commit(
+        {"src/parser.py": CODE, "src/other.py": "x = 1\n", "tests/test_parser.py": "y = 2\n"},
+        "Begin",
+    )
     commit = repository.commit({"src/parser.py": CODE + "\n"}, "Fix #7: the header lost its colon")
     repository.git("remote", "add", "origin", "https://github.com/ada/toy.git")
     report = 'Parser drops the header\n\nparse_header loses it:\n\n  File "src/parser.py", line 3, in parse_header\n'
@@ -72,7 +90,12 @@ def test_a_page_of_a_real_repository(repository, written):
     assert '<mark class="frame">src/parser.py</mark>' in text
     assert len(found.all("div", class_="line framed")) == 1
     said = " ".join(found.text.split())
-    for words in ("2 files of ada/toy at", "1 test file hidden", "; weights: shipped", f"earlier fix {commit[:10]}"):
+    for words in (
+        "2 files of ada/toy at",
+        "1 test file hidden",
+        "; weights: shipped",
+        f"earlier fix {commit[:10]}",
+    ):
         assert words in said
     assert str(repository.path) not in text  # where it lies is nobody's business
     assert "the report has no date" not in said  # nothing that a reader should act on
@@ -86,7 +109,9 @@ def test_the_served_page_opens_the_files_of_a_work_tree_in_the_editor(make_repos
     project.commit({"src/parser.py": "x = 1\ndef parser(): pass\n"})
     with Localizer.open(project.path) as localizer:
         answer = localizer.localize("the parser")
-        links = Elements(answered(answer, localizer, "x://open?{path}&{line}")).all("a", class_="tool")
+        links = Elements(answered(answer, localizer, "x://open?{path}&{line}")).all(
+            "a", class_="tool"
+        )
         sent = page([answer], localizer)
     address = f"x://open?{project.path.parent}/my%20%7Bline%7D/src/parser.py"
     assert [one["href"] for one in links] == ([] if bare else [f"{address}&2", f"{address}&1"])
@@ -107,9 +132,15 @@ def test_what_a_report_a_path_a_commit_and_a_file_say_is_never_html(repository, 
 
 def test_many_reports_stand_below_each_other(repository, written):
     repository.commit({"parser.py": "def parser(): pass\n"})
-    found = check_harmless(written("".join(json.dumps({"summary": f"parser {number}"}) + "\n" for number in range(3))))
+    found = check_harmless(
+        written("".join(json.dumps({"summary": f"parser {number}"}) + "\n" for number in range(3)))
+    )
     assert [one["id"] for one in found.all("article")] == ["question-1", "question-2", "question-3"]
-    assert [one["href"] for one in found.all("a")][:3] == ["#question-1", "#question-2", "#question-3"]
+    assert [one["href"] for one in found.all("a")][:3] == [
+        "#question-1",
+        "#question-2",
+        "#question-3",
+    ]
 
 
 def test_what_cannot_become_a_page_is_said_before_anything_is_made(asked, tmp_path, capsys):

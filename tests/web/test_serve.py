@@ -56,7 +56,9 @@ def answer(client, number):
     """The article of a question, once it is not waiting any more; of one that has failed its page."""
     for _ in range(3000):
         page = client.get(f"/questions/{number}").text
-        found = re.search(rf'<article id="question-{number}" data-state="(\w+)".*?</article>', page, re.S)
+        found = re.search(
+            rf'<article id="question-{number}" data-state="(\w+)".*?</article>', page, re.S
+        )
         if found is None or found[1] != "waiting":
             return page if found is None else found[0]
         time.sleep(0.02)
@@ -126,7 +128,9 @@ def test_an_address_is_refused_at_once_and_stays_in_the_form(client, questions):
 
 
 def test_a_report_that_cannot_be_read_in_time_fails_alone(client, questions, monkeypatch):
-    questions.session.ask(stuck.tell, 1, progress=print, stopped=lambda: False).result()  # its process has started
+    questions.session.ask(
+        stuck.tell, 1, progress=print, stopped=lambda: False
+    ).result()  # its process has started
     monkeypatch.setattr("tosloc.localize.session.SECONDS_TO_READ", 1)
     with monkeypatch.context() as patch:
         patch.setattr("tosloc.localize.session.read_whole", stuck.read_for_ever)
@@ -141,7 +145,9 @@ def test_a_report_that_cannot_be_read_in_time_fails_alone(client, questions, mon
     assert "shop/cart.py" in answer(client, 2)
 
 
-def test_a_question_is_called_by_its_first_line_until_its_report_is_read(client, questions, monkeypatch):
+def test_a_question_is_called_by_its_first_line_until_its_report_is_read(
+    client, questions, monkeypatch
+):
     monkeypatch.setattr(questions.session, "ask_about", lambda *_, **__: Future())
     ask(client, '\n {"title": "lost"}\nmore')
     assert questions.asked[1].name == 'report 1: {"title": "lost"}'
@@ -164,7 +170,10 @@ def test_a_version_that_is_none_fails_that_question_alone(client):
         ask(client, **more)
     failed = answer(client, 2)
     assert client.get("/questions/2").status_code == 422
-    assert """role="alert">no commit &#39;../../etc&#39;; check its spelling, or run: git fetch""" in failed
+    assert (
+        """role="alert">no commit &#39;../../etc&#39;; check its spelling, or run: git fetch"""
+        in failed
+    )
     assert 'value="../../etc"' in failed
     assert "another one.</textarea>" in failed
     assert shown(client, "/questions/2") == ["1"]
@@ -173,17 +182,34 @@ def test_a_version_that_is_none_fails_that_question_alone(client):
 
 
 def test_this_machines_own_names_are_let_in_and_no_others(client):
-    for host in ("evil.example", "127.0.0.1.evil.example:8765", "localhost@evil.example", "", "0.0.0.0", "10.0.0.1"):
+    for host in (
+        "evil.example",
+        "127.0.0.1.evil.example:8765",
+        "localhost@evil.example",
+        "",
+        "0.0.0.0",
+        "10.0.0.1",
+    ):
         refused = client.get("/", headers={"Host": host})
         assert (refused.status_code, "<" in refused.text) == (403, False)
     for host in ("127.0.0.1:8765", "LOCALHOST", "[::1]:8765"):
         assert client.get("/", headers={"Host": host}).status_code == 200
-        asked = client.post("/questions", data={"text": " "}, headers={"Host": host, "Origin": f"http://{host}"})
+        asked = client.post(
+            "/questions", data={"text": " "}, headers={"Host": host, "Origin": f"http://{host}"}
+        )
         assert asked.status_code == 303
 
 
 @pytest.mark.parametrize(
-    "origin", [None, "null", "http://evil.example", "http://127.0.0.1:8766", "https://127.0.0.1:8765", f"{HERE}/"]
+    "origin",
+    [
+        None,
+        "null",
+        "http://evil.example",
+        "http://127.0.0.1:8766",
+        "https://127.0.0.1:8765",
+        f"{HERE}/",
+    ],
 )
 def test_what_comes_from_another_page_changes_and_reads_nothing(client, questions, origin):
     headers = {} if origin is None else {"Origin": origin}
@@ -195,11 +221,16 @@ def test_what_comes_from_another_page_changes_and_reads_nothing(client, question
     assert not questions.asked
 
 
-@pytest.mark.parametrize("path", ["/", "", f"/{SECRET[:-1]}/", f"/{SECRET}x/", "/caf\u00e9/", f"//{SECRET}/"])
+@pytest.mark.parametrize(
+    "path", ["/", "", f"/{SECRET[:-1]}/", f"/{SECRET}x/", "/caf\u00e9/", f"//{SECRET}/"]
+)
 def test_who_lacks_the_secret_sees_and_changes_nothing(questions, path):
     stranger = TestClient(application(questions, SECRET), base_url=HERE, follow_redirects=False)
     refused = stranger.get(path)
-    assert (refused.status_code, "the secret of the page; open the whole address" in refused.text) == (403, True)
+    assert (
+        refused.status_code,
+        "the secret of the page; open the whole address" in refused.text,
+    ) == (403, True)
     assert stranger.post(f"{path}questions", data={"text": REPORT}, headers=OWN).status_code == 403
     assert not questions.asked
 
@@ -210,10 +241,19 @@ def test_too_much_is_not_read(client):
 
 
 def test_every_reply_has_the_headers(client):
-    for reply in (client.get("/"), client.get("/nowhere"), client.get("/", headers={"Host": "evil.example"})):
-        assert (reply.headers["x-content-type-options"], reply.headers["cache-control"]) == ("nosniff", "no-store")
+    for reply in (
+        client.get("/"),
+        client.get("/nowhere"),
+        client.get("/", headers={"Host": "evil.example"}),
+    ):
+        assert (reply.headers["x-content-type-options"], reply.headers["cache-control"]) == (
+            "nosniff",
+            "no-store",
+        )
         assert reply.headers["cross-origin-resource-policy"] == "same-origin"
-        assert reply.headers["content-security-policy"].startswith("default-src 'none'; style-src 'sha256-")
+        assert reply.headers["content-security-policy"].startswith(
+            "default-src 'none'; style-src 'sha256-"
+        )
         assert "frame-ancestors 'none'" in reply.headers["content-security-policy"]
 
 
@@ -239,7 +279,9 @@ def test_pasted_text_is_called_a_report_with_the_number_of_its_question(shop):
 
 
 def test_a_report_with_an_id_of_its_own_keeps_it(shop):
-    exported = json.dumps({"number": 52, "title": "The cart forgets an item", "body": "", "createdAt": "2024-05-06"})
+    exported = json.dumps(
+        {"number": 52, "title": "The cart forgets an item", "body": "", "createdAt": "2024-05-06"}
+    )
     assert name_on_page(shop, read_report(StringIO(exported)), 2).startswith("52")
 
 
@@ -256,7 +298,8 @@ def test_questions_wait_for_each_other_and_the_oldest_are_forgotten(questions, c
     given[0][1]("analysing", 3, 7)
     waiting = client.get("/questions/2").text
     assert all(
-        said in waiting for said in ("analysing, 3 of 7", "waits for its turn", '<noscript><meta http-equiv="re')
+        said in waiting
+        for said in ("analysing, 3 of 7", "waits for its turn", '<noscript><meta http-equiv="re')
     )
     full = ask(client, "one more")
     assert (full.status_code, "<noscript>" in full.text) == (422, False)
@@ -271,7 +314,10 @@ def test_questions_wait_for_each_other_and_the_oldest_are_forgotten(questions, c
     assert "an error of the program; its terminal says more" in answer(client, 3)
     for _ in range(2):
         ask(client)
-    assert (client.get("/questions/2").status_code, client.get("/questions/3").status_code) == (404, 422)
+    assert (client.get("/questions/2").status_code, client.get("/questions/3").status_code) == (
+        404,
+        422,
+    )
     assert "<b>found</b>" in answer(client, 4)
 
 
@@ -291,7 +337,10 @@ def serving(questions):
 
 def test_a_form_that_breaks_off_leaves_no_traceback_and_no_question(questions, capfd):
     headers = "Host: localhost\r\nOrigin: http://localhost\r\nContent-Length: 9\r\n\r\n"
-    with serving(questions) as port, socket.create_connection(("127.0.0.1", port), timeout=10) as broken:
+    with (
+        serving(questions) as port,
+        socket.create_connection(("127.0.0.1", port), timeout=10) as broken,
+    ):
         broken.sendall(f"POST /{SECRET}/questions HTTP/1.1\r\n{headers}text".encode())
         broken.close()
         time.sleep(0.2)

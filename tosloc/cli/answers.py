@@ -46,9 +46,17 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
         console.print()
     heading = cut(f"{report.id}: {report.summary}" if report.summary else report.id, LONGEST)
     console.print(Text(printable(heading), "bold"), soft_wrap=True)
-    tests = f"; {counted(searched.hidden_tests, 'test file')} hidden (--tests)" if searched.hidden_tests else ""
-    files = f"{counted(searched.files, 'file')} of {answer.commit[:10]}, {answer.committed:%Y-%m-%d}"
-    changed = f", {counted(searched.uncommitted, 'file')} not committed" if searched.uncommitted else ""
+    tests = (
+        f"; {counted(searched.hidden_tests, 'test file')} hidden (--tests)"
+        if searched.hidden_tests
+        else ""
+    )
+    files = (
+        f"{counted(searched.files, 'file')} of {answer.commit[:10]}, {answer.committed:%Y-%m-%d}"
+    )
+    changed = (
+        f", {counted(searched.uncommitted, 'file')} not committed" if searched.uncommitted else ""
+    )
     console.print(Text(f"{files}{changed}{tests}", "dim"), soft_wrap=True)
     widest = len(str(len(answer.hits)))
     for hit in answer.hits:
@@ -57,15 +65,24 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
             place.append(f"{bar * round(hit.share * BAR):<{BAR}} ", style="green")
         here = _in_work_tree(hit.path, repository)
         style = "cyan" if here is None else f"cyan link {here.as_uri()}"
-        console.print(place.append(f"{percent(hit.share):>4}  ").append(printable(hit.path), style), soft_wrap=True)
+        console.print(
+            place.append(f"{percent(hit.share):>4}  ").append(printable(hit.path), style),
+            soft_wrap=True,
+        )
         named = [
             Text(printable(one.name), "yellow").append(f":{one.start}-{one.end}", "dim default")
             for one in hit.functions
         ]
-        for below in [Text("  ").join(named)] * bool(named) + [_dim(reason.text) for reason in hit.why]:
+        for below in [Text("  ").join(named)] * bool(named) + [
+            _dim(reason.text) for reason in hit.why
+        ]:
             wrapped(below, widest + 3)
     if answer.others:
-        wrapped(_dim(f"other files: {', '.join(f'{hit.path} ({hit.why[0].text})' for hit in answer.others)}"))
+        wrapped(
+            _dim(
+                f"other files: {', '.join(f'{hit.path} ({hit.why[0].text})' for hit in answer.others)}"
+            )
+        )
     for reason in background_lines(answer):
         wrapped(_dim(reason.text))
 
@@ -95,16 +112,30 @@ def open_first(answer: Answer, repository: Repository | None) -> None:
     line = _line(answer.hits[0])
     try:
         editor = shlex.split(os.environ.get("VISUAL") or os.environ["EDITOR"])
-        goto = ["--goto", f"{here}:{line}"] if Path(editor[0]).stem.startswith("code") else [f"+{line}", str(here)]
+        goto = (
+            ["--goto", f"{here}:{line}"]
+            if Path(editor[0]).stem.startswith("code")
+            else [f"+{line}", str(here)]
+        )
         subprocess.run([*editor, *goto], check=False)
-    except (LookupError, ValueError, OSError) as error:  # no name, an open quotation mark, no such program
+    except (
+        LookupError,
+        ValueError,
+        OSError,
+    ) as error:  # no name, an open quotation mark, no such program
         said = f" ({error})" if isinstance(error, OSError) else ""
-        raise ToslocError(f"--open: VISUAL or EDITOR must name an editor, as in: export EDITOR=vim{said}") from error
+        raise ToslocError(
+            f"--open: VISUAL or EDITOR must name an editor, as in: export EDITOR=vim{said}"
+        ) from error
 
 
 def _line(hit: Hit) -> int:
     """The first line of its best function, else the first that a reason names."""
-    return [*(one.start for one in hit.functions), *(why.lines[0] for why in hit.why if why.lines), 1][0]
+    return [
+        *(one.start for one in hit.functions),
+        *(why.lines[0] for why in hit.why if why.lines),
+        1,
+    ][0]
 
 
 def _in_work_tree(path: str, repository: Repository | None) -> Path | None:

@@ -19,12 +19,20 @@ from tosloc.core.errors import ToslocError
 UsageError: Final[Any] = typer.BadParameter.__mro__[1]
 """What the command line library raises for options and arguments that do not fit."""
 COMMANDS: Final[Mapping[str, Sequence[tuple[Any, str]]]] = {
-    "Localize": [(localize.localize, "tosloc localize 'Config.from_file opens text files only' --top 5")],
+    "Localize": [
+        (localize.localize, "tosloc localize 'Config.from_file opens text files only' --top 5")
+    ],
     "Learn from your project": [
         (mine.mine, "tosloc mine issues.json pulls.json"),
         (commands.data, "tosloc data --reports Tomcat.xlsx --repo tomcat.git"),
-        (commands.train, "tosloc train tomcat --reports Tomcat.xlsx --repo tomcat.git --out runs/tomcat"),
-        (commands.rank, "tosloc rank --reports Newer.xlsx --repo tomcat.git --split all --out runs/newer"),
+        (
+            commands.train,
+            "tosloc train tomcat --reports Tomcat.xlsx --repo tomcat.git --out runs/tomcat",
+        ),
+        (
+            commands.rank,
+            "tosloc rank --reports Newer.xlsx --repo tomcat.git --split all --out runs/newer",
+        ),
     ],
     "Judge and compare": [
         (judging.evaluate, "tosloc evaluate runs/tomcat --html tomcat.html"),
@@ -47,7 +55,9 @@ class _Commands(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         for heading, listed in groupby(self.commands.values(), attrgetter("rich_help_panel")):
             with formatter.section(heading):
-                formatter.write_dl([(command.name, command.get_short_help_str(200)) for command in listed])
+                formatter.write_dl(
+                    [(command.name, command.get_short_help_str(200)) for command in listed]
+                )
 
 
 class _LabCommands(TyperGroup):
@@ -91,7 +101,10 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def tosloc(
     _version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None:
     """Here is a bug report: which files? Ranks every source file of a git version."""
@@ -109,7 +122,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except UsageError as error:
             if type(error).__name__ != "NoArgsIsHelpError":
                 command = "tosloc" if error.ctx is None else error.ctx.command_path
-                raise ToslocError(f"{error.format_message().rstrip('.')}; see: {command} --help") from None
+                raise ToslocError(
+                    f"{error.format_message().rstrip('.')}; see: {command} --help"
+                ) from None
             print(error, file=sys.stderr)  # a group of commands without any: its help
             return WRONG_INPUT
         return code if isinstance(code, int) else 0

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 RepositoriesOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="PATH|NAME", help="Only this repository, by its path or name; may be given again."),
+    typer.Option(
+        metavar="PATH|NAME", help="Only this repository, by its path or name; may be given again."
+    ),
 ]
 
 app = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
@@ -52,7 +54,14 @@ def list_command(repo: RepositoriesOption = None) -> None:
             ]
             for entry in found
         ]
-        rows.append([f"all {len(found):,}", decimal(sum(entry.bytes() for entry in found)), "", str(cache_folder())])
+        rows.append(
+            [
+                f"all {len(found):,}",
+                decimal(sum(entry.bytes() for entry in found)),
+                "",
+                str(cache_folder()),
+            ]
+        )
         print_table(Table(["kept of", "size", "last used", "repository"], rows, left=(0, 3)))
 
 
@@ -62,7 +71,9 @@ def _named(repositories: Sequence[str]) -> list[CacheEntry]:
 
     found = {text: entries_of(text) for text in repositories}
     if missing := [text for text, kept in found.items() if not kept]:
-        raise ToslocError(f"{missing[0]}: nothing is kept of such a repository; see: tosloc cache list")
+        raise ToslocError(
+            f"{missing[0]}: nothing is kept of such a repository; see: tosloc cache list"
+        )
     return [entry for kept in found.values() for entry in kept]
 
 

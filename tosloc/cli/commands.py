@@ -45,20 +45,31 @@ def train(
     config: Annotated[
         Path | None,
         typer.Argument(
-            metavar="CONFIG", help="TOML file of settings, or the name of one that TosLoc ships, as tomcat."
+            metavar="CONFIG",
+            help="TOML file of settings, or the name of one that TosLoc ships, as tomcat.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(file_okay=False, help="Folder to write.", show_default="where localize finds it"),
+        typer.Option(
+            file_okay=False, help="Folder to write.", show_default="where localize finds it"
+        ),
     ] = None,
     embed_version: Annotated[
-        bool, typer.Option(help="Put the newest version into the checkpoint, to localize without a repository.")
+        bool,
+        typer.Option(
+            help="Put the newest version into the checkpoint, to localize without a repository."
+        ),
     ] = True,
     keep_features: Annotated[
-        bool, typer.Option("--keep-features", help="Leave the feature tables, for evaluate --html and lab.")
+        bool,
+        typer.Option(
+            "--keep-features", help="Leave the feature tables, for evaluate --html and lab."
+        ),
     ] = False,
-    stage_two: Annotated[bool, typer.Option(help="Learn the second stage too, if one is configured.")] = True,
+    stage_two: Annotated[
+        bool, typer.Option(help="Learn the second stage too, if one is configured.")
+    ] = True,
     cluster: ClusterOption = None,
 ) -> None:
     """Learn from fixed reports.
@@ -76,7 +87,13 @@ def train(
         out = out or trained_folder(repository)
     with on_cluster(cluster, {repo: ""}, resolve_revision), shown() as callback:
         learned = training.train(
-            settings, repo, reports, out, callback, embed_version=embed_version, keep_features=keep_features
+            settings,
+            repo,
+            reports,
+            out,
+            callback,
+            embed_version=embed_version,
+            keep_features=keep_features,
         )
     judged = learned.provenance_["splits"]["validation"]
     if learned.choice_ is not None and learned.choice_.sentence:
@@ -91,7 +108,12 @@ def train(
     if found_later:
         used = "localize, serve and mcp use it in this repository from now on (--checkpoint none: shipped weights)"
         named = ""
-    print_notes([f"the checkpoint is in {out}; {used}", f"for the test reports, run: tosloc evaluate{named}"])
+    print_notes(
+        [
+            f"the checkpoint is in {out}; {used}",
+            f"for the test reports, run: tosloc evaluate{named}",
+        ]
+    )
 
 
 def _settings(config: Path | None, stage_two: bool) -> Config:
@@ -119,7 +141,10 @@ def rank(
         typer.Option(help="Part to rank; all: every report.", show_default="validation, then test"),
     ] = None,
     functions: Annotated[
-        bool, typer.Option("--functions", help="Rank functions, too, for: tosloc evaluate --level function.")
+        bool,
+        typer.Option(
+            "--functions", help="Rank functions, too, for: tosloc evaluate --level function."
+        ),
     ] = False,
     config: ConfigOption = None,
     cluster: ClusterOption = None,
@@ -178,7 +203,9 @@ def data(
     with Repository(repo) as repository, shown() as callback:
         settings = resolve_suffixes(Config.of({"data": {"zone": zone}}, "--zone"), reports).data
         suffixes = frozenset(settings.named_suffixes)
-        rows = describe(load_dataset(repository, reports, zone=zone, suffixes=suffixes, progress=callback))
+        rows = describe(
+            load_dataset(repository, reports, zone=zone, suffixes=suffixes, progress=callback)
+        )
     if as_json:
         print_json(rows)
     else:
@@ -199,7 +226,10 @@ def _mined(repo: Path) -> Path:
 
 def import_run(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A run in TREC's form, or labelled reports with published ranks.")
+        Path,
+        typer.Argument(
+            metavar="FILE", help="A run in TREC's form, or labelled reports with published ranks."
+        ),
     ],
     out: OutOption,
     qrels: Annotated[
@@ -219,7 +249,9 @@ def import_run(
 
     refuse_training(out)
     if repo is None and file.suffix in (".xlsx", ".xml"):
-        raise RunError(f"{file}: the ranks of labelled reports are of the files of a repository; name it with --repo")
+        raise RunError(
+            f"{file}: the ranks of labelled reports are of the files of a repository; name it with --repo"
+        )
     if repo is not None and qrels is not None:
         raise RunError(f"{file}: labelled reports say themselves what is true; leave out --qrels")
     with command_folder(out, "tosloc import-run"):
@@ -231,13 +263,19 @@ def import_run(
 
 def export_run(
     run: Annotated[
-        Path, typer.Argument(metavar="RUN", help="Folder that train or rank wrote, a split's folder, or a run file.")
+        Path,
+        typer.Argument(
+            metavar="RUN", help="Folder that train or rank wrote, a split's folder, or a run file."
+        ),
     ],
     out: OutOption,
     split: SplitOption = Split.test,
     qrels: QrelsOption = None,
     others: Annotated[
-        bool, typer.Option("--others", help="Judge every other searched file as 0: large, but bpref agrees.")
+        bool,
+        typer.Option(
+            "--others", help="Judge every other searched file as 0: large, but bpref agrees."
+        ),
     ] = False,
 ) -> None:
     """Write a run and its judgements for other tools.
@@ -250,8 +288,12 @@ def export_run(
 
     refuse_training(out)
     scored = read_scored(run, split, qrels)
-    if scored.evaluation().length != 1 and others:  # which also refuses what other tools would not see
-        raise RunError(f"{run}: not every ranking is known to hold all files that were searched; leave out --others")
+    if (
+        scored.evaluation().length != 1 and others
+    ):  # which also refuses what other tools would not see
+        raise RunError(
+            f"{run}: not every ranking is known to hold all files that were searched; leave out --others"
+        )
     with command_folder(out, "tosloc export-run"):
         write_trec_run(out / "run.trec", scored.run, scored.name)
         write_trec_qrels(out / "qrels.trec", scored.qrels, scored.run if others else None)
@@ -267,11 +309,17 @@ def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
     from tosloc.train.experiment import named
 
     run = read_trec_run(file)
-    header = {"method": run.header["tag"], "tosloc": tosloc.__version__, "imported": {"form": "TREC", **named(file)}}
+    header = {
+        "method": run.header["tag"],
+        "tosloc": tosloc.__version__,
+        "imported": {"form": "TREC", **named(file)},
+    }
     truth = {} if qrels is None else read_any_judgements(qrels)
     if truth:
         evaluate(run, truth)
-    (out / JUDGEMENTS_FILE).unlink(missing_ok=True)  # last, since a folder with judgements is a finished run
+    (out / JUDGEMENTS_FILE).unlink(
+        missing_ok=True
+    )  # last, since a folder with judgements is a finished run
     write_run(out / RUN_FILE, header, run.rankings())
     if truth:
         write_judgements(out / JUDGEMENTS_FILE, truth.values())
@@ -293,7 +341,9 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) 
         published = published_ranks(dataset, part)
         if not published:
             number = counted(len(part), "report")
-            raise ReportError(f"{file}: split {split}: none of {number} has published ranks (the column result)")
+            raise ReportError(
+                f"{file}: split {split}: none of {number} has published ranks (the column result)"
+            )
         header = {
             "method": "learning to rank, published ranks",
             "tosloc": tosloc.__version__,

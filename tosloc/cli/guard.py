@@ -47,7 +47,9 @@ def guarded(run: Callable[[], int]) -> int:
         code = run()
         print(end="", flush=True)
     except BaseException as error:
-        if not received:  # else it is what a library has made of the interruption, such as an ImportError
+        if (
+            not received
+        ):  # else it is what a library has made of the interruption, such as an ImportError
             code = _exit_code(error)
     finally:
         sys.stderr = stream
@@ -61,7 +63,9 @@ def _prepare_streams() -> None:
     for number in range(3):
         try:
             os.fstat(number)
-        except OSError:  # closed: a file that is opened later would get its number, and what is printed there
+        except (
+            OSError
+        ):  # closed: a file that is opened later would get its number, and what is printed there
             os.open(os.devnull, os.O_RDWR)
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # for as long as the program runs
@@ -82,7 +86,9 @@ def _end(number: int, _: object) -> None:
     with suppress(OSError):
         os.write(2, f"{SENTENCE}\n".encode())
     if (running := sys.modules.get("multiprocessing")) is not None:
-        for child in running.active_children():  # one may be busy for long, and hold our standard error
+        for (
+            child
+        ) in running.active_children():  # one may be busy for long, and hold our standard error
             child.kill()
     os._exit(128 + number)
 

@@ -28,20 +28,33 @@ if TYPE_CHECKING:
 
 RunsArgument = Annotated[
     list[Path],
-    typer.Argument(metavar="RUN", help="Folder that train or rank wrote, a split's folder, or a run file."),
+    typer.Argument(
+        metavar="RUN", help="Folder that train or rank wrote, a split's folder, or a run file."
+    ),
 ]
 SplitOption = Annotated[Split, typer.Option(help="Which run of a folder.")]
-QrelsOption = Annotated[Path | None, typer.Option(help="What is true.", show_default="qrels.jsonl beside the run")]
+QrelsOption = Annotated[
+    Path | None, typer.Option(help="What is true.", show_default="qrels.jsonl beside the run")
+]
 MeasuresOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAMES", help="Further measures, such as nDCG@10,Acc@5.", show_default="none"),
+    typer.Option(
+        metavar="NAMES", help="Further measures, such as nDCG@10,Acc@5.", show_default="none"
+    ),
 ]
 NoTestsOption = Annotated[
-    bool, typer.Option("--no-tests", help="Judge without test files: neither ranked nor counted as fixed.")
+    bool,
+    typer.Option(
+        "--no-tests", help="Judge without test files: neither ranked nor counted as fixed."
+    ),
 ]
 MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print Markdown.")]
-CommonOption = Annotated[bool, typer.Option("--common", help="Compare only the reports that both runs judge.")]
-LevelOption = Annotated[Level, typer.Option(help="Files, or the functions that rank --functions ranked, beside BM25.")]
+CommonOption = Annotated[
+    bool, typer.Option("--common", help="Compare only the reports that both runs judge.")
+]
+LevelOption = Annotated[
+    Level, typer.Option(help="Files, or the functions that rank --functions ranked, beside BM25.")
+]
 
 
 def evaluate(
@@ -78,7 +91,9 @@ def evaluate(
     if html is not None and level is Level.function:
         raise RunError("--html is not for --level function; leave it out")
     if html is not None and len(scored) > 1:
-        raise RunError(f"--html: a page tells of one run, not of {len(scored)}; compare runs with: tosloc compare")
+        raise RunError(
+            f"--html: a page tells of one run, not of {len(scored)}; compare runs with: tosloc compare"
+        )
     results = [Results(one, asked, level.value) for one in scored]
     values = [one.values() for one in results]
     if html is not None:
@@ -100,7 +115,9 @@ def _trained() -> Path:
     with Repository(discovery.around()) as repository:
         folder = trained_folder(repository)
     if not folder.exists():
-        raise RunError(f"{repository.path}: nothing was trained here; name a run, or run: tosloc train")
+        raise RunError(
+            f"{repository.path}: nothing was trained here; name a run, or run: tosloc train"
+        )
     return folder
 
 
@@ -111,7 +128,9 @@ def compare(
     measures: MeasuresOption = None,
     no_tests: NoTestsOption = False,
     common: CommonOption = False,
-    top: Annotated[int, typer.Option(min=0, help="Reports shown that rose, and that fell, most.")] = 10,
+    top: Annotated[
+        int, typer.Option(min=0, help="Reports shown that rose, and that fell, most.")
+    ] = 10,
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
 ) -> None:
@@ -125,13 +144,19 @@ def compare(
     form = form_of(as_json, as_markdown)
     if len(runs) < 2:
         raise RunError(f"{runs[0]}: nothing to compare it with; name two runs or more")
-    evaluations = {one.name: one.evaluation() for one in scored_runs(runs, split.value, qrels, no_tests)}
+    evaluations = {
+        one.name: one.evaluation() for one in scored_runs(runs, split.value, qrels, no_tests)
+    }
     compared = compare_all(evaluations, common, measures=parsed_measures(measures))
     values = {"pairs": [comparison_values(one, top) for one in compared]}
     show(form, values, [table for one in compared for table in comparison_tables(one, top)])
     for one in compared:
         if one.only_a or one.only_b:
-            print_notes([f"left out: {counted(one.only_a, 'report')} only of {one.a}, {one.only_b} only of {one.b}"])
+            print_notes(
+                [
+                    f"left out: {counted(one.only_a, 'report')} only of {one.a}, {one.only_b} only of {one.b}"
+                ]
+            )
         if reports := one.other_searched:
             number = counted(len(reports), "report")
             warning = f"{one.a} and {one.b} searched different numbers of files for {number}, first {reports[0]}"
@@ -147,7 +172,11 @@ def print_split(folder: Path, split: str) -> None:
 
 
 def scored_runs(
-    paths: Sequence[Path], split: str, qrels: Path | None = None, no_tests: bool = False, level: Level = Level.file
+    paths: Sequence[Path],
+    split: str,
+    qrels: Path | None = None,
+    no_tests: bool = False,
+    level: Level = Level.file,
 ) -> list[ScoredRun]:
     """The runs, each under a name of its own: where two have one name, the path that was asked for. Of the level of
     functions ours of each folder, and BM25's after it.
@@ -163,7 +192,10 @@ def scored_runs(
     runs = [read_scored(path, split, qrels) for path in paths]
     runs = [without_tests(one) for one in runs] if no_tests else runs
     named = Counter(one.name for one in runs)
-    return [replace(one, name=str(path)) if named[one.name] > 1 else one for one, path in zip(runs, paths, strict=True)]
+    return [
+        replace(one, name=str(path)) if named[one.name] > 1 else one
+        for one, path in zip(runs, paths, strict=True)
+    ]
 
 
 def parsed_measures(texts: Sequence[str] | None, level: Level = Level.file) -> list[Measure]:

@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from tosloc.cli.options import FoundCheckpointOption, JsonOption, NamedRepositoryOption, VersionOption, check_drawing
+from tosloc.cli.options import (
+    FoundCheckpointOption,
+    JsonOption,
+    NamedRepositoryOption,
+    VersionOption,
+    check_drawing,
+)
 from tosloc.cli.printing import print_json, print_notes, shown
 from tosloc.core.errors import ReportError, RepositoryError, ToslocError
 from tosloc.core.io import cut, write_text
@@ -43,28 +49,42 @@ ReportArgument = Annotated[
 ]
 IncludeOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="GLOB", help="Name only files that match, as in .gitignore; may be given again."),
+    typer.Option(
+        metavar="GLOB", help="Name only files that match, as in .gitignore; may be given again."
+    ),
 ]
 ExcludeOption = Annotated[
-    list[str] | None, typer.Option(metavar="GLOB", help="Name no file that matches; may be given again.")
+    list[str] | None,
+    typer.Option(metavar="GLOB", help="Name no file that matches; may be given again."),
 ]
 ShareOption = Annotated[
-    float | None, typer.Option(min=0, max=1, help="Name only files with such a share, as 0.3, or more.")
+    float | None,
+    typer.Option(min=0, max=1, help="Name only files with such a share, as 0.3, or more."),
 ]
 TopOption = Annotated[int, typer.Option(min=1, help="How many files to print.")]
 FunctionsOption = Annotated[int, typer.Option(min=0, help="How many functions of a file, at most.")]
 PageOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", dir_okay=False, help="Write the answers as a page, too.")
+    Path | None,
+    typer.Option(metavar="FILE", dir_okay=False, help="Write the answers as a page, too."),
 ]
-OpenOption = Annotated[bool, typer.Option("--open", help="Open the first file in VISUAL or EDITOR.")]
+OpenOption = Annotated[
+    bool, typer.Option("--open", help="Open the first file in VISUAL or EDITOR.")
+]
 FormatOption = Annotated[
     Literal["text", "path"],
-    typer.Option("--format", help="How to print; path: FILE:LINE:COLUMN, for vim -q and other editors."),
+    typer.Option(
+        "--format", help="How to print; path: FILE:LINE:COLUMN, for vim -q and other editors."
+    ),
 ]
 BackgroundOption = Annotated[
-    bool, typer.Option(help="Tell earlier changes like the report, and people and tests of the first file.")
+    bool,
+    typer.Option(
+        help="Tell earlier changes like the report, and people and tests of the first file."
+    ),
 ]
-VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Print notes that ask nothing of you, too.")]
+VerboseOption = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Print notes that ask nothing of you, too.")
+]
 OpenedOption = Annotated[
     str | None, typer.Option(help="When the report was opened, in UTC: nothing later is looked at.")
 ]
@@ -82,7 +102,9 @@ def localize(
     functions: FunctionsOption = 3,
     form: FormatOption = "text",
     as_json: JsonOption = False,
-    as_lines: Annotated[bool, typer.Option("--jsonl", help="Print JSON, an answer a line.")] = False,
+    as_lines: Annotated[
+        bool, typer.Option("--jsonl", help="Print JSON, an answer a line.")
+    ] = False,
     html: PageOption = None,
     open_file: OpenOption = False,
     checkpoint: FoundCheckpointOption = None,
@@ -101,11 +123,17 @@ def localize(
     when = None if opened is None else time_of(opened, UTC, "--opened")
     sources, folders = _sort_arguments(report or [])
     if folders and include:
-        raise ToslocError(f"{folders[0]} and --include: choose one of them; --include 'src/**/*.py' does both")
-    reports = [replace(one, opened=when or one.opened) for source in sources for one in _read(source, repo)]
+        raise ToslocError(
+            f"{folders[0]} and --include: choose one of them; --include 'src/**/*.py' does both"
+        )
+    reports = [
+        replace(one, opened=when or one.opened) for source in sources for one in _read(source, repo)
+    ]
     most = 1 if as_json or open_file else ON_PAGE
     if len(reports) > most and (most == 1 or html is not None):
-        raise ToslocError(f"--json and --open are for 1 answer, --html for {ON_PAGE}, not {len(reports)}; use --jsonl")
+        raise ToslocError(
+            f"--json and --open are for 1 answer, --html for {ON_PAGE}, not {len(reports)}; use --jsonl"
+        )
     check_drawing(html, "tosloc.web.render")
     with shown() as callback, _opened(repo, checkpoint, commit) as localizer:
         if folders:
@@ -195,7 +223,9 @@ def _globs_of(folders: Sequence[str], repository: Repository | None) -> list[str
         path = Path(folder).resolve()
         if root is None or not path.is_relative_to(root.resolve()):
             where = "there is no work tree" if root is None else f"is no folder of {root}"
-            raise ToslocError(f"{folder}: {where}; narrow the search with --include, as in --include 'src/**'")
+            raise ToslocError(
+                f"{folder}: {where}; narrow the search with --include, as in --include 'src/**'"
+            )
         if path == root.resolve():
             return None
         inside = path.relative_to(root.resolve()).as_posix()
@@ -219,7 +249,9 @@ def _read(source: str, repo: Path | None) -> list[BugReport]:
                 origin = discovery.WebPages.of(repository.remote_url())
             here = origin and REFERENCE.fullmatch(f"{origin.project}/issues/{named['number']}")
             if not here:
-                raise ReportError(f"{source}: the remote called origin is not at github.com; give OWNER/REPO{source}")
+                raise ReportError(
+                    f"{source}: the remote called origin is not at github.com; give OWNER/REPO{source}"
+                )
             project = here["project"]
         issue = fetch_issue(project, named["number"], read_token())
         return read_new_reports(StringIO(json.dumps(issue)))

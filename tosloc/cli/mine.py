@@ -25,19 +25,28 @@ ExportsArgument = Annotated[
     ),
 ]
 GitHubOption = Annotated[
-    str | None, typer.Option(metavar="OWNER/NAME", help="Read closed issues there, by $GITHUB_TOKEN or gh.")
+    str | None,
+    typer.Option(metavar="OWNER/NAME", help="Read closed issues there, by $GITHUB_TOKEN or gh."),
 ]
 PatternOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="REGEX", help="How commits name issues: 'Bug-Id: (\\d+)'; may be given again."),
+    typer.Option(
+        metavar="REGEX", help="How commits name issues: 'Bug-Id: (\\d+)'; may be given again."
+    ),
 ]
 AllLabelsOption = Annotated[
-    bool, typer.Option("--all-labels", help="Keep issues that are labelled as something else than a bug.")
+    bool,
+    typer.Option(
+        "--all-labels", help="Keep issues that are labelled as something else than a bug."
+    ),
 ]
 MinedOption = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", dir_okay=False, help="JSON lines to write.", show_default="where tosloc train finds them"
+        metavar="FILE",
+        dir_okay=False,
+        help="JSON lines to write.",
+        show_default="where tosloc train finds them",
     ),
 ]
 
@@ -68,14 +77,18 @@ def mine(
 
     patterns, read = [mentions.compiled(one) for one in pattern or ()], Exports(all_labels)
     if patterns and not exports and github is None:
-        raise ToslocError("--pattern: says which issues commits name, and none are given; name an export of issues")
+        raise ToslocError(
+            "--pattern: says which issues commits name, and none are given; name an export of issues"
+        )
     with Repository(repo or discovery.around()) as repository, shown() as callback:
         file = out or mined_reports(repository)
         for export in exports or ():
             read.add(*read_text("-" if str(export) == "-" else export))
         if github is not None:
             read.projects.add(github.lower())
-            read.add(json.dumps(fetch(github, read_token(), progress=callback)), f"GitHub's {github}")
+            read.add(
+                json.dumps(fetch(github, read_token(), progress=callback)), f"GitHub's {github}"
+            )
         if pages := discovery.WebPages.of(repository.remote_url()):
             read.projects.add(pages.project.split("/", 3)[3].lower())
         if exports or github is not None:
@@ -89,8 +102,12 @@ def mine(
     _show(mined, file, as_json)
     if not mined.reports:
         what = "issues" if mined.tracker else "commits that say that they fix a bug"
-        raise ReportError(f"none of {mined.read:,} {what} has a fix to learn from, so nothing is written")
-    how = "".join(f" --{name} {path}" for name, path in (("repo", repo), ("reports", out)) if path is not None)
+        raise ReportError(
+            f"none of {mined.read:,} {what} has a fix to learn from, so nothing is written"
+        )
+    how = "".join(
+        f" --{name} {path}" for name, path in (("repo", repo), ("reports", out)) if path is not None
+    )
     number = counted(len(mined.reports), "report")
     print(f"tosloc: {file} holds {number}; now run: tosloc train{how}", file=sys.stderr)
 
@@ -118,5 +135,13 @@ def _show(mined: Mined, file: Path, as_json: bool) -> None:
     rows = [(f"linked by {kind}", number) for kind, number in mined.kinds.items()]
     rows += [(f"left out: {why}", number) for why, number in mined.left_out.most_common()]
     cells = [[what, count_cell(number)] for what, number in (*rows, ("read", mined.read))]
-    note = "" if mined.tracker else "weak: what commits say of their own fixes, which is easier than users' words"
-    show(form_of(as_json, False), values, [Table([mined.tracker or "git alone", "number"], cells, note=note)])
+    note = (
+        ""
+        if mined.tracker
+        else "weak: what commits say of their own fixes, which is easier than users' words"
+    )
+    show(
+        form_of(as_json, False),
+        values,
+        [Table([mined.tracker or "git alone", "number"], cells, note=note)],
+    )

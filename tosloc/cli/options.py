@@ -22,7 +22,12 @@ def _repository(named: Path | None) -> Path | None:
 
 AroundRepositoryOption = Annotated[
     Path,
-    typer.Option(help=_REPOSITORY, default_factory=discovery.around, show_default=_AROUND, callback=_repository),
+    typer.Option(
+        help=_REPOSITORY,
+        default_factory=discovery.around,
+        show_default=_AROUND,
+        callback=_repository,
+    ),
 ]
 NamedRepositoryOption = Annotated[
     Path | None, typer.Option(help=_REPOSITORY, show_default=_AROUND, callback=_repository)
@@ -33,12 +38,14 @@ PublishedRepositoryOption = Annotated[
 ]
 _LABELLED = "Labelled reports: xlsx, XML or JSON lines; recognised by content."
 NamedReportsOption = Annotated[
-    Path | None, typer.Option(help=_LABELLED, show_default="those of tosloc mine for the repository")
+    Path | None,
+    typer.Option(help=_LABELLED, show_default="those of tosloc mine for the repository"),
 ]
 ReportsOption = Annotated[Path, typer.Option(help=_LABELLED)]
 OutOption = Annotated[Path, typer.Option(file_okay=False, help="Folder to write.")]
 CheckpointOption = Annotated[
-    Path | None, typer.Option(help="Folder of a trained checkpoint.", show_default="shipped weights")
+    Path | None,
+    typer.Option(help="Folder of a trained checkpoint.", show_default="shipped weights"),
 ]
 FoundCheckpointOption = Annotated[
     Path | None,
@@ -49,15 +56,21 @@ FoundCheckpointOption = Annotated[
 ]
 ClusterOption = Annotated[
     str | None,
-    typer.Option(metavar="ADDRESS", help="Dask scheduler, such as tcp://10.0.0.5:8786, for the work."),
+    typer.Option(
+        metavar="ADDRESS", help="Dask scheduler, such as tcp://10.0.0.5:8786, for the work."
+    ),
 ]
 VersionOption = Annotated[
     str | None,
-    typer.Option(help="Version to search.", show_default="the files on disk; of a bare repository HEAD's"),
+    typer.Option(
+        help="Version to search.", show_default="the files on disk; of a bare repository HEAD's"
+    ),
 ]
 CommitOption = Annotated[str, typer.Option(help="Version to search.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-FigureOption = Annotated[Path | None, typer.Option(metavar="PATH", help="Draw it, as PATH.svg and PATH.png.")]
+FigureOption = Annotated[
+    Path | None, typer.Option(metavar="PATH", help="Draw it, as PATH.svg and PATH.png.")
+]
 
 
 class Level(StrEnum):

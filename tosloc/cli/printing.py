@@ -162,10 +162,15 @@ def markdown(table: Table) -> str:
     | 1 | 2 |
     """
     heads, *rows = (
-        " | ".join(" ".join(cell.split()).replace("|", r"\|") for cell in row) for row in (table.heads, *table.rows)
+        " | ".join(" ".join(cell.split()).replace("|", r"\|") for cell in row)
+        for row in (table.heads, *table.rows)
     )
-    text = "\n".join([f"| {heads} |", "|---" * len(table.heads) + "|", *(f"| {line} |" for line in rows)])
-    return "\n\n".join(part for part in (table.title.strip(), text, table.note.strip()) if part) + "\n"
+    text = "\n".join(
+        [f"| {heads} |", "|---" * len(table.heads) + "|", *(f"| {line} |" for line in rows)]
+    )
+    return (
+        "\n\n".join(part for part in (table.title.strip(), text, table.note.strip()) if part) + "\n"
+    )
 
 
 def print_table(table: Table) -> None:
@@ -196,7 +201,13 @@ def print_rows(rows: Sequence[Mapping[str, str | int | float]]) -> None:
     """Print rows of the same columns as a table, a row below the other's head."""
 
     def cell(value: str | float) -> str:
-        return f"{value:.3f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else value
+        return (
+            f"{value:.3f}"
+            if isinstance(value, float)
+            else f"{value:,}"
+            if isinstance(value, int)
+            else value
+        )
 
     heads, *cells = [[name, *(cell(row[name]) for row in rows)] for name in rows[0]]
     print_table(Table(heads, cells))
@@ -223,17 +234,25 @@ def count_cell(value: float | None) -> str:
     >>> count_cell(1234), count_cell(0.99999), count_cell(1.0), count_cell(None)
     ('1,234', '.999', '1.00', '-')
     """
-    return f"{value:,}" if isinstance(value, int) else share(value and math.floor(1000 * value) / 1000)
+    return (
+        f"{value:,}" if isinstance(value, int) else share(value and math.floor(1000 * value) / 1000)
+    )
 
 
 def with_interval(value: float | None, interval: Interval | None, sign: bool = False) -> str:
     """A mean with its interval, if there is one."""
-    return share(value, sign) if interval is None else f"{share(value, sign)} {within(interval, sign)}"
+    return (
+        share(value, sign) if interval is None else f"{share(value, sign)} {within(interval, sign)}"
+    )
 
 
 def within(interval: Interval | None, sign: bool = False) -> str:
     """An interval's ends."""
-    return UNKNOWN if interval is None else f"[{share(interval.low, sign)}, {share(interval.high, sign)}]"
+    return (
+        UNKNOWN
+        if interval is None
+        else f"[{share(interval.low, sign)}, {share(interval.high, sign)}]"
+    )
 
 
 def p_value_cell(p: float | None) -> str:
@@ -248,7 +267,10 @@ def p_value_cell(p: float | None) -> str:
 def ranks_cell(one: ReportScores) -> str:
     """Ranks of a report's fixed files, the first few, and how many are not ranked."""
     shown = [str(rank) for rank in one.ranks[:RANKS_SHOWN]]
-    for number, what in ((len(one.ranks) - RANKS_SHOWN, "more"), (one.relevant - len(one.ranks), "not ranked")):
+    for number, what in (
+        (len(one.ranks) - RANKS_SHOWN, "more"),
+        (one.relevant - len(one.ranks), "not ranked"),
+    ):
         shown += [f"{number} {what}"] if number > 0 else []
     return ", ".join(shown)
 
@@ -259,7 +281,10 @@ def results_table(results: Sequence[Results]) -> Table:
 
     counts = [one.evaluation.counts for one in results]
     said = {name: results[0].in_words(meaning) for name, meaning in COUNTS.items()}
-    rows = [[name, *(count_cell(one[name]) for one in counts), meaning] for name, meaning in said.items()]
+    rows = [
+        [name, *(count_cell(one[name]) for one in counts), meaning]
+        for name, meaning in said.items()
+    ]
     telling = {mean.name for one in results for mean in one.telling_means}
     for of_runs in zip(*(one.means for one in results), strict=True):
         name, _, _, meaning = of_runs[0]
@@ -283,12 +308,16 @@ def strata_table(results: Results) -> Table:
     ]
     heads = ["stratum", "reports", "relevant", "MRR [95 %]", "MAP [95 %]"]
     note = (
-        " * fewer than 30 reports: the interval says little" if any(row.few for row in results.telling_strata) else ""
+        " * fewer than 30 reports: the interval says little"
+        if any(row.few for row in results.telling_strata)
+        else ""
     )
     return Table(heads, rows, f" strata of {results.scored.name}", note)
 
 
-def differences_table(differences: Mapping[Measure, Difference], a: str, b: str, of: str, title: str = "") -> Table:
+def differences_table(
+    differences: Mapping[Measure, Difference], a: str, b: str, of: str, title: str = ""
+) -> Table:
     """How run b stands against run a in means ``of`` something: a row for each value, a column for each measure."""
     columns = [
         {
@@ -296,7 +325,9 @@ def differences_table(differences: Mapping[Measure, Difference], a: str, b: str,
             f"mean of {b}": share(one.b),
             "difference": share(one.difference, sign=True),
             "... 95 % interval": within(one.interval, sign=True),
-            "p, paired t-test": UNKNOWN if one.t is None else f"{p_value_cell(one.p_t)} (t = {one.t:.2f})",
+            "p, paired t-test": UNKNOWN
+            if one.t is None
+            else f"{p_value_cell(one.p_t)} (t = {one.t:.2f})",
             "p, paired bootstrap": p_value_cell(one.p_bootstrap),
             "p, McNemar": p_value_cell(one.p_mcnemar),
             "p, t-test, Holm": p_value_cell(one.p_t_holm),
@@ -310,7 +341,9 @@ def differences_table(differences: Mapping[Measure, Difference], a: str, b: str,
     ]
     rows = [[name, *(column[name] for column in columns)] for name in columns[0]]
     unmade = {UNKNOWN}  # in every column of a test that was not made
-    shown = [row for row in rows if not row[0].endswith(("McNemar", "Holm")) or {*row[1:]} != unmade]
+    shown = [
+        row for row in rows if not row[0].endswith(("McNemar", "Holm")) or {*row[1:]} != unmade
+    ]
     return Table([of, *map(repr, differences)], shown, title)
 
 
@@ -332,5 +365,9 @@ def comparison_tables(comparison: Comparison, top: int) -> list[Table]:
             for move in moves
         ]
         heads = ["report", "AP from", "to", "change", "ranks from", "to"]
-        tables += [Table(heads, rows, f" reports that have {how} most from {a} to {b}", left=(0, 4, 5))] if rows else []
+        tables += (
+            [Table(heads, rows, f" reports that have {how} most from {a} to {b}", left=(0, 4, 5))]
+            if rows
+            else []
+        )
     return tables

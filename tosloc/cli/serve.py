@@ -15,12 +15,16 @@ from tosloc.core.errors import ToslocError, require
 
 def serve(
     repo: AroundRepositoryOption,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of 127.0.0.1; 0 is any free one.")] = 8765,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of 127.0.0.1; 0 is any free one.")
+    ] = 8765,
     commit: VersionOption = None,
     checkpoint: FoundCheckpointOption = None,
     editor: Annotated[
         str,
-        typer.Option(metavar="ADDRESS", help="What opens {path} at {line} in your editor; '' for nothing."),
+        typer.Option(
+            metavar="ADDRESS", help="What opens {path} at {line} in your editor; '' for nothing."
+        ),
     ] = "vscode://file{path}:{line}",
 ) -> None:
     """A page on this machine alone: paste a bug report."""
@@ -38,10 +42,14 @@ def serve(
         with Localizer.open(repo, checkpoint, ready=False) as localizer:
             repository = localizer.repository
             assert repository is not None
-            discovery.check_roots(repository.path, (repository.path, discovery.find(repository.path)[0]))
+            discovery.check_roots(
+                repository.path, (repository.path, discovery.find(repository.path)[0])
+            )
             # What is wrong with it is said at once.
             repository.resolve(commit) if commit else repository.checked_out()
-            questions = server.Questions(repository.path, checkpoint, editor, commit or "", project_of(localizer))
+            questions = server.Questions(
+                repository.path, checkpoint, editor, commit or "", project_of(localizer)
+            )
         server.serve(questions, place)
 
 
@@ -70,6 +78,8 @@ def mcp(
     from tosloc.mcp.server import Settings, server
 
     if checkpoint is not None:
-        Localizer.load(checkpoint)  # what is wrong with it is said now, not when a first question is asked
+        Localizer.load(
+            checkpoint
+        )  # what is wrong with it is said now, not when a first question is asked
     end_at_signals()  # what waits for standard input cannot be woken
     server(Settings(root or (), checkpoint, structured=not text_only)).run()

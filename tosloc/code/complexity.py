@@ -12,12 +12,16 @@ from typing import Final
 
 import lizard
 
-MAX_SECONDS: Final = 30.0  # a text that lizard has not finished in this much processor time is counted by keywords
+MAX_SECONDS: Final = (
+    30.0  # a text that lizard has not finished in this much processor time is counted by keywords
+)
 MAX_STEPS: Final = 20_000_000
 """Of one regular expression of lizard's over one ``<``, which nothing can stop."""
 _TOKENS_BETWEEN_CHECKS: Final = 64
 
-_BRANCH = re.compile(r"\b(?:if|for|while|case|catch|elif|except|when|elsif|foreach|unless|and|or)\b|&&|\|\||\?")
+_BRANCH = re.compile(
+    r"\b(?:if|for|while|case|catch|elif|except|when|elsif|foreach|unless|and|or)\b|&&|\|\||\?"
+)
 _FUNCTION = re.compile(r"\b(?:def|func|function|fun|fn|sub)\b|\)\s*\{")
 _WILDCARDS = re.compile(r"<([\w\s,.?]*+)[^<>]*+")
 
@@ -33,7 +37,10 @@ def lizard_complexity(text: str, suffix: str) -> int:
     With a suffix that lizard does not know keywords are counted. Never raises.
     """
     # wildcards are told from comparisons by all that comes before the next < or >, each "extends" in two ways
-    steps = (one[0].count("?") * len(one[0]) << min(one[1].count("extends"), 60) for one in _WILDCARDS.finditer(text))
+    steps = (
+        one[0].count("?") * len(one[0]) << min(one[1].count("extends"), 60)
+        for one in _WILDCARDS.finditer(text)
+    )
     language = lizard.get_reader_for(f"file{suffix}")
     if language is None or max(steps, default=0) > MAX_STEPS:
         return keyword_complexity(text)
@@ -45,7 +52,9 @@ def lizard_complexity(text: str, suffix: str) -> int:
             tokens = processor(tokens, reader)
         for _ in reader(tokens, reader):
             pass
-    except Exception:  # lizard fails in its own ways on broken sources; a broken file still gets its row
+    except (
+        Exception
+    ):  # lizard fails in its own ways on broken sources; a broken file still gets its row
         return keyword_complexity(text)
     return sum(function.cyclomatic_complexity for function in context.fileinfo.function_list)
 

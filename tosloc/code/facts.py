@@ -46,7 +46,9 @@ _ESCAPE = re.compile(r"\\(?:u+[0-9a-fA-F]{4}|.)", re.S)
 _CODE, _COMMENT, _STRING, _METHOD = range(4)  # places in FIELDS
 _KINDS: Final = {"comment": (_COMMENT, _MARKUP), "string": (_STRING, _ESCAPE)}
 """Kind of span -> its field, and what of it are no words of the text."""
-_BLANKED: Final = "".join(letter if letter.isalnum() or letter in "_$" else " " for letter in map(chr, range(128)))
+_BLANKED: Final = "".join(
+    letter if letter.isalnum() or letter in "_$" else " " for letter in map(chr, range(128))
+)
 _NO_WORD = re.compile(r"[^\w$]")
 
 
@@ -55,10 +57,14 @@ class Facts:
     """Facts of one text. T distinct terms, C chunks, Q (chunk, term) pairs."""
 
     terms: list[str]  # (T,) distinct terms, sorted
-    counts: npt.NDArray[np.uint16]  # (T, 6) how often each term stands in each of ``FIELDS``, at most 65,535
+    counts: npt.NDArray[
+        np.uint16
+    ]  # (T, 6) how often each term stands in each of ``FIELDS``, at most 65,535
     chunk_starts: LongArray  # (C + 1,) chunk c holds pairs ``chunk_starts[c]:chunk_starts[c + 1]``; C is at least 1
     chunk_terms: IntArray  # (Q,) positions in ``terms``, ascending in a chunk
-    chunk_counts: npt.NDArray[np.uint8]  # (Q,) counts of code, comments and strings together, at most 255
+    chunk_counts: npt.NDArray[
+        np.uint8
+    ]  # (Q,) counts of code, comments and strings together, at most 255
     lines: int = 0
     parsed: bool = True  # False if the lexer had to stand in for a parser
     complexity: int = 0  # sum of the cyclomatic complexity numbers of the functions, by lizard, where it was asked for
@@ -76,7 +82,9 @@ def analyse(text: str, path: str, *, parse: bool = True, lizard: bool = False) -
     if lizard and language.lizard is not None:  # else it is no program
         from tosloc.code.complexity import lizard_complexity  # lizard takes long to import
 
-        facts.complexity = lizard_complexity(text, language.lizard if parse and len(text) <= MAX_PARSED else "")
+        facts.complexity = lizard_complexity(
+            text, language.lizard if parse and len(text) <= MAX_PARSED else ""
+        )
     return facts
 
 
@@ -91,27 +99,42 @@ def _counted(source: bytes, outline: Outline) -> Facts:
             pieces.append((_CODE, "\n" * own.count("\n")))
         else:
             field, no_words = _KINDS[span.kind]
-            pieces.append((field, no_words.sub(lambda found: " " + "\n" * found[0].count("\n"), own)))
+            pieces.append(
+                (field, no_words.sub(lambda found: " " + "\n" * found[0].count("\n"), own))
+            )
     for field, names in enumerate((outline.methods, outline.types, outline.fields), start=_METHOD):
         pieces.append((field, " ".join(names)))
-    text = " ".join(["", *(piece for _, piece in pieces), ""])  # a word does not go on in the next piece
+    text = " ".join(
+        ["", *(piece for _, piece in pieces), ""]
+    )  # a word does not go on in the next piece
     blanked = text.translate(_BLANKED) if text.isascii() else _NO_WORD.sub(" ", text)
-    letters, marks = (np.frombuffer(one.encode("utf-32-le"), dtype=np.int32) for one in (blanked, text))
+    letters, marks = (
+        np.frombuffer(one.encode("utf-32-le"), dtype=np.int32) for one in (blanked, text)
+    )
     is_word, newlines = letters != ord(" "), np.flatnonzero(marks == ord("\n"))
     starts_N = np.flatnonzero(is_word[1:] & ~is_word[:-1]) + 1
     starts_S = np.cumsum([1, *(len(piece) + 1 for _, piece in pieces)])
-    fields_N = np.array([field for field, _ in pieces])[np.searchsorted(starts_S, starts_N, side="right") - 1]
+    fields_N = np.array([field for field, _ in pieces])[
+        np.searchsorted(starts_S, starts_N, side="right") - 1
+    ]
     of_words = list(map(identifier_terms, blanked.split()))
     sizes_N = np.fromiter(map(len, of_words), dtype=np.int64, count=len(of_words))
     terms_M = list(chain.from_iterable(of_words))
-    fields_M, lines_M = np.repeat(fields_N, sizes_N), np.repeat(np.searchsorted(newlines, starts_N), sizes_N)
+    fields_M, lines_M = (
+        np.repeat(fields_N, sizes_N),
+        np.repeat(np.searchsorted(newlines, starts_N), sizes_N),
+    )
 
     terms = sorted({*terms_M})
     T, places = len(terms), {term: place for place, term in enumerate(terms)}
     places_M = np.fromiter(map(places.__getitem__, terms_M), dtype=np.int64, count=len(terms_M))
-    counts = np.bincount(places_M * len(FIELDS) + fields_M, minlength=T * len(FIELDS)).reshape(-1, len(FIELDS))
+    counts = np.bincount(places_M * len(FIELDS) + fields_M, minlength=T * len(FIELDS)).reshape(
+        -1, len(FIELDS)
+    )
     lines = source.count(b"\n") + (source[-1:] not in b"\n")
-    C = max(1, -(-(lines - CHUNK_OVERLAP) // CHUNK_LINES))  # a last chunk of overlap lines only is not made
+    C = max(
+        1, -(-(lines - CHUNK_OVERLAP) // CHUNK_LINES)
+    )  # a last chunk of overlap lines only is not made
     chunks_M, in_text = lines_M // CHUNK_LINES, fields_M < _METHOD
     here = in_text & (chunks_M < C)
     before = in_text & (lines_M % CHUNK_LINES < CHUNK_OVERLAP) & (chunks_M > 0)
@@ -142,10 +165,14 @@ def outline_of(source: bytes, language: str, *, parse: bool = True) -> Outline:
     if captures is None:
         outline = lex(script, style)
     else:
-        methods, types, fields = (names_of(script, captures, name) for name in ("method", "type", "field"))
+        methods, types, fields = (
+            names_of(script, captures, name) for name in ("method", "type", "field")
+        )
         outline = Outline(spans_of(captures, SPAN_KINDS), methods, types, fields, parsed=True)
     spans = _disjoint([*outline.spans, *around]) if around else outline.spans
-    return outline._replace(spans=_without_headers(source, spans, all_before_package=language == "java"))
+    return outline._replace(
+        spans=_without_headers(source, spans, all_before_package=language == "java")
+    )
 
 
 def names_of(source: bytes, captures: Captures, name: str) -> list[str]:
@@ -217,7 +244,9 @@ def _without_headers(source: bytes, spans: list[Span], *, all_before_package: bo
     package = next((number for number, block in enumerate(blocks) if block[0].kind == "drop"), 0)
     result: list[Span] = []
     for number, block in enumerate(blocks):
-        licence = (all_before_package and number < package) or _LICENCE.search(source, block[0].start, block[-1].end)
+        licence = (all_before_package and number < package) or _LICENCE.search(
+            source, block[0].start, block[-1].end
+        )
         is_header = block[0].kind == "comment" and licence
         result += [span._replace(kind="drop") for span in block] if is_header else block
     return result + spans[len(result) :]

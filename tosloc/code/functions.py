@@ -47,8 +47,12 @@ class FunctionFacts:
     terms: tuple[str, ...]  # (T,) distinct terms, sorted
     offsets: LongArray  # (N + 1,) function n holds pairs ``offsets[n]:offsets[n + 1]``
     places: IntArray  # (Q,) places in ``terms``, ascending in a function
-    code: npt.NDArray[np.uint8]  # (Q,) how often the term stands in the function's code and strings, at most 255
-    comments: npt.NDArray[np.uint8]  # (Q,) how often it stands in its comments and documentation, at most 255
+    code: npt.NDArray[
+        np.uint8
+    ]  # (Q,) how often the term stands in the function's code and strings, at most 255
+    comments: npt.NDArray[
+        np.uint8
+    ]  # (Q,) how often it stands in its comments and documentation, at most 255
 
     def __len__(self) -> int:
         return len(self.names)
@@ -64,7 +68,9 @@ class FunctionFacts:
     def lengths(self) -> FloatArray:
         """(N,) how many terms each function has."""
         counts = self.code.astype(np.float64) + self.comments
-        return np.bincount(self.rows, weights=counts, minlength=len(self)).astype(np.float64, copy=False)
+        return np.bincount(self.rows, weights=counts, minlength=len(self)).astype(
+            np.float64, copy=False
+        )
 
     def of_terms(self, values: Mapping[str, float]) -> FloatArray:
         """(T,) the value of each term, 0 for those that have none."""
@@ -124,7 +130,9 @@ def _spans(source: bytes, captures: Captures, name: str) -> list[tuple[int, int]
 # Definitions
 
 
-def _definitions(source: bytes, captures: Captures, comments: Sequence[tuple[int, int]]) -> list[_Definition]:
+def _definitions(
+    source: bytes, captures: Captures, comments: Sequence[tuple[int, int]]
+) -> list[_Definition]:
     """The named functions and classes, in the order of their beginnings; one lies inside another or outside it."""
     comments_by_end = {end: start for start, end in comments}
     above_by_end = {end: start for start, end in _spans(source, captures, "above")}
@@ -158,7 +166,10 @@ def _definitions(source: bytes, captures: Captures, comments: Sequence[tuple[int
             scopes.append((end, qualified, parent, True))
             continue
         start = _attached(source, start, above_by_end)
-        begin = max(_attached(source, start, comments_by_end), definitions[parent].begin if parent >= 0 else 0)
+        begin = max(
+            _attached(source, start, comments_by_end),
+            definitions[parent].begin if parent >= 0 else 0,
+        )
         begin = max(begin, min(last_end, start))
         kind = 2 if role == "class" else int(in_class or "." in name)
         definitions.append(_Definition(begin, start, end, qualified, kind, parent))
@@ -184,28 +195,46 @@ def _attached(source: bytes, start: int, by_end: Mapping[int, int]) -> int:
 # Terms
 
 
-def _facts(source: bytes, definitions: Sequence[_Definition], comments: Sequence[tuple[int, int]]) -> FunctionFacts:
+def _facts(
+    source: bytes, definitions: Sequence[_Definition], comments: Sequence[tuple[int, int]]
+) -> FunctionFacts:
     """The definitions with their lines and the terms of their texts."""
     cuts = sorted({place for one in definitions for place in (one.begin, one.end)}.union(*comments))
     number_of = {cut: place for place, cut in enumerate(cuts)}
-    innermost, is_comment = np.full(len(cuts), -1), np.zeros(len(cuts), dtype=bool)  # of the pieces between cuts
+    innermost, is_comment = (
+        np.full(len(cuts), -1),
+        np.zeros(len(cuts), dtype=bool),
+    )  # of the pieces between cuts
     for place, one in enumerate(definitions):  # inner ones last
         innermost[number_of[one.begin] : number_of[one.end]] = place
     for begin, end in comments:
         is_comment[number_of[begin] : number_of[end]] = True
-    held = [(Counter[str](), Counter[str]()) for _ in definitions]  # terms of its code, of its comments
-    for (start, end), holder, kind in zip(pairwise(cuts), innermost.tolist(), is_comment.tolist(), strict=False):
+    held = [
+        (Counter[str](), Counter[str]()) for _ in definitions
+    ]  # terms of its code, of its comments
+    for (start, end), holder, kind in zip(
+        pairwise(cuts), innermost.tolist(), is_comment.tolist(), strict=False
+    ):
         found = terms_of(source[start:end].decode("utf-8", "replace")) if holder >= 0 else []
         number = holder
-        while number >= 0 and (number == holder or definitions[number].kind != 2):  # and the functions around it
+        while number >= 0 and (
+            number == holder or definitions[number].kind != 2
+        ):  # and the functions around it
             held[number][kind].update(found)
             number = definitions[number].parent
     terms = sorted(set().union(*chain.from_iterable(held)))
     place_of = {term: number for number, term in enumerate(terms)}
-    counts = [(place_of[term], code[term], said[term]) for code, said in held for term in sorted(code | said)]
+    counts = [
+        (place_of[term], code[term], said[term])
+        for code, said in held
+        for term in sorted(code | said)
+    ]
     places, code, said = np.array(counts, dtype=np.int32).reshape(-1, 3).T
     lines = np.flatnonzero(np.frombuffer(source, dtype=np.uint8) == ord("\n"))
-    starts, last = ([one.start for one in definitions], [max(one.end - 1, one.start) for one in definitions])
+    starts, last = (
+        [one.start for one in definitions],
+        [max(one.end - 1, one.start) for one in definitions],
+    )
     return FunctionFacts(
         names=tuple(one.name for one in definitions),
         kinds=np.array([one.kind for one in definitions], dtype=np.uint8),

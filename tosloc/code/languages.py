@@ -15,7 +15,9 @@ FUNCTIONS_VERSION: Final = "functions2"  # goes up when what tosloc.code.functio
 class Language:
     """How the files of one language are analysed."""
 
-    def __init__(self, name: str, suffixes: str, style: str, grammar: str = "", lizard: str | None = "") -> None:
+    def __init__(
+        self, name: str, suffixes: str, style: str, grammar: str = "", lizard: str | None = ""
+    ) -> None:
         """The suffixes are without dots; the ``style`` of the lexer that separates comments and strings is a key of
         ``parse.STYLES``. The ``grammar`` of tree-sitter is its module and, if that does not call it ``language``, what
         it does; "" if the lexer reads the files. What is asked of the trees stands in ``queries/``, by the module's
@@ -35,7 +37,12 @@ _ROWS: Final[tuple[tuple[Any, ...], ...]] = (
     ("javascript", "js mjs cjs", "c", "tree_sitter_javascript"),
     ("jsx", "jsx", "c", "tree_sitter_javascript"),
     ("c", "c", "c", "tree_sitter_c"),
-    ("cpp", "cpp h hh hpp hxx h++ cc cxx c++ inl ipp tpp tcc txx ixx cppm ino cu cuh", "c", "tree_sitter_cpp"),
+    (
+        "cpp",
+        "cpp h hh hpp hxx h++ cc cxx c++ inl ipp tpp tcc txx ixx cppm ino cu cuh",
+        "c",
+        "tree_sitter_cpp",
+    ),
     ("go", "go", "c", "tree_sitter_go"),
     ("csharp", "cs", "c", "tree_sitter_c_sharp"),
     ("typescript", "ts mts cts", "c", "tree_sitter_typescript language_typescript"),
@@ -62,7 +69,13 @@ _ROWS: Final[tuple[tuple[Any, ...], ...]] = (
     ("ttcn", "ttcn ttcnpp", "c"),
     ("dart", "dart", "c", "", ".java"),
     ("d", "d", "c", "", ".c"),
-    ("clike", "aj proto thrift idl jj jjt javacc g g4 glsl vert frag comp geom hlsl metal cl v sv", "c", "", ".c"),
+    (
+        "clike",
+        "aj proto thrift idl jj jjt javacc g g4 glsl vert frag comp geom hlsl metal cl v sv",
+        "c",
+        "",
+        ".c",
+    ),
     ("shell", "sh bash zsh ksh", "hash"),
     ("powershell", "ps1 psm1", "hash"),
     ("hash", "ex exs jl nim cr coffee tcl awk cmake mk", "hash"),
@@ -86,7 +99,10 @@ LANGUAGES: Final[dict[str, str]] = {
 """Lower-case suffix with its dot -> language; any other suffix is "text"."""
 
 SOURCE_SUFFIXES: Final[frozenset[str]] = frozenset(
-    suffix for language in _LANGUAGES.values() if language.lizard is not None for suffix in language.suffixes
+    suffix
+    for language in _LANGUAGES.values()
+    if language.lizard is not None
+    for suffix in language.suffixes
 )
 """Suffixes of source code: files with them are the search space."""
 

@@ -22,7 +22,9 @@ _DECLARATORS: Final = frozenset(
     "function_declarator pointer_declarator reference_declarator parenthesized_declarator"
     " attributed_declarator array_declarator".split()
 )
-_DROPPED: Final = frozenset({"prototype", "exports", "module", "this", "self", "window", "globalThis"})
+_DROPPED: Final = frozenset(
+    {"prototype", "exports", "module", "this", "self", "window", "globalThis"}
+)
 """Parts of what a JavaScript function is assigned to that are no names of a class."""
 _BRACKETS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
 _RECEIVER = re.compile(r"(?<!\w)(\w+)\s*+(?:\[[^\[\]]*+\]\s*+)?,?\s*+\)$")

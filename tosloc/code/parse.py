@@ -84,7 +84,9 @@ class _Parser:
                 self._close()
 
     def _start(self) -> None:
-        self._process = start_python("tosloc.code.trees", "answer_requests", stderr=subprocess.DEVNULL)
+        self._process = start_python(
+            "tosloc.code.trees", "answer_requests", stderr=subprocess.DEVNULL
+        )
         self._owner = os.getpid()
         if not self._is_registered:
             atexit.register(self.close)
@@ -143,9 +145,12 @@ class Outline(NamedTuple):
     parsed: bool  # False if the lexer was used
 
 
-_STRINGS: Final = rb"""(?P<string>\"{3}.*?(?:\"{3}|\Z)|`(?:\\.|[^`\\])*+(?:`|\\?\Z))|(?P<quote>["'])"""
+_STRINGS: Final = (
+    rb"""(?P<string>\"{3}.*?(?:\"{3}|\Z)|`(?:\\.|[^`\\])*+(?:`|\\?\Z))|(?P<quote>["'])"""
+)
 _QUOTED: Final = {
-    quote: re.compile(rb"%s(?:\\.|[^%s\\\n])*+(?P<closed>%s)?" % (quote, quote, quote), re.S) for quote in (b'"', b"'")
+    quote: re.compile(rb"%s(?:\\.|[^%s\\\n])*+(?P<closed>%s)?" % (quote, quote, quote), re.S)
+    for quote in (b'"', b"'")
 }
 """A string on one line, or what follows a quote without a partner up to the end of the line."""
 _IMPORT: Final = (
@@ -154,8 +159,13 @@ _IMPORT: Final = (
 )
 
 
-def _lexer(comment: bytes, *, strings: bytes = _STRINGS, imports: bytes = _IMPORT) -> re.Pattern[bytes]:
-    return re.compile(b"|".join(part for part in (b"(?P<comment>" + comment + b")", strings, imports) if part), re.S)
+def _lexer(
+    comment: bytes, *, strings: bytes = _STRINGS, imports: bytes = _IMPORT
+) -> re.Pattern[bytes]:
+    return re.compile(
+        b"|".join(part for part in (b"(?P<comment>" + comment + b")", strings, imports) if part),
+        re.S,
+    )
 
 
 _BLOCK: Final = rb"/\*.*?(?:\*/|\Z)"
@@ -168,7 +178,9 @@ STYLES: Final[dict[str, re.Pattern[bytes]]] = {
     "bang": _lexer(rb"![^\n]*|(?m:^)[cC*][^\n]*"),
     "apostrophe": _lexer(rb"'[^\n]*", strings=rb'(?P<string>"[^"\n]*")'),
     "markup": _lexer(
-        rb"<!--.*?(?:-->|\Z)|<%--.*?(?:--%>|\Z)", strings=rb"""(?P<string>"[^"<>\n]*"|'[^'<>\n]*')""", imports=b""
+        rb"<!--.*?(?:-->|\Z)|<%--.*?(?:--%>|\Z)",
+        strings=rb"""(?P<string>"[^"<>\n]*"|'[^'<>\n]*')""",
+        imports=b"",
     ),
     "plain": re.compile(rb"(?!)"),
 }
@@ -196,7 +208,9 @@ _FIELD_NAMES = re.compile(
 def lex(source: bytes, style: str) -> Outline:
     """Outline of ``source`` by the lexer of ``style``: declared names are those that follow the usual keywords."""
     spans, position = list[Span](), 0
-    unclosed = dict.fromkeys(_QUOTED, 0)  # no quote before this place is closed: where one is not, none after it is
+    unclosed = dict.fromkeys(
+        _QUOTED, 0
+    )  # no quote before this place is closed: where one is not, none after it is
     while found := STYLES[style].search(source, position):
         position, kind = found.end(), found.lastgroup or ""
         if kind == "quote":  # one that nothing closes on its line is code

@@ -36,7 +36,9 @@ _STOP_WORDS: Final[frozenset[str]] = frozenset(
 
 _WORD = re.compile(r"[\w$]+")
 _PART = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-_NUMBER = re.compile(r"0[xX][0-9a-fA-F_]*[lL]?|0[bB][01_]+[lL]?|[0-9][0-9_]*(?:[eE][0-9]*)?[lLfFdDuU]*")
+_NUMBER = re.compile(
+    r"0[xX][0-9a-fA-F_]*[lL]?|0[bB][01_]+[lL]?|[0-9][0-9_]*(?:[eE][0-9]*)?[lLfFdDuU]*"
+)
 _MAX_IDENTIFIER: Final = 200  # longer words are data (base64, hashes) and give no terms
 _MAX_CACHED: Final = 400_000  # identifiers kept per process, about 100 MB at most
 
@@ -62,7 +64,13 @@ def split_identifier(identifier: str) -> list[str]:
         return _PART.findall(identifier)
     # beyond ASCII the same rules, with case as Unicode has it
     shape = "".join(
-        letter if letter.isascii() else "0" if letter.isdecimal() else "A" if letter.isupper() else "a"
+        letter
+        if letter.isascii()
+        else "0"
+        if letter.isdecimal()
+        else "A"
+        if letter.isupper()
+        else "a"
         for letter in identifier
     )
     return [identifier[match.start() : match.end()] for match in _PART.finditer(shape)]

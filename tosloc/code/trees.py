@@ -168,7 +168,9 @@ def _limit_memory(most: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (most, given))
 
 
-def _located(source: bytes, capture: str, nodes: list[tree_sitter.Node]) -> list[tuple[int, int, str]]:
+def _located(
+    source: bytes, capture: str, nodes: list[tree_sitter.Node]
+) -> list[tuple[int, int, str]]:
     if capture in _NAMED:
         return [(node.start_byte, node.end_byte, definition_name(source, node)) for node in nodes]
     return [(node.start_byte, node.end_byte, "") for node in nodes]

@@ -73,7 +73,11 @@ def from_arrays(kind: type[Record], arrays: Mapping[str, Array], name: str) -> R
             made[field] = arrays[key]
         else:
             words = unpack_words(arrays[key])
-            made[field] = {word: place for place, word in enumerate(words)} if get_origin(hint) is Mapping else words
+            made[field] = (
+                {word: place for place, word in enumerate(words)}
+                if get_origin(hint) is Mapping
+                else words
+            )
     return kind(**made)
 
 
@@ -90,10 +94,14 @@ def checked(
     Raises KeyError or ValueError.
     """
     array: Any = arrays[name]
-    fits = array.ndim == len(shape) and all(wanted in (None, size) for wanted, size in zip(shape, array.shape))  # noqa: B905
+    fits = array.ndim == len(shape) and all(
+        wanted in (None, size) for wanted, size in zip(shape, array.shape, strict=True)
+    )
     if array.dtype != dtype or not fits:
         raise ValueError(f"{name} is of another type or length")
-    if below is not None and array.size and not least <= array.min() <= array.max() < below:  # NaN compares as false
+    if (
+        below is not None and array.size and not least <= array.min() <= array.max() < below
+    ):  # NaN compares as false
         raise ValueError(f"{name} are out of bounds")
     return array
 
@@ -117,7 +125,9 @@ def write_arrays(target: Path | IO[bytes], arrays: Mapping[str, Array], level: i
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=level) as archive:
         for name in sorted(arrays):
             buffer = io.BytesIO()
-            np.lib.format.write_array(buffer, np.ascontiguousarray(arrays[name]), allow_pickle=False)
+            np.lib.format.write_array(
+                buffer, np.ascontiguousarray(arrays[name]), allow_pickle=False
+            )
             # a fixed date: the time of writing is no part of the content
             entry = zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0))
             archive.writestr(entry, buffer.getvalue(), zipfile.ZIP_DEFLATED, compresslevel=level)
@@ -139,9 +149,13 @@ def load_arrays(path: Path) -> Arrays:
                 raise ValueError("it holds other things than numbers")
             return arrays
     except FileNotFoundError as error:
-        raise CheckpointError(f"{path} is missing; train again, or copy the whole folder") from error
+        raise CheckpointError(
+            f"{path} is missing; train again, or copy the whole folder"
+        ) from error
     except Exception as error:  # an archive that is damaged raises anything
-        raise CheckpointError(f"{path} is damaged ({error}); train again, or copy it anew") from error
+        raise CheckpointError(
+            f"{path} is damaged ({error}); train again, or copy it anew"
+        ) from error
 
 
 @contextmanager
@@ -153,7 +167,9 @@ def arrays_of(path: Path, again: str = "train again") -> Iterator[Arrays]:
     try:
         yield arrays
     except (KeyError, IndexError, ValueError, TypeError) as error:
-        raise CheckpointError(f"{path} is damaged or of another version ({error}); {again}") from error
+        raise CheckpointError(
+            f"{path} is damaged or of another version ({error}); {again}"
+        ) from error
 
 
 def write_mapped(path: Path, arrays: Mapping[str, Array]) -> None:
@@ -163,10 +179,16 @@ def write_mapped(path: Path, arrays: Mapping[str, Array]) -> None:
     shapes and places, the arrays. It is written and mapped here, since the library copies all arrays, both ways.
     """
     head: dict[str, Any] = {}
-    ordered = sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0]))  # so each lies at its alignment
+    ordered = sorted(
+        arrays.items(), key=lambda item: (-item[1].itemsize, item[0])
+    )  # so each lies at its alignment
     end = 0
     for name, array in ordered:
-        head[name] = {"dtype": _NAMES[array.dtype], "shape": array.shape, "data_offsets": [end, end + array.nbytes]}
+        head[name] = {
+            "dtype": _NAMES[array.dtype],
+            "shape": array.shape,
+            "data_offsets": [end, end + array.nbytes],
+        }
         end += array.nbytes
     text = json.dumps(head).encode()
     text += b" " * (-len(text) % 8)
@@ -184,7 +206,9 @@ def read_mapped(path: Path) -> Arrays:
         start = 8 + int(mapped[:8].view("<u8")[0])
         head = json.loads(mapped[8:start].tobytes())
         return {
-            name: mapped[start:][slice(*entry["data_offsets"])].view(_TYPES[entry["dtype"]]).reshape(entry["shape"])
+            name: mapped[start:][slice(*entry["data_offsets"])]
+            .view(_TYPES[entry["dtype"]])
+            .reshape(entry["shape"])
             for name, entry in head.items()
         }
     except (OSError, ValueError, TypeError, KeyError, IndexError) as error:

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 ANSWER_SECONDS: Final = 10  # how long a scheduler, and its first worker, may take to answer
 _ADDRESS: Final = re.compile(r"((tcp|tls)://)?([\w.-]{1,253}|\[[0-9a-fA-F:]{2,39}\]):[0-9]{1,5}")
-_SETTLED: Final = re.compile("numpy|scipy|lightgbm|pystemmer|lizard|tree-sitter.*")  # packages that results depend on
+_SETTLED: Final = re.compile(
+    "numpy|scipy|lightgbm|pystemmer|lizard|tree-sitter.*"
+)  # packages that results depend on
 
 
 @contextmanager
@@ -46,7 +48,9 @@ def on_cluster(
     require("a Dask cluster", "dask", "distributed")
     if not _ADDRESS.fullmatch(address):
         raise ToslocError(
-            f"{address!r} is no address of a Dask scheduler", hint="an address is tcp://127.0.0.1:8786", about="cluster"
+            f"{address!r} is no address of a Dask scheduler",
+            hint="an address is tcp://127.0.0.1:8786",
+            about="cluster",
         )
     wanted = {}
     for path, revision in repositories.items():
@@ -105,7 +109,11 @@ def _check_workers(
     ours = _look(repositories, resolve)
     for name, theirs in found.items():
         if theirs != ours:
-            why = str(theirs) if isinstance(theirs, BaseException) else f"{', '.join(theirs ^ ours)} on one side alone"
+            why = (
+                str(theirs)
+                if isinstance(theirs, BaseException)
+                else f"{', '.join(theirs ^ ours)} on one side alone"
+            )
             raise ToslocError(
                 f"{address}: the worker {name} differs from this machine ({why})",
                 hint="install the same packages there, and clone the repository to the same path",
@@ -123,12 +131,21 @@ def _look(repositories: dict[str, str], resolve: Callable[[Path, str], str]) -> 
     """In a worker: versions of what results depend on. Raises RepositoryError for a commit that cannot be read."""
     for path, commit in repositories.items():
         resolve(Path(path), commit)
-    found = (package for package in metadata.distributions() if _SETTLED.fullmatch(str(package.name).lower()))
-    ours = {f"Python {sys.version_info.major}.{sys.version_info.minor}", f"tosloc {tosloc.__version__}"}
+    found = (
+        package
+        for package in metadata.distributions()
+        if _SETTLED.fullmatch(str(package.name).lower())
+    )
+    ours = {
+        f"Python {sys.version_info.major}.{sys.version_info.minor}",
+        f"tosloc {tosloc.__version__}",
+    }
     return ours | {f"{package.name} {package.version}" for package in found}
 
 
-def _results(client: Client, address: str, calls: Iterable[Any], ordered: bool) -> Generator[Any, None, None]:
+def _results(
+    client: Client, address: str, calls: Iterable[Any], ordered: bool
+) -> Generator[Any, None, None]:
     """Results of calls, in their order or as they come. Raises what a call raises, ToslocError, BrokenProcessPool."""
     from distributed import KilledWorker, as_completed
 
@@ -139,7 +156,9 @@ def _results(client: Client, address: str, calls: Iterable[Any], ordered: bool) 
             yield future.result()
             future.release()
     except KilledWorker:
-        raise BrokenProcessPool("several workers of the cluster were killed at the same work") from None
+        raise BrokenProcessPool(
+            "several workers of the cluster were killed at the same work"
+        ) from None
     except CancelledError:
         raise ToslocError(
             f"the Dask scheduler at {address} has gone, and finished results are kept",
@@ -153,7 +172,9 @@ def _results(client: Client, address: str, calls: Iterable[Any], ordered: bool) 
 
 def _perform(folder: str, call: bytes) -> Any:
     """In a worker: what a call gives."""
-    with suppress(OSError):  # relative paths mean what they mean to the command, where its folder is here too
+    with suppress(
+        OSError
+    ):  # relative paths mean what they mean to the command, where its folder is here too
         os.chdir(folder)
     function, arguments, named = pickle.loads(call)
     return function(*arguments, **named)

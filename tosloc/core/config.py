@@ -85,7 +85,9 @@ class DataSettings(Section):
     @model_validator(mode="after")
     def _room_for_test(self) -> Self:
         if self.train + self.validation >= 1:
-            raise ValueError(f"train {self.train:g} and validation {self.validation:g} leave nothing for test")
+            raise ValueError(
+                f"train {self.train:g} and validation {self.validation:g} leave nothing for test"
+            )
         return self
 
 
@@ -158,7 +160,9 @@ class RunSettings(Section):
         return jobs
 
 
-Globs = Annotated[tuple[Annotated[str, Field(max_length=200)], ...], Strict(False), Field(max_length=200)]
+Globs = Annotated[
+    tuple[Annotated[str, Field(max_length=200)], ...], Strict(False), Field(max_length=200)
+]
 
 
 class AnswerSettings(Section):
@@ -204,7 +208,9 @@ def find_config(name: str | Path, folder: Path = Path(), other_than: Path | None
     """
     for place in (folder / name, shipped_configs() / name):
         for file in (place, Path(f"{place}.toml")):
-            if os.path.isfile(file) and (other_than is None or not os.path.samefile(file, other_than)):
+            if os.path.isfile(file) and (
+                other_than is None or not os.path.samefile(file, other_than)
+            ):
                 return file
     return folder / name
 
@@ -247,7 +253,9 @@ def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(base)
     for key, value in over.items():
         old = merged.get(key)
-        merged[key] = _merge(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+        merged[key] = (
+            _merge(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+        )
     return merged
 
 

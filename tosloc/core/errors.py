@@ -40,7 +40,11 @@ class ToslocError(Exception):
         """
         subject = f"{argument_name(self.about)}: " if self.about else ""
         action = f"; {self.hint}" if self.hint else ""
-        return subject + str(self.args[0]) + _ARGUMENT.sub(lambda match: argument_name(match[1]), action)
+        return (
+            subject
+            + str(self.args[0])
+            + _ARGUMENT.sub(lambda match: argument_name(match[1]), action)
+        )
 
     def without_arguments(self) -> str:
         """Return the sentence for readers who cannot set arguments: no hint that names one."""
@@ -86,7 +90,9 @@ class Interrupted(BaseException):
     """Ctrl-C or SIGTERM, on its way past libraries that would answer in words of their own; or a call given up."""
 
 
-def sentence_of(error: BaseException, render: Callable[[ToslocError], str] = ToslocError.__str__) -> str | None:
+def sentence_of(
+    error: BaseException, render: Callable[[ToslocError], str] = ToslocError.__str__
+) -> str | None:
     """Return the sentence that tells users of an error, or None for an error in this program.
 
     ``render`` gives the sentence for a ToslocError.
@@ -127,7 +133,9 @@ def _install(extra: str) -> str:
     except PackageNotFoundError:  # sources that are run as they lie there
         stated = {}
     url = stated.get("url", "tosloc")
-    source = shlex.quote(f"{unquote(urlsplit(url).path) if url.startswith('file:') else url}[{extra}]")
+    source = shlex.quote(
+        f"{unquote(urlsplit(url).path) if url.startswith('file:') else url}[{extra}]"
+    )
     if stated.get("vcs_info"):
         source = shlex.quote(f"tosloc[{extra}] @ {stated['vcs_info']['vcs']}+{url}")
     if "uv/tools/" in f"{sys.prefix}/":

@@ -22,7 +22,9 @@ from typing import IO, Any, Final
 MOST_BYTES: Final = 1 << 30  # what read_plain reads at most
 _HALVES: Final = re.compile("[\\ud800-\\udc7f\\udd00-\\udfff]")
 """Halves of characters, but for those that stand for bytes."""
-_OWN_STREAMS: Final = re.compile(r"/dev/(?P<name>stdout|stderr)|/(?:dev|proc/self)/fd/(?P<number>[0-9]{1,6})")
+_OWN_STREAMS: Final = re.compile(
+    r"/dev/(?P<name>stdout|stderr)|/(?:dev|proc/self)/fd/(?P<number>[0-9]{1,6})"
+)
 _STREAM_NUMBERS: Final = {"stdout": 1, "stderr": 2}
 _STREAMS: Final = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
 _KINDS: Final = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe"}
@@ -40,7 +42,9 @@ def open_plain(path: Path) -> BufferedReader:
         raise OSError(errno.EINVAL, "the name contains a NUL byte", str(path)) from error
     if not stat.S_ISREG(mode) and not (stat.S_ISFIFO(mode) and str(path).startswith(_STREAMS)):
         code = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
-        raise OSError(code, f"is {_KINDS.get(stat.S_IFMT(mode), 'a device')}, not a file", str(path))
+        raise OSError(
+            code, f"is {_KINDS.get(stat.S_IFMT(mode), 'a device')}, not a file", str(path)
+        )
     return path.open("rb")
 
 
@@ -175,7 +179,10 @@ def printable(text: str) -> str:
     """
     text = _HALVES.sub(lambda half: f"\\u{ord(half.group()):04x}", text)
     decoded = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in decoded)
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in decoded
+    )
 
 
 def cut(text: str, letters: int) -> str:

@@ -21,7 +21,9 @@ from tosloc.core.records import BoolArray, FloatArray, LongArray
 Over: TypeAlias = Literal["relevant", "reachable", "found"]
 """What average precision is divided by: all fixed files (the textbook's), as many of them as k ranks can hold, or
 only those found within the first k ("at seen relevant documents": a diagnostic, never a result)."""
-Add: TypeAlias = Callable[[list[float]], float]  # how numbers are added, which decides how the sum is rounded
+Add: TypeAlias = Callable[
+    [list[float]], float
+]  # how numbers are added, which decides how the sum is rounded
 
 
 def fixed_ranks(scores: FloatArray, fixed: BoolArray | LongArray) -> LongArray:
@@ -38,7 +40,11 @@ def fixed_ranks(scores: FloatArray, fixed: BoolArray | LongArray) -> LongArray:
 
 
 def average_precision(
-    ranks: Iterable[int], relevant: int, k: int | None = None, over: Over = "relevant", add: Add = math.fsum
+    ranks: Iterable[int],
+    relevant: int,
+    k: int | None = None,
+    over: Over = "relevant",
+    add: Add = math.fsum,
 ) -> float:
     """Sum of the precision at each fixed file's rank (within the first ``k``), divided by what ``over`` says.
 
@@ -67,14 +73,18 @@ def reciprocal_rank(ranks: Iterable[int], k: int | None = None) -> float:
     return 1 / min((float(rank) for rank in ranks if k is None or rank <= k), default=math.inf)
 
 
-def rr_and_ap(ranks: Iterable[int], relevant: int | None = None, add: Add = np.sum) -> tuple[float, float]:
+def rr_and_ap(
+    ranks: Iterable[int], relevant: int | None = None, add: Add = np.sum
+) -> tuple[float, float]:
     """Reciprocal rank and textbook average precision, as learners add it; ``relevant`` is the number of ranks if None.
 
     >>> rr_and_ap([2, 4])
     (0.5, 0.5)
     """
     known = list(ranks)
-    return reciprocal_rank(known), average_precision(known, len(known) if relevant is None else relevant, add=add)
+    return reciprocal_rank(known), average_precision(
+        known, len(known) if relevant is None else relevant, add=add
+    )
 
 
 def found_at(ranks: Iterable[int], k: int) -> int:
@@ -108,4 +118,6 @@ def bpref(nonrelevant_above: Sequence[int], relevant: int, nonrelevant: int) -> 
     (0.5, 0.0)
     """
     most = min(nonrelevant, relevant)
-    return math.fsum(1 - min(n, relevant) / most if n else 1.0 for n in nonrelevant_above) / (relevant or 1)
+    return math.fsum(1 - min(n, relevant) / most if n else 1.0 for n in nonrelevant_above) / (
+        relevant or 1
+    )

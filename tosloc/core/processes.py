@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 Executor: TypeAlias = Callable[[Iterable[Any], bool], Generator[Any, None, None]]
 """What has calls that ``joblib.delayed`` made done by other machines: in their order, or as they come."""
 EXECUTOR: Final[ContextVar[Executor | None]] = ContextVar("executor", default=None)
-executor: Final = EXECUTOR.get  # what parallel hands its calls to; None: processes of this machine do them
+executor: Final = (
+    EXECUTOR.get
+)  # what parallel hands its calls to; None: processes of this machine do them
 _POLL_SECONDS: Final = 0.1  # between two looks at whether a call is still wanted
 _WAITING_PER_WORKER: Final = 2  # calls that are handed out at once
 _THREAD_LIMITS: Final = (
@@ -98,7 +100,9 @@ class Worker:
         try:
             if self._process is None:
                 self._start()
-            result, error = self._perform((function, arguments, progress is not None), progress, stopped)
+            result, error = self._perform(
+                (function, arguments, progress is not None), progress, stopped
+            )
         except BaseException:
             self.close()
             raise
@@ -194,7 +198,9 @@ class _Pool:
         for worker in self._workers:
             worker.close()
 
-    def _perform(self, function: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    def _perform(
+        self, function: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, Any]
+    ) -> Any:
         worker = self._idle.get()
         try:
             call = partial(function, *arguments, **named)

@@ -48,7 +48,9 @@ class BugReport:
     id: str
     summary: str
     description: str
-    opened: datetime | None  # None where the report does not say: whoever asks it of a version decides
+    opened: (
+        datetime | None
+    )  # None where the report does not say: whoever asks it of a version decides
 
     def __post_init__(self) -> None:
         if self.opened is not None and self.opened.tzinfo is None:
@@ -68,7 +70,9 @@ class Case:
 
     report: BugReport
     fix_commit: str  # full id of the fixing commit; "" where the data names the version alone
-    version: str  # full id of the before-fix version: the fix's first parent, unless the data names it
+    version: (
+        str  # full id of the before-fix version: the fix's first parent, unless the data names it
+    )
     fixed_at: int  # committer time of the fix, seconds since 1970, UTC; of the version where the fix is not known
     listed: tuple[str, ...]  # source files that the data lists as fixed, sorted
     fixed: tuple[str, ...]  # those of listed that exist in version: the ground truth
@@ -109,7 +113,9 @@ class Snapshot:
     committed_at: int  # committer time, seconds since 1970, UTC
     path_names: Vocabulary
     blob_names: Vocabulary
-    path_ids: IntArray  # (F,) number of each file's path in path_names, in path order (git's: by bytes)
+    path_ids: (
+        IntArray  # (F,) number of each file's path in path_names, in path order (git's: by bytes)
+    )
     blob_ids: IntArray  # (F,) number of each file's blob in blob_names
 
     def path(self, file: int) -> str:
@@ -134,9 +140,14 @@ class Snapshot:
         return len(self.path_ids)
 
     @classmethod
-    def of(cls, commit: str, committed_at: int, files: Mapping[str, str], numbered: Sequence[str] = ()) -> Self:
+    def of(
+        cls, commit: str, committed_at: int, files: Mapping[str, str], numbered: Sequence[str] = ()
+    ) -> Self:
         """Version from path -> blob id (hex); paths that are ``numbered`` have these numbers, others the next ones."""
-        paths, blobs = Vocabulary(list(numbered), {path: number for number, path in enumerate(numbered)}), Vocabulary()
+        paths, blobs = (
+            Vocabulary(list(numbered), {path: number for number, path in enumerate(numbered)}),
+            Vocabulary(),
+        )
         ordered = sorted(files, key=lambda path: path.encode("utf-8", "surrogateescape"))
         path_ids = np.array([paths.id(path) for path in ordered], dtype=np.int32)
         blob_ids = np.array([blobs.id(files[path]) for path in ordered], dtype=np.int32)
@@ -163,7 +174,9 @@ class Reason:
     kind: str  # what sort of thing: see docs/formats.md
     text: str
     commit: str | None = None  # full id of the commit that it speaks of
-    issue: str | None = None  # the issue that the commit names, as it is written there: #123, JDK-8001234
+    issue: str | None = (
+        None  # the issue that the commit names, as it is written there: #123, JDK-8001234
+    )
     lines: tuple[int, int] | None = None
     """First and last line of the file that it speaks of, from 1; those of a stack frame are the report's."""
     url: str | None = None  # where it can be read
@@ -237,7 +250,9 @@ class Ranking:
 
     def __post_init__(self) -> None:
         if len(self.paths) != len(self.scores):
-            raise ValueError(f"report {self.report}: {len(self.paths)} paths but {len(self.scores)} scores")
+            raise ValueError(
+                f"report {self.report}: {len(self.paths)} paths but {len(self.scores)} scores"
+            )
         if not np.isfinite(self.scores).all():
             raise ValueError(f"report {self.report}: a score is not a number")
         if (np.diff(self.scores) > 0).any():

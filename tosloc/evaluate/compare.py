@@ -57,14 +57,20 @@ class Comparison:
         }
 
 
-def compare(a: Named, b: Named, common: bool = False, measures: Iterable[Measure] = ()) -> Comparison:
+def compare(
+    a: Named, b: Named, common: bool = False, measures: Iterable[Measure] = ()
+) -> Comparison:
     """Comparison of two evaluations in AP, RR and further measures; with ``common``, only of the reports that both
     judge. Raises RunError when the two judge different reports (or, with ``common``, no report together), and when they
     take different files of a report to be fixed: then nothing is comparable.
     """
     (name_a, of_a), (name_b, of_b) = a, b
     mine, other = ({one.report: one for one in of.per_report} for of in (of_a, of_b))
-    only_a, only_b, both = mine.keys() - other.keys(), other.keys() - mine.keys(), sorted(mine.keys() & other.keys())
+    only_a, only_b, both = (
+        mine.keys() - other.keys(),
+        other.keys() - mine.keys(),
+        sorted(mine.keys() & other.keys()),
+    )
     if not both or ((only_a or only_b) and not common):
         raise RunError(
             f"{name_a} and {name_b} judge different reports ({len(only_a)} only the first, {len(only_b)} only the "
@@ -75,14 +81,24 @@ def compare(a: Named, b: Named, common: bool = False, measures: Iterable[Measure
     for move in moves:
         fixed_a, fixed_b = set(move.a.judgement.fixed), set(move.b.judgement.fixed)
         if fixed_a != fixed_b:
-            one_sided = f"{min(fixed_a ^ fixed_b)} is a fixed file for only one of {name_a} and {name_b}"
-            raise RunError(f"report {move.report}: {one_sided}", hint="judge both by the same file, with {qrels}")
-    return replace(compared(name_a, name_b, moves, measures), only_a=len(only_a), only_b=len(only_b))
+            one_sided = (
+                f"{min(fixed_a ^ fixed_b)} is a fixed file for only one of {name_a} and {name_b}"
+            )
+            raise RunError(
+                f"report {move.report}: {one_sided}",
+                hint="judge both by the same file, with {qrels}",
+            )
+    return replace(
+        compared(name_a, name_b, moves, measures), only_a=len(only_a), only_b=len(only_b)
+    )
 
 
 def compared(a: str, b: str, moves: Sequence[Move], measures: Iterable[Measure] = ()) -> Comparison:
     """Comparison of the runs ``a`` and ``b`` on reports that both judge alike, of one project or of several."""
-    of_a, of_b = Evaluation(tuple(move.a for move in moves)), Evaluation(tuple(move.b for move in moves))
+    of_a, of_b = (
+        Evaluation(tuple(move.a for move in moves)),
+        Evaluation(tuple(move.b for move in moves)),
+    )
     differences = {
         one: difference(of_a.values(one), of_b.values(one), yes_or_no=one.name in YES_OR_NO)
         for one in dict.fromkeys((*COMPARED, *measures))
@@ -100,12 +116,16 @@ def compare_all(
     family of an adjustment is one measure with one test over all pairs. Raises RunError as ``compare`` does.
     """
     named = list(runs.items())
-    pairs = list(combinations(named, 2)) if all_pairs else [(named[0], other) for other in named[1:]]
+    pairs = (
+        list(combinations(named, 2)) if all_pairs else [(named[0], other) for other in named[1:]]
+    )
     found = [compare(a, b, common, measures) for a, b in pairs]
     for measure in found[0].differences if len(found) > 1 else ():
         of_measure = [one.differences[measure] for one in found]
         for test in ("p_t", "p_bootstrap", "p_mcnemar"):
-            for one, adjusted in zip(of_measure, holm([getattr(one, test) for one in of_measure]), strict=True):
+            for one, adjusted in zip(
+                of_measure, holm([getattr(one, test) for one in of_measure]), strict=True
+            ):
                 setattr(one, f"{test}_holm", adjusted)
     return found
 
@@ -120,7 +140,10 @@ def comparison_values(comparison: Comparison, top: int) -> dict[str, Any]:
         "only_b": comparison.only_b,
         "other_searched": len(comparison.other_searched),
         "measures": difference_values(comparison.differences),
-        **{how: [_move_values(move) for move in moves] for how, moves in comparison.most_moved(top).items()},
+        **{
+            how: [_move_values(move) for move in moves]
+            for how, moves in comparison.most_moved(top).items()
+        },
     }
 
 

@@ -39,12 +39,16 @@ def numbered_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
         with open_plain(Path(path)) as raw:
             packed = raw.peek(2)[:2] == b"\x1f\x8b"
             file = gzip.GzipFile(fileobj=raw, mode="rb") if packed else raw
-            for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE + 1), b""), start=1):
+            for number, line in enumerate(
+                iter(partial(file.readline, LONGEST_LINE + 1), b""), start=1
+            ):
                 if len(line) > LONGEST_LINE:
                     raise RunError(f"{path} line {number}: is longer than {LONGEST_LINE:,} bytes")
                 yield number, line
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise RunError(f"{path}: the file is damaged or cut off after line {number}; make it again") from None
+        raise RunError(
+            f"{path}: the file is damaged or cut off after line {number}; make it again"
+        ) from None
     except OSError as error:
         raise RunError(f"{path}: cannot read it: {error.strerror or error}") from None
 

@@ -23,26 +23,36 @@ class Judgement:
     report: str
     fixed: tuple[str, ...]  # listed files that exist in the searched version: the ground truth
     listed: tuple[str, ...]
-    searched: int | None = None  # number of files of the searched version, if known: a ranking holds as many
+    searched: int | None = (
+        None  # number of files of the searched version, if known: a ranking holds as many
+    )
     version: str | None = None
     attributes: Annotated[ReportAttributes | None, Field(alias="traits")] = None
-    summary: str | None = field(default=None, compare=False)  # what the report is called, for people; no judgement
+    summary: str | None = field(
+        default=None, compare=False
+    )  # what the report is called, for people; no judgement
 
     def __post_init__(self) -> None:
         listed, number = {*self.listed}, len(self.fixed)
         sound = len(listed) == len(self.listed) and len(listed & {*self.fixed}) == number
         if not sound or (self.searched is not None and self.searched < number):
-            raise ValueError(f"report {self.report}: fixed files are listed ones, each once, of those searched")
+            raise ValueError(
+                f"report {self.report}: fixed files are listed ones, each once, of those searched"
+            )
 
     @property
     def dropped(self) -> int:
         return len(self.listed) - len(self.fixed)
 
     @classmethod
-    def of(cls, case: Case, searched: int | None = None, attributes: ReportAttributes | None = None) -> Self:
+    def of(
+        cls, case: Case, searched: int | None = None, attributes: ReportAttributes | None = None
+    ) -> Self:
         """Judgement of a labelled bug whose version holds ``searched`` source files."""
         summary = case.report.summary or None
-        return cls(case.report.id, case.fixed, case.listed, searched, case.version, attributes, summary)
+        return cls(
+            case.report.id, case.fixed, case.listed, searched, case.version, attributes, summary
+        )
 
 
 Qrels: TypeAlias = Mapping[str, Judgement]

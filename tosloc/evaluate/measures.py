@@ -72,7 +72,11 @@ MEASURES: Final[Mapping[str, MeasureRow]] = {
         "named",
         "average precision over all fixed files (textbook)",
     ),
-    "RR": MeasureRow(lambda one, k: reciprocal_rank(one.ranks, k), "named", "reciprocal rank of the first fixed file"),
+    "RR": MeasureRow(
+        lambda one, k: reciprocal_rank(one.ranks, k),
+        "named",
+        "reciprocal rank of the first fixed file",
+    ),
     "nDCG": MeasureRow(
         lambda one, k: ndcg(one.ranks, one.relevant, k),
         "named",
@@ -88,14 +92,20 @@ MEASURES: Final[Mapping[str, MeasureRow]] = {
         "always",
         "average precision over min(k, fixed files)",
     ),
-    "P": MeasureRow(lambda one, k: found_at(one.ranks, k) / k, "always", "fixed files within the first k, over k"),
+    "P": MeasureRow(
+        lambda one, k: found_at(one.ranks, k) / k,
+        "always",
+        "fixed files within the first k, over k",
+    ),
     "R": MeasureRow(
         lambda one, k: found_at(one.ranks, k) / (one.relevant or 1),
         "always",
         "fixed files within the first k, over all fixed files",
     ),
     "Hit": MeasureRow(
-        lambda one, k: float(found_at(one.ranks, k) > 0), "always", "1 if any fixed file is within the first k"
+        lambda one, k: float(found_at(one.ranks, k) > 0),
+        "always",
+        "1 if any fixed file is within the first k",
     ),
     "Acc": MeasureRow(
         lambda one, k: float(0 < one.relevant == found_at(one.ranks, k)),
@@ -146,7 +156,9 @@ class Measure:
         """The measure that ``text`` names. Raises RunError, with the names there are."""
         found = re.fullmatch(r"(\w+)(?:@(\d{1,9}))?", text.strip())
         name, k = found.groups() if found else (text, None)
-        return cls({"mrr": "RR", "map": "AP"}.get(name.lower(), name), int(k) if k else None)  # as tables call means
+        return cls(
+            {"mrr": "RR", "map": "AP"}.get(name.lower(), name), int(k) if k else None
+        )  # as tables call means
 
 
 AP: Final = Measure("AP")
@@ -187,7 +199,11 @@ class Evaluation:
     @property
     def length(self) -> float | None:
         """Mean of ranking length over files searched: 1.0 for a complete run; None if it is not known of any report."""
-        known = [one.ranked / one.searched for one in self.per_report if one.ranked is not None and one.searched]
+        known = [
+            one.ranked / one.searched
+            for one in self.per_report
+            if one.ranked is not None and one.searched
+        ]
         return exact_mean(known) if len(known) == len(self.per_report) else None
 
     @cached_property
@@ -208,17 +224,26 @@ def evaluate(run: Run, qrels: Qrels) -> Evaluation:
     """
     if not qrels:
         raise RunError(f"{run.where}: nothing to evaluate, no report is judged")
-    for what, some, others in (("no ranking", qrels, run.orders), ("no judgement", run.orders, qrels)):
+    for what, some, others in (
+        ("no ranking", qrels, run.orders),
+        ("no judgement", run.orders, qrels),
+    ):
         if lone := sorted(some.keys() - others.keys()):
-            raise RunError(f"{run.where}: {what} for {len(lone)} of {len(some)} reports, first {lone[0]}")
+            raise RunError(
+                f"{run.where}: {what} for {len(lone)} of {len(some)} reports, first {lone[0]}"
+            )
     scores = []
     for report, one in sorted(qrels.items()):
         order = run.orders[report]
-        ranked = np.isin(order.files, [run.numbers[path] for path in one.fixed if path in run.numbers])
+        ranked = np.isin(
+            order.files, [run.numbers[path] for path in one.fixed if path in run.numbers]
+        )
         ranks = tuple(sorted(order.ranks[ranked].tolist()))
         last, unranked = int(order.ranks.max(initial=0)), len(one.fixed) - len(ranks)
         if one.searched is not None and last + unranked > one.searched:
             what = f"ranks {last} files and lacks {unranked} of the fixed, but its version has {one.searched} files"
             raise RunError(f"{run.where}: report {report} {what}")
-        scores.append(ReportScores(one, ranks, len(order.files) if order.known_ranks is None else None))
+        scores.append(
+            ReportScores(one, ranks, len(order.files) if order.known_ranks is None else None)
+        )
     return Evaluation(tuple(scores))

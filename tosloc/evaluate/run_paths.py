@@ -24,7 +24,9 @@ RUN_FILE: Final = "run.jsonl.gz"
 JUDGEMENTS_FILE: Final = "qrels.jsonl"
 FUNCTION_LEVEL: Final = "functions"  # folder, beside a run of files, of the run of functions
 BM25_LEVEL: Final = "functions-bm25"  # the same of BM25 over functions
-SHIPPED: Final = "shipped"  # folder, in that of a training, of the shipped weights' runs of the same reports
+SHIPPED: Final = (
+    "shipped"  # folder, in that of a training, of the shipped weights' runs of the same reports
+)
 BM25_NAME: Final = "BM25 over functions"
 
 
@@ -48,7 +50,9 @@ def read_any_judgements(path: str | Path) -> Qrels:
     return read_judgements(path) if is_json(path) else read_trec_qrels(path)
 
 
-def read_scored(path: str | Path, split: str = "test", qrels: str | Path | None = None) -> ScoredRun:
+def read_scored(
+    path: str | Path, split: str = "test", qrels: str | Path | None = None
+) -> ScoredRun:
     """Return the run at ``path``: the folder that train or rank wrote (its ``split``), a split's folder, or a run file.
 
     Files may be ours or in TREC's form. A run file's judgements are ``qrels``, else qrels.jsonl beside it. Raises
@@ -75,7 +79,11 @@ def find_run(path: str | Path, split: str) -> tuple[Path, str]:
     name = place.name or place.absolute().name
     if (place / RUN_FILE).is_file():
         return place / RUN_FILE, name
-    finished = {run.parent.name for run in place.glob(f"*/{RUN_FILE}") if (run.parent / JUDGEMENTS_FILE).is_file()}
+    finished = {
+        run.parent.name
+        for run in place.glob(f"*/{RUN_FILE}")
+        if (run.parent / JUDGEMENTS_FILE).is_file()
+    }
     if split not in finished:
         known = f"it holds {', '.join(sorted(finished))}"
         if not finished:
@@ -90,7 +98,9 @@ def read_function_runs(path: str | Path, split: str = "test") -> tuple[ScoredRun
     """
     file, name = find_run(path, split)
     if not (file.parent / FUNCTION_LEVEL).is_dir():
-        raise RunError(f"{file.parent}: no run of functions", hint="make it with: tosloc rank --functions")
+        raise RunError(
+            f"{file.parent}: no run of functions", hint="make it with: tosloc rank --functions"
+        )
     ours, bm25 = (read_scored(file.parent / level) for level in (FUNCTION_LEVEL, BM25_LEVEL))
     return replace(ours, name=name), replace(bm25, name=f"{name}: {BM25_NAME}")
 
@@ -103,7 +113,9 @@ def without_tests(scored: ScoredRun) -> ScoredRun:
     """
     run = scored.run
     if run.partial:
-        raise RunError(f"{run.where}: only the ranks of some files are known; files can be left out of whole rankings")
+        raise RunError(
+            f"{run.where}: only the ranks of some files are known; files can be left out of whole rankings"
+        )
 
     def kept(paths: Sequence[str]) -> tuple[str, ...]:
         return tuple(compress(paths, ~which_are_tests(paths)))
@@ -119,4 +131,6 @@ def without_tests(scored: ScoredRun) -> ScoredRun:
         judgements.append(replace(judgement, fixed=fixed, listed=listed, searched=searched))
     header = {**run.header, "search space": "all source files but tests"}
     by_shipped = None if scored.shipped is None else without_tests(scored.shipped)
-    return ScoredRun(scored.name, Run(header, run.names, orders, run.where), by_report(judgements), by_shipped)
+    return ScoredRun(
+        scored.name, Run(header, run.names, orders, run.where), by_report(judgements), by_shipped
+    )

@@ -46,7 +46,11 @@ class Order:
     @property
     def ranks(self) -> IntArray:
         """(L,) ranks of the files."""
-        return np.arange(1, len(self.files) + 1, dtype=np.int32) if self.known_ranks is None else self.known_ranks
+        return (
+            np.arange(1, len(self.files) + 1, dtype=np.int32)
+            if self.known_ranks is None
+            else self.known_ranks
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,13 +82,18 @@ class Run:
     def rankings(self) -> Iterator[Ranking]:
         """Every ranking, by report id. Raises RunError when only some ranks are known."""
         if self.partial:
-            raise RunError(f"{self.where}: only the ranks of some files are known, not whole rankings")
+            raise RunError(
+                f"{self.where}: only the ranks of some files are known, not whole rankings"
+            )
         return (self.ranking(report) for report in sorted(self.orders))
 
 
 def write_run(path: str | Path, header: Mapping[str, Any], rankings: Iterable[Ranking]) -> None:
     """Write rankings as they come; scores keep six significant digits. The file appears only when it is whole."""
-    lines = ((one.report, one.paths, [format(score, ".6g") for score in one.scores.tolist()]) for one in rankings)
+    lines = (
+        (one.report, one.paths, [format(score, ".6g") for score in one.scores.tolist()])
+        for one in rankings
+    )
     _write(Path(path), header, "scores", lines)
 
 
@@ -92,13 +101,21 @@ def write_known_ranks(
     path: str | Path, header: Mapping[str, Any], ranks: Iterable[tuple[str, Mapping[str, int]]]
 ) -> None:
     """Write a run of which only some files' ranks are known: report id and path -> rank, from 1."""
-    ordered = ((report, sorted((rank, path) for path, rank in known.items())) for report, known in ranks)
-    lines = ((report, [path for _, path in known], [str(rank) for rank, _ in known]) for report, known in ordered)
+    ordered = (
+        (report, sorted((rank, path) for path, rank in known.items())) for report, known in ranks
+    )
+    lines = (
+        (report, [path for _, path in known], [str(rank) for rank, _ in known])
+        for report, known in ordered
+    )
     _write(Path(path), header, "ranks", lines)
 
 
 def _write(
-    path: Path, header: Mapping[str, Any], key: str, lines: Iterable[tuple[str, Sequence[str], Sequence[str]]]
+    path: Path,
+    header: Mapping[str, Any],
+    key: str,
+    lines: Iterable[tuple[str, Sequence[str], Sequence[str]]],
 ) -> None:
     names = Vocabulary()
     with (
@@ -112,7 +129,9 @@ def _write(
             files = ",".join([str(names.id(name)) for name in paths])
             if len(names) > known:
                 file.write(json_line({"first": known, "paths": names.names[known:]}))
-            file.write(f'{{"report":{json.dumps(report)},"files":[{files}],"{key}":[{",".join(values)}]}}\n'.encode())
+            file.write(
+                f'{{"report":{json.dumps(report)},"files":[{files}],"{key}":[{",".join(values)}]}}\n'.encode()
+            )
 
 
 _Number: TypeAlias = Annotated[int, Field(ge=0, le=2**31 - 1)]
@@ -129,13 +148,22 @@ class _Order:
 
     def order(self, names: Sequence[str], where: str) -> Order:
         """The order. Raises RunError that says ``where`` for one that no ranking can have."""
-        files, scores = np.array(self.files, dtype=np.int32), np.array(self.scores, dtype=np.float64)
+        files, scores = (
+            np.array(self.files, dtype=np.int32),
+            np.array(self.scores, dtype=np.float64),
+        )
         ranks = None if self.ranks is None else np.array(self.ranks, dtype=np.int32)
-        values, steps = (scores, np.diff(-scores)) if ranks is None else (ranks, np.diff(ranks, prepend=0) - 1)
+        values, steps = (
+            (scores, np.diff(-scores)) if ranks is None else (ranks, np.diff(ranks, prepend=0) - 1)
+        )
         if len(values) != len(files) or files.max(initial=-1) >= len(names):
-            raise RunError(f"{where}: damaged: {len(files)} files of {len(names)} paths, {len(values)} scores or ranks")
+            raise RunError(
+                f"{where}: damaged: {len(files)} files of {len(names)} paths, {len(values)} scores or ranks"
+            )
         if (steps < 0).any() or len(np.unique(files)) < len(files):
-            raise RunError(f"{where}: a file stands there twice, scores increase, or ranks do not, from 1")
+            raise RunError(
+                f"{where}: a file stands there twice, scores increase, or ranks do not, from 1"
+            )
         return Order(files, scores, ranks)
 
 
@@ -159,5 +187,9 @@ def read_run(path: str | Path) -> Run:
     if len(set(names)) < len(names):
         raise RunError(f"{path}: damaged: a path stands there twice")
     if header.get("format") != RUN_FORMAT:
-        raise RunError(f"{path}: not a run of the form {RUN_FORMAT}; for another tool's, use: tosloc import-run")
-    return Run({key: value for key, value in header.items() if key != "format"}, names, orders, str(path))
+        raise RunError(
+            f"{path}: not a run of the form {RUN_FORMAT}; for another tool's, use: tosloc import-run"
+        )
+    return Run(
+        {key: value for key, value in header.items() if key != "format"}, names, orders, str(path)
+    )

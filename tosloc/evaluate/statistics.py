@@ -58,7 +58,9 @@ def resampled_sums(values: FloatArray) -> FloatArray:
     begins = reports * np.arange(_TOGETHER)[:, None]  # of each resample's counts
     for _ in range(RESAMPLES // _TOGETHER):
         drawn = begins + rng.integers(reports, size=(_TOGETHER, reports))
-        counts = np.bincount(drawn.ravel(), minlength=drawn.size).reshape(drawn.shape).astype(np.float64)
+        counts = (
+            np.bincount(drawn.ravel(), minlength=drawn.size).reshape(drawn.shape).astype(np.float64)
+        )
         # no product of the linear algebra library: it adds in another order with another number of threads
         sums.append(np.einsum("bn,nm->bm", counts, values))
     return np.concatenate(sums)
@@ -85,7 +87,11 @@ def difference(a: FloatArray, b: FloatArray, *, yes_or_no: bool = False) -> Diff
     sample itself counts as one resample (Davison and Hinkley 1997, section 4.2), so p is never 0.
     """
     differences = _exact(b - a)
-    wins, losses, mean = int((differences > 0).sum()), int((differences < 0).sum()), exact_mean(differences)
+    wins, losses, mean = (
+        int((differences > 0).sum()),
+        int((differences < 0).sum()),
+        exact_mean(differences),
+    )
     ties = len(differences) - wins - losses
     made = Difference(exact_mean(a), exact_mean(b), mean, wins, ties, losses, *paired_t_test(a, b))
     if yes_or_no:
@@ -94,7 +100,9 @@ def difference(a: FloatArray, b: FloatArray, *, yes_or_no: bool = False) -> Diff
         means = resampled_sums(differences[:, None])[:, 0] / len(differences)
         made.interval = percentile_interval(means)
         if made.p_t is not None:
-            made.p_bootstrap = (1 + int((np.abs(means - mean) >= abs(mean) - SAME).sum())) / (1 + RESAMPLES)
+            made.p_bootstrap = (1 + int((np.abs(means - mean) >= abs(mean) - SAME).sum())) / (
+                1 + RESAMPLES
+            )
     return made
 
 

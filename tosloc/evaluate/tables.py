@@ -27,7 +27,11 @@ from tosloc.evaluate.statistics import Interval, percentile_interval, resampled_
 from tosloc.paths.classify import which_are_tests
 
 FEW_REPORTS: Final = 30  # a stratum of fewer reports says little; its interval is too narrow
-COVERED: Final = (50, 100, 300)  # ranks within which a second stage may look: of coverage, and of any fixed file
+COVERED: Final = (
+    50,
+    100,
+    300,
+)  # ranks within which a second stage may look: of coverage, and of any fixed file
 COUNTS: Final = {
     "reports": "reports judged",
     "relevant": "fixed files in the searched versions",
@@ -39,9 +43,14 @@ COUNTS: Final = {
 HEADLINE: Final[Mapping[str, tuple[Measure | int, str]]] = {
     "mrr": (RR, "mean reciprocal rank, first fixed file"),
     "map": (AP, "mean average precision, whole ranking"),
-    **{f"top{k}": (Measure("Hit", k), f"reports with a fixed file up to rank {k}") for k in (1, 5, 10)},
+    **{
+        f"top{k}": (Measure("Hit", k), f"reports with a fixed file up to rank {k}")
+        for k in (1, 5, 10)
+    },
     **{f"coverage{k}": (k, f"fixed files up to rank {k}") for k in COVERED},
-    **{f"any{k}": (Measure("Hit", k), f"reports with a fixed file up to rank {k}") for k in COVERED},
+    **{
+        f"any{k}": (Measure("Hit", k), f"reports with a fixed file up to rank {k}") for k in COVERED
+    },
 }
 """What is always named: means of measures, and for k coverage@k, the share of all fixed files; with what it means."""
 FUNCTION_MEASURES: Final = tuple(Measure("Acc", k) for k in (1, 5, 10))
@@ -90,13 +99,18 @@ class Results:
         """The trained run against the shipped weights' on the same reports; None where these are not beside it."""
         if self.scored.shipped is None:
             return None
-        return compare((SHIPPED, self.scored.shipped.evaluation()), (self.scored.name, self.evaluation))
+        return compare(
+            (SHIPPED, self.scored.shipped.evaluation()), (self.scored.name, self.evaluation)
+        )
 
     @cached_property
     def means(self) -> list[Mean]:
         """The headline over all judged reports, and after it the measures asked for."""
         asked = {repr(one): (one, MEASURES[one.name].meaning) for one in self.asked}
-        named = {key: (of, self.in_words(meaning)) for key, (of, meaning) in {**HEADLINE, **asked}.items()}
+        named = {
+            key: (of, self.in_words(meaning))
+            for key, (of, meaning) in {**HEADLINE, **asked}.items()
+        }
         return _means(self.evaluation, named)
 
     def in_words(self, text: str) -> str:
@@ -107,7 +121,9 @@ class Results:
     def telling_means(self) -> list[Mean]:
         """The means without those of the first k files where no version has more than k, which are 1 of necessity."""
         searched = [one.searched for one in self.evaluation.per_report]
-        largest = max((math.inf if files is None else files for files in searched), default=math.inf)
+        largest = max(
+            (math.inf if files is None else files for files in searched), default=math.inf
+        )
         cuts = {name: of if isinstance(of, int) else of.k for name, (of, _) in HEADLINE.items()}
         return [one for one in self.means if (cuts.get(one.name) or 0) < largest]
 
@@ -126,7 +142,9 @@ class Results:
             if all(name in kind for kind in kinds):
                 part = Evaluation(tuple(compress(reports, (kind[name] for kind in kinds))))
                 means = _means(part, {key: HEADLINE[key] for key in ("mrr", "map")})
-                strata.append(Stratum(self.in_words(name), len(part.per_report), part.relevant, means))
+                strata.append(
+                    Stratum(self.in_words(name), len(part.per_report), part.relevant, means)
+                )
         return strata
 
     @property
@@ -153,10 +171,17 @@ class Results:
             **_values(headline),
             "measures": {one.name: {"mean": one.mean, "interval": one.interval} for one in asked},
             "strata": [
-                {"stratum": one.name, "reports": one.reports, "relevant": one.relevant, **_values(one.means)}
+                {
+                    "stratum": one.name,
+                    "reports": one.reports,
+                    "relevant": one.relevant,
+                    **_values(one.means),
+                }
                 for one in self.strata
             ],
-            "against_shipped": None if self.training is None else difference_values(self.training.differences),
+            "against_shipped": None
+            if self.training is None
+            else difference_values(self.training.differences),
         }
 
 
@@ -165,13 +190,17 @@ def header_notes(scored: ScoredRun) -> list[str]:
     reports are none that users wrote.
     """
     keys, header = (TRAINED_ON, UNJUDGED, WEAK_REPORTS), scored.run.header
-    taught, unjudged, weak = (value if isinstance(value, int) else 0 for value in map(header.get, keys))
+    taught, unjudged, weak = (
+        value if isinstance(value, int) else 0 for value in map(header.get, keys)
+    )
     learned = f"the checkpoint learned from {counted(taught, 'report')} of these, so that the numbers flatter it"
     left_out = f"{counted(unjudged, 'report')} not judged: their version has none of the functions that the fix changed"
     notes = [f"{scored.name}: {learned}"] * bool(taught) + [left_out] * bool(unjudged)
     if weak:
         what = f"{weak:,} of {counted(len(scored.qrels), 'report')}"
-        notes.append(f"{scored.name}: {what} are commit messages, which differ from what users write")
+        notes.append(
+            f"{scored.name}: {what} are commit messages, which differ from what users write"
+        )
     return notes
 
 
@@ -199,11 +228,15 @@ def _means(evaluation: Evaluation, named: Mapping[str, tuple[Measure | int, str]
     """Rows of what is ``named``; all intervals are of the same resamples, of coverage of the fixed files in them."""
     reports, rows = evaluation.per_report, []
     columns = [
-        [found_at(one.ranks, of) for one in reports] if isinstance(of, int) else evaluation.values(of)
+        [found_at(one.ranks, of) for one in reports]
+        if isinstance(of, int)
+        else evaluation.values(of)
         for of, _ in named.values()
     ]
     columns.append([one.relevant for one in reports])
-    sums = resampled_sums(np.column_stack(columns).astype(np.float64)).T if len(reports) > 1 else None
+    sums = (
+        resampled_sums(np.column_stack(columns).astype(np.float64)).T if len(reports) > 1 else None
+    )
     for place, (name, (of, meaning)) in enumerate(named.items()):
         mean = evaluation.coverage(of) if isinstance(of, int) else evaluation.mean(of)
         interval = None
@@ -215,7 +248,9 @@ def _means(evaluation: Evaluation, named: Mapping[str, tuple[Measure | int, str]
 
 
 def _values(means: Sequence[Mean]) -> dict[str, Any]:
-    return {one.name: one.mean for one in means} | {"intervals": {one.name: one.interval for one in means}}
+    return {one.name: one.mean for one in means} | {
+        "intervals": {one.name: one.interval for one in means}
+    }
 
 
 def strata_of(one: Judgement) -> dict[str, bool]:

@@ -44,11 +44,15 @@ def write_trec_run(path: str | Path, run: Run, tag: str = "tosloc") -> None:
     are not kept. Raises RunError for a run of known ranks only.
     """
     cell, label, rankings = cache(encoded), encoded(tag), run.rankings()
-    with written_whole(Path(path)) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+    with (
+        written_whole(Path(path)) as temporary,
+        temporary.open("w", encoding="utf-8", newline="\n") as file,
+    ):
         for one in rankings:
             start, ranked = encoded(one.report), list(map(cell, one.paths)) or [NO_PATH]
             file.writelines(
-                f"{start} Q0 {name} {rank} {len(ranked) - rank + 1} {label}\n" for rank, name in enumerate(ranked, 1)
+                f"{start} Q0 {name} {rank} {len(ranked) - rank + 1} {label}\n"
+                for rank, name in enumerate(ranked, 1)
             )
 
 
@@ -59,7 +63,10 @@ def read_trec_qrels(path: str | Path) -> Qrels:
     """
     form = "report 0 path relevance, the relevance 1 (fixed) or 0"
     run = _read(Path(path), form, lambda value: value <= 1 and value.is_integer())
-    fixed = {report: run.paths(report, int((order.scores == 1).sum())) for report, order in run.orders.items()}
+    fixed = {
+        report: run.paths(report, int((order.scores == 1).sum()))
+        for report, order in run.orders.items()
+    }
     return by_report(Judgement(report, paths, paths) for report, paths in fixed.items())
 
 
@@ -69,12 +76,17 @@ def write_trec_qrels(path: str | Path, qrels: Qrels, others: Run | None = None) 
     report without any file gets the path ``-`` with relevance 0, so that no tool forgets it in a mean.
     """
     cell = cache(encoded)
-    with written_whole(Path(path)) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+    with (
+        written_whole(Path(path)) as temporary,
+        temporary.open("w", encoding="utf-8", newline="\n") as file,
+    ):
         for report, one in sorted(qrels.items()):
             paths = {*one.fixed, *(() if others is None else others.paths(report))}
             judged = [(cell(name), int(name in one.fixed)) for name in sorted(paths, key=_bytes)]
             start = encoded(report)
-            file.writelines(f"{start} 0 {name} {value}\n" for name, value in judged or [(NO_PATH, 0)])
+            file.writelines(
+                f"{start} 0 {name} {value}\n" for name, value in judged or [(NO_PATH, 0)]
+            )
 
 
 def _read(path: Path, form: str, valid: Callable[[float], bool]) -> Run:
@@ -82,8 +94,13 @@ def _read(path: Path, form: str, valid: Callable[[float], bool]) -> Run:
     columns = form.partition(",")[0].split()
     of_value = 4 if len(columns) > 4 else 3
     names, cells, no_path = Vocabulary(), list[bytes](), NO_PATH.encode()
-    lists: defaultdict[str, tuple[array[int], array[float]]] = defaultdict(lambda: (array("i"), array("d")))
-    number_of, lists_of = cache(lambda cell: names.id(decoded(cell))), cache(lambda cell: lists[decoded(cell)])
+    lists: defaultdict[str, tuple[array[int], array[float]]] = defaultdict(
+        lambda: (array("i"), array("d"))
+    )
+    number_of, lists_of = (
+        cache(lambda cell: names.id(decoded(cell))),
+        cache(lambda cell: lists[decoded(cell)]),
+    )
     for number, line in numbered_lines(path):
         if not line.strip():
             continue

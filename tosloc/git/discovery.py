@@ -63,7 +63,9 @@ def find(path: Path) -> tuple[Path, Path]:
         folders = all(os.path.isdir(common / name) for name in ("objects", "refs"))
         if folders and _HEAD.match(read_small(own / "HEAD")):
             return own, common
-    raise RepositoryError(f"{path}: not a git repository; give the folder that has .git in it, or a bare repository")
+    raise RepositoryError(
+        f"{path}: not a git repository; give the folder that has .git in it, or a bare repository"
+    )
 
 
 def _check_folder(path: Path) -> None:
@@ -73,14 +75,20 @@ def _check_folder(path: Path) -> None:
         slashes = ":///" if match["scheme"] == "file" else "://"
         address = match["ssh"] or f"{match['scheme']}{slashes}{match['rest']}"
         command = f"git clone {shlex.quote(address)}"
-        raise RepositoryError(f"{address} is an address; clone it first ({command}) and name the folder")
+        raise RepositoryError(
+            f"{address} is an address; clone it first ({command}) and name the folder"
+        )
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
-        raise RepositoryError(f"{path}: no such folder; give the path of a git repository") from None
+        raise RepositoryError(
+            f"{path}: no such folder; give the path of a git repository"
+        ) from None
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links; a NUL byte
         reason = getattr(error, "strerror", None) or str(error)
-        raise RepositoryError(f"{path}: cannot be opened ({reason}); give the path of a git repository") from None
+        raise RepositoryError(
+            f"{path}: cannot be opened ({reason}); give the path of a git repository"
+        ) from None
     if not stat.S_ISDIR(mode):
         raise RepositoryError(f"{path} is a file; name the folder of the git repository")
 
@@ -90,7 +98,9 @@ def is_repository(folder: Path) -> bool:
 
     ``find`` says what is wrong with it.
     """
-    return os.path.lexists(folder / ".git") or all((folder / name).exists() for name in ("HEAD", "objects", "refs"))
+    return os.path.lexists(folder / ".git") or all(
+        (folder / name).exists() for name in ("HEAD", "objects", "refs")
+    )
 
 
 def containing(path: str | os.PathLike[str]) -> Path:
@@ -105,8 +115,14 @@ def containing(path: str | os.PathLike[str]) -> Path:
     folder = named.absolute()
     for place in (folder, *folder.parents):
         if is_repository(place):
-            return place.parent if place.name == ".git" and _has_git_directory(place.parent, place) else place
-    raise RepositoryError(f"{named}: not in a git repository; give a folder of one, or a bare repository")
+            return (
+                place.parent
+                if place.name == ".git" and _has_git_directory(place.parent, place)
+                else place
+            )
+    raise RepositoryError(
+        f"{named}: not in a git repository; give a folder of one, or a bare repository"
+    )
 
 
 def around() -> Path:
@@ -125,7 +141,9 @@ def around() -> Path:
         return next((place for place in candidates if _has_git_directory(place, named)), named)
     with suppress(RepositoryError):
         return containing(here)
-    raise RepositoryError(f"{here}: not in a git repository", hint="change to one, or name it with {repo}")
+    raise RepositoryError(
+        f"{here}: not in a git repository", hint="change to one, or name it with {repo}"
+    )
 
 
 def _has_git_directory(work_tree: Path, directory: Path) -> bool:
@@ -144,7 +162,9 @@ def read_small(file: Path) -> bytes:
     except (FileNotFoundError, NotADirectoryError):
         return b""
     except OSError as error:
-        raise RepositoryError(f"{file} cannot be read ({error.strerror}); clone the repository again") from error
+        raise RepositoryError(
+            f"{file} cannot be read ({error.strerror}); clone the repository again"
+        ) from error
 
 
 def check_roots(repository: Path, roots: Sequence[Path]) -> None:
@@ -167,7 +187,9 @@ def check_roots(repository: Path, roots: Sequence[Path]) -> None:
             )
     for config in (common / "config", own / "config.worktree"):
         if b"[include" in read_small(config).lower():
-            raise RepositoryError(f"git would read what {config} includes, which may lie outside; take that out")
+            raise RepositoryError(
+                f"git would read what {config} includes, which may lie outside; take that out"
+            )
 
 
 def _read_by_git(
@@ -265,7 +287,11 @@ class WebPages(NamedTuple):
         >>> WebPages.of("/srv/git/flask"), WebPages.of("https://example.org/flask/x.git")
         (None, None)
         """
-        found = None if remote is None else _REMOTE.fullmatch(remote.strip().rstrip("/").removesuffix(".git"))
+        found = (
+            None
+            if remote is None
+            else _REMOTE.fullmatch(remote.strip().rstrip("/").removesuffix(".git"))
+        )
         if found is None:
             return None
         name = found["host"].lower()

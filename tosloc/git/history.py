@@ -52,7 +52,10 @@ def commit_order(repository: Repository, tips: Iterable[str]) -> list[str]:
 
 
 def read_history(
-    repository: Repository, tips: Sequence[str] | str, suffixes: Iterable[str], progress: Progress = silent
+    repository: Repository,
+    tips: Sequence[str] | str,
+    suffixes: Iterable[str],
+    progress: Progress = silent,
 ) -> History:
     """All commits reachable from ``tips``, see ``read_commits``; their order does not depend on that of the tips.
 
@@ -63,7 +66,10 @@ def read_history(
 
 
 def read_commits(
-    repository: Repository, commit_ids: Sequence[str], suffixes: Iterable[str], progress: Progress = silent
+    repository: Repository,
+    commit_ids: Sequence[str],
+    suffixes: Iterable[str],
+    progress: Progress = silent,
 ) -> History:
     """Commits, in the order given, with the files (regular, path ending with a suffix) that each one touches.
 

@@ -24,19 +24,29 @@ from tosloc.git.discovery import check_no_endless_file
 _SETTINGS: Final = (
     *("-c", "core.fsmonitor=false"),
     *("-c", "core.hooksPath=/dev/null"),
-    *("-c", "core.commitGraph=false"),  # it repeats what commits say, and a damaged one says it wrongly
-    *("-c", "core.multiPackIndex=false"),  # it repeats what the indexes of packs say, and may name packs anywhere
+    *(
+        "-c",
+        "core.commitGraph=false",
+    ),  # it repeats what commits say, and a damaged one says it wrongly
+    *(
+        "-c",
+        "core.multiPackIndex=false",
+    ),  # it repeats what the indexes of packs say, and may name packs anywhere
 )
 """Options that keep git from running anything of a repository."""
 LARGEST: Final = 100 * 2**20  # bytes of an object that is read: GitHub takes no larger file
-LARGEST_SOURCE: Final = 10_000_000  # bytes of a source file that is read; a larger one is known by its path alone
+LARGEST_SOURCE: Final = (
+    10_000_000  # bytes of a source file that is read; a larger one is known by its path alone
+)
 LONGEST_MESSAGE: Final = 2**20
 """Bytes of a message that are kept: the longest known one is a squashed merge of some hundred thousand."""
 _BATCH: Final = 48
 """Requests sent before their answers are read: 48 lines fit the smallest pipe, so neither side can block the other."""
 SECONDS_TO_LOOK: Final = 5.0
 """Seconds that git may be busy with before we look for a file that it may be waiting for."""
-_GAVE_UP: Final = 128  # exit code of a git that ends by itself, as it does at a damaged object or an unknown name
+_GAVE_UP: Final = (
+    128  # exit code of a git that ends by itself, as it does at a damaged object or an unknown name
+)
 _STATED = re.compile(rb"tree ([0-9a-f]{40,64})\n((?:parent [0-9a-f]{40,64}\n)*+)author ")
 _COMMITTED = re.compile(rb"(?m)^committer .*> ?(-?\d{1,15})(?: [-+]?\d+)?$")
 _ENCODING = re.compile(rb"(?mi)^encoding (?!idna|puny|un|raw|mbcs|oem)([\w.:-]{1,40})$")
@@ -80,7 +90,9 @@ class Git:
         return process.wait()
 
     @contextmanager
-    def stream(self, arguments: Sequence[str], lines: Iterable[str] = (), **environment: str) -> Iterator[IO[bytes]]:
+    def stream(
+        self, arguments: Sequence[str], lines: Iterable[str] = (), **environment: str
+    ) -> Iterator[IO[bytes]]:
         """Yield the output of a git command, which reads ``lines``, while it runs.
 
         Git is killed when the block is left before the end of the output, by an interruption for
@@ -149,12 +161,16 @@ class Git:
                     if self.close() != _GAVE_UP:
                         raise self._failure("cat-file") from error
                     found.append((batch[len(found)], None))
-                except BaseException:  # an interruption: the next question would get this one's answers
+                except (
+                    BaseException
+                ):  # an interruption: the next question would get this one's answers
                     self.close()
                     raise
             yield from found
 
-    def _ask(self, names: Sequence[str], kind: bytes, found: list[tuple[str, bytes | None]]) -> None:
+    def _ask(
+        self, names: Sequence[str], kind: bytes, found: list[tuple[str, bytes | None]]
+    ) -> None:
         """Append answers to ``found``, at least one; OSError or ValueError at the one where git ends."""
         if self._reader is None:
             self._reader = start([*self._command, "cat-file", "--batch"], self._environment)
@@ -162,7 +178,9 @@ class Git:
         assert requests is not None
         assert answers is not None
         with self._watched(self._reader):
-            requests.write("".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape"))
+            requests.write(
+                "".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape")
+            )
             requests.flush()
             for name in names:
                 line = answers.readline()
@@ -183,7 +201,9 @@ class Git:
         """What is to be said of a git command that failed: git's last words."""
         lines = errors[-1000:].decode("utf-8", "backslashreplace").strip().split("\n")
         words = printable(lines[-1])[:400] or "it was killed, or said nothing"
-        return RepositoryError(f"{self.path}: git {command} failed ({words}); run 'git fsck' there, or clone it again")
+        return RepositoryError(
+            f"{self.path}: git {command} failed ({words}); run 'git fsck' there, or clone it again"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +220,11 @@ class CommitInfo:
     def of(cls, commit_id: str, content: bytes, cut: Collection[str] = ()) -> CommitInfo | None:
         """Of the object's content; None where it is damaged. The parents of those that are ``cut`` off are not told."""
         head, _, body = content.partition(b"\n\n")
-        stated, committed, encoding = _STATED.match(head), _COMMITTED.search(head), _ENCODING.search(head)
+        stated, committed, encoding = (
+            _STATED.match(head),
+            _COMMITTED.search(head),
+            _ENCODING.search(head),
+        )
         if stated is None:
             return None
         parents = () if commit_id in cut else tuple(stated[2].decode("ascii").split()[1::2])
@@ -210,7 +234,13 @@ class CommitInfo:
             message = said.decode(encoding[1].decode("ascii") if encoding else "utf-8", "replace")
         except (LookupError, ValueError):  # no character set, or none that can be read
             message = said.decode("utf-8", "replace")
-        return cls(commit_id, stated[1].decode("ascii"), parents, seconds if seconds in TIMES else 0, message)
+        return cls(
+            commit_id,
+            stated[1].decode("ascii"),
+            parents,
+            seconds if seconds in TIMES else 0,
+            message,
+        )
 
 
 def parts(stream: IO[bytes]) -> Iterator[bytes]:
@@ -239,7 +269,11 @@ def gitpython() -> ModuleType:
 
 def clean_environment() -> dict[str, str]:
     """The environment without any setting of git but ours."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name == "GIT_EXEC_PATH"}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name == "GIT_EXEC_PATH"
+    }
     return kept | {
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,

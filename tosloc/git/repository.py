@@ -30,7 +30,9 @@ LARGEST_VERSION: Final = 2_000_000
 number."""
 _REMEMBERED: Final = 50_000_000  # files of remembered versions together: 400 MB
 _FULL_ID = re.compile(r"[0-9a-fA-F]{40}|[0-9a-fA-F]{64}")
-_COMMIT: Final = "^{commit}"  # makes a name that of a commit: tags are followed, and what is none is missing
+_COMMIT: Final = (
+    "^{commit}"  # makes a name that of a commit: tags are followed, and what is none is missing
+)
 _EMPTY_TREE: Final = {
     "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     "sha256": "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
@@ -68,7 +70,9 @@ def ends_with(suffixes: Iterable[str]) -> Callable[[bytes], bool]:
     [True, False, True, False]
     """
     endings = {suffix.encode("utf-8", "surrogateescape").lower() for suffix in suffixes}
-    plain = frozenset(ending for ending in endings if ending.rfind(b".") == 0)  # one look-up, however many they are
+    plain = frozenset(
+        ending for ending in endings if ending.rfind(b".") == 0
+    )  # one look-up, however many they are
     others = tuple(sorted(endings - plain))
     return lambda path: path[path.rfind(b".") :].lower() in plain or path.lower().endswith(others)
 
@@ -89,7 +93,11 @@ class Repository(process.Git):
         config = BytesIO(read_small(self._common / "config"))  # a named pipe would be waited for
         config.name = "config"
         self._config = process.gitpython().GitConfigParser(config, merge_includes=False)
-        self._hash = "sha256" if self._config.get_value("extensions", "objectformat", "sha1") == "sha256" else "sha1"
+        self._hash = (
+            "sha256"
+            if self._config.get_value("extensions", "objectformat", "sha1") == "sha256"
+            else "sha1"
+        )
         super().__init__(place, self._common, self._hash)
         self.path_names: Final = Vocabulary()
         self.blob_names: Final = Vocabulary()
@@ -102,7 +110,11 @@ class Repository(process.Git):
     def name(self) -> str:
         """Short name: the folder's, or its parent's when the folder is only called .git or repo."""
         folder = self.home
-        name = folder.parent.name if folder.name in (".git", "repo", "repository", "git") else folder.name
+        name = (
+            folder.parent.name
+            if folder.name in (".git", "repo", "repository", "git")
+            else folder.name
+        )
         return name.removesuffix(".git") or "repository"
 
     @property
@@ -158,8 +170,12 @@ class Repository(process.Git):
         # after :/ all of the name is a pattern, which finds commits only
         asked = (name if name.startswith(":/") else name + _COMMIT for name in names)
         # here alone git sees branches and settings; naming the directory waives the check whose it is
-        with self.stream(["cat-file", "--batch-check=%(objectname)"], asked, GIT_DIR=str(self._directory)) as output:
-            for name, line in zip(names, output.read().decode("utf-8", "replace").split("\n"), strict=False):
+        with self.stream(
+            ["cat-file", "--batch-check=%(objectname)"], asked, GIT_DIR=str(self._directory)
+        ) as output:
+            for name, line in zip(
+                names, output.read().decode("utf-8", "replace").split("\n"), strict=False
+            ):
                 found[name] = line if _FULL_ID.fullmatch(line) else None
         return found
 
@@ -183,7 +199,14 @@ class Repository(process.Git):
         """Return the author's name of each commit that exists, by the ``.mailmap`` of a version."""
         if not commit_ids:  # git would list HEAD
             return {}
-        command = ["-c", f"mailmap.blob={version}:.mailmap", "log", "--no-walk=unsorted", "--ignore-missing", "--stdin"]
+        command = [
+            "-c",
+            f"mailmap.blob={version}:.mailmap",
+            "log",
+            "--no-walk=unsorted",
+            "--ignore-missing",
+            "--stdin",
+        ]
         with self.stream([*command, "--format=%H %aN"], commit_ids) as output:
             lines = output.read().decode("utf-8", "replace").split("\n")
         names: dict[str, str] = {}
@@ -206,7 +229,9 @@ class Repository(process.Git):
                     commit, number = field.decode("ascii"), 0
                     continue
                 if (number := number + 1) > LARGEST_VERSION:
-                    raise RepositoryError(f"{self.path}: a commit touches more than {LARGEST_VERSION:,} files")
+                    raise RepositoryError(
+                        f"{self.path}: a commit touches more than {LARGEST_VERSION:,} files"
+                    )
                 yield commit, (field[1:4], field[8:11]), next(fields, b"")
 
     @property
@@ -226,17 +251,26 @@ class Repository(process.Git):
     def notes(self, missing: int, fixes: int) -> Iterator[str]:
         """Sentences about a shallow or partial clone, ``missing`` files, and a history without any fix."""
         if missing:
-            ranked = "it is ranked by its path" if missing == 1 else "they are ranked by their paths"
-            said = f"{counted(missing, 'file')} could not be read from the repository; {ranked} alone"
+            ranked = (
+                "it is ranked by its path" if missing == 1 else "they are ranked by their paths"
+            )
+            said = (
+                f"{counted(missing, 'file')} could not be read from the repository; {ranked} alone"
+            )
             partial = any((self._common / "objects/pack").glob("*.promisor"))
-            yield said + ("; this is a partial clone, fetch the rest: git fetch --refetch --no-filter" * partial)
+            yield said + (
+                "; this is a partial clone, fetch the rest: git fetch --refetch --no-filter"
+                * partial
+            )
         if self.shallow:
             yield (
                 "this is a shallow clone: earlier fixes and commits are not known and add nothing to the ranking;"
                 " run: git fetch --unshallow (in a workflow of GitHub: fetch-depth: 0)"
             )
         elif not fixes:
-            yield RoutineNote("no earlier fix is known in this repository; history adds nothing to the ranking")
+            yield RoutineNote(
+                "no earlier fix is known in this repository; history adds nothing to the ranking"
+            )
 
     # ---- versions
 
@@ -247,14 +281,18 @@ class Repository(process.Git):
         and RepositoryError when directories are missing, or there are more than LARGEST_VERSION
         files.
         """
-        [info] = self.commits([revision + _COMMIT if _FULL_ID.fullmatch(revision) else self.resolve(revision)])
+        [info] = self.commits(
+            [revision + _COMMIT if _FULL_ID.fullmatch(revision) else self.resolve(revision)]
+        )
         key = info.tree, frozenset(suffixes)
         if key not in self._files:
             if sum(map(len, self._files.values())) > _REMEMBERED:
                 self._files.clear()
             self._files[key] = self._listed(*key)
         path_ids, blob_ids = np.ascontiguousarray(self._files[key].T)
-        return Snapshot(info.id, info.committed_at, self.path_names, self.blob_names, path_ids, blob_ids)
+        return Snapshot(
+            info.id, info.committed_at, self.path_names, self.blob_names, path_ids, blob_ids
+        )
 
     def submodules(self, revision: str) -> tuple[str, ...]:
         """Return the paths of a version's submodules. Raises as ``snapshot`` does."""
@@ -268,9 +306,13 @@ class Repository(process.Git):
         files: dict[bytes, str] = {}
         submodules: list[str] = []
         with self.stream(["ls-tree", "-r", "-z", tree]) as output:
-            for number, entry in enumerate(process.parts(output)):  # "100644 blob ID", a tab, the path
+            for number, entry in enumerate(
+                process.parts(output)
+            ):  # "100644 blob ID", a tab, the path
                 if number == LARGEST_VERSION:
-                    raise RepositoryError(f"{self.path}: tree {tree[:12]} has more than {LARGEST_VERSION:,} files")
+                    raise RepositoryError(
+                        f"{self.path}: tree {tree[:12]} has more than {LARGEST_VERSION:,} files"
+                    )
                 kind, path = entry.split(b"\t", 1)
                 if kind.startswith(b"100") and keep(path):
                     files.setdefault(path, kind[12:].decode("ascii"))
@@ -293,7 +335,11 @@ class Repository(process.Git):
         configuration, so it runs no filter. Only regular files of at most 10 MB that no link leads
         to are read. Raises RepositoryError.
         """
-        root, index, ignored = self.work_tree, self._directory / "index", self._common / "info/exclude"
+        root, index, ignored = (
+            self.work_tree,
+            self._directory / "index",
+            self._common / "info/exclude",
+        )
         unborn = commit == self.no_commit
         begun = index.is_file() and not index.is_symlink()
         if root is None or not (begun or (unborn and not os.path.lexists(index))):
@@ -301,11 +347,17 @@ class Repository(process.Git):
         place = {"GIT_WORK_TREE": str(root), "GIT_INDEX_FILE": str(index)}
         wanted, before = ends_with(suffixes), dict[bytes, str]()
         compare = "diff-index --raw -z --no-abbrev --no-renames --ignore-submodules=all".split()
-        with self.stream([*compare, _EMPTY_TREE[self._hash] if unborn else commit], **place) as output:
+        with self.stream(
+            [*compare, _EMPTY_TREE[self._hash] if unborn else commit], **place
+        ) as output:
             fields = process.parts(output)
-            for change, path in zip(fields, fields, strict=False):  # ":100644 100644 BEFORE AFTER M", then the path
+            for change, path in zip(
+                fields, fields, strict=False
+            ):  # ":100644 100644 BEFORE AFTER M", then the path
                 if wanted(path):
-                    before[path] = change.split()[2].decode("ascii") if change.startswith(b":100") else ""
+                    before[path] = (
+                        change.split()[2].decode("ascii") if change.startswith(b":100") else ""
+                    )
         list_new = "ls-files -z --others --full-name --exclude-per-directory=.gitignore".split()
         list_new += [f"--exclude-from={ignored}"] * ignored.is_file()
         with self.stream([*list_new, ":/"], **place) as output:
@@ -329,10 +381,14 @@ class Repository(process.Git):
             return
         wanted = ends_with(suffixes)
         with self.stream(["ls-files", "-t", "-z"], GIT_INDEX_FILE=str(index)) as output:
-            number = sum(entry.startswith(b"S ") and wanted(entry[2:]) for entry in process.parts(output))
+            number = sum(
+                entry.startswith(b"S ") and wanted(entry[2:]) for entry in process.parts(output)
+            )
         if number:
             searched = "it is searched as it is" if number == 1 else "they are searched as they are"
-            yield RoutineNote(f"the sparse checkout leaves out {counted(number, 'source file')}; {searched} committed")
+            yield RoutineNote(
+                f"the sparse checkout leaves out {counted(number, 'source file')}; {searched} committed"
+            )
 
     # ---- contents
 
@@ -353,10 +409,15 @@ class Repository(process.Git):
     def sizes(self, blob_ids: Collection[str]) -> dict[str, int]:
         """Bytes of each blob; 0 of one that is missing."""
         with self.stream(["cat-file", "--batch-check=%(objectsize)"], blob_ids) as sizes:
-            return {blob: int(size) if size[:-1].isdigit() else 0 for blob, size in zip(blob_ids, sizes, strict=True)}
+            return {
+                blob: int(size) if size[:-1].isdigit() else 0
+                for blob, size in zip(blob_ids, sizes, strict=True)
+            }
 
     def _blob_id(self, content: bytes) -> str:
-        return hashlib.new(self._hash, b"blob %d\0%b" % (len(content), content), usedforsecurity=False).hexdigest()
+        return hashlib.new(
+            self._hash, b"blob %d\0%b" % (len(content), content), usedforsecurity=False
+        ).hexdigest()
 
     def _unknown(self, revision: str) -> str:
         if self.shallow:

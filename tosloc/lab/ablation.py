@@ -75,7 +75,9 @@ class CrossedReports:
         self, part: str, depth: int, *, for_training: bool = False, by_linear_score: bool = False
     ) -> Iterator[Candidates]:
         """The training reports with such candidates; those of other parts as they are."""
-        found = self.training_set.candidates(part, depth, for_training=for_training, by_linear_score=by_linear_score)
+        found = self.training_set.candidates(
+            part, depth, for_training=for_training, by_linear_score=by_linear_score
+        )
         if not for_training:
             yield from found
             return
@@ -84,8 +86,13 @@ class CrossedReports:
         crossed = dict[int, Candidates]()
         for start in range(0, len(order), TOGETHER):
             batch = order[start : start + TOGETHER]
-            firsts = [reports[number].take(np.flatnonzero(reports[number].fixed)[:1]) for number in batch]
-            crossed |= {number: _asked_of(reports[number], firsts, place) for place, number in enumerate(batch)}
+            firsts = [
+                reports[number].take(np.flatnonzero(reports[number].fixed)[:1]) for number in batch
+            ]
+            crossed |= {
+                number: _asked_of(reports[number], firsts, place)
+                for place, number in enumerate(batch)
+            }
         yield from (crossed[number] for number in range(len(reports)))
 
 
@@ -105,7 +112,15 @@ def _asked_of(report: Candidates, files: list[Candidates], own: int) -> Candidat
 SCORED: Final = ("validation", "test")
 CONFIGURED: Final = "TosLoc"
 VARIANTS: Final = (
-    *(CONFIGURED, "word2vec", "no fusion", "mean fusion", "max fusion", "BCE loss", "cross-entropy loss"),
+    *(
+        CONFIGURED,
+        "word2vec",
+        "no fusion",
+        "mean fusion",
+        "max fusion",
+        "BCE loss",
+        "cross-entropy loss",
+    ),
 )
 """Rows of the paper's table 6: which part of the configured model is exchanged."""
 POOLINGS: Final = {"mean fusion": MeanPooling, "max fusion": MaxPooling}
@@ -129,8 +144,12 @@ class Ablation:
             self.progress(f"{name}: {what}", done, total)
 
         if not (folder / "result.json").exists():
-            training_set = CrossedReports(self.bundle, seed) if name == "cross-entropy loss" else self.bundle
-            train(self.reranker(name), self.bundle, folder, seed, self.vectors, training_set, progress)
+            training_set = (
+                CrossedReports(self.bundle, seed) if name == "cross-entropy loss" else self.bundle
+            )
+            train(
+                self.reranker(name), self.bundle, folder, seed, self.vectors, training_set, progress
+            )
         return folder
 
     def reranker(self, name: str) -> EncoderReranker:
@@ -141,7 +160,10 @@ class Ablation:
         if name == "word2vec":
             # word vectors do not learn with the rest
             learning = settings.training.model_copy(update={"learns": "head"})
-            settings, encoder = settings.model_copy(update={"training": learning}), word_encoder(self.texts(), seed)
+            settings, encoder = (
+                settings.model_copy(update={"training": learning}),
+                word_encoder(self.texts(), seed),
+            )
             return EncoderReranker(RerankingModel(settings, encoder, encoder, seed))
         made = EncoderReranker.configured(self.config.model_copy(update={"stage_two": settings}))
         if name in POOLINGS:
@@ -153,7 +175,9 @@ class Ablation:
     def texts(self) -> list[str]:
         """The training reports, and of each of their candidate files the newest version."""
         listed, texts = self.bundle.parts["train"], self.bundle.texts
-        newest = {path: blob for one in listed for path, blob in zip(one.paths, one.blobs, strict=True)}
+        newest = {
+            path: blob for one in listed for path, blob in zip(one.paths, one.blobs, strict=True)
+        }
         reports = [f"{one.report.summary}\n{one.report.description}" for one in listed]
         return reports + [texts[blob] for blob in newest.values() if blob in texts]
 
@@ -167,7 +191,9 @@ class Ablation:
         deep, rows = _read(self.trained(CONFIGURED) / "deep.json"), list[dict[str, Any]]()
         for depth in depths:
             heads = {part: [one.head(depth) for one in self.bundle.parts[part]] for part in SCORED}
-            scores = {part: [np.array(row[:depth]) for row in deep[part].values()] for part in SCORED}
+            scores = {
+                part: [np.array(row[:depth]) for row in deep[part].values()] for part in SCORED
+            }
             weight, _ = choose_weight(heads["validation"], scores["validation"])
             means = {part: mean_measures(heads[part], scores[part], weight) for part in SCORED}
             rows.append({"candidates": depth, "mix": weight, **means})
@@ -200,12 +226,19 @@ def train(
     progress: Progress,
 ) -> dict[str, Any] | None:
     """Train a reranker, and write ``deep.json`` and ``result.json``; None but in the main process."""
-    state, context, parts, started = processes(), bundle.for_reranking(vectors), bundle.parts, time.monotonic()
+    state, context, parts, started = (
+        processes(),
+        bundle.for_reranking(vectors),
+        bundle.parts,
+        time.monotonic(),
+    )
     reranker.fit(training_set, context, folder / "work", seed=seed, progress=progress)
     seconds = time.monotonic() - started
     if not state.is_main_process:
         return None
-    scores = {part: list(reranker.encoder_scores(parts[part], context, progress)) for part in SCORED}
+    scores = {
+        part: list(reranker.encoder_scores(parts[part], context, progress)) for part in SCORED
+    }
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     if torch.cuda.is_available():
         peak = torch.cuda.max_memory_allocated() / 2**30
@@ -219,7 +252,9 @@ def train(
         **{part: mean_measures(parts[part], scores[part], reranker.weight) for part in SCORED},
     }
     deep = {
-        part: {one.report.id: row.tolist() for one, row in zip(parts[part], scores[part], strict=True)}
+        part: {
+            one.report.id: row.tolist() for one, row in zip(parts[part], scores[part], strict=True)
+        }
         for part in SCORED
     }
     write_text(folder / "deep.json", json.dumps(deep) + "\n")
@@ -227,7 +262,9 @@ def train(
     return result
 
 
-def train_on_bundle(path: Path, config: Config, out: Path, progress: Progress = silent) -> dict[str, Any] | None:
+def train_on_bundle(
+    path: Path, config: Config, out: Path, progress: Progress = silent
+) -> dict[str, Any] | None:
     """``train`` the configured reranker on the bundle of a file; its models stand in ``out/encoder``."""
     bundle, reranker = read_bundle(path), EncoderReranker.configured(config)
     vectors = out / f"vectors-{processes().process_index}.sqlite"

@@ -29,12 +29,20 @@ REGIONS: Final = {
 }
 """Quadrants of the plane of effect ratio (x) and DeltaRI (y); 4 is the one to be in, near the point (1, 0)."""
 EFFECT: Final = ("ER", "DeltaRI", "region")
-PHI: Final = 0.8  # how far down RBO looks, as in the paper: ranks beyond d weigh at most phi^d together
-ANOTHER_PROJECT: Final = "other reports were judged: order and RMSE, which need the same ones, do not apply"
-RANKS_ONLY: Final = "only some files' ranks are known: the order, which needs whole rankings, does not apply"
+PHI: Final = (
+    0.8  # how far down RBO looks, as in the paper: ranks beyond d weigh at most phi^d together
+)
+ANOTHER_PROJECT: Final = (
+    "other reports were judged: order and RMSE, which need the same ones, do not apply"
+)
+RANKS_ONLY: Final = (
+    "only some files' ranks are known: the order, which needs whole rankings, does not apply"
+)
 
 
-def kendall_tau_union(original: Sequence[str], ours: Sequence[str], depth: int | None = None) -> float:
+def kendall_tau_union(
+    original: Sequence[str], ours: Sequence[str], depth: int | None = None
+) -> float:
     """Kendall's tau-b, -1 to 1, of two lists over the union of their files (Breuer et al. 2020, equation 1).
 
     The union holds the original's files in their order, then those that only ours has, in theirs, numbered from 1; each
@@ -58,7 +66,9 @@ def kendall_tau_union(original: Sequence[str], ours: Sequence[str], depth: int |
         return float(first == second and len(original) == len(ours))
     numbers = {file: number for number, file in enumerate(dict.fromkeys((*first, *second)))}
     sequences = [[numbers[file] for file in files] for files in (first, second)]
-    return round(float(kendalltau(*sequences).statistic), 14)  # so that equal lists have the value 1
+    return round(
+        float(kendalltau(*sequences).statistic), 14
+    )  # so that equal lists have the value 1
 
 
 def rank_biased_overlap(original: Sequence[str], ours: Sequence[str], phi: float = PHI) -> float:
@@ -77,7 +87,9 @@ def rank_biased_overlap(original: Sequence[str], ours: Sequence[str], phi: float
     short, long = sorted((len(original), len(ours)))
     places = {file: place for place, file in enumerate(original)}
     common = [max(place, places[file]) for place, file in enumerate(ours) if file in places]
-    overlap = np.cumsum(np.bincount(common, minlength=long))  # files that both hold within the first d
+    overlap = np.cumsum(
+        np.bincount(common, minlength=long)
+    )  # files that both hold within the first d
     depths = np.arange(1, long + 1)
     at_short, at_long = float(overlap[short - 1]), float(overlap[-1])
     unseen = at_short * np.maximum(depths - short, 0) / short
@@ -103,7 +115,9 @@ def p_value(original: FloatArray, ours: FloatArray, same_reports: bool) -> float
     """
     if same_reports:
         return paired_t_test(original, ours)[1]
-    if min(len(original), len(ours)) < 2 or max(np.ptp(original), np.ptp(ours)) <= SAME:  # nothing varies
+    if (
+        min(len(original), len(ours)) < 2 or max(np.ptp(original), np.ptp(ours)) <= SAME
+    ):  # nothing varies
         return None
     from scipy.stats import ttest_ind_from_stats
 
@@ -122,7 +136,9 @@ class Effect(NamedTuple):
     region: int  # section 3.1, where none holds the axes
 
 
-def effect(measure: Measure, baseline: float, advanced: float, our_baseline: float, our_advanced: float) -> Effect:
+def effect(
+    measure: Measure, baseline: float, advanced: float, our_baseline: float, our_advanced: float
+) -> Effect:
     """Of the four means. Raises RunError when a baseline is 0, or the original shows no effect."""
     if abs(advanced - baseline) <= SAME:
         raise RunError(
@@ -130,7 +146,9 @@ def effect(measure: Measure, baseline: float, advanced: float, our_baseline: flo
         )
     for one in (baseline, our_baseline):
         if one <= 0:
-            raise RunError(f"{measure}: the baseline's mean is {one:.4g}: no relative improvement over it")
+            raise RunError(
+                f"{measure}: the baseline's mean is {one:.4g}: no relative improvement over it"
+            )
     ratio = (our_advanced - our_baseline) / (advanced - baseline)
     delta = (advanced - baseline) / baseline - (our_advanced - our_baseline) / our_baseline
     return Effect(ratio, delta, (1 if delta > 0 else 4) if ratio > 0 else (2 if delta > 0 else 3))
@@ -155,7 +173,8 @@ class Pair(NamedTuple):
         """
         both = [[one.judgement for one in evaluation.per_report] for _, evaluation in self]
         keys, others = (
-            {(one.report, tuple(sorted(one.fixed)), tuple(sorted(one.listed))) for one in judged} for judged in both
+            {(one.report, tuple(sorted(one.fixed)), tuple(sorted(one.listed))) for one in judged}
+            for judged in both
         )
         if keys != others:
             raise RunError(
@@ -176,7 +195,10 @@ def reproduction(
     if depth is not None and depth < 2:
         raise RunError(f"a depth of {depth} leaves nothing to order; name 2 or more")
     same = _of_same_reports(original, ours)
-    sides = {"baseline": (original.baseline, ours.baseline), "advanced": (original.advanced, ours.advanced)}
+    sides = {
+        "baseline": (original.baseline, ours.baseline),
+        "advanced": (original.advanced, ours.advanced),
+    }
     whole = not any(run.partial for both in sides.values() for run, _ in both)
     values = {
         (side, measure): (theirs.values(measure), own.values(measure))
@@ -189,12 +211,20 @@ def reproduction(
         ("Kendall's tau union", partial(kendall_tau_union, depth=depth)),
         (f"RBO, phi {PHI:g}", rank_biased_overlap),
     ):
-        of_sides = {side: _order(both, alike) if same and whole else None for side, both in sides.items()}
+        of_sides = {
+            side: _order(both, alike) if same and whole else None for side, both in sides.items()
+        }
         rows.append({"level": "order", "measure": name, **of_sides})
 
     def add(level: str, name: str, value: Callable[..., float | None]) -> None:
         for one in measures:
-            rows.append({"level": level, "measure": name.format(one), **{side: value(side, one) for side in sides}})
+            rows.append(
+                {
+                    "level": level,
+                    "measure": name.format(one),
+                    **{side: value(side, one) for side in sides},
+                }
+            )
 
     add("effectiveness", "RMSE of {}", lambda *key: rmse(*values[key]) if same else None)
     regions, worse = set(), []
@@ -210,11 +240,15 @@ def reproduction(
     add("mean", "{}, ours", lambda *key: means[key][1])
     add("mean", "{}, delta", lambda *key: means[key][0] - means[key][1])
     test = "paired" if same else "unpaired"
-    remarks = [f"p: two-tailed {test} t-test of the original's scores against ours, small where they differ"]
+    remarks = [
+        f"p: two-tailed {test} t-test of the original's scores against ours, small where they differ"
+    ]
     remarks += [f"region {one}: {REGIONS[one]}" for one in sorted(regions)]
     remarks += [ANOTHER_PROJECT] if not same else [] if whole else [RANKS_ONLY]
     if worse:
-        remarks.append(f"the original's advanced run is worse than its baseline in {', '.join(worse)}: ER tells losses")
+        remarks.append(
+            f"the original's advanced run is worse than its baseline in {', '.join(worse)}: ER tells losses"
+        )
     return rows, remarks
 
 
@@ -233,10 +267,14 @@ def _order(both: Sequence[Judged], alike: Callable[[Sequence[str], Sequence[str]
     """How alike two runs order files: mean over reports."""
     (run, evaluation), (our_run, _) = both
     ids = [one.report for one in evaluation.per_report]
-    return math.fsum(alike(run.ranking(one).paths, our_run.ranking(one).paths) for one in ids) / len(ids)
+    return math.fsum(
+        alike(run.ranking(one).paths, our_run.ranking(one).paths) for one in ids
+    ) / len(ids)
 
 
-def against_published(baseline: float, advanced: float, ours: Pair, measure: Measure) -> tuple[list[Row], list[str]]:
+def against_published(
+    baseline: float, advanced: float, ours: Pair, measure: Measure
+) -> tuple[list[Row], list[str]]:
     """Our pair against published means of a measure, which lie from 0 to 1: a row each of baseline, advanced, and the
     improvement of one over the other, whose interval draws both runs together; then those of the effect; and remarks.
 
@@ -249,11 +287,22 @@ def against_published(baseline: float, advanced: float, ours: Pair, measure: Mea
     b, a = (evaluation.values(measure) for _, evaluation in (ours.baseline, ours.advanced))
     found = effect(measure, baseline, advanced, exact_mean(b), exact_mean(a))
     rows: list[Row] = []
-    pairs = {"baseline": (baseline, b), "advanced": (advanced, a), "improvement": (advanced - baseline, a - b)}
+    pairs = {
+        "baseline": (baseline, b),
+        "advanced": (advanced, a),
+        "improvement": (advanced - baseline, a - b),
+    }
     for name, (published, values) in pairs.items():
         around, mean = mean_interval(values), exact_mean(values)
-        interval = None if around is None else Interval(around.low - published, around.high - published)
-        differs = {"published": published, "ours": mean, "difference": mean - published, "interval": interval}
+        interval = (
+            None if around is None else Interval(around.low - published, around.high - published)
+        )
+        differs = {
+            "published": published,
+            "ours": mean,
+            "difference": mean - published,
+            "interval": interval,
+        }
         rows.append({"mean": name, **differs})
     rows += [{"mean": name, "ours": value} for name, value in zip(EFFECT, found, strict=True)]
     return rows, [

@@ -36,7 +36,9 @@ def technique(name: str) -> type[Baseline]:
     """The class of a technique. Raises ToslocError for an unknown name."""
     if name not in SYSTEMS:
         raise ToslocError(f"no technique is called {name!r}; there are {', '.join(SYSTEMS)}")
-    found: type[Baseline] = getattr(importlib.import_module(f"tosloc.lab.baselines.{name}"), SYSTEMS[name])
+    found: type[Baseline] = getattr(
+        importlib.import_module(f"tosloc.lab.baselines.{name}"), SYSTEMS[name]
+    )
     return found
 
 
@@ -51,19 +53,25 @@ def rank_with(
 ) -> list[Path]:
     """Rank the splits' reports with each technique; the runs stand under ``out/NAME/SPLIT``. Returns ``out/NAME``."""
     folder = Path(out).expanduser()
-    missing = [one for one in techniques if not all(finished(folder / one.name, split) for split in splits)]
+    missing = [
+        one for one in techniques if not all(finished(folder / one.name, split) for split in splits)
+    ]
     if missing:
         with (
             results_folder(folder),
             Repository(repo_path) as repo,
-            ExperimentContext(config, repo, Path(reports_path), progress, facts=False) as experiment,
+            ExperimentContext(
+                config, repo, Path(reports_path), progress, facts=False
+            ) as experiment,
             ExitStack() as folders,
         ):
             for one in missing:
                 folders.enter_context(command_folder(folder / one.name, "tosloc lab baselines"))
             context = context_for(experiment, missing, splits, progress)
             for one in missing:
-                _rank(one(context, config.run.seed), experiment, folder / one.name, splits, progress)
+                _rank(
+                    one(context, config.run.seed), experiment, folder / one.name, splits, progress
+                )
     return [folder / one.name for one in techniques]
 
 
@@ -85,16 +93,26 @@ def context_for(
         cases += experiment.parts["validation"]
     for one in techniques:
         cases += one.training_cases(experiment.parts["train"])
-    snapshots = [indexed.snapshot(version) for version in dict.fromkeys(case.version for case in cases)]
+    snapshots = [
+        indexed.snapshot(version) for version in dict.fromkeys(case.version for case in cases)
+    ]
     complexity = any(one.needs_complexity for one in techniques)
-    files = ParsedFiles.of(indexed.repo, snapshots, experiment.config.run.jobs, progress, complexity=complexity)
+    files = ParsedFiles.of(
+        indexed.repo, snapshots, experiment.config.run.jobs, progress, complexity=complexity
+    )
     names = indexed.repo.path_names
     fix_history = FixHistory(experiment.dataset.cases, experiment.history, names.ids)
-    return BaselineContext(indexed.repo, indexed.suffixes, fix_history, files, PathTable.of(names.names))
+    return BaselineContext(
+        indexed.repo, indexed.suffixes, fix_history, files, PathTable.of(names.names)
+    )
 
 
 def _rank(
-    system: Baseline, experiment: ExperimentContext, folder: Path, splits: Sequence[str], progress: Progress
+    system: Baseline,
+    experiment: ExperimentContext,
+    folder: Path,
+    splits: Sequence[str],
+    progress: Progress,
 ) -> None:
     """Learn, and write the runs that are missing."""
     system.fit(experiment.parts["train"], experiment.parts["validation"], progress)
@@ -111,4 +129,6 @@ def _rank(
     for split in splits:
         if not finished(folder, split):
             cases = experiment.parts[split]
-            experiment.write_part(folder / split, header | {"split": split}, rankings(split, cases), cases)
+            experiment.write_part(
+                folder / split, header | {"split": split}, rankings(split, cases), cases
+            )

@@ -25,7 +25,12 @@ _BETWEEN_PARTS: Final = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z
 
 
 def rank_with_bm25s(
-    config: Config, repo_path: Path, reports: Path, out: Path, split: str = "all", progress: Progress = silent
+    config: Config,
+    repo_path: Path,
+    reports: Path,
+    out: Path,
+    split: str = "all",
+    progress: Progress = silent,
 ) -> None:
     """Rank a split's labelled reports into OUT/SPLIT. Raises ToslocError."""
     folder = out.expanduser()
@@ -45,9 +50,14 @@ def rank_with_bm25s(
             for case in tracked(cases, "ranking by bm25s", progress):
                 if scores is None or case.version != version:  # cases of one version stand together
                     version, scores = case.version, texts.index(snapshot(case.version))
-                yield Ranking.from_scores(case.report.id, snapshot(version).paths, scores(case.report))
+                yield Ranking.from_scores(
+                    case.report.id, snapshot(version).paths, scores(case.report)
+                )
 
-        header = experiment.run_header("tosloc lab bm25") | {"bm25s": metadata.version("bm25s"), "split": split}
+        header = experiment.run_header("tosloc lab bm25") | {
+            "bm25s": metadata.version("bm25s"),
+            "split": split,
+        }
         experiment.write_part(folder / split, header, rankings(), cases)
 
 
@@ -68,7 +78,9 @@ class WholeFiles:
 
         new = list(dict.fromkeys(blob for blob in snapshot.blobs if blob not in self._of_blob))
         texts = (decode(data or b"") for _, data in self._repo.texts(new))
-        self._of_blob |= zip(new, (array("I", own) for own in self._tokens(texts, learn=True)), strict=True)
+        self._of_blob |= zip(
+            new, (array("I", own) for own in self._tokens(texts, learn=True)), strict=True
+        )
         files = [self._of_blob[blob] for blob in snapshot.blobs]
         if not any(files):
             return lambda _: np.zeros(len(files))
@@ -88,5 +100,7 @@ class WholeFiles:
     def _tokens(self, texts: Iterable[str], learn: bool) -> Iterator[list[int]]:
         """Numbers of the tokens of texts; without ``learn``, of those that some file holds."""
         split: Any = (_BETWEEN_PARTS.sub(" ", text) for text in texts)
-        found: Iterator[list[int]] = self._tokenizer.streaming_tokenize(split, update_vocab=learn, allow_empty=False)
+        found: Iterator[list[int]] = self._tokenizer.streaming_tokenize(
+            split, update_vocab=learn, allow_empty=False
+        )
         return found

@@ -46,7 +46,9 @@ class CandidateBundle:
 
     def for_reranking(self, vectors: Path) -> RerankingContext:
         """What a reranker may read: texts alone, None for one that could not be read."""
-        return RerankingContext(texts=lambda blobs: ((blob, self.texts.get(blob)) for blob in blobs), vectors=vectors)
+        return RerankingContext(
+            texts=lambda blobs: ((blob, self.texts.get(blob)) for blob in blobs), vectors=vectors
+        )
 
     def candidates(
         self, part: str, depth: int, *, for_training: bool = False, by_linear_score: bool = False
@@ -73,19 +75,28 @@ def bundle_training(
         # the tables' numbers of paths, before anything else is read
         for name in unpack_words(load_arrays(run / WORK / HISTORY_FILE)["paths"]):
             repo.path_names.id(name)
-        dataset = load_dataset(repo, reports, zone=localizer.config.data.zone, suffixes=suffixes, progress=progress)
+        dataset = load_dataset(
+            repo, reports, zone=localizer.config.data.zone, suffixes=suffixes, progress=progress
+        )
         cases = {case.report.id: case for case in dataset.cases}
         training_set = LabelledCandidates(
             repo, suffixes, cases, localizer.stage_one, lambda part: read_blocks(blocks[part])
         )
-        parts = {part: list(training_set.candidates(part, depth, for_training=part == "train")) for part in PARTS}
+        parts = {
+            part: list(training_set.candidates(part, depth, for_training=part == "train"))
+            for part in PARTS
+        }
         parts["train"] = parts["train"][-newest:]
         listed = [(part, one) for part in PARTS for one in parts[part]]
-        path_of = {blob: name for _, one in listed for blob, name in zip(one.blobs, one.paths, strict=True)}
+        path_of = {
+            blob: name for _, one in listed for blob, name in zip(one.blobs, one.paths, strict=True)
+        }
         blobs = sorted(path_of, key=lambda blob: (path_of[blob], blob))
         with (
             written_whole(out) as temporary,
-            lzma.open(temporary, "wt", encoding="utf-8", format=lzma.FORMAT_XZ, filters=_FILTERS) as file,
+            lzma.open(
+                temporary, "wt", encoding="utf-8", format=lzma.FORMAT_XZ, filters=_FILTERS
+            ) as file,
         ):
             file.write(json.dumps({"format": FORMAT}) + "\n")
             for part, one in listed:
@@ -99,7 +110,10 @@ def bundle_training(
 
 def bundle_key(run: Path, reports: Path, *settings: int) -> str:
     """What a bundle of the training folder is made of; another one for another training, reports or settings."""
-    return key_of([fingerprint(path) for path in (*sorted((run / "checkpoint").glob("*.*")), reports)], settings)
+    return key_of(
+        [fingerprint(path) for path in (*sorted((run / "checkpoint").glob("*.*")), reports)],
+        settings,
+    )
 
 
 def read_bundle(path: Path) -> CandidateBundle:
@@ -109,7 +123,9 @@ def read_bundle(path: Path) -> CandidateBundle:
     try:
         with lzma.open(path, "rt", encoding="utf-8") as file:
             if json.loads(next(file)).get("format") != FORMAT:
-                raise ToslocError(f"{path}: not a pack of the form {FORMAT}; make one with: tosloc lab pack")
+                raise ToslocError(
+                    f"{path}: not a pack of the form {FORMAT}; make one with: tosloc lab pack"
+                )
             for line in file:
                 value = json.loads(line)
                 if "blob" in value:
@@ -118,8 +134,18 @@ def read_bundle(path: Path) -> CandidateBundle:
                     parts[value.pop("part")].append(_candidates(**value))
     except OSError as error:
         raise ToslocError(f"{path}: cannot read the pack: {error.strerror or error}") from None
-    except (lzma.LZMAError, EOFError, StopIteration, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ToslocError(f"{path}: no pack, or a damaged one ({error}); make it with: tosloc lab pack") from None
+    except (
+        lzma.LZMAError,
+        EOFError,
+        StopIteration,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+    ) as error:
+        raise ToslocError(
+            f"{path}: no pack, or a damaged one ({error}); make it with: tosloc lab pack"
+        ) from None
     return CandidateBundle(parts, texts)
 
 
@@ -129,6 +155,10 @@ def _plain(value: Any) -> Any:
 
 def _candidates(report: dict[str, Any], **values: Any) -> Candidates:
     opened = datetime.fromisoformat(report.pop("opened"))
-    made: dict[str, Any] = {name: np.array(values.pop(name), dtype=kind) for name, kind in _ARRAYS.items()}
-    made |= {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    made: dict[str, Any] = {
+        name: np.array(values.pop(name), dtype=kind) for name, kind in _ARRAYS.items()
+    }
+    made |= {
+        name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
+    }
     return Candidates(BugReport(**report, opened=opened), **made)

@@ -37,25 +37,37 @@ def feature_ablation(
     """
     names = feature_names(pretraining.config)
     if unknown := [name for name in features if name not in names]:
-        raise ConfigError(f"no feature of the tables is called {unknown[0]!r}; they are {', '.join(names)}")
+        raise ConfigError(
+            f"no feature of the tables is called {unknown[0]!r}; they are {', '.join(names)}"
+        )
     tables, failed = pretraining.tables(projects, progress)
     wanted = list(features or names)
     calls = [joblib.delayed(_fold)(tables, part, wanted) for part in folds_of(tables, folds)]
-    means = np.concatenate(each(calls, pretraining.config.run.jobs, "parts left out", progress))  # (P, V, 2)
+    means = np.concatenate(
+        each(calls, pretraining.config.run.jobs, "parts left out", progress)
+    )  # (P, V, 2)
     rows: list[dict[str, Any]] = []
     for place, left_out in enumerate(("all", *wanted)):
         row: dict[str, Any] = {"left out": left_out}
-        for measure, whole, values in zip(("mrr", "map"), means[:, 0].T, means[:, place].T, strict=True):
+        for measure, whole, values in zip(
+            ("mrr", "map"), means[:, 0].T, means[:, place].T, strict=True
+        ):
             row[measure] = float(values.mean())
             if place:
                 change = difference(whole, values)
-                about = {"mean": change.difference, "interval": change.interval, "p": change.p_bootstrap}
+                about = {
+                    "mean": change.difference,
+                    "interval": change.interval,
+                    "p": change.p_bootstrap,
+                }
                 row[f"{measure} change"] = about
         rows.append(row)
     return rows, failed
 
 
-def _fold(tables: Sequence[Tables], left_out: Sequence[Tables], features: Sequence[str]) -> FloatArray:
+def _fold(
+    tables: Sequence[Tables], left_out: Sequence[Tables], features: Sequence[str]
+) -> FloatArray:
     """(P, V, 2) mean RR and AP of the projects that are left out."""
     lists = joined(one.lists() for one in tables if one not in left_out)
     names = tables[0].features
@@ -69,7 +81,9 @@ def _fold(tables: Sequence[Tables], left_out: Sequence[Tables], features: Sequen
         weights.append(without)
 
     def values(table: FeatureTable) -> list[tuple[float, float]]:
-        ranks = (fixed_ranks(weighted_sums(table.rows, variant), table.fixed) for variant in weights)
+        ranks = (
+            fixed_ranks(weighted_sums(table.rows, variant), table.fixed) for variant in weights
+        )
         return [rr_and_ap(one.tolist()) for one in ranks]
 
     return np.array([np.mean(list(map(values, one.tables())), axis=0) for one in left_out])

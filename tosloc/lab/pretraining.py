@@ -41,10 +41,14 @@ from tosloc.train.experiment import ExperimentContext, fingerprint, write_truth
 from tosloc.train.training import feature_names
 
 ROUNDS: Final = 400  # trees of a ranker of many projects: chosen on projects left out
-RANKER_WEIGHT: Final = 16.0  # what its score counts beside the linear one: of 2, 4, 8, 16 and 32, on projects left out
+RANKER_WEIGHT: Final = (
+    16.0  # what its score counts beside the linear one: of 2, 4, 8, 16 and 32, on projects left out
+)
 LEAST_REPORTS: Final = 300
 """Every project counts the same, but one of fewer reports less: so much for each of its reports."""
-LEFT_OUT: Final = "left-out"  # folder of the runs: a folder a project, ranked by weights that never saw it
+LEFT_OUT: Final = (
+    "left-out"  # folder of the runs: a folder a project, ranked by weights that never saw it
+)
 _RECORD: Final = "tables.json"
 _LISTS: Final = "lists.npz"
 
@@ -63,8 +67,12 @@ class Tables:
     def read(cls, folder: Path, project: Project | None = None) -> Tables:
         """Of a folder; without a project, as the folder knows it."""
         record = parse_json(read_plain(folder / _RECORD))
-        project = project or Project(name=folder.name, repo=folder, reports=folder, **record["project"])
-        return cls(project, folder, tuple(record["features"]), record["learned"], tuple(record["blocks"]))
+        project = project or Project(
+            name=folder.name, repo=folder, reports=folder, **record["project"]
+        )
+        return cls(
+            project, folder, tuple(record["features"]), record["learned"], tuple(record["blocks"])
+        )
 
     def lists(self) -> RankingLists:
         """What is learned from: of each report the fixed files and sampled others; reports count as the project says,
@@ -72,7 +80,9 @@ class Tables:
         """
         arrays: Any = load_arrays(self.folder / _LISTS)
         columns = {name: arrays[name] for name in ("rows", "fixed", "starts", "weights")}
-        return RankingLists(**columns, report_weights=report_weight(self.project, len(arrays["starts"]) - 1))
+        return RankingLists(
+            **columns, report_weights=report_weight(self.project, len(arrays["starts"]) - 1)
+        )
 
     def tables(self) -> Iterator[FeatureTable]:
         """The judged reports' tables, in order."""
@@ -86,13 +96,17 @@ class Pretraining:
     folder: Path
     config: Config
 
-    def tables(self, projects: Sequence[Project] | None, progress: Progress) -> tuple[list[Tables], dict[str, str]]:
+    def tables(
+        self, projects: Sequence[Project] | None, progress: Progress
+    ) -> tuple[list[Tables], dict[str, str]]:
         """The tables of the projects, made where they lack, and why some have none; without projects those that are
         kept, without any repository. Raises ToslocError for fewer than two.
         """
         failed: dict[str, str] = {}
         if projects is None:
-            tables = [Tables.read(path.parent) for path in sorted(self.folder.glob(f"tables/*/{_RECORD}"))]
+            tables = [
+                Tables.read(path.parent) for path in sorted(self.folder.glob(f"tables/*/{_RECORD}"))
+            ]
         else:
             # the largest first, so that no core waits for the last
             ordered = sorted(projects, key=lambda one: -one.reports.stat().st_size)
@@ -104,7 +118,9 @@ class Pretraining:
             why = next((f" ({name} failed: {why})" for name, why in failed.items()), "")
             raise ToslocError(f"fewer than two projects have tables{why}; name at least two")
         if len({one.features for one in tables}) > 1:
-            raise ToslocError(f"{self.folder}: its tables have different features", hint="name the {projects}")
+            raise ToslocError(
+                f"{self.folder}: its tables have different features", hint="name the {projects}"
+            )
         return tables, failed
 
     def made(self, project: Project) -> Tables:
@@ -127,23 +143,34 @@ class Pretraining:
                     return Tables.read(folder, project)
             (folder / _RECORD).unlink(missing_ok=True)
             made = self._make(project, config, repo, folder, names)
-        own = project.model_dump(mode="json", include={"part", "judged", "at_most", "alone", "weight"})
+        own = project.model_dump(
+            mode="json", include={"part", "judged", "at_most", "alone", "weight"}
+        )
         # last: with the record they are finished
         write_text(
-            folder / _RECORD, json.dumps({"key": key, "project": own, "features": names, **made}, indent=1) + "\n"
+            folder / _RECORD,
+            json.dumps({"key": key, "project": own, "features": names, **made}, indent=1) + "\n",
         )
         return Tables.read(folder, project)
 
     def _make(
-        self, project: Project, config: Config, repo: Repository, folder: Path, names: tuple[str, ...]
+        self,
+        project: Project,
+        config: Config,
+        repo: Repository,
+        folder: Path,
+        names: tuple[str, ...],
     ) -> dict[str, Any]:
         with ExperimentContext(config, repo, project.reports, facts=False) as experiment:
             learned, judged = (
-                spread(experiment.parts[part], project.at_most) for part in (project.part, project.judged)
+                spread(experiment.parts[part], project.at_most)
+                for part in (project.part, project.judged)
             )
             if not judged:
                 number = counted(len(experiment.dataset.cases), "report")
-                raise ToslocError(f"{project.reports}: none of its {number} falls to {project.judged}")
+                raise ToslocError(
+                    f"{project.reports}: none of its {number} falls to {project.judged}"
+                )
             versions = dict.fromkeys(case.version for case in (*learned, *judged))
             experiment.indexed.index([experiment.indexed.snapshot(version) for version in versions])
             extraction = experiment.extraction(folder, names)
@@ -155,12 +182,18 @@ class Pretraining:
             if project.part == project.judged:
                 version = {case.report.id: case.version for case in judged}
                 tables = read_blocks(whole)
-                columns = ((one, dict(zip(names, one.rows.T.astype(np.float64), strict=True))) for one in tables)
+                columns = (
+                    (one, dict(zip(names, one.rows.T.astype(np.float64), strict=True)))
+                    for one in tables
+                )
                 lists = ranking_lists(
-                    sample_table(one, values, SAMPLED, version[one.report]) for one, values in columns
+                    sample_table(one, values, SAMPLED, version[one.report])
+                    for one, values in columns
                 )
             else:
-                lists = ranking_lists(read_blocks(blocks([case for case in learned if case.fixed], SAMPLED)))
+                lists = ranking_lists(
+                    read_blocks(blocks([case for case in learned if case.fixed], SAMPLED))
+                )
             arrays = {name: getattr(lists, name) for name in ("rows", "fixed", "starts", "weights")}
             save_arrays(folder / _LISTS, arrays, level=1)
             write_truth(folder, judged, experiment.dataset)
@@ -174,7 +207,9 @@ def _tables(pretraining: Pretraining, project: Project) -> tuple[str, Tables | s
     try:
         return project.name, pretraining.made(project)
     except Exception as error:
-        return project.name, str(error) if isinstance(error, ToslocError) else f"{type(error).__name__}: {error}"
+        return project.name, str(error) if isinstance(
+            error, ToslocError
+        ) else f"{type(error).__name__}: {error}"
 
 
 def report_weight(project: Project, size: int) -> FloatArray:
@@ -188,12 +223,16 @@ def joined(projects: Iterable[RankingLists]) -> RankingLists:
     """What several projects teach; the mean report counts 1. Raises ToslocError without reports."""
     some = [lists for lists in projects if len(lists)]
     if not some:
-        raise ToslocError("no project is left to learn from; name at least two with fixed files in their versions")
+        raise ToslocError(
+            "no project is left to learn from; name at least two with fixed files in their versions"
+        )
     lists = RankingLists.join(some)
     return replace(lists, report_weights=lists.report_weights / lists.report_weights.mean())
 
 
-def fit_projects(config: Config, names: tuple[str, ...], projects: Iterable[RankingLists]) -> StageOne:
+def fit_projects(
+    config: Config, names: tuple[str, ...], projects: Iterable[RankingLists]
+) -> StageOne:
     """Weights and ranker of several projects together, each counting the same. Raises ToslocError without reports."""
     lists = joined(projects)
     stage = StageOne(names, fit_listwise(lists))
@@ -207,12 +246,15 @@ def folds_of(projects: Sequence[Tables], number: int) -> list[list[Tables]]:
     """The projects that are left out together: those of their own alone, the others dealt by size."""
     alone = [[one] for one in projects if one.project.alone]
     others = sorted(
-        (one for one in projects if not one.project.alone), key=lambda one: (-one.learned, one.project.name)
+        (one for one in projects if not one.project.alone),
+        key=lambda one: (-one.learned, one.project.name),
     )
     folds = [*alone, *(others[start::number] for start in range(min(number, len(others))))]
     if len(folds) < 2:
         raise ToslocError(
-            "with one part nothing is left to learn from", hint="name more {projects}", about="leave_projects_out"
+            "with one part nothing is left to learn from",
+            hint="name more {projects}",
+            about="leave_projects_out",
         )
     return folds
 
@@ -232,7 +274,10 @@ def pretrain(
         load_lightgbm()  # if it is missing, say so before hours of work
     tables, failed = pretraining.tables(projects, progress)
     parts = folds_of(tables, folds)
-    calls = [joblib.delayed(_fold)(pretraining, tables, part) for part in (*parts, *([] if out is None else [[]]))]
+    calls = [
+        joblib.delayed(_fold)(pretraining, tables, part)
+        for part in (*parts, *([] if out is None else [[]]))
+    ]
     found = each(calls, jobs, "parts left out", progress)
     answers = {name: judged for _, answered in found for name, judged in answered.items()}
     # shares are told to users, so that reports which users did not write say nothing of them
@@ -248,7 +293,10 @@ def pretrain(
     temperature = _temperature(fitted, answers)
     if out is not None:
         provenance = {
-            "projects": {one.project.name: {"reports": one.learned, "part": one.project.part} for one in tables},
+            "projects": {
+                one.project.name: {"reports": one.learned, "part": one.project.part}
+                for one in tables
+            },
             "reports": sum(one.learned for one in tables),
             "settings": _settings(pretraining.config),
         }
@@ -271,7 +319,11 @@ def _fold(
     pretraining: Pretraining, tables: Sequence[Tables], left_out: Sequence[Tables]
 ) -> tuple[StageOne, dict[str, list[JudgedAnswer]]]:
     """Learn from all but those left out; their answers by it."""
-    stage = fit_projects(pretraining.config, tables[0].features, (one.lists() for one in tables if one not in left_out))
+    stage = fit_projects(
+        pretraining.config,
+        tables[0].features,
+        (one.lists() for one in tables if one not in left_out),
+    )
     answers = {}
     for one in left_out:
         judged = answers[one.project.name] = list[JudgedAnswer]()
@@ -282,15 +334,27 @@ def _fold(
     return stage, answers
 
 
-def _temperature(projects: Sequence[Tables], answers: Mapping[str, Sequence[JudgedAnswer]]) -> float:
-    each = [(one.project, answers[one.project.name]) for one in projects if answers[one.project.name]]
-    weights = np.concatenate([report_weight(project, len(judged)) for project, judged in each]) if each else None
+def _temperature(
+    projects: Sequence[Tables], answers: Mapping[str, Sequence[JudgedAnswer]]
+) -> float:
+    each = [
+        (one.project, answers[one.project.name]) for one in projects if answers[one.project.name]
+    ]
+    weights = (
+        np.concatenate([report_weight(project, len(judged)) for project, judged in each])
+        if each
+        else None
+    )
     judged = [one for _, of_project in each for one in of_project]
     return fit_temperature(judged, 1.0 if weights is None else weights / weights.mean())
 
 
 def _rank(
-    pretraining: Pretraining, one: Tables, stage: StageOne, learned_on: Sequence[str], temperature: float
+    pretraining: Pretraining,
+    one: Tables,
+    stage: StageOne,
+    learned_on: Sequence[str],
+    temperature: float,
 ) -> tuple[str, Evaluation]:
     """Write the run of a project that was left out; how good it is."""
     folder = pretraining.folder / LEFT_OUT / one.project.name
@@ -306,8 +370,14 @@ def _rank(
     folder.mkdir(parents=True, exist_ok=True)
     (folder / JUDGEMENTS_FILE).unlink(missing_ok=True)
     paths = unpack_words(load_arrays(one.folder / HISTORY_FILE)["paths"])  # what their numbers mean
-    write_run(folder / RUN_FILE, header, (table.ranking(stage.scores(table.rows), paths) for table in one.tables()))
-    shutil.copyfile(one.folder / JUDGEMENTS_FILE, folder / JUDGEMENTS_FILE)  # last: a folder with it is a finished run
+    write_run(
+        folder / RUN_FILE,
+        header,
+        (table.ranking(stage.scores(table.rows), paths) for table in one.tables()),
+    )
+    shutil.copyfile(
+        one.folder / JUDGEMENTS_FILE, folder / JUDGEMENTS_FILE
+    )  # last: a folder with it is a finished run
     return one.project.name, read_scored(folder).evaluation()
 
 

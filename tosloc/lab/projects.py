@@ -32,7 +32,11 @@ _NAME: Final = re.compile(r"(?!\.)[^/\\\x00-\x1f]{1,200}")
 NO_LANGUAGE: Final = "none"  # stands for the language of a report that lists no file
 HOW_MANY: Final = ("no fixed file", "1 fixed file", "2 to 5 fixed files", "6 or more fixed files")
 """How many of the searched files a fix changed."""
-HEADLINE: Final[Mapping[Measure, str]] = {RR: "mrr", AP: "map", **{Measure("Hit", k): f"top{k}" for k in (1, 5, 10)}}
+HEADLINE: Final[Mapping[Measure, str]] = {
+    RR: "mrr",
+    AP: "map",
+    **{Measure("Hit", k): f"top{k}" for k in (1, 5, 10)},
+}
 """Measures whose means are told, in this order, with what they are called."""
 
 
@@ -47,8 +51,12 @@ class Project(Section):
     judged: Part = "all"  # in the file: the same part, unless said
     at_most: Annotated[int, Field(ge=0)] = 0
     """Reports of a part that are looked at, spread evenly over it; 0: all."""
-    alone: bool = False  # whether it is left out by itself where others are left out several at a time
-    weight: Annotated[float, Field(gt=0, le=1)] = 1.0  # of its reports: less where they are not what users write
+    alone: bool = (
+        False  # whether it is left out by itself where others are left out several at a time
+    )
+    weight: Annotated[float, Field(gt=0, le=1)] = (
+        1.0  # of its reports: less where they are not what users write
+    )
 
 
 def read_projects(path: Path) -> list[Project]:
@@ -57,7 +65,9 @@ def read_projects(path: Path) -> list[Project]:
     for name, values in read_toml(path, "projects").items():
         where = f"{path} [{name}]"
         if not isinstance(values, dict):
-            raise ConfigError(f'{path}: {name} is a section, [{name}], with repo = "..." and reports = "..."')
+            raise ConfigError(
+                f'{path}: {name} is a section, [{name}], with repo = "..." and reports = "..."'
+            )
         if not _NAME.fullmatch(name):
             raise ConfigError(f"{where}: no name of a folder, which its results are to have")
         values = {"judged": values.get("part", "all")} | values | {"name": name}
@@ -72,7 +82,9 @@ def read_projects(path: Path) -> list[Project]:
         if not places["reports"].is_file():
             raise ConfigError(f"{where}: {places['reports']}: no such file of reports")
         if name.lower() in projects:
-            raise ConfigError(f"{path}: two projects are called {name!r}; their results would share a folder")
+            raise ConfigError(
+                f"{path}: two projects are called {name!r}; their results would share a folder"
+            )
         projects[name.lower()] = found.model_copy(update=places)
     if not projects:
         raise ConfigError(f"{path}: it lists no project")
@@ -87,7 +99,10 @@ def spread(items: Sequence[T], number: int) -> list[T]:
     """
     if not number or number >= len(items):
         return list(items)
-    return [items[position] for position in np.linspace(0, len(items) - 1, number).round().astype(int).tolist()]
+    return [
+        items[position]
+        for position in np.linspace(0, len(items) - 1, number).round().astype(int).tolist()
+    ]
 
 
 def runs_of_projects(folder: Path, split: str) -> tuple[dict[str, Path], list[str]]:
@@ -110,13 +125,17 @@ def runs_of_projects(folder: Path, split: str) -> tuple[dict[str, Path], list[st
     return runs, lacking
 
 
-def project_means(evaluations: Mapping[str, Evaluation], measures: Sequence[Measure] = ()) -> dict[str, Any]:
+def project_means(
+    evaluations: Mapping[str, Evaluation], measures: Sequence[Measure] = ()
+) -> dict[str, Any]:
     """Plain values of evaluations by project, in the headline and ``measures`` beyond it: the mean of each project, the
     macro mean with its 95 % bootstrap interval over projects (None for a single one), and the micro mean.
     """
     asked = tuple(dict.fromkeys((*HEADLINE, *measures)))
     names = [HEADLINE.get(measure) or repr(measure) for measure in asked]
-    values = [np.column_stack([one.values(measure) for measure in asked]) for one in evaluations.values()]
+    values = [
+        np.column_stack([one.values(measure) for measure in asked]) for one in evaluations.values()
+    ]
     means = np.array([one.mean(axis=0) for one in values])  # a row a project
     reports = [len(one) for one in values]
 
@@ -127,7 +146,9 @@ def project_means(evaluations: Mapping[str, Evaluation], measures: Sequence[Meas
     intervals = [mean_interval(np.ascontiguousarray(column)) for column in means.T]
     macro = zip(row(means.mean(axis=0)).items(), intervals, strict=True)
     return {
-        "projects": [{"project": name, "reports": number} | row(one) for name, number, one in of_each],
+        "projects": [
+            {"project": name, "reports": number} | row(one) for name, number, one in of_each
+        ],
         "macro": {name: {"mean": mean, "interval": interval} for (name, mean), interval in macro},
         "micro": {"reports": sum(reports)} | row(np.concatenate(values).mean(axis=0)),
     }
@@ -145,8 +166,12 @@ def grouped(projects: Mapping[str, Comparison], by: str = "all") -> dict[str, Co
         for move in one.moves:
             number = HOW_MANY[int(np.searchsorted([0, 1, 5], move.a.relevant))]
             language = language_of_report(move.a.judgement.listed)
-            groups[{"project": project, "language": language, "fixed": number, "all": "all"}[by]].append(move)
-    names = sorted(groups, key=lambda name: -len(groups[name])) if by == "language" else list(groups)
+            groups[
+                {"project": project, "language": language, "fixed": number, "all": "all"}[by]
+            ].append(move)
+    names = (
+        sorted(groups, key=lambda name: -len(groups[name])) if by == "language" else list(groups)
+    )
     names = [one for one in HOW_MANY if one in groups] if by == "fixed" else names
     first = next(iter(projects.values()))
     return {name: compared(first.a, first.b, groups[name], first.differences) for name in names}
@@ -163,5 +188,7 @@ def over_projects(projects: Mapping[str, Comparison]) -> dict[Measure, Differenc
     found = {}
     for measure in next(iter(projects.values())).differences:
         of_each = [one.differences[measure] for one in projects.values()]
-        found[measure] = difference(np.array([one.a for one in of_each]), np.array([one.b for one in of_each]))
+        found[measure] = difference(
+            np.array([one.a for one in of_each]), np.array([one.b for one in of_each])
+        )
     return found

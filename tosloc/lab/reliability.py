@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BINS: Final = 10  # of shares
-DRAWS: Final = 1000  # times that perfectly calibrated answers are drawn, to see what error chance alone gives
+DRAWS: Final = (
+    1000  # times that perfectly calibrated answers are drawn, to see what error chance alone gives
+)
 
 
 class Bin(NamedTuple):
@@ -44,7 +46,9 @@ class Reliability:
     answers: int
     right: float  # share of the answers whose first file is right
     share: float  # mean first share
-    error: float  # expected calibration error: mean over the answers of |right - share| of their bin
+    error: (
+        float  # expected calibration error: mean over the answers of |right - share| of their bin
+    )
     error_by_chance: float
     """Mean error of as many answers with these shares that are right exactly as often as the shares say: above 0
     because a bin of n answers is off by chance; what ``error`` should be compared with."""
@@ -55,7 +59,9 @@ class Reliability:
         """Of answers with their scores, at a temperature; one about a version without files says nothing."""
         answers = [answer for answer in answers if len(answer.scores)]
         first = [float(shares(answer.scores, temperature)[0]) for answer in answers]
-        return cls.of_shares(np.array(first), np.array([answer.right for answer in answers], dtype=np.bool_))
+        return cls.of_shares(
+            np.array(first), np.array([answer.right for answer in answers], dtype=np.bool_)
+        )
 
     @classmethod
     def of_shares(cls, first: FloatArray, right: BoolArray) -> Self:
@@ -63,14 +69,18 @@ class Reliability:
         places, bins = np.minimum((first * BINS).astype(np.int64), BINS - 1), []
         for number in range(BINS):
             inside = places == number
-            means = [float(one[inside].mean()) if inside.any() else math.nan for one in (first, right)]
+            means = [
+                float(one[inside].mean()) if inside.any() else math.nan for one in (first, right)
+            ]
             bins.append(Bin(number / BINS, (number + 1) / BINS, int(inside.sum()), *means))
         drawn = np.random.default_rng(7).random((DRAWS, len(first))) < first
         member = (places[:, None] == np.arange(BINS)).astype(np.float64)
         outcomes = np.vstack([right[None, :], drawn]).astype(np.float64)
         errors = np.abs((outcomes - first) @ member).sum(axis=1) / (len(first) or 1)
         right_share, share = (float(one.mean()) if len(first) else 0.0 for one in (right, first))
-        return cls(len(first), right_share, share, float(errors[0]), float(errors[1:].mean()), tuple(bins))
+        return cls(
+            len(first), right_share, share, float(errors[0]), float(errors[1:].mean()), tuple(bins)
+        )
 
 
 def judged_answers(run: Run, qrels: Qrels) -> list[JudgedAnswer]:
@@ -82,7 +92,11 @@ def judged_answers(run: Run, qrels: Qrels) -> list[JudgedAnswer]:
         order = run.orders[report]
         if order.known_ranks is not None:
             raise RunError(f"{run.where}: report {report} has no scores, which shares are made of")
-        answers.append(JudgedAnswer(order.scores, any(path in judgement.fixed for path in run.paths(report, 1))))
+        answers.append(
+            JudgedAnswer(
+                order.scores, any(path in judgement.fixed for path in run.paths(report, 1))
+            )
+        )
     return answers
 
 
@@ -95,11 +109,18 @@ def reliability_figure(found: Mapping[str, Reliability]) -> Figure:
     with drawing(4.6, 4.6) as (figure, axes):
         axes.remove()
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
-        upper.plot((0, 1), (0, 1), color="#b4b4b4", linewidth=3, label="share = how often right", zorder=1)
+        upper.plot(
+            (0, 1), (0, 1), color="#b4b4b4", linewidth=3, label="share = how often right", zorder=1
+        )
         for number, (name, one) in enumerate(found.items()):
             bins = [row for row in one.bins if row.answers]
             label = f"{name} (error {one.error:.3f})"
-            upper.plot([row.share for row in bins], [row.right for row in bins], label=label, **style(number))
+            upper.plot(
+                [row.share for row in bins],
+                [row.right for row in bins],
+                label=label,
+                **style(number),
+            )
             parts = [row.answers / max(one.answers, 1) for row in one.bins]
             lower.plot([(row.low + row.high) / 2 for row in one.bins], parts, **style(number))
         upper.set(ylabel="first file right", ylim=(-0.02, 1.02))

@@ -53,9 +53,13 @@ class CutMeans:
     files: float  # files kept, mean over the reports
     textbook: float  # divided by all fixed files, undefined set to 0: the paper's MAP_mb
     textbook_dropped: float  # the same with undefined reports dropped
-    seen: float  # divided by the fixed files above the cut, undefined set to 0: the paper's MAP_asrd
+    seen: (
+        float  # divided by the fixed files above the cut, undefined set to 0: the paper's MAP_asrd
+    )
     seen_dropped: float  # the same with undefined reports dropped
-    over: float | None  # how much seen is above textbook, in percent of the latter; None if that is 0
+    over: (
+        float | None
+    )  # how much seen is above textbook, in percent of the latter; None if that is 0
     over_dropped: float | None  # the same of seen_dropped, above textbook (undefined set to 0), too
 
 
@@ -75,13 +79,25 @@ class Truncation:
         """For each truth what its table is about, and the table's cells under ``COLUMNS``, a row for each cut."""
         found = []
         for truth in TRUTHS:
-            files, rows = "the listed files that exist" if truth == "cleaned" else "all listed files", []
+            files, rows = (
+                "the listed files that exist" if truth == "cleaned" else "all listed files",
+                [],
+            )
             for row in self.of(truth):
                 rows.append([row.cut, f"{row.files:,.0f}"])
-                ways = (row.textbook, row.seen, row.over), (row.textbook_dropped, row.seen_dropped, row.over_dropped)
+                ways = (
+                    (row.textbook, row.seen, row.over),
+                    (row.textbook_dropped, row.seen_dropped, row.over_dropped),
+                )
                 for textbook, seen, over in ways:
-                    rows[-1] += [f"{textbook:.4f}", f"{seen:.4f}", "-" if over is None else f"{over:+.2f}"]
-            found.append((f"{truth} truth ({files}); uncut textbook MAP {self.baseline[truth]:.4f}", rows))
+                    rows[-1] += [
+                        f"{textbook:.4f}",
+                        f"{seen:.4f}",
+                        "-" if over is None else f"{over:+.2f}",
+                    ]
+            found.append(
+                (f"{truth} truth ({files}); uncut textbook MAP {self.baseline[truth]:.4f}", rows)
+            )
         return found
 
     @property
@@ -111,7 +127,9 @@ def truncation(evaluation: Evaluation) -> Truncation:
     reports, rows, baseline = evaluation.per_report, [], {}
     searched = [_searched(one) for one in reports]
     for truth in TRUTHS:
-        relevant = [one.relevant if truth == "cleaned" else len(one.judgement.listed) for one in reports]
+        relevant = [
+            one.relevant if truth == "cleaned" else len(one.judgement.listed) for one in reports
+        ]
         whole = [average_precision(one.ranks, n) for one, n in zip(reports, relevant, strict=True)]
         baseline[truth] = exact_mean(whole)
         for tenths in (*range(1, TENTHS + 1), None):
@@ -129,14 +147,23 @@ def _searched(one: ReportScores) -> int:
             'no fraction of it; give the judgements a number "searched"'
         )
     if one.ranks and one.ranks[-1] > files:
-        raise RunError(f"report {one.report}: a fixed file has the rank {one.ranks[-1]} of only {files} files searched")
+        raise RunError(
+            f"report {one.report}: a fixed file has the rank {one.ranks[-1]} of only {files} files searched"
+        )
     return files
 
 
 def _means(
-    reports: Sequence[ReportScores], relevant: Sequence[int], kept: Sequence[int], truth: Truth, name: str
+    reports: Sequence[ReportScores],
+    relevant: Sequence[int],
+    kept: Sequence[int],
+    truth: Truth,
+    name: str,
 ) -> CutMeans:
-    textbook = [average_precision(one.ranks, n, k) for one, n, k in zip(reports, relevant, kept, strict=True)]
+    textbook = [
+        average_precision(one.ranks, n, k)
+        for one, n, k in zip(reports, relevant, kept, strict=True)
+    ]
     # over the found (Baeza-Yates and Ribeiro-Neto 1999; equation 7 of the paper). It mostly grows as k shrinks, which
     # equation 16 takes for a law. It is none: where fixed files come in a row, the last has the highest precision
     defined = [
@@ -144,13 +171,18 @@ def _means(
         for one, k in zip(reports, kept, strict=True)
         if one.ranks and one.ranks[0] <= k
     ]
-    mean, seen, seen_dropped = exact_mean(textbook), math.fsum(defined) / (len(reports) or 1), exact_mean(defined)
+    mean, seen, seen_dropped = (
+        exact_mean(textbook),
+        math.fsum(defined) / (len(reports) or 1),
+        exact_mean(defined),
+    )
     return CutMeans(
         truth,
         name,
         files=exact_mean(kept),
         textbook=mean,
-        textbook_dropped=math.fsum(textbook) / (len(reports) - relevant.count(0) or 1),  # what is dropped had added 0
+        textbook_dropped=math.fsum(textbook)
+        / (len(reports) - relevant.count(0) or 1),  # what is dropped had added 0
         seen=seen,
         seen_dropped=seen_dropped,
         over=100 * (seen / mean - 1) if mean else None,

@@ -44,7 +44,11 @@ class WordEncoder(Encoder):
     def pieces(self, texts: Sequence[str], length: int, most: int = 1) -> list[list[Piece]]:
         """Of each text at most ``most`` consecutive pieces of at most ``length`` known words."""
         known = self.tokenizer.get_vocab()
-        return super().pieces([" ".join(part for part in parts(text) if part in known) for text in texts], length, most)
+        return super().pieces(
+            [" ".join(part for part in parts(text) if part in known) for text in texts],
+            length,
+            most,
+        )
 
 
 class WordTable(nn.Module):
@@ -70,9 +74,13 @@ def word_encoder(texts: Sequence[str], seed: int) -> Encoder:
     holding = Counter(word for sentence in sentences for word in set(sentence))
     vocabulary = sorted(word for word, count in counts.items() if count >= _LEAST)
     if not vocabulary:
-        raise ToslocError(f"word2vec has nothing to learn: no word stands {_LEAST} times in the training texts")
+        raise ToslocError(
+            f"word2vec has nothing to learn: no word stands {_LEAST} times in the training texts"
+        )
     pieces = [
-        sentence[start : start + _SENTENCE] for sentence in sentences for start in range(0, len(sentence), _SENTENCE)
+        sentence[start : start + _SENTENCE]
+        for sentence in sentences
+        for start in range(0, len(sentence), _SENTENCE)
     ]
     learned = skip_gram(pieces, width=WIDTH, least=_LEAST, epochs=5, seed=seed)
     vectors_Vd = np.array([learned[word] for word in vocabulary], dtype=np.float64)

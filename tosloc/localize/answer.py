@@ -23,7 +23,9 @@ Day: TypeAlias = date
 
 def schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of an answer."""
-    described: dict[str, Any] = json.loads(Path(__file__).with_name("answer.schema.json").read_text(encoding="utf-8"))
+    described: dict[str, Any] = json.loads(
+        Path(__file__).with_name("answer.schema.json").read_text(encoding="utf-8")
+    )
     return described
 
 
@@ -143,7 +145,11 @@ class Answer:
         """Plain values of JSON, as the schema describes them."""
         begins = {"schema": SCHEMA, "tosloc": tosloc.__version__, "repository": self.repository}
         values = asdict(self, dict_factory=_plain)
-        report = {"id": self.report.id, "summary": self.report.summary, "opened": _time(self.report.opened)}
+        report = {
+            "id": self.report.id,
+            "summary": self.report.summary,
+            "opened": _time(self.report.opened),
+        }
         others = [{"path": hit["path"], "why": hit["why"]} for hit in values["others"]]
         changed = {"report": report, "others": others, "committed": _time(self.committed)}
         changed["weights"] = self.weights.as_dict()
@@ -152,9 +158,17 @@ class Answer:
 
 def _plain(values: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """Values of JSON; what a reason lacks is left out."""
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in values if value is not None}
+    return {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in values
+        if value is not None
+    }
 
 
 def _time(time: datetime | None) -> str | None:
     """In UTC, to the second, as RFC 3339 has it: 2014-01-15T07:30:17Z."""
-    return None if time is None else time.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return (
+        None
+        if time is None
+        else time.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    )

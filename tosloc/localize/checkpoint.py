@@ -35,7 +35,9 @@ _LARGEST_WEIGHT: Final = 1e9
 _LARGEST: Final = 1 << 26  # bytes of a record
 _RANKER_FILE: Final = "ranker.npz"
 LEARNED_ON: Final = "learned on"  # key of shipped weights under which stands what taught them
-TRAINING: Final = "training"  # key of weights.json: what is known of the training, as an answer has it
+TRAINING: Final = (
+    "training"  # key of weights.json: what is known of the training, as an answer has it
+)
 _REPORTS_FILE: Final = "reports.npz"
 VERSION_FILE: Final = "version.npz"
 FILES: Final = (WEIGHTS_FILE, _RANKER_FILE, _REPORTS_FILE, VERSION_FILE)
@@ -47,7 +49,9 @@ def checkpoint_folder(folder: str | Path) -> Path:
     for candidate in (path, path / "checkpoint"):
         if (candidate / WEIGHTS_FILE).exists():
             return candidate
-    raise CheckpointError(f"{path} holds no checkpoint (no {WEIGHTS_FILE}); name the folder that tosloc train wrote")
+    raise CheckpointError(
+        f"{path} holds no checkpoint (no {WEIGHTS_FILE}); name the folder that tosloc train wrote"
+    )
 
 
 def write_stage_one(
@@ -67,7 +71,9 @@ def write_stage_one(
         "tosloc": tosloc.__version__,
         "analyser": analyser(lizard),
         "weights": dict(zip(stage.features, stage.weights.tolist(), strict=True)),
-        "ranker": None if ranker is None else {"weight": ranker.weight, "features": list(ranker.features)},
+        "ranker": None
+        if ranker is None
+        else {"weight": ranker.weight, "features": list(ranker.features)},
         "temperature": temperature,
         "choice": None if choice is None else asdict(choice),
     }
@@ -84,10 +90,14 @@ def read_stage_one(folder: Path) -> tuple[StageOne, float, dict[str, Any]]:
     if not isinstance(weights, dict) or not weights or not all(map(_is_number, weights.values())):
         raise CheckpointError(f"{where} holds no weights of features, a number each; train again")
     if unknown := [name for name in weights if name not in features.ALL]:
-        raise CheckpointError(f"{where} weighs a feature that this version does not know, {unknown[0]!r}; train again")
+        raise CheckpointError(
+            f"{where} weighs a feature that this version does not know, {unknown[0]!r}; train again"
+        )
     temperature = record.get("temperature", UNFITTED)
     if not (_is_number(temperature) and LOWEST <= temperature <= HIGHEST):
-        raise CheckpointError(f"{where} has a temperature that is no number of {LOWEST:g} to {HIGHEST:g}; train again")
+        raise CheckpointError(
+            f"{where} has a temperature that is no number of {LOWEST:g} to {HIGHEST:g}; train again"
+        )
     stage = StageOne(tuple(weights), np.array(list(weights.values()), dtype=np.float64))
     if ranker is not None:
         with arrays_of(folder / _RANKER_FILE) as arrays:
@@ -100,7 +110,11 @@ def read_stage_one(folder: Path) -> tuple[StageOne, float, dict[str, Any]]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST_WEIGHT
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and abs(value) <= _LARGEST_WEIGHT
+    )
 
 
 def shipped(paths: Sequence[str] = ()) -> tuple[StageOne, float]:
@@ -122,7 +136,10 @@ def read_weights(record: Mapping[str, Any], provenance: Mapping[str, Any], folde
 
     A checkpoint of an earlier version says how many reports it learned from, and whether it kept the shipped weights.
     """
-    from pydantic import TypeAdapter, ValidationError  # here, as below: the shipped weights are used without it
+    from pydantic import (
+        TypeAdapter,
+        ValidationError,
+    )  # here, as below: the shipped weights are used without it
 
     from tosloc.rank.fitting import AS_SHIPPED
 
@@ -137,9 +154,13 @@ def read_weights(record: Mapping[str, Any], provenance: Mapping[str, Any], folde
     except ValidationError as error:
         first = error.errors()[0]
         what = ".".join(map(str, (TRAINING, *first["loc"])))
-        raise CheckpointError(f"{folder / WEIGHTS_FILE}: {what}: {first['msg']}; train again") from None
+        raise CheckpointError(
+            f"{folder / WEIGHTS_FILE}: {what}: {first['msg']}; train again"
+        ) from None
     if weights.reports is not None and weights.reports < 0:
-        raise CheckpointError(f"{folder / WEIGHTS_FILE}: {TRAINING}.reports: is negative; train again")
+        raise CheckpointError(
+            f"{folder / WEIGHTS_FILE}: {TRAINING}.reports: is negative; train again"
+        )
     return weights
 
 
@@ -161,7 +182,10 @@ def write_known_reports(folder: Path, documents: Documents, paths: Sequence[str]
     numbers = np.full(len(paths), -1, dtype=np.int32)
     numbers[used] = np.arange(len(used), dtype=np.int32)
     names = [paths[number] for number in used.tolist()]
-    save_arrays(folder / _REPORTS_FILE, to_arrays({"paths": names, "reports": documents.renumbered(numbers)}))
+    save_arrays(
+        folder / _REPORTS_FILE,
+        to_arrays({"paths": names, "reports": documents.renumbered(numbers)}),
+    )
 
 
 def read_known_reports(folder: Path) -> tuple[Documents, Sequence[str]] | None:
@@ -192,7 +216,9 @@ def read_record(path: Path) -> dict[str, Any]:
     try:
         record = parse_json(read_plain(path, _LARGEST).decode("utf-8"))
     except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path} cannot be read ({error}); train again, or copy the whole folder") from error
+        raise CheckpointError(
+            f"{path} cannot be read ({error}); train again, or copy the whole folder"
+        ) from error
     if not isinstance(record, dict):
         raise CheckpointError(f"{path} is not a JSON object; train again, or copy the whole folder")
     return record

@@ -44,7 +44,9 @@ class OpenVersion:
     uncommitted = 0  # files that are not as the commit has them: changed, new or gone
     others: PreparedVersion | None = None
     """Its files that are no sources; None of a version that a checkpoint carries, and in experiments."""
-    reranking: RerankingContext | None = None  # what a reranker reads; None where stage one is alone
+    reranking: RerankingContext | None = (
+        None  # what a reranker reads; None where stage one is alone
+    )
 
     def __init__(
         self,
@@ -65,7 +67,9 @@ class OpenVersion:
         if reranker is not None and reranker.can_score(context):
             self.reranking = context
         elif reranker is not None and reranker.weight:
-            self.notes += ("the second stage reads the files' texts, so stage one alone answers; open a repository",)
+            self.notes += (
+                "the second stage reads the files' texts, so stage one alone answers; open a repository",
+            )
 
     @property
     def newest(self) -> datetime:
@@ -90,11 +94,17 @@ class OpenVersion:
         """Which of its files an answer may name, see ``tosloc.paths.globs.select_files``."""
         paths, globs = self.index.paths, (include, exclude)
         chosen = select_files(
-            self.snapshot.paths, paths.table.test[paths.path_ids], *globs, tests=tests, may_miss=may_miss
+            self.snapshot.paths,
+            paths.table.test[paths.path_ids],
+            *globs,
+            tests=tests,
+            may_miss=may_miss,
         )
         if self.others is None or not any(globs):
             return chosen
-        return chosen._replace(others=match_globs(self.others.snapshot.paths, include, exclude, ("include", "exclude")))
+        return chosen._replace(
+            others=match_globs(self.others.snapshot.paths, include, exclude, ("include", "exclude"))
+        )
 
     @cached_property
     def sources(self) -> Sources:
@@ -133,7 +143,9 @@ class OpenVersion:
 
 def texts_of(repo: Repository) -> TextSource:
     """Texts of a repository's blobs."""
-    return lambda blobs: ((blob, None if data is None else decode(data)) for blob, data in repo.texts(blobs))
+    return lambda blobs: (
+        (blob, None if data is None else decode(data)) for blob, data in repo.texts(blobs)
+    )
 
 
 class Localization:
@@ -142,7 +154,12 @@ class Localization:
     reranked: Reranked | None = None  # the reranker's answer, where it had one
 
     def __init__(
-        self, report: BugReport, version: OpenVersion, stage: StageOne, reranker: Reranker | None, temperature: float
+        self,
+        report: BugReport,
+        version: OpenVersion,
+        stage: StageOne,
+        reranker: Reranker | None,
+        temperature: float,
     ) -> None:
         """Every file of a version ranked for a report; ``temperature`` is that of the softmax that makes shares of
         scores. Raises CheckpointError for weights that give no scores.
@@ -151,16 +168,28 @@ class Localization:
         if report.opened is None:
             report = replace(report, opened=version.newest)
             when = f"{report.opened:%Y-%m-%d %H:%M} UTC"
-            self.notes += (RoutineNote(f"the report has no date; it is asked as if opened at {when}"),)
-        context = QueryContext(Query(report), version.index, version.history.as_of(report.opened_seconds))
+            self.notes += (
+                RoutineNote(f"the report has no date; it is asked as if opened at {when}"),
+            )
+        context = QueryContext(
+            Query(report), version.index, version.history.as_of(report.opened_seconds)
+        )
         self.stage_one = StageOneAnswer.of(context, stage)
         self.scores = self.stage_one.scores  # (F,) in path order
-        if reranker is not None and version.reranking is not None and reranker.may_score(report.opened_seconds):
-            self.reranked = reranker.rerank(candidates_of_answer(self.stage_one, reranker.depth), version.reranking)
+        if (
+            reranker is not None
+            and version.reranking is not None
+            and reranker.may_score(report.opened_seconds)
+        ):
+            self.reranked = reranker.rerank(
+                candidates_of_answer(self.stage_one, reranker.depth), version.reranking
+            )
             if self.reranked is not None:
                 self.scores = final_scores(self.scores, self.reranked)
         if not context.shares_words:
-            self.notes += ("no word of the report occurs in any file; the order says only which files change most",)
+            self.notes += (
+                "no word of the report occurs in any file; the order says only which files change most",
+            )
         elif not context.tells_files_apart:
             # it may share words with files, which reasons name: they are too few, or stand in too many files
             self.notes += (
@@ -172,7 +201,9 @@ class Localization:
     @cached_property
     def ranking(self) -> Ranking:
         """Every file of the version, most suspicious first."""
-        return Ranking.from_scores(self.stage_one.context.query.report.id, self.version.snapshot.paths, self.scores)
+        return Ranking.from_scores(
+            self.stage_one.context.query.report.id, self.version.snapshot.paths, self.scores
+        )
 
     def answer(
         self,
@@ -201,9 +232,13 @@ class Localization:
         if not files:
             notes.append(f"nothing is sure enough: no file has a share of {min_share:.0%}")
         facts = version.functions_of(files) if functions else [NO_FUNCTIONS] * len(files)
-        scored = score_functions(context.query, context.version, files, self.scores, facts, most=functions)
+        scored = score_functions(
+            context.query, context.version, files, self.scores, facts, most=functions
+        )
         lifted, hits = self._lifted(files), list[Hit]()
-        for number, (file, known, found) in enumerate(zip(files, facts, scored, strict=True), start=rank):
+        for number, (file, known, found) in enumerate(
+            zip(files, facts, scored, strict=True), start=rank
+        ):
             why = self.stage_one.why(file, version.sources, lifted.get(file), known, found)
             score, sure = (round(float(values[file]), 6) for values in (self.scores, share))
             hits.append(Hit(number, version.snapshot.path(file), score, sure, found, why))
@@ -211,7 +246,11 @@ class Localization:
         if suffixes and not any(map(has_grammar, map(language_of, suffixes))):
             said_of = f"there is no grammar for {', '.join(sorted(suffixes))} files"
             notes.append(f"{said_of}: they are searched by their words, and have no functions")
-        about = background_of(self.stage_one.reasons, next(iter(files), None), version.sources) if background else None
+        about = (
+            background_of(self.stage_one.reasons, next(iter(files), None), version.sources)
+            if background
+            else None
+        )
         return Answer(
             None if place is None else str(place.repo.path),
             version.snapshot.commit,
@@ -230,7 +269,9 @@ class Localization:
         if version is None:
             return []
         context = self.stage_one.context
-        asked = QueryContext(context.query, version.index, version.history.as_of(context.history.opened))
+        asked = QueryContext(
+            context.query, version.index, version.history.as_of(context.history.opened)
+        )
         return other_files(asked, context.common_words, kept)
 
     def _shares(self, chosen: FileSelection) -> FloatArray:
@@ -252,8 +293,12 @@ class Localization:
             before, now = (int(np.flatnonzero(places == file)[0]) for places in (first, order))
             matches = self.reranked.matches(before) if now < before else ()
             if matches:
-                words = ", ".join(self.stage_one.reasons.as_answered(asked, answer) for asked, answer in matches)
-                found[file] = Reason("terms", f"read again by its words: up from place {before + 1} ({words})")
+                words = ", ".join(
+                    self.stage_one.reasons.as_answered(asked, answer) for asked, answer in matches
+                )
+                found[file] = Reason(
+                    "terms", f"read again by its words: up from place {before + 1} ({words})"
+                )
         return found
 
 

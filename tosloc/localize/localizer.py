@@ -36,8 +36,12 @@ if TYPE_CHECKING:
     from tosloc.core.config import Config
     from tosloc.rank.fitting import Choice
 
-NO_CHECKPOINT: Final = "none"  # in place of a checkpoint's folder: the shipped weights, whatever was trained
-OPEN_VERSIONS: Final = 2  # versions that stay in memory: the one that is asked, and the one before a branch moved
+NO_CHECKPOINT: Final = (
+    "none"  # in place of a checkpoint's folder: the shipped weights, whatever was trained
+)
+OPEN_VERSIONS: Final = (
+    2  # versions that stay in memory: the one that is asked, and the one before a branch moved
+)
 
 
 class Localizer:
@@ -52,14 +56,20 @@ class Localizer:
             self.config = config
         self.choice_: Choice | None = None  # what training tried and took for stage one
         self.weights = Weights("trained")  # what answers say about the weights
-        self.temperature = UNFITTED  # of the softmax that makes shares of scores; fitted on validation
+        self.temperature = (
+            UNFITTED  # of the softmax that makes shares of scores; fitted on validation
+        )
         self.reranker_: Reranker | None = None
         # fixed reports that training knew, with the paths that their numbers mean
         self.reports_: tuple[Documents, Sequence[str]] | None = None
-        self.version_: OpenVersion | None = None  # that was opened last, or that a checkpoint carries along
+        self.version_: OpenVersion | None = (
+            None  # that was opened last, or that a checkpoint carries along
+        )
         self.provenance_: dict[str, Any] = {}
         self._repository: IndexedRepository | None = None
-        self._versions: dict[tuple[str, frozenset[Change]], OpenVersion] = {}  # by commit, and what is not committed
+        self._versions: dict[
+            tuple[str, frozenset[Change]], OpenVersion
+        ] = {}  # by commit, and what is not committed
         self._lock = RLock()  # of all that reads the repository, and what was computed of a version
 
     @cached_property
@@ -100,7 +110,10 @@ class Localizer:
         folder = discovery.containing(path)
         with ExitStack() as opened:  # whatever is raised below, nothing stays open
             repo = opened.enter_context(Repository(folder))
-            if checkpoint is None and (trained_folder(repo) / "checkpoint" / stored.WEIGHTS_FILE).exists():
+            if (
+                checkpoint is None
+                and (trained_folder(repo) / "checkpoint" / stored.WEIGHTS_FILE).exists()
+            ):
                 checkpoint = trained_folder(repo)
             localizer = cls.default() if checkpoint is None else cls.load(Path(checkpoint))
             localizer._repository = opened.enter_context(closing(localizer.indexed(repo)))
@@ -184,19 +197,27 @@ class Localizer:
         """
         started = time.perf_counter()
         if top < 1 or functions < 0 or isinstance(include, str) or isinstance(exclude, str):
-            raise ValueError("top is 1 or more, functions 0 or more, include and exclude are lists of globs")
+            raise ValueError(
+                "top is 1 or more, functions 0 or more, include and exclude are lists of globs"
+            )
         version = self.version(commit, progress)
         given = {"include": include, "exclude": exclude, "tests": tests, "min_share": min_share}
         named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         own = settings_of(None if self.repository is None else self.repository.work_tree)
-        shown: dict[str, Any] = {"include": (), "exclude": (), "tests": False, "min_share": 0.0} | own | named
+        shown: dict[str, Any] = (
+            {"include": (), "exclude": (), "tests": False, "min_share": 0.0} | own | named
+        )
         globs, may_miss = (shown["include"], shown["exclude"]), given.keys() - named.keys()
         chosen = version.choose(*globs, tests=shown["tests"], may_miss=may_miss)
         for report in reports:
             with self._lock:
                 localization = self.localization(_report_of(report), version)
                 answer = localization.answer(
-                    top, chosen, functions=functions, min_share=shown["min_share"], background=background
+                    top,
+                    chosen,
+                    functions=functions,
+                    min_share=shown["min_share"],
+                    background=background,
                 )
             yield replace(answer, weights=self.weights, seconds=time.perf_counter() - started)
             started = time.perf_counter()
@@ -219,18 +240,30 @@ class Localizer:
         paths = version.snapshot.paths
         if path not in paths:  # it may be that of a container, or of Windows
             path = path.replace("\\", "/")
-            ends = (one for one in paths if "/" in one and path.endswith(f"/{one}")) if path.startswith("/") else ()
+            ends = (
+                (one for one in paths if "/" in one and path.endswith(f"/{one}"))
+                if path.startswith("/")
+                else ()
+            )
             path = max(ends, key=len, default=path)
         if path not in paths:
-            alike = [other for other in paths if PurePosixPath(other).name == PurePosixPath(path).name]
+            alike = [
+                other for other in paths if PurePosixPath(other).name == PurePosixPath(path).name
+            ]
             near = " or ".join(get_close_matches(path, alike, cutoff=0))
             hint = f"did you mean {near}?" if near else "paths begin at the root of the repository"
-            of = "the files on disk" if version.uncommitted else f"version {version.snapshot.commit[:10]}"
+            of = (
+                "the files on disk"
+                if version.uncommitted
+                else f"version {version.snapshot.commit[:10]}"
+            )
             raise ToslocError(f"{path} is no source file of {of}; {hint}")
         file, chosen = paths.index(path), version.choose()
         chosen = chosen if chosen.kept[file] else version.choose(tests=True)
         with self._lock:
-            answer = self.localization(asked, version).answer(1, chosen, functions=functions, only=file)
+            answer = self.localization(asked, version).answer(
+                1, chosen, functions=functions, only=file
+            )
         return replace(answer, weights=self.weights, seconds=time.perf_counter() - started)
 
     def version(self, commit: str | None = None, progress: Progress = silent) -> OpenVersion:
@@ -241,7 +274,8 @@ class Localizer:
         if place is None:
             if self.version_ is None:
                 raise ToslocError(
-                    "this checkpoint contains no version of its project", hint="name a repository with {repo}"
+                    "this checkpoint contains no version of its project",
+                    hint="name a repository with {repo}",
                 )
             return self.version_
         with self._lock:
@@ -253,7 +287,10 @@ class Localizer:
             if key not in self._versions:
                 prepared = place.prepared(resolved, progress, changes)
                 made = OpenVersion(place, prepared, self.reports_, self.reranker_)
-                made.others, made.uncommitted = place.other_files(resolved, progress, changes), len(changes)
+                made.others, made.uncommitted = (
+                    place.other_files(resolved, progress, changes),
+                    len(changes),
+                )
                 if commit is None:
                     made.notes += tuple(place.repo.sparse_notes(place.suffixes))
                 self._versions = dict([*self._versions.items(), (key, made)][-OPEN_VERSIONS:])
@@ -276,9 +313,13 @@ class Localizer:
         data, run, stage = self.config.data, self.config.run, self.config.stage_one
         return IndexedRepository(repo, None, data.named_suffixes, run.jobs, lizard=stage.lizard)
 
-    def open_version(self, indexed: IndexedRepository, revision: str = "HEAD", progress: Progress = silent) -> Self:
+    def open_version(
+        self, indexed: IndexedRepository, revision: str = "HEAD", progress: Progress = silent
+    ) -> Self:
         """Get ready to rank one version of a repository that others have open: for training, and for experiments."""
-        self.version_ = OpenVersion(indexed, indexed.prepared(revision, progress), self.reports_, self.reranker_)
+        self.version_ = OpenVersion(
+            indexed, indexed.prepared(revision, progress), self.reports_, self.reranker_
+        )
         return self
 
     @property
@@ -305,7 +346,12 @@ class Localizer:
         stored.write_record(folder / "provenance.json", self.provenance_)
         # last, because a folder without weights is no checkpoint
         stored.write_stage_one(
-            folder, self.stage_one, self.temperature, more, self.choice_, lizard=self.config.stage_one.lizard
+            folder,
+            self.stage_one,
+            self.temperature,
+            more,
+            self.choice_,
+            lizard=self.config.stage_one.lizard,
         )
 
     @classmethod

@@ -33,17 +33,28 @@ class Session:
         self._closing = False
 
     def ask(
-        self, answer: Callable[..., Any], *question: Any, progress: Progress, stopped: Callable[[], bool]
+        self,
+        answer: Callable[..., Any],
+        *question: Any,
+        progress: Progress,
+        stopped: Callable[[], bool],
     ) -> Future[Any]:
         """What ``answer`` says there, given a ``progress`` of its own. Once ``stopped`` the process is killed.
 
         The future raises what ``answer`` raises, BrokenProcessPool when it kills its process, else Interrupted.
         """
 
-        return self._thread.submit(self._call, answer, *question, progress=progress, stopped=stopped)
+        return self._thread.submit(
+            self._call, answer, *question, progress=progress, stopped=stopped
+        )
 
     def ask_about(
-        self, text: str, answer: Callable[..., Any], *question: Any, progress: Progress, stopped: Callable[[], bool]
+        self,
+        text: str,
+        answer: Callable[..., Any],
+        *question: Any,
+        progress: Progress,
+        stopped: Callable[[], bool],
     ) -> Future[Any]:
         """As ``ask``, but the other process first reads ``text``; the report is the first argument of ``answer``.
 
@@ -64,7 +75,9 @@ class Session:
             return monotonic() > until
 
         try:
-            report: BugReport = self._call(read_whole, text, progress=silent, stopped=lambda: is_late() or stopped())
+            report: BugReport = self._call(
+                read_whole, text, progress=silent, stopped=lambda: is_late() or stopped()
+            )
         except Interrupted:
             if is_late() and not self._closing and not stopped():
                 raise ReportError(
@@ -74,11 +87,17 @@ class Session:
         return report
 
     def _call(
-        self, function: Callable[..., Any], *arguments: Any, progress: Progress, stopped: Callable[[], bool]
+        self,
+        function: Callable[..., Any],
+        *arguments: Any,
+        progress: Progress,
+        stopped: Callable[[], bool],
     ) -> Any:
         if stopped():
             raise Interrupted
-        return self._process.call(function, *arguments, progress=progress, stopped=lambda: self._closing or stopped())
+        return self._process.call(
+            function, *arguments, progress=progress, stopped=lambda: self._closing or stopped()
+        )
 
     def close(self) -> None:
         """Answer nothing more, whatever is being answered."""
@@ -132,10 +151,15 @@ def details_of(localizer: Localizer, answer: Answer, number: int) -> AnswerDetai
     from tosloc.rank.excerpts import framed_lines, telling_terms
     from tosloc.retrieval.query import Query
 
-    version, query = localizer.version(None if answer.searched.uncommitted else answer.commit), Query(answer.report)
+    version, query = (
+        localizer.version(None if answer.searched.uncommitted else answer.commit),
+        Query(answer.report),
+    )
     snapshot, repository = version.snapshot, localizer.repository
     assert repository is not None
-    known = [(hit, snapshot.paths.index(hit.path)) for hit in answer.hits if hit.path in snapshot.paths]
+    known = [
+        (hit, snapshot.paths.index(hit.path)) for hit in answer.hits if hit.path in snapshot.paths
+    ]
     files = [file for _, file in known]
     framed = framed_lines(query, version.index, files)
     texts = repository.texts(map(snapshot.blob, files[:number]))

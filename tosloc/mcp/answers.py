@@ -59,7 +59,9 @@ class Found(BaseModel, use_attribute_docstrings=True):
     """The weights that ranked the files; left out where they are the shipped ones."""
 
     @classmethod
-    def of(cls, answer: Answer, sources: Mapping[str, list[str]], reasons: int | None = None) -> Found:
+    def of(
+        cls, answer: Answer, sources: Mapping[str, list[str]], reasons: int | None = None
+    ) -> Found:
         """All that an answer may tell: its first files with ``sources`` and so many reasons, of the rest the paths."""
         files = [
             # three digits, but a small share is no missing one, which is 0
@@ -67,7 +69,9 @@ class Found(BaseModel, use_attribute_docstrings=True):
             for hit in answer.hits
         ]
         for file, hit in zip(files[:DETAILED], answer.hits, strict=False):
-            file.functions = [printable(f"{one.name}:{one.start}-{one.end}") for one in hit.functions]
+            file.functions = [
+                printable(f"{one.name}:{one.start}-{one.end}") for one in hit.functions
+            ]
             file.why = [printable(reason.text) for reason in hit.why[:reasons]]
             file.source = sources.get(hit.path, [])
         return cls(
@@ -88,7 +92,12 @@ class Found(BaseModel, use_attribute_docstrings=True):
         kept = self.model_copy(deep=True)
         files = kept.files[::-1]
         parts: list[list[Any]] = [kept.background, kept.others, *(file.source for file in files)]
-        parts += [*(file.why for file in files), *(file.functions for file in files), kept.notes, kept.files]
+        parts += [
+            *(file.why for file in files),
+            *(file.functions for file in files),
+            kept.notes,
+            kept.files,
+        ]
         for part in parts:
             while part and len(form(kept)) > budget:
                 part.pop()
@@ -107,7 +116,9 @@ class Found(BaseModel, use_attribute_docstrings=True):
             lines += [f"   - {reason}" for reason in file.why]
             lines += [f"   {line}" for line in file.source]
         if len(self.files) < self.total:
-            lines.append(f"({self.total - len(self.files)} more left out for room; give a larger budget)")
+            lines.append(
+                f"({self.total - len(self.files)} more left out for room; give a larger budget)"
+            )
         others = [f"other files: {', '.join(self.others)}"] if self.others else []
         notes = [f"note: {note}" for note in self.notes]
         if self.weights.kind == "trained":
@@ -125,11 +136,16 @@ def sources(localizer: Localizer, answer: Answer) -> dict[str, list[str]]:
     for hit, framed, lines in details.lines:
         likeliest = hit.functions[:1]
         for one in likeliest:  # nothing else of the file is shown
-            lines = [line if one.start <= number <= one.end else "" for number, line in enumerate(lines, start=1)]
+            lines = [
+                line if one.start <= number <= one.end else ""
+                for number, line in enumerate(lines, start=1)
+            ]
             # a frame's line is that of the report's version, where the function may have stood elsewhere
             framed = [line for line in framed if one.start <= line <= one.end]
         for places in telling_lines(lines, details.terms, likeliest, framed, (), 1, LINES):
-            found[hit.path] = [f"{place + 1}: {printable(lines[place])}".rstrip() for place in places]
+            found[hit.path] = [
+                f"{place + 1}: {printable(lines[place])}".rstrip() for place in places
+            ]
     return found
 
 
@@ -149,7 +165,9 @@ def repository_in(roots: Sequence[Path], named: str | None = None) -> Path:
         with suppress(OSError, RepositoryError, RuntimeError, ValueError):
             place = (root / Path(named).expanduser()).resolve(strict=True)
             found.append(discovery.containing(place if place.is_dir() else place.parent))
-    inside = [place for place in dict.fromkeys(found) if any(place.is_relative_to(root) for root in roots)]
+    inside = [
+        place for place in dict.fromkeys(found) if any(place.is_relative_to(root) for root in roots)
+    ]
     if not inside:
         what = f"{named}: " if named else ""
         raise RepositoryError(
@@ -171,7 +189,9 @@ def _below(root: Path) -> Iterator[Path]:
             yield place
             folders.clear()
         deep = len(place.relative_to(root).parts) == _LEVELS
-        folders[:] = [name for name in folders if not (deep or name.startswith(".") or name == "node_modules")]
+        folders[:] = [
+            name for name in folders if not (deep or name.startswith(".") or name == "node_modules")
+        ]
 
 
 def answer(

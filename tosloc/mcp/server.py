@@ -64,7 +64,10 @@ Asking: TypeAlias = Context[Settings]
 
 def _client_roots(context: Asking) -> ListRootsResult | ListRoots:
     """The folders that the client names; it is not asked where the server was given some, or where it names none."""
-    roots, capabilities = context.request_context.lifespan_context.roots, context.client_capabilities
+    roots, capabilities = (
+        context.request_context.lifespan_context.roots,
+        context.client_capabilities,
+    )
     unknown = roots or capabilities is None or capabilities.roots is None
     return ListRootsResult(roots=[]) if unknown else ListRoots()
 
@@ -85,13 +88,23 @@ def _folders(named: ListRootsResult) -> Sequence[Path]:
 Roots = Annotated[ListRootsResult, Resolve(_client_roots)]
 Report = Annotated[
     str,
-    Field(max_length=LONGEST_REPORT, description="The bug report: title, then description, stack traces, code."),
+    Field(
+        max_length=LONGEST_REPORT,
+        description="The bug report: title, then description, stack traces, code.",
+    ),
 ]
 RepositoryPath = Annotated[
-    str | None, Field(max_length=4096, description="Path of the git repository; may be left out where there is one.")
+    str | None,
+    Field(
+        max_length=4096,
+        description="Path of the git repository; may be left out where there is one.",
+    ),
 ]
 Revision = Annotated[
-    str | None, Field(max_length=1000, description="Version to search; by default the files as they are on disk.")
+    str | None,
+    Field(
+        max_length=1000, description="Version to search; by default the files as they are on disk."
+    ),
 ]
 Budget = Annotated[int, Field(ge=300, le=20_000, description="Characters of the answer, at most.")]
 Result = Annotated[CallToolResult, Found]
@@ -104,7 +117,10 @@ async def localize_bug(
     repository: RepositoryPath = None,
     commit: Revision = None,
     paths: Annotated[
-        list[str] | None, Field(max_length=100, description="Only files that match such .gitignore globs: src/**/*.py")
+        list[str] | None,
+        Field(
+            max_length=100, description="Only files that match such .gitignore globs: src/**/*.py"
+        ),
     ] = None,
     tests: Annotated[bool, Field(description="Whether test files may be named.")] = False,
     top: Annotated[int, Field(ge=1, le=50, description="Files.")] = 10,
@@ -122,7 +138,9 @@ async def explain_file(
     context: Asking,
     roots: Roots,
     report: Report,
-    path: Annotated[str, Field(max_length=4096, description="The file, from the root of the repository.")],
+    path: Annotated[
+        str, Field(max_length=4096, description="The file, from the root of the repository.")
+    ],
     repository: RepositoryPath = None,
     commit: Revision = None,
     budget: Budget = 1_500,
@@ -151,7 +169,9 @@ async def _answered(
 
     try:
         asked = settings.checkpoint, settings.roots or _folders(roots), *question
-        answered = settings.session.ask_about(report, answer, *asked, progress=progress, stopped=stop.is_set)
+        answered = settings.session.ask_about(
+            report, answer, *asked, progress=progress, stopped=stop.is_set
+        )
         found: Found = await asyncio.wrap_future(answered)
     except Exception as error:
         if (sentence := sentence_of(error, _render)) is None:
@@ -211,10 +231,14 @@ def server(settings: Settings) -> MCPServer[Settings]:
 
     hints = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
     tools = [
-        Tool.from_function(one, description=getdoc(one), annotations=hints, structured_output=settings.structured)
+        Tool.from_function(
+            one, description=getdoc(one), annotations=hints, structured_output=settings.structured
+        )
         for one in (localize_bug, explain_file)
     ]
-    for tool in tools:  # the SDK would pass over an argument that is none, such as repo for repository
+    for (
+        tool
+    ) in tools:  # the SDK would pass over an argument that is none, such as repo for repository
         arguments = tool.fn_metadata.arg_model
         arguments.model_config["extra"] = "forbid"
         arguments.model_rebuild(force=True)

@@ -59,7 +59,9 @@ def read_token() -> str:
         host = (urlsplit(_api()).hostname or "").removeprefix("api.")
         with suppress(OSError, subprocess.TimeoutExpired):
             asked = ["gh", "auth", "token", "--hostname", host]
-            done = subprocess.run(asked, stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=False)
+            done = subprocess.run(
+                asked, stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=False
+            )
             token = done.stdout.decode("ascii", "replace").strip()
     if token and not re.fullmatch(r"[\x21-\x7e]+", token):
         raise ToslocError("GITHUB_TOKEN: holds no token; a token is one word")
@@ -74,7 +76,9 @@ def fetch(project: str, token: str, *, progress: Progress = silent) -> list[dict
     """
     if not token:
         hint = "put one into GITHUB_TOKEN or GH_TOKEN, or run: gh auth login"
-        raise ToslocError("a token that may read the repository is needed", hint=hint, about="github")
+        raise ToslocError(
+            "a token that may read the repository is needed", hint=hint, about="github"
+        )
     issues: list[dict[str, Any]] = []
     more: dict[str, Any] = {"hasNextPage": True, "endCursor": None}
     with _asking(project, project):
@@ -100,9 +104,15 @@ def fetch_issue(project: str, number: str, token: str) -> dict[str, Any]:
         reporter, said = issue["user"], [issue["body"] or ""]  # None where the account is gone
         for place in range(1, -(-issue["comments"] // 100) + 1):
             comments = _ask(asked, f"{page}/comments?per_page=100&page={place}", token)
-            own = [one for one in comments if reporter and one["user"] and one["user"]["login"] == reporter["login"]]
+            own = [
+                one
+                for one in comments
+                if reporter and one["user"] and one["user"]["login"] == reporter["login"]
+            ]
             said += [one["body"] or "" for one in own]
-        return {key: issue[key] for key in ("number", "title", "created_at")} | {"body": "\n\n".join(said)}
+        return {key: issue[key] for key in ("number", "title", "created_at")} | {
+            "body": "\n\n".join(said)
+        }
 
 
 def _api() -> str:
@@ -124,10 +134,16 @@ def _asking(project: str, asked: str) -> Iterator[None]:
 def _ask(asked: str, place: str, token: str, query: dict[str, Any] | None = None) -> Any:
     """GitHub's answer, to a query if there is one; what goes wrong becomes a sentence, with what GitHub says of it."""
     api = urlsplit(_api())
-    if api.scheme != "https" and not (api.scheme == "http" and api.hostname in ("localhost", "127.0.0.1", "::1")):
-        raise ToslocError(f"{_api()}: the token would be sent for all to read; give an address that begins with https")
+    if api.scheme != "https" and not (
+        api.scheme == "http" and api.hostname in ("localhost", "127.0.0.1", "::1")
+    ):
+        raise ToslocError(
+            f"{_api()}: the token would be sent for all to read; give an address that begins with https"
+        )
     base = _api().removesuffix("/v3") if query else _api()
-    request = Request(base + place, json.dumps(query).encode() if query else None, {"User-Agent": "tosloc"})
+    request = Request(
+        base + place, json.dumps(query).encode() if query else None, {"User-Agent": "tosloc"}
+    )
     if token:  # a repository that was renamed is found; but another host must not get the token
         request.add_unredirected_header("Authorization", f"token {token}")
     for tried in range(TRIES if query else 1):

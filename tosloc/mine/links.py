@@ -25,7 +25,9 @@ CLOSED_BY_PULL: Final = "closing pull request"
 CLOSED_BY_COMMIT: Final = "closing commit"
 PULL_TEXT: Final = "pull request's text"
 PATTERN: Final = "pattern"
-WEAK: Final = "commit message"  # the kind of a report that is no report: what a commit says of its fix
+WEAK: Final = (
+    "commit message"  # the kind of a report that is no report: what a commit says of its fix
+)
 KINDS: Final = {
     CLOSED_BY_PULL: inf,
     CLOSED_BY_COMMIT: inf,
@@ -42,16 +44,22 @@ the days after the closing in which a commit may fix an issue: a later one follo
 """
 _NAMED_ALONE: Final = 30  # days of the kinds that do not say that the issue is closed: it may as well add a test for it
 MOST_FILES: Final = 30  # source files of a fix: one that touches more says little about any of them
-MOST_NAMED: Final = 5  # issues that one commit names: more are the list of a release, or of what a merge holds
+MOST_NAMED: Final = (
+    5  # issues that one commit names: more are the list of a release, or of what a merge holds
+)
 
 _REVERTS: Final = re.compile(r"(?i)\bthis reverts commit ([0-9a-f]{40,64})\b")
-_REVERT_OF: Final = re.compile(r'(?i)(?:revert|back(?:ed|ing)?[- ]?out):?\s+"(?P<subject>.*+)\s*+\Z')
+_REVERT_OF: Final = re.compile(
+    r'(?i)(?:revert|back(?:ed|ing)?[- ]?out):?\s+"(?P<subject>.*+)\s*+\Z'
+)
 _IS_REVERT: Final = re.compile(r"(?i)\W{0,3}(?:revert(?:s|ed|ing)?\b|back(?:ed|ing)?[- ]?out\b)")
 _PULL_NUMBER: Final = re.compile(
     r"(?i)(?:\(#(?=\d+\)\s*\Z)|\AMerge pull request #|\bsee merge request \S*!)(\d{1,9})\b"
 )
 """Number of the pull or merge request that a commit's first line names as its own."""
-_TRAILER: Final = re.compile(r"(?im)^(?:git-svn-id|change-id|[a-z-]{3,30}-by|cc|bug|closes?|fix(?:es)?|refs?):.*$")
+_TRAILER: Final = re.compile(
+    r"(?im)^(?:git-svn-id|change-id|[a-z-]{3,30}-by|cc|bug|closes?|fix(?:es)?|refs?):.*$"
+)
 _LEADING_NUMBER: Final = re.compile(
     r"(?i)\A(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?)?[\s:(\[]*(?:(?:issue|bug|bz|pr)\s*)?(?:#?\d{2,9}|[A-Z][A-Z0-9]+-\d+)[\s:)\].,-]*"
 )
@@ -69,7 +77,9 @@ _OF_FORM: Final = re.compile(
 )
 
 Link: TypeAlias = tuple[str, str]  # kind, and a commit that may have fixed an issue
-Changes: TypeAlias = Mapping[str, Sequence[str]]  # commit -> the source files that it changed, "" for each new one
+Changes: TypeAlias = Mapping[
+    str, Sequence[str]
+]  # commit -> the source files that it changed, "" for each new one
 
 
 @dataclass(slots=True)
@@ -91,7 +101,10 @@ class Mined:
 
 def history(repository: Repository, tip: str) -> dict[str, CommitInfo]:
     """The commits of a version by id, parents first. Raises UnknownCommit."""
-    return {info.id: info for info in repository.commits(commit_order(repository, [repository.resolve(tip)]))}
+    return {
+        info.id: info
+        for info in repository.commits(commit_order(repository, [repository.resolve(tip)]))
+    }
 
 
 def mine(
@@ -105,9 +118,13 @@ def mine(
     UnknownCommit for a tip that is none.
     """
     if not exports.issues:
-        raise ReportError(f"the exports hold no issue; export closed ones, as: {GITHUB_ISSUES} > issues.json")
+        raise ReportError(
+            f"the exports hold no issue; export closed ones, as: {GITHUB_ISSUES} > issues.json"
+        )
     infos = history(repository, tip)
-    return _mined(repository, infos, exports.tracker, exports.issues, _links(infos, exports, patterns))
+    return _mined(
+        repository, infos, exports.tracker, exports.issues, _links(infos, exports, patterns)
+    )
 
 
 def mine_messages(repository: Repository, *, tip: str = "HEAD") -> Mined:
@@ -120,7 +137,10 @@ def mine_messages(repository: Repository, *, tip: str = "HEAD") -> Mined:
         if len(info.parents) > 1 or not says_fix(info.message):
             continue
         subject, _, body = _TRAILER.sub("", info.message).strip().partition("\n")
-        summary, description = _LEADING_NUMBER.sub("", subject).strip() or subject.strip(), body.strip()
+        summary, description = (
+            _LEADING_NUMBER.sub("", subject).strip() or subject.strip(),
+            body.strip(),
+        )
         words = len(_FILLER.sub("", summary).split())
         why = ""
         if not (description or (words and len(summary.split()) >= 3)):
@@ -144,9 +164,13 @@ def _mined(
     named = (infos[commit] for some in links.values() for _, commit in some if commit in infos)
     changes: dict[str, list[str]] = {info.id: [] for info in named if info.parents}
     is_source = ends_with(SOURCE_SUFFIXES)
-    for commit, kinds, path in repository.changes(f"{commit} {infos[commit].parents[0]}" for commit in changes):
+    for commit, kinds, path in repository.changes(
+        f"{commit} {infos[commit].parents[0]}" for commit in changes
+    ):
         if b"100" in kinds and is_source(path):
-            changes[commit].append(path.decode("utf-8", "surrogateescape") if kinds[0] == b"100" else "")
+            changes[commit].append(
+                path.decode("utf-8", "surrogateescape") if kinds[0] == b"100" else ""
+            )
     mined, gone = Mined(len(issues), tracker), reverted(infos)
     for number, issue in issues.items():
         fix = issue.left_out or _fix_of(issue, links.get(number, ()), infos, changes, gone)
@@ -155,10 +179,20 @@ def _mined(
         else:
             kind, commit = fix
             assert issue.report.opened is not None
-            line = asdict(issue.report) | {"opened": issue.report.opened.isoformat(), "fix_commit": commit}
-            more = {"fixed": list(filter(None, changes[commit])), "link": kind, "weak": kind == WEAK, "url": issue.url}
+            line = asdict(issue.report) | {
+                "opened": issue.report.opened.isoformat(),
+                "fix_commit": commit,
+            }
+            more = {
+                "fixed": list(filter(None, changes[commit])),
+                "link": kind,
+                "weak": kind == WEAK,
+                "url": issue.url,
+            }
             mined.reports.append(line | {key: said for key, said in more.items() if said})
-    mined.reports.sort(key=lambda one: (infos[one["fix_commit"]].committed_at, one["fix_commit"], one["id"]))
+    mined.reports.sort(
+        key=lambda one: (infos[one["fix_commit"]].committed_at, one["fix_commit"], one["id"])
+    )
     return mined
 
 
@@ -172,14 +206,18 @@ def _links(
     bare = exports.tracker in ("Bugzilla", "lines")
     for info in infos.values():
         is_revert = _IS_REVERT.match(info.message)
-        said = info.message.partition("\n")[2] if is_revert else info.message  # else it names what it takes back
+        said = (
+            info.message.partition("\n")[2] if is_revert else info.message
+        )  # else it names what it takes back
         found = mentions(said, issues, exports.projects, bare=bare)
         for number, kind in found.items():
             if kind == CLOSES or (len(found) <= MOST_NAMED and not is_revert):
                 links[number].append((kind, info.id))
         message = info.message[:LONGEST_TEXT]
         for pattern in patterns:
-            numbers = {match[1].strip().lstrip("#") for match in pattern.finditer(message) if match[1]}
+            numbers = {
+                match[1].strip().lstrip("#") for match in pattern.finditer(message) if match[1]
+            }
             for number in numbers & issues if len(numbers) <= MOST_NAMED else ():
                 links[number].append((PATTERN, info.id))
         if not is_revert and (pull := _PULL_NUMBER.search(info.message.strip().partition("\n")[0])):

@@ -33,7 +33,9 @@ _REFERENCE: Final = re.compile(
     | (?P<bare>(?<![\w.\#-])\d{3,9}\b(?![.]\d|/))
     """
 )
-_IDS: Final = tuple(name for name in _REFERENCE.groupindex if name not in ("project", "other", "page", "comment"))
+_IDS: Final = tuple(
+    name for name in _REFERENCE.groupindex if name not in ("project", "other", "page", "comment")
+)
 _CLOSING: Final = re.compile(
     r"""(?ix)
       (?:^|(?<=[^\w-]))(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|(?:bug|hot)fix(?:es)?(?:[ ]for)?)
@@ -49,12 +51,16 @@ _REFERS: Final = re.compile(
       | investigating | debugging | tests?(?:[ ]cases?)?[ ]for | from | in | on )
       \b[\s:.(\[]{0,4}(?:(?:the|github)[ ])?(?:issues?|bugs?|tickets?)?[\s:(\[]{0,3}\Z"""
 )
-_JOINED: Final = re.compile(r"(?i)(?<!\s)\s*(?:[,;&+/]|\band\b|\bor\b|,\s*and\b)\s*\#?\Z")  # blanks are begun with once
+_JOINED: Final = re.compile(
+    r"(?i)(?<!\s)\s*(?:[,;&+/]|\band\b|\bor\b|,\s*and\b)\s*\#?\Z"
+)  # blanks are begun with once
 _LEADS: Final = re.compile(r"[\W_]*(?:\w{1,12}\b[^\w(]{1,3})?\Z")
 """Before what leads a first line: nothing, or one word such as fix or a component's name."""
 
 
-def mentions(text: str, known: Collection[str], projects: Collection[str], *, bare: bool = False) -> dict[str, str]:
+def mentions(
+    text: str, known: Collection[str], projects: Collection[str], *, bare: bool = False
+) -> dict[str, str]:
     """Ids among ``known`` that a commit message, or another text with a title, names; id -> how, the surest way.
 
     ``projects`` are OWNER/NAME in lower case: what names another project's issue is not taken. With ``bare``, as for
@@ -71,7 +77,12 @@ def mentions(text: str, known: Collection[str], projects: Collection[str], *, ba
         number = _number(match, projects)
         before = text[end if how else max(0, match.start() - 60) : match.start()]
         if not how or not _JOINED.fullmatch(before):
-            how = _how(match, text[max(0, match.start() - 60) : match.start()], match.start() < first_line, bare)
+            how = _how(
+                match,
+                text[max(0, match.start() - 60) : match.start()],
+                match.start() < first_line,
+                bare,
+            )
             was_named = match["named"] is not None
         elif match["bare"] and not (was_named or len(match["bare"]) > 4):
             how = ""
@@ -83,7 +94,10 @@ def mentions(text: str, known: Collection[str], projects: Collection[str], *, ba
 
 def _number(match: re.Match[str], projects: Collection[str]) -> str:
     """The id that a reference means; "" for one of another project."""
-    project, page = (match["project"] or match["other"] or "").lower(), (match["page"] or "issues").lower()
+    project, page = (
+        (match["project"] or match["other"] or "").lower(),
+        (match["page"] or "issues").lower(),
+    )
     if project and (project not in projects or page != "issues"):
         return ""
     return next(match[kind].upper() for kind in _IDS if match[kind])
@@ -94,8 +108,14 @@ def _how(match: re.Match[str], before: str, in_first_line: bool, bare: bool) -> 
     if _CLOSING.search(before):
         return CLOSES if not match["bare"] or len(match["bare"]) >= 4 else ""
     if match["bare"]:
-        return NAMES if bare and in_first_line and not before.strip(" [(#") and len(match["bare"]) >= 4 else ""
-    is_pull = match["named"] and not bare and match[0][:2].lower() == "pr"  # a Bugzilla's PR is a problem report
+        return (
+            NAMES
+            if bare and in_first_line and not before.strip(" [(#") and len(match["bare"]) >= 4
+            else ""
+        )
+    is_pull = (
+        match["named"] and not bare and match[0][:2].lower() == "pr"
+    )  # a Bugzilla's PR is a problem report
     if is_pull or match["comment"] or _REFERS.search(before):
         return _REFERRED
     if in_first_line:
@@ -109,9 +129,13 @@ def compiled(pattern: str) -> re.Pattern[str]:
     try:
         made = re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
-        raise ConfigError(f"{pattern!r} is no regular expression: {error}", about="pattern") from error
+        raise ConfigError(
+            f"{pattern!r} is no regular expression: {error}", about="pattern"
+        ) from error
     if not made.groups:
         raise ConfigError(
-            f"{pattern!r} has no group", hint=r"put the issue's id in a group, as in 'Bug:(\d+)'", about="pattern"
+            f"{pattern!r} has no group",
+            hint=r"put the issue's id in a group, as in 'Bug:(\d+)'",
+            about="pattern",
         )
     return made

@@ -28,7 +28,11 @@ _CONVENTIONS: Final = (
     ("vue svelte coffee", _JAVASCRIPT, "test fixtures"),
     ("rb rake", r"test_.*|.+_(?:test|spec)|(?:spec|test)_helper", "test spec specs fixtures"),
     ("go", r".+_test", "test fixtures"),
-    ("rs", r".+_tests?|tests", "benches"),  # test.rs, test_*.rs: what a program does that runs tests
+    (
+        "rs",
+        r".+_tests?|tests",
+        "benches",
+    ),  # test.rs, test_*.rs: what a program does that runs tests
     ("swift hs", r".*[a-z0-9](?:Tests?|Spec)", "test fixtures"),
     ("t", r".*", "test fixtures"),  # Perl's
     ("sh bash zsh ps1 cmake mk", r"(?!)", "test fixtures"),  # run_tests.sh
@@ -75,7 +79,9 @@ def which_are_tests(paths: Sequence[str]) -> BoolArray:
         names, _ = _OF_SUFFIX.get(suffix, _OF_OTHERS)
         # below src/main they keep what is shipped, libraries for tests among it
         shipped = suffix in _MAVEN and "/src/main/" in f"/{folder}/"
-        found.append(not shipped and (in_tests(folder, suffix) or names.fullmatch(stem) is not None))
+        found.append(
+            not shipped and (in_tests(folder, suffix) or names.fullmatch(stem) is not None)
+        )
     return np.array(found, dtype=np.bool_)
 
 

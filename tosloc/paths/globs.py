@@ -85,7 +85,9 @@ def select_files(
     """
     kept = match_globs(paths, include, exclude, may_miss)
     if not kept.any() and len(kept):
-        raise ToslocError(f"the globs leave none of the {len(kept):,} source files", hint="give wider globs")
+        raise ToslocError(
+            f"the globs leave none of the {len(kept):,} source files", hint="give wider globs"
+        )
     shown = kept & ~are_tests
     if tests:
         return FileSelection(kept, np.ones_like(kept), 0)
@@ -107,7 +109,9 @@ def match_globs(
     return kept
 
 
-def _match_any(argument: str, globs: Sequence[str], paths: Sequence[str], may_miss: Collection[str]) -> BoolArray:
+def _match_any(
+    argument: str, globs: Sequence[str], paths: Sequence[str], may_miss: Collection[str]
+) -> BoolArray:
     """(F,) whether any of the globs matches each path; each has to match one."""
     matched = np.zeros(len(paths), dtype=np.bool_)
     for pattern in globs:

@@ -21,7 +21,14 @@ from tosloc.core.io import written_whole
 from tosloc.evaluate.measures import Evaluation, Measure
 from tosloc.evaluate.tables import COVERED
 
-STROKES: Final = (("-", "o"), ("--", "s"), (":", "^"), ("-.", "D"), ((0, (5, 1, 1, 1, 1, 1)), "v"), ((0, (1, 3)), "P"))
+STROKES: Final = (
+    ("-", "o"),
+    ("--", "s"),
+    (":", "^"),
+    ("-.", "D"),
+    ((0, (5, 1, 1, 1, 1, 1)), "v"),
+    ((0, (1, 3)), "P"),
+)
 """Line style and marker of each series: they tell series apart without any colour."""
 GREYS: Final = ("#000000", "#1f5fa8", "#b3541e", "#5a5a5a", "#2f7d4f", "#8a4f9e")
 """Colours of the series, dark enough on white and of different lightness."""
@@ -63,7 +70,10 @@ def save_figure(figure: Figure, path: Path) -> list[Path]:
     if path.suffix in (".svg", ".png"):
         path = path.with_suffix("")
     made = []
-    for ending, options in ((".svg", {"metadata": {"Date": None, "Creator": None}}), (".png", {"dpi": 150})):
+    for ending, options in (
+        (".svg", {"metadata": {"Date": None, "Creator": None}}),
+        (".png", {"dpi": 150}),
+    ):
         target = path.with_name(path.name + ending)
         with mpl.rc_context(_STYLE), written_whole(target) as temporary:
             figure.savefig(temporary, format=ending[1:], **options)
@@ -81,8 +91,15 @@ def coverage_figure(evaluation: Evaluation) -> Figure:
     }
     with drawing() as (figure, axes):
         for number, (label, values) in enumerate(curves.items()):
-            axes.plot(cuts, values, drawstyle="steps-post", label=label, **{**style(number), "marker": ""})
-        axes.set(xscale="log", xlabel="k (ranks, logarithmic)", ylabel="share within the first k", ylim=(0, 1.03))
+            axes.plot(
+                cuts, values, drawstyle="steps-post", label=label, **{**style(number), "marker": ""}
+            )
+        axes.set(
+            xscale="log",
+            xlabel="k (ranks, logarithmic)",
+            ylabel="share within the first k",
+            ylim=(0, 1.03),
+        )
         axes.set_xticks(MARKS, map(str, MARKS))
         axes.set_xticks([], minor=True)
         axes.yaxis.set_major_formatter(PercentFormatter(1))
@@ -96,7 +113,12 @@ def first_hit_figure(evaluation: Evaluation) -> Figure:
     counts = np.bincount(np.searchsorted(BIN_ENDS, first), minlength=len(BIN_NAMES))
     with drawing() as (figure, axes):
         bars = axes.bar(
-            range(len(counts)), counts / (len(first) or 1), 0.79, facecolor="#8c8c8c", edgecolor=GREYS[0], linewidth=0.8
+            range(len(counts)),
+            counts / (len(first) or 1),
+            0.79,
+            facecolor="#8c8c8c",
+            edgecolor=GREYS[0],
+            linewidth=0.8,
         )
         axes.bar_label(bars, labels=[*map(str, counts)], padding=1.5, fontsize=8)
         axes.set_xticks(range(len(BIN_NAMES)), BIN_NAMES, fontsize=8)

@@ -53,7 +53,10 @@ def _data(figure: Figure) -> str:
 
 def _reports(results: Results) -> Iterator[dict[str, Any]]:
     """Every report, the worst answered first, with the ranks of its fixed files and with what stands above them."""
-    run, worst = results.scored.run, lambda one: (one.average_precision, -min(one.ranks, default=0), one.report)
+    run, worst = (
+        results.scored.run,
+        lambda one: (one.average_precision, -min(one.ranks, default=0), one.report),
+    )
     for one in sorted(results.evaluation.per_report, key=worst):
         order = run.orders[one.report]
         ranks = dict(zip(order.files.tolist(), order.ranks.tolist(), strict=True))
@@ -61,7 +64,10 @@ def _reports(results: Results) -> Iterator[dict[str, Any]]:
         yield {
             "scores": one,
             "reciprocal_rank": RR(one),
-            "files": sorted((ranks.get(run.numbers.get(path, -1), math.inf), path) for path in one.judgement.fixed),
+            "files": sorted(
+                (ranks.get(run.numbers.get(path, -1), math.inf), path)
+                for path in one.judgement.fixed
+            ),
             "above": run.paths(one.report, min(before, ABOVE)),
             "before": before,
         }

@@ -34,9 +34,14 @@ _WRITTEN: Final = re.compile(r"[\w@+.-]+(?:/[\w@+.-]+)*")
 def background(reasons: ReasonsOf, first: int | None, sources: Sources) -> Background:
     """What is known for the query that was answered; of people and tests that of its ``first`` file."""
     earlier, table = [], reasons.paths.table
-    alike = [change for change in reasons.past() if len(change.words) > 1]  # one shared word is chance
+    alike = [
+        change for change in reasons.past() if len(change.words) > 1
+    ]  # one shared word is chance
     for change in alike[:MOST]:
-        subject, files = sources.subject(change.commit) or "", tuple(table.paths[row] for row in change.rows)
+        subject, files = (
+            sources.subject(change.commit) or "",
+            tuple(table.paths[row] for row in change.rows),
+        )
         issue, url = change.bug or issue_named(subject), sources.commit_url(change.commit)
         earlier.append(EarlierChange(change.commit, day(change.at), issue, subject, files, url))
     if first is None:
@@ -51,7 +56,9 @@ def _people(reasons: ReasonsOf, row: int, sources: Sources) -> tuple[Person, ...
     view = reasons.context.history.commits
     touching = view.documents.of_file(row)
     last = touching[view.known[touching]][: -_CHANGES - 1 : -1].tolist()
-    commits = {view.documents.commit_ids[number]: day(int(view.documents.times[number])) for number in last}
+    commits = {
+        view.documents.commit_ids[number]: day(int(view.documents.times[number])) for number in last
+    }
     names, found = sources.authors(list(commits)), dict[str, Person]()
     for commit, changed in commits.items():
         name = names.get(commit, "")
@@ -66,7 +73,9 @@ def _tests(reasons: ReasonsOf, row: int) -> tuple[str, ...]:
     if table.test[row]:
         return ()
     tests = reasons.paths.present & table.test
-    named = np.flatnonzero(tests & (table.counterpart_group == table.counterpart_group[row])).tolist()
+    named = np.flatnonzero(
+        tests & (table.counterpart_group == table.counterpart_group[row])
+    ).tolist()
     touching = view.documents.of_file(row)
     chosen = touching[view.known[touching]]
     weights = view.spread(chosen, 1 / view.documents.sizes[chosen], len(table)) * tests
@@ -87,9 +96,14 @@ def other_files(
     that are not ``common`` in the sources, or one where their name has one, too. Of all, or of those that are ``kept``.
     """
     reasons, paths = ReasonsOf(context), context.version.text.snapshot.paths
-    scores = context.in_files(bm25.WHOLE, context.text_terms[1]) + context.version.paths.bm25(context.query.weights)
+    scores = context.in_files(bm25.WHOLE, context.text_terms[1]) + context.version.paths.bm25(
+        context.query.weights
+    )
     kept = np.ones(len(paths), dtype=np.bool_) if kept is None else kept
-    told = ((file, Reason("name", f"the report names {written}")) for file, written in named(context).items())
+    told = (
+        (file, Reason("name", f"the report names {written}"))
+        for file, written in named(context).items()
+    )
     found, likely = (
         {file: why for file, why in told if kept[file]},
         leaders(np.where(kept, scores, -np.inf), _LOOKED_AT),
@@ -120,7 +134,11 @@ def named(context: QueryContext) -> dict[int, str]:
     for written in _WRITTEN.findall(without_addresses(f"{report.summary}\n{report.description}")):
         written = written.removeprefix("./").rstrip(".")
         folder, _, name = written.rpartition("/")
-        files = [file for file in by_name.get(name, ()) if f"/{paths[file]}".endswith(f"/{written}") or not folder]
+        files = [
+            file
+            for file in by_name.get(name, ())
+            if f"/{paths[file]}".endswith(f"/{written}") or not folder
+        ]
         files = [file for file in files if paths[file].rpartition("/")[0] == folder] or files
         if len(files) <= _SEVERAL and (folder or "." in name or name[:1].isupper()):
             found |= {file: written for file in files if file not in found}

@@ -20,11 +20,15 @@ LISTED: Final = 10
 """First files that the softmax is over. Of 3, 5, 10, 20, 50, 150 and all files 10 has the least mean loss on 18
 validation parts (docs/evaluation.md); a few files do not depend on how many the version has."""
 UNFITTED: Final = 1.0  # the temperature where none was fitted
-TEMPERATURE: Final = "temperature"  # key of a run's header under which the temperature of its shares stands
+TEMPERATURE: Final = (
+    "temperature"  # key of a run's header under which the temperature of its shares stands
+)
 LOWEST, HIGHEST = 0.01, 100.0
 """Between these a fitted temperature lies."""
 _STEPS: Final = 24
-_WIDEST: Final = 10.0  # times the known temperature, and the same part of it: between these a match is searched
+_WIDEST: Final = (
+    10.0  # times the known temperature, and the same part of it: between these a match is searched
+)
 _HALVINGS: Final = 40  # of the searched range, which leave less than the four digits that are kept
 
 
@@ -69,7 +73,9 @@ def fit_temperature(answers: Sequence[JudgedAnswer], counts: FloatArray | float 
     right = np.array([answer.right for answer in answers], dtype=np.bool_)
 
     def loss(log_temperature: float) -> float:
-        others = np.exp(gaps[:, 1:] / math.exp(log_temperature)).sum(axis=1)  # beside the first file's 1
+        others = np.exp(gaps[:, 1:] / math.exp(log_temperature)).sum(
+            axis=1
+        )  # beside the first file's 1
         wrong = np.log(np.maximum(others, 1e-12))
         likelihood = np.where(right, 0.0, wrong) - np.log1p(others)
         return float(log_temperature**2 / 2 - (likelihood * counts).sum())
@@ -82,7 +88,9 @@ def fit_temperature(answers: Sequence[JudgedAnswer], counts: FloatArray | float 
     return float(f"{math.exp(float(found.x)):.4g}")
 
 
-def match_temperature(answers: Sequence[JudgedAnswer], known: Sequence[JudgedAnswer], temperature: float) -> float:
+def match_temperature(
+    answers: Sequence[JudgedAnswer], known: Sequence[JudgedAnswer], temperature: float
+) -> float:
     """Return the temperature at which ``answers`` are on average as sure as the ``known`` ones at theirs.
 
     Both answer the same reports, with different weights. Whether they are right is not looked at: reports that are

@@ -67,7 +67,9 @@ def telling_terms(query: Query, version: VersionIndex) -> dict[str, float]:
     return {term: gains[term] for term in best[:MAX_TERMS]}
 
 
-def framed_lines(query: Query, version: VersionIndex, files: Sequence[int]) -> dict[int, tuple[int, ...]]:
+def framed_lines(
+    query: Query, version: VersionIndex, files: Sequence[int]
+) -> dict[int, tuple[int, ...]]:
     """Return the lines of each file that stack frames and links name, the innermost frame first."""
     lines: defaultdict[int, dict[int, None]] = defaultdict(dict)
     for place in chain(*query.locations.traces, query.locations.links):
@@ -139,7 +141,9 @@ def _line_weights(
     return weights
 
 
-def _add_best_excerpts(shown: BoolArray, contained: Any, weighted: Any, gains: Any, number: int, length: int) -> None:
+def _add_best_excerpts(
+    shown: BoolArray, contained: Any, weighted: Any, gains: Any, number: int, length: int
+) -> None:
     """Mark in ``shown`` (L,) up to ``number`` excerpts, greedily by what each adds.
 
     ``contained`` and ``weighted`` are (L, T), ``gains`` (T,).

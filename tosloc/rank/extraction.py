@@ -162,7 +162,9 @@ class _OpenExtraction:
         self.paths = PathTable.of(paths)
         self.repo = Repository(extraction.repo_path)
         for path in paths:
-            self.repo.path_names.id(path)  # so that numbers of paths mean the same as in the history
+            self.repo.path_names.id(
+                path
+            )  # so that numbers of paths mean the same as in the history
         self.store = FactStore(extraction.store_path, unchanging=extraction.shared)
 
     def close(self) -> None:
@@ -207,7 +209,9 @@ def _extract(
     return path, block_bytes(tables), len(cases)
 
 
-def sample_table(table: FeatureTable, values: Mapping[str, FloatArray], number: int, version: str) -> FeatureTable:
+def sample_table(
+    table: FeatureTable, values: Mapping[str, FloatArray], number: int, version: str
+) -> FeatureTable:
     """Keep the fixed files of a whole table and ``number`` others; 0 keeps all.
 
     ``values`` are the features (F,) by name. The others are the best wrong files by the prior, and
@@ -225,4 +229,6 @@ def sample_table(table: FeatureTable, values: Mapping[str, FloatArray], number: 
     weights = np.ones(len(table.rows), dtype=np.float32)
     weights[drawn] = len(rest) / len(drawn)
     kept = np.sort(np.concatenate((np.flatnonzero(table.fixed), hard, drawn)))
-    return FeatureTable(table.report, table.rows[kept], table.fixed[kept], weights[kept], table.path_ids[kept])
+    return FeatureTable(
+        table.report, table.rows[kept], table.fixed[kept], weights[kept], table.path_ids[kept]
+    )

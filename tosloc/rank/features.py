@@ -54,7 +54,9 @@ def _mention(context: QueryContext) -> FloatArray:
     return context.to_files(scores)
 
 
-def _frames(context: QueryContext, frames: Sequence[tuple[str, int, tuple[int, ...]]]) -> FloatArray:
+def _frames(
+    context: QueryContext, frames: Sequence[tuple[str, int, tuple[int, ...]]]
+) -> FloatArray:
     scores = np.zeros(context.all_paths)
     seen: set[str] = set()
     for name, _, rows in frames:
@@ -72,7 +74,9 @@ def cause_frame(context: QueryContext) -> FloatArray:
     return _frames(context, [frame for frame in context.frame_files if frame[1] == last])
 
 
-def _in_order(context: QueryContext, traces: Iterable[Iterable[tuple[int, ...]]], power: float) -> FloatArray:
+def _in_order(
+    context: QueryContext, traces: Iterable[Iterable[tuple[int, ...]]], power: float
+) -> FloatArray:
     """(F,) 1/rank^power among the project's own files of a trace, by the root of the trace's number; divided among the
     files that a place of it can mean.
     """
@@ -86,7 +90,9 @@ def _in_order(context: QueryContext, traces: Iterable[Iterable[tuple[int, ...]]]
 
 def _named(context: QueryContext, places: Iterable[Frame], power: float) -> FloatArray:
     """(F,) the same of places that are no frames."""
-    return _in_order(context, [dict.fromkeys(filter(None, map(context.rows_of_frame, places)))], power)
+    return _in_order(
+        context, [dict.fromkeys(filter(None, map(context.rows_of_frame, places)))], power
+    )
 
 
 def folder_share(context: QueryContext, shares: FloatArray) -> FloatArray:
@@ -140,7 +146,9 @@ def _field(formula: bm25.Formula) -> Formula:
 
 def _kind(name: str) -> Formula:
     """1 for files of a kind that their path tells."""
-    return lambda c: getattr(c.version.paths.table, name)[c.version.paths.path_ids].astype(np.float64)
+    return lambda c: getattr(c.version.paths.table, name)[c.version.paths.path_ids].astype(
+        np.float64
+    )
 
 
 def _same(number: Callable[[QueryContext], int]) -> Formula:
@@ -149,7 +157,9 @@ def _same(number: Callable[[QueryContext], int]) -> Formula:
 
 
 PAPER: tuple[Feature, ...] = (
-    Feature("text", lambda c: c.version.revised.similarity(c.query.plain_weights), "words", scaled=False),
+    Feature(
+        "text", lambda c: c.version.revised.similarity(c.query.plain_weights), "words", scaled=False
+    ),
     Feature("trace", trace, "frame", scaled=False),
     Feature("history", text_features.history, scaled=False),
     Feature("complexity", text_features.complexity, scaled=False),
@@ -162,7 +172,9 @@ DIRECT: tuple[Feature, ...] = (
     Feature("chunk", lambda c: c.best_chunk(c.text_terms[1]), "words", prior=2.3),
     Feature("summary", _words(bm25.WHOLE, lambda q: q.summary_weights), "words", prior=1.0),
     Feature("lead", _words(bm25.WHOLE, lambda q: q.lead_weights), "words"),
-    Feature("coverage", _words(bm25.held, lambda q: dict.fromkeys(q.summary_weights, 1.0)), "words"),
+    Feature(
+        "coverage", _words(bm25.held, lambda q: dict.fromkeys(q.summary_weights, 1.0)), "words"
+    ),
     Feature(
         "identifiers",
         _words(bm25.WHOLE, lambda q: {t: q.weights[t] for t in q.weights.keys() & q.compounds}),
@@ -170,9 +182,14 @@ DIRECT: tuple[Feature, ...] = (
         prior=1.0,
     ),
     Feature("path", lambda c: c.version.paths.bm25(c.query.weights), "path", prior=0.6),
-    Feature("folders", lambda c: c.version.paths.bm25(c.query.weights, names=False), "path", prior=0.8),
     Feature(
-        "name_coverage", lambda c: c.version.paths.name_coverage(frozenset(c.query.summary_counts)), "path", prior=0.6
+        "folders", lambda c: c.version.paths.bm25(c.query.weights, names=False), "path", prior=0.8
+    ),
+    Feature(
+        "name_coverage",
+        lambda c: c.version.paths.name_coverage(frozenset(c.query.summary_counts)),
+        "path",
+        prior=0.6,
     ),
     Feature("mention", _mention, "name", prior=1.0, scaled=False),
     Feature("rare_frame", lambda c: _frames(c, c.frame_files), "frame", prior=1.5, scaled=False),
@@ -197,14 +214,20 @@ DIRECT: tuple[Feature, ...] = (
     Feature("types", _field(bm25.TYPE_FIELD), "words"),
     Feature("own_frame", lambda c: _in_order(c, c.own_frames, 1.0), "frame", scaled=False),
     Feature("linked", lambda c: _named(c, c.query.locations.links, 0.5), "name", scaled=False),
-    Feature("written_path", lambda c: _named(c, c.query.locations.paths, 1.0), "name", scaled=False),
+    Feature(
+        "written_path", lambda c: _named(c, c.query.locations.paths, 1.0), "name", scaled=False
+    ),
     Feature("example", _kind("examples"), scaled=False),
     Feature("vendored", _kind("vendored"), scaled=False),
     Feature("setup", _kind("setup"), scaled=False),
     Feature(
-        "rare_bm25f", lambda c: c.in_files(bm25.fielded, c.weights_of_hits(rare(c, c.query.fielded_weights))), "words"
+        "rare_bm25f",
+        lambda c: c.in_files(bm25.fielded, c.weights_of_hits(rare(c, c.query.fielded_weights))),
+        "words",
     ),
-    Feature("rare_chunk", lambda c: c.best_chunk(c.weights_of_hits(rare(c, c.query.weights))), "words"),
+    Feature(
+        "rare_chunk", lambda c: c.best_chunk(c.weights_of_hits(rare(c, c.query.weights))), "words"
+    ),
     Feature("defined_names", text_features.defined_names, "name", scaled=False),
 )
 RELATED: tuple[Feature, ...] = (
@@ -221,16 +244,23 @@ CONTEXT: tuple[Feature, ...] = (
 )
 """The same for every file, or nearly: for the learned ranker."""
 
-FEATURES: Mapping[str, Feature] = {feature.name: feature for feature in (*DIRECT, *RELATED, *CONTEXT, *PAPER)}
+FEATURES: Mapping[str, Feature] = {
+    feature.name: feature for feature in (*DIRECT, *RELATED, *CONTEXT, *PAPER)
+}
 ALL: tuple[str, ...] = tuple(FEATURES)
 NAMES, PAPER_NAMES = ALL[: -len(PAPER)], ALL[-len(PAPER) :]
 """What stage one uses unless a configuration says otherwise, in the order of its weights; what the paper uses."""
-PRIOR_WEIGHTS: Mapping[str, float] = {feature.name: feature.prior for feature in DIRECT if feature.prior}
+PRIOR_WEIGHTS: Mapping[str, float] = {
+    feature.name: feature.prior for feature in DIRECT if feature.prior
+}
 
 
 def prior(columns: Mapping[str, FloatArray]) -> FloatArray:
     """(F,) softmax of the first guess over the version's files, from scaled columns."""
-    guess = sum((weight * columns[name] for name, weight in PRIOR_WEIGHTS.items() if name in columns), np.float64(0.0))
+    guess = sum(
+        (weight * columns[name] for name, weight in PRIOR_WEIGHTS.items() if name in columns),
+        np.float64(0.0),
+    )
     share = np.exp(guess - np.max(guess))
     return np.asarray(share / share.sum())
 

@@ -28,8 +28,15 @@ SHRINK: Final = 0.03
 """Pull of the weights toward the shipped ones where 50 reports or fewer are learned from; of more, by so much less.
 
 Chosen on the validation reports of four projects."""
-WEIGHTS: Final = (0.5, 2.0, 8.0, 32.0)  # of the learned ranker's score against the linear one, tried on validation
-MARGIN: Final = 0.002  # MRR + MAP on validation by which a candidate must lead a simpler one before it
+WEIGHTS: Final = (
+    0.5,
+    2.0,
+    8.0,
+    32.0,
+)  # of the learned ranker's score against the linear one, tried on validation
+MARGIN: Final = (
+    0.002  # MRR + MAP on validation by which a candidate must lead a simpler one before it
+)
 AS_SHIPPED: Final = "shipped weights and ranker as they are"
 """What whatever was learned has to beat, or it is not taken."""
 MANY: Final = 750
@@ -71,13 +78,17 @@ def listwise_loss(
     return loss, gradient + 2 * l2 * weights + 2 * pull * away
 
 
-def fit_listwise(lists: RankingLists, *, centre: FloatArray | None = None, pull: float = 0.0) -> FloatArray:
+def fit_listwise(
+    lists: RankingLists, *, centre: FloatArray | None = None, pull: float = 0.0
+) -> FloatArray:
     """(K,) weights that minimise ``listwise_loss`` (L-BFGS from the centre, by SciPy's own tolerance); signed."""
     from scipy import optimize  # here, as below: what was learned is used without it
 
     start = np.zeros(lists.rows.shape[1]) if centre is None else centre
     given = lists, L2, start, pull
-    found = optimize.minimize(listwise_loss, start, given, "L-BFGS-B", jac=True, options={"maxiter": 300})
+    found = optimize.minimize(
+        listwise_loss, start, given, "L-BFGS-B", jac=True, options={"maxiter": 300}
+    )
     return np.asarray(found.x)
 
 
@@ -86,7 +97,9 @@ def list_quality(weights: FloatArray, lists: RankingLists) -> float:
     every wrong file with the same score, so that constant scores earn nothing.
     """
     scores, total = weighted_sums(lists.rows, weights), 0.0
-    for own, fixed in zip(*(np.split(column, lists.starts[1:-1]) for column in (scores, lists.fixed)), strict=True):
+    for own, fixed in zip(
+        *(np.split(column, lists.starts[1:-1]) for column in (scores, lists.fixed)), strict=True
+    ):
         right = np.sort(own[fixed])[::-1]
         wrong = np.count_nonzero(own[~fixed] >= right[:, None], axis=1)
         total += sum(rr_and_ap(wrong + np.arange(1, len(right) + 1)))
@@ -137,7 +150,9 @@ class Choice:
         shipped = AS_SHIPPED if AS_SHIPPED in self.tried else _SHIPPED_WEIGHTS
         if shipped not in self.tried:
             return ""
-        quality = {name: "MRR {:.3f}, MAP {:.3f}".format(*means) for name, means in self.tried.items()}
+        quality = {
+            name: "MRR {:.3f}, MAP {:.3f}".format(*means) for name, means in self.tried.items()
+        }
         if self.taken != shipped:
             trained = f"your trained weights ({quality[self.taken]} in {self.by})"
             return f"Using {trained} instead of the shipped ones ({quality[shipped]})."
@@ -149,10 +164,15 @@ class Choice:
         return f"Keeping {kept} instead of trained ones ({quality[best]})."
 
 
-def judge(candidates: Mapping[str, StageOne], tables: Iterable[FeatureTable]) -> dict[str, tuple[float, float]]:
+def judge(
+    candidates: Mapping[str, StageOne], tables: Iterable[FeatureTable]
+) -> dict[str, tuple[float, float]]:
     """(MRR, MAP) of every candidate over feature tables, read once. Reports without fixed files count 0."""
     values = [
-        [rr_and_ap(fixed_ranks(stage.scores(table.rows), table.fixed).tolist()) for stage in candidates.values()]
+        [
+            rr_and_ap(fixed_ranks(stage.scores(table.rows), table.fixed).tolist())
+            for stage in candidates.values()
+        ]
         for table in tables
     ]
     means = np.mean(values or np.zeros((1, len(candidates), 2)), axis=0)
@@ -216,9 +236,14 @@ def fit_stage_one(
         stages, folds = _ranked(stages, rankers) | shipped, []
         for part in np.array_split(np.arange(len(tables)), FOLDS):
             others = [table for number, table in enumerate(tables) if number not in part]
-            options = _ranked(_linear(names, _listwise(ranking_lists(others), default), default), rankers) | shipped
+            options = (
+                _ranked(_linear(names, _listwise(ranking_lists(others), default), default), rankers)
+                | shipped
+            )
             folds.append(judge(options, [tables[number] for number in part]))
-        tried = {name: tuple(np.mean([fold[name] for fold in folds], axis=0).tolist()) for name in stages}
+        tried = {
+            name: tuple(np.mean([fold[name] for fold in folds], axis=0).tolist()) for name in stages
+        }
     else:
         tried = judge(stages, validation())
         if settings.ranker:
@@ -231,7 +256,9 @@ def fit_stage_one(
             stages |= ranked
             tried |= judge(ranked, validation())
     taken = choose({name: quality for name, quality in tried.items() if name != AS_SHIPPED})
-    if 0 < sum(tried.get(AS_SHIPPED, ())) >= sum(tried[taken]):  # 0 where nothing was left to judge by
+    if (
+        0 < sum(tried.get(AS_SHIPPED, ())) >= sum(tried[taken])
+    ):  # 0 where nothing was left to judge by
         taken = AS_SHIPPED
     return stages[taken], Choice(
         taken, tried, f"cross-validation of {len(tables)} training reports" if few else "validation"
@@ -256,7 +283,9 @@ def _listwise(lists: RankingLists, default: StageOne | None) -> FloatArray:
     return fit_listwise(lists, centre=default.weights, pull=SHRINK * 50.0 / max(len(lists), 50))
 
 
-def _linear(names: tuple[str, ...], weights: FloatArray, default: StageOne | None) -> dict[str, StageOne]:
+def _linear(
+    names: tuple[str, ...], weights: FloatArray, default: StageOne | None
+) -> dict[str, StageOne]:
     """By name a stage one of the weights, and of the shipped ones and the mean of both where there are shipped ones."""
     stages = {"own weights": StageOne(names, weights)}
     if default is not None:
@@ -265,7 +294,9 @@ def _linear(names: tuple[str, ...], weights: FloatArray, default: StageOne | Non
     return stages
 
 
-def _ranked(stages: Mapping[str, StageOne], rankers: Mapping[str, HeadRanker]) -> dict[str, StageOne]:
+def _ranked(
+    stages: Mapping[str, StageOne], rankers: Mapping[str, HeadRanker]
+) -> dict[str, StageOne]:
     """Each stage with each ranker at each weight."""
     return {
         f"{of}, {name} x {weight:g}": replace(stage, ranker=replace(ranker, weight=weight))

@@ -60,7 +60,11 @@ def _written(query: Query) -> tuple[frozenset[str], set[str], set[tuple[str, str
     """
     text = f"{query.report.summary}\n{query.prose}"
     mentioned = frozenset(query.mentions)
-    code = {name for name in mentioned if "_" in name.strip("_") or not (name.islower() or name.istitle())}
+    code = {
+        name
+        for name in mentioned
+        if "_" in name.strip("_") or not (name.islower() or name.istitle())
+    }
     code.update(_CALLED.findall(text))
     code.update(word for quoted in _QUOTED.findall(text) for word in words(quoted))
     dotted = [_SEPARATOR.split(name) for name in _DOTTED.findall(text)]
@@ -90,7 +94,9 @@ def score_functions(
     named = np.zeros(len(names))
     if coded := [place for place, (_, name) in enumerate(names) if name in code]:
         # overloads are one name
-        shared = Counter(name.rpartition(".")[2] for one in facts for name in dict.fromkeys(one.names))
+        shared = Counter(
+            name.rpartition(".")[2] for one in facts for name in dict.fromkeys(one.names)
+        )
         named[coded] = [1 / (1 + math.log(shared[names[place][1]])) for place in coded]
     is_class = np.concatenate([one.kinds for one in facts]) == CLASS
     # below the first file, in standard deviations of the highest scores
@@ -123,24 +129,49 @@ def _listed(facts: FunctionFacts, scores: FloatArray, most: int | None) -> tuple
     if most is not None:
         near = names[: 2 * most]
         classes = {name for name in names if facts.kinds[best[name]] == CLASS}
-        names = [name for name in names if name not in classes or not any(o.startswith(f"{name}.") for o in near)]
+        names = [
+            name
+            for name in names
+            if name not in classes or not any(o.startswith(f"{name}.") for o in near)
+        ]
     first = (best[name] for name in names[:most])
     return tuple(
-        Function(facts.names[n], int(facts.starts[n]), int(facts.ends[n]), round(float(scores[n]), 6)) for n in first
+        Function(
+            facts.names[n], int(facts.starts[n]), int(facts.ends[n]), round(float(scores[n]), 6)
+        )
+        for n in first
     )
 
 
-def _text_signs(query: Query, version: VersionIndex, facts: Sequence[FunctionFacts]) -> dict[str, FloatArray]:
+def _text_signs(
+    query: Query, version: VersionIndex, facts: Sequence[FunctionFacts]
+) -> dict[str, FloatArray]:
     """(N,) what words tell: those of the functions' texts and of their own names, and how many there are."""
-    weight = {term: query.weights[term] * rarity for term, rarity in rarities(version, query.weights).items()}
-    own = [sum(weight.get(term, 0.0) for term in of_name) for one in facts for of_name in one.name_terms]
+    weight = {
+        term: query.weights[term] * rarity
+        for term, rarity in rarities(version, query.weights).items()
+    }
+    own = [
+        sum(weight.get(term, 0.0) for term in of_name)
+        for one in facts
+        for of_name in one.name_terms
+    ]
     text = map(scaled, _bm25(facts, weight, k1=1.2, b=0.4, comments=_COMMENTS))
     lengths = np.concatenate([one.lengths for one in facts])
-    return {"text": np.concatenate([*text]), "own": scaled(np.array(own)), "size": np.log1p(lengths) / 10}
+    return {
+        "text": np.concatenate([*text]),
+        "own": scaled(np.array(own)),
+        "size": np.log1p(lengths) / 10,
+    }
 
 
 def _bm25(
-    facts: Sequence[FunctionFacts], weight: Mapping[str, float], *, k1: float, b: float, comments: float
+    facts: Sequence[FunctionFacts],
+    weight: Mapping[str, float],
+    *,
+    k1: float,
+    b: float,
+    comments: float,
 ) -> list[FloatArray]:
     """BM25 of the texts of each file's functions, from the weight of each term times its IDF."""
     average = max(float(np.concatenate([one.lengths for one in facts]).mean()), 1e-9)
@@ -150,7 +181,9 @@ def _bm25(
         found = np.flatnonzero(of_pairs)
         rows = one.rows[found]
         frequency = one.code[found] + comments * one.comments[found]
-        values = of_pairs[found] * saturate_tf(frequency, length_norm(one.lengths[rows], average, k1, b), k1)
+        values = of_pairs[found] * saturate_tf(
+            frequency, length_norm(one.lengths[rows], average, k1, b), k1
+        )
         scores.append(np.bincount(rows, weights=values, minlength=len(one)).astype(np.float64))
     return scores
 
@@ -167,20 +200,33 @@ def function_bm25(report: BugReport, facts: Sequence[FunctionFacts]) -> FloatArr
     holding: Counter[str] = Counter()
     for one in facts:
         holders = np.bincount(one.places, minlength=len(one.terms)).tolist()
-        holding.update({term: number for term, number in zip(one.terms, holders, strict=True) if term in query})
-    weight = {term: count * float(idf(number, np.array(holding[term]))) for term, count in query.items()}
+        holding.update(
+            {term: number for term, number in zip(one.terms, holders, strict=True) if term in query}
+        )
+    weight = {
+        term: count * float(idf(number, np.array(holding[term]))) for term, count in query.items()
+    }
     return np.concatenate(_bm25(facts, weight, k1=1.5, b=0.75, comments=1.0))
 
 
-def _in_frames(query: Query, version: VersionIndex, files: Sequence[int], facts: Sequence[FunctionFacts]) -> FloatArray:
+def _in_frames(
+    query: Query, version: VersionIndex, files: Sequence[int], facts: Sequence[FunctionFacts]
+) -> FloatArray:
     """(N,) 1 for a function that a frame names in its file, or whose lines hold that of a link or a nameless frame."""
     paths = version.paths
     starts = np.cumsum([0, *map(len, facts)])
     found = np.zeros(int(starts[-1]))
     place_of = {int(paths.path_ids[file]): place for place, file in enumerate(files)}
-    named = [(paths.rows_of_class(frame.type), frame.method, frame.line) for frame in query.frames if frame.type]
+    named = [
+        (paths.rows_of_class(frame.type), frame.method, frame.line)
+        for frame in query.frames
+        if frame.type
+    ]
     for trace in (*query.locations.traces, query.locations.links):
-        named += [(paths.rows_of_location(one.place, one.qualified), one.method, one.line) for one in trace]
+        named += [
+            (paths.rows_of_location(one.place, one.qualified), one.method, one.line)
+            for one in trace
+        ]
     for rows, method, line in named:
         by_name = method and method not in _NO_NAMES and "lambda" not in method
         for place in (place_of[row] for row in rows if row in place_of):
@@ -204,9 +250,13 @@ def holder_of(
     wanted = {term: 2.0**-place for place, term in enumerate(words)}
     if not len(functions):
         return None
-    values = np.bincount(functions.rows, functions.of_terms(wanted)[functions.places], len(functions)).astype(float)
+    values = np.bincount(
+        functions.rows, functions.of_terms(wanted)[functions.places], len(functions)
+    ).astype(float)
     shown = {(one.name, one.start) for one in listed}
-    there = [place in shown for place in zip(functions.names, functions.starts.tolist(), strict=True)]
+    there = [
+        place in shown for place in zip(functions.names, functions.starts.tolist(), strict=True)
+    ]
     values[~np.array(there) | (functions.kinds == CLASS)] = 0.0
     best = int(np.argmax(values))
     if not values[best]:

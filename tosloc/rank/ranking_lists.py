@@ -65,4 +65,6 @@ class RankingLists:
 
 def ranking_lists(tables: Iterable[FeatureTable]) -> RankingLists:
     """Join the tables that have at least one fixed file."""
-    return RankingLists.of([(table.rows, table.fixed, table.weights) for table in tables if table.fixed.any()])
+    return RankingLists.of(
+        [(table.rows, table.fixed, table.weights) for table in tables if table.fixed.any()]
+    )

@@ -29,11 +29,15 @@ RARE: Final = 0.1
 """Words of the description alone are named where they stand in no larger part of the files, and THREE of them do."""
 THREE: Final = 3
 NAMESAKES: Final = 5  # a name that more files have says nothing of one of them
-LEAST_SIMILARITY: Final = 0.15  # cosine between the report and a commit message below which they share words by chance
+LEAST_SIMILARITY: Final = (
+    0.15  # cosine between the report and a commit message below which they share words by chance
+)
 NEAR: Final = 0.3  # cosine from which on one shared word is enough
 LEAST_SHARED: Final = 8.0
 """Sum of the IDF of the words that a report shares with a commit, doubled for words of its summary and identifiers."""
-FIX_BEFORE_COMMIT: Final = 1.25  # a fix is told before a commit that is at most so many times nearer to the report
+FIX_BEFORE_COMMIT: Final = (
+    1.25  # a fix is told before a commit that is at most so many times nearer to the report
+)
 NEAREST: Final = 3  # fixes and commits of a file that are looked at: those nearest to the report
 NEAREST_OF_ALL: Final = 10  # the same of the whole project
 SUBJECT: Final = 100  # letters of a commit's subject that are shown
@@ -117,7 +121,9 @@ class ReasonsOf:
                     named = ".".join(filter(None, (place.type.rpartition(".")[2], place.method)))
                     where = f", line {place.line} in the report's version" if place.line else ""
                     said = f"stack frame{f' {named}' if named else ''}{where}{_one_of(len(rows))}"
-                    return Reason("frame", said, lines=(place.line, place.line) if place.line else None)
+                    return Reason(
+                        "frame", said, lines=(place.line, place.line) if place.line else None
+                    )
         return None
 
     def name(self, file: int) -> Reason | None:
@@ -129,7 +135,11 @@ class ReasonsOf:
         if stem not in self.context.query.mentions or not (stem[:1].isupper() or "_" in stem):
             return None
         same = len(self.paths.rows_of_stem(stem))
-        said = f"names {stem}" if self.paths.table.compound_stem[row] else f"says {stem}, the file's name"
+        said = (
+            f"names {stem}"
+            if self.paths.table.compound_stem[row]
+            else f"says {stem}, the file's name"
+        )
         return None if same > NAMESAKES else Reason("name", f"the report {said}{_one_of(same)}")
 
     @cached_property
@@ -143,7 +153,11 @@ class ReasonsOf:
                     found.setdefault(rows[0], _tail(spelled, self.paths.table.paths[rows[0]]))
             for spelled in dict.fromkeys(_MODULE.findall(source)):
                 names = spelled.split(".")  # of them the first two or more
-                meant = (names[:length] + more for length in range(len(names), 1, -1) for more in ([], ["__init__"]))
+                meant = (
+                    names[:length] + more
+                    for length in range(len(names), 1, -1)
+                    for more in ([], ["__init__"])
+                )
                 files = (self.paths.rows_of_class(".".join(module)) for module in meant)
                 if alone := next((rows for rows in files if len(rows) == 1), None):
                     found.setdefault(alone[0], spelled)
@@ -160,7 +174,9 @@ class ReasonsOf:
                 continue
             if one.name.compound and one.files <= NAMESAKES and row in one.rows:
                 text = f"it defines {one.name.written}, which the report names"
-                return Reason("name", text + (f" (one of {one.files} files that do)" if one.files > 1 else ""))
+                return Reason(
+                    "name", text + (f" (one of {one.files} files that do)" if one.files > 1 else "")
+                )
         return None
 
     # Earlier changes
@@ -174,16 +190,25 @@ class ReasonsOf:
             (context.history.reports, context.report_similarities, True),
             (context.history.commits, context.commit_similarities, False),
         ):
-            near = np.arange(len(similarities)) if file is None else view.documents.of_file(self._path(file))
+            near = (
+                np.arange(len(similarities))
+                if file is None
+                else view.documents.of_file(self._path(file))
+            )
             near = near[similarities[near] >= LEAST_SIMILARITY]
             near = near[np.argsort(-similarities[near], kind="stable")]
             for number in near[: NEAREST_OF_ALL if file is None else NEAREST].tolist():
                 change = self._change(view, number, float(similarities[number]), fix)
                 if change is not None:
                     found.setdefault(change.commit, change)
-        return sorted(found.values(), key=lambda one: -one.similarity * (FIX_BEFORE_COMMIT if one.fix else 1.0))
+        return sorted(
+            found.values(),
+            key=lambda one: -one.similarity * (FIX_BEFORE_COMMIT if one.fix else 1.0),
+        )
 
-    def _change(self, view: DocumentsView, number: int, similarity: float, fix: bool) -> PastChange | None:
+    def _change(
+        self, view: DocumentsView, number: int, similarity: float, fix: bool
+    ) -> PastChange | None:
         """A document as an earlier change; None where what it shares with the report is chance."""
         documents, weights = view.documents, dict[str, float]()
         for term in documents.terms[slice(*documents.starts[number : number + 2])].tolist():
@@ -196,7 +221,11 @@ class ReasonsOf:
             return None
         commit, identity = documents.commit_ids[number], documents.ids[number]
         # mined from commits alone, a report is called by the beginning of its commit's id: no bug of that name is known
-        bug = None if (len(identity) > 6 and commit.startswith(identity)) or not fix else identity.partition("#")[0]
+        bug = (
+            None
+            if (len(identity) > 6 and commit.startswith(identity)) or not fix
+            else identity.partition("#")[0]
+        )
         rows = documents.files[slice(*documents.file_starts[number : number + 2])]
         at = int(documents.times[number])
         return PastChange(commit, bug, at, fix, similarity, tuple(shared), tuple(rows.tolist()))
@@ -208,7 +237,9 @@ class ReasonsOf:
         subject = sources.subject(change.commit)
         fix = change.fix and (subject is None or change.bug is not None or says_fix(subject))
         of_bug = f" of bug {change.bug}" if change.bug else ""
-        said = f"{'earlier fix' if fix else 'commit'} {change.commit[:10]}{of_bug}, {day(change.at)}"
+        said = (
+            f"{'earlier fix' if fix else 'commit'} {change.commit[:10]}{of_bug}, {day(change.at)}"
+        )
         shared = self.listed(change.words)
         if subject:
             said = f"{said}: {subject if len(subject) <= SUBJECT else subject[: SUBJECT - 2].rstrip() + ' …'}"
@@ -216,7 +247,13 @@ class ReasonsOf:
                 shared = ""  # the subject shows what it shares
         issue = change.bug or (None if subject is None else issue_named(subject))
         said += f"; it says {shared}" if shared else ""
-        return Reason("fix" if fix else "commit", said, change.commit, issue, url=sources.commit_url(change.commit))
+        return Reason(
+            "fix" if fix else "commit",
+            said,
+            change.commit,
+            issue,
+            url=sources.commit_url(change.commit),
+        )
 
     # Words
 
@@ -226,16 +263,34 @@ class ReasonsOf:
         row = int(view.rows[file])
         shared, counts = hits.held_by(row)
         frequency = bm25.WHOLE(view, counts, np.full(len(shared), row, dtype=np.int32))
-        order = np.argsort(-(frequency * hits.idf[shared] * self.context.text_terms[1][shared]), kind="stable")
-        best = {self.context.known_words[term]: float(hits.idf[term]) for term in shared[order].tolist()}
+        order = np.argsort(
+            -(frequency * hits.idf[shared] * self.context.text_terms[1][shared]), kind="stable"
+        )
+        best = {
+            self.context.known_words[term]: float(hits.idf[term]) for term in shared[order].tolist()
+        }
         by_gain = {term: rarity for term, rarity in best.items() if term in self._written}
-        about = [term for term in by_gain if term in self._strong and by_gain[term] >= np.log(1 / EVERYWHERE)]
-        others = [term for term in by_gain if term not in self._strong and by_gain[term] >= np.log(1 / RARE)]
-        if len(about) > 1 or any(by_gain[term] >= np.log(1 / COMMON) for term in about) or len(others) >= THREE:
+        about = [
+            term
+            for term in by_gain
+            if term in self._strong and by_gain[term] >= np.log(1 / EVERYWHERE)
+        ]
+        others = [
+            term
+            for term in by_gain
+            if term not in self._strong and by_gain[term] >= np.log(1 / RARE)
+        ]
+        if (
+            len(about) > 1
+            or any(by_gain[term] >= np.log(1 / COMMON) for term in about)
+            or len(others) >= THREE
+        ):
             return about + others[: max(0, THREE - len(about))], True
         return [*by_gain], False
 
-    def of_words(self, words: Sequence[str], functions: FunctionFacts | None, listed: Sequence[Function]) -> Reason:
+    def of_words(
+        self, words: Sequence[str], functions: FunctionFacts | None, listed: Sequence[Function]
+    ) -> Reason:
         """Words that met; those that the ``listed`` function of the file with the most of them holds, if one does."""
         shown = list(words[:WORDS_SHOWN])
         if functions is None or (found := holder_of(functions, shown, listed)) is None:
@@ -249,7 +304,11 @@ class ReasonsOf:
         """Words of the file's name that say what the report is about, and that few names have; heaviest first."""
         stem = frozenset(text.terms(stem_of(self.paths.table.paths[self._path(file)])))
         ids, known = self.paths.table.term_ids, self.context.query.weights
-        held = [term for term in stem & self._strong if self.paths.name_idf[ids[term]] >= np.log(1 / RARE)]
+        held = [
+            term
+            for term in stem & self._strong
+            if self.paths.name_idf[ids[term]] >= np.log(1 / RARE)
+        ]
         return sorted(held, key=lambda term: (-known.get(term, 0.0), term))
 
     # Related files
@@ -263,7 +322,9 @@ class ReasonsOf:
             other_kind = table.test[there] != table.test[row]
             if related and other_kind and stem_of(table.paths[there]) != stem_of(table.paths[row]):
                 what = "a test of this name," if table.test[there] else "what it tests by its name,"
-                return Reason("test", f"{what} {table.paths[there]}, is number {place} of all files")
+                return Reason(
+                    "test", f"{what} {table.paths[there]}, is number {place} of all files"
+                )
         return None
 
 

@@ -35,7 +35,9 @@ from tosloc.retrieval.context import QueryContext
 from tosloc.retrieval.postings import leaders
 
 SHOWN: Final = 3  # reasons a file, at most
-LEADING: Final = 5  # a test, or what one tests, speaks for a file where it is among so many first ones
+LEADING: Final = (
+    5  # a test, or what one tests, speaks for a file where it is among so many first ones
+)
 DEPTH: Final = 150  # files of the head that it orders; the rest keeps its order
 ROUNDS: Final = 600  # trees
 PARAMETERS: Final = {
@@ -65,7 +67,9 @@ class Trees:
     feature: IntArray  # (T, 15) feature that each split asks for
     threshold: Float32Array
     """(T, 15) values up to it go left; rounded down to single precision, which for such values means the same."""
-    left: npt.NDArray[np.uint16]  # (T, 15) the leaves on its left, as bits; leaves are numbered from left to right
+    left: npt.NDArray[
+        np.uint16
+    ]  # (T, 15) the leaves on its left, as bits; leaves are numbered from left to right
     leaves: FloatArray  # (T, 16) what each leaf adds
 
     @classmethod
@@ -73,7 +77,10 @@ class Trees:
         """Trees of what LightGBM's ``Booster.dump_model`` gives, of at most 16 leaves."""
         largest, size = np.finfo(np.float32).max, (len(model["tree_info"]), _MOST_LEAVES - 1)
         feature, left = np.zeros(size, np.int32), np.zeros(size, np.uint16)
-        threshold, leaves = np.full(size, largest, np.float64), np.zeros((len(feature), _MOST_LEAVES))
+        threshold, leaves = (
+            np.full(size, largest, np.float64),
+            np.zeros((len(feature), _MOST_LEAVES)),
+        )
         for tree, made in enumerate(model["tree_info"]):
             splits, values = _collected(made["tree_structure"])
             leaves[tree, : len(values)] = values
@@ -81,7 +88,12 @@ class Trees:
                 feature[tree, place], threshold[tree, place], left[tree, place] = split
         threshold = np.minimum(threshold, largest)
         rounded = threshold.astype(np.float32)
-        return cls(feature, np.where(rounded > threshold, np.nextafter(rounded, -largest), rounded), left, leaves)
+        return cls(
+            feature,
+            np.where(rounded > threshold, np.nextafter(rounded, -largest), rounded),
+            left,
+            leaves,
+        )
 
     def to_arrays(self) -> Arrays:
         """Plain arrays, for ``from_arrays``."""
@@ -90,27 +102,38 @@ class Trees:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array], features: int) -> Self:
         """Trees of ``to_arrays`` that ask for ``features``. Raises KeyError or ValueError when they are none."""
-        leaves = checked(arrays, "leaves", np.float64, None, _MOST_LEAVES, least=-_LARGEST, below=_LARGEST)
+        leaves = checked(
+            arrays, "leaves", np.float64, None, _MOST_LEAVES, least=-_LARGEST, below=_LARGEST
+        )
         size = len(leaves), _MOST_LEAVES - 1
         feature = checked(arrays, "feature", np.int32, *size, below=features)
         return cls(
-            feature, checked(arrays, "threshold", np.float32, *size), checked(arrays, "left", np.uint16, *size), leaves
+            feature,
+            checked(arrays, "threshold", np.float32, *size),
+            checked(arrays, "left", np.uint16, *size),
+            leaves,
         )
 
     def scores(self, rows: Float32Array) -> FloatArray:
         """(k,) sums over the trees, in their order, of the leaves that the rows (k, K) come to."""
         right = rows.T.take(self.feature, axis=0) > self.threshold[..., None]
         # to the bits of a leaf on the left add nothing where a row goes right, and all where it goes left
-        kept = np.bitwise_and.reduce(~self.left[..., None] | (right - np.uint16(1)), axis=1)  # (T, k)
+        kept = np.bitwise_and.reduce(
+            ~self.left[..., None] | (right - np.uint16(1)), axis=1
+        )  # (T, k)
         lowest = np.frexp((kept & -kept).astype(np.float32))[1] - 1
-        places = np.arange(0, self.leaves.size, _MOST_LEAVES)[:, None] + (lowest & (_MOST_LEAVES - 1))
+        places = np.arange(0, self.leaves.size, _MOST_LEAVES)[:, None] + (
+            lowest & (_MOST_LEAVES - 1)
+        )
         total = np.zeros(len(rows))
         for values in self.leaves.ravel().take(places):  # one tree after the other
             total += values
         return total
 
 
-def _collected(node: Mapping[str, Any], first: int = 0) -> tuple[list[tuple[int, float, int]], list[float]]:
+def _collected(
+    node: Mapping[str, Any], first: int = 0
+) -> tuple[list[tuple[int, float, int]], list[float]]:
     """The splits (feature, threshold, leaves on the left as bits) and leaves of a node, whose ``first`` leaf it is."""
     if "split_feature" not in node:
         return [], [float(node["leaf_value"])]
@@ -125,7 +148,9 @@ def _collected(node: Mapping[str, Any], first: int = 0) -> tuple[list[tuple[int,
 class HeadRanker:
     """What orders the first ``DEPTH`` files; learned from heads, without knowledge of paths."""
 
-    features: tuple[str, ...]  # names of what it reads of a feature table, before the two columns of head_rows
+    features: tuple[
+        str, ...
+    ]  # names of what it reads of a feature table, before the two columns of head_rows
     trees: Trees
     weight: float  # what the trees' score is multiplied by before it is added to the linear score; chosen on validation
 
@@ -154,8 +179,12 @@ def fit_trees(heads: RankingLists, seed: int, rounds: int | None = None) -> Tree
     """
     lightgbm = load_lightgbm()
     weights = np.repeat(heads.report_weights, heads.sizes)
-    data = lightgbm.Dataset(heads.rows, heads.fixed.astype(np.int32), weight=weights, group=heads.sizes.tolist())
-    return Trees.of_model(lightgbm.train(PARAMETERS | {"seed": seed}, data, rounds or ROUNDS).dump_model())
+    data = lightgbm.Dataset(
+        heads.rows, heads.fixed.astype(np.int32), weight=weights, group=heads.sizes.tolist()
+    )
+    return Trees.of_model(
+        lightgbm.train(PARAMETERS | {"seed": seed}, data, rounds or ROUNDS).dump_model()
+    )
 
 
 def raised(scores: FloatArray, order: np.ndarray, head: FloatArray) -> FloatArray:
@@ -191,7 +220,9 @@ class StageOne:
         if not set(self.features) <= set(names):
             return None
         known = dict(zip(self.features, self.weights.tolist(), strict=True))
-        return replace(self, features=names, weights=np.array([known.get(name, 0.0) for name in names]))
+        return replace(
+            self, features=names, weights=np.array([known.get(name, 0.0) for name in names])
+        )
 
     def linear(self, table: Float32Array) -> FloatArray:
         """(F,) weighted sums of a feature table (F, K), in single precision so that every path to it rounds alike.
@@ -201,7 +232,9 @@ class StageOne:
         table = table if len(used) == len(self.weights) else table[:, used]
         return weighted_sums(np.ascontiguousarray(table, dtype=np.float32), self.weights[used])
 
-    def head(self, names: Sequence[str], table: Float32Array, scores: FloatArray) -> tuple[LongArray, Float32Array]:
+    def head(
+        self, names: Sequence[str], table: Float32Array, scores: FloatArray
+    ) -> tuple[LongArray, Float32Array]:
         """The files that a ranker orders by their linear scores (F,), and their rows of the features ``names``."""
         order = leaders(scores, DEPTH)
         columns = np.array([self.features.index(name) for name in names], dtype=np.int64)
@@ -257,7 +290,9 @@ class StageOneAnswer:
         reasons, lifted = self.reasons, self._lifted(file)
         past = reasons.past(file)[:2] if "past" in lifted else []
         # the first one, and a second one where that is near to the report, too
-        near = [change for place, change in enumerate(past) if not place or change.similarity >= NEAR]
+        near = [
+            change for place, change in enumerate(past) if not place or change.similarity >= NEAR
+        ]
         changes = [reasons.of_change(change, sources) for change in near]
         pointed = (reasons.frame(file) if "frame" in lifted else None) or reasons.name(file)
         if pointed is None and "name" in lifted:
@@ -271,11 +306,17 @@ class StageOneAnswer:
             common if telling else None,
             terms,
             # words of its name, where they are not shown as words of its text
-            None if set(held) <= set(words) else Reason("path", f"its name has {reasons.listed(held)}"),
-            reasons.counterpart(file, leaders(self.scores, LEADING).tolist()) if "test" in lifted else None,
+            None
+            if set(held) <= set(words)
+            else Reason("path", f"its name has {reasons.listed(held)}"),
+            reasons.counterpart(file, leaders(self.scores, LEADING).tolist())
+            if "test" in lifted
+            else None,
             *changes[1:],
         ]
-        little = common or Reason("activity", "no word in common; ranked by how often and how lately it changed")
+        little = common or Reason(
+            "activity", "no word in common; ranked by how often and how lately it changed"
+        )
         return tuple([reason for reason in found if reason is not None][:SHOWN] or [little])
 
     def _lifted(self, file: int) -> set[str | None]:

@@ -102,4 +102,6 @@ def kept_blocks(folder: Path) -> dict[str, list[Path]]:
         listing = parse_json(read_plain(folder / WORK / _LISTING))
         return {part: [folder / WORK / name for name in listing[part]] for part in PARTS}
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise ToslocError(f"{folder} keeps no feature tables", hint="train it with {keep_features}") from error
+        raise ToslocError(
+            f"{folder} keeps no feature tables", hint="train it with {keep_features}"
+        ) from error

@@ -18,10 +18,14 @@ from tosloc.retrieval.corpus import METHOD, TYPE
 from tosloc.retrieval.postings import leaders
 
 MOST_MESSAGES: Final = 40  # messages of a report that are looked for, the first ones
-SINGLE_WORD: Final = 0.5  # what a name of one word counts: its term may also be a part of longer names
+SINGLE_WORD: Final = (
+    0.5  # what a name of one word counts: its term may also be a part of longer names
+)
 ENOUGH: Final = 3.0  # more than so much that speaks for a file adds nothing
 MONTH_DAYS: Final = 30.0
-LEADING_FILES: Final = 20  # how many files of the first guess lend their score to files that change with them
+LEADING_FILES: Final = (
+    20  # how many files of the first guess lend their score to files that change with them
+)
 
 
 def complexity(context: QueryContext) -> FloatArray:
@@ -47,7 +51,10 @@ def rarities(version: VersionIndex, terms: Iterable[str]) -> dict[str, float]:
 def rare(context: QueryContext, weights: Mapping[str, float]) -> dict[str, float]:
     """The weights of terms times how rare each is among earlier reports, and among commit messages."""
     reports, commits = context.history.reports, context.history.commits
-    return {term: weight * reports.rarity(term) * commits.rarity(term) for term, weight in weights.items()}
+    return {
+        term: weight * reports.rarity(term) * commits.rarity(term)
+        for term, weight in weights.items()
+    }
 
 
 class DefinedName(NamedTuple):
@@ -92,7 +99,10 @@ def defined_names(context: QueryContext) -> FloatArray:
 def history(context: QueryContext) -> FloatArray:
     """norm(#earlier fixes) + 1 / (months since the last fix + 1); 0 if never fixed. norm = min-max over the version."""
     fixes = context.to_files(context.history.fixes(context.all_paths))
-    months = context.to_files(context.history.last_touch(context.history.reports, context.all_paths)) / MONTH_DAYS
+    months = (
+        context.to_files(context.history.last_touch(context.history.reports, context.all_paths))
+        / MONTH_DAYS
+    )
     return np.where(fixes > 0, min_max(fixes) + 1.0 / (months + 1.0), 0.0)
 
 
@@ -107,27 +117,34 @@ def near_reports(context: QueryContext) -> FloatArray:
     """Sum of s^2 exp(-age/730 d)/sqrt(k) over the 200 nearest fixed reports."""
     view, nearest = context.history.reports, context.near_reports
     weight = view.decayed(context.history.opened, 730.0)[nearest]
-    return context.to_files(view.spread(nearest, context.report_similarities[nearest] ** 2 * weight, context.all_paths))
+    return context.to_files(
+        view.spread(nearest, context.report_similarities[nearest] ** 2 * weight, context.all_paths)
+    )
 
 
 def near_package(context: QueryContext) -> FloatArray:
     """Sum over the file's folder of s/k over the 300 nearest commit messages, by the root of the folder's files."""
     view, nearest = context.history.commits, context.near_commits
     values = context.commit_similarities[nearest] / view.documents.sizes[nearest]
-    return context.version.paths.directory_sum(context.to_files(view.spread(nearest, values, context.all_paths)))
+    return context.version.paths.directory_sum(
+        context.to_files(view.spread(nearest, values, context.all_paths))
+    )
 
 
 def folder_reports(context: QueryContext) -> FloatArray:
     """Sum over the file's folder of s^2/k over the 100 nearest fixed reports, by the root of the folder's files."""
     view, nearest = context.history.reports, context.near_reports[:100]
     values = context.report_similarities[nearest] ** 2 / view.documents.sizes[nearest]
-    return context.version.paths.directory_sum(context.to_files(view.spread(nearest, values, context.all_paths)))
+    return context.version.paths.directory_sum(
+        context.to_files(view.spread(nearest, values, context.all_paths))
+    )
 
 
 def file_documents(context: QueryContext) -> FloatArray:
     """BM25 of each file's fixed reports, and of its commit messages, as one text each."""
     reports, commits = (
-        context.joined_bm25(view, context.query.weights) for view in (context.history.reports, context.history.commits)
+        context.joined_bm25(view, context.query.weights)
+        for view in (context.history.reports, context.history.commits)
     )
     return context.to_files(reports + commits)
 
@@ -135,7 +152,9 @@ def file_documents(context: QueryContext) -> FloatArray:
 def name_documents(context: QueryContext) -> FloatArray:
     """BM25 of the messages of all commits that touched a file whose name shares a word: helps files that have none."""
     paths = context.version.paths
-    of_terms = context.joined_bm25(context.history.commits, context.query.summary_weights, by_name=True)
+    of_terms = context.joined_bm25(
+        context.history.commits, context.query.summary_weights, by_name=True
+    )
     return context.to_files(paths.name_sum(of_terms) / np.maximum(paths.name_weight, 1e-9) ** 0.7)
 
 

@@ -67,7 +67,9 @@ class LabelledReport:
     """Whether a commit message stands in for the report, as ``tosloc mine`` marks it."""
 
 
-def read_reports(path: str | Path, zone: str = "UTC", *, suffixes: Iterable[str] = (".java",)) -> list[LabelledReport]:
+def read_reports(
+    path: str | Path, zone: str = "UTC", *, suffixes: Iterable[str] = (".java",)
+) -> list[LabelledReport]:
     """The labelled reports of a file, in its order, ids unique (see ``LabelledReport``).
 
     A spreadsheet (.xlsx) or phpMyAdmin export of the published data, the XML of BugLocator and Bench4BL, or JSON lines
@@ -105,7 +107,9 @@ def read_reports(path: str | Path, zone: str = "UTC", *, suffixes: Iterable[str]
         raise ReportError(f"{name}: holds no report, or of no form that is known")
     if not any(report.listed for report in kept.values()):
         some = ", ".join(sorted(ends)[:9])
-        raise ReportError(f"{name}: no listed file ends with one of {len(ends)} suffixes ({some}); name its own")
+        raise ReportError(
+            f"{name}: no listed file ends with one of {len(ends)} suffixes ({some}); name its own"
+        )
     return list(kept.values())
 
 
@@ -118,14 +122,20 @@ def _spreadsheet(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
     import openpyxl  # only where there is a spreadsheet
 
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:  # a small file may hold any number of cells
+        with zipfile.ZipFile(
+            io.BytesIO(data)
+        ) as archive:  # a small file may hold any number of cells
             members = archive.infolist()
             if sum(member.file_size for member in members) > _LARGEST:
-                raise ReportError(f"{name}: unpacks to more than {_LARGEST // 1_000_000} MB; split it")
+                raise ReportError(
+                    f"{name}: unpacks to more than {_LARGEST // 1_000_000} MB; split it"
+                )
             if sum(archive.read(member).count(b"<") for member in members) > MOST_TAGS:
                 raise ReportError(f"{name}: has more than {MOST_TAGS:,} tags; split it")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about styles and extensions, of no use to who reads the cells
+            warnings.simplefilter(
+                "ignore"
+            )  # about styles and extensions, of no use to who reads the cells
             book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
             for sheet in book.worksheets:
                 sheet.reset_dimensions()  # the written size may be wrong; count the rows that are there
@@ -139,12 +149,17 @@ def _spreadsheet(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
     except ReportError:
         raise
     except Exception as error:  # openpyxl lets errors of every kind out of a damaged file
-        raise ReportError(f"{name}: damaged, or no spreadsheet (.xlsx); fetch or save it again") from error
+        raise ReportError(
+            f"{name}: damaged, or no spreadsheet (.xlsx); fetch or save it again"
+        ) from error
     last = header.index("files") + 1
     if not any(header[last:]):  # the published files leave their last column unnamed
         header = [*header[:last], "result"]
     for number, row in rows:
-        yield f"{name}, sheet {sheet.title}, row {number}", dict(zip_longest(header, row[: len(header)]))
+        yield (
+            f"{name}, sheet {sheet.title}, row {number}",
+            dict(zip_longest(header, row[: len(header)])),
+        )
 
 
 def _xml(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
@@ -154,17 +169,31 @@ def _xml(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
     try:
         root: Element = defusedxml.ElementTree.fromstring(data)
     except (ParseError, LookupError, ValueError, RecursionError) as error:
-        raise ReportError(f"{name}: malformed XML, or with entities, which are not expanded ({error})") from error
+        raise ReportError(
+            f"{name}: malformed XML, or with entities, which are not expanded ({error})"
+        ) from error
     for number, table in enumerate(root.iterfind(".//database/table"), start=1):
-        yield f"{name}, row {number}", {column.get("name", ""): column.text for column in table.iter("column")}
+        yield (
+            f"{name}, row {number}",
+            {column.get("name", ""): column.text for column in table.iter("column")},
+        )
     for number, bug in enumerate(root.iter("bug"), start=1):
-        said = {column: bug.findtext(f"buginformation/{column}") for column in ("summary", "description")}
+        said = {
+            column: bug.findtext(f"buginformation/{column}")
+            for column in ("summary", "description")
+        }
         files = "\n".join(_text(element.text) for element in bug.iterfind("fixedFiles/file"))
-        said |= {"bug_id": bug.get("id"), "report_time": bug.get("opendate"), "fixed_on": bug.get("fixdate")}
+        said |= {
+            "bug_id": bug.get("id"),
+            "report_time": bug.get("opendate"),
+            "fixed_on": bug.get("fixdate"),
+        }
         yield f"{name}, bug {number}", {"files": files, **said}
 
 
-def _of_rows(rows: Iterable[tuple[str, Json]], suffixes: Iterable[str]) -> Iterator[tuple[str, Json]]:
+def _of_rows(
+    rows: Iterable[tuple[str, Json]], suffixes: Iterable[str]
+) -> Iterator[tuple[str, Json]]:
     """Our records of rows, their summaries without a leading ``Bug 123456`` of this very bug."""
     for where, row in rows:
         said = defaultdict(str, {key: _text(value) for key, value in row.items()})
@@ -254,20 +283,30 @@ def _labelled(record: Json, where: str, zone: tzinfo, suffixes: Iterable[str]) -
     keys = ("fix_commit", "version", "fixed_on", "published_ranks")
     fix, version, fixed_on, ranks = (text_at(record, key, where) for key in keys)
     if fix and version:
-        raise ReportError(f"{where}: names both a fix_commit and the version to search; keep one of them")
+        raise ReportError(
+            f"{where}: names both a fix_commit and the version to search; keep one of them"
+        )
     fixed: Any = record["fixed"]
     functions, methods = record.get("functions") or {}, record.get("methods") or []
     names: dict[str, Any] = functions if isinstance(functions, dict) else {"": None}
     for texts in (fixed, *names.values()):
         if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
-            raise ReportError(f"{where}: 'fixed' must be a list of paths, 'functions' an object of lists of names")
-    changed = [ChangedFunction(clean(path), clean(name)) for path in names for name in names[path] if name]
+            raise ReportError(
+                f"{where}: 'fixed' must be a list of paths, 'functions' an object of lists of names"
+            )
+    changed = [
+        ChangedFunction(clean(path), clean(name)) for path in names for name in names[path] if name
+    ]
     for method in methods if isinstance(methods, list) else [None]:
         match method:
-            case {"path": str(path), "name": str(name), "start": int(n)} if n is not True and 1 <= n < _MOST_LINES:
+            case {"path": str(path), "name": str(name), "start": int(n)} if (
+                n is not True and 1 <= n < _MOST_LINES
+            ):
                 changed.append(ChangedFunction(clean(path), clean(name), n))
             case _:
-                raise ReportError(f"{where}: 'methods' must be a list of objects with a path, a name and a first line")
+                raise ReportError(
+                    f"{where}: 'methods' must be a list of objects with a path, a name and a first line"
+                )
     ends = tuple(suffix.lower() for suffix in suffixes)
     report = report_of(record, where, zone, OUR_LINES)
     return LabelledReport(

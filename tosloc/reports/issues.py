@@ -33,7 +33,9 @@ class Tracker(NamedTuple):
     resolution: str = ""  # how it was closed
     labels: str = "labels"  # labels and kinds; all keys count
     url: str = ""
-    link: str = ""  # pattern of its addresses in a text; the id, \d{1,9}, in a group of a name of its own
+    link: str = (
+        ""  # pattern of its addresses in a text; the id, \d{1,9}, in a group of a name of its own
+    )
 
 
 _PAGES: Final = r"""https?://[^\s/]{1,200}/(?P<project>[\w.-]{1,100}(?:/[\w.-]{1,100}){1,20}?)/(?:-/)?(?P<page>issues|pull|merge_requests)/
@@ -60,7 +62,16 @@ TRACKERS: Final = (
         labels="fields.issuetype fields.labels",
         link=r"https?://\S{1,200}?/browse/(?P<browse>[a-z][a-z0-9_]{0,30}-[1-9]\d{0,8})\b",
     ),
-    Tracker("GitLab", "iid", "created_at", "closed_at", id="iid", summary="title", url="web_url", link=_PAGES),
+    Tracker(
+        "GitLab",
+        "iid",
+        "created_at",
+        "closed_at",
+        id="iid",
+        summary="title",
+        url="web_url",
+        link=_PAGES,
+    ),
     Tracker(
         name="GitHub",
         mark="title",
@@ -103,7 +114,9 @@ def tracker_of(record: Json, where: str) -> Tracker:
     )
 
 
-def report_of(record: Json, where: str, zone: tzinfo = UTC, tracker: Tracker | None = None) -> BugReport:
+def report_of(
+    record: Json, where: str, zone: tzinfo = UTC, tracker: Tracker | None = None
+) -> BugReport:
     """The report of an issue; its id is "" where the issue does not say. Raises ReportError."""
     tracker = tracker or tracker_of(record, where)
     number, summary = text_at(record, tracker.id, where), text_at(record, tracker.summary, where)
@@ -117,7 +130,9 @@ def report_of(record: Json, where: str, zone: tzinfo = UTC, tracker: Tracker | N
         description = text_at(record, tracker.description, where)
     if number.startswith(("http:", "https:")):
         number = number.rstrip("/").rpartition("/")[2]
-    return BugReport(number, summary, description, None if opened is None else time_of(opened, zone, where))
+    return BugReport(
+        number, summary, description, None if opened is None else time_of(opened, zone, where)
+    )
 
 
 def value_at(record: object, keys: str) -> object:
@@ -138,7 +153,9 @@ def text_at(record: object, keys: str, where: str) -> str:
     """Text at the first of some dotted keys, digits where it is a number. Raises ReportError when it is no text."""
     value = value_at(record, keys)
     if isinstance(value, bool) or not isinstance(value, str | int | float | None):
-        raise ReportError(f"{where}: {keys.split()[0]!r} must be text, and is {type(value).__name__}")
+        raise ReportError(
+            f"{where}: {keys.split()[0]!r} must be text, and is {type(value).__name__}"
+        )
     return "" if value is None else clean(str(value)).strip()
 
 
@@ -153,7 +170,9 @@ def _document(node: object) -> str:
         return ""
     said, content = value_at(node, "text attrs.text attrs.url"), node.get("content")
     inner = "".join(map(_document, content)) if isinstance(content, list) else ""
-    return f"{said if isinstance(said, str) else ''}{inner}" + "\n" * (str(node.get("type")) in _BLOCKS)
+    return f"{said if isinstance(said, str) else ''}{inner}" + "\n" * (
+        str(node.get("type")) in _BLOCKS
+    )
 
 
 def records_of(text: str, name: str) -> Iterator[tuple[str, Json]]:
@@ -176,11 +195,15 @@ def records_of(text: str, name: str) -> Iterator[tuple[str, Json]]:
             if isinstance(record, list):
                 waiting.extend(reversed(record))
             elif not isinstance(record, dict):
-                raise ReportError(f"{name}: JSON, but no object: {str(record)[:40]!r}; a report was expected")
+                raise ReportError(
+                    f"{name}: JSON, but no object: {str(record)[:40]!r}; a report was expected"
+                )
             elif not {"title", "summary"} & set(record) and isinstance(
                 several := value_at(record, "bugs issues items nodes"), list
             ):
-                waiting.extend(reversed(several))  # of Bugzilla, of Jira's search, of GitHub's, of GraphQL
+                waiting.extend(
+                    reversed(several)
+                )  # of Bugzilla, of Jira's search, of GitHub's, of GraphQL
             else:
                 number += 1
                 yield f"{name}, record {number}", record
@@ -201,15 +224,22 @@ def read_report(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC") -> B
     return read_new_reports(source, zone=zone, one=True)[0]
 
 
-def read_new_reports(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC", one: bool = False) -> list[BugReport]:
+def read_new_reports(
+    source: Path | Literal["-"] | TextIO, *, zone: str = "UTC", one: bool = False
+) -> list[BugReport]:
     """The new reports in a file, ``one`` or many: as ``read_report``, or many as JSON lines or as a list of JSON.
 
     One of many without an id is called like its file, with its number. Raises ReportError.
     """
     text, name = read_text(source)
-    own, read_in = source.stem if isinstance(source, Path) and source.is_file() else "report", zone_of(zone)
+    own, read_in = (
+        source.stem if isinstance(source, Path) and source.is_file() else "report",
+        zone_of(zone),
+    )
     if re.match(r'\s*(?:\[\s*)?\{\s*["}]|\s*\[\s*\]', text) and not _quotes(text):
-        found = [(where, report_of(record, where, read_in)) for where, record in records_of(text, name)]
+        found = [
+            (where, report_of(record, where, read_in)) for where, record in records_of(text, name)
+        ]
     else:
         found = [(name, _written(text, name, read_in))]
     if not found or (one and len(found) > 1):
@@ -218,11 +248,18 @@ def read_new_reports(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC",
         raise ReportError(f"{name}: is 10 MB or larger; keep the description and the stack trace")
     for where, report in found:
         if not report.summary and not report.description:
-            raise ReportError(f"{where}: the report is empty; write a summary line and a description")
+            raise ReportError(
+                f"{where}: the report is empty; write a summary line and a description"
+            )
         if is_unfilled(report):
-            raise ReportError(f"{where}: the report is an empty template; fill in what happens and where")
+            raise ReportError(
+                f"{where}: the report is an empty template; fill in what happens and where"
+            )
     numbers = [""] if len(found) == 1 else [f":{number}" for number in range(1, len(found) + 1)]
-    return [replace(each, id=each.id or f"{own}{number}") for (_, each), number in zip(found, numbers, strict=True)]
+    return [
+        replace(each, id=each.id or f"{own}{number}")
+        for (_, each), number in zip(found, numbers, strict=True)
+    ]
 
 
 def _quotes(text: str) -> bool:
@@ -233,14 +270,25 @@ def _quotes(text: str) -> bool:
     """
     text = text.lstrip("\ufeff \t\n")
     try:
-        value, end = json.JSONDecoder().raw_decode(text) if text.startswith("{") else ({}, len(text))
+        value, end = (
+            json.JSONDecoder().raw_decode(text) if text.startswith("{") else ({}, len(text))
+        )
     except (ValueError, RecursionError):
         return False
-    return not {"title", "summary"} & set(value) and text[end:].lstrip()[:1] not in ("", ",", "{", "[")
+    return not {"title", "summary"} & set(value) and text[end:].lstrip()[:1] not in (
+        "",
+        ",",
+        "{",
+        "[",
+    )
 
 
-_FRONT_MATTER: Final = re.compile(r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_HEADING: Final = re.compile(r"\A\s*\#{1,6}[ \t]+|[ \t]\#+\s*\Z")  # marks may close it after a blank: not those of C#
+_FRONT_MATTER: Final = re.compile(
+    r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL
+)
+_HEADING: Final = re.compile(
+    r"\A\s*\#{1,6}[ \t]+|[ \t]\#+\s*\Z"
+)  # marks may close it after a blank: not those of C#
 _UNDERLINE: Final = re.compile(r"\A(?:=+|-{2,})[ \t]*(?:\n|\Z)")
 _COMMENTS: Final = re.compile(r"\A(?:(?><!--.*?-->)\s*+)++", re.DOTALL)
 
@@ -254,7 +302,9 @@ def _written(text: str, name: str, zone: tzinfo) -> BugReport:
         facts = {key.strip().casefold(): value.strip().strip("\"'") for key, _, value in pairs}
     summary, text = facts.get("summary") or facts.get("title") or "", text.strip("\ufeff \t\n")
     if not summary:
-        summary, _, text = _COMMENTS.sub("", text).partition("\n")  # what a form tells those who fill it in
+        summary, _, text = _COMMENTS.sub("", text).partition(
+            "\n"
+        )  # what a form tells those who fill it in
         summary, text = _HEADING.sub("", summary), _UNDERLINE.sub("", text)
     opened = time_of(facts["opened"], zone, name) if facts.get("opened") else None
     return BugReport(facts.get("id", ""), summary.strip(), text.strip(), opened)

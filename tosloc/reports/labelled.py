@@ -39,7 +39,9 @@ class Dataset:
     """Ordered by time of the fix (of the version, where that is named), then the fix's id, then the report's."""
     unresolved: tuple[str, ...]
     """Ids of the reports whose fix or version was not found, or whose fix has no parent; in the order of the file."""
-    labelled: Mapping[str, LabelledReport]  # report id -> what the file says of it, published ranks included
+    labelled: Mapping[
+        str, LabelledReport
+    ]  # report id -> what the file says of it, published ranks included
     files: Mapping[str, int]  # report id -> number of source files of its before-fix version
 
     def oldest(self, share: float) -> Dataset:
@@ -65,7 +67,11 @@ def load_dataset(
     """
     reports = {one.report.id: one for one in read_reports(path, zone, suffixes=suffixes)}
     resolved = repository.resolve_many(one.commit for one in reports.values() if one.commit)
-    commits = {report: known for report, one in reports.items() if one.commit and (known := resolved[one.commit])}
+    commits = {
+        report: known
+        for report, one in reports.items()
+        if one.commit and (known := resolved[one.commit])
+    }
     commits |= _named_by_messages(repository, [one for one in reports.values() if not one.commit])
     infos = {info.id: info for info in repository.commits(dict.fromkeys(commits.values()))}
     found = [(infos[commit], reports[report]) for report, commit in commits.items()]
@@ -77,11 +83,21 @@ def load_dataset(
         )
     cases: list[Case] = []
     files: dict[str, int] = {}
-    found.sort(key=lambda pair: (pair[0].committed_at, pair[0].id))  # neighbours in time: their versions share most
+    found.sort(
+        key=lambda pair: (pair[0].committed_at, pair[0].id)
+    )  # neighbours in time: their versions share most
     for commit, one in found:
         fix, version = ("", commit.id) if one.names_version else (commit.id, commit.parents[0])
         snapshot = repository.snapshot(version, suffixes)
-        cases.append(Case(one.report, fix, snapshot.commit, commit.committed_at, *_resolved(one.listed, snapshot)))
+        cases.append(
+            Case(
+                one.report,
+                fix,
+                snapshot.commit,
+                commit.committed_at,
+                *_resolved(one.listed, snapshot),
+            )
+        )
         files[one.report.id] = len(snapshot)
         progress("reading versions", len(cases), len(found))
     unresolved = tuple(report for report in reports if report not in files)
@@ -101,7 +117,9 @@ def _named_by_messages(repository: Repository, reports: Sequence[LabelledReport]
     """
     if not reports:
         return {}
-    naming = defaultdict[tuple[bool, str], list[tuple[int, str]]](list)  # as a bug, its name or number -> commits
+    naming = defaultdict[tuple[bool, str], list[tuple[int, str]]](
+        list
+    )  # as a bug, its name or number -> commits
     for info in repository.commits(commit_order(repository, [repository.resolve("HEAD")])):
         bugs = bug_ids(info.message)
         keys = [(True, bug) for bug in (*bugs, *map(_number, bugs))]
@@ -112,9 +130,13 @@ def _named_by_messages(repository: Repository, reports: Sequence[LabelledReport]
         wanted = _NEVER if report.fixed_on is None else report.fixed_on.timestamp()
         number = _number(report.bug)
         for key in ((True, report.bug), (True, number), (False, number)):
-            named = [commit for commit in naming[key] if commit[0] > report.report.opened_seconds - _DAY]
+            named = [
+                commit for commit in naming[key] if commit[0] > report.report.opened_seconds - _DAY
+            ]
             if named:
-                found[report.report.id] = min(named, key=lambda commit: (abs(commit[0] - wanted), commit))[1]
+                found[report.report.id] = min(
+                    named, key=lambda commit: (abs(commit[0] - wanted), commit)
+                )[1]
                 break
     return found
 
@@ -161,7 +183,9 @@ def published_ranks(dataset: Dataset, cases: Iterable[Case]) -> dict[str, dict[s
             ranks = {path: published[path] for path in case.fixed if path in published}
             possible = range(1, dataset.files[report] + 1)
             if len({*ranks.values()}.intersection(possible)) < len(ranks):
-                raise ReportError(f"report {report}: published ranks {ranks} of {len(possible)} files cannot be")
+                raise ReportError(
+                    f"report {report}: published ranks {ranks} of {len(possible)} files cannot be"
+                )
             found[report] = ranks
     return found
 
@@ -171,7 +195,9 @@ def fix_order(case: Case) -> tuple[int, str, str]:
     return case.fixed_at, case.fix_commit, case.report.id
 
 
-def chronological(cases: tuple[Case, ...], train: float = 0.8, validation: float = 0.1) -> dict[str, tuple[Case, ...]]:
+def chronological(
+    cases: tuple[Case, ...], train: float = 0.8, validation: float = 0.1
+) -> dict[str, tuple[Case, ...]]:
     """``all`` cases, which stand in the order of their fixes; of them the oldest ``train`` share, the next
     ``validation`` share, and the rest as ``test``: nothing is fitted or chosen on it.
 
@@ -180,7 +206,12 @@ def chronological(cases: tuple[Case, ...], train: float = 0.8, validation: float
     """
     first, second = Fraction(str(train)), Fraction(str(train)) + Fraction(str(validation))
     begin, end = math.floor(first * len(cases)), math.floor(second * len(cases))
-    return {"all": cases, "train": cases[:begin], "validation": cases[begin:end], "test": cases[end:]}
+    return {
+        "all": cases,
+        "train": cases[:begin],
+        "validation": cases[begin:end],
+        "test": cases[end:],
+    }
 
 
 def describe(dataset: Dataset) -> list[dict[str, str | int | float]]:
@@ -198,7 +229,9 @@ def describe(dataset: Dataset) -> list[dict[str, str | int | float]]:
             "empty": sum(not case.fixed for case in cases),
             "no description": sum(not case.report.description for case in cases),
             "opened after fix": sum(case.report.opened_seconds > case.fixed_at for case in cases),
-            "files a version": round(sum(dataset.files[case.report.id] for case in cases) / max(len(cases), 1), 1),
+            "files a version": round(
+                sum(dataset.files[case.report.id] for case in cases) / max(len(cases), 1), 1
+            ),
             "unresolved": len(dataset.unresolved) * (part == "all"),
         }
         for part, cases in chronological(dataset.cases).items()
@@ -214,8 +247,15 @@ def resolve_suffixes(config: Config, reports: str | Path) -> Config:
     if config.data.suffixes != "auto":
         return config
     labelled = read_reports(reports, config.data.zone, suffixes=SOURCE_SUFFIXES)
-    fixed = [{language_of(PurePosixPath(path).suffix) for path in one.listed} - {"text"} for one in labelled]
+    fixed = [
+        {language_of(PurePosixPath(path).suffix) for path in one.listed} - {"text"}
+        for one in labelled
+    ]
     counts = Counter(language for languages in fixed for language in languages)
-    chosen = {language for language, number in counts.items() if number >= LANGUAGE_SHARE * sum(map(bool, fixed))}
+    chosen = {
+        language
+        for language, number in counts.items()
+        if number >= LANGUAGE_SHARE * sum(map(bool, fixed))
+    }
     suffixes = tuple(sorted(suffix for suffix in SOURCE_SUFFIXES if language_of(suffix) in chosen))
     return config.model_copy(update={"data": config.data.model_copy(update={"suffixes": suffixes})})

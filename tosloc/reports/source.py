@@ -15,14 +15,20 @@ from tosloc.core.io import read_plain
 
 Json: TypeAlias = dict[str, object]
 
-LARGEST_FILE: Final = 100_000_000  # bytes of a file of reports: some thirty times the largest published one
+LARGEST_FILE: Final = (
+    100_000_000  # bytes of a file of reports: some thirty times the largest published one
+)
 _EPOCH: Final = re.compile(r"-?[0-9]{9,13}(?:\.[0-9]{1,20})?")
 
 
 def read_bytes(source: Path | BinaryIO, name: str) -> bytes:
     """Content of a plain file or a stream; ReportError when it cannot be read, is empty or too large."""
     try:
-        data = read_plain(source, LARGEST_FILE) if isinstance(source, Path) else source.read(LARGEST_FILE + 1)
+        data = (
+            read_plain(source, LARGEST_FILE)
+            if isinstance(source, Path)
+            else source.read(LARGEST_FILE + 1)
+        )
     except OSError as error:
         raise ReportError(f"{name}: cannot be read ({error.strerror})") from error
     if len(data) > LARGEST_FILE:
@@ -38,7 +44,9 @@ def read_text(source: Path | Literal["-"] | TextIO) -> tuple[str, str]:
     binary: Path | BinaryIO | None
     if isinstance(source, Path):
         name, binary = str(source), source
-    elif (stream := sys.stdin if source == "-" else source) is None:  # the program was started without it
+    elif (
+        stream := sys.stdin if source == "-" else source
+    ) is None:  # the program was started without it
         raise ReportError(f"{name}: is closed; give a file")
     elif (binary := getattr(stream, "buffer", None)) is None:
         binary = BytesIO(stream.read(LARGEST_FILE + 1).encode("utf-8", "surrogatepass"))
@@ -65,7 +73,9 @@ def zone_of(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
-        raise ConfigError(f"no time zone is named {name!r}; give an IANA name, such as America/New_York") from error
+        raise ConfigError(
+            f"no time zone is named {name!r}; give an IANA name, such as America/New_York"
+        ) from error
 
 
 def time_of(value: object, zone: tzinfo, where: str) -> datetime:
@@ -88,4 +98,6 @@ def time_of(value: object, zone: tzinfo, where: str) -> datetime:
             raise ValueError(f"{type(value).__name__} is no time")
         return (value if value.tzinfo else value.replace(tzinfo=zone)).astimezone(UTC)
     except (ValueError, OverflowError, OSError) as error:
-        raise ReportError(f"{where}: {shown!r} is no time; write it like 2014-01-15T07:30:17+00:00") from error
+        raise ReportError(
+            f"{where}: {shown!r} is no time; write it like 2014-01-15T07:30:17+00:00"
+        ) from error

@@ -100,7 +100,9 @@ _CODE: Final = re.compile(
     | [^\n]{0,300}[;{]\s*+$
     )"""
 )
-_SETTINGS: Final = frozenset("json yaml yml toml ini xml jsonnet".split())  # languages of blocks of settings
+_SETTINGS: Final = frozenset(
+    "json yaml yml toml ini xml jsonnet".split()
+)  # languages of blocks of settings
 _QUOTED: Final = re.compile(r"^\s{0,3}>\s?", re.MULTILINE)
 _DASHES: Final = re.compile(r"[\W_]*")
 
@@ -248,9 +250,13 @@ class Name(NamedTuple):
 
 
 _SPAN: Final = re.compile(r"`([^`\n]{1,300})`")
-_NAME: Final = re.compile(r"(?<![\w$])[A-Za-z_$][\w$]*(?:(?:\.|::|->|#)[A-Za-z_$][\w$]*)*(?P<call>\(?)")
+_NAME: Final = re.compile(
+    r"(?<![\w$])[A-Za-z_$][\w$]*(?:(?:\.|::|->|#)[A-Za-z_$][\w$]*)*(?P<call>\(?)"
+)
 _PARTED: Final = re.compile(r"\.|::|->|#")
-_OWN: Final = re.compile(r"(?m)^[ \t>.]*(?:async\s+)?(?:def|class|function|func|fn|struct)\s+([A-Za-z_$][\w$]*)")
+_OWN: Final = re.compile(
+    r"(?m)^[ \t>.]*(?:async\s+)?(?:def|class|function|func|fn|struct)\s+([A-Za-z_$][\w$]*)"
+)
 _ENDINGS: Final = frozenset(
     "c cc cfg com cpp cs csv go h hpp html io java js json jsx md net org py rs scala sh toml ts txt yaml yml".split()
 )

@@ -28,7 +28,9 @@ class Frame(NamedTuple):
     """Qualified name of the outermost class, "org.example.Outer" for a frame in "Outer$1"; "" if it names none."""
     file: str = ""
     """Simple file name, such as "Outer.java"; guessed from the class if the frame has none; "" if there is neither."""
-    cause: int = 0  # part of the trace: 0 for the first, one more after each "Caused by" or "root cause"
+    cause: int = (
+        0  # part of the trace: 0 for the first, one more after each "Caused by" or "root cause"
+    )
 
     @property
     def qualified(self) -> bool:
@@ -48,7 +50,9 @@ class Locations(NamedTuple):
     """A place that stands alone, as in a compiler's error, is a trace of one frame."""
     links: tuple[Frame, ...]
     """Files in a repository on the web: links to them, and lines of them that GitHub shows in an issue."""
-    paths: tuple[Frame, ...]  # paths and names of files without a line, but for those that a command runs
+    paths: tuple[
+        Frame, ...
+    ]  # paths and names of files without a line, but for those that a command runs
 
 
 _SOURCE: Final = r"""(?:Native\s+Method|Unknown\s+Source|(?:Inlined\s+)?Compiled\s+Code|<generated>|<eval>
@@ -99,9 +103,13 @@ _LOCATED: Final = re.compile(
 """What follows the file in a frame or an error: ``:12``, ``(12``, ``", line 12``, ``:12: in f``, and `` in f(``."""
 _BLOB: Final = re.compile(r"/(?:blob|tree|raw|blame|edit)/[^/]{1,100}/")
 _LINKED: Final = re.compile(r"\#L(?P<line>\d{1,7})")
-_SHOWN: Final = re.compile(r"\s{1,40}Lines?\s(?P<line>\d{1,7})(?:\s+to\s+\d{1,7})?\s{1,20}in\s{1,20}[0-9a-f]{7}")
+_SHOWN: Final = re.compile(
+    r"\s{1,40}Lines?\s(?P<line>\d{1,7})(?:\s+to\s+\d{1,7})?\s{1,20}in\s{1,20}[0-9a-f]{7}"
+)
 _COMMAND: Final = re.compile(r"(?:python[\d.]{0,4}|bash|sh|node|run)\s+(?:-\w{1,20}\s+){0,5}\Z")
-_NEW_TRACE: Final = re.compile(r"most recent call |exception was the direct cause|the above exception|\bgoroutine \d")
+_NEW_TRACE: Final = re.compile(
+    r"most recent call |exception was the direct cause|the above exception|\bgoroutine \d"
+)
 
 
 def frames(text: str) -> list[Frame]:
@@ -114,8 +122,15 @@ def frames(text: str) -> list[Frame]:
     found: list[Frame] = []
     causes = [match.start() for match in _CAUSE.finditer(text)]
     for match in _FRAME.finditer(text):
-        said = defaultdict(str, {name[3:]: part for name, part in match.groupdict("").items() if part})
-        path, file, method, class_name = said["path"], "".join(said["file"].split()), said["method"], ""
+        said = defaultdict(
+            str, {name[3:]: part for name, part in match.groupdict("").items() if part}
+        )
+        path, file, method, class_name = (
+            said["path"],
+            "".join(said["file"].split()),
+            said["method"],
+            "",
+        )
         if said["where"]:
             class_name, _, method = said["where"].rpartition(".")
             # module and loader, "java.base/" or "app//", before the class; a hidden class's number, "/0x0012", after it
@@ -126,16 +141,24 @@ def frames(text: str) -> list[Frame]:
             class_name, _, method = said["member"].rpartition(".")
             class_name, path = re.split(r"[`+<\[]", class_name)[0].rstrip("."), path.strip()
         elif said["name"]:
-            method = re.sub(r"^(?:async|new)\s+|\s\[as [\w$.]++\]\Z", "", said["name"]).rpartition(".")[2]
+            method = re.sub(r"^(?:async|new)\s+|\s\[as [\w$.]++\]\Z", "", said["name"]).rpartition(
+                "."
+            )[2]
         simple = class_name.rpartition(".")[2]
         if path:
             file = re.split(r"[/\\]", path)[-1]
         elif not file and simple and not simple.startswith("$"):
             file = f"{simple}.java"
-        number = max(int("".join(said["line"].split()) or 0), 0)  # a blank may stand among the digits
-        first = found[0].offset if found else match.start()  # no cause counts before the first frame
+        number = max(
+            int("".join(said["line"].split()) or 0), 0
+        )  # a blank may stand among the digits
+        first = (
+            found[0].offset if found else match.start()
+        )  # no cause counts before the first frame
         cause = bisect(causes, match.start()) - bisect(causes, first)
-        found.append(Frame(match.start(), match.end(), number, method, path, class_name, file, cause))
+        found.append(
+            Frame(match.start(), match.end(), number, method, path, class_name, file, cause)
+        )
     return found
 
 

@@ -18,7 +18,15 @@ import numpy as np
 from tosloc.core.errors import CheckpointError, require
 from tosloc.core.io import parse_json, read_plain
 from tosloc.core.metrics import fixed_ranks, rr_and_ap
-from tosloc.core.records import BoolArray, BugReport, FloatArray, IntArray, LongArray, Progress, silent
+from tosloc.core.records import (
+    BoolArray,
+    BugReport,
+    FloatArray,
+    IntArray,
+    LongArray,
+    Progress,
+    silent,
+)
 from tosloc.retrieval.corpus import Corpus
 from tosloc.retrieval.history_index import HistoryAsOf, HistoryIndex
 
@@ -47,9 +55,13 @@ class Candidates:
     path_ids: IntArray  # numbers of the paths in the history index
     scores: FloatArray  # stage one's, never increasing
     fixed: BoolArray
-    missed_ranks: tuple[int, ...] = ()  # ranks of the fixed files beyond the candidates, which keep their places
+    missed_ranks: tuple[
+        int, ...
+    ] = ()  # ranks of the fixed files beyond the candidates, which keep their places
     relevant: int = 0  # all fixed files of the report
-    fixed_at: int = 0  # when the fix was committed, seconds since 1970; 0 for a report that nobody has fixed
+    fixed_at: int = (
+        0  # when the fix was committed, seconds since 1970; 0 for a report that nobody has fixed
+    )
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -61,18 +73,31 @@ class Candidates:
 
     def unlabelled(self) -> Self:
         """The same without what is known of the fix: what a reranker gets to score."""
-        return replace(self, fixed=np.zeros_like(self.fixed), missed_ranks=(), relevant=0, fixed_at=0)
+        return replace(
+            self, fixed=np.zeros_like(self.fixed), missed_ranks=(), relevant=0, fixed_at=0
+        )
 
     def take(self, positions: LongArray) -> Self:
         """Some of the candidates, in the order of their positions."""
-        paths, blobs = (tuple(some[place] for place in positions) for some in (self.paths, self.blobs))
+        paths, blobs = (
+            tuple(some[place] for place in positions) for some in (self.paths, self.blobs)
+        )
         scores, fixed = self.scores[positions], self.fixed[positions]
-        return replace(self, paths=paths, blobs=blobs, path_ids=self.path_ids[positions], scores=scores, fixed=fixed)
+        return replace(
+            self,
+            paths=paths,
+            blobs=blobs,
+            path_ids=self.path_ids[positions],
+            scores=scores,
+            fixed=fixed,
+        )
 
     def head(self, depth: int) -> Self:
         """The first ``depth`` candidates; fixed files after them are missed."""
         lost = tuple((np.flatnonzero(self.fixed[depth:]) + depth + 1).tolist())
-        return replace(self.take(np.arange(len(self))[:depth]), missed_ranks=(*lost, *self.missed_ranks))
+        return replace(
+            self.take(np.arange(len(self))[:depth]), missed_ranks=(*lost, *self.missed_ranks)
+        )
 
 
 def values_of(candidates: Candidates, scores: FloatArray) -> tuple[float, float]:
@@ -83,10 +108,16 @@ def values_of(candidates: Candidates, scores: FloatArray) -> tuple[float, float]
     return rr_and_ap(ranks, candidates.relevant, add=sum)
 
 
-def mean_values(candidates: Sequence[Candidates], scores: Iterable[FloatArray]) -> tuple[float, float]:
+def mean_values(
+    candidates: Sequence[Candidates], scores: Iterable[FloatArray]
+) -> tuple[float, float]:
     """MRR and MAP of the candidates reordered by scores (C,) of each report, over all reports."""
     values = [values_of(listed, row) for listed, row in zip(candidates, scores, strict=True)]
-    mrr, map_ = (math.fsum(column) / len(values) for column in zip(*values, strict=True)) if values else (0.0, 0.0)
+    mrr, map_ = (
+        (math.fsum(column) / len(values) for column in zip(*values, strict=True))
+        if values
+        else (0.0, 0.0)
+    )
     return mrr, map_
 
 
@@ -95,7 +126,10 @@ def values_by_weight(
 ) -> dict[float, tuple[float, float]]:
     """Weight -> ``mean_values`` of stage one's scores with so many times what a reranker adds."""
     both = list(zip(candidates, added, strict=True))
-    return {weight: mean_values(candidates, (one.scores + weight * row for one, row in both)) for weight in weights}
+    return {
+        weight: mean_values(candidates, (one.scores + weight * row for one, row in both))
+        for weight in weights
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,11 +173,17 @@ class Reranker(ABC):
     line in ``RERANKERS``.
     """
 
-    name: ClassVar[str]  # in [stage_two] reranker; also of its folder in a checkpoint, and of a record in it
+    name: ClassVar[
+        str
+    ]  # in [stage_two] reranker; also of its folder in a checkpoint, and of a record in it
     depth: int  # how many of the first files it scores
     weight: float = 0.0  # its score's weight beside stage one's, chosen on validation; 0 leaves all to stage one
-    trained_until: int = 0  # when the last of the reports that it learned from was fixed, seconds since 1970
-    validation_: Mapping[str, tuple[float, float]] | None = None  # what was tried on validation: name -> MRR and MAP
+    trained_until: int = (
+        0  # when the last of the reports that it learned from was fixed, seconds since 1970
+    )
+    validation_: Mapping[str, tuple[float, float]] | None = (
+        None  # what was tried on validation: name -> MRR and MAP
+    )
 
     @classmethod
     @abstractmethod
@@ -152,11 +192,18 @@ class Reranker(ABC):
 
     @abstractmethod
     def fit(
-        self, training_set: TrainingSet, context: RerankingContext, folder: Path, seed: int, progress: Progress = silent
+        self,
+        training_set: TrainingSet,
+        context: RerankingContext,
+        folder: Path,
+        seed: int,
+        progress: Progress = silent,
     ) -> Self:
         """Learn from train, choose by validation; ``folder`` is for an interrupted training. Raises ToslocError."""
 
-    def rerank(self, candidates: Candidates, context: RerankingContext, progress: Progress = silent) -> Reranked | None:
+    def rerank(
+        self, candidates: Candidates, context: RerankingContext, progress: Progress = silent
+    ) -> Reranked | None:
         """New scores for a report's candidates; None where there are none, or ``may_score`` says no: stage one's order
         stands.
         """
@@ -164,7 +211,9 @@ class Reranker(ABC):
         return self.answer(candidates, context, progress) if asked else None
 
     @abstractmethod
-    def answer(self, candidates: Candidates, context: RerankingContext, progress: Progress = silent) -> Reranked:
+    def answer(
+        self, candidates: Candidates, context: RerankingContext, progress: Progress = silent
+    ) -> Reranked:
         """New scores for the candidates of a report that it may score."""
 
     @abstractmethod
@@ -181,7 +230,9 @@ class Reranker(ABC):
             if not made.weight >= 0:
                 raise ValueError("a weight is out of bounds")
             if (tried := record["validation"]) is not None:
-                made.validation_ = {name: (float(mrr), float(map_)) for name, (mrr, map_) in tried.items()}
+                made.validation_ = {
+                    name: (float(mrr), float(map_)) for name, (mrr, map_) in tried.items()
+                }
         except CheckpointError:
             raise
         except Exception as error:  # files that are no reranker's raise anything
@@ -198,7 +249,11 @@ class Reranker(ABC):
 
     def learned(self) -> dict[str, Any]:
         """Of a record, what every reranker has learned."""
-        return {"weight": self.weight, "validation": self.validation_, "trained_until": self.trained_until}
+        return {
+            "weight": self.weight,
+            "validation": self.validation_,
+            "trained_until": self.trained_until,
+        }
 
     def may_score(self, opened: float) -> bool:
         """Whether it has an answer to a report opened then: it has weight, and learned from nothing later."""

@@ -16,7 +16,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tosloc.core.records import Float32Array, FloatArray, IntArray, LongArray
-from tosloc.retrieval.corpus import ALL_TEXT, CODE, COMMENT, FIELD, METHOD, STRING, TYPE, Corpus, VersionView
+from tosloc.retrieval.corpus import (
+    ALL_TEXT,
+    CODE,
+    COMMENT,
+    FIELD,
+    METHOD,
+    STRING,
+    TYPE,
+    Corpus,
+    VersionView,
+)
 from tosloc.retrieval.formulas import K1, Fractions, length_norm, saturate_tf
 from tosloc.retrieval.postings import Postings, known_terms, row_sums, summed
 
@@ -41,7 +51,9 @@ class Field:
     def __call__(self, view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
         """(P,) saturated frequencies of counts (P, 6) in blobs (P,)."""
         if self not in view.norms:
-            norm = length_norm(view.corpus.lengths[:, self.length], view.averages[self.length], K1, self.b)
+            norm = length_norm(
+                view.corpus.lengths[:, self.length], view.averages[self.length], K1, self.b
+            )
             view.norms[self] = norm.astype(np.float32)
         total = np.sum([counts[:, column].astype(np.float32) for column in self.columns], axis=0)
         return saturate_tf(total, view.norms[self].take(rows), K1)
@@ -82,11 +94,17 @@ class Hits:
     """
 
     def __init__(
-        self, view: VersionView, terms: LongArray, postings: Postings | None = None, rows: int | None = None
+        self,
+        view: VersionView,
+        terms: LongArray,
+        postings: Postings | None = None,
+        rows: int | None = None,
     ) -> None:
         self.view, self.idf, self.rows = view, view.idf(terms), rows or len(view.corpus)
         self.selection = (postings or view.corpus.postings).select(terms)
-        self._groups = self.selection.rows.astype(np.int64)  # counting by other integers converts them each time
+        self._groups = self.selection.rows.astype(
+            np.int64
+        )  # counting by other integers converts them each time
         self._saturated: dict[Formula, Fractions] = {}
 
     def scores(self, formula: Formula, weights: FloatArray) -> FloatArray:
@@ -94,12 +112,16 @@ class Hits:
         found = self.selection
         if formula not in self._saturated:
             self._saturated[formula] = formula(self.view, found.values, found.rows)
-        return summed(self._groups, self._saturated[formula] * found.spread(weights * self.idf), self.rows)
+        return summed(
+            self._groups, self._saturated[formula] * found.spread(weights * self.idf), self.rows
+        )
 
     def held_by(self, row: int) -> tuple[LongArray, npt.NDArray[Any]]:
         """Which of the terms a row holds, as places among them, and their counts in it."""
         found = np.flatnonzero(self.selection.rows == row)
-        return np.searchsorted(np.cumsum(self.selection.sizes), found, side="right"), self.selection.values[found]
+        return np.searchsorted(
+            np.cumsum(self.selection.sizes), found, side="right"
+        ), self.selection.values[found]
 
 
 # ---- rVSM
@@ -150,20 +172,28 @@ class RevisedVectors:
         return similarities * self.length_scores
 
 
-def _term_counts(corpus: Corpus, table: PathTable) -> tuple[dict[str, int], sparse.csr_array, sparse.csr_array]:
+def _term_counts(
+    corpus: Corpus, table: PathTable
+) -> tuple[dict[str, int], sparse.csr_array, sparse.csr_array]:
     """Number of each term, counts (B + 1, V) of the blobs' names and comments, the last of no blob, and (N, V) of file
     names.
     """
     from scipy import sparse
 
     numbers = dict(corpus.terms)  # then those that only paths hold
-    columns = np.array([numbers.setdefault(term, len(numbers)) for term in table.term_ids], np.int64)
-    of_blobs = corpus.postings.values[:, [COMMENT, METHOD, TYPE, FIELD]].sum(axis=1, dtype=np.float64)
+    columns = np.array(
+        [numbers.setdefault(term, len(numbers)) for term in table.term_ids], np.int64
+    )
+    of_blobs = corpus.postings.values[:, [COMMENT, METHOD, TYPE, FIELD]].sum(
+        axis=1, dtype=np.float64
+    )
     made = []
     for lists, counts, terms, rows in (
         (corpus.postings, of_blobs, np.arange(len(corpus.terms)), len(corpus) + 1),
         (table.postings, table.postings.values[:, 1], columns, len(table)),
     ):
-        made.append(sparse.csr_array((counts, (lists.rows, terms[lists.terms])), shape=(rows, len(numbers))))
+        made.append(
+            sparse.csr_array((counts, (lists.rows, terms[lists.terms])), shape=(rows, len(numbers)))
+        )
         made[-1].eliminate_zeros()
     return numbers, made[0], made[1]

@@ -31,7 +31,9 @@ EVERYDAY: Final = frozenset(
     )
 )
 """Words that say no more than that something is wrong, or are polite; chosen by reading, not by any result."""
-_RARE: Final = 0.25  # a word in more of the files than this part, and in more than three, is a common one
+_RARE: Final = (
+    0.25  # a word in more of the files than this part, and in more than three, is a common one
+)
 _HALF: Final = 0.5  # two words tell the files apart where each is in no more of them than this part
 
 
@@ -89,12 +91,16 @@ class QueryContext:
     @cached_property
     def common_words(self) -> frozenset[str]:
         """Everyday words, and those of the report that many files have."""
-        return EVERYDAY | {word for word, number in self._frequency.items() if number > max(_RARE * self.files, 3)}
+        return EVERYDAY | {
+            word for word, number in self._frequency.items() if number > max(_RARE * self.files, 3)
+        }
 
     @cached_property
     def _frequency(self) -> dict[str, int]:
         """Words of the report that the version's files have, everyday ones aside, and in how many of them each is."""
-        numbers = zip(self.known_words, self.version.text.frequency[self.text_terms[0]].tolist(), strict=True)
+        numbers = zip(
+            self.known_words, self.version.text.frequency[self.text_terms[0]].tolist(), strict=True
+        )
         return {word: number for word, number in numbers if number and word not in EVERYDAY}
 
     @property
@@ -115,7 +121,9 @@ class QueryContext:
         rare = self._frequency.keys() - self.common_words
         if not rare.isdisjoint(text.compounds(f"{report.summary}\n{report.description}")):
             return True
-        return any(not rare.isdisjoint(text.identifier_terms(name.written)) for name, _ in self.query.names)
+        return any(
+            not rare.isdisjoint(text.identifier_terms(name.written)) for name, _ in self.query.names
+        )
 
     @cached_property
     def hits(self) -> Hits:
@@ -130,7 +138,9 @@ class QueryContext:
     def _chunk_hits(self) -> Hits:
         """Postings of the report's terms among the chunks of files."""
         view = self.version.text
-        return Hits(view, self.text_terms[0], view.corpus.chunk_postings, int(view.corpus.chunk_starts[-1]))
+        return Hits(
+            view, self.text_terms[0], view.corpus.chunk_postings, int(view.corpus.chunk_starts[-1])
+        )
 
     def best_chunk(self, weights: FloatArray) -> FloatArray:
         """(F,) BM25 of the best chunk of each file, from such weights."""
@@ -164,7 +174,9 @@ class QueryContext:
         """The 200 nearest known fixed reports, nearest first."""
         return self.history.reports.nearest(self.report_similarities, 200)
 
-    def joined_bm25(self, view: DocumentsView, weights: Mapping[str, float], *, by_name: bool = False) -> FloatArray:
+    def joined_bm25(
+        self, view: DocumentsView, weights: Mapping[str, float], *, by_name: bool = False
+    ) -> FloatArray:
         """(N,) BM25 of known documents of the history as one text a file, or (terms,) as one a term of file names."""
         join = joined_by_name if by_name else joined_by_file
         return view.remember(join, self.version.paths).bm25(*view.known_terms(weights))
@@ -174,7 +186,11 @@ class QueryContext:
         """(class, part of the trace, path rows) of each stack frame that names files of the version, in order."""
         paths, found = self.version.paths, []
         for frame in self.query.frames:
-            rows = paths.rows_of_class(frame.type) if frame.type else paths.rows_of_file(frame.path or frame.file)
+            rows = (
+                paths.rows_of_class(frame.type)
+                if frame.type
+                else paths.rows_of_file(frame.path or frame.file)
+            )
             if rows:
                 found.append((frame_name(frame), frame.cause, tuple(rows)))
         return tuple(found)

@@ -50,7 +50,9 @@ class Corpus(Remembering):
     """Facts of B blobs as inverted lists; made once, shared by all versions of them."""
 
     blobs: Sequence[str]  # (B,) blob ids, in the order asked
-    terms: Mapping[str, int]  # number of each of the V distinct terms; sorted, but for those that followed later
+    terms: Mapping[
+        str, int
+    ]  # number of each of the V distinct terms; sorted, but for those that followed later
     postings: Postings  # blobs of each term, with (P, 6) counts by FIELDS, at most 65,535
     chunk_postings: Postings
     """Chunks of each term, with (Q,) counts of code, comments and strings together, at most 255."""
@@ -67,7 +69,9 @@ class Corpus(Remembering):
         kinds = (np.int32, np.uint16, np.int64, np.int32, np.uint8, np.int32)
         rows = [[np.zeros((0, len(FIELDS)) if kind is np.uint16 else 0, kind)] for kind in kinds]
         for payload in payloads:
-            words, counts, sizes, steps, in_chunk, head = unpack(NO_FACTS if payload is None else payload)
+            words, counts, sizes, steps, in_chunk, head = unpack(
+                NO_FACTS if payload is None else payload
+            )
             own = np.fromiter(map(numbers.__getitem__, words), dtype=np.int32, count=len(words))
             columns = (
                 own,
@@ -82,20 +86,28 @@ class Corpus(Remembering):
         order = sorted(numbers)
         place_of_number = np.zeros(len(order), dtype=np.int32)
         place_of_number[[numbers[term] for term in order]] = np.arange(len(order), dtype=np.int32)
-        starts, chunk_starts = (starts_of([len(part) for part in rows[place][1:]]) for place in (0, 2))
+        starts, chunk_starts = (
+            starts_of([len(part) for part in rows[place][1:]]) for place in (0, 2)
+        )
         # so that the parts of each array go as soon as it is made
-        terms, counts, sizes, chunk_terms, chunk_counts, heads = (np.concatenate(rows.pop(0)) for _ in kinds)
+        terms, counts, sizes, chunk_terms, chunk_counts, heads = (
+            np.concatenate(rows.pop(0)) for _ in kinds
+        )
         by_field = [row_sums(column, starts) for column in counts.T]
         return cls(
             blobs=tuple(blobs),
             terms=numbered(order),
             postings=Postings(starts, place_of_number[terms], counts).inverted(len(order)),
-            chunk_postings=Postings(starts_of(sizes), place_of_number[chunk_terms], chunk_counts).inverted(len(order)),
+            chunk_postings=Postings(
+                starts_of(sizes), place_of_number[chunk_terms], chunk_counts
+            ).inverted(len(order)),
             chunk_starts=chunk_starts,
             lines=heads[0::3],
             complexity=heads[1::3],
             parsed=heads[2::3] > 0,
-            lengths=np.stack([*by_field, by_field[CODE] + by_field[COMMENT] + by_field[STRING]], axis=1),
+            lengths=np.stack(
+                [*by_field, by_field[CODE] + by_field[COMMENT] + by_field[STRING]], axis=1
+            ),
         )
 
     def __len__(self) -> int:
@@ -104,7 +116,9 @@ class Corpus(Remembering):
     def followed_by(self, other: Corpus) -> Corpus:
         """Lists of these blobs, and of others after them, with their new terms after these."""
         terms, chunks = dict(self.terms), int(self.chunk_starts[-1])
-        numbers = np.array([terms.setdefault(term, len(terms)) for term in other.terms], dtype=np.int32)
+        numbers = np.array(
+            [terms.setdefault(term, len(terms)) for term in other.terms], dtype=np.int32
+        )
         return Corpus(
             (*self.blobs, *other.blobs),
             terms,
@@ -134,9 +148,13 @@ class VersionView:
     def __init__(self, corpus: Corpus, snapshot: Snapshot) -> None:
         self.corpus, self.snapshot = corpus, snapshot
         rows, lists = corpus.row_of_blob, corpus.postings
-        self.rows: IntArray = np.array([rows.get(blob, -1) for blob in snapshot.blobs], dtype=np.int32)
+        self.rows: IntArray = np.array(
+            [rows.get(blob, -1) for blob in snapshot.blobs], dtype=np.int32
+        )
         """(F,) corpus row of each file, -1 where the blob could not be read."""
-        self.multiplicity: LongArray = np.bincount(self.rows[self.rows >= 0], minlength=len(corpus)).astype(np.int64)
+        self.multiplicity: LongArray = np.bincount(
+            self.rows[self.rows >= 0], minlength=len(corpus)
+        ).astype(np.int64)
         """(B,) in how many files each blob stands."""
         self.frequency = row_sums(self.multiplicity[lists.rows], lists.starts).astype(np.int64)
         """(V,) number of files that hold each term."""

@@ -20,7 +20,16 @@ from tosloc.core.arrays import Array, checked, checked_starts, unpack_words
 from tosloc.core.memo import Remembering
 from tosloc.core.records import TIMES, BoolArray, FloatArray, IntArray, LongArray
 from tosloc.retrieval.formulas import idf
-from tosloc.retrieval.postings import Postings, known_terms, leaders, numbered, owners, stable_order, starts_of, summed
+from tosloc.retrieval.postings import (
+    Postings,
+    known_terms,
+    leaders,
+    numbered,
+    owners,
+    stable_order,
+    starts_of,
+    summed,
+)
 
 DAY = 86_400.0
 FEW: Final = 10
@@ -47,7 +56,9 @@ class Documents(Remembering):
 
     ids: Sequence[str]
     times: LongArray
-    commits: LongArray  # (D,) number of each one's commit in the history, -1 of one that is not in it
+    commits: (
+        LongArray  # (D,) number of each one's commit in the history, -1 of one that is not in it
+    )
     commit_ids: Sequence[str]
     vocabulary: Sequence[str]
     starts: LongArray
@@ -65,7 +76,10 @@ class Documents(Remembering):
         ordered = sorted((d for d in documents if d.paths), key=lambda d: (d.at, d.commit, d.id))
         vocabulary = sorted({term for d in ordered for term in d.terms})
         numbers = numbered(vocabulary)
-        counted = [sorted((numbers[term], min(count, 65_535)) for term, count in d.terms.items()) for d in ordered]
+        counted = [
+            sorted((numbers[term], min(count, 65_535)) for term, count in d.terms.items())
+            for d in ordered
+        ]
         files = [sorted({*d.paths}) for d in ordered]
         return cls(
             ids=[d.id for d in ordered],
@@ -137,7 +151,8 @@ class Documents(Remembering):
 def check_documents(arrays: Mapping[str, Array], name: str, paths: int) -> None:
     """Raise KeyError or ValueError unless arrays that anyone may have made are ``Documents`` about so many paths."""
     D, commits, terms, classes = (
-        len(unpack_words(arrays[f"{name}.{key}"])) for key in ("ids", "commit_ids", "vocabulary", "classes")
+        len(unpack_words(arrays[f"{name}.{key}"]))
+        for key in ("ids", "commit_ids", "vocabulary", "classes")
     )
     pairs, touched = len(arrays[f"{name}.terms"]), len(arrays[f"{name}.files"])
     for key, kind, size, least, below in (

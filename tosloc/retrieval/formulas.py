@@ -26,7 +26,9 @@ def idf(documents: int, frequency: npt.NDArray[np.integer[Any]]) -> FloatArray:
     return np.log1p((documents - frequency + 0.5) / (frequency + 0.5))
 
 
-def length_norm(lengths: Fractions, average: Fractions | float, k1: float, b: float) -> npt.NDArray[Any]:
+def length_norm(
+    lengths: Fractions, average: Fractions | float, k1: float, b: float
+) -> npt.NDArray[Any]:
     """Return k1 (1 - b + b length / average), the normalisation of term frequencies by length."""
     return k1 * (1 - b + b * lengths / average)
 

@@ -17,7 +17,15 @@ from typing import Final
 import numpy as np
 
 from tosloc.code import text
-from tosloc.core.records import BoolArray, BugReport, Case, FloatArray, IntArray, LongArray, Vocabulary
+from tosloc.core.records import (
+    BoolArray,
+    BugReport,
+    Case,
+    FloatArray,
+    IntArray,
+    LongArray,
+    Vocabulary,
+)
 from tosloc.git.fixes import says_fix
 from tosloc.git.history import History
 from tosloc.reports import traces
@@ -64,7 +72,9 @@ class AggregatedDocuments:
         terms = row_sums(view.documents.counts, view.documents.starts) * view.known
         lengths = self.totals(np.arange(len(terms), dtype=np.int32), terms)
         filled = present & (lengths > 0)
-        self._norm = length_norm(lengths, float(lengths[filled].mean()) if filled.any() else 1.0, K1, B)
+        self._norm = length_norm(
+            lengths, float(lengths[filled].mean()) if filled.any() else 1.0, K1, B
+        )
         self._remembered = lru_cache(maxsize=2_000)(self._saturated)  # queries share their terms
 
     def totals(self, documents: IntArray, values: FloatArray) -> FloatArray:
@@ -78,7 +88,11 @@ class AggregatedDocuments:
         if not found:
             return np.zeros(len(self.present))
         held, values = map(np.concatenate, zip(*found, strict=True))
-        return summed(held, values * np.repeat(weights, [len(groups) for groups, _ in found]), len(self.present))
+        return summed(
+            held,
+            values * np.repeat(weights, [len(groups) for groups, _ in found]),
+            len(self.present),
+        )
 
     def _saturated(self, term: int) -> tuple[LongArray, FloatArray]:
         """Groups whose texts hold a term, and its saturated frequency."""
@@ -169,7 +183,9 @@ class HistoryAsOf:
         frequency = sum(bool(known[d]) for d in self.reports.documents.naming.get(qualified, ()))
         return math.log((number + 2) / (frequency + 1)) / math.log(number + 2)
 
-    def co_change(self, files: LongArray, shares: FloatArray, paths: int, days: float = 730.0) -> FloatArray:
+    def co_change(
+        self, files: LongArray, shares: FloatArray, paths: int, days: float = 730.0
+    ) -> FloatArray:
         """(N,) sum over the given files j of share_j x P(a commit that touches j touches the file).
 
         The probability weighs a commit by exp(-age/days)/sqrt(k); a file gives nothing to itself.
@@ -199,7 +215,9 @@ def without_trailers(message: str) -> str:
 
 def report_terms(report: BugReport) -> Counter[str]:
     """Term counts of summary and description without stack frames."""
-    return Counter(text.terms(report.summary)) + Counter(text.terms(traces.without_frames(report.description)))
+    return Counter(text.terms(report.summary)) + Counter(
+        text.terms(traces.without_frames(report.description))
+    )
 
 
 def commit_payloads(history: History) -> Iterator[bytes]:
@@ -217,7 +235,9 @@ def commit_payloads(history: History) -> Iterator[bytes]:
         yield pack(list(terms), paths, counts, facts)
 
 
-def history_of_commits(order: Sequence[str], payloads: Iterable[bytes | None], paths: Vocabulary) -> HistoryIndex:
+def history_of_commits(
+    order: Sequence[str], payloads: Iterable[bytes | None], paths: Vocabulary
+) -> HistoryIndex:
     """Commit messages as documents; the commits that say that they fix a bug stand in for fixed reports.
 
     ``order`` are the ids of all commits, by their number in the history, each with what ``commit_payloads`` made of it.
@@ -249,7 +269,9 @@ def report_documents(cases: Iterable[Case], history: History, paths: Vocabulary)
             case.fix_commit,
             report_terms(case.report),
             tuple(paths.id(path) for path in case.listed),
-            tuple(dict.fromkeys(frame_name(frame) for frame in traces.frames(case.report.description))),
+            tuple(
+                dict.fromkeys(frame_name(frame) for frame in traces.frames(case.report.description))
+            ),
         )
         for case in cases
         if case.fix_commit

@@ -62,12 +62,16 @@ class PathTable:
 
     paths: Sequence[str]
     directory: IntArray  # number of each path's folder
-    counterpart_group: IntArray  # number that a file, its tests and what it tests share: Foo, FooTest and TestFoo
+    counterpart_group: (
+        IntArray  # number that a file, its tests and what it tests share: Foo, FooTest and TestFoo
+    )
     language: IntArray  # number that files of the same language share
     test: BoolArray
     compound_stem: BoolArray  # whether the file name is made of two or more words (StandardContext, not Display)
     examples: BoolArray  # whether a path stands among examples, documentation or benchmarks
-    vendored: BoolArray  # whether a path stands below a folder of what was taken over from other projects
+    vendored: (
+        BoolArray  # whether a path stands below a folder of what was taken over from other projects
+    )
     setup: BoolArray  # whether it is the name of a file that installs, builds or configures
     term_ids: Mapping[str, int]
     postings: Postings  # paths of each term, with (P, 2) how many times it stands in the folder and in the file name
@@ -75,7 +79,10 @@ class PathTable:
     @classmethod
     def of(cls, paths: Sequence[str]) -> PathTable:
         """The table of some paths."""
-        folders, names = [path.rpartition("/")[0] for path in paths], [path.rpartition("/")[2] for path in paths]
+        folders, names = (
+            [path.rpartition("/")[0] for path in paths],
+            [path.rpartition("/")[2] for path in paths],
+        )
         stems = list(map(stem_of, paths))
         numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
         terms_of = cache(lambda part: [numbers[term] for term in text.terms(part)])
@@ -85,7 +92,9 @@ class PathTable:
         # a term of a path once, with how many times it stands in the folder and in the name
         terms = np.fromiter(chain.from_iterable(said), dtype=np.int64)
         keys, places = np.unique(terms * max(len(paths), 1) + part // 2, return_inverse=True)
-        counts = np.stack([summed(places, part % 2 == which, len(keys)) for which in (0, 1)], axis=1)
+        counts = np.stack(
+            [summed(places, part % 2 == which, len(keys)) for which in (0, 1)], axis=1
+        )
         term, row = np.divmod(keys, max(len(paths), 1))
         return cls(
             paths=paths,
@@ -98,7 +107,9 @@ class PathTable:
             vendored=_marked(map(cache(lambda folder: _VENDORED.search(f"{folder}/")), folders)),
             setup=_marked(name in _SETUP or ".config." in name for name in names),
             term_ids=dict(numbers),
-            postings=Postings(starts_of(np.bincount(term, minlength=len(numbers))), row.astype(np.int32), counts),
+            postings=Postings(
+                starts_of(np.bincount(term, minlength=len(numbers))), row.astype(np.int32), counts
+            ),
         )
 
     def __len__(self) -> int:
@@ -159,7 +170,11 @@ class PathView:
         if not packages:
             return rows
         folder = "/".join(packages)
-        return [row for row in rows if f"/{self.table.paths[row]}".rpartition("/")[0].endswith(f"/{folder}")]
+        return [
+            row
+            for row in rows
+            if f"/{self.table.paths[row]}".rpartition("/")[0].endswith(f"/{folder}")
+        ]
 
     def rows_of_file(self, spelled: str) -> list[int]:
         """Rows of the files that a path in a stack frame can mean: same name, and as many equal folders as any has."""
@@ -182,7 +197,9 @@ class PathView:
         written = [part for part in spelled.split("/") if part not in ("", ".", "..", "~")]
         rows = self.rows_of_stem(stem_of(written[-1])) if written else []
         owns = {row: self.table.paths[row].split("/") for row in rows}
-        return _best({row: _agreed(written, own, qualified, bool(installed)) for row, own in owns.items()})
+        return _best(
+            {row: _agreed(written, own, qualified, bool(installed)) for row, own in owns.items()}
+        )
 
     def bm25(self, weights: Mapping[str, float], *, names: bool = True) -> FloatArray:
         """(F,) BM25 of the words of the path, or of its folders alone."""
@@ -200,15 +217,21 @@ class PathView:
     def norm(self) -> FloatArray:
         """(2, N) what the length of a path's folder, and of the whole path, does to frequencies."""
         lists = self.table.postings
-        lengths = np.cumsum([summed(lists.rows, counts, len(self.table)) for counts in lists.values.T], axis=0)
-        averages = np.maximum(lengths[:, self.path_ids].mean(axis=1) if self.files else np.zeros(2), 1e-9)
+        lengths = np.cumsum(
+            [summed(lists.rows, counts, len(self.table)) for counts in lists.values.T], axis=0
+        )
+        averages = np.maximum(
+            lengths[:, self.path_ids].mean(axis=1) if self.files else np.zeros(2), 1e-9
+        )
         return length_norm(lengths, averages[:, None], K1, B)
 
     @cached_property
     def name_frequency(self) -> LongArray:
         """(terms,) in how many of this version's file names every path term stands."""
         rows, terms = self.table.name_terms
-        return np.bincount(terms[self.present[rows]], minlength=len(self.table.term_ids)).astype(np.int64)
+        return np.bincount(terms[self.present[rows]], minlength=len(self.table.term_ids)).astype(
+            np.int64
+        )
 
     @cached_property
     def name_idf(self) -> FloatArray:

@@ -39,7 +39,9 @@ def unpack(payload: bytes) -> list[Any]:
     try:
         head, _, data = zlib.decompress(payload).partition(b"\n")
     except zlib.error as error:
-        raise StoreError(f"the cache is damaged ({error}); remove it: tosloc cache prune --repo NAME") from error
+        raise StoreError(
+            f"the cache is damaged ({error}); remove it: tosloc cache prune --repo NAME"
+        ) from error
     parts: list[Any] = []
     start = 0
     for kind, size in json.loads(head):

@@ -37,7 +37,11 @@ class Postings:
 
     @classmethod
     def grouped(
-        cls, terms: npt.NDArray[np.integer[Any]], rows: IntArray, values: npt.NDArray[Any], number: int
+        cls,
+        terms: npt.NDArray[np.integer[Any]],
+        rows: IntArray,
+        values: npt.NDArray[Any],
+        number: int,
     ) -> Postings:
         """Lists of ``number`` terms from the term, row and value of each posting (P,); equal terms keep their order."""
         order = stable_order(terms, number)
@@ -86,7 +90,9 @@ def stable_order(numbers: npt.NDArray[np.integer[Any]], below: int) -> LongArray
     return order
 
 
-def summed(groups: npt.NDArray[np.integer[Any]], values: npt.ArrayLike, number: int) -> npt.NDArray[np.float64]:
+def summed(
+    groups: npt.NDArray[np.integer[Any]], values: npt.ArrayLike, number: int
+) -> npt.NDArray[np.float64]:
     """(number,) sum of the values of each group; a group without values has 0."""
     return np.bincount(groups, weights=values, minlength=number).astype(np.float64, copy=False)
 
@@ -128,7 +134,9 @@ def leaders(values: FloatArray, number: int) -> LongArray:
     """
     positions = np.arange(len(values), dtype=np.int64)
     if number < len(values):
-        positions = np.flatnonzero(values >= np.partition(values, len(values) - number)[len(values) - number])
+        positions = np.flatnonzero(
+            values >= np.partition(values, len(values) - number)[len(values) - number]
+        )
     return positions[np.argsort(-values[positions], kind="stable")][:number]
 
 
@@ -137,7 +145,9 @@ def numbered(names: Sequence[str]) -> dict[str, int]:
     return {name: place for place, name in enumerate(names)}
 
 
-def known_terms(numbers: Mapping[str, int], weights: Mapping[str, float]) -> tuple[LongArray, FloatArray]:
+def known_terms(
+    numbers: Mapping[str, int], weights: Mapping[str, float]
+) -> tuple[LongArray, FloatArray]:
     """Numbers and weights of those query terms that a vocabulary (term -> number) holds, in the query's order."""
     known = {term: weight for term, weight in weights.items() if term in numbers}
     terms = np.array([numbers[term] for term in known], dtype=np.int64)

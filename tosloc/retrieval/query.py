@@ -42,7 +42,11 @@ class Query:
     @cached_property
     def prose(self) -> str:
         """The description without its stack frames."""
-        return traces.without_frames(self.report.description) if self.frames else self.report.description
+        return (
+            traces.without_frames(self.report.description)
+            if self.frames
+            else self.report.description
+        )
 
     @cached_property
     def parts(self) -> report_text.ReportText:
@@ -68,7 +72,11 @@ class Query:
         """Names that the report writes as code, each once, with a weight by where it stands."""
         found: dict[tuple[str, str], tuple[report_text.Name, float]] = {}
         parts = self.parts
-        for weight, said, code in ((3.0, self.title, False), (1.0, parts.prose, False), (0.5, parts.code, True)):
+        for weight, said, code in (
+            (3.0, self.title, False),
+            (1.0, parts.prose, False),
+            (0.5, parts.code, True),
+        ):
             for name in report_text.names(said, code):
                 found.setdefault((name.key, name.owner), (name, weight))
         return list(found.values())
@@ -91,12 +99,16 @@ class Query:
     @cached_property
     def fielded_weights(self) -> dict[str, float]:
         """Term -> 1 + ln(tf in description + 5 tf in summary), the same terms in the same order."""
-        return self._weights((self.prose_counts, 1.0), (self.summary_counts, FIELDED_SUMMARY_WEIGHT))
+        return self._weights(
+            (self.prose_counts, 1.0), (self.summary_counts, FIELDED_SUMMARY_WEIGHT)
+        )
 
     @cached_property
     def plain_weights(self) -> dict[str, float]:
         """Term -> 1 + ln tf over summary and whole description: the paper's report vector before IDF."""
-        return self._weights((self.summary_counts, 1.0), (Counter(text.terms(self.report.description)), 1.0))
+        return self._weights(
+            (self.summary_counts, 1.0), (Counter(text.terms(self.report.description)), 1.0)
+        )
 
     @cached_property
     def summary_weights(self) -> dict[str, float]:
@@ -118,7 +130,9 @@ class Query:
     @cached_property
     def compounds(self) -> frozenset[str]:
         """Whole identifiers (lower case) that the report writes in camel case or with underscores."""
-        return frozenset(text.compounds(self.report.summary)) | frozenset(text.compounds(self.prose))
+        return frozenset(text.compounds(self.report.summary)) | frozenset(
+            text.compounds(self.prose)
+        )
 
     @cached_property
     def mentions(self) -> tuple[str, ...]:

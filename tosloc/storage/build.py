@@ -38,7 +38,9 @@ class BuildReport:
     known: int  # were in the store already
     missing: int  # are not in the repository, or damaged there
     fallback: int  # of the added ones, those that no parser could read, or has no grammar for
-    large: int = 0  # of the added ones, those of more than LARGEST_SOURCE bytes, which were not read
+    large: int = (
+        0  # of the added ones, those of more than LARGEST_SOURCE bytes, which were not read
+    )
 
 
 def build(
@@ -62,13 +64,19 @@ def build(
     large = [blob for blob, size in sizes.items() if size > LARGEST_SOURCE]
     store.write((blob, analysers[blob], NO_FACTS) for blob in large)
     wanted = [(blob, blobs[blob]) for blob in new if sizes[blob] <= LARGEST_SOURCE]
-    batches = [dict(wanted[start : start + BATCH_BLOBS]) for start in range(0, len(wanted), BATCH_BLOBS)]
+    batches = [
+        dict(wanted[start : start + BATCH_BLOBS]) for start in range(0, len(wanted), BATCH_BLOBS)
+    ]
     known, added, missing, fallback = len(blobs) - len(new), len(large), 0, 0
     progress("analysing", known + added, len(blobs))
     call = partial(_analyse_batch, repo, lizard=lizard)
     with closing(_run(call, batches, effective_n_jobs(jobs))) as results:
         for result in results:
-            rows = [(blob, analysers[blob], payload) for blob, payload, _ in result if payload is not None]
+            rows = [
+                (blob, analysers[blob], payload)
+                for blob, payload, _ in result
+                if payload is not None
+            ]
             store.write(rows)
             added += len(rows)
             missing += len(result) - len(rows)
@@ -77,7 +85,9 @@ def build(
     return BuildReport(added, known, missing, fallback, len(large))
 
 
-def _run(call: partial[_Result], batches: Sequence[_Batch], jobs: int) -> Generator[_Result, None, None]:
+def _run(
+    call: partial[_Result], batches: Sequence[_Batch], jobs: int
+) -> Generator[_Result, None, None]:
     """Results of all batches, in any order. After the death of a worker one process does the rest, blob by blob."""
     away = executor() is not None
     if len(batches) < 2 or (jobs == 1 and not away):
@@ -89,18 +99,24 @@ def _run(call: partial[_Result], batches: Sequence[_Batch], jobs: int) -> Genera
         with parallel(calls, jobs, ordered=False) as results:
             for result in results:
                 batch = left.pop(result[0][0])
-                if away and any(payload is None for _, payload, _ in result):  # there; see in our own repository
+                if away and any(
+                    payload is None for _, payload, _ in result
+                ):  # there; see in our own repository
                     result = call(batch)
                 yield result
     except BrokenProcessPool:
         with closing(Worker()) as worker:
             for batch in left.values():
-                yield [row for blob in batch for row in _carefully(worker, call, {blob: batch[blob]})]
+                yield [
+                    row for blob in batch for row in _carefully(worker, call, {blob: batch[blob]})
+                ]
 
 
 def _analyse_batch(repo: Repository, batch: _Batch, *, lizard: bool, parse: bool = True) -> _Result:
     texts = {blob: decode(data) for blob, data in repo.texts(batch) if data is not None}
-    made = {blob: analyse(text, batch[blob], parse=parse, lizard=lizard) for blob, text in texts.items()}
+    made = {
+        blob: analyse(text, batch[blob], parse=parse, lizard=lizard) for blob, text in texts.items()
+    }
     packed = {blob: (blob, pack_facts(facts), not facts.parsed) for blob, facts in made.items()}
     return [packed.get(blob, (blob, None, False)) for blob in batch]
 

@@ -30,7 +30,11 @@ _SIZE: Final = re.compile(r"(\d{1,15}(?:\.\d{1,15})?) ?([kmgt]?)(i?)b?", re.IGNO
 def cache_folder() -> Path:
     """Where facts are kept by default: $TOSLOC_CACHE, else the user's cache folder."""
     named = os.environ.get("TOSLOC_CACHE")
-    return Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tosloc"
+    return (
+        Path(named)
+        if named
+        else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tosloc"
+    )
 
 
 def default_store(repo: Repository) -> Path:
@@ -56,7 +60,9 @@ def note_use(repo: Repository, store: Path) -> None:
         return
     named = os.environ.get("TOSLOC_CACHE_SIZE", "").strip()
     most = bytes_of_size(named, "$TOSLOC_CACHE_SIZE") if named else None
-    with suppress(OSError):  # whoever writes there will say what is wrong; what is not removed waits for the next time
+    with suppress(
+        OSError
+    ):  # whoever writes there will say what is wrong; what is not removed waits for the next time
         cache_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
         store.parent.mkdir(mode=0o700, exist_ok=True)
         place = store.with_name(PLACE)
@@ -105,20 +111,32 @@ class CacheEntry:
     def last_used(self) -> datetime:
         """When a command or process last began to use it."""
         place = self.folder / PLACE
-        return datetime.fromtimestamp((place if place.exists() else self.folder).stat().st_mtime, UTC)
+        return datetime.fromtimestamp(
+            (place if place.exists() else self.folder).stat().st_mtime, UTC
+        )
 
     def remove(self, patterns: Sequence[str] = KEPT) -> int:
         """Remove these, the folder with the last of its files; the bytes of them. Files of others stay."""
         size, ours = self.bytes(patterns), self.files(patterns)
-        for path in ours if {*self.folder.iterdir()} - {*ours, self.folder / PLACE} else [self.folder]:
+        for path in (
+            ours if {*self.folder.iterdir()} - {*ours, self.folder / PLACE} else [self.folder]
+        ):
             remove(path)
         return size
 
 
 def entries() -> list[CacheEntry]:
     """All that the cache holds, last used first: folders that are called so and have one of our files in them."""
-    folders = [path for path in cache_folder().glob("*-" + 8 * "[0-9a-f]") if path.is_dir() and not path.is_symlink()]
-    found = [entry for entry in map(CacheEntry, folders) if entry.files() or (entry.folder / PLACE).exists()]
+    folders = [
+        path
+        for path in cache_folder().glob("*-" + 8 * "[0-9a-f]")
+        if path.is_dir() and not path.is_symlink()
+    ]
+    found = [
+        entry
+        for entry in map(CacheEntry, folders)
+        if entry.files() or (entry.folder / PLACE).exists()
+    ]
     return sorted(found, key=lambda entry: (-entry.last_used.timestamp(), entry.folder.name))
 
 
@@ -126,7 +144,9 @@ def entries_of(text: str) -> list[CacheEntry]:
     """What is kept of the repository that lies at a path, or that is called so, with or without the digest."""
     digest, everything = _digest(Path(text).expanduser().absolute()), entries()
     by_place = [entry for entry in everything if entry.folder.name.endswith(f"-{digest}")]
-    return by_place or [e for e in everything if text in (e.folder.name, e.folder.name.rpartition("-")[0])]
+    return by_place or [
+        e for e in everything if text in (e.folder.name, e.folder.name.rpartition("-")[0])
+    ]
 
 
 def remove_leftovers() -> None:

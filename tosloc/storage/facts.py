@@ -51,7 +51,9 @@ class FunctionReader:
         Functions that the store lacks are extracted and stored. A store that cannot be written
         costs time, but not the answer. Raises StoreError and RepositoryError.
         """
-        analysers = {blob: analyser_of(language_of(path), FUNCTIONS_VERSION) for blob, path in blobs.items()}
+        analysers = {
+            blob: analyser_of(language_of(path), FUNCTIONS_VERSION) for blob, path in blobs.items()
+        }
         functions: dict[str, FunctionFacts] = {}
         missing: list[str] = []
         for blob, payload in zip(blobs, self._store.read(analysers), strict=True):
@@ -65,7 +67,9 @@ class FunctionReader:
             if data is not None:
                 extracted[blob] = functions_of(decode(data), blobs[blob])
         with suppress(StoreError):
-            self._store.write((blob, analysers[blob], pack(*astuple(facts))) for blob, facts in extracted.items())
+            self._store.write(
+                (blob, analysers[blob], pack(*astuple(facts))) for blob, facts in extracted.items()
+            )
         return functions | extracted
 
 

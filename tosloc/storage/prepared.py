@@ -39,8 +39,12 @@ class PreparedVersion:
 
     index: VersionIndex
     history: HistoryIndex
-    commit_ids: Sequence[str] = ()  # ids of all commits that the version contains, by their number in the history
-    missing: int = 0  # blobs that could not be read: their files have no words but those of their paths
+    commit_ids: Sequence[
+        str
+    ] = ()  # ids of all commits that the version contains, by their number in the history
+    missing: int = (
+        0  # blobs that could not be read: their files have no words but those of their paths
+    )
     submodules: Sequence[str] = ()  # their paths; none of their files is among those of the version
 
     @property
@@ -54,7 +58,9 @@ class PreparedVersion:
         """
         files, numbers = self.snapshot.path_names.ids, numbered(self.commit_ids)
         own = reports.renumbered(np.array([files.get(path, -1) for path in paths], dtype=np.int32))
-        commits = np.array([numbers.get(commit, -1) for commit in reports.commit_ids], dtype=np.int64)
+        commits = np.array(
+            [numbers.get(commit, -1) for commit in reports.commit_ids], dtype=np.int64
+        )
         return HistoryIndex(self.history.commits, replace(own, commits=commits))
 
     def with_changes(self, changes: Collection[Change], facts: Corpus) -> PreparedVersion:
@@ -65,7 +71,9 @@ class PreparedVersion:
         snapshot = Snapshot.of(own.commit, own.committed_at, files, table.paths)
         if len(snapshot.path_names) > len(table):
             table = PathTable.of(snapshot.path_names.names)
-        return replace(self, index=VersionIndex(self.index.text.corpus.followed_by(facts), snapshot, table))
+        return replace(
+            self, index=VersionIndex(self.index.text.corpus.followed_by(facts), snapshot, table)
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -81,7 +89,11 @@ class PreparedVersion:
             "larger than 10 MB, ranked by path alone": unread - self.missing,
             "too large, too deep or too broken for a parser, read word by word": by_words,
         }
-        notes = [RoutineNote(f"{counted(number, 'file')} {how}") for how, number in said.items() if number > 0]
+        notes = [
+            RoutineNote(f"{counted(number, 'file')} {how}")
+            for how, number in said.items()
+            if number > 0
+        ]
         return (*self._unsearched(), *notes)
 
     def _unsearched(self) -> Iterator[str]:
@@ -90,7 +102,11 @@ class PreparedVersion:
             yield "nothing is committed yet: the files on disk are searched, and there is no history"
         if number := len(self.submodules):
             names = ", ".join(map(printable, self.submodules[:MOST_NAMED_SUBMODULES]))
-            more = f" and {number - MOST_NAMED_SUBMODULES} more" if number > MOST_NAMED_SUBMODULES else ""
+            more = (
+                f" and {number - MOST_NAMED_SUBMODULES} more"
+                if number > MOST_NAMED_SUBMODULES
+                else ""
+            )
             are = "is" if number == 1 else "are"
             yield f"{counted(number, 'submodule')} {are} not searched: {names}{more}"
 
@@ -119,9 +135,16 @@ class PreparedVersion:
         table = from_arrays(PathTable, arrays, "paths")
         names = Vocabulary(list(table.paths), numbered(table.paths))
         blobs = Vocabulary([*corpus.blobs, ""])  # "" of row -1
-        snapshot = Snapshot(commit, committed_at, names, blobs, np.arange(len(rows), dtype=np.int32), rows)
-        history = HistoryIndex(*(from_arrays(Documents, arrays, name) for name in ("commits", "reports")))
-        index, commit_ids = VersionIndex(corpus, snapshot, table), unpack_words(arrays["commit_ids"])
+        snapshot = Snapshot(
+            commit, committed_at, names, blobs, np.arange(len(rows), dtype=np.int32), rows
+        )
+        history = HistoryIndex(
+            *(from_arrays(Documents, arrays, name) for name in ("commits", "reports"))
+        )
+        index, commit_ids = (
+            VersionIndex(corpus, snapshot, table),
+            unpack_words(arrays["commit_ids"]),
+        )
         # A checkpoint of an older version of TosLoc does not name submodules.
         submodules = unpack_words(arrays["submodules"]) if "submodules" in arrays else ()
         return cls(index, history, commit_ids, submodules=submodules)
@@ -131,12 +154,19 @@ def version_of_stranger(arrays: Arrays) -> PreparedVersion:
     """The version of arrays that anyone may have made; what can be made of paths alone is made again. Raises
     KeyError or ValueError for what is none.
     """
-    blobs, terms, paths = (len(set(unpack_words(arrays[name]))) for name in ("text.blobs", "text.terms", "paths.paths"))
+    blobs, terms, paths = (
+        len(set(unpack_words(arrays[name]))) for name in ("text.blobs", "text.terms", "paths.paths")
+    )
     [commit], files = unpack_words(arrays["commit"]), len(arrays["rows"])
     if not (commit.isascii() and commit.isalnum()):  # it is printed, and part of addresses
         raise ValueError("the commit has no name that git gives")
     starts = checked(arrays, "text.chunk_starts", np.int64, blobs + 1)
-    if not 0 < files <= paths or starts[0] != 0 or (np.diff(starts) < 1).any() or starts[-1] > _MOST_CHUNKS:
+    if (
+        not 0 < files <= paths
+        or starts[0] != 0
+        or (np.diff(starts) < 1).any()
+        or starts[-1] > _MOST_CHUNKS
+    ):
         raise ValueError("files of the version are counted wrongly")
     checked(arrays, "committed_at", np.int64, 1, least=TIMES.start, below=TIMES.stop)
     checked(arrays, "text.lengths", np.float64, blobs, len(FIELDS) + 1, below=np.inf)

@@ -10,7 +10,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tosloc.code.languages import OTHER_SUFFIXES, SOURCE_SUFFIXES, analyser, analyser_of, language_of
+from tosloc.code.languages import (
+    OTHER_SUFFIXES,
+    SOURCE_SUFFIXES,
+    analyser,
+    analyser_of,
+    language_of,
+)
 from tosloc.core.arrays import read_mapped, write_mapped
 from tosloc.core.errors import CheckpointError, ToslocError
 from tosloc.core.io import key_of, remove
@@ -21,7 +27,13 @@ from tosloc.paths.classify import which_are_tests
 from tosloc.retrieval.context import VersionIndex
 from tosloc.retrieval.corpus import Corpus
 from tosloc.retrieval.documents import Documents
-from tosloc.retrieval.history_index import COMMITS, HISTORY_VERSION, HistoryIndex, commit_payloads, history_of_commits
+from tosloc.retrieval.history_index import (
+    COMMITS,
+    HISTORY_VERSION,
+    HistoryIndex,
+    commit_payloads,
+    history_of_commits,
+)
 from tosloc.retrieval.paths import PathTable
 from tosloc.storage.cache import default_store, note_use
 from tosloc.storage.facts import FunctionReader, analysers_of, read_facts
@@ -39,7 +51,9 @@ KEPT_BYTES: Final = 4 * 10**9
 ALWAYS_KEPT: Final = 6
 """Files that are kept whatever their size."""
 PREPARED_VERSION: Final = 8  # of the arrays below: raise it with whatever changes them
-LARGEST_OTHER: Final = 200_000  # bytes of a file that is no source and whose words are searched: larger ones are data
+LARGEST_OTHER: Final = (
+    200_000  # bytes of a file that is no source and whose words are searched: larger ones are data
+)
 
 
 class IndexedRepository:
@@ -125,7 +139,9 @@ class IndexedRepository:
 
     # ---- versions ready for queries
 
-    def prepared(self, revision: str, progress: Progress = silent, changes: Collection[Change] = ()) -> PreparedVersion:
+    def prepared(
+        self, revision: str, progress: Progress = silent, changes: Collection[Change] = ()
+    ) -> PreparedVersion:
         """Return the version that ``revision`` names, ready for queries, with fixes by commit messages.
 
         ``changes`` that are not committed are applied. The version itself is kept beside the facts
@@ -142,7 +158,9 @@ class IndexedRepository:
             listed = self._files(commit, self.suffixes) if changes else self.sources(commit)
             missing = self.index([listed], progress).missing
             files = dict(zip(listed.paths, listed.blobs, strict=True))
-            snapshot = Snapshot.of(commit, listed.committed_at, files)  # with numbers that no other version shares
+            snapshot = Snapshot.of(
+                commit, listed.committed_at, files
+            )  # with numbers that no other version shares
             unborn = commit == self.repo.no_commit
             order = [] if unborn else commit_order(self.repo, [commit])
             submodules = () if unborn else self.repo.submodules(commit)
@@ -185,36 +203,58 @@ class IndexedRepository:
             """Of those whose words are searched."""
             named = {path: blob for path, blob in files if blob and is_other(_bytes(path))}
             tests = which_are_tests(list(named)).tolist()
-            found = {blob: path for (path, blob), test in zip(named.items(), tests, strict=True) if not test}
+            found = {
+                blob: path
+                for (path, blob), test in zip(named.items(), tests, strict=True)
+                if not test
+            }
             sizes = self.repo.sizes(found)
-            return self.facts({blob: path for blob, path in found.items() if sizes[blob] <= LARGEST_OTHER}, progress)
+            return self.facts(
+                {blob: path for blob, path in found.items() if sizes[blob] <= LARGEST_OTHER},
+                progress,
+            )
 
         def make() -> PreparedVersion:
             everything = self._files(commit, [""])
             pairs = zip(everything.paths, everything.blobs, strict=True)
             files = {path: blob for path, blob in pairs if not is_source(_bytes(path))}
-            snapshot, none = Snapshot.of(commit, everything.committed_at, files), Documents.collect([])
+            snapshot, none = (
+                Snapshot.of(commit, everything.committed_at, files),
+                Documents.collect([]),
+            )
             table = PathTable.of(snapshot.path_names.names)
-            return PreparedVersion(VersionIndex(facts(files.items()), snapshot, table), HistoryIndex(none, none))
+            return PreparedVersion(
+                VersionIndex(facts(files.items()), snapshot, table), HistoryIndex(none, none)
+            )
 
-        made = self._kept(commit, ("other files", sorted(self.suffixes), sorted(OTHER_SUFFIXES)), make)
+        made = self._kept(
+            commit, ("other files", sorted(self.suffixes), sorted(OTHER_SUFFIXES)), make
+        )
         others = [change for change in changes if not is_source(_bytes(change.path))]
         return made.with_changes(others, facts(others)) if others else made
 
-    def _kept(self, commit: str, what: object, make: Callable[[], PreparedVersion]) -> PreparedVersion:
+    def _kept(
+        self, commit: str, what: object, make: Callable[[], PreparedVersion]
+    ) -> PreparedVersion:
         """What is kept of a commit, else what is made now, and kept."""
-        languages = sorted({analyser_of(language_of(suffix), analyser(self.lizard)) for suffix in self.suffixes})
+        languages = sorted(
+            {analyser_of(language_of(suffix), analyser(self.lizard)) for suffix in self.suffixes}
+        )
         made_with = f"{PREPARED_VERSION}+{HISTORY_VERSION}+PyStemmer{metadata.version('PyStemmer')}"
         name = f"{key_of(made_with, languages, what)[:16]}-{commit}.safetensors"
         path = self.store_path.with_name(f"{self.store_path.stem}.versions") / name
-        with suppress(CheckpointError, LookupError, ValueError):  # of a file that is missing, or damaged inside
+        with suppress(
+            CheckpointError, LookupError, ValueError
+        ):  # of a file that is missing, or damaged inside
             kept = PreparedVersion.from_arrays(read_mapped(path))
             with suppress(OSError):
                 os.utime(path)
             return kept
         made = make()
         if not made.missing:
-            with suppress(OSError):  # a full disk or a folder that cannot be written costs time, not the answer
+            with suppress(
+                OSError
+            ):  # a full disk or a folder that cannot be written costs time, not the answer
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 remove(path)  # what could not be read, which may be a pipe that nobody reads
                 write_mapped(path, made.to_arrays())
@@ -222,14 +262,18 @@ class IndexedRepository:
             note_use(self.repo, self.store_path)
         return made
 
-    def _history_of(self, order: Sequence[str], paths: Vocabulary, progress: Progress) -> HistoryIndex:
+    def _history_of(
+        self, order: Sequence[str], paths: Vocabulary, progress: Progress
+    ) -> HistoryIndex:
         """Documents of all commits, by their number in ``order``; what the store lacks is asked of git, and kept."""
         analyser = f"{COMMITS}{HISTORY_VERSION}+{metadata.version('PyStemmer')}+{key_of(sorted(self.suffixes))[:12]}"
         wanted, cut = dict.fromkeys(order, analyser), self.repo.shallow
         new = read_commits(self.repo, self.store.missing(wanted), self.suffixes, progress)
         # what those touched at which a clone was cut off is not known until it is whole
         made = zip(new.ids, commit_payloads(new), strict=True)
-        self.store.write((commit, analyser, payload) for commit, payload in made if commit not in cut)
+        self.store.write(
+            (commit, analyser, payload) for commit, payload in made if commit not in cut
+        )
         return history_of_commits(order, self.store.read(wanted), paths)
 
 

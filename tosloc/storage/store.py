@@ -54,7 +54,9 @@ class FactStore:
     def _connect(self, unchanging: bool) -> sqlite3.Connection:
         """Return a connection to the file, made if it is absent. If this raises, nothing stays open."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        writable = not unchanging and all(os.access(p, os.W_OK) for p in (self.path.parent, self.path) if p.exists())
+        writable = not unchanging and all(
+            os.access(p, os.W_OK) for p in (self.path.parent, self.path) if p.exists()
+        )
         # without locks, for which there is no room, or which a network disk may lack
         uri = self.path.as_uri() + ("" if writable else "?mode=ro&immutable=1")
         database = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, check_same_thread=False)
@@ -105,9 +107,7 @@ class FactStore:
             self._database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", rows)
 
     def _look_up(self, columns: str, wanted: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
-        query = (
-            f"SELECT {columns} FROM json_each(?) AS asked LEFT JOIN facts ON facts.id = key AND analyser = asked.value"
-        )
+        query = f"SELECT {columns} FROM json_each(?) AS asked LEFT JOIN facts ON facts.id = key AND analyser = asked.value"
         with self._explained():
             yield from self._database.execute(query, (json.dumps(wanted),))
 

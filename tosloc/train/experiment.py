@@ -30,7 +30,13 @@ from tosloc.rank.calibration import TEMPERATURE
 from tosloc.rank.extraction import HISTORY_FILE, Extraction
 from tosloc.rank.stage_one import StageOne
 from tosloc.rank.tables import WORK, FeatureTable, read_blocks
-from tosloc.reports.labelled import Dataset, attributes_of, chronological, load_dataset, resolve_suffixes
+from tosloc.reports.labelled import (
+    Dataset,
+    attributes_of,
+    chronological,
+    load_dataset,
+    resolve_suffixes,
+)
 from tosloc.rerank.base import RerankingContext
 from tosloc.retrieval.history_index import build_history
 from tosloc.storage.build import BuildReport
@@ -38,14 +44,23 @@ from tosloc.train.candidates import LabelledCandidates
 from tosloc.train.function_runs import write_function_runs
 
 _PACKAGES: Final = ("numpy", "scipy", "tree-sitter", "PyStemmer", "lightgbm")
-_OF_RERANKERS: Final = {"terms": ("torch", "safetensors"), "encoder": ("torch", "transformers", "accelerate")}
+_OF_RERANKERS: Final = {
+    "terms": ("torch", "safetensors"),
+    "encoder": ("torch", "transformers", "accelerate"),
+}
 
 
 class ExperimentContext:
     """A repository with its labelled reports, facts and history: all that an experiment needs."""
 
     def __init__(
-        self, config: Config, repo: Repository, reports: Path, progress: Progress = silent, *, facts: bool = True
+        self,
+        config: Config,
+        repo: Repository,
+        reports: Path,
+        progress: Progress = silent,
+        *,
+        facts: bool = True,
     ) -> None:
         """Read the reports, make the facts of all of their versions, read the history that leads to them. Without
         ``facts`` none are made, for techniques that read the files in ways of their own.
@@ -61,7 +76,9 @@ class ExperimentContext:
     def _read(self, progress: Progress, facts: bool) -> None:
         """Read the reports and their history, and with ``facts`` make the facts of their versions."""
         repo, reports, data, indexed = self.repo, self.reports, self.config.data, self.indexed
-        dataset = load_dataset(repo, reports, zone=data.zone, suffixes=indexed.suffixes, progress=progress)
+        dataset = load_dataset(
+            repo, reports, zone=data.zone, suffixes=indexed.suffixes, progress=progress
+        )
         self.dataset = dataset.oldest(data.oldest)
         cases = self.dataset.cases
         self.parts = chronological(cases, data.train, data.validation)
@@ -78,7 +95,9 @@ class ExperimentContext:
     def __exit__(self, *error: object) -> None:
         self.indexed.close()
 
-    def candidates(self, stage: StageOne, tables: Callable[[str], Iterable[FeatureTable]]) -> LabelledCandidates:
+    def candidates(
+        self, stage: StageOne, tables: Callable[[str], Iterable[FeatureTable]]
+    ) -> LabelledCandidates:
         """Candidates of all cases; ``tables`` gives the feature tables of a part, anew at each call."""
         cases = {case.report.id: case for case in self.dataset.cases}
         return LabelledCandidates(self.repo, self.indexed.suffixes, cases, stage, tables)
@@ -104,9 +123,13 @@ class ExperimentContext:
     def extraction(self, folder: Path, names: tuple[str, ...]) -> Extraction:
         """A place for feature tables, with the history that its workers read."""
         indexed, history = self.indexed, folder / HISTORY_FILE
-        save_arrays(history, to_arrays({"paths": self.repo.path_names.names, "history": self.history_index}))
+        save_arrays(
+            history, to_arrays({"paths": self.repo.path_names.names, "history": self.history_index})
+        )
         of_history, where = fingerprint(history), (folder, self.repo.path, indexed.store_path)
-        return Extraction(*where, indexed.suffixes, names, of_history, self.history.ancestors, indexed.lizard)
+        return Extraction(
+            *where, indexed.suffixes, names, of_history, self.history.ancestors, indexed.lizard
+        )
 
     def provenance(self) -> dict[str, Any]:
         """Where a result comes from."""
@@ -147,7 +170,11 @@ class ExperimentContext:
         }
 
     def write_part(
-        self, folder: Path, header: Mapping[str, Any], rankings: Iterator[Ranking], cases: Sequence[Case]
+        self,
+        folder: Path,
+        header: Mapping[str, Any],
+        rankings: Iterator[Ranking],
+        cases: Sequence[Case],
     ) -> None:
         """Write the rankings of some cases with all that they are scored by."""
         write_run(folder / RUN_FILE, header, rankings)
@@ -157,7 +184,8 @@ class ExperimentContext:
 def write_truth(folder: Path, cases: Sequence[Case], dataset: Dataset) -> None:
     """Write what rankings of some of a dataset's cases are scored by; last, for a folder with it is a finished run."""
     judgements = [
-        Judgement.of(case, dataset.files[case.report.id], attributes_of(case.report, case.fixed)) for case in cases
+        Judgement.of(case, dataset.files[case.report.id], attributes_of(case.report, case.fixed))
+        for case in cases
     ]
     write_judgements(folder / JUDGEMENTS_FILE, judgements)
 
@@ -198,23 +226,40 @@ def rank_reports(
                 about="functions",
             )
         if localizer.is_shipped:
-            localizer.stage_one, localizer.temperature = experiment.shipped(cases[0])  # none of them is later
+            localizer.stage_one, localizer.temperature = experiment.shipped(
+                cases[0]
+            )  # none of them is later
         extraction = experiment.extraction(work, localizer.stage_one.features)
-        blocks = extraction.run(cases, jobs=config.run.jobs, what=f"ranking {split}", progress=progress)
+        blocks = extraction.run(
+            cases, jobs=config.run.jobs, what=f"ranking {split}", progress=progress
+        )
         candidates = experiment.candidates(localizer.stage_one, lambda _: read_blocks(blocks))
-        rankings = candidates.rankings(split, localizer.reranker_, experiment.for_reranking(), progress)
-        header = experiment.run_header("tosloc rank") | {"split": split, TEMPERATURE: localizer.temperature}
+        rankings = candidates.rankings(
+            split, localizer.reranker_, experiment.for_reranking(), progress
+        )
+        header = experiment.run_header("tosloc rank") | {
+            "split": split,
+            TEMPERATURE: localizer.temperature,
+        }
         if taught := experiment.trained_on(localizer.provenance_, cases):
             header[TRAINED_ON] = taught
         experiment.write_part(folder / split, header, rankings, cases)
         if functions:
-            write_function_runs(folder / split, header, experiment.indexed, dataset, cases, progress)
-        write_record(folder / "provenance.json", experiment.provenance() | {"checkpoint": localizer.provenance_})
+            write_function_runs(
+                folder / split, header, experiment.indexed, dataset, cases, progress
+            )
+        write_record(
+            folder / "provenance.json",
+            experiment.provenance() | {"checkpoint": localizer.provenance_},
+        )
     shutil.rmtree(work)
 
 
 def index(
-    repo_path: str | Path, revision: str = "HEAD", config: Config | None = None, progress: Progress = silent
+    repo_path: str | Path,
+    revision: str = "HEAD",
+    config: Config | None = None,
+    progress: Progress = silent,
 ) -> BuildReport:
     """Make the facts of one version's files."""
     with Repository(repo_path) as repo, closing(Localizer(config).indexed(repo)) as indexed:
@@ -225,7 +270,9 @@ def refuse_training(folder: Path) -> None:
     """Raise ToslocError where a training, whose runs others would replace, lies in a folder or around it."""
     for place in (folder, folder.absolute().parent):
         if (place / "checkpoint" / WEIGHTS_FILE).exists():
-            raise ToslocError(f"{place} holds a training, whose runs would be lost; name another folder")
+            raise ToslocError(
+                f"{place} holds a training, whose runs would be lost; name another folder"
+            )
 
 
 @contextmanager
@@ -238,7 +285,9 @@ def results_folder(folder: Path, *, own: bool = False) -> Iterator[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ToslocError(f"{folder} cannot be made ({error.strerror}); name a folder that can be written") from error
+        raise ToslocError(
+            f"{folder} cannot be made ({error.strerror}); name a folder that can be written"
+        ) from error
     try:
         if own:
             remove_unfinished(folder)

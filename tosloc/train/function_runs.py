@@ -26,7 +26,9 @@ from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.query import Query
 from tosloc.storage.repository import IndexedRepository
 
-MOST_RANKED: Final = 1_000  # functions of one written ranking; a changed one further down counts as not found
+MOST_RANKED: Final = (
+    1_000  # functions of one written ranking; a changed one further down counts as not found
+)
 BLOCK_REPORTS: Final = 16  # reports whose versions are read together
 _MARK = re.compile(r"(.+)[_:](\d+)")
 _ANONYMOUS: Final = "(anonymous)"
@@ -55,15 +57,28 @@ def write_function_runs(
             continue
         names = [f"{path}::{name}" for path, found in facts.items() for name in found.names]
         attributes = attributes_of(report, case.fixed)
-        judgements.append(Judgement(report.id, fixed, listed, len(set(names)), case.version, attributes))
+        judgements.append(
+            Judgement(report.id, fixed, listed, len(set(names)), case.version, attributes)
+        )
         files = run.ranking(report.id)
         of_path = dict(zip(files.paths, files.scores.tolist(), strict=True))
         head = [path for path in files.paths if path in facts][:FUNCTION_DEPTH]
-        of_files, rows = np.array([of_path[path] for path in paths]), [paths.index(path) for path in head]
-        scored = score_functions(Query(report), version, rows, of_files, [facts[path] for path in head])
-        in_lines = ((path, sorted(some, key=lambda one: one.start)) for path, some in zip(head, scored, strict=True))
+        of_files, rows = (
+            np.array([of_path[path] for path in paths]),
+            [paths.index(path) for path in head],
+        )
+        scored = score_functions(
+            Query(report), version, rows, of_files, [facts[path] for path in head]
+        )
+        in_lines = (
+            (path, sorted(some, key=lambda one: one.start))
+            for path, some in zip(head, scored, strict=True)
+        )
         ours.append(
-            _ranking(report.id, ((f"{path}::{one.name}", one.score) for path, some in in_lines for one in some))
+            _ranking(
+                report.id,
+                ((f"{path}::{one.name}", one.score) for path, some in in_lines for one in some),
+            )
         )
         scores = function_bm25(report, list(facts.values())).tolist()
         bm25.append(_ranking(report.id, zip(names, scores, strict=True)))
@@ -96,13 +111,23 @@ def _versions(
     for start in range(0, len(cases), BLOCK_REPORTS):
         block = cases[start : start + BLOCK_REPORTS]
         snapshots = [indexed.snapshot(case.version) for case in block]
-        corpus, table = indexed.facts(first_paths(snapshots)), PathTable.of(indexed.repo.path_names.names)
+        corpus, table = (
+            indexed.facts(first_paths(snapshots)),
+            PathTable.of(indexed.repo.path_names.names),
+        )
         rows = [np.flatnonzero(~table.test[snapshot.path_ids]).tolist() for snapshot in snapshots]
-        files = [{one.path(row): one.blob(row) for row in some} for one, some in zip(snapshots, rows, strict=True)]
+        files = [
+            {one.path(row): one.blob(row) for row in some}
+            for one, some in zip(snapshots, rows, strict=True)
+        ]
         blobs = {blob: path for some in files for path, blob in some.items()}
         facts = indexed.functions.read(blobs)
         for case, snapshot, some in zip(block, snapshots, files, strict=True):
-            yield case, VersionIndex(corpus, snapshot, table), {path: facts[blob] for path, blob in some.items()}
+            yield (
+                case,
+                VersionIndex(corpus, snapshot, table),
+                {path: facts[blob] for path, blob in some.items()},
+            )
 
 
 def changed_functions(
@@ -123,10 +148,19 @@ def changed_functions(
         if changed.start:
             *around, last = dotted(changed.name).split(".")
             agreeing = []
-            for function, kind, start in zip(known.names, known.kinds.tolist(), known.starts.tolist(), strict=True):
+            for function, kind, start in zip(
+                known.names, known.kinds.tolist(), known.starts.tolist(), strict=True
+            ):
                 *outer, own = function.split(".")
                 if KINDS[kind] != "class" and own == last:
-                    agreeing.append((-len({*outer} & {*around}), len(outer), abs(start - changed.start), function))
+                    agreeing.append(
+                        (
+                            -len({*outer} & {*around}),
+                            len(outer),
+                            abs(start - changed.start),
+                            function,
+                        )
+                    )
             name = min(agreeing)[3] if agreeing else None
         else:
             marked = _MARK.fullmatch(changed.name)

@@ -21,7 +21,14 @@ from tosloc.localize.answer import Weights
 from tosloc.localize.checkpoint import write_record
 from tosloc.localize.localizer import Localizer
 from tosloc.rank import features
-from tosloc.rank.calibration import LISTED, TEMPERATURE, UNFITTED, JudgedAnswer, fit_temperature, match_temperature
+from tosloc.rank.calibration import (
+    LISTED,
+    TEMPERATURE,
+    UNFITTED,
+    JudgedAnswer,
+    fit_temperature,
+    match_temperature,
+)
 from tosloc.rank.extraction import SAMPLED
 from tosloc.rank.fitting import AS_SHIPPED, LEAST, fit_stage_one, learns_ranker
 from tosloc.rank.stage_one import StageOne, load_lightgbm
@@ -52,7 +59,9 @@ def train(
     Raises ToslocError where there is no training report with a fixed file.
     """
     folder = Path(out).expanduser()
-    if config.data.suffixes == "auto":  # what is learned searches all that the shipped weights search
+    if (
+        config.data.suffixes == "auto"
+    ):  # what is learned searches all that the shipped weights search
         config = config.model_copy(update={"data": config.data.model_copy(update={"suffixes": ()})})
     names, reranker = feature_names(config), configured_reranker(config)
     with (
@@ -69,7 +78,9 @@ def train(
         for part in PARTS:
             cases, sampled = learned_from if part == "train" else (experiment.parts[part], 0)
             what = f"features of {part}"
-            blocks[part] = extraction.run(cases, sampled, jobs=config.run.jobs, what=what, progress=progress)
+            blocks[part] = extraction.run(
+                cases, sampled, jobs=config.run.jobs, what=what, progress=progress
+            )
 
         def tables(part: str) -> Iterable[FeatureTable]:
             return read_blocks(blocks[part])
@@ -77,13 +88,23 @@ def train(
         localizer = Localizer(experiment.config)
         localizer.reranker_ = reranker
         localizer.stage_one, localizer.choice_ = fit_stage_one(
-            config.stage_one, names, tables("train"), partial(tables, "validation"), default, config.run.seed, progress
+            config.stage_one,
+            names,
+            tables("train"),
+            partial(tables, "validation"),
+            default,
+            config.run.seed,
+            progress,
         )
         localizer.weights = _weights(experiment, localizer, learned_from[0])
         documents = report_documents(experiment.dataset.cases, experiment.history, repo.path_names)
         if len(documents):  # else no fix is known, and commits stood in for reports: let them go on
             localizer.reports_ = (documents, tuple(repo.path_names.names))
-        newest = max(experiment.dataset.cases, key=lambda case: case.fixed_at).version if embed_version else None
+        newest = (
+            max(experiment.dataset.cases, key=lambda case: case.fixed_at).version
+            if embed_version
+            else None
+        )
         _finish(experiment, localizer, shipped, tables, folder, newest, progress)
     if keep_features:
         write_listing(work, blocks)
@@ -95,7 +116,9 @@ def train(
 def feature_names(config: Config) -> tuple[str, ...]:
     """Features that the configuration names, or all of its method. Raises ConfigError for one that there is not."""
     settings = config.stage_one
-    names = settings.features or (features.PAPER_NAMES if settings.method == "paper" else features.NAMES)
+    names = settings.features or (
+        features.PAPER_NAMES if settings.method == "paper" else features.NAMES
+    )
     unknown = [name for name in names if name not in features.ALL]
     if unknown:
         hint = did_you_mean(unknown[0], features.ALL)
@@ -111,7 +134,9 @@ def configured_reranker(config: Config) -> Reranker | None:
     return reranker_class(settings.reranker).configured(config) if settings.enabled else None
 
 
-def training_cases(config: Config, parts: Mapping[str, Sequence[Case]]) -> tuple[Sequence[Case], int]:
+def training_cases(
+    config: Config, parts: Mapping[str, Sequence[Case]]
+) -> tuple[Sequence[Case], int]:
     """Return the training reports that the fit of stage one looks at, and how many wrong files of each (0: all).
 
     ``parts`` are those of ``chronological``. Raises ToslocError when no training report has a fixed file.
@@ -132,7 +157,9 @@ def training_cases(config: Config, parts: Mapping[str, Sequence[Case]]) -> tuple
     return useful, SAMPLED
 
 
-def _weights(experiment: ExperimentContext, localizer: Localizer, learned_from: Sequence[Case]) -> Weights:
+def _weights(
+    experiment: ExperimentContext, localizer: Localizer, learned_from: Sequence[Case]
+) -> Weights:
     """Return what answers are to say about the weights that a localizer has learned from some reports today."""
     choice = localizer.choice_
     kept = choice is not None and choice.taken == AS_SHIPPED and localizer.reranker_ is None
@@ -165,23 +192,32 @@ def _finish(
     context, work = experiment.for_reranking(), folder / WORK / "reranker"
     if (whole := localizer.reranker_) is not None:
         seed = experiment.config.run.seed
-        whole = localizer.reranker_ = whole.fit(candidates, context, work, seed=seed, progress=progress)
+        whole = localizer.reranker_ = whole.fit(
+            candidates, context, work, seed=seed, progress=progress
+        )
     localizer.provenance_ = experiment.provenance()
     shutil.rmtree(folder / SHIPPED, ignore_errors=True)  # of an earlier training
     judged: list[JudgedAnswer] = []
     for part in ("validation", "test"):
-        cases, header = experiment.parts[part], experiment.run_header("tosloc train") | {"split": part}
+        cases, header = (
+            experiment.parts[part],
+            experiment.run_header("tosloc train") | {"split": part},
+        )
         if weak := experiment.weak_reports(cases):
             header[WEAK_REPORTS] = weak
         rankings = candidates.rankings(part)
         if whole is not None:
-            experiment.write_part(folder / STAGE_ONE / part, header | {"stage": "one"}, rankings, cases)
+            experiment.write_part(
+                folder / STAGE_ONE / part, header | {"stage": "one"}, rankings, cases
+            )
             rankings = candidates.rankings(part, whole, context, progress)
         if part == "validation":
             rankings = _judging(rankings, cases, judged)
         elif by_shipped is not None:
             header_of_shipped = header | {"weights": "shipped", TEMPERATURE: shipped[1]}
-            experiment.write_part(folder / SHIPPED / part, header_of_shipped, by_shipped.rankings(part), cases)
+            experiment.write_part(
+                folder / SHIPPED / part, header_of_shipped, by_shipped.rankings(part), cases
+            )
         if part == "test":
             header[TEMPERATURE] = localizer.temperature
         experiment.write_part(folder / part, header, rankings, cases)
@@ -207,7 +243,11 @@ def _temperature(
     reports, because their features were not asked for, nothing is fitted.
     """
     cases = experiment.parts["validation"]
-    real = [answer for answer, case in zip(judged, cases, strict=True) if not experiment.weak_reports([case])]
+    real = [
+        answer
+        for answer, case in zip(judged, cases, strict=True)
+        if not experiment.weak_reports([case])
+    ]
     if real:
         return fit_temperature(real)
     if by_shipped is None:
@@ -218,7 +258,9 @@ def _temperature(
     return match_temperature(judged, known, shipped_temperature)
 
 
-def _judging(rankings: Iterable[Ranking], cases: Iterable[Case], judged: list[JudgedAnswer]) -> Iterator[Ranking]:
+def _judging(
+    rankings: Iterable[Ranking], cases: Iterable[Case], judged: list[JudgedAnswer]
+) -> Iterator[Ranking]:
     """Yield the rankings, and add to ``judged`` what is needed of each to fit a temperature."""
     for ranking, case in zip(rankings, cases, strict=True):
         right = bool(set(ranking.paths[:1]) & set(case.fixed))

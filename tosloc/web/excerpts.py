@@ -82,7 +82,11 @@ def excerpts(
     kinds = syntax(lines[: runs[-1][-1] + 1], path) if runs else []
     return [
         [
-            Line(place + 1, marked(cut(lines[place], LONGEST_LINE), terms, kinds[place]), place + 1 in framed)
+            Line(
+                place + 1,
+                marked(cut(lines[place], LONGEST_LINE), terms, kinds[place]),
+                place + 1 in framed,
+            )
             for place in run
         ]
         for run in runs
@@ -110,7 +114,9 @@ def marked_report(text: str, details: AnswerDetails) -> list[Piece]:
     named = details.query.locations
     for place in (*chain(*named.traces), *named.links, *named.paths):
         start, end = place.offset - before, place.end - before
-        if 0 <= start < end <= len(text) and not rows.isdisjoint(paths.rows_of_location(place.path, place.qualified)):
+        if 0 <= start < end <= len(text) and not rows.isdisjoint(
+            paths.rows_of_location(place.path, place.qualified)
+        ):
             marks[start:end] = ["frame"] * (end - start)
     return marked(text, details.terms, marks)
 

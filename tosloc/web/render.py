@@ -20,7 +20,15 @@ from tosloc.git.discovery import WebPages
 from tosloc.localize.answer import Answer, background_lines, percent
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.session import details_of, opened
-from tosloc.web.excerpts import LONGEST_LINE, LONGEST_REPORT, Excerpt, Piece, excerpts, marked, marked_report
+from tosloc.web.excerpts import (
+    LONGEST_LINE,
+    LONGEST_REPORT,
+    Excerpt,
+    Piece,
+    excerpts,
+    marked,
+    marked_report,
+)
 
 FILES: Final = 5
 """Files of which lines are shown."""
@@ -68,7 +76,9 @@ def page(answers: Iterable[Answer], localizer: Localizer | None = None) -> str:
     return rendered(articles, project_of(localizer), number=int(len(articles) == 1))
 
 
-def rendered(known: Sequence[Article], project: str, ask: Ask | None = None, number: int = 0) -> str:
+def rendered(
+    known: Sequence[Article], project: str, ask: Ask | None = None, number: int = 0
+) -> str:
     """A page of what is known, with a form where there is one to ``ask``, at the address of a question or of none (0).
 
     At its own address a question stands above those that were asked before; where it has failed, ``ask`` says why.
@@ -78,13 +88,18 @@ def rendered(known: Sequence[Article], project: str, ask: Ask | None = None, num
         _environment()
         .get_template("page.html")
         .render(
-            articles=[one for one in known if not number or one.number < number + (one.state != "failed")],
+            articles=[
+                one for one in known if not number or one.number < number + (one.state != "failed")
+            ],
             known=known,
             number=number,
             ask=ask,
             policy="" if ask else policy("form-action 'none'"),  # that of a served page is a header
             heading=heading,
-            title=next((f"{one.name[:120]} – which files?" for one in known if one.number == number), heading),
+            title=next(
+                (f"{one.name[:120]} – which files?" for one in known if one.number == number),
+                heading,
+            ),
         )
     )
 
@@ -95,7 +110,10 @@ def answered(answer: Answer, localizer: Localizer | None = None, editor: str = "
     With ``editor``, an address with ``{path}`` and ``{line}``, it tells where the files of a work tree lie: it is for
     this machine.
     """
-    title, text = cut(answer.report.summary, LONGEST_LINE), cut(answer.report.description, LONGEST_REPORT)
+    title, text = (
+        cut(answer.report.summary, LONGEST_LINE),
+        cut(answer.report.description, LONGEST_REPORT),
+    )
     titled, described, pages = [Piece(title)], [Piece(text)], None
     sources: dict[str, list[Excerpt]] = {}
     if localizer is not None and (repository := localizer.repository) is not None:
@@ -103,14 +121,24 @@ def answered(answer: Answer, localizer: Localizer | None = None, editor: str = "
         titled, described = marked(title, details.terms), marked_report(text, details)
         for hit, framed, lines in details.lines:
             # those of frames are of the report's version
-            named = [reason.lines for reason in hit.why if reason.lines is not None and reason.kind != "frame"]
-            sources[hit.path] = excerpts(lines, details.terms, hit.functions, framed, named, hit.path)
+            named = [
+                reason.lines
+                for reason in hit.why
+                if reason.lines is not None and reason.kind != "frame"
+            ]
+            sources[hit.path] = excerpts(
+                lines, details.terms, hit.functions, framed, named, hit.path
+            )
 
-    def editor_link(path: str, line: int) -> str | None:  # None where there is no such file, as in a bare repository
+    def editor_link(
+        path: str, line: int
+    ) -> str | None:  # None where there is no such file, as in a bare repository
         file = Path(answer.repository or "", path)
         if not editor or not file.is_file():
             return None
-        return editor.replace("{path}", file.as_uri().removeprefix("file://")).replace("{line}", str(line))
+        return editor.replace("{path}", file.as_uri().removeprefix("file://")).replace(
+            "{line}", str(line)
+        )
 
     return Markup(
         _environment()
@@ -143,7 +171,9 @@ def page_of(
     if report.id == "report":  # pasted text has no name of its own
         report = replace(report, id=pasted_id(number))
     localizer = opened(repository, checkpoint)
-    answer = localizer.localize(report, commit=ask.commit or None, tests=ask.tests or None, progress=progress)
+    answer = localizer.localize(
+        report, commit=ask.commit or None, tests=ask.tests or None, progress=progress
+    )
     return name_of(report), answered(answer, localizer, editor)
 
 
@@ -193,8 +223,14 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"style": _part("page.css"), "script": _part("page.js"), "version": tosloc.__version__}
-    environment.filters.update(shown=shown, percent=percent, number="{:,}".format, background=background_lines)
+    environment.globals |= {
+        "style": _part("page.css"),
+        "script": _part("page.js"),
+        "version": tosloc.__version__,
+    }
+    environment.filters.update(
+        shown=shown, percent=percent, number="{:,}".format, background=background_lines
+    )
     return environment
 
 

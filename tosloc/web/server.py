@@ -46,7 +46,9 @@ _HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
-    "Content-Security-Policy": policy("connect-src 'self'; form-action 'self'; frame-ancestors 'none'"),
+    "Content-Security-Policy": policy(
+        "connect-src 'self'; form-action 'self'; frame-ancestors 'none'"
+    ),
 }
 
 
@@ -89,7 +91,9 @@ class Questions:
     def ask(self, asked: Ask) -> int:
         """Return the number of a new question. Raises ToslocError if too many wait."""
         if len(self.asked) >= KEPT:
-            answered = [number for number, article in self.asked.items() if article.state != "waiting"]
+            answered = [
+                number for number, article in self.asked.items() if article.state != "waiting"
+            ]
             if not answered:
                 raise ToslocError(f"{KEPT} questions wait already; ask again when one is answered")
             del self.asked[answered[0]]
@@ -115,7 +119,11 @@ class Questions:
 
         question = number, self.repository, self.checkpoint, asked, self.editor
         future = self.session.ask_about(
-            asked.text, page_of, *question, progress=progress, stopped=lambda: number not in self.asked
+            asked.text,
+            page_of,
+            *question,
+            progress=progress,
+            stopped=lambda: number not in self.asked,
         )
         future.add_done_callback(end)
         return number
@@ -126,7 +134,9 @@ def application(questions: Questions, secret: str) -> Starlette:
     empty = Ask(commit=questions.commit)
 
     def shown(ask: Ask, status: int = 200, number: int = 0) -> Response:
-        return HTMLResponse(rendered([*questions.asked.values()][::-1], questions.project, ask, number), status)
+        return HTMLResponse(
+            rendered([*questions.asked.values()][::-1], questions.project, ask, number), status
+        )
 
     async def start(request: Request) -> Response:
         return shown(empty)
@@ -138,7 +148,9 @@ def application(questions: Questions, secret: str) -> Starlette:
         asked = Ask(text, fields.get("commit", "").strip() or questions.commit, "tests" in fields)
         try:
             if _ADDRESS.fullmatch(text.strip()):
-                raise ReportError("this is an address, and nothing is asked of the web; give the issue's text or JSON")
+                raise ReportError(
+                    "this is an address, and nothing is asked of the web; give the issue's text or JSON"
+                )
             number = questions.ask(asked)
         except ToslocError as error:
             return shown(replace(asked, error=str(error)), 422)
@@ -147,9 +159,13 @@ def application(questions: Questions, secret: str) -> Starlette:
     async def question(request: Request) -> Response:
         if (found := questions.asked.get(request.path_params["number"])) is None:
             return shown(
-                replace(empty, error="this question is not kept any more; ask it again"), 404, questions.last + 1
+                replace(empty, error="this question is not kept any more; ask it again"),
+                404,
+                questions.last + 1,
             )
-        return shown(replace(found.asked, error=found.error), 422 if found.error else 200, found.number)
+        return shown(
+            replace(found.asked, error=found.error), 422 if found.error else 200, found.number
+        )
 
     async def forget(request: Request) -> Response:
         questions.asked.pop(request.path_params["number"], None)  # which ends it, too
@@ -163,7 +179,9 @@ def application(questions: Questions, secret: str) -> Starlette:
 
     routes = [
         Route("/", start),
-        Route("/questions", start),  # where the address of what could not be asked is gone to once more
+        Route(
+            "/questions", start
+        ),  # where the address of what could not be asked is gone to once more
         Route("/questions", ask, methods=["POST"], max_body_size=MOST_BYTES),
         Route("/questions/{number:question}", question),
         Route("/questions/{number:question}/forget", forget, methods=["POST"]),
@@ -187,7 +205,9 @@ def _why_not(request: Request, secret: str) -> str | None:
         return "this page is asked as http://127.0.0.1 or http://localhost, with its port, and by no other name"
     if origin != f"http://{host}" and (origin is not None or request.method not in ("GET", "HEAD")):
         return "this comes from another page; ask by the form of this one"
-    first = request.scope["path"].removeprefix("/").partition("/")[0]  # it may also be for "*", or for nothing
+    first = (
+        request.scope["path"].removeprefix("/").partition("/")[0]
+    )  # it may also be for "*", or for nothing
     if not secrets.compare_digest(first.encode(), secret.encode()):
         return "this address lacks the secret of the page; open the whole address that tosloc serve has printed"
     return None
@@ -198,7 +218,11 @@ def listening(port: int) -> socket.socket:
     try:
         return socket.create_server((HOST, port))
     except OSError as error:
-        why = "is already in use" if error.errno == errno.EADDRINUSE else f"cannot be opened ({error.strerror})"
+        why = (
+            "is already in use"
+            if error.errno == errno.EADDRINUSE
+            else f"cannot be opened ({error.strerror})"
+        )
         hint = "choose another with {port}, or 0 for any free port"
         raise ToslocError(f"port {port} {why}", hint=hint) from error
 
@@ -207,7 +231,10 @@ def serve(questions: Questions, place: socket.socket) -> None:
     """Print the page's address, and answer there until Ctrl-C or SIGTERM. In the main thread."""
     secret = secrets.token_urlsafe(16)
     server = uvicorn.Server(settings(application(questions, secret)))
-    for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn, once it has ended, raises the signal again
+    for number in (
+        signal.SIGINT,
+        signal.SIGTERM,
+    ):  # uvicorn, once it has ended, raises the signal again
         signal.signal(number, lambda *_: setattr(server, "should_exit", True))
     with closing(questions.session):
         questions.warm()
@@ -217,4 +244,6 @@ def serve(questions: Questions, place: socket.socket) -> None:
 
 def settings(app: Starlette) -> uvicorn.Config:
     """How uvicorn serves it, without a word."""
-    return uvicorn.Config(app, lifespan="off", log_level="error", server_header=False, timeout_graceful_shutdown=2)
+    return uvicorn.Config(
+        app, lifespan="off", log_level="error", server_header=False, timeout_graceful_shutdown=2
+    )

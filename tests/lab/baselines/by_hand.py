@@ -64,7 +64,9 @@ def seconds(day):
 
 def report(bug):
     """What is known of a bug when it is opened."""
-    return BugReport(bug.id, bug.summary, bug.description, datetime.fromtimestamp(seconds(bug.opened), UTC))
+    return BugReport(
+        bug.id, bug.summary, bug.description, datetime.fromtimestamp(seconds(bug.opened), UTC)
+    )
 
 
 def context(files, bugs=(), commits=()):
@@ -74,7 +76,10 @@ def context(files, bugs=(), commits=()):
         for bug in bugs
         if not bug.fix
     ]
-    line = [Commit("root", 0.0, files, parents=()), *sorted((*commits, *made), key=lambda commit: commit.at)]
+    line = [
+        Commit("root", 0.0, files, parents=()),
+        *sorted((*commits, *made), key=lambda commit: commit.at),
+    ]
     number = {commit.id: place for place, commit in enumerate(line)}
     parents = [
         [place - 1] if one.parents is None else [number[parent] for parent in one.parents]
@@ -95,7 +100,10 @@ def context(files, bugs=(), commits=()):
         return Snapshot(commit, times[number[commit]], names, blobs, *arrays)
 
     # a merge touches nothing: its changes are its branches'
-    changed = [[names.id(path) for path in own if len(above) < 2] for own, above in zip(touched, parents, strict=True)]
+    changed = [
+        [names.id(path) for path in own if len(above) < 2]
+        for own, above in zip(touched, parents, strict=True)
+    ]
     messages = tuple(commit.message for commit in line)
     history = History(tuple(number), np.array(times), messages, parents, changed, names)
     cases = []
@@ -106,7 +114,9 @@ def context(files, bugs=(), commits=()):
         cases.append(Case(report(bug), line[fix].id, line[before].id, times[fix], listed, fixed))
     cases.sort(key=lambda one: (one.fixed_at, one.report.id))
     texts = {blob_of(*one): one for tree in trees for one in sorted(tree.items())}
-    sources = [parse_source(text, language_of(PurePosixPath(path).suffix)) for path, text in texts.values()]
+    sources = [
+        parse_source(text, language_of(PurePosixPath(path).suffix)) for path, text in texts.values()
+    ]
     parsed = ParsedFiles(sources, {blob: row for row, blob in enumerate(texts)})
     fix_history = FixHistory(cases, history, names.ids)
     repo = SimpleNamespace(snapshot=snapshot)

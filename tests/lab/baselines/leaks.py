@@ -30,10 +30,20 @@ OLD = [
     Bug("2", "Bug 2 socket is never closed", opened=3, fixed_at=8, paths=[SOCKET]),
 ]
 ASKED = Bug(
-    "3", "Bug 3 Table flickers", opened=10, fixed_at=20, paths=[TREE], description="TreeViewer.expandAll paints cookies"
+    "3",
+    "Bug 3 Table flickers",
+    opened=10,
+    fixed_at=20,
+    paths=[TREE],
+    description="TreeViewer.expandAll paints cookies",
 )
-COMMITS = [Commit("c", 9, message="Fix the tree", touched=[TREE]), Commit("d", 9.5, message="polish", touched=[COOKIE])]
-BETWEEN = Bug("4", "Bug 4 table flickers, paints cookies", opened=4, fixed_at=15, paths=[COOKIE, TREE])
+COMMITS = [
+    Commit("c", 9, message="Fix the tree", touched=[TREE]),
+    Commit("d", 9.5, message="polish", touched=[COOKIE]),
+]
+BETWEEN = Bug(
+    "4", "Bug 4 table flickers, paints cookies", opened=4, fixed_at=15, paths=[COOKIE, TREE]
+)
 """Fixed after the report was opened, before its own fix."""
 LATER = Bug("5", "Bug 5 expandAll paints cookies", opened=21, fixed_at=22, paths=[COOKIE])
 

@@ -9,9 +9,29 @@ from dataclasses import replace
 from tests.lab.baselines.by_hand import case
 from tosloc.lab.baseline_runs import SYSTEMS, technique
 
-_DNNLOC = {"negatives": 3, "projection": 4, "projection_epochs": 2, "relevancy_hidden": (4, 3), "relevancy_epochs": 3}
-_DREAMLOC = {"embedding": 6, "word2vec_epochs": 1, "report_length": 8, "snippet_length": 4, "snippets": 4, "batch": 4}
-_DREAMLOC |= {"match_hidden": 6, "best_snippets": 2, "wide_hidden": 4, "fusion_hidden": 6, "negatives": 3, "epochs": 3}
+_DNNLOC = {
+    "negatives": 3,
+    "projection": 4,
+    "projection_epochs": 2,
+    "relevancy_hidden": (4, 3),
+    "relevancy_epochs": 3,
+}
+_DREAMLOC = {
+    "embedding": 6,
+    "word2vec_epochs": 1,
+    "report_length": 8,
+    "snippet_length": 4,
+    "snippets": 4,
+    "batch": 4,
+}
+_DREAMLOC |= {
+    "match_hidden": 6,
+    "best_snippets": 2,
+    "wide_hidden": 4,
+    "fusion_hidden": 6,
+    "negatives": 3,
+    "epochs": 3,
+}
 SMALL = {"dnnloc": _DNNLOC | {"combiner_hidden": 5, "combiner_epochs": 4}, "dreamloc": _DREAMLOC}
 """Settings with which a technique learns in a moment."""
 
@@ -21,7 +41,9 @@ def small(name, **values):
     kind = technique(name)
     if not kind.learned:
         return kind
-    return type(kind.__name__, (kind,), {"settings": replace(kind.settings, **{**SMALL[name], **values})})
+    return type(
+        kind.__name__, (kind,), {"settings": replace(kind.settings, **{**SMALL[name], **values})}
+    )
 
 
 KINDS = {name: small(name) for name in SYSTEMS}

@@ -37,7 +37,9 @@ def age(days):
                 Commit("side", 15, message="fix", touched=[COOKIE], parents=["root"]),
                 Commit("unmerged", 16, message="fix", touched=[COLOR], parents=["root"]),
                 Commit("main", 17, message="fix", touched=[TREE], parents=["root"]),
-                Commit("merge", 18, message="Merge fix", touched=[SOCKET], parents=["main", "side"]),
+                Commit(
+                    "merge", 18, message="Merge fix", touched=[SOCKET], parents=["main", "side"]
+                ),
             ],
             {COOKIE: age(5), TREE: age(3)},
         ),
@@ -47,18 +49,25 @@ def age(days):
 def test_commits(commits, expected):
     """H of each file for a report opened at day 20 and fixed at day 30."""
     made = context(FILES, [Bug("1", "it", 20, 30, [TREE])], commits)
-    found = zip(sorted(FILES), FixCommits(made.fix_history).scores(ask(made, "1")).tolist(), strict=True)
+    found = zip(
+        sorted(FILES), FixCommits(made.fix_history).scores(ask(made, "1")).tolist(), strict=True
+    )
     assert {path: value for path, value in found if value} == pytest.approx(expected)
 
 
 def test_it_is_made_of_its_three_parts():
     made = project()
     query = ask(made, "3")
-    structured, similar = BLUiR(made).scores(query), SimilarReports(made.fix_history).simi_scores(query)
+    structured, similar = (
+        BLUiR(made).scores(query),
+        SimilarReports(made.fix_history).simi_scores(query),
+    )
     assert similar.max() > 0
     # the fix of bug 2 at day 8, another fix at day 9; bug 1's table at day 2
     recent = {TREE: age(1), SOCKET: age(2), TABLE: age(8), COLOR: age(8), COOKIE: age(5)}
     both = 0.2 * min_max(similar) + 0.8 * min_max(structured)
-    wanted = np.where(both > 0, 0.7 * both + 0.3 * np.array([recent[path] for path in sorted(FILES)]), 0.0)
+    wanted = np.where(
+        both > 0, 0.7 * both + 0.3 * np.array([recent[path] for path in sorted(FILES)]), 0.0
+    )
     assert AmaLgam(made).scores(query) == pytest.approx(wanted)
     assert wanted[sorted(FILES).index(SOCKET)] == 0  # neither text nor similar bugs name it: gated

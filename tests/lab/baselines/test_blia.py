@@ -41,7 +41,9 @@ def slow_text(place):
         norm = sqrt(sum(weigh(term, wholes[place]) ** 2 for term in own))
         for text in TEXTS:
             length = sqrt(sum(weigh(term, asked) ** 2 for term in text))
-            product = sum(weigh(term, asked) * weigh(term, wholes[place]) for term in own.intersection(text))
+            product = sum(
+                weigh(term, asked) * weigh(term, wholes[place]) for term in own.intersection(text)
+            )
             total += (0.5 if number == 3 else 1.0) * (product / norm / length if norm else 0.0)
     return total
 
@@ -49,7 +51,9 @@ def slow_text(place):
 def test_text_against_a_slow_one():
     made = context(SMALL, [REPORT])
     lengths = np.array([float(len(" ".join(file).split())) for file in TERMS])
-    assert BLIA(made).text(ask(made, "1")) == pytest.approx(step_length_score(lengths) * list(map(slow_text, range(3))))
+    assert BLIA(made).text(ask(made, "1")) == pytest.approx(
+        step_length_score(lengths) * list(map(slow_text, range(3)))
+    )
 
 
 def frame(name, file=""):
@@ -61,14 +65,19 @@ def test_trace_of_a_report():
     files["src/p/C.java"] = "package p; import q.D; import p.A; import q.*; class C { }"
     files["src/q/D.java"] = "package q; class D { }"
     trace = frame("p.A") + frame("p.B$1", "B.java") + frame("p.A") + frame("p.C") + frame("java.E")
-    made = context(files, [Bug("1", "it fails", 1, 2, ["src/p/A.java"], trace), Bug("2", "A and p.A fail", 1, 2)])
+    made = context(
+        files,
+        [Bug("1", "it fails", 1, 2, ["src/p/A.java"], trace), Bug("2", "A and p.A fail", 1, 2)],
+    )
     # A, B, A, C: places 1, 2 and 4; D is imported by C; E is not, nor is the wild card followed; java.E is no E
     assert BLIA(made).trace(ask(made, "1")).tolist() == pytest.approx([1.0, 0.5, 0.25, 0.0, 0.1])
     assert not BLIA(made).trace(ask(made, "2")).any()
 
 
 def test_it_is_made_of_its_four_parts():
-    bug = Bug("3", ASKED.summary, 10, 20, [TREE], f"{ASKED.description} {frame('org.app.TableViewer')}")
+    bug = Bug(
+        "3", ASKED.summary, 10, 20, [TREE], f"{ASKED.description} {frame('org.app.TableViewer')}"
+    )
     made = context(FILES, [*OLD, bug], COMMITS)
     query, technique = ask(made, "3"), BLIA(made)
     text, similar = technique.text(query), technique.similar_reports.simi_scores(query)
@@ -77,8 +86,12 @@ def test_it_is_made_of_its_four_parts():
     trace = {TABLE: 1.0, TREE: 0.1, COLOR: 0.1}
     days = {TREE: 1, SOCKET: 2, TABLE: 8, COLOR: 8, COOKIE: 5}  # since the last fix
     wanted = []
-    for path, words, alike in zip(query.version.snapshot.paths, min_max(text), min_max(similar), strict=True):
+    for path, words, alike in zip(
+        query.version.snapshot.paths, min_max(text), min_max(similar), strict=True
+    ):
         base = 0.8 * words + 0.2 * alike + trace.get(path, 0.0)
         wanted.append(0.8 * base + 0.2 / (1 + exp(12 * days[path] / 15)) if base > 0 else 0.0)
     assert technique.scores(query) == pytest.approx(np.array(wanted))
-    assert wanted[query.version.snapshot.paths.index(SOCKET)] == 0  # a recent fix alone does not count
+    assert (
+        wanted[query.version.snapshot.paths.index(SOCKET)] == 0
+    )  # a recent fix alone does not count

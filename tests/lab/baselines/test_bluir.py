@@ -15,7 +15,11 @@ def slow_score(fields, place, asked):
     total = 0.0
     for query in asked:
         for term in set(query) & set(fields[place]):
-            often, count, frequency = query.count(term), fields[place].count(term), sum(term in one for one in fields)
+            often, count, frequency = (
+                query.count(term),
+                fields[place].count(term),
+                sum(term in one for one in fields),
+            )
             idf = log((len(fields) + 1) / (frequency + 0.5))
             tf = count / (count + 0.7 + 0.3 * len(fields[place]) / average)
             total += tf * 1000 * often / (often + 1000) * idf**2
@@ -29,7 +33,10 @@ TWO = {
 FIELDS = [  # "all" of expandAll is a stop word; the package line holds no identifier here
     ["tree viewer treeview", "tabl viewer tableview"],
     ["expandal expand", "paint tabl painttabl"],
-    ["tree viewer treeview expand expandal level", "tabl viewer tableview paint tabl painttabl tree viewer treeview"],
+    [
+        "tree viewer treeview expand expandal level",
+        "tabl viewer tableview paint tabl painttabl tree viewer treeview",
+    ],
 ]
 COMMENTS = [["show", "tree"], ["colour", "tabl"]]
 
@@ -53,6 +60,9 @@ def test_a_plain_word_asks_names_twice_and_comments_once():
 
 
 def test_files_without_a_word_of_the_report_have_0():
-    assert [path for path, score in scores(BLUiR(project()), "3").items() if not score] == [COLOR, SOCKET]
+    assert [path for path, score in scores(BLUiR(project()), "3").items() if not score] == [
+        COLOR,
+        SOCKET,
+    ]
     unknown = BLUiR(context(TWO, [Bug("1", "Bug 1 the", 1, 2, ["A.java"])]))
     assert set(scores(unknown, "1").values()) == {0.0}

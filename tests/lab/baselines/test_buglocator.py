@@ -54,7 +54,9 @@ def test_similar_reports_by_hand():
     second = (red * more + blue**2) / (own * sqrt(more**2 + blue**2))
     assert similar.similarities(query).tolist() == pytest.approx([first, second, 0.0, 0.0, 0.0])
     # the fix of 1 counts for both of its files, and the file of 2 that is gone takes its share
-    assert similar.simi_scores(query).tolist() == pytest.approx([first / 2 + second / 2, first / 2, 0.0])
+    assert similar.simi_scores(query).tolist() == pytest.approx(
+        [first / 2 + second / 2, first / 2, 0.0]
+    )
 
 
 def test_rvsm_and_fusion_by_hand():
@@ -75,4 +77,6 @@ def test_rvsm_and_fusion_by_hand():
     text = np.array([silver / a, thrice * silver / b, 0.0]) * step_length_score(lengths)
     assert technique.rvsm(ask(technique.context, "2")) == pytest.approx(text)
     similar = np.array([0.0, 1.0, 1.0])  # report 1 shares "latch" and was fixed in B and C
-    assert list(scores(technique, "2").values()) == pytest.approx((0.8 * min_max(text) + 0.2 * similar).tolist())
+    assert list(scores(technique, "2").values()) == pytest.approx(
+        (0.8 * min_max(text) + 0.2 * similar).tolist()
+    )

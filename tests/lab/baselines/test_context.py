@@ -24,12 +24,19 @@ def test_fixes_and_commits_before_the_opening_are_known():
     query = ask(context(FILES, BUGS, [Commit("at it", 10), Commit("before it", 9.9)]), "asked")
     assert known(query) == {"early"}
     ids = query.fix_history.history.ids
-    assert [ids[number] for number in np.flatnonzero(query.commits)] == ["root", "fix-early", "before it"]
+    assert [ids[number] for number in np.flatnonzero(query.commits)] == [
+        "root",
+        "fix-early",
+        "before it",
+    ]
 
 
 def test_the_own_fix_is_never_known():
     # dates of the data can be wrong: fixed before it was opened
-    bugs = [Bug("asked", "x", opened=10, fixed_at=4, paths=[A]), Bug("early", "x", opened=1, fixed_at=2, paths=[A])]
+    bugs = [
+        Bug("asked", "x", opened=10, fixed_at=4, paths=[A]),
+        Bug("early", "x", opened=1, fixed_at=2, paths=[A]),
+    ]
     assert known(ask(context(FILES, bugs, [Commit("last", 11)]), "asked", "last")) == {"early"}
     # nor that of a twin with the same commit
     twins = [Bug("1", "x", opened=1, fix="both"), Bug("2", "x", opened=2, fix="both")]
@@ -38,8 +45,14 @@ def test_the_own_fix_is_never_known():
 
 
 def test_a_fix_that_the_version_does_not_contain_is_not_known():
-    bugs = [Bug("elsewhere", "x", opened=1, fix="branch"), Bug("asked", "x", opened=10, fix="fix", paths=[B])]
-    commits = [Commit("branch", 2, {A: "class A { }"}), Commit("fix", 12, {B: "class B { }"}, parents=("root",))]
+    bugs = [
+        Bug("elsewhere", "x", opened=1, fix="branch"),
+        Bug("asked", "x", opened=10, fix="fix", paths=[B]),
+    ]
+    commits = [
+        Commit("branch", 2, {A: "class A { }"}),
+        Commit("fix", 12, {B: "class B { }"}, parents=("root",)),
+    ]
     made = context(FILES, bugs, commits)
     query = ask(made, "asked")
     assert (known(query), query.commits[made.fix_history.history.index["branch"]]) == (set(), False)

@@ -25,7 +25,9 @@ from tosloc.lab.baselines.training import seeded
 def test_vectors_of_compounds_are_means_of_their_parts():
     parts = {}
     texts = [dream_words(text, parts) for text in ("TreeViewer shows tree", "viewer of trees")]
-    vectors, again = (WordVectors.learned(texts, parts, width=6, epochs=1, seed=7) for _ in range(2))
+    vectors, again = (
+        WordVectors.learned(texts, parts, width=6, epochs=1, seed=7) for _ in range(2)
+    )
     tree, viewer = vectors.of("tree", ()), vectors.of("viewer", ())
     assert vectors.of("treeviewer", ()) == pytest.approx((tree + viewer) / 2)
     assert vectors.of("treetop", ("tree", "top")) == pytest.approx(tree)
@@ -36,11 +38,22 @@ def test_vectors_of_compounds_are_means_of_their_parts():
 
 def test_wide_features_by_hand():
     a, b, c = "src/Apple.java", "src/Banana.java", "src/Cherry.java"
-    files = {a: "class Apple { } // seed seed rots", b: "class BananaPeel { } // seed", c: "class Cherry { }"}
+    files = {
+        a: "class Apple { } // seed seed rots",
+        b: "class BananaPeel { } // seed",
+        c: "class Cherry { }",
+    }
     bugs = [
         Bug("1", "Bug 1 seed rots", opened=1, fixed_at=2, paths=[a, b]),
         Bug("2", "Bug 2 peel browns", opened=3, fixed_at=4, paths=[b]),
-        Bug("3", "Bug 3 seed BananaPeel", opened=64, fixed_at=90, paths=[c], description="seed BananaPeel"),
+        Bug(
+            "3",
+            "Bug 3 seed BananaPeel",
+            opened=64,
+            fixed_at=90,
+            paths=[c],
+            description="seed BananaPeel",
+        ),
     ]
     made = context(files, bugs)
     given = zip(made.files.sources, (2, 3, 99), strict=True)
@@ -54,7 +67,9 @@ def test_wide_features_by_hand():
     report = np.array([2, 2 * boost, 2 * boost, 2 * boost])  # seed, and the compound with its parts
     norm = math.sqrt((report**2).sum())
     # Apple: apple seed seed rots; Banana: bananapeel banana peel seed; every word weighs the same
-    assert text == pytest.approx([report[0] * 2 / norm / math.sqrt(6), report.sum() / norm / 2, 0.0])
+    assert text == pytest.approx(
+        [report[0] * 2 / norm / math.sqrt(6), report.sum() / norm / 2, 0.0]
+    )
     assert complexity == pytest.approx([0.0, 0.25, 1.0])
     # summaries: asked is seed bananapeel banana peel; Apple: seed rots; Banana: seed rots peel browns
     assert similar == pytest.approx([1 / math.sqrt(4 * 2), 2 / math.sqrt(4 * 4), 0.0])
@@ -65,7 +80,9 @@ def test_wide_features_by_hand():
 
 @pytest.mark.parametrize(("fusion", "parameters"), [(100, 22_626), (50, 17_726)])
 def test_the_published_number_of_parameters(fusion, parameters):
-    network = DreamLocNetwork(DreamLocSettings(fusion_hidden=fusion), Snippets([], WordVectors([], np.eye(2)), 1, 1))
+    network = DreamLocNetwork(
+        DreamLocSettings(fusion_hidden=fusion), Snippets([], WordVectors([], np.eye(2)), 1, 1)
+    )
     assert sum(value.numel() for value in network.parameters()) == parameters
 
 
@@ -117,7 +134,11 @@ def test_batches_over_distinct_words_give_what_the_formula_does(monkeypatch):
     network = seeded(3, lambda: DreamLocNetwork(settings, snippets))
     one = files_of([4, 0, 1, 2, 3, -1, 2])  # a file that could not be read is an empty one
     deep = [[plain(network, TEXTS[row].split() if row >= 0 else [])] for row in one.rows.tolist()]
-    fused = network.fusion(torch.cat([network.wide(one.wide), torch.tensor(deep).float()], dim=1)).squeeze(-1).numpy()
+    fused = (
+        network.fusion(torch.cat([network.wide(one.wide), torch.tensor(deep).float()], dim=1))
+        .squeeze(-1)
+        .numpy()
+    )
     for at_once in (1, 30, 1000):
         monkeypatch.setattr("tosloc.lab.baselines.dreamloc.AT_ONCE", at_once)
         assert network.ranked(one) == pytest.approx(fused, abs=2e-5)

@@ -36,8 +36,13 @@ def test_nothing_that_was_not_known_changes_an_answer(name, bugs):
 @pytest.mark.parametrize("name", FORMULAS)
 def test_statistics_are_those_of_the_version(name):
     files = {"A.java": "class Alpha { int beta; }", "B.java": "class Beta { }"}
-    later = Commit("later", 5, {"C.java": "class Alpha { int alpha, alphaBeta; }", "B.java": "class Alpha { }"})
-    both = (context(files, [Bug("1", "alpha beta", 1, 2, ["A.java"])], commits) for commits in ([], [later]))
+    later = Commit(
+        "later", 5, {"C.java": "class Alpha { int alpha, alphaBeta; }", "B.java": "class Alpha { }"}
+    )
+    both = (
+        context(files, [Bug("1", "alpha beta", 1, 2, ["A.java"])], commits)
+        for commits in ([], [later])
+    )
     one, other = (scores(KINDS[name](made), "1") for made in both)
     assert one == other
 
@@ -48,7 +53,9 @@ def test_the_order_of_reading_does_not_matter(name):
     sources = made.files.sources[::-1]
     rows = {blob: len(sources) - 1 - row for blob, row in made.files.row_of_blob.items()}
     turned = replace(made, files=ParsedFiles(sources, rows))
-    assert scores(fitted(name, made), "3") == pytest.approx(scores(fitted(name, turned), "3"), abs=1e-4)
+    assert scores(fitted(name, made), "3") == pytest.approx(
+        scores(fitted(name, turned), "3"), abs=1e-4
+    )
 
 
 @pytest.mark.parametrize("name", LEARNED)
@@ -56,16 +63,23 @@ def test_it_needs_reports(name):
     made = leaks.project()
     one, two = case(made, "1"), case(made, "6")
     for train, validation in (([one], [two]), ([one, two], [])):
-        with pytest.raises(ToslocError, match=f"{name} needs two training reports and one for validation"):
+        with pytest.raises(
+            ToslocError, match=f"{name} needs two training reports and one for validation"
+        ):
             KINDS[name](made).fit(train, validation)
 
 
-@pytest.mark.parametrize(("name", "values"), [("dnnloc", {"combiner_epochs": 40}), ("dreamloc", {"epochs": 6})])
+@pytest.mark.parametrize(
+    ("name", "values"), [("dnnloc", {"combiner_epochs": 40}), ("dreamloc", {"epochs": 6})]
+)
 def test_training_learns_what_a_feature_tells(name, values, monkeypatch):
     # the class that a report names is the one that is fixed
     names = ["Apple", "Banana", "Cherry", "Damson", "Elder"] * 6
     files = {f"src/{fruit}.java": f"class {fruit} {{ int x{fruit}; }}" for fruit in names}
-    bugs = [Bug(str(n), f"{one} fails", n + 0.1, n + 0.2, [f"src/{one}.java"]) for n, one in enumerate(names)]
+    bugs = [
+        Bug(str(n), f"{one} fails", n + 0.1, n + 0.2, [f"src/{one}.java"])
+        for n, one in enumerate(names)
+    ]
     made = context(files, bugs)
     cases = [case(made, bug.id) for bug in bugs]
     monkeypatch.setattr(training, "LEARNING_RATE", 0.03)

@@ -44,7 +44,9 @@ def test_names_in_order():
     assert shop.types == tuple("PageShop Visitor Colour Till Coin Mark Helper".split())
     assert shop.outer == ("PageShop", "Helper")
     assert shop.methods == tuple("PageShop getURLFor getURLFor visit Coin value".split())
-    assert shop.variables == tuple("MAX_SIZE other open name c page count in failure visited value".split())
+    assert shop.variables == tuple(
+        "MAX_SIZE other open name c page count in failure visited value".split()
+    )
     assert shop.package == "org.example.shop"
     assert shop.imports == ("java.util.List", "org.example.Limits", "org.example.pages.*")
     assert shop.complexity > 5 > parse_source(SHOP).complexity == 0
@@ -68,9 +70,20 @@ def test_a_javadoc_after_the_imports_is_no_licence_but_one_before_is():
 
 
 def test_java_without_any_declaration_is_read_by_regular_expressions():
-    made = parse_source('package a.b;\nimport x.Y;\n/** Doc. */ }}} )( "text" // tail\n class lost in space')
-    assert (made.package, made.imports, made.types, made.outer) == ("a.b", ("x.Y",), ("lost",), ("lost",))
-    assert [made.text(kind) for kind in ("string", "javadoc", "comment")] == ['"text"', "/** Doc. */", "// tail"]
+    made = parse_source(
+        'package a.b;\nimport x.Y;\n/** Doc. */ }}} )( "text" // tail\n class lost in space'
+    )
+    assert (made.package, made.imports, made.types, made.outer) == (
+        "a.b",
+        ("x.Y",),
+        ("lost",),
+        ("lost",),
+    )
+    assert [made.text(kind) for kind in ("string", "javadoc", "comment")] == [
+        '"text"',
+        "/** Doc. */",
+        "// tail",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -82,10 +95,17 @@ def test_java_without_any_declaration_is_read_by_regular_expressions():
 )
 def test_other_languages(language, text, note):
     made = parse_source(text, language)
-    assert (made.types, made.outer, made.methods, made.text("comment")) == (("Shop",), ("Shop",), ("sell",), note)
+    assert (made.types, made.outer, made.methods, made.text("comment")) == (
+        ("Shop",),
+        ("Shop",),
+        ("sell",),
+        note,
+    )
     assert "sell" in made.text("code")
 
 
 @given(st.text(alphabet="ab{}();\"'/*. \n@", max_size=60))
 def test_no_text_breaks_it_and_no_letter_is_lost(text):
-    assert [letter for letter in parse_source(text).text() if letter in "ab"] == [one for one in text if one in "ab"]
+    assert [letter for letter in parse_source(text).text() if letter in "ab"] == [
+        one for one in text if one in "ab"
+    ]

@@ -32,7 +32,11 @@ def test_nothing_to_ask_gives_zeros(query):
 @pytest.mark.parametrize(
     ("score", "lengths", "golden"),
     [
-        (step_length_score, [10, 20, 40, 80, 200], [0.553778, 0.606326, 0.703451, 0.849102, 0.986861]),
+        (
+            step_length_score,
+            [10, 20, 40, 80, 200],
+            [0.553778, 0.606326, 0.703451, 0.849102, 0.986861],
+        ),
         (plain_length_score, [10, 20, 40, 80, 200], [0.5, 0.513155, 0.539392, 0.591077, 0.731059]),
         (step_length_score, [7, 7], [0.5, 0.5]),
         (step_length_score, [0, 0], [0.5, 0.5]),

@@ -20,23 +20,35 @@ from tosloc.rerank.encoder.reranker import HEAD, RECORD, EncoderReranker
 
 def test_pieces_follow_each_other_with_their_marks(encoder_folder):
     encoder = Encoder.load(str(encoder_folder), "mean")
-    whole, cut = encoder.pieces(["door opens window fails key", ""], 4, 10), encoder.pieces(["door opens key"], 4)
+    whole, cut = (
+        encoder.pieces(["door opens window fails key", ""], 4, 10),
+        encoder.pieces(["door opens key"], 4),
+    )
     assert whole == [[[2, 7, 11, 3], [2, 8, 12, 3], [2, 10, 3]], [[2, 3]]]
     assert cut == [[[2, 7, 11, 3]]]
-    assert encoder.pieces(["door \udce9 opens"], 9) == encoder.pieces(["door ? opens"], 9)  # half a character
+    assert encoder.pieces(["door \udce9 opens"], 9) == encoder.pieces(
+        ["door ? opens"], 9
+    )  # half a character
     # licences and frames are not read
     assert without_licence("// (c) 2020 us\n/* Licensed so */\nclass A {}") == "\nclass A {}"
-    assert report_text(report(summary="Fails", description="at a.B.c(B.java:1)\nalways")) == "Fails\nalways"
+    assert (
+        report_text(report(summary="Fails", description="at a.B.c(B.java:1)\nalways"))
+        == "Fails\nalways"
+    )
 
 
-@pytest.mark.parametrize(("pooling", "roberta"), [("mean", False), ("first", False), ("mean", True)])
+@pytest.mark.parametrize(
+    ("pooling", "roberta"), [("mean", False), ("first", False), ("mean", True)]
+)
 def test_padding_changes_no_vector(make_encoder, pooling, roberta):
     encoder = Encoder.load(str(make_encoder(roberta=roberta)), pooling).eval()
     assert encoder.longest == 34
     short, long = [2, 7, 8, 3], [2, *range(4, 12), 3]
     with torch.inference_mode():
         alone, together = encoder([short]), encoder([long, short])
-        hidden = encoder.model(input_ids=torch.tensor([short])).last_hidden_state[0]  # no token is left out
+        hidden = encoder.model(input_ids=torch.tensor([short])).last_hidden_state[
+            0
+        ]  # no token is left out
     assert torch.allclose(alone[0], together[1], atol=1e-6)
     assert torch.allclose(alone[0], hidden[0] if pooling == "first" else hidden.mean(0), atol=1e-6)
     assert np.allclose(encoder.vectors([short, long]), together.flip(0).numpy(), atol=1e-3)
@@ -73,13 +85,19 @@ class Touching:
 def ask_for_code(folder, owned):
     own = f"import os\nos.mkdir({str(owned)!r})\nfrom transformers import BertConfig, BertModel\n"
     (folder / "own.py").write_text(own)
-    changed(folder / "config.json", auto_map={"AutoConfig": "own.BertConfig", "AutoModel": "own.BertModel"})
+    changed(
+        folder / "config.json",
+        auto_map={"AutoConfig": "own.BertConfig", "AutoModel": "own.BertModel"},
+    )
 
 
 def pickled(folder, owned):
     weights = safetensors.torch.load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
-    torch.save([weights, Touching(owned)] if owned.name == "owned" else weights, folder / "pytorch_model.bin")
+    torch.save(
+        [weights, Touching(owned)] if owned.name == "owned" else weights,
+        folder / "pytorch_model.bin",
+    )
 
 
 def foreign(folder, _):
@@ -107,7 +125,11 @@ def test_no_file_of_an_encoder_is_run_and_what_is_none_is_one_sentence(
     monkeypatch.setattr(builtins, "input", lambda *_: "y")  # who is asked says yes
     folder, owned = make_encoder(), tmp_path / "owned"
     HOSTILE[hostile](folder, owned)
-    words = "do not belong together" if hostile == "a foreign tokenizer" else "no encoder can be loaded from there"
+    words = (
+        "do not belong together"
+        if hostile == "a foreign tokenizer"
+        else "no encoder can be loaded from there"
+    )
     with pytest.raises(CheckpointError, match=words):
         Encoder.load(str(folder), "mean")
     assert not owned.exists()
@@ -131,7 +153,9 @@ def test_the_hub_is_asked_only_where_the_user_allows_it(monkeypatch, asked_hosts
     assert seen == [(False, False)]
 
 
-def test_a_name_that_was_fetched_is_loaded_without_a_request(monkeypatch, tmp_path, make_encoder, asked_hosts):
+def test_a_name_that_was_fetched_is_loaded_without_a_request(
+    monkeypatch, tmp_path, make_encoder, asked_hosts
+):
     folder = tmp_path / "models--acme--tiny"
     shutil.copytree(make_encoder(), folder / "snapshots" / ("a" * 40))
     (folder / "refs").mkdir()
@@ -142,7 +166,12 @@ def test_a_name_that_was_fetched_is_loaded_without_a_request(monkeypatch, tmp_pa
     assert asked_hosts == []
 
 
-TEXTS = {"1": "door opens", "2": "/* Copyright */ window fails lock " * 4, "3": "", "4": "key " * 50}
+TEXTS = {
+    "1": "door opens",
+    "2": "/* Copyright */ window fails lock " * 4,
+    "3": "",
+    "4": "key " * 50,
+}
 
 
 def test_each_blob_is_encoded_once(encoder_folder, tmp_path):
@@ -157,8 +186,15 @@ def test_each_blob_is_encoded_once(encoder_folder, tmp_path):
     reader.vectors(["1", "2", "3"], path)
     found, again = (reader.vectors(list(TEXTS), path) for _ in range(2))
     assert asked == ["1", "2", "3", "4"]
-    assert {blob: vectors.tolist() for blob, vectors in again.items()} == {b: v.tolist() for b, v in found.items()}
-    assert {blob: len(vectors) for blob, vectors in found.items()} == {"1": 1, "2": 3, "3": 0, "4": 3}
+    assert {blob: vectors.tolist() for blob, vectors in again.items()} == {
+        b: v.tolist() for b, v in found.items()
+    }
+    assert {blob: len(vectors) for blob, vectors in found.items()} == {
+        "1": 1,
+        "2": 3,
+        "3": 0,
+        "4": 3,
+    }
     with torch.inference_mode():
         assert np.allclose(found["1"][0], encoder([[2, 7, 11, 3]])[0].numpy(), atol=1e-3)
     for another in (ChunkReader(encoder, 2, 8, texts), ChunkReader(other, 3, 8, texts)):
@@ -170,7 +206,12 @@ def test_each_blob_is_encoded_once(encoder_folder, tmp_path):
 
 
 def reranker(encoder, learns="head", **two):
-    values = {"code_encoder": str(encoder), "chunk_tokens": 16, "training": {"learns": learns}, **two}
+    values = {
+        "code_encoder": str(encoder),
+        "chunk_tokens": 16,
+        "training": {"learns": learns},
+        **two,
+    }
     return EncoderReranker.configured(Config.of({"stage_two": values}, "two.toml"))
 
 
@@ -185,8 +226,16 @@ DAMAGED = "incomplete or damaged"
         ({"weight": -1}, None, "a weight is out of bounds"),
         ({"encoders": {}}, None, DAMAGED),
         ({"settings": {"magic": 1}}, None, DAMAGED),
-        ({"encoders": {"code": {"place": NO_HUB, "fingerprint": ""}}}, None, f"{NO_HUB}: no encoder can be loaded"),
-        ({"encoders": {"code": {"place": "OTHER", "fingerprint": "0"}}}, None, "not the encoder that"),
+        (
+            {"encoders": {"code": {"place": NO_HUB, "fingerprint": ""}}},
+            None,
+            f"{NO_HUB}: no encoder can be loaded",
+        ),
+        (
+            {"encoders": {"code": {"place": "OTHER", "fingerprint": "0"}}},
+            None,
+            "not the encoder that",
+        ),
         *(({}, data, DAMAGED) for data in (safetensors.torch.save({"a": torch.ones(1)}), b"x")),
     ],
 )
@@ -214,7 +263,9 @@ def test_what_does_not_fit_together_is_one_sentence(encoder_folder, make_encoder
     assert (wide / "model.safetensors").exists()
 
 
-@pytest.mark.parametrize(("learns", "own", "scoring"), [("head", [], "cosine"), ("both", ["code"], "dot")])
+@pytest.mark.parametrize(
+    ("learns", "own", "scoring"), [("head", [], "cosine"), ("both", ["code"], "dot")]
+)
 def test_what_was_saved_comes_back(encoder_folder, tmp_path, learns, own, scoring):
     made = reranker(encoder_folder, learns, scoring=scoring)
     with torch.no_grad():

@@ -39,7 +39,9 @@ def make(encoder_folder, tmp_path):
     def trainer(folder="work", key="k", **training):
         given = {"epochs": 30, "pairs": 24, "learning_rate": 0.02, **training}
         encoder = Encoder.load(str(encoder_folder), "mean")
-        model = RerankingModel(StageTwoSettings.model_validate({"training": given}), encoder, encoder, seed=5)
+        model = RerankingModel(
+            StageTwoSettings.model_validate({"training": given}), encoder, encoder, seed=5
+        )
         return Trainer(model, CHUNKS_OF, tmp_path / folder, 3, key)
 
     return trainer
@@ -53,7 +55,10 @@ def test_it_learns_to_find_what_it_has_not_seen_and_nothing_frozen_moves(make):
     assert trainer.validate(LISTS[45:])["mrr"] > max(0.8, curve[0]["mrr"] + 0.2)
     assert trainer.model.code.fingerprint_now() == frozen
     # validation is by reports opened after what was learned: others keep stage one's order
-    early = [replace(one, candidates=replace(one.candidates, report=report("r", 99))) for one in LISTS[45:]]
+    early = [
+        replace(one, candidates=replace(one.candidates, report=report("r", 99)))
+        for one in LISTS[45:]
+    ]
     by_stage_one = np.mean([1 / (1 + int(one.candidates.fixed.argmax())) for one in early])
     for until, known in ((99, True), (100, False)):
         trainer.trained_until = until
@@ -61,7 +66,10 @@ def test_it_learns_to_find_what_it_has_not_seen_and_nothing_frozen_moves(make):
 
 
 def test_without_gain_the_first_parameters_stay(make):
-    upside_down = [replace(one, candidates=replace(one.candidates, fixed=~one.candidates.fixed)) for one in LISTS[45:]]
+    upside_down = [
+        replace(one, candidates=replace(one.candidates, fixed=~one.candidates.fixed))
+        for one in LISTS[45:]
+    ]
     trainer = make()
     first = {name: value.detach().clone() for name, value in trainer.model.learned.items()}
     assert len(trainer.fit(LISTS[:12], upside_down)) == 1 + PATIENCE
@@ -118,18 +126,24 @@ def test_the_papers_score_is_a_dot_product_with_a_softmax_over_the_real_chunks()
     assert torch.allclose(head(REPORT, CHUNKS, REAL), files @ REPORT)
 
 
-@pytest.mark.parametrize(("fixed", "right", "wrong"), [([0, 1, 0], [2.0], [1.0, 0.5]), ([1, 1, 0], [2.0, 1.0], [0.5])])
+@pytest.mark.parametrize(
+    ("fixed", "right", "wrong"), [([0, 1, 0], [2.0], [1.0, 0.5]), ([1, 1, 0], [2.0, 1.0], [0.5])]
+)
 def test_the_loss_is_a_softmax_in_which_another_fixed_file_is_no_negative(fixed, right, wrong):
     loss = contrastive(torch.tensor([1.0, 2.0, 0.5]), torch.tensor(fixed).bool()).item()
     rest = sum(map(math.exp, wrong))
-    assert loss == pytest.approx(-sum(math.log(math.exp(one) / (math.exp(one) + rest)) for one in right) / len(right))
+    assert loss == pytest.approx(
+        -sum(math.log(math.exp(one) / (math.exp(one) + rest)) for one in right) / len(right)
+    )
 
 
 def test_encoding_in_parts_changes_neither_scores_nor_gradients(encoder_folder):
     chunks = {"a": [[2, 7, 3], [2, 8, 9, 3]], "b": [[2, 5, 3]]}
     found = []
     for at_once in (0, 1):
-        settings = StageTwoSettings.model_validate({"training": {"learns": "both", "chunks_at_once": at_once}})
+        settings = StageTwoSettings.model_validate(
+            {"training": {"learns": "both", "chunks_at_once": at_once}}
+        )
         encoder = Encoder.load(str(encoder_folder), "mean")
         model = RerankingModel(settings, encoder, encoder, seed=1).eval()
         scores = model(Question(candidates("a gone b"), [[2, 7, 8, 3]]), chunks)

@@ -12,7 +12,15 @@ from tosloc.cli.lab.paper import baselines, bm25, reproduce
 from tosloc.cli.lab.results import compare, evaluate
 
 app = typer.Typer(rich_markup_mode=None)
-_COMMANDS: list[Callable[..., None]] = [evaluate, compare, baselines, bm25, reproduce, reproduce_check, truncation]
+_COMMANDS: list[Callable[..., None]] = [
+    evaluate,
+    compare,
+    baselines,
+    bm25,
+    reproduce,
+    reproduce_check,
+    truncation,
+]
 _COMMANDS += [calibration, feature_ablation, pretrain, pack, train_encoder]
 for _command in _COMMANDS:
     app.command()(_command)

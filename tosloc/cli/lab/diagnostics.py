@@ -22,7 +22,10 @@ from tosloc.lab.truncation import truncation as cut
 from tosloc.rank.calibration import HIGHEST, LOWEST, TEMPERATURE
 
 RunArgument = Annotated[
-    Path, typer.Argument(metavar="RUN", help="Folder that train or rank wrote, a split's folder, or a run file.")
+    Path,
+    typer.Argument(
+        metavar="RUN", help="Folder that train or rank wrote, a split's folder, or a run file."
+    ),
 ]
 
 
@@ -49,7 +52,15 @@ def truncation(
         print("\n".join(("", *(f"- {line}" for line in result.notes))))
 
 
-HEADS = ("project", "answers", "temperature", "first file right", "mean share", "calibration error", "by chance")
+HEADS = (
+    "project",
+    "answers",
+    "temperature",
+    "first file right",
+    "mean share",
+    "calibration error",
+    "by chance",
+)
 MEANING = (
     "calibration error: of ten bins of first shares, how far the bin's share is off the answers that were right; by"
     " chance: the same of as many answers that are right just as often as they say"
@@ -62,7 +73,9 @@ def calibration(
     qrels: QrelsOption = None,
     temperature: Annotated[
         float | None,
-        typer.Option("--temperature", help="Of the softmax that makes shares.", show_default="the run's own"),
+        typer.Option(
+            "--temperature", help="Of the softmax that makes shares.", show_default="the run's own"
+        ),
     ] = None,
     figure: FigureOption = None,
     as_markdown: MarkdownOption = False,
@@ -75,18 +88,27 @@ def calibration(
     form = form_of(as_json, as_markdown)
     check_drawing(figure)
     if temperature is not None and not LOWEST <= temperature <= HIGHEST:
-        raise RunError(f"--temperature: a number from {LOWEST:g} to {HIGHEST:g}, not {temperature:g}")
+        raise RunError(
+            f"--temperature: a number from {LOWEST:g} to {HIGHEST:g}, not {temperature:g}"
+        )
     found: dict[str, Reliability] = {}
     values = []
     for path in runs:
         scored = read_scored(path, split.value, qrels)
         own = scored.run.header.get(TEMPERATURE) if temperature is None else temperature
         if not isinstance(own, int | float) or not LOWEST <= own <= HIGHEST:
-            raise RunError(f"{path}: the run says no temperature of its shares; name one with --temperature")
+            raise RunError(
+                f"{path}: the run says no temperature of its shares; name one with --temperature"
+            )
         name = scored.name if scored.name not in found else str(path)
         one = found[name] = Reliability.of(judged_answers(scored.run, scored.qrels), float(own))
-        bins = [{key: value for key, value in row._asdict().items() if value == value} for row in one.bins]  # no NaN
-        values.append({"run": name, "temperature": float(own), **dataclasses.asdict(one), "bins": bins})
+        bins = [
+            {key: value for key, value in row._asdict().items() if value == value}
+            for row in one.bins
+        ]  # no NaN
+        values.append(
+            {"run": name, "temperature": float(own), **dataclasses.asdict(one), "bins": bins}
+        )
     if figure is not None:
         from tosloc.plots.figures import save_figure
 
@@ -97,13 +119,23 @@ def calibration(
 def _tables(values: Sequence[Mapping[str, Any]]) -> list[Table]:
     names = ("right", "share", "error", "error_by_chance")
     rows = [
-        [one["run"], f"{one['answers']:,}", f"{one['temperature']:.4g}", *(share(one[name]) for name in names)]
+        [
+            one["run"],
+            f"{one['answers']:,}",
+            f"{one['temperature']:.4g}",
+            *(share(one[name]) for name in names),
+        ]
         for one in values
     ]
     heads = ("first share", *(f"{one['run']}: answers, share, right" for one in values))
     bins = [
         [f"{of[0]['low']:.1f} to {of[0]['high']:.1f}"]
-        + [f"{one['answers']} {share(one['share'])} {share(one['right'])}" if one["answers"] else UNKNOWN for one in of]
+        + [
+            f"{one['answers']} {share(one['share'])} {share(one['right'])}"
+            if one["answers"]
+            else UNKNOWN
+            for one in of
+        ]
         for of in zip(*(one["bins"] for one in values), strict=True)
     ]
     return [Table(HEADS, rows, note=MEANING), Table(heads, bins)]
@@ -113,27 +145,45 @@ _DEFAULT = "AP,RR,nDCG@10"
 
 
 def reproduce_check(
-    our_baseline: Annotated[Path, typer.Option("--our-baseline", metavar="RUN", help="Our baseline run.")],
-    our_advanced: Annotated[Path, typer.Option("--our-advanced", metavar="RUN", help="Our advanced run.")],
+    our_baseline: Annotated[
+        Path, typer.Option("--our-baseline", metavar="RUN", help="Our baseline run.")
+    ],
+    our_advanced: Annotated[
+        Path, typer.Option("--our-advanced", metavar="RUN", help="Our advanced run.")
+    ],
     baseline: Annotated[
-        Path | None, typer.Option("--baseline", metavar="RUN", help="The original baseline run: a folder, or a file.")
+        Path | None,
+        typer.Option(
+            "--baseline", metavar="RUN", help="The original baseline run: a folder, or a file."
+        ),
     ] = None,
     advanced: Annotated[
         Path | None, typer.Option("--advanced", metavar="RUN", help="The original advanced run.")
     ] = None,
     published_baseline: Annotated[
-        float | None, typer.Option("--published-baseline", help="Instead: the published mean of the baseline.")
+        float | None,
+        typer.Option("--published-baseline", help="Instead: the published mean of the baseline."),
     ] = None,
     published_advanced: Annotated[
-        float | None, typer.Option("--published-advanced", help="The published mean of the advanced run.")
+        float | None,
+        typer.Option("--published-advanced", help="The published mean of the advanced run."),
     ] = None,
     measures: Annotated[
-        str, typer.Option("--measures", "--measure", help="Measures, with commas between; one for published means.")
+        str,
+        typer.Option(
+            "--measures",
+            "--measure",
+            help="Measures, with commas between; one for published means.",
+        ),
     ] = _DEFAULT,
     split: SplitOption = Split.test,
     depth: Annotated[
         int | None,
-        typer.Option("--depth", help="Compare the order of the first files only, by tau.", show_default="all files"),
+        typer.Option(
+            "--depth",
+            help="Compare the order of the first files only, by tau.",
+            show_default="all files",
+        ),
     ] = None,
     markdown: MarkdownOption = False,
     as_json: JsonOption = False,
@@ -152,7 +202,11 @@ def reproduce_check(
         rows, remarks = reproduction(original, ours, wanted, depth)
         title = f"{len(original.keys)} reports of the original, {len(ours.keys)} of ours"
         heads = ["level", "measure", "baseline", "advanced", "effect"]
-    elif published_baseline is not None and published_advanced is not None and not (baseline or advanced):
+    elif (
+        published_baseline is not None
+        and published_advanced is not None
+        and not (baseline or advanced)
+    ):
         if measures == _DEFAULT or len(wanted) != 1:
             raise ToslocError("published means are of one measure; name it, such as --measure AP")
         rows, remarks = against_published(published_baseline, published_advanced, ours, wanted[0])

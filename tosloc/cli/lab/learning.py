@@ -30,13 +30,21 @@ from tosloc.train.experiment import command_folder, results_folder
 
 ProjectsOption = Annotated[Path, typer.Option("--projects", help="TOML file of projects.")]
 WorkOption = Annotated[
-    Path, typer.Option("--work", help="Folder of feature tables and of runs; tables that are in it are not made again.")
+    Path,
+    typer.Option(
+        "--work",
+        help="Folder of feature tables and of runs; tables that are in it are not made again.",
+    ),
 ]
 ConfigOption = Annotated[
-    Path | None, typer.Option("--config", help="TOML file of settings.", show_default="the defaults")
+    Path | None,
+    typer.Option("--config", help="TOML file of settings.", show_default="the defaults"),
 ]
 FoldsOption = Annotated[
-    int, typer.Option("--leave-projects-out", metavar="K", min=1, help="Parts that are left out in turn.")
+    int,
+    typer.Option(
+        "--leave-projects-out", metavar="K", min=1, help="Parts that are left out in turn."
+    ),
 ]
 
 
@@ -47,12 +55,18 @@ def settings_of(config: Path | None) -> Config:
 
 def pretrain(
     projects: Annotated[
-        Path | None, typer.Option("--projects", help="TOML file of projects.", show_default="the tables in WORK")
+        Path | None,
+        typer.Option(
+            "--projects", help="TOML file of projects.", show_default="the tables in WORK"
+        ),
     ] = None,
     config: ConfigOption = None,
     work: WorkOption = Path("pretraining"),
     out: Annotated[
-        Path | None, typer.Option("--out", file_okay=False, help="Folder to write weights.json and ranker.npz to.")
+        Path | None,
+        typer.Option(
+            "--out", file_okay=False, help="Folder to write weights.json and ranker.npz to."
+        ),
     ] = None,
     folds: FoldsOption = 5,
     cluster: ClusterOption = None,
@@ -67,7 +81,9 @@ def pretrain(
     listed = None if projects is None else read_projects(projects)
     reached = {project.repo: "" for project in listed or ()}
     with results_folder(work), on_cluster(cluster, reached, resolve_revision), shown() as callback:
-        evaluations, temperature, failed = learn(Pretraining(work, settings_of(config)), listed, folds, out, callback)
+        evaluations, temperature, failed = learn(
+            Pretraining(work, settings_of(config)), listed, folds, out, callback
+        )
     means = project_means(evaluations)
     show(form, means | {"temperature": temperature}, [means_table(means)])
     print_notes([f"the runs are in {work / LEFT_OUT}; see: tosloc lab evaluate {work / LEFT_OUT}"])
@@ -100,7 +116,9 @@ def feature_ablation(
     listed = read_projects(projects)
     asked = [name.strip() for name in features.split(",") if name.strip()]
     with results_folder(work), shown() as callback:
-        rows, failed = measure(Pretraining(work, settings_of(config)), listed, folds, asked, callback)
+        rows, failed = measure(
+            Pretraining(work, settings_of(config)), listed, folds, asked, callback
+        )
     heads = ["left out", "MRR", "95 %", "MAP", "95 %"]
     cells = [[row["left out"], *_cells(row)] for row in rows]
     show(Form.json if as_json else Form.markdown, rows, [Table(heads, cells)])
@@ -116,7 +134,9 @@ def _cells(row: Mapping[str, Any]) -> Iterator[str]:
 
 
 def pack(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that tosloc train --keep-features wrote.")],
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="Folder that tosloc train --keep-features wrote.")
+    ],
     repo: RepositoryOption,
     reports: ReportsOption,
     out: Annotated[Path, typer.Option("--out", dir_okay=False, help="File to write.")],
@@ -134,12 +154,19 @@ def pack(
     with shown() as callback:
         numbers = bundle_training(run, repo, reports, out, candidates, train_reports, callback)
     megabytes = out.stat().st_size / 2**20
-    print(", ".join(f"{number:,} {part}" for part, number in numbers.items()) + f" reports, {megabytes:.1f} MiB")
+    print(
+        ", ".join(f"{number:,} {part}" for part, number in numbers.items())
+        + f" reports, {megabytes:.1f} MiB"
+    )
 
 
 def train_encoder(
-    bundle: Annotated[Path, typer.Argument(metavar="PACK", help="File that tosloc lab pack wrote.")],
-    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="TOML file of settings, with [stage_two].")],
+    bundle: Annotated[
+        Path, typer.Argument(metavar="PACK", help="File that tosloc lab pack wrote.")
+    ],
+    config: Annotated[
+        Path, typer.Argument(metavar="CONFIG", help="TOML file of settings, with [stage_two].")
+    ],
     out: Annotated[Path, typer.Option("--out", file_okay=False, help="Folder to write.")],
 ) -> None:
     """Train an encoder reranker on a pack.

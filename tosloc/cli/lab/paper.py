@@ -11,8 +11,24 @@ import typer
 
 from tosloc.cli.judging import MarkdownOption
 from tosloc.cli.lab.learning import ConfigOption, ProjectsOption, settings_of
-from tosloc.cli.options import ClusterOption, JsonOption, OutOption, ReportsOption, RepositoryOption, Split
-from tosloc.cli.printing import UNKNOWN, Form, Table, form_of, p_value_cell, print_notes, show, shown
+from tosloc.cli.options import (
+    ClusterOption,
+    JsonOption,
+    OutOption,
+    ReportsOption,
+    RepositoryOption,
+    Split,
+)
+from tosloc.cli.printing import (
+    UNKNOWN,
+    Form,
+    Table,
+    form_of,
+    p_value_cell,
+    print_notes,
+    show,
+    shown,
+)
 from tosloc.core.cluster import on_cluster
 from tosloc.core.errors import ToslocError, require
 from tosloc.git.repository import resolve_revision
@@ -31,7 +47,9 @@ TABLES: Final = {
     "figure-6": ("reranking", "sweep"),
 }
 """What is made again -> module and function of ``tosloc.lab.paper`` that measures it, and makes what lacks."""
-DATA: Final = "https://figshare.com/articles/dataset/The_dataset_of_six_open_source_Java_projects/951967"
+DATA: Final = (
+    "https://figshare.com/articles/dataset/The_dataset_of_six_open_source_Java_projects/951967"
+)
 
 
 def baselines(
@@ -48,7 +66,8 @@ def baselines(
     ] = None,
     config: ConfigOption = None,
     split: Annotated[
-        Split | None, typer.Option("--split", help="Reports to rank.", show_default="validation, then test")
+        Split | None,
+        typer.Option("--split", help="Reports to rank.", show_default="validation, then test"),
     ] = None,
     cluster: ClusterOption = None,
 ) -> None:
@@ -61,7 +80,9 @@ def baselines(
     techniques = [baseline_runs.technique(name) for name in names or baseline_runs.SYSTEMS]
     splits = baseline_runs.SPLITS if split is None else (split.value,)
     with on_cluster(cluster, {repo: ""}, resolve_revision), shown() as callback:
-        folders = baseline_runs.rank_with(techniques, settings_of(config), repo, reports, out, splits, callback)
+        folders = baseline_runs.rank_with(
+            techniques, settings_of(config), repo, reports, out, splits, callback
+        )
     for folder in folders:
         print(folder)
     print(f"tosloc: ranked; now run: tosloc evaluate {out}/* --split {splits[-1]}", file=sys.stderr)
@@ -101,7 +122,10 @@ def reproduce(
         ),
     ] = None,
     finished: Annotated[
-        bool, typer.Option("--finished", help="Make no run: read those that are finished, say which are missing.")
+        bool,
+        typer.Option(
+            "--finished", help="Make no run: read those that are finished, say which are missing."
+        ),
     ] = False,
     encoder: Annotated[
         str,
@@ -114,7 +138,12 @@ def reproduce(
     ] = "",
     figures: Annotated[
         Path | None,
-        typer.Option("--figures", metavar="DIR", file_okay=False, help="Folder to write figures to, as SVG and PNG."),
+        typer.Option(
+            "--figures",
+            metavar="DIR",
+            file_okay=False,
+            help="Folder to write figures to, as SVG and PNG.",
+        ),
     ] = None,
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
@@ -127,14 +156,23 @@ def reproduce(
 
     form = form_of(as_json, as_markdown)
     if table not in TABLES:
-        raise ToslocError(f"no table of the paper is called {table!r} here; there are {', '.join(TABLES)}")
-    about, known = read_published(table), {project.name: project for project in read_projects(projects)}
+        raise ToslocError(
+            f"no table of the paper is called {table!r} here; there are {', '.join(TABLES)}"
+        )
+    about, known = (
+        read_published(table),
+        {project.name: project for project in read_projects(projects)},
+    )
     names = [name for name in about.projects or known if name in known]
     if not names:
         raise ToslocError(f"{projects}: none of {', '.join(about.projects)} (published at {DATA})")
     measure = getattr(import_module(f"tosloc.lab.paper.{TABLES[table][0]}"), TABLES[table][1])
     with shown() as callback:
-        made = measure(Workspace(about, [known[name] for name in names], out, callback, runs, not finished, encoder))
+        made = measure(
+            Workspace(
+                about, [known[name] for name in names], out, callback, runs, not finished, encoder
+            )
+        )
     if figures is not None and made.curves is not None:
         from tosloc.lab.paper.reranking import candidates_figure
         from tosloc.plots.figures import save_figure
@@ -149,8 +187,13 @@ def _show(form: Form, table: str, about: Published, made: Result) -> None:
         print(f"## {table.replace('-', ' ').capitalize()}: {about.title}\n")
         notes = {"Reports": about.split, "Files searched": about.space, "In brackets": about.source}
         print("\n".join(f"- {name}: {text}" for name, text in notes.items() if text) + "\n")
-    tables = [Table(one.heads, [list(map(cell_text, row)) for row in one.rows]) for one in made.tables]
-    plain = [{"heads": list(one.heads), "rows": [list(map(_plain, row)) for row in one.rows]} for one in made.tables]
+    tables = [
+        Table(one.heads, [list(map(cell_text, row)) for row in one.rows]) for one in made.tables
+    ]
+    plain = [
+        {"heads": list(one.heads), "rows": [list(map(_plain, row)) for row in one.rows]}
+        for one in made.tables
+    ]
     show(form, {"table": table, "tables": plain, "notes": list(made.notes)}, tables)
     print_notes([*made.notes, *(f"left out: {one}" for one in about.left_out)])
 
@@ -166,7 +209,11 @@ def cell_text(cell: str | Cell) -> str:
     text = UNKNOWN
     if cell.value is not None:
         text = p_value_cell(cell.value) if cell.form == "p" else _number(cell.value, cell.form)
-    return text if cell.paper is None else f"{text} ({_number(cell.paper, cell.form.replace('3', '2'))})"
+    return (
+        text
+        if cell.paper is None
+        else f"{text} ({_number(cell.paper, cell.form.replace('3', '2'))})"
+    )
 
 
 def _number(value: float, form: str) -> str:

@@ -51,7 +51,8 @@ def evaluate(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RUNS...", help="Folder with a run folder for each project; or such run folders, by name."
+            metavar="RUNS...",
+            help="Folder with a run folder for each project; or such run folders, by name.",
         ),
     ],
     split: SplitOption = Split.test,
@@ -81,9 +82,13 @@ def evaluate(
     values = {}
     for side, scored in sides.items():
         evaluations = {name: one.evaluation() for name, one in zip(paths, scored, strict=True)}
-        values[side] = project_means({name: one for name, one in evaluations.items() if one.per_report}, asked)
+        values[side] = project_means(
+            {name: one for name, one in evaluations.items() if one.per_report}, asked
+        )
     show(form, values.get("", values), [means_table(one, side) for side, one in values.items()])
-    lacking_note = f"{counted(len(lacking), 'project')} without a finished run: {', '.join(lacking)}"
+    lacking_note = (
+        f"{counted(len(lacking), 'project')} without a finished run: {', '.join(lacking)}"
+    )
     notes = dict.fromkeys(note for one in found for note in header_notes(one))
     print_notes([*notes, *([lacking_note] if lacking else [])])
 
@@ -92,16 +97,25 @@ def means_table(values: Mapping[str, Any], title: str = "") -> Table:
     """The means of each project, and of all of them: each counting the same, and each report."""
 
     def row(name: str, one: Mapping[str, Any]) -> list[str]:
-        return [name, count_cell(one["reports"]), *(share(one[measure]) for measure in values["macro"])]
+        return [
+            name,
+            count_cell(one["reports"]),
+            *(share(one[measure]) for measure in values["macro"]),
+        ]
 
     rows = [row(one["project"], one) for one in values["projects"]]
     macro = [with_interval(one["mean"], one["interval"]) for one in values["macro"].values()]
-    rows += [[f"macro mean of {len(rows)} projects", "", *macro], row("micro mean of all reports", values["micro"])]
+    rows += [
+        [f"macro mean of {len(rows)} projects", "", *macro],
+        row("micro mean of all reports", values["micro"]),
+    ]
     return Table(["project", "reports", *values["macro"]], rows, title)
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(metavar="RUNS", help="Folder with a run folder for each project.")],
+    first: Annotated[
+        Path, typer.Argument(metavar="RUNS", help="Folder with a run folder for each project.")
+    ],
     second: Annotated[Path, typer.Argument(metavar="OTHERS", help="The same of another ranking.")],
     split: SplitOption = Split.test,
     by: Annotated[Rows, typer.Option("--by", help="What has a row of its own.")] = Rows.project,
@@ -122,12 +136,19 @@ def compare(
     a, b = (runs_of_projects(folder, split.value)[0] for folder in (first, second))
     both = [name for name in a if name in b]
     if not both:
-        raise RunError(f"{first} and {second}: no project has a finished run of the split {split.value!r} in both")
+        raise RunError(
+            f"{first} and {second}: no project has a finished run of the split {split.value!r} in both"
+        )
     names = (first.name, second.name) if first.name != second.name else (str(first), str(second))
     projects: dict[str, Comparison] = {}
     for project in both:
-        scored = [scored_runs([one[project]], split.value, None, no_tests)[0].evaluation() for one in (a, b)]
-        projects[project] = compare_pair((names[0], scored[0]), (names[1], scored[1]), common, asked)
+        scored = [
+            scored_runs([one[project]], split.value, None, no_tests)[0].evaluation()
+            for one in (a, b)
+        ]
+        projects[project] = compare_pair(
+            (names[0], scored[0]), (names[1], scored[1]), common, asked
+        )
     whole, rows = grouped(projects)["all"], grouped(projects, by.value)
     number, means = counted(len(projects), "project"), over_projects(projects)
     tables = [
@@ -148,7 +169,11 @@ def compare(
     }
     show(form, values, tables)
     if apart := sorted(a.keys() ^ b.keys()):
-        print_notes([f"{counted(len(apart), 'project')} only in one of the folders, left out: first {apart[0]}"])
+        print_notes(
+            [
+                f"{counted(len(apart), 'project')} only in one of the folders, left out: first {apart[0]}"
+            ]
+        )
 
 
 def _rows_table(by: str, rows: Mapping[str, Comparison]) -> Table:

@@ -45,13 +45,21 @@ class FixCommits:
     def __init__(self, fix_history: FixHistory) -> None:
         history = fix_history.history
         # merges change nothing themselves
-        fixes = [n for n, files in enumerate(history.touched) if files and _FIX.search(history.messages[n])]
+        fixes = [
+            n
+            for n, files in enumerate(history.touched)
+            if files and _FIX.search(history.messages[n])
+        ]
         self.numbers = np.array(fixes, dtype=np.int64)  # (X,) numbers of commits
-        self.times: FloatArray = history.times[self.numbers].astype(np.float64)  # (X,) seconds since 1970
+        self.times: FloatArray = history.times[self.numbers].astype(
+            np.float64
+        )  # (X,) seconds since 1970
         files = [history.touched[number] for number in fixes]
         columns, starts = [*chain.from_iterable(files)], np.cumsum([0, *map(len, files)])
         shape = (len(files), fix_history.touched.shape[1])
-        self.touched = sparse.csr_array((np.ones(len(columns)), columns, starts), shape)  # 1 where one changed a path
+        self.touched = sparse.csr_array(
+            (np.ones(len(columns)), columns, starts), shape
+        )  # 1 where one changed a path
 
     def scores(self, query: BaselineQuery) -> FloatArray:
         """(F,) H of the version's files at the opening; a commit exactly at the opening does not count."""

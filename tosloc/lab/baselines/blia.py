@@ -19,15 +19,33 @@ from tosloc.core.records import BugReport, FloatArray
 from tosloc.lab.baselines.amalgam import FixCommits
 from tosloc.lab.baselines.brtracer import trace_boost
 from tosloc.lab.baselines.buglocator import SimilarReports
-from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, ParsedFiles, ParsedVersion
-from tosloc.lab.baselines.texts import KEYWORDS, STOP_WORDS, ParsedSource, blia_words, stems, without_prefix
+from tosloc.lab.baselines.context import (
+    Baseline,
+    BaselineContext,
+    BaselineQuery,
+    ParsedFiles,
+    ParsedVersion,
+)
+from tosloc.lab.baselines.texts import (
+    KEYWORDS,
+    STOP_WORDS,
+    ParsedSource,
+    blia_words,
+    stems,
+    without_prefix,
+)
 from tosloc.lab.baselines.vsm import Counts, VectorSpace, count, ratio, step_length_score
 from tosloc.reports.traces import Frame, frames
 from tosloc.retrieval.bm25 import min_max
 
 ALPHA: Final = 0.2  # share of similar bugs: Bench4BL's launcher (the authors tuned it on test reports), section B.7.5
 BETA: Final = 0.2  # share of commits: Bench4BL's launcher
-WEIGHTS: Final = {"class": 1.0, "method": 1.0, "variable": 1.0, "comment": 0.5}  # of parts: public code, section B.7.3
+WEIGHTS: Final = {
+    "class": 1.0,
+    "method": 1.0,
+    "variable": 1.0,
+    "comment": 0.5,
+}  # of parts: public code, section B.7.3
 _STOPS: Final = STOP_WORDS | {"args", "main", "string"}
 _RUN = re.compile(r"[A-Za-z0-9]+")
 _DOC_TAG = re.compile(r"\{?@\w+")
@@ -63,7 +81,11 @@ def name_terms(names: Iterable[str], whole: bool = True) -> list[str]:
 def comment_terms(source: ParsedSource) -> list[str]:
     """Terms of the comments but for those that speak of a copyright, lines of authors and versions, names of tags."""
     texts = [text for kind, text in source.pieces if kind in ("head", "javadoc", "comment")]
-    kept = (_DOC_TAG.sub(" ", _DOC_LINE.sub(" ", text)) for text in texts if "copyright" not in text.lower())
+    kept = (
+        _DOC_TAG.sub(" ", _DOC_LINE.sub(" ", text))
+        for text in texts
+        if "copyright" not in text.lower()
+    )
     return [term for text in kept for term in stems(blia_words(text), _STOPS | KEYWORDS)]
 
 
@@ -81,17 +103,23 @@ class Parts:
     def __init__(self, files: ParsedFiles) -> None:
         vocabulary: dict[str, int] = {}
         fields: dict[str, Any] = {
-            part: count(map(terms, files.sources), vocabulary).matrix for part, terms in PARTS.items()
+            part: count(map(terms, files.sources), vocabulary).matrix
+            for part, terms in PARTS.items()
         }
         for matrix in fields.values():  # a column for every term that any part has
             matrix.resize(len(files), len(vocabulary))
         first, *others = fields.values()
         self.whole = Counts(sparse.csr_array(sum(others, start=first)), vocabulary)
-        self.tf = {part: sparse.csr_array(self.whole.log_tf.multiply(one.sign())) for part, one in fields.items()}
+        self.tf = {
+            part: sparse.csr_array(self.whole.log_tf.multiply(one.sign()))
+            for part, one in fields.items()
+        }
         """Part -> (B, V) tf of the whole file where the part holds the term."""
         self.squares = {part: tf.power(2) for part, tf in self.tf.items()}
 
-    def cosines(self, space: VectorSpace, summary: Sequence[str], description: Sequence[str]) -> FloatArray:
+    def cosines(
+        self, space: VectorSpace, summary: Sequence[str], description: Sequence[str]
+    ) -> FloatArray:
         """(B,) weighted sum over parts of their cosines with the summary and with the description; 0/0 is 0."""
         # the weight of a term is that of the whole report, in whichever of its texts it stands
         columns, weights = space.query_weights([*summary, *description])
@@ -102,7 +130,9 @@ class Parts:
             asked[columns[inside]] += weights[inside] / (norm or 1.0)
         total = np.zeros(len(space.norms))
         for part, weight in WEIGHTS.items():
-            total += weight * ratio(self.tf[part] @ (asked * space.idf), np.sqrt(self.squares[part] @ space.idf**2))
+            total += weight * ratio(
+                self.tf[part] @ (asked * space.idf), np.sqrt(self.squares[part] @ space.idf**2)
+            )
         return total
 
 
@@ -127,7 +157,9 @@ class BLIA(Baseline):
     def __init__(self, context: BaselineContext, seed: int = 7) -> None:
         super().__init__(context, seed)
         self.parts = Parts(context.files)
-        self.similar_reports = SimilarReports(context.fix_history, lambda report: [*chain(*_terms(report))])
+        self.similar_reports = SimilarReports(
+            context.fix_history, lambda report: [*chain(*_terms(report))]
+        )
         self.commits = FixCommits(context.fix_history)
 
     def scores(self, query: BaselineQuery) -> FloatArray:
@@ -139,7 +171,9 @@ class BLIA(Baseline):
     def text(self, query: BaselineQuery) -> FloatArray:
         """(F,) VSM."""
         version, whole = query.version, self.parts.whole
-        cosines = self.parts.cosines(VectorSpace.of(whole, version.multiplicity), *_terms(query.report))
+        cosines = self.parts.cosines(
+            VectorSpace.of(whole, version.multiplicity), *_terms(query.report)
+        )
         return step_length_score(version.to_files(whole.lengths)) * version.to_files(cosines)
 
     def trace(self, query: BaselineQuery) -> FloatArray:

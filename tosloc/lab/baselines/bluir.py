@@ -17,7 +17,14 @@ from scipy import sparse
 
 from tosloc.core.records import BugReport, FloatArray, LongArray
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery
-from tosloc.lab.baselines.texts import KEYWORDS, ParsedSource, bluir_raw, bluir_split, stems, without_prefix
+from tosloc.lab.baselines.texts import (
+    KEYWORDS,
+    ParsedSource,
+    bluir_raw,
+    bluir_split,
+    stems,
+    without_prefix,
+)
 from tosloc.lab.baselines.vsm import Counts
 
 K1: Final = 1.0  # saturation of term frequency: public code, section B.5.4
@@ -101,7 +108,9 @@ class BLUiR(Baseline):
 
     def __init__(self, context: BaselineContext, seed: int = 7) -> None:
         super().__init__(context, seed)
-        self.of_names = [Field(context.files.counts(terms)) for terms in (types, methods, identifiers)]
+        self.of_names = [
+            Field(context.files.counts(terms)) for terms in (types, methods, identifiers)
+        ]
         self.of_comments = Field(context.files.counts(comments))
 
     def scores(self, query: BaselineQuery) -> FloatArray:

@@ -21,7 +21,9 @@ from tosloc.retrieval.bm25 import min_max
 ALPHA: Final = 0.3  # share of similar bugs: public code, section B.4.3
 BETA: Final = 50.0  # steepness of the length score: paper and public code, section B.4.3
 SEGMENT_TERMS: Final = 800  # paper and public code, section B.4.2
-LAST_RANK: Final = 10  # of a trace; later classes are worth as little as an import: paper, section B.4.4
+LAST_RANK: Final = (
+    10  # of a trace; later classes are worth as little as an import: paper, section B.4.4
+)
 IMPORT_BOOST: Final = 0.1
 
 
@@ -53,7 +55,8 @@ class BRTracer(Baseline):
         self.similar_reports = SimilarReports(context.fix_history)
         terms = list(map(code_terms, context.files.sources))
         parts = [
-            segments(own, name_terms(one), SEGMENT_TERMS) for own, one in zip(terms, context.files.sources, strict=True)
+            segments(own, name_terms(one), SEGMENT_TERMS)
+            for own, one in zip(terms, context.files.sources, strict=True)
         ]
         self.lengths: FloatArray = np.array(list(map(len, terms)), dtype=np.float64)
         sizes = np.array(list(map(len, parts)), dtype=np.int64)
@@ -88,7 +91,9 @@ def files_of_frames(version: ParsedVersion, text: str) -> list[list[int]]:
     found: list[list[int]] = []
     seen: set[int] = set()
     for frame in dict.fromkeys((frame.type, frame.file, frame.path) for frame in frames(text)):
-        if new := [position for position in _files_of_frame(version, *frame) if position not in seen]:
+        if new := [
+            position for position in _files_of_frame(version, *frame) if position not in seen
+        ]:
             seen.update(new)
             found.append(new)
     return found
@@ -100,7 +105,11 @@ def _files_of_frame(version: ParsedVersion, type_name: str, file: str, path: str
     package, dot, _ = type_name.rpartition(".")
     stem = file.rpartition(".")[0]
     # the file's name first: a class beside the one that a file is called after stands in that file
-    found = (version.files_of_class(f"{package}.{stem}") or version.files_of_class(type_name)) if dot else []
+    found = (
+        (version.files_of_class(f"{package}.{stem}") or version.files_of_class(type_name))
+        if dot
+        else []
+    )
     if found:
         return found
     # no path fits: the only class of that simple name; its copies, such as one for each platform, are one

@@ -28,7 +28,9 @@ from tosloc.lab.baselines.texts import (
 from tosloc.lab.baselines.vsm import VectorSpace, count, ratio, step_length_score, textbook_idf
 from tosloc.retrieval.bm25 import min_max
 
-ALPHA: Final = 0.2  # share of similar bugs: paper (.3 for AspectJ) and Bench4BL's scripts, section B.3.5
+ALPHA: Final = (
+    0.2  # share of similar bugs: paper (.3 for AspectJ) and Bench4BL's scripts, section B.3.5
+)
 _CODE_STOPS: Final = KEYWORDS | STOP_WORDS | {"string", "main", "args"}
 
 
@@ -42,7 +44,9 @@ def code_terms(source: ParsedSource) -> list[str]:
 
     Line and block comments are not read: the public code's parser loses them.
     """
-    return stems(code_words(source.text("code", "string", "javadoc")), _CODE_STOPS) + name_terms(source)
+    return stems(code_words(source.text("code", "string", "javadoc")), _CODE_STOPS) + name_terms(
+        source
+    )
 
 
 def name_terms(source: ParsedSource) -> list[str]:
@@ -53,7 +57,9 @@ def name_terms(source: ParsedSource) -> list[str]:
 class SimilarReports:
     """The labelled reports of a project as term vectors, and SimiScore over those that were fixed before."""
 
-    def __init__(self, fix_history: FixHistory, terms: Callable[[BugReport], list[str]] = report_stems) -> None:
+    def __init__(
+        self, fix_history: FixHistory, terms: Callable[[BugReport], list[str]] = report_stems
+    ) -> None:
         self.fix_history, self.terms = fix_history, terms
         self.counts = count(terms(case.report) for case in fix_history.cases)
 
@@ -65,7 +71,10 @@ class SimilarReports:
         known, terms = query.known, self.terms(query.report)
         frequencies = self.counts.frequencies(known)
         frequencies[self.counts.query_counts(terms)[0]] += 1.0  # N and n_t count this report, too
-        return VectorSpace(self.counts, textbook_idf(known.sum() + 1.0, frequencies)).cosine(terms) * known
+        return (
+            VectorSpace(self.counts, textbook_idf(known.sum() + 1.0, frequencies)).cosine(terms)
+            * known
+        )
 
     def simi_scores(self, query: BaselineQuery) -> FloatArray:
         """(F,) SimiScore: the similarity of each earlier report, shared among all files of its fix, gone ones too."""
@@ -91,5 +100,7 @@ class BugLocator(Baseline):
     def rvsm(self, query: BaselineQuery) -> FloatArray:
         """(F,) length score times cosine."""
         version = query.version
-        cosine = VectorSpace.of(self.counts, version.multiplicity).cosine(report_stems(query.report))
+        cosine = VectorSpace.of(self.counts, version.multiplicity).cosine(
+            report_stems(query.report)
+        )
         return version.to_files(cosine) * step_length_score(version.to_files(self.counts.lengths))

@@ -65,14 +65,22 @@ class ParsedFiles:
         complexity: bool = False,
     ) -> ParsedFiles:
         """Read every blob of the versions once; one that the repository lacks is left out."""
-        language = {blob: language_of(PurePosixPath(path).suffix) for blob, path in first_paths(snapshots).items()}
+        language = {
+            blob: language_of(PurePosixPath(path).suffix)
+            for blob, path in first_paths(snapshots).items()
+        }
         blobs, row_of_blob, sources = list(language), dict[str, int](), list[ParsedSource]()
 
         def texts(start: int) -> list[tuple[str, str, str]]:
             found = repo.texts(blobs[start : start + _BATCH])
-            return [(blob, decode(data), language[blob]) for blob, data in found if data is not None]
+            return [
+                (blob, decode(data), language[blob]) for blob, data in found if data is not None
+            ]
 
-        calls = (joblib.delayed(_parse)(texts(start), complexity) for start in range(0, len(blobs), _BATCH))
+        calls = (
+            joblib.delayed(_parse)(texts(start), complexity)
+            for start in range(0, len(blobs), _BATCH)
+        )
         with parallel(calls, jobs, ordered=True) as results:
             for blob, source in chain.from_iterable(results):
                 row_of_blob[blob] = len(sources)
@@ -91,7 +99,9 @@ class ParsedFiles:
         return self._counts[terms]
 
 
-def _parse(batch: Sequence[tuple[str, str, str]], complexity: bool) -> list[tuple[str, ParsedSource]]:
+def _parse(
+    batch: Sequence[tuple[str, str, str]], complexity: bool
+) -> list[tuple[str, ParsedSource]]:
     return [(blob, parse_source(text, language, complexity)) for blob, text, language in batch]
 
 
@@ -100,12 +110,18 @@ class ParsedVersion:
 
     def __init__(self, files: ParsedFiles, snapshot: Snapshot, table: PathTable) -> None:
         self.files, self.snapshot = files, snapshot
-        self.rows: IntArray = np.array([files.row_of_blob.get(blob, -1) for blob in snapshot.blobs], dtype=np.int32)
+        self.rows: IntArray = np.array(
+            [files.row_of_blob.get(blob, -1) for blob in snapshot.blobs], dtype=np.int32
+        )
         """(F,) row of each file in ``files``, -1 where the blob could not be read."""
-        self.multiplicity: LongArray = np.bincount(self.rows[self.rows >= 0], minlength=len(files)).astype(np.int64)
+        self.multiplicity: LongArray = np.bincount(
+            self.rows[self.rows >= 0], minlength=len(files)
+        ).astype(np.int64)
         """(B,) how many files of the version hold each blob."""
         self.paths = PathView(table, snapshot.path_ids)
-        self.position_of_path = {path: position for position, path in enumerate(snapshot.path_ids.tolist())}
+        self.position_of_path = {
+            path: position for position, path in enumerate(snapshot.path_ids.tolist())
+        }
         """Number of a path -> position of the file."""
 
     def __len__(self) -> int:
@@ -136,7 +152,9 @@ class ParsedVersion:
 class FixHistory:
     """Every labelled report and every commit of a project, with what they changed."""
 
-    def __init__(self, cases: Sequence[Case], history: History, path_ids: Mapping[str, int]) -> None:
+    def __init__(
+        self, cases: Sequence[Case], history: History, path_ids: Mapping[str, int]
+    ) -> None:
         """``path_ids`` numbers the repository's paths; cases stand in the order of their fixes."""
         self.cases, self.history = tuple(cases), history
         for case in self.cases:
@@ -145,15 +163,26 @@ class FixHistory:
                 raise ToslocError(f"report {case.report.id}: {why}")
         self.row_of_report = {case.report.id: row for row, case in enumerate(self.cases)}
         self.opened: FloatArray = np.array([case.report.opened_seconds for case in self.cases])
-        self.fixed_at: FloatArray = np.array([case.fixed_at for case in self.cases], dtype=np.float64)
-        self.commits: LongArray = np.array([history.index[case.fix_commit] for case in self.cases], dtype=np.int64)
-        self.sizes: FloatArray = np.array([len(case.listed) for case in self.cases], dtype=np.float64)
+        self.fixed_at: FloatArray = np.array(
+            [case.fixed_at for case in self.cases], dtype=np.float64
+        )
+        self.commits: LongArray = np.array(
+            [history.index[case.fix_commit] for case in self.cases], dtype=np.int64
+        )
+        self.sizes: FloatArray = np.array(
+            [len(case.listed) for case in self.cases], dtype=np.float64
+        )
         """(R,) source files of each fix, those that no longer exist too."""
         changes = [
-            (row, path_ids[path]) for row, case in enumerate(self.cases) for path in case.listed if path in path_ids
+            (row, path_ids[path])
+            for row, case in enumerate(self.cases)
+            for path in case.listed
+            if path in path_ids
         ]
         rows, columns = np.array(changes, dtype=np.int64).reshape(-1, 2).T
-        self.touched = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(self.cases), len(path_ids)))
+        self.touched = sparse.csr_array(
+            (np.ones(len(rows)), (rows, columns)), shape=(len(self.cases), len(path_ids))
+        )
         """(R, N) 1 where a report's fix changed a path."""
 
 
@@ -168,14 +197,22 @@ class BaselineQuery:
     commits: BoolArray  # (C,) which commits of the history were made by then
 
     @classmethod
-    def of(cls, report: BugReport, version: ParsedVersion, fix_history: FixHistory) -> BaselineQuery:
+    def of(
+        cls, report: BugReport, version: ParsedVersion, fix_history: FixHistory
+    ) -> BaselineQuery:
         """With what is contained in the version, too; without the report's own fix."""
         history, opened = fix_history.history, report.opened_seconds
         contained = history.ancestors(version.snapshot.commit)
         known = (fix_history.fixed_at < opened) & contained[fix_history.commits]
         if report.id in fix_history.row_of_report:
             known[fix_history.row_of_report[report.id]] = False
-        return cls(report, version, fix_history, np.flatnonzero(known), contained & (history.times < opened))
+        return cls(
+            report,
+            version,
+            fix_history,
+            np.flatnonzero(known),
+            contained & (history.times < opened),
+        )
 
     @property
     def known(self) -> FloatArray:
@@ -213,7 +250,9 @@ class BaselineContext:
     def version(self, version: str) -> ParsedVersion:
         """A version; the last one that was asked for is kept."""
         if self._version is None or self._version.snapshot.commit != version:
-            self._version = ParsedVersion(self.files, self.repo.snapshot(version, self.suffixes), self.table)
+            self._version = ParsedVersion(
+                self.files, self.repo.snapshot(version, self.suffixes), self.table
+            )
         return self._version
 
     def query(self, report: BugReport, version: str) -> BaselineQuery:
@@ -227,7 +266,9 @@ class Baseline(ABC):
     name: ClassVar[str]
     learned: ClassVar[bool] = False
     needs_complexity: ClassVar[bool] = False
-    choice: Mapping[str, Any] | None = None  # What ``fit`` has chosen on validation, where it chooses
+    choice: Mapping[str, Any] | None = (
+        None  # What ``fit`` has chosen on validation, where it chooses
+    )
 
     def __init__(self, context: BaselineContext, seed: int = 7) -> None:
         self.context, self.seed = context, seed

@@ -21,15 +21,30 @@ import torch
 from scipy import sparse
 from torch import Tensor, nn
 
-from tosloc.core.records import Case, Float32Array, FloatArray, IntArray, LongArray, Progress, silent, tracked
+from tosloc.core.records import (
+    Case,
+    Float32Array,
+    FloatArray,
+    IntArray,
+    LongArray,
+    Progress,
+    silent,
+    tracked,
+)
 from tosloc.lab.baselines import training
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
 from tosloc.lab.baselines.dnnloc_features import DnnlocFeatures, TermWeighting, report_terms
 from tosloc.lab.baselines.training import DEVICE
 from tosloc.lab.baselines.vsm import count
 
-WRONG_FILES: Final = ("hardest", "random")  # that the networks learn from: most similar by phi2 (paper), any (ours)
-CALIBRATIONS: Final = ("pairs", "versions")  # range of each feature: of the pairs, of all files of validation versions
+WRONG_FILES: Final = (
+    "hardest",
+    "random",
+)  # that the networks learn from: most similar by phi2 (paper), any (ours)
+CALIBRATIONS: Final = (
+    "pairs",
+    "versions",
+)  # range of each feature: of the pairs, of all files of validation versions
 POSITIVE_WEIGHT_LIMIT: Final = 50.0  # most that a right pair may weigh against a wrong one
 
 
@@ -43,7 +58,9 @@ class DnnlocSettings(training.LearningSettings):
     projection: int = 600
     projection_epochs: int = 10
     projection_batch: int = 256
-    relevancy_share: float = 0.6  # older part of the training reports, for phi1; the newer rest teaches the combiner
+    relevancy_share: float = (
+        0.6  # older part of the training reports, for phi1; the newer rest teaches the combiner
+    )
     relevancy_hidden: tuple[int, int] = (600, 300)
     relevancy_epochs: int = 20
     relevancy_batch: int = 512
@@ -67,7 +84,9 @@ class LabelledFiles:
 class Relevancy(nn.Module):
     """phi1's network: projections of report and code, the first layer over both in its halves, and the layers above."""
 
-    def __init__(self, report_terms: int, code_terms: int, projection: int, hidden: tuple[int, int]) -> None:
+    def __init__(
+        self, report_terms: int, code_terms: int, projection: int, hidden: tuple[int, int]
+    ) -> None:
         super().__init__()
         first, second = hidden
         self.report = nn.Linear(report_terms, projection)
@@ -78,7 +97,9 @@ class Relevancy(nn.Module):
 
     def forward(self, reports_PH: Tensor, code_halves: Tensor) -> Tensor:
         """(P,) logits of pairs."""
-        logits: Tensor = self.above(torch.relu(self.report_half(reports_PH) + code_halves)).squeeze(-1)
+        logits: Tensor = self.above(torch.relu(self.report_half(reports_PH) + code_halves)).squeeze(
+            -1
+        )
         return logits
 
     @torch.no_grad()
@@ -93,7 +114,10 @@ class Relevancy(nn.Module):
     def with_phi1(self, parts: Sequence[LabelledFiles], code_halves: Tensor) -> list[LabelledFiles]:
         """The same reports and files with all six features."""
         tables = (np.column_stack([self.phi1(one, code_halves), one.features]) for one in parts)
-        return [replace(one, features=six.astype(np.float32)) for one, six in zip(parts, tables, strict=True)]
+        return [
+            replace(one, features=six.astype(np.float32))
+            for one, six in zip(parts, tables, strict=True)
+        ]
 
 
 @dataclass(eq=False)
@@ -121,14 +145,18 @@ class Combiner:
 def weighted_loss(labels: Float32Array) -> Callable[[Tensor, LongArray], Tensor]:
     """Binary cross entropy in which right pairs weigh as much as all wrong ones, within a limit."""
     right = float(labels.sum())
-    weight = torch.tensor(min((len(labels) - right) / max(right, 1.0), POSITIVE_WEIGHT_LIMIT), device=DEVICE)
+    weight = torch.tensor(
+        min((len(labels) - right) / max(right, 1.0), POSITIVE_WEIGHT_LIMIT), device=DEVICE
+    )
     loss, targets = nn.BCEWithLogitsLoss(pos_weight=weight), torch.from_numpy(labels).to(DEVICE)
     return lambda logits, batch: loss(logits, targets[batch])
 
 
 def labels_of(parts: Sequence[LabelledFiles]) -> Float32Array:
     """(P,) 1 for a fixed file, over the files of all reports."""
-    return np.concatenate([np.isin(np.arange(len(one.rows)), one.fixed) for one in parts]).astype(np.float32)
+    return np.concatenate([np.isin(np.arange(len(one.rows)), one.fixed) for one in parts]).astype(
+        np.float32
+    )
 
 
 class Dnnloc(training.LearnedBaseline):
@@ -149,7 +177,9 @@ class Dnnloc(training.LearnedBaseline):
         relevancy, halves, combiner = self._fitted
         return combiner.scores(*relevancy.with_phi1([self._files(query)], halves))
 
-    def fit(self, train: Sequence[Case], validation: Sequence[Case], progress: Progress = silent) -> None:
+    def fit(
+        self, train: Sequence[Case], validation: Sequence[Case], progress: Progress = silent
+    ) -> None:
         """Learn projections, phi1 and combiner."""
         cases, stop_by = self.chosen(train, validation)
         projected, code_BH = self._projected(train, cases)
@@ -160,10 +190,14 @@ class Dnnloc(training.LearnedBaseline):
         tried: dict[str, float] = {}
         for wrong in WRONG_FILES:
             relevancy, of_kind = copy.deepcopy(projected), [by_kind[wrong] for by_kind in pairs]
-            self._fit_relevancy(f"relevancy, {wrong}", relevancy, code_BH, of_kind[:older], lists, progress)
+            self._fit_relevancy(
+                f"relevancy, {wrong}", relevancy, code_BH, of_kind[:older], lists, progress
+            )
             with torch.no_grad():
                 halves = relevancy.code_half(code_BH)
-            newer, whole = (relevancy.with_phi1(parts, halves) for parts in (of_kind[older:], lists))
+            newer, whole = (
+                relevancy.with_phi1(parts, halves) for parts in (of_kind[older:], lists)
+            )
             for calibration in CALIBRATIONS:
                 name = f"{wrong}, {calibration}"
                 combiner = self._combiner(newer if calibration == "pairs" else whole)
@@ -181,8 +215,14 @@ class Dnnloc(training.LearnedBaseline):
         for wrong in WRONG_FILES:
             by = one.features[:, 0] if wrong == "hardest" else drawn
             order = np.argsort(-by, kind="stable")  # of equal ones the first
-            chosen = np.concatenate([one.fixed, order[~np.isin(order, one.fixed)][: self.settings.negatives]])
-            rows, features, fixed = one.rows[chosen], one.features[chosen], np.arange(len(one.fixed))
+            chosen = np.concatenate(
+                [one.fixed, order[~np.isin(order, one.fixed)][: self.settings.negatives]]
+            )
+            rows, features, fixed = (
+                one.rows[chosen],
+                one.features[chosen],
+                np.arange(len(one.fixed)),
+            )
             found[wrong] = replace(one, rows=rows, features=features, fixed=fixed)
         return found
 
@@ -216,7 +256,9 @@ class Dnnloc(training.LearnedBaseline):
         report_weights = TermWeighting.of(features.reports, reports, settings.report_terms)
         code_weights = TermWeighting.of(features.counts, blobs, settings.code_terms, 0.5)
         widths = len(report_weights.columns), len(code_weights.columns), settings.projection
-        network: Relevancy = training.seeded(self.seed, lambda: Relevancy(*widths, settings.relevancy_hidden))
+        network: Relevancy = training.seeded(
+            self.seed, lambda: Relevancy(*widths, settings.relevancy_hidden)
+        )
         of_code = code_weights.vectors(features.counts)
         self._autoencode(network.report, report_weights.vectors(features.reports)[reports])
         self._autoencode(network.code, of_code[blobs])
@@ -227,14 +269,18 @@ class Dnnloc(training.LearnedBaseline):
 
     def _autoencode(self, layer: nn.Linear, vectors: sparse.csr_array) -> None:
         """Have a projection learn from vectors (P, V), with a way back that is then forgotten; it learns no further."""
-        decoder = training.seeded(self.seed, lambda: nn.Linear(layer.out_features, layer.in_features))
+        decoder = training.seeded(
+            self.seed, lambda: nn.Linear(layer.out_features, layer.in_features)
+        )
         coder = nn.Sequential(layer, nn.Sigmoid(), decoder)
 
         def loss(batch: LongArray) -> Tensor:
             target = torch.from_numpy(vectors[batch].toarray()).to(DEVICE)
             return nn.functional.mse_loss(coder(target), target)
 
-        losses = training.passes(coder, vectors.shape[0], self.settings.projection_batch, loss, self.seed)
+        losses = training.passes(
+            coder, vectors.shape[0], self.settings.projection_batch, loss, self.seed
+        )
         for _ in islice(losses, self.settings.projection_epochs):
             pass
         layer.requires_grad_(False)
@@ -251,7 +297,10 @@ class Dnnloc(training.LearnedBaseline):
         settings, reports_RH = self.settings, torch.stack([one.report_H for one in pairs])
         rows = np.concatenate([one.rows for one in pairs])
         readable = np.flatnonzero(rows >= 0)
-        rows, reports = rows[readable], np.repeat(np.arange(len(pairs)), [len(one.rows) for one in pairs])[readable]
+        rows, reports = (
+            rows[readable],
+            np.repeat(np.arange(len(pairs)), [len(one.rows) for one in pairs])[readable],
+        )
         loss_of = weighted_loss(labels_of(pairs)[readable])
 
         def loss(batch: LongArray) -> Tensor:
@@ -266,7 +315,9 @@ class Dnnloc(training.LearnedBaseline):
             )
 
         losses = training.passes(network, len(rows), settings.relevancy_batch, loss, self.seed)
-        training.train_until_best(network, losses, settings.relevancy_epochs, validate, name, progress)
+        training.train_until_best(
+            network, losses, settings.relevancy_epochs, validate, name, progress
+        )
 
     def _combiner(self, parts: Sequence[LabelledFiles]) -> Combiner:
         """One that has not learned; the ranges of its features are those of the parts."""
@@ -296,7 +347,13 @@ class Dnnloc(training.LearnedBaseline):
             return loss_of(network(values[batch]).squeeze(-1), batch)
 
         def validate() -> float:
-            return training.mean_average_precision((combiner.scores(one), one.fixed, one.relevant) for one in lists)
+            return training.mean_average_precision(
+                (combiner.scores(one), one.fixed, one.relevant) for one in lists
+            )
 
-        passes = training.passes(network, len(values), settings.combiner_batch, loss, self.seed, settings.weight_decay)
-        return training.train_until_best(network, passes, settings.combiner_epochs, validate, name, progress)
+        passes = training.passes(
+            network, len(values), settings.combiner_batch, loss, self.seed, settings.weight_decay
+        )
+        return training.train_until_best(
+            network, passes, settings.combiner_epochs, validate, name, progress
+        )

@@ -15,8 +15,22 @@ from scipy import sparse
 
 from tosloc.core.records import BugReport, FloatArray, LongArray
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
-from tosloc.lab.baselines.texts import ParsedSource, dropped, letter_parts, porter, summary_and_description
-from tosloc.lab.baselines.vsm import Counts, VectorSpace, count, plain_length_score, ratio, row_cosines, textbook_idf
+from tosloc.lab.baselines.texts import (
+    ParsedSource,
+    dropped,
+    letter_parts,
+    porter,
+    summary_and_description,
+)
+from tosloc.lab.baselines.vsm import (
+    Counts,
+    VectorSpace,
+    count,
+    plain_length_score,
+    ratio,
+    row_cosines,
+    textbook_idf,
+)
 
 _WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 
@@ -67,7 +81,9 @@ class TermWeighting:
         usable = np.flatnonzero((frequency >= 2) & (frequency <= share * len(rows)))
         names = list(counts.vocabulary)
         # equally frequent terms by name, so that the order of blobs cannot matter; no layer can be without inputs
-        best = sorted(usable.tolist(), key=lambda column: (-frequency[column], names[column]))[:number] or [0]
+        best = sorted(usable.tolist(), key=lambda column: (-frequency[column], names[column]))[
+            :number
+        ] or [0]
         return cls(best, textbook_idf(len(rows), frequency[best]))
 
     def vectors(self, counts: Counts) -> sparse.csr_array:
@@ -85,7 +101,9 @@ def months(times: FloatArray) -> FloatArray:
     >>> months(np.array([1262304000.0, 1262303999.0])).tolist()
     [24121.0, 24120.0]
     """
-    since: FloatArray = np.floor(times).astype("datetime64[s]").astype("datetime64[M]").astype(np.float64)
+    since: FloatArray = (
+        np.floor(times).astype("datetime64[s]").astype("datetime64[M]").astype(np.float64)
+    )
     return since + 12 * 1970 + 1
 
 
@@ -103,7 +121,9 @@ def fixed_reports_score(reports: Counts, query: BaselineQuery, terms: Sequence[s
     together = sparse.csr_array(reports_of_path[paths] @ known)
     lengths = np.asarray(together.sum(axis=1), dtype=np.float64).ravel()
     together.data = (np.log(together.data) + 1.0) * idf[together.indices]
-    value[paths] = row_cosines(together, asked, float(np.sqrt((asked**2).sum()))) * plain_length_score(lengths)
+    value[paths] = row_cosines(
+        together, asked, float(np.sqrt((asked**2).sum()))
+    ) * plain_length_score(lengths)
     return value
 
 
@@ -111,7 +131,9 @@ class ClassNames:
     """Names of the types that blobs declare, of three letters or more."""
 
     def __init__(self, sources: Sequence[ParsedSource]) -> None:
-        self.declared = count(sorted({name for name in one.types if len(name) > 2}) for one in sources)
+        self.declared = count(
+            sorted({name for name in one.types if len(name) > 2}) for one in sources
+        )
         self.terms = count(sorted(set(dnn_words(name))) for name in self.declared.vocabulary)
         self.presence = sparse.csr_array(self.declared.matrix @ self.terms.matrix).sign()
         """(B, T) 1 where a name that the blob declares has a term."""

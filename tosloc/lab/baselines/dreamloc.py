@@ -25,7 +25,13 @@ from tosloc.core.records import Case, FloatArray, LongArray, Progress, silent, t
 from tosloc.lab.baselines import dreamloc_inputs as inputs
 from tosloc.lab.baselines import training
 from tosloc.lab.baselines.context import BaselineQuery
-from tosloc.lab.baselines.dreamloc_inputs import DocumentFrequencies, Snippets, WideFeatures, WordVectors, dream_words
+from tosloc.lab.baselines.dreamloc_inputs import (
+    DocumentFrequencies,
+    Snippets,
+    WideFeatures,
+    WordVectors,
+    dream_words,
+)
 from tosloc.lab.baselines.texts import summary_and_description, without_prefix
 from tosloc.lab.baselines.training import DEVICE
 from tosloc.reports.labelled import fix_order
@@ -44,7 +50,9 @@ class DreamLocSettings(training.LearningSettings):
     validation_reports: int = 60  # reduced; code: all
     embedding: int = 100  # width of a word vector
     word2vec_epochs: int = 5
-    word2vec_words: int = 2_000  # first words of a file that vectors learn from, those that are matched; code: all
+    word2vec_words: int = (
+        2_000  # first words of a file that vectors learn from, those that are matched; code: all
+    )
     report_length: int = 300
     snippet_length: int = 100
     snippets: int = 20
@@ -88,7 +96,13 @@ class DreamLocNetwork(nn.Module):
 
         def layers(inputs: int, hidden: int) -> list[nn.Module]:
             middle = hidden // 2
-            return [nn.Linear(inputs, hidden), nn.Tanh(), nn.Linear(hidden, middle), nn.Tanh(), nn.Linear(middle, 1)]
+            return [
+                nn.Linear(inputs, hidden),
+                nn.Tanh(),
+                nn.Linear(hidden, middle),
+                nn.Tanh(),
+                nn.Linear(middle, 1),
+            ]
 
         self.match = nn.Sequential(*layers(settings.embedding, settings.match_hidden), nn.Tanh())
         self.pool = nn.Linear(settings.best_snippets, 1)
@@ -100,7 +114,9 @@ class DreamLocNetwork(nn.Module):
         """(P,) scores of a report's files, or of the ``chosen`` ones of them."""
         blobs, back = np.unique(one.rows[chosen], return_inverse=True)
         deep_P = (one.weights @ self.word_values(one.vectors, blobs))[back]
-        scores: Tensor = self.fusion(torch.cat([self.wide(one.wide[chosen]), deep_P[:, None]], dim=1))
+        scores: Tensor = self.fusion(
+            torch.cat([self.wide(one.wide[chosen]), deep_P[:, None]], dim=1)
+        )
         return scores.squeeze(-1)
 
     @torch.no_grad()
@@ -115,13 +131,22 @@ class DreamLocNetwork(nn.Module):
         step = max(AT_ONCE // max(len(word_nd) * most, 1), 1)
         values: list[Tensor] = []
         for start in range(0, len(blobs), step):
-            own = [self.snippets.of_blob[blob] if blob >= 0 else [] for blob in blobs[start : start + step].tolist()]
+            own = [
+                self.snippets.of_blob[blob] if blob >= 0 else []
+                for blob in blobs[start : start + step].tolist()
+            ]
             # a snippet that a file lacks counts 0 among the best ones, as in the public code
             match_sn = torch.zeros((len(own) * most, len(word_nd)), device=DEVICE)
-            places = [number * most + place for number, one in enumerate(own) for place in range(len(one))]
+            places = [
+                number * most + place for number, one in enumerate(own) for place in range(len(one))
+            ]
             if places and len(word_nd):
-                match_sn = match_sn.index_put((torch.tensor(places),), self._match(word_nd, [*chain(*own)]))
-            best = match_sn.reshape(len(own), most, -1).topk(self.settings.best_snippets, dim=1).values
+                match_sn = match_sn.index_put(
+                    (torch.tensor(places),), self._match(word_nd, [*chain(*own)])
+                )
+            best = (
+                match_sn.reshape(len(own), most, -1).topk(self.settings.best_snippets, dim=1).values
+            )
             values.append(self.pool(best.transpose(1, 2)).squeeze(-1).T)
         return torch.cat(values, dim=1)
 
@@ -152,28 +177,41 @@ class DreamLoc(training.LearnedBaseline):
         """(F,) the network's value."""
         return self._network.ranked(self._files(query))
 
-    def fit(self, train: Sequence[Case], validation: Sequence[Case], progress: Progress = silent) -> None:
+    def fit(
+        self, train: Sequence[Case], validation: Sequence[Case], progress: Progress = silent
+    ) -> None:
         """Learn word vectors, then the network."""
         settings, (cases, stop_by) = self.settings, self.chosen(train, validation)
         self._fit_words(train, cases, progress)
-        snippets = Snippets(self.context.files.sources, self._vectors, settings.snippet_length, settings.snippets)
-        network: DreamLocNetwork = training.seeded(self.seed, lambda: DreamLocNetwork(settings, snippets))
+        snippets = Snippets(
+            self.context.files.sources, self._vectors, settings.snippet_length, settings.snippets
+        )
+        network: DreamLocNetwork = training.seeded(
+            self.seed, lambda: DreamLocNetwork(settings, snippets)
+        )
         numbered = enumerate(tracked(cases, "features for training", progress))
         reports = [self._sampled(case, number) for number, case in numbered]
         lists = list(map(self._labelled, tracked(stop_by, "features for validation", progress)))
         triples = triples_of(reports)
         if not len(triples):
-            raise ToslocError("DreamLoc has nothing to learn: no training report has both fixed and other files")
+            raise ToslocError(
+                "DreamLoc has nothing to learn: no training report has both fixed and other files"
+            )
 
         def loss(batch: LongArray) -> Tensor:
-            pairs = [network(reports[number], np.array(files)) for number, *files in triples[batch].tolist()]
+            pairs = [
+                network(reports[number], np.array(files))
+                for number, *files in triples[batch].tolist()
+            ]
             right, wrong = torch.stack(pairs).T
             mean: Tensor = (MARGIN - right + wrong).clamp(min=LEAST_LOSS).mean()
             return mean
 
         def validate() -> float:
             ranked = tracked(lists, "ranking validation reports", progress)
-            return training.mean_average_precision((network.ranked(one), one.fixed, one.relevant) for one in ranked)
+            return training.mean_average_precision(
+                (network.ranked(one), one.fixed, one.relevant) for one in ranked
+            )
 
         losses = training.passes(network, len(triples), settings.batch, loss, self.seed)
         training.train_until_best(network, losses, settings.epochs, validate, "dreamloc", progress)
@@ -205,9 +243,13 @@ class DreamLoc(training.LearnedBaseline):
         text = DocumentFrequencies.count(chain(report_words, words_of_files()))
         statistics = inputs.WideStatistics(
             text,
-            DocumentFrequencies.count(dream_words(without_prefix(report.summary)) for report in reports),
+            DocumentFrequencies.count(
+                dream_words(without_prefix(report.summary)) for report in reports
+            ),
             DocumentFrequencies.count(report_words),
-            inputs.range_of(text.idf({word for own in texts for word in inputs.compounds_and_parts(own)})),
+            inputs.range_of(
+                text.idf({word for own in texts for word in inputs.compounds_and_parts(own)})
+            ),
             inputs.range_of(inputs.complexities(self.context)[blobs]),
             most_fixes,
             most_recency,
@@ -226,7 +268,9 @@ class DreamLoc(training.LearnedBaseline):
         wrong = np.setdiff1d(np.arange(len(one.rows), dtype=np.int64), excluded)
         drawn = np.random.default_rng([self.seed, number]).permutation(wrong)
         chosen = np.concatenate([one.fixed, drawn[: max(self.settings.negatives, len(excluded))]])
-        return replace(one, rows=one.rows[chosen], wide=one.wide[chosen], fixed=np.arange(len(one.fixed)))
+        return replace(
+            one, rows=one.rows[chosen], wide=one.wide[chosen], fixed=np.arange(len(one.fixed))
+        )
 
     def _labelled(self, case: Case) -> ReportFiles:
         return self._files(self.context.query(case.report, case.version), case.fixed)
@@ -234,15 +278,21 @@ class DreamLoc(training.LearnedBaseline):
     def _files(self, query: BaselineQuery, fixed: Sequence[str] = ()) -> ReportFiles:
         """A report with all files of its version."""
         vectors, text = self._vectors, summary_and_description(query.report)
-        parts: dict[str, tuple[str, ...]] = {}  # of a word that training never saw: as it is written here
+        parts: dict[
+            str, tuple[str, ...]
+        ] = {}  # of a word that training never saw: as it is written here
         words = inputs.truncated(
             dream_words(text, parts), inputs.compounds_and_parts(text), self.settings.report_length
         )
         counted = Counter(words)
         distinct = sorted(counted)
-        of_words = np.array([vectors.of(word, parts.get(word, ())) for word in distinct], dtype=np.float32)
+        of_words = np.array(
+            [vectors.of(word, parts.get(word, ())) for word in distinct], dtype=np.float32
+        )
         idf = self._wide.statistics.report.idf(distinct)
-        weights = np.array([counted[word] for word in distinct]) * np.exp(idf - (idf.max() if len(idf) else 0.0))
+        weights = np.array([counted[word] for word in distinct]) * np.exp(
+            idf - (idf.max() if len(idf) else 0.0)
+        )
         weights = (weights / max(float(weights.sum()), 1e-12)).astype(np.float32)
         return ReportFiles(
             torch.from_numpy(of_words.reshape(-1, self.settings.embedding)).to(DEVICE),

@@ -78,7 +78,9 @@ def compounds_and_parts(text: str) -> list[str]:
     ['htmlparser', 'html', 'parser', 'urlparser', 'url']
     """
     tokens = map(word_and_parts, _TOKEN.findall(text))
-    return list(dict.fromkeys(word for whole, parts in tokens if parts for word in (whole, *parts) if word))
+    return list(
+        dict.fromkeys(word for whole, parts in tokens if parts for word in (whole, *parts) if word)
+    )
 
 
 def truncated(words: Sequence[str], keywords: Sequence[str], length: int) -> list[str]:
@@ -127,13 +129,22 @@ class DocumentFrequencies:
         return np.log((1.0 + self.texts) / (1.0 + df)) + 1.0
 
 
-def skip_gram(texts: Sequence[Sequence[str]], *, width: int, least: int, epochs: int, seed: int) -> Any:
+def skip_gram(
+    texts: Sequence[Sequence[str]], *, width: int, least: int, epochs: int, seed: int
+) -> Any:
     """Word vectors by gensim, the same for the same texts and seed; a word that is rarer than ``least`` has none."""
     require("word2vec", "lab", "gensim")
     from gensim.models import Word2Vec
 
-    options = {"sg": 1, "window": 5, "negative": 5, "workers": 1}  # several workers would race for the same vectors
-    return Word2Vec(texts, vector_size=width, min_count=least, epochs=epochs, seed=seed, **options).wv
+    options = {
+        "sg": 1,
+        "window": 5,
+        "negative": 5,
+        "workers": 1,
+    }  # several workers would race for the same vectors
+    return Word2Vec(
+        texts, vector_size=width, min_count=least, epochs=epochs, seed=seed, **options
+    ).wv
 
 
 class WordVectors:
@@ -144,7 +155,13 @@ class WordVectors:
 
     @classmethod
     def learned(
-        cls, texts: Sequence[list[str]], parts: Mapping[str, tuple[str, ...]], *, width: int, epochs: int, seed: int
+        cls,
+        texts: Sequence[list[str]],
+        parts: Mapping[str, tuple[str, ...]],
+        *,
+        width: int,
+        epochs: int,
+        seed: int,
     ) -> Self:
         """Skip-gram vectors of texts given as words, some of them compounds with ``parts``."""
         found = skip_gram(texts, width=width, least=1, epochs=epochs, seed=seed)
@@ -175,7 +192,9 @@ class WordVectors:
 class Snippets:
     """The snippets of every blob; each holds its distinct words and how often each one stands in it."""
 
-    def __init__(self, sources: Sequence[ParsedSource], vectors: WordVectors, length: int, most: int) -> None:
+    def __init__(
+        self, sources: Sequence[ParsedSource], vectors: WordVectors, length: int, most: int
+    ) -> None:
         """At most ``most`` snippets of ``length`` words a blob."""
         numbers: dict[tuple[str, tuple[str, ...]], int] = {}
         self.of_blob: list[list[tuple[Tensor, Tensor]]] = []
@@ -196,7 +215,10 @@ class Snippets:
                 words += numbers_of(token)
                 if len(words) >= length * most:
                     break
-            parts = (words[start : start + length] for start in range(0, min(len(words), length * most), length))
+            parts = (
+                words[start : start + length]
+                for start in range(0, min(len(words), length * most), length)
+            )
             counted = (torch.unique(torch.tensor(part), return_counts=True) for part in parts)
             self.of_blob.append([(distinct, counts.log()) for distinct, counts in counted])
         table = np.array([vectors.of(*word) for word in numbers], dtype=np.float32)
@@ -253,13 +275,18 @@ class WideFeatures:
     def __init__(self, context: BaselineContext, statistics: WideStatistics) -> None:
         self.context, self.statistics = context, statistics
         self.counts = context.files.counts(code_words)  # (B, V) of the words of code
-        self.summaries = count(dream_words(without_prefix(case.report.summary)) for case in context.fix_history.cases)
+        self.summaries = count(
+            dream_words(without_prefix(case.report.summary)) for case in context.fix_history.cases
+        )
         """(R, V) of the words of the labelled reports' summaries."""
         self._summary_idf = statistics.summary.idf(self.summaries.vocabulary)
         self._complexity = between(complexities(context), *statistics.complexity)
         weights = self.counts.matrix.copy()
         weights.data *= statistics.text.idf(self.counts.vocabulary)[weights.indices]
-        self._file_weights, self._file_norms = weights, np.sqrt(np.asarray(weights.power(2).sum(axis=1)).ravel())
+        self._file_weights, self._file_norms = (
+            weights,
+            np.sqrt(np.asarray(weights.power(2).sum(axis=1)).ravel()),
+        )
 
     def of(self, query: BaselineQuery) -> Float32Array:
         """(F, 5) features of all files."""
@@ -278,7 +305,10 @@ class WideFeatures:
         """(B,) cosine of term weights; in the report those of compounds and their parts are raised."""
         text, frequencies = summary_and_description(report), self.statistics.text
         words, weights = weighted(text, frequencies)
-        keywords, raised = {*compounds_and_parts(text)}, between(frequencies.idf(words), *self.statistics.keyword)
+        keywords, raised = (
+            {*compounds_and_parts(text)},
+            between(frequencies.idf(words), *self.statistics.keyword),
+        )
         weights *= 1.0 + raised * [word in keywords for word in words]
         query = in_columns(self.counts, words, weights)
         return ratio(self._file_weights @ query, self._file_norms * np.sqrt((weights**2).sum()))
@@ -287,7 +317,9 @@ class WideFeatures:
         """(N,) cosine of the summary and of all summaries together for which each path was fixed."""
         touched = self.context.fix_history.touched
         words, weights = weighted(without_prefix(report.summary), self.statistics.summary)
-        together = sparse.csr_array(sparse.csr_array(touched[known].T) @ self.summaries.matrix[known])
+        together = sparse.csr_array(
+            sparse.csr_array(touched[known].T) @ self.summaries.matrix[known]
+        )
         together.data *= self._summary_idf[together.indices]
         query = in_columns(self.summaries, words, weights)
         return row_cosines(together, query, float(np.sqrt((weights**2).sum())))

@@ -27,7 +27,9 @@ PieceKind: TypeAlias = Literal["head", "code", "string", "javadoc", "comment"]
 
 _SPANS: Final = {kind: kind for kind in ("comment", "string", "import", "package")}
 _NAMES: Final = ("type", "outer", "method", "variable")
-_IMPORT = re.compile(rb"import\s{1,1000}+(static\s{1,1000}+)?([\w.\s]{1,1000}+(?:(?<=[.\s])\*\s{0,1000}+)?);")
+_IMPORT = re.compile(
+    rb"import\s{1,1000}+(static\s{1,1000}+)?([\w.\s]{1,1000}+(?:(?<=[.\s])\*\s{0,1000}+)?);"
+)
 _PACKAGE = re.compile(rb"\bpackage\s+([\w.\s]+)")
 
 
@@ -35,14 +37,20 @@ _PACKAGE = re.compile(rb"\bpackage\s+([\w.\s]+)")
 class ParsedSource:
     """One source file, without its package and import lines."""
 
-    pieces: tuple[tuple[PieceKind, str], ...]  # Texts in order, comments and strings with their marks
+    pieces: tuple[
+        tuple[PieceKind, str], ...
+    ]  # Texts in order, comments and strings with their marks
     types: tuple[str, ...]  # Names of the declared types in order, nested ones too
     outer: tuple[str, ...]
-    methods: tuple[str, ...]  # Names of the declared methods and constructors in order, each time one is declared
+    methods: tuple[
+        str, ...
+    ]  # Names of the declared methods and constructors in order, each time one is declared
     variables: tuple[str, ...]
     """Names of the declared fields, local variables and parameters in order, each time one is declared."""
     package: str
-    imports: tuple[str, ...]  # Imported classes, or packages as ``a.b.*``; a static import counts for its class
+    imports: tuple[
+        str, ...
+    ]  # Imported classes, or packages as ``a.b.*``; a static import counts for its class
     complexity: int = 0  # Sum of the cyclomatic numbers of its functions, where it was asked for
 
     def text(self, *kinds: PieceKind) -> str:
@@ -68,7 +76,9 @@ def parse_source(text: str, language: str = "java", complexity: bool = False) ->
         packages = [source[span.start : span.end] for span in spans if span.kind == "package"]
         imports = [source[span.start : span.end] for span in spans if span.kind == "import"]
     package = next(filter(None, map(_PACKAGE.search, packages)), None)
-    imported = [(_joined(found[2]), found[1]) for found in filter(None, map(_IMPORT.search, imports))]
+    imported = [
+        (_joined(found[2]), found[1]) for found in filter(None, map(_IMPORT.search, imports))
+    ]
     lizard = known.lizard if complexity else None
     types, outer, methods, variables = map(tuple, names)
     return ParsedSource(
@@ -92,7 +102,9 @@ def _pieces(source: bytes, spans: Sequence[Span], header: int) -> Iterator[tuple
         if code.strip():
             yield "code", code.decode("utf-8", "replace")
         if own.strip() and span.kind in ("comment", "string"):
-            comment: PieceKind = "head" if end <= header else "javadoc" if own.startswith(b"/**") else "comment"
+            comment: PieceKind = (
+                "head" if end <= header else "javadoc" if own.startswith(b"/**") else "comment"
+            )
             yield "string" if span.kind == "string" else comment, own.decode("utf-8", "replace")
 
 

@@ -29,7 +29,9 @@ class LearningSettings:
     """What every learned technique learns from."""
 
     train_reports: int = 0  # the newest; 0 for all
-    validation_reports: int = 0  # at even distances; 0 for all. Their MAP over all files stops the training
+    validation_reports: int = (
+        0  # at even distances; 0 for all. Their MAP over all files stops the training
+    )
 
 
 class LearnedBaseline(Baseline):
@@ -41,30 +43,44 @@ class LearnedBaseline(Baseline):
     @classmethod
     def training_cases(cls, train: Sequence[Case]) -> Sequence[Case]:
         """The newest training reports with a fixed file, in the order of their fixes."""
-        return sorted((case for case in train if case.fixed), key=fix_order)[-cls.settings.train_reports :]
+        return sorted((case for case in train if case.fixed), key=fix_order)[
+            -cls.settings.train_reports :
+        ]
 
-    def chosen(self, train: Sequence[Case], validation: Sequence[Case]) -> tuple[Sequence[Case], Sequence[Case]]:
+    def chosen(
+        self, train: Sequence[Case], validation: Sequence[Case]
+    ) -> tuple[Sequence[Case], Sequence[Case]]:
         """The training reports, and validation reports with a fixed file at even distances, the last among them. Raises
         ToslocError.
         """
         cases, usable = self.training_cases(train), [case for case in validation if case.fixed]
         if len(cases) < 2 or not usable:
-            raise ToslocError(f"{self.name} needs two training reports and one for validation whose fixed files exist")
+            raise ToslocError(
+                f"{self.name} needs two training reports and one for validation whose fixed files exist"
+            )
         number = min(self.settings.validation_reports or len(usable), len(usable))
-        return cases, [usable[chosen * len(usable) // number - 1] for chosen in range(1, number + 1)]
+        return cases, [
+            usable[chosen * len(usable) // number - 1] for chosen in range(1, number + 1)
+        ]
 
 
 def fixed_positions(query: BaselineQuery, paths: Sequence[str]) -> LongArray:
     """Positions, rising, of those of the paths that the version has and that could be read."""
     ids, positions = query.version.snapshot.path_names.ids, query.version.position_of_path
     found = {positions[ids[path]] for path in paths if path in ids and ids[path] in positions}
-    return np.array(sorted(position for position in found if query.version.rows[position] >= 0), dtype=np.int64)
+    return np.array(
+        sorted(position for position in found if query.version.rows[position] >= 0), dtype=np.int64
+    )
 
 
 def mean_average_precision(rankings: Iterable[tuple[FloatArray, LongArray, int]]) -> float:
     """MAP over all files; of each report the files' scores, the fixed files' positions and their number."""
-    ranked = ((fixed_ranks(scores, fixed).tolist(), relevant) for scores, fixed, relevant in rankings)
-    return float(np.mean([average_precision(ranks, relevant, add=np.sum) for ranks, relevant in ranked]))
+    ranked = (
+        (fixed_ranks(scores, fixed).tolist(), relevant) for scores, fixed, relevant in rankings
+    )
+    return float(
+        np.mean([average_precision(ranks, relevant, add=np.sum) for ranks, relevant in ranked])
+    )
 
 
 def seeded(seed: int, build: Callable[[], nn.Module]) -> Any:
@@ -112,7 +128,9 @@ def train_until_best(
     best, best_epoch, weights = -math.inf, 0, {}
     for epoch, loss in enumerate(islice(losses, epochs), start=1):
         score = validate()
-        progress(f"{name}, epoch {epoch}: loss {loss:.4f}, validation MAP {score:.3f}", epoch, epochs)
+        progress(
+            f"{name}, epoch {epoch}: loss {loss:.4f}, validation MAP {score:.3f}", epoch, epochs
+        )
         if score >= best:
             best, best_epoch, weights = score, epoch, copy.deepcopy(model.state_dict())
         elif epoch - best_epoch == PATIENCE:

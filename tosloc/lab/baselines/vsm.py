@@ -39,7 +39,9 @@ class Counts:
     def log_tf(self) -> sparse.csr_array:
         """(B, V) ln(f) + 1, of the same index arrays."""
         values = np.log(self.matrix.data) + 1.0
-        return sparse.csr_array((values, self.matrix.indices, self.matrix.indptr), shape=self.matrix.shape)
+        return sparse.csr_array(
+            (values, self.matrix.indices, self.matrix.indptr), shape=self.matrix.shape
+        )
 
     @cached_property
     def squared_log_tf(self) -> sparse.csr_array:
@@ -110,7 +112,9 @@ class VectorSpace:
         columns, weights = self.query_weights(terms)
         query = np.zeros(len(self.idf))
         query[columns] = weights
-        return ratio(self.counts.log_tf @ (query * self.idf), self.norms * np.sqrt((weights**2).sum()))
+        return ratio(
+            self.counts.log_tf @ (query * self.idf), self.norms * np.sqrt((weights**2).sum())
+        )
 
 
 def ratio(products: FloatArray, norms: FloatArray) -> FloatArray:
@@ -137,6 +141,12 @@ def step_length_score(lengths: FloatArray) -> FloatArray:
     low, high = mean - 3 * sigma, mean + 3 * sigma
     least = float(np.floor(low)) if low > 0 else 0.0
     span = high - least
-    score = 1.0 / (1.0 + np.exp(-6.0 * (lengths - least) / span)) if span > 0 else np.full(len(lengths), 0.5)
-    score = np.where(lengths <= low, 0.5, np.where(lengths >= high, 1.0, score)) if sigma > 0 else score
+    score = (
+        1.0 / (1.0 + np.exp(-6.0 * (lengths - least) / span))
+        if span > 0
+        else np.full(len(lengths), 0.5)
+    )
+    score = (
+        np.where(lengths <= low, 0.5, np.where(lengths >= high, 1.0, score)) if sigma > 0 else score
+    )
     return np.where(lengths > 0, np.maximum(score, 0.5), 0.5)

@@ -33,7 +33,10 @@ def _counter_of(encoder: str) -> Counter:
 
     tokenizer = Encoder.load(encoder, "mean").tokenizer
     return lambda texts: [
-        len(one) for one in tokenizer(list(map(encodable, texts)), add_special_tokens=False, verbose=False)["input_ids"]
+        len(one)
+        for one in tokenizer(list(map(encodable, texts)), add_special_tokens=False, verbose=False)[
+            "input_ids"
+        ]
     ]
 
 
@@ -41,7 +44,9 @@ def _dataset(work: Workspace, project: Project, repo: Repository) -> tuple[Datas
     data = resolve_suffixes(project.config, project.reports).data
     suffixes = frozenset(data.named_suffixes)
     progress = work.of(project)
-    return load_dataset(repo, project.reports, zone=data.zone, suffixes=suffixes, progress=progress), suffixes
+    return load_dataset(
+        repo, project.reports, zone=data.zone, suffixes=suffixes, progress=progress
+    ), suffixes
 
 
 def lengths(work: Workspace) -> Result:
@@ -69,7 +74,8 @@ def _lengths(work: Workspace, project: Project, count: Counter) -> dict[str, flo
     with Repository(project.repo) as repo:
         dataset, suffixes = _dataset(work, project, repo)
         snapshots = [
-            repo.snapshot(version, suffixes) for version in dict.fromkeys(one.version for one in dataset.cases)
+            repo.snapshot(version, suffixes)
+            for version in dict.fromkeys(one.version for one in dataset.cases)
         ]
         of_blob: dict[str, int] = {}
         blobs = list(dict.fromkeys(blob for snapshot in snapshots for blob in snapshot.blobs))
@@ -78,7 +84,11 @@ def _lengths(work: Workspace, project: Project, count: Counter) -> dict[str, flo
             some = repo.texts(blobs[start : start + FILES_A_BATCH])
             texts = {blob: decode(data) for blob, data in some if data is not None}
             of_blob |= zip(texts, count(list(texts.values())), strict=True)
-        sizes = [np.array([of_blob[blob] for blob in one.blobs if blob in of_blob]) for one in snapshots if len(one)]
+        sizes = [
+            np.array([of_blob[blob] for blob in one.blobs if blob in of_blob])
+            for one in snapshots
+            if len(one)
+        ]
     reports = [one.report for one in dataset.cases]
     whole = np.array(count([f"{one.summary}\n{one.description}" for one in reports]))
     bare = np.array(count([f"{one.summary}\n{without_frames(one.description)}" for one in reports]))
@@ -115,14 +125,23 @@ def contents(work: Workspace) -> Result:
             dataset, _ = _dataset(work, project, repo)
         parts: Any = describe(dataset)
         whole, *_, test = parts
-        files, fixed = sum(dataset.files.values()) / len(dataset.files), whole["listed"] / whole["reports"]
+        files, fixed = (
+            sum(dataset.files.values()) / len(dataset.files),
+            whole["listed"] / whole["reports"],
+        )
         found[project.name] = {
-            **{"files a version": files, "reports": whole["reports"], "fixed files a report": fixed},
+            **{
+                "files a version": files,
+                "reports": whole["reports"],
+                "fixed files a report": fixed,
+            },
             **{title: whole[name] for name, title in _OF_ALL.items()},
             **{f"of them, test: {_OF_ALL.get(name, name)}": test[name] for name in _OF_TEST},
         }
         when = [case.report.opened_seconds for case in dataset.cases]
-        opened.append("-".join(f"{datetime.fromtimestamp(one, UTC):%Y/%m}" for one in (min(when), max(when))))
+        opened.append(
+            "-".join(f"{datetime.fromtimestamp(one, UTC):%Y/%m}" for one in (min(when), max(when)))
+        )
 
     def cell(name: str, project: str) -> Cell:
         form = ",.1f" if name == "fixed files a report" else ",.0f"

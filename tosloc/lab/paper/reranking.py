@@ -43,7 +43,9 @@ TICKS: Final = (1, 5, 10, 20, 50, 100, 200, 300)
 WIDTH: Final = 3.6  # inches of a panel
 
 
-def results(work: Workspace, project: Project, kind: Kind) -> tuple[list[dict[str, Any]], list[str]]:
+def results(
+    work: Workspace, project: Project, kind: Kind
+) -> tuple[list[dict[str, Any]], list[str]]:
     """The results of table 6 (ablate) or of figure 6 (sweep) on one project, of which what lacks is made now, unless
     nothing is to be made or no encoder is named; and how they were made. Raises ToslocError.
     """
@@ -60,7 +62,9 @@ def results(work: Workspace, project: Project, kind: Kind) -> tuple[list[dict[st
     from tosloc.rerank.encoder.reranker import EncoderReranker
 
     # a wrong encoder is said before hours of work; it is what its weights are, not where it lies
-    encoders = [one.fingerprint for one in EncoderReranker.configured(config).model.encoders.values()]
+    encoders = [
+        one.fingerprint for one in EncoderReranker.configured(config).model.encoders.values()
+    ]
     run = work.trained(project)
     if run is None or not keeps_tables(run):
         raise RunError(
@@ -70,16 +74,25 @@ def results(work: Workspace, project: Project, kind: Kind) -> tuple[list[dict[st
     work.evaluation(project, run)  # of the same reports
     depth = max(CANDIDATES) if kind == "sweep" else two.candidates
     settings = two.model_dump(mode="json", exclude={"code_encoder", "report_encoder"})
-    made_of = [bundle_key(run, project.reports, depth, TRAIN_REPORTS), encoders, settings, config.run.seed]
+    made_of = [
+        bundle_key(run, project.reports, depth, TRAIN_REPORTS),
+        encoders,
+        settings,
+        config.run.seed,
+    ]
     folder = path.with_name(f"{project.name}-{key_of(*made_of)[:12]}")
     if not (pack := folder / "pack").exists():
-        bundle_training(run, project.repo, project.reports, pack, depth, TRAIN_REPORTS, work.of(project))
+        bundle_training(
+            run, project.repo, project.reports, pack, depth, TRAIN_REPORTS, work.of(project)
+        )
     vectors = path.with_name(f"{project.name}.vectors.sqlite")
     made = Ablation(read_bundle(pack), config, folder, vectors, work.of(project))
     rows = made.rows() if kind == "ablate" else made.sweep(CANDIDATES)
     write_text(path, json.dumps(rows, indent=1) + "\n")
     encoder = Path(two.code_encoder).name
-    return rows, [f"{project.name}: encoder {encoder}, trained on the {TRAIN_REPORTS} newest training reports"]
+    return rows, [
+        f"{project.name}: encoder {encoder}, trained on the {TRAIN_REPORTS} newest training reports"
+    ]
 
 
 def _config(work: Workspace, project: Project) -> Config:
@@ -96,7 +109,12 @@ def _config(work: Workspace, project: Project) -> Config:
 
 def ablation(work: Workspace) -> Result:
     """Table 6."""
-    tables, notes = [], ["the deep order alone is comparable with the paper's; both stages are mixed by validation"]
+    tables, notes = (
+        [],
+        [
+            "the deep order alone is comparable with the paper's; both stages are mixed by validation"
+        ],
+    )
     for project in work.each():
         rows, made = results(work, project, "ablate")
         notes += made
@@ -105,7 +123,13 @@ def ablation(work: Workspace) -> Result:
             if order == "fused":
                 found = {"stage one": rows[0]["test"]["stage one"], **found}
             lines: list[Row] = [
-                [name, *(Cell(of[key], paper=work.published.number(project.name, name, one)) for one, key in MEASURES)]
+                [
+                    name,
+                    *(
+                        Cell(of[key], paper=work.published.number(project.name, name, one))
+                        for one, key in MEASURES
+                    ),
+                ]
                 for name, of in found.items()
             ]
             tables.append(PaperTable([f"{project.name}, {title}", *dict(MEASURES)], lines))
@@ -141,10 +165,18 @@ def coverage(work: Workspace) -> Result:
     return _figure("candidates", curves, "share, on test")
 
 
-def _figure(head: str, curves: Mapping[str, Curves], label: str, notes: Sequence[str] = ()) -> Result:
+def _figure(
+    head: str, curves: Mapping[str, Curves], label: str, notes: Sequence[str] = ()
+) -> Result:
     """Curves of the same numbers of candidates, and their table."""
-    columns = {f"{project}: {name}": one for project, series in curves.items() for name, one in series.items()}
-    rows = rows_of(next(iter(columns.values())), columns, lambda number, name: Cell(columns[name][number]))
+    columns = {
+        f"{project}: {name}": one
+        for project, series in curves.items()
+        for name, one in series.items()
+    }
+    rows = rows_of(
+        next(iter(columns.values())), columns, lambda number, name: Cell(columns[name][number])
+    )
     return Result([PaperTable([head, *columns], rows)], notes, curves, label)
 
 
@@ -156,13 +188,25 @@ def candidates_figure(projects: Mapping[str, Curves], label: str) -> Figure:
         only.remove()
         panels = figure.subplots(1, len(projects), sharey=True, squeeze=False)[0]
         for axes, (project, series) in zip(panels, projects.items(), strict=True):
-            for (line, marker), color, (name, values) in zip(STROKES, GREYS, series.items(), strict=False):
-                how = {"color": color, "linestyle": line, "marker": marker, "markersize": 4.5, "label": name}
+            for (line, marker), color, (name, values) in zip(
+                STROKES, GREYS, series.items(), strict=False
+            ):
+                how = {
+                    "color": color,
+                    "linestyle": line,
+                    "marker": marker,
+                    "markersize": 4.5,
+                    "label": name,
+                }
                 axes.plot(list(values), list(values.values()), **how)
                 axes.set(xscale="log", xlabel="candidates (logarithmic)", title=project)
                 axes.minorticks_off()
-                axes.set_xticks(ticks := [tick for tick in TICKS if tick in values], list(map(str, ticks)))
+                axes.set_xticks(
+                    ticks := [tick for tick in TICKS if tick in values], list(map(str, ticks))
+                )
         panels[0].set_ylabel(label)
         handles, labels = panels[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=8, handlelength=3)
+        figure.legend(
+            handles, labels, loc="outside lower center", ncols=2, fontsize=8, handlelength=3
+        )
         return figure

@@ -25,7 +25,15 @@ from tosloc.evaluate.measures import AP, RR, Evaluation
 from tosloc.git.repository import Repository
 from tosloc.lab import baseline_runs
 from tosloc.lab.baselines.context import Baseline
-from tosloc.lab.paper.workspace import Cell, PaperTable, Published, Result, Workspace, no_training, rows_of
+from tosloc.lab.paper.workspace import (
+    Cell,
+    PaperTable,
+    Published,
+    Result,
+    Workspace,
+    no_training,
+    rows_of,
+)
 from tosloc.lab.projects import Project, spread
 from tosloc.localize.localizer import Localizer
 from tosloc.train.experiment import ExperimentContext, fingerprint
@@ -69,7 +77,10 @@ def accuracy(work: Workspace) -> Result:
                 lacking.append(f"{title} on {project.name}")
     notes = [NOTE, *([f"no run of {', '.join(lacking)}"] if lacking else [])]
     return Result(
-        accuracy_tables(found, [TITLES.get(name, name) for name in (*techniques, *OWN)], work.published), notes
+        accuracy_tables(
+            found, [TITLES.get(name, name) for name in (*techniques, *OWN)], work.published
+        ),
+        notes,
     )
 
 
@@ -82,25 +93,36 @@ def accuracy_tables(
     values: dict[tuple[str, str, str], float | None] = {}
     for project, evaluations in found.items():
         for title, evaluation in evaluations.items():
-            values |= {("MRR", title, project): evaluation.mrr, ("MAP", title, project): evaluation.map}
+            values |= {
+                ("MRR", title, project): evaluation.mrr,
+                ("MAP", title, project): evaluation.map,
+            }
         own = [title for title in OWN.values() if title in evaluations][-1:]
         for pair in compare_all(evaluations, all_pairs=True) if own else ():
             if pair.b == own[0]:  # which stands last
                 for name, measure in (("MRR", RR), ("MAP", AP)):
                     one = pair.differences[measure]
                     values[f"{name}: TosLoc - other", pair.a, project] = one.difference
-                    values[f"{name}: p of it", pair.a, project] = one.p_t if one.p_t_holm is None else one.p_t_holm
+                    values[f"{name}: p of it", pair.a, project] = (
+                        one.p_t if one.p_t_holm is None else one.p_t_holm
+                    )
     heads = {head for head, _, _ in values}
     printed = paper.paper.get("MRR", {}).keys() | {title for of in found.values() for title in of}
 
     def table(head: str, form: str) -> PaperTable:
         def cell(title: str, project: str) -> Cell:
-            return Cell(values.get((head, title, project)), form, paper.number(head, title, project))
+            return Cell(
+                values.get((head, title, project)), form, paper.number(head, title, project)
+            )
 
-        return PaperTable([head, *found], rows_of([one for one in titles if one in printed], found, cell))
+        return PaperTable(
+            [head, *found], rows_of([one for one in titles if one in printed], found, cell)
+        )
 
     shown = {f"{name}{kind}": form for kind, form in KINDS.items() for name in ("MRR", "MAP")}
-    return [table(head, form) for head, form in shown.items() if head in heads or head in ("MRR", "MAP")]
+    return [
+        table(head, form) for head, form in shown.items() if head in heads or head in ("MRR", "MAP")
+    ]
 
 
 # Table 5
@@ -122,7 +144,9 @@ class Timed:
 
 def speed(work: Workspace) -> Result:
     """Table 5."""
-    techniques = [baseline_runs.technique(name) for name in baseline_runs.SYSTEMS if name not in NOT_TIMED]
+    techniques = [
+        baseline_runs.technique(name) for name in baseline_runs.SYSTEMS if name not in NOT_TIMED
+    ]
     found = {project.name: time_project(work, project, techniques) for project in work.each()}
     return Result(speed_tables(found, work.published), SPEED_NOTES)
 
@@ -130,12 +154,22 @@ def speed(work: Workspace) -> Result:
 def speed_tables(found: Mapping[str, Sequence[Timed]], paper: Published) -> list[PaperTable]:
     """Ratios, medians over the versions of a project, and growth, over those of all projects too."""
     columns = {**found, ALL_PROJECTS: [one for timed in found.values() for one in timed]}
-    systems = {TITLES.get(name, name): name for one in columns[ALL_PROJECTS] for name in one.seconds}
+    systems = {
+        TITLES.get(name, name): name for one in columns[ALL_PROJECTS] for name in one.seconds
+    }
 
     def ratio(title: str, project: str) -> Cell:
         name = systems[title]
-        values = [one.median(name) / one.median(STAGE_ONE) for one in found[project] if name in one.seconds]
-        return Cell(float(np.median(values)) if values else None, ",.2f", paper.number(RATIO, title, project))
+        values = [
+            one.median(name) / one.median(STAGE_ONE)
+            for one in found[project]
+            if name in one.seconds
+        ]
+        return Cell(
+            float(np.median(values)) if values else None,
+            ",.2f",
+            paper.number(RATIO, title, project),
+        )
 
     def growth(title: str, project: str) -> Cell:
         there = [one for one in columns[project] if systems[title] in one.seconds]
@@ -148,18 +182,29 @@ def speed_tables(found: Mapping[str, Sequence[Timed]], paper: Published) -> list
     others = [title for title, name in systems.items() if name != STAGE_ONE]
     return [
         PaperTable([f"{RATIO}, median", *found], rows_of(others, found, ratio)),
-        PaperTable([f"{GROWTH}: slope of log time on log files", *columns], rows_of(systems, columns, growth)),
+        PaperTable(
+            [f"{GROWTH}: slope of log time on log files", *columns],
+            rows_of(systems, columns, growth),
+        ),
     ]
 
 
-def time_project(work: Workspace, project: Project, techniques: Sequence[type[Baseline]]) -> list[Timed]:
+def time_project(
+    work: Workspace, project: Project, techniques: Sequence[type[Baseline]]
+) -> list[Timed]:
     """Times on the versions of a project."""
     trained, progress = work.trained(project), work.of(project)
     if trained is None:
         raise no_training(project)
     localizer = Localizer.load(trained)
     # another folder for other weights, techniques or reports
-    key = key_of(localizer.provenance_, [one.name for one in techniques], fingerprint(project.reports), REPORTS, ROUNDS)
+    key = key_of(
+        localizer.provenance_,
+        [one.name for one in techniques],
+        fingerprint(project.reports),
+        REPORTS,
+        ROUNDS,
+    )
     folder = work.out / "speed" / project.name / key[:12]
     timed = []
     with (
@@ -169,7 +214,11 @@ def time_project(work: Workspace, project: Project, techniques: Sequence[type[Ba
         by_version = {case.version: case for case in context.dataset.cases}
         # opened after the last fix that was learned from, so that both stages answer them
         reports, reranker = [case.report for case in context.parts["test"]], localizer.reranker_
-        later = [one for one in reports if reranker is None or one.opened_seconds >= reranker.trained_until]
+        later = [
+            one
+            for one in reports
+            if reranker is None or one.opened_seconds >= reranker.trained_until
+        ]
         versions = spread(list(by_version), VERSIONS)
         for version in tracked(versions, "versions timed", progress):
             path = folder / f"{version}.json"
@@ -229,7 +278,9 @@ def _answers(
     return answers
 
 
-def _as_if(cases: Sequence[Case], case: Case, paths: frozenset[str], number: int) -> tuple[Case, ...]:
+def _as_if(
+    cases: Sequence[Case], case: Case, paths: frozenset[str], number: int
+) -> tuple[Case, ...]:
     """The reports fixed from a case on (or, at the end, the last ones), with the case's version as theirs."""
     moved = []
     for other in cases:

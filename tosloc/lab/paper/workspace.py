@@ -119,12 +119,16 @@ class Workspace:
 
     def find(self, *names: str, holding: str) -> Path | None:
         """The first folder of that name that holds a file, of the given runs or of our own."""
-        folders = (folder.joinpath(*names) for folder in (self.runs, self.out) if folder is not None)
+        folders = (
+            folder.joinpath(*names) for folder in (self.runs, self.out) if folder is not None
+        )
         return next((folder for folder in folders if (folder / holding).is_file()), None)
 
     def trained(self, project: Project) -> Path | None:
         """The folder of a training of the project; made now if there is none, unless nothing is to be made."""
-        folder = self.find(project.name, holding="checkpoint/weights.json")  # which is written after the runs
+        folder = self.find(
+            project.name, holding="checkpoint/weights.json"
+        )  # which is written after the runs
         if folder is None and self.make:
             folder, places = self.out / project.name, (project.repo, project.reports)
             training.train(project.config, *places, folder, self.of(project), keep_features=True)
@@ -143,7 +147,10 @@ class Workspace:
         """Make the techniques' runs that lack."""
         lacking = [name for name in techniques if self.run(project, name) is None]
         if lacking and self.make:
-            chosen, out = list(map(baseline_runs.technique, lacking)), self.out / BASELINES / project.name
+            chosen, out = (
+                list(map(baseline_runs.technique, lacking)),
+                self.out / BASELINES / project.name,
+            )
             where = project.repo, project.reports, out
             baseline_runs.rank_with(chosen, project.config, *where, (SPLIT,), self.of(project))
 
@@ -151,7 +158,10 @@ class Workspace:
         """Of a finished run. Raises RunError when it is of other reports than the project's file holds."""
         scored = read_scored(folder, SPLIT)
         reports = scored.run.header.get("reports")
-        if isinstance(reports, dict) and reports.get("sha256") not in (None, fingerprint(project.reports)):
+        if isinstance(reports, dict) and reports.get("sha256") not in (
+            None,
+            fingerprint(project.reports),
+        ):
             raise RunError(
                 f"{folder}: a run on other reports ({reports.get('name')}) than {project.reports}",
                 hint="name another folder with {runs}, or move it away",
@@ -162,5 +172,6 @@ class Workspace:
 def no_training(project: Project) -> ToslocError:
     """The error of a project without a training where none is to be made."""
     return ToslocError(
-        f"{project.name}: no finished training", hint="name its folder with {runs}, or leave out {finished}"
+        f"{project.name}: no finished training",
+        hint="name its folder with {runs}, or leave out {finished}",
     )

@@ -28,10 +28,14 @@ from tosloc.storage.store import FactStore
 
 TokenPooling: TypeAlias = Literal["mean", "first"]
 """A piece's vector: mean of its tokens' vectors, or the first token's (CodeBERT, RoBERTa)."""
-Piece: TypeAlias = list[int]  # tokens that are read at once, with the marks that the tokenizer sets around them
+Piece: TypeAlias = list[
+    int
+]  # tokens that are read at once, with the marks that the tokenizer sets around them
 
 BATCH_TOKENS: Final = 16_384  # tokens, padding included, that go through the encoder at once
-LETTERS: Final = 12  # most letters of a token on average: what lies beyond a text's last token is not tokenised
+LETTERS: Final = (
+    12  # most letters of a token on average: what lies beyond a text's last token is not tokenised
+)
 _COMMENT: Final = re.compile(r"\s*(?:/\*.*?\*/|(?:(?://|#|--)[^\n]*(?:\n|\Z)\s*)+)", re.DOTALL)
 _LICENCE: Final = re.compile(
     r"copyright|all rights reserved|licen[sc]ed? |SPDX-License|\(c\) *\d{4}|program and the accompanying materials",
@@ -67,16 +71,24 @@ class Encoder(nn.Module):
             if local and not Path(where).is_dir():
                 # For a name, transformers make requests whatever local_files_only says.
                 where = snapshot_download(where, local_files_only=True)
-            tokenizer = AutoTokenizer.from_pretrained(where, trust_remote_code=False, local_files_only=local)
+            tokenizer = AutoTokenizer.from_pretrained(
+                where, trust_remote_code=False, local_files_only=local
+            )
             model = AutoModel.from_pretrained(
-                where, dtype=torch.float32, trust_remote_code=False, use_safetensors=True, local_files_only=local
+                where,
+                dtype=torch.float32,
+                trust_remote_code=False,
+                use_safetensors=True,
+                local_files_only=local,
             )
             if getattr(model.config, "auto_map", None) or tokenizer.init_kwargs.get("auto_map"):
                 raise ValueError("its auto_map asks for custom code, which is never run")
             if not tokenizer.is_fast:
                 raise ValueError("its tokenizer has no tokenizer.json")
             if len(tokenizer) > model.get_input_embeddings().weight.shape[0]:
-                raise CheckpointError(f"{name}: tokenizer and encoder do not belong together; take both of one folder")
+                raise CheckpointError(
+                    f"{name}: tokenizer and encoder do not belong together; take both of one folder"
+                )
             return cls(model, tokenizer, pooling, name)
         except (ToslocError, MemoryError):
             raise
@@ -100,7 +112,11 @@ class Encoder(nn.Module):
         """Tokens that the encoder can read at once, marks included."""
         config = self.model.config
         # RoBERTa counts positions from its padding token on
-        offset = config.pad_token_id + 1 if config.model_type in ("roberta", "xlm-roberta", "camembert") else 0
+        offset = (
+            config.pad_token_id + 1
+            if config.model_type in ("roberta", "xlm-roberta", "camembert")
+            else 0
+        )
         positions = getattr(config, "max_position_embeddings", None)  # none where they are relative
         return int(self.tokenizer.model_max_length if positions is None else positions - offset)
 
@@ -126,13 +142,17 @@ class Encoder(nn.Module):
             return_token_type_ids=False,
         )
         made = [list[Piece]() for _ in texts]
-        for place, tokens in zip(found["overflow_to_sample_mapping"], found["input_ids"], strict=True):
+        for place, tokens in zip(
+            found["overflow_to_sample_mapping"], found["input_ids"], strict=True
+        ):
             made[place].append(tokens)
         return [pieces[:most] for pieces in made]
 
     def forward(self, pieces: Sequence[Piece]) -> Tensor:
         """(S, d) vectors."""
-        padded = self.tokenizer.pad({"input_ids": pieces}, padding_side="right", return_tensors="pt").to(self.device)
+        padded = self.tokenizer.pad(
+            {"input_ids": pieces}, padding_side="right", return_tensors="pt"
+        ).to(self.device)
         hidden_SLd: Tensor = self.model(**padded).last_hidden_state
         if self.pooling == "first":
             return hidden_SLd[:, 0]
@@ -198,9 +218,13 @@ class ChunkReader:
         made: dict[str, list[Piece]] = {blob: [] for blob in blobs}
         read = {blob: without_licence(text or "") for blob, text in self.texts(blobs)}
         whole = {blob: text for blob, text in read.items() if text.strip()}
-        return made | dict(zip(whole, self.encoder.pieces([*whole.values()], self.length, self.most), strict=True))
+        return made | dict(
+            zip(whole, self.encoder.pieces([*whole.values()], self.length, self.most), strict=True)
+        )
 
-    def vectors(self, blobs: Sequence[str], path: Path, progress: Progress = silent) -> dict[str, Float16Array]:
+    def vectors(
+        self, blobs: Sequence[str], path: Path, progress: Progress = silent
+    ) -> dict[str, Float16Array]:
         """Blob -> (n, d) chunk vectors, in half precision; those that the store in a file lacks are made now, and kept.
         No blob is named twice. Several processes may use the file at once. Raises StoreError.
         """
@@ -212,11 +236,15 @@ class ChunkReader:
             progress("encoding files", 0, len(missing))
             for start in range(0, len(missing), FILES):
                 chunks = self.chunks(missing[start : start + FILES])
-                vectors = self.encoder.vectors([piece for pieces in chunks.values() for piece in pieces])
+                vectors = self.encoder.vectors(
+                    [piece for pieces in chunks.values() for piece in pieces]
+                )
                 ends = np.cumsum([len(pieces) for pieces in chunks.values()])
                 parts = np.split(vectors.astype("<f2"), ends[:-1])
                 made = {blob: part.tobytes() for blob, part in zip(chunks, parts, strict=True)}
                 store.write((blob, key, data) for blob, data in made.items())
                 kept |= made
                 progress("encoding files", start + len(chunks), len(missing))
-        return {blob: np.frombuffer(kept[blob], "<f2").reshape(-1, self.encoder.width) for blob in blobs}
+        return {
+            blob: np.frombuffer(kept[blob], "<f2").reshape(-1, self.encoder.width) for blob in blobs
+        }

@@ -68,11 +68,19 @@ class Trainer:
     trained_until: float = 0
     loss: Loss = contrastive
 
-    def fit(self, train: Sequence[Question], validation: Sequence[Question], progress: Progress = silent) -> Curve:
+    def fit(
+        self, train: Sequence[Question], validation: Sequence[Question], progress: Progress = silent
+    ) -> Curve:
         """Train until validation no longer gains; the model holds the best epoch's parameters afterwards."""
-        teaching = [question for question in train if 0 < question.candidates.fixed.sum() < len(question.candidates)]
+        teaching = [
+            question
+            for question in train
+            if 0 < question.candidates.fixed.sum() < len(question.candidates)
+        ]
         if not teaching:
-            raise ToslocError("stage two has nothing to learn: no training report has both fixed and wrong candidates")
+            raise ToslocError(
+                "stage two has nothing to learn: no training report has both fixed and wrong candidates"
+            )
         settings = self.model.settings.training
         optimizer = AdamW(self.model.learned.values(), lr=settings.learning_rate)
         curve, best = self._resumed(optimizer) or ([self.validate(validation)], self._parameters())
@@ -88,7 +96,12 @@ class Trainer:
             if judged["mrr"] + judged["map"] > max(values):
                 best = self._parameters()
             if processes().is_main_process:
-                state = {"key": self.key, "curve": curve, "parameters": self._parameters(), "best": best}
+                state = {
+                    "key": self.key,
+                    "curve": curve,
+                    "parameters": self._parameters(),
+                    "best": best,
+                }
                 state["optimizer"] = optimizer.state_dict()
                 with written_whole(self.folder / STATE) as temporary:
                     torch.save(state, temporary)
@@ -109,15 +122,23 @@ class Trainer:
 
         Several processes learn what one would.
         """
-        settings, own, parameters = self.model.settings.training, processes(), list(self.model.learned.values())
+        settings, own, parameters = (
+            self.model.settings.training,
+            processes(),
+            list(self.model.learned.values()),
+        )
         self.model.train()
         order, total = rng.permutation(len(train)), torch.zeros((), device=own.device)
-        size = max(1, round(settings.pairs / np.mean([len(question.candidates) for question in train])))
+        size = max(
+            1, round(settings.pairs / np.mean([len(question.candidates) for question in train]))
+        )
         for start in range(0, len(order), size):
             step = order[start : start + size]
             optimizer.zero_grad()
             for number in step[own.process_index :: own.num_processes]:
-                with torch.autocast(own.device.type, torch.bfloat16, enabled=settings.precision == "bfloat16"):
+                with torch.autocast(
+                    own.device.type, torch.bfloat16, enabled=settings.precision == "bfloat16"
+                ):
                     scores_C = self.model(train[number], self.chunks)
                 fixed_C = torch.from_numpy(train[number].candidates.fixed).to(scores_C.device)
                 loss = self.loss(scores_C.float(), fixed_C)
@@ -125,7 +146,9 @@ class Trainer:
                 total += loss.detach()
             for value in parameters if own.num_processes > 1 else ():
                 # a process without reports in this step has no gradient, but the others wait for it
-                value.grad = reduce(torch.zeros_like(value) if value.grad is None else value.grad, "sum")
+                value.grad = reduce(
+                    torch.zeros_like(value) if value.grad is None else value.grad, "sum"
+                )
             torch.nn.utils.clip_grad_norm_(parameters, LONGEST_GRADIENT)
             optimizer.step()
             progress(f"epoch {epoch + 1}", start + len(step), len(train))
@@ -141,7 +164,9 @@ class Trainer:
         return {name: value.detach().cpu().clone() for name, value in self.model.learned.items()}
 
     def _resumed(self, optimizer: Optimizer) -> tuple[Curve, Mapping[str, Tensor]] | None:
-        with suppress(Exception):  # half a state, whatever it raises, is none; training begins again
+        with suppress(
+            Exception
+        ):  # half a state, whatever it raises, is none; training begins again
             kept: Any = torch.load(self.folder / STATE, map_location="cpu", weights_only=True)
             if kept["key"] == self.key:
                 self.model.load_state_dict(kept["parameters"], strict=False)
@@ -169,11 +194,18 @@ class EncoderReranker(Reranker):
         other = settings.report_encoder not in ("", settings.code_encoder)
         report = Encoder.load(settings.report_encoder, settings.token_pooling) if other else code
         if (asked := settings.chunk_tokens) > code.longest:
-            raise ToslocError(f"[stage_two] chunk_tokens: {code.name} reads at most {code.longest} tokens, not {asked}")
+            raise ToslocError(
+                f"[stage_two] chunk_tokens: {code.name} reads at most {code.longest} tokens, not {asked}"
+            )
         return cls(RerankingModel(settings, code, report, config.run.seed))
 
     def fit(
-        self, training_set: TrainingSet, context: RerankingContext, folder: Path, seed: int, progress: Progress = silent
+        self,
+        training_set: TrainingSet,
+        context: RerankingContext,
+        folder: Path,
+        seed: int,
+        progress: Progress = silent,
     ) -> Self:
         """Learn from train, stop and choose the weight by validation; the folder holds what an interruption leaves.
         Without epochs nothing is learned, and the encoders' own closeness is the score.
@@ -185,41 +217,68 @@ class EncoderReranker(Reranker):
                 for listed in training_set.candidates("train", self.depth, for_training=True)
             ]
             self.trained_until = 0  # while it learns, files of all reports are read
-            chunks, questions = self._read([*train, *validation], context, progress, learns=bool(self.model.learning))
+            chunks, questions = self._read(
+                [*train, *validation], context, progress, learns=bool(self.model.learning)
+            )
             self.trained_until = max((listed.fixed_at for listed in train), default=0)
             encoders = [encoder.fingerprint for encoder in self.model.encoders.values()]
-            lists = [(report_text(listed.report), listed.blobs, listed.fixed.tolist()) for listed in train]
-            key = key_of(self.settings.model_dump(mode="json"), encoders, seed, self.trained_until, lists)
+            lists = [
+                (report_text(listed.report), listed.blobs, listed.fixed.tolist())
+                for listed in train
+            ]
+            key = key_of(
+                self.settings.model_dump(mode="json"), encoders, seed, self.trained_until, lists
+            )
             trainer = Trainer(self.model, chunks, folder, seed, key, self.trained_until, self.loss)
             self.curve_ = trainer.fit(questions[: len(train)], questions[len(train) :], progress)
             for encoder in self.model.learning.values():
-                encoder.fingerprint = encoder.fingerprint_now()  # what it made before is another encoder's
-        self.weight, self.validation_ = choose_weight(validation, list(self.encoder_scores(validation, context)))
+                encoder.fingerprint = (
+                    encoder.fingerprint_now()
+                )  # what it made before is another encoder's
+        self.weight, self.validation_ = choose_weight(
+            validation, list(self.encoder_scores(validation, context))
+        )
         return self
 
     def _read(
-        self, candidates: Sequence[Candidates], context: RerankingContext, progress: Progress, *, learns: bool = False
+        self,
+        candidates: Sequence[Candidates],
+        context: RerankingContext,
+        progress: Progress,
+        *,
+        learns: bool = False,
     ) -> tuple[Mapping[str, Chunks], list[Question]]:
         """Chunks of all candidates by blob, and reports: vectors, or tokens where encoders learn."""
         assert context.texts is not None
         assert context.vectors is not None
-        reader = ChunkReader(self.model.code, self.settings.chunks, self.settings.chunk_tokens, context.texts)
+        reader = ChunkReader(
+            self.model.code, self.settings.chunks, self.settings.chunk_tokens, context.texts
+        )
         # no file is read for reports that are left to stage one
-        blobs = sorted({blob for one in candidates if one.opened >= self.trained_until for blob in one.blobs})
-        pieces = self.model.report.pieces([report_text(one.report) for one in candidates], self.settings.report_tokens)
+        blobs = sorted(
+            {blob for one in candidates if one.opened >= self.trained_until for blob in one.blobs}
+        )
+        pieces = self.model.report.pieces(
+            [report_text(one.report) for one in candidates], self.settings.report_tokens
+        )
         if learns:
             return reader.chunks(blobs), list(map(Question, candidates, pieces))
         chunks = reader.vectors(blobs, context.vectors, progress)
         reports = self.model.report.vectors([piece for [piece] in pieces])[:, None]
         return chunks, list(map(Question, candidates, reports))
 
-    def answer(self, candidates: Candidates, context: RerankingContext, progress: Progress = silent) -> Reranked:
+    def answer(
+        self, candidates: Candidates, context: RerankingContext, progress: Progress = silent
+    ) -> Reranked:
         """New scores: stage one's and the encoders'."""
         [row] = self.encoder_scores([candidates], context, progress)
         return Reranked(candidates.scores + self.weight * row)
 
     def encoder_scores(
-        self, candidates: Sequence[Candidates], context: RerankingContext, progress: Progress = silent
+        self,
+        candidates: Sequence[Candidates],
+        context: RerankingContext,
+        progress: Progress = silent,
     ) -> Iterator[FloatArray]:
         """(C,) the encoders' own scores of each report's candidates; 0 for one opened before the last fix learned."""
         chunks, questions = self._read(candidates, context, progress)
@@ -234,13 +293,22 @@ class EncoderReranker(Reranker):
         was there before. Raises CheckpointError for one that holds other things.
         """
         if folder.exists() and any(folder.iterdir()) and not (folder / RECORD).exists():
-            raise CheckpointError(f"{folder}: holds other things than a second stage; name another folder")
+            raise CheckpointError(
+                f"{folder}: holds other things than a second stage; name another folder"
+            )
         learning = self.model.learning
         encoders = {
-            name: {"place": None if name in learning else encoder.name, "fingerprint": encoder.fingerprint}
+            name: {
+                "place": None if name in learning else encoder.name,
+                "fingerprint": encoder.fingerprint,
+            }
             for name, encoder in self.model.encoders.items()
         }
-        record = {"schema": SCHEMA, "settings": self.settings.model_dump(mode="json"), "encoders": encoders}
+        record = {
+            "schema": SCHEMA,
+            "settings": self.settings.model_dump(mode="json"),
+            "encoders": encoders,
+        }
         with written_whole(folder) as new:
             new.mkdir()
             for name, encoder in learning.items():
@@ -252,7 +320,9 @@ class EncoderReranker(Reranker):
     def read(cls, record: Mapping[str, Any], folder: Path) -> Self:
         """What ``save`` wrote. Raises CheckpointError for another version, or where an encoder is gone or another."""
         if record["schema"] != SCHEMA:
-            raise CheckpointError(f"{folder / RECORD}: written by another version of TosLoc; train again")
+            raise CheckpointError(
+                f"{folder / RECORD}: written by another version of TosLoc; train again"
+            )
         settings = StageTwoSettings.model_validate(record["settings"])
         encoders = {}
         for name, known in record["encoders"].items():
@@ -262,7 +332,11 @@ class EncoderReranker(Reranker):
                 raise CheckpointError(
                     f"{place}: not the encoder that {folder} was trained with; its vectors would mean nothing to it"
                 )
-        made = cls(RerankingModel(settings, encoders["code"], encoders.get("report", encoders["code"]), seed=0))
+        made = cls(
+            RerankingModel(
+                settings, encoders["code"], encoders.get("report", encoders["code"]), seed=0
+            )
+        )
         head = safetensors.torch.load(read_plain(folder / HEAD))
         made.model.head.load_state_dict(head)
         if not all(bool(value.isfinite().all()) for value in head.values()):
@@ -276,4 +350,6 @@ def choose_weight(
     """The weight with the best MRR + MAP on these reports, the smallest of equals, and what each weight gave."""
     tried = values_by_weight(candidates, encoder_scores, _WEIGHTS)
     best = max(_WEIGHTS, key=lambda weight: round(sum(tried[weight]), 9))
-    return best, {f"encoder x {weight:g}" if weight else "stage one": found for weight, found in tried.items()}
+    return best, {
+        f"encoder x {weight:g}" if weight else "stage one": found for weight, found in tried.items()
+    }

@@ -25,7 +25,9 @@ from tosloc.rerank.encoder.encoders import Encoder, Piece
 Chunks: TypeAlias = Float16Array | list[Piece]
 """(n, d) vectors of a file's or a report's chunks, or their tokens where the encoder learns."""
 
-ADAPTER_RANK: Final = 64  # of the layers learned over the encoders' vectors (docs/results.md, the encoder)
+ADAPTER_RANK: Final = (
+    64  # of the layers learned over the encoders' vectors (docs/results.md, the encoder)
+)
 
 
 @contextmanager
@@ -62,7 +64,10 @@ class ChunkPooling(nn.Module):
 
 def adapter(width: int) -> nn.Sequential:
     """A low-rank layer that is added to an encoder's vectors (..., d); it begins as 0."""
-    down, up = nn.Linear(width, ADAPTER_RANK, bias=False), nn.Linear(ADAPTER_RANK, width, bias=False)
+    down, up = (
+        nn.Linear(width, ADAPTER_RANK, bias=False),
+        nn.Linear(ADAPTER_RANK, width, bias=False),
+    )
     nn.init.zeros_(up.weight)
     return nn.Sequential(down, up)
 
@@ -76,7 +81,9 @@ class ScoringHead(nn.Module):
     def __init__(self, width: int, *, cosine: bool) -> None:
         super().__init__()
         self.pooling: nn.Module = ChunkPooling(width)
-        self.adapters = nn.ModuleList([adapter(width), adapter(width)] if cosine else [])  # of reports, of code
+        self.adapters = nn.ModuleList(
+            [adapter(width), adapter(width)] if cosine else []
+        )  # of reports, of code
         self.scale = nn.Parameter(torch.full((2,), 5.0)) if cosine else None
 
     def forward(self, report_d: Tensor, chunks_CNd: Tensor, real_CN: Tensor) -> Tensor:
@@ -99,7 +106,9 @@ class RerankingModel(nn.Module):
     (activation checkpointing). Raises CheckpointError when the encoders do not fit together.
     """
 
-    def __init__(self, settings: StageTwoSettings, code: Encoder, report: Encoder, seed: int) -> None:
+    def __init__(
+        self, settings: StageTwoSettings, code: Encoder, report: Encoder, seed: int
+    ) -> None:
         super().__init__()
         if report.width != code.width:
             raise CheckpointError(
@@ -145,7 +154,9 @@ class RerankingModel(nn.Module):
         size = at_once or len(pieces) or 1
         for start in range(0, len(pieces), size):
             part = pieces[start : start + size]
-            made.append(checkpoint(encoder, part, use_reentrant=False) if at_once else encoder(part))
+            made.append(
+                checkpoint(encoder, part, use_reentrant=False) if at_once else encoder(part)
+            )
         return torch.cat(made)
 
     @torch.inference_mode()
@@ -157,7 +168,11 @@ class RerankingModel(nn.Module):
         for question in questions:
             listed = question.candidates
             known = len(listed) and listed.opened >= trained_until
-            yield self(question, chunks).cpu().numpy().astype(np.float64) if known else np.zeros(len(listed))
+            yield (
+                self(question, chunks).cpu().numpy().astype(np.float64)
+                if known
+                else np.zeros(len(listed))
+            )
 
 
 def contrastive(scores_C: Tensor, fixed_C: Tensor) -> Tensor:

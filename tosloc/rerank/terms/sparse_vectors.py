@@ -33,14 +33,23 @@ SIDES: Final = ("report", "content", "history")
 FILE_SIDES: Final = SIDES[1:]
 # As all numbers of this folder, chosen on the validation parts of the four Java projects of docs/results.md.
 _MIN_FILES: Final = 3
-_MIN_REPORTS: Final = 2  # a term counts that stands in so many files, or in so many training reports, or in a path
+_MIN_REPORTS: Final = (
+    2  # a term counts that stands in so many files, or in so many training reports, or in a path
+)
 _SUMMARY_WEIGHT: Final = 3  # how many times a term of a report's summary counts
 _NAME_WEIGHT, _FOLDER_WEIGHT = 6.0, 2.0
 """The same of the words of a file's path."""
 _REPORT_TERMS: Final = 64
 _CONTENT_TERMS: Final = 160
 _HISTORY_TERMS: Final = 64  # heaviest terms kept of a report, of a file, and of what touched it
-_OF_FIELD: Final = {"code": 1.0, "comment": 0.5, "string": 0.5, "method": 2.0, "type": 6.0, "field": 1.0}
+_OF_FIELD: Final = {
+    "code": 1.0,
+    "comment": 0.5,
+    "string": 0.5,
+    "method": 2.0,
+    "type": 6.0,
+    "field": 1.0,
+}
 _FIELD_WEIGHTS: Final = np.array([_OF_FIELD[name] for name in FIELDS])
 """How many times a term of a file counts, by where it stands."""
 _LEAST_IDF: Final = 0.1
@@ -64,13 +73,19 @@ class Vocabulary:
 
     @classmethod
     def learned(
-        cls, context: RerankingContext, files: Mapping[str, str], reports: Sequence[Mapping[str, float]], until: float
+        cls,
+        context: RerankingContext,
+        files: Mapping[str, str],
+        reports: Sequence[Mapping[str, float]],
+        until: float,
     ) -> Self:
         """Terms that count of some files (path -> blob) and reports, with the frequencies of history until then."""
         assert context.facts is not None
         assert context.history is not None
         corpus = context.facts({blob: path for path, blob in files.items()})
-        of_files = Counter(dict(zip(corpus.terms, np.diff(corpus.postings.starts).tolist(), strict=True)))
+        of_files = Counter(
+            dict(zip(corpus.terms, np.diff(corpus.postings.starts).tolist(), strict=True))
+        )
         of_reports = Counter(term for report in reports for term in report)
         kept = {term for term, number in of_files.items() if number >= _MIN_FILES}
         kept |= {term for term, number in of_reports.items() if number >= _MIN_REPORTS}
@@ -78,9 +93,14 @@ class Vocabulary:
         terms, history = tuple(sorted(kept)), context.history.as_of(until)
         held = [(len(files), of_files), (len(reports), of_reports)]
         for view in (history.commits, history.reports):
-            of_view = Counter(dict(zip(view.documents.vocabulary, view.frequency.tolist(), strict=True)))
+            of_view = Counter(
+                dict(zip(view.documents.vocabulary, view.frequency.tolist(), strict=True))
+            )
             held.append((view.number, of_view))
-        return cls(terms, *(idf(number, np.array([counts[term] for term in terms])) for number, counts in held))
+        return cls(
+            terms,
+            *(idf(number, np.array([counts[term] for term in terms])) for number, counts in held),
+        )
 
     @cached_property
     def ids(self) -> dict[str, int]:
@@ -107,7 +127,9 @@ def path_words(path: str) -> dict[str, float]:
 def report_counts(report: BugReport) -> Mapping[str, float]:
     """How many times each term of a report counts."""
     query = Query(report)
-    return query.prose_counts + Counter({term: _SUMMARY_WEIGHT * n for term, n in query.summary_counts.items()})
+    return query.prose_counts + Counter(
+        {term: _SUMMARY_WEIGHT * n for term, n in query.summary_counts.items()}
+    )
 
 
 def heaviest(matrix: sparse.csr_array, size: int) -> sparse.csr_array:
@@ -120,7 +142,8 @@ def heaviest(matrix: sparse.csr_array, size: int) -> sparse.csr_array:
     length = np.sqrt(np.bincount(rows, weights**2, minlength=number))
     starts = starts_of(np.bincount(rows, minlength=number))
     return sparse.csr_array(
-        ((weights / length[rows]).astype(np.float32), matrix.indices[kept], starts), shape=matrix.shape
+        ((weights / length[rows]).astype(np.float32), matrix.indices[kept], starts),
+        shape=matrix.shape,
     )
 
 
@@ -161,7 +184,9 @@ class SparseVectors:
         touching, paths = [], listed.path_ids.tolist()
         for path in paths:
             of_path = [(view, first, view.documents.of_file(path)) for view, first in views]
-            touching.append(np.concatenate([some[view.known[some]] + first for view, first, some in of_path]))
+            touching.append(
+                np.concatenate([some[view.known[some]] + first for view, first, some in of_path])
+            )
         keys = [(path, some.tobytes()) for path, some in zip(paths, touching, strict=True)]
         histories = self._made_once(keys, touching, self._histories)
         contents = self.of_contents(list(zip(listed.paths, listed.blobs, strict=True)))
@@ -172,24 +197,36 @@ class SparseVectors:
         return self._made_once(files, files, self._contents)
 
     def _made_once(
-        self, keys: Sequence[Hashable], given: Sequence[Any], make: Callable[[list[Any]], sparse.csr_array]
+        self,
+        keys: Sequence[Hashable],
+        given: Sequence[Any],
+        make: Callable[[list[Any]], sparse.csr_array],
     ) -> list[Vector]:
         """The vector of each key; ``make`` gives those that are new, of what is ``given`` for each."""
         new = {key: one for key, one in zip(keys, given, strict=True) if key not in self._known}
         if new:
             made = make(list(new.values()))
             bounds = pairwise(made.indptr.tolist())
-            self._known |= zip(new, ((made.indices[a:b], made.data[a:b]) for a, b in bounds), strict=True)
+            self._known |= zip(
+                new, ((made.indices[a:b], made.data[a:b]) for a, b in bounds), strict=True
+            )
         return [self._known[key] for key in keys]
 
     def _counts(self, texts: Sequence[Mapping[str, float]]) -> sparse.csr_array:
         """(n, V) how many times each term counts."""
         ids = self.vocabulary.ids
-        said = [(row, ids[term], n) for row, text in enumerate(texts) for term, n in text.items() if term in ids]
+        said = [
+            (row, ids[term], n)
+            for row, text in enumerate(texts)
+            for term, n in text.items()
+            if term in ids
+        ]
         rows, terms, counts = np.array(said, dtype=np.float64).reshape(-1, 3).T
         return self._matrix(counts, rows.astype(np.int32), terms.astype(np.int32), len(texts))
 
-    def _matrix(self, values: FloatArray, rows: IntArray, terms: IntArray, number: int) -> sparse.csr_array:
+    def _matrix(
+        self, values: FloatArray, rows: IntArray, terms: IntArray, number: int
+    ) -> sparse.csr_array:
         return sparse.csr_array((values, (rows, terms)), shape=(number, len(self.vocabulary)))
 
     def _contents(self, files: Sequence[tuple[str, str]]) -> sparse.csr_array:
@@ -205,7 +242,9 @@ class SparseVectors:
         owners = np.repeat(read, held.sizes)[known].astype(np.int32)
         whole = self._matrix(counts, owners, terms[known], len(files))
         whole = sparse.csr_array(whole + self._counts([path_words(path) for path, _ in files]))
-        whole.data = np.log1p(whole.data) * np.maximum(self.vocabulary.in_files[whole.indices], _LEAST_IDF)
+        whole.data = np.log1p(whole.data) * np.maximum(
+            self.vocabulary.in_files[whole.indices], _LEAST_IDF
+        )
         return heaviest(whole, _CONTENT_TERMS)
 
     def _histories(self, touching: Sequence[IntArray]) -> sparse.csr_array:
@@ -222,14 +261,18 @@ class SparseVectors:
         return heaviest(joined, _HISTORY_TERMS)
 
 
-def _of_documents(documents: Documents, vocabulary: Vocabulary, rare: FloatArray) -> sparse.csr_array:
+def _of_documents(
+    documents: Documents, vocabulary: Vocabulary, rare: FloatArray
+) -> sparse.csr_array:
     """(D, V) (1 + ln tf) IDF of each document, of length 1 / sqrt(files that it touched)."""
     terms = vocabulary.numbers(documents.vocabulary)[documents.terms]
     known = terms >= 0
     terms, owners = terms[known], documents.term_document[known]
     weights = (1.0 + np.log(documents.counts[known].astype(np.float64))) * rare[terms]
     length = np.sqrt(np.bincount(owners, weights**2, minlength=len(documents)) * documents.sizes)
-    return sparse.csr_array((weights / length[owners], (owners, terms)), shape=(len(documents), len(vocabulary)))
+    return sparse.csr_array(
+        (weights / length[owners], (owners, terms)), shape=(len(documents), len(vocabulary))
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,13 +285,17 @@ class DualEncoder:
     def encode(self, side: str, texts: sparse.csr_array) -> Float32Array:
         """(n, d) unit vectors of texts (n, V); 0 where one has no term."""
         summed: Float32Array = texts @ self.tables[side]
-        unit: Float32Array = summed / np.maximum(np.linalg.norm(summed, axis=1, keepdims=True), 1e-12)
+        unit: Float32Array = summed / np.maximum(
+            np.linalg.norm(summed, axis=1, keepdims=True), 1e-12
+        )
         return unit
 
     def scores(self, report: sparse.csr_array, files: Mapping[str, sparse.csr_array]) -> FloatArray:
         """(C,) of a report (1, V) the cosines with contents and histories (C, V), each times its gain."""
         asked, total = self.encode("report", report), np.zeros(1)
-        for side in FILE_SIDES:  # row by row, so that a score does not depend on what else is scored
+        for (
+            side
+        ) in FILE_SIDES:  # row by row, so that a score does not depend on what else is scored
             cosines = (self.encode(side, files[side]) * asked).sum(axis=1, dtype=np.float64)
             total = total + self.gains[side] * cosines
         return total
@@ -262,9 +309,14 @@ class DualEncoder:
         for side in FILE_SIDES:
             vectors = file[side].data[:, None] * self.tables[side][file[side].indices]
             shares.append(
-                self.gains[side] / max(float(np.linalg.norm(vectors.sum(axis=0))), 1e-12) * (asked @ vectors.T)
+                self.gains[side]
+                / max(float(np.linalg.norm(vectors.sum(axis=0))), 1e-12)
+                * (asked @ vectors.T)
             )
-        share, terms = np.concatenate(shares, axis=1), np.concatenate([file[side].indices for side in FILE_SIDES])
+        share, terms = (
+            np.concatenate(shares, axis=1),
+            np.concatenate([file[side].indices for side in FILE_SIDES]),
+        )
         total = share.sum(axis=1)
         best = [place for place in leaders(total, number).tolist() if total[place] > 0]
         return [(int(report.indices[place]), int(terms[share[place].argmax()])) for place in best]

@@ -45,7 +45,11 @@ class Lessons:
     def take(self, side: str, reports: LongArray, chosen: Sequence[LongArray]) -> sparse.csr_array:
         """(N, V) vectors of a side of the candidates that are chosen of some reports, one report after the other."""
         each = zip(reports.tolist(), chosen, strict=True)
-        vectors = [self.vectors[report][side][place] for report, places in each for place in places.tolist()]
+        vectors = [
+            self.vectors[report][side][place]
+            for report, places in each
+            for place in places.tolist()
+        ]
         return stacked(vectors, self.reports.shape[1])
 
 
@@ -56,7 +60,9 @@ def start_vectors(lessons: Lessons, contents: sparse.csr_array, seed: int) -> Fl
     fixed = [np.flatnonzero(listed.fixed)[:_JOINED] for listed in lessons.candidates]
     starts = starts_of([len(some) for some in fixed])
     shares = np.repeat([1.0 / len(some) for some in fixed], np.diff(starts))
-    mean = sparse.csr_array((shares, np.arange(len(shares)), starts), shape=(len(fixed), len(shares)))
+    mean = sparse.csr_array(
+        (shares, np.arange(len(shares)), starts), shape=(len(fixed), len(shares))
+    )
     joined = lessons.reports + mean @ lessons.take("content", np.arange(len(fixed)), fixed)
     return principal(sparse.vstack((contents, lessons.reports, joined), format="csr"), WIDTH, seed)
 
@@ -73,16 +79,22 @@ def principal(rows: sparse.csr_array, width: int, seed: int) -> Float32Array:
     return np.pad(found, ((0, 0), (0, width)))[:, :width]
 
 
-def fit_dual_encoder(start: Float32Array, lessons: Lessons, *, seed: int, progress: Progress = silent) -> DualEncoder:
+def fit_dual_encoder(
+    start: Float32Array, lessons: Lessons, *, seed: int, progress: Progress = silent
+) -> DualEncoder:
     """Dual encoder learned from start vectors (V, d); the same for the same seed, however many cores there are."""
     useful = np.flatnonzero([not listed.fixed.all() for listed in lessons.candidates])
     rng, generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
     tables = {side: torch.from_numpy(start.copy()).requires_grad_() for side in SIDES}
     gains = {side: torch.tensor(1.0, requires_grad=True) for side in FILE_SIDES}
     total = -(-len(useful) // _REPORTS) * _EPOCHS
-    optimizer = torch.optim.AdamW([*tables.values(), *gains.values()], lr=_LEARNING_RATE, weight_decay=0.0)
+    optimizer = torch.optim.AdamW(
+        [*tables.values(), *gains.values()], lr=_LEARNING_RATE, weight_decay=0.0
+    )
     # of fewer than twenty steps the schedule has no end
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, _LEARNING_RATE, total_steps=max(total, 20), pct_start=0.1)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, _LEARNING_RATE, total_steps=max(total, 20), pct_start=0.1
+    )
     done, threads = 0, torch.get_num_threads()
     torch.set_num_threads(1)  # another number of threads adds in another order
     try:
@@ -109,7 +121,9 @@ def _encode(table_Vd: Tensor, texts: sparse.csr_array, generator: torch.Generato
     weights, terms = torch.from_numpy(texts.data), torch.from_numpy(texts.indices).long()
     weights = weights * (torch.rand(weights.shape, generator=generator) > _DROPOUT)
     starts = torch.from_numpy(texts.indptr[:-1]).long()
-    summed = functional.embedding_bag(terms, table_Vd, starts, mode="sum", per_sample_weights=weights)
+    summed = functional.embedding_bag(
+        terms, table_Vd, starts, mode="sum", per_sample_weights=weights
+    )
     return functional.normalize(summed, dim=-1)
 
 
@@ -118,7 +132,9 @@ def _draw(listed: Candidates, rng: np.random.Generator) -> LongArray:
     right, wrong = np.flatnonzero(listed.fixed)[:_POSITIVES], np.flatnonzero(~listed.fixed)
     odds = 1.0 / (wrong + _NEGATIVE_OFFSET)
     number = min(_NEGATIVES, len(wrong))
-    return np.concatenate((right, rng.choice(wrong, size=number, replace=False, p=odds / odds.sum())))
+    return np.concatenate(
+        (right, rng.choice(wrong, size=number, replace=False, p=odds / odds.sum()))
+    )
 
 
 def _loss(
@@ -131,10 +147,14 @@ def _loss(
 ) -> Tensor:
     """The loss of some reports by candidates that are drawn of each."""
     drawn = [_draw(lessons.candidates[number], rng) for number in some]
-    pairs = [(lessons.candidates[number], chosen) for number, chosen in zip(some, drawn, strict=True)]
+    pairs = [
+        (lessons.candidates[number], chosen) for number, chosen in zip(some, drawn, strict=True)
+    ]
     sizes = [len(chosen) for chosen in drawn]
     owner_N = torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))
-    score_N = torch.from_numpy(np.concatenate([listed.scores[chosen] for listed, chosen in pairs])).float()
+    score_N = torch.from_numpy(
+        np.concatenate([listed.scores[chosen] for listed, chosen in pairs])
+    ).float()
     fixed_N = torch.from_numpy(np.concatenate([listed.fixed[chosen] for listed, chosen in pairs]))
     report_Bd = _encode(tables["report"], lessons.reports[some], generator)
     for side in FILE_SIDES:
@@ -142,4 +162,6 @@ def _loss(
         score_N = score_N + gains[side] * (report_Bd[owner_N] * file_Nd).sum(dim=-1)
     lists = zip(torch.split(score_N, sizes), torch.split(fixed_N, sizes), strict=True)
     # cross-entropy of the softmax over a report's candidates with a mass spread evenly over its fixed files
-    return -torch.stack([score_C.log_softmax(dim=0)[fixed_C].mean() for score_C, fixed_C in lists]).mean()
+    return -torch.stack(
+        [score_C.log_softmax(dim=0)[fixed_C].mean() for score_C, fixed_C in lists]
+    ).mean()
