@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from rich.text import Text
 
 from tosloc.cli.printing import make_console
-from tosloc.core.errors import ToslocError, counted
+from tosloc.core.errors import ToslocError, pluralize
 from tosloc.core.io import cut, printable
 from tosloc.localize.answer import Answer, background_lines, percent
 
@@ -47,15 +47,15 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
     heading = cut(f"{report.id}: {report.summary}" if report.summary else report.id, LONGEST)
     console.print(Text(printable(heading), "bold"), soft_wrap=True)
     tests = (
-        f"; {counted(searched.hidden_tests, 'test file')} hidden (--tests)"
+        f"; {pluralize(searched.hidden_tests, 'test file')} hidden (--tests)"
         if searched.hidden_tests
         else ""
     )
     files = (
-        f"{counted(searched.files, 'file')} of {answer.commit[:10]}, {answer.committed:%Y-%m-%d}"
+        f"{pluralize(searched.files, 'file')} of {answer.commit[:10]}, {answer.committed:%Y-%m-%d}"
     )
     changed = (
-        f", {counted(searched.uncommitted, 'file')} not committed" if searched.uncommitted else ""
+        f", {pluralize(searched.uncommitted, 'file')} not committed" if searched.uncommitted else ""
     )
     console.print(Text(f"{files}{changed}{tests}", "dim"), soft_wrap=True)
     widest = len(str(len(answer.hits)))

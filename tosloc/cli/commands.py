@@ -23,7 +23,7 @@ from tosloc.cli.options import (
     Split,
 )
 from tosloc.cli.printing import print_json, print_notes, print_rows, shown
-from tosloc.core.errors import MissingExtra, ReportError, RunError, ToslocError, counted
+from tosloc.core.errors import MissingExtra, ReportError, RunError, ToslocError, pluralize
 
 if TYPE_CHECKING:
     from tosloc.core.config import Config
@@ -340,7 +340,7 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) 
         part = chronological(dataset.cases)[split]
         published = published_ranks(dataset, part)
         if not published:
-            number = counted(len(part), "report")
+            number = pluralize(len(part), "report")
             raise ReportError(
                 f"{file}: split {split}: none of {number} has published ranks (the column result)"
             )

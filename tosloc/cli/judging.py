@@ -20,7 +20,7 @@ from tosloc.cli.printing import (
     show,
     strata_table,
 )
-from tosloc.core.errors import RunError, counted
+from tosloc.core.errors import RunError, pluralize
 
 if TYPE_CHECKING:
     from tosloc.evaluate.measures import Measure
@@ -154,11 +154,11 @@ def compare(
         if one.only_a or one.only_b:
             print_notes(
                 [
-                    f"left out: {counted(one.only_a, 'report')} only of {one.a}, {one.only_b} only of {one.b}"
+                    f"left out: {pluralize(one.only_a, 'report')} only of {one.a}, {one.only_b} only of {one.b}"
                 ]
             )
         if reports := one.other_searched:
-            number = counted(len(reports), "report")
+            number = pluralize(len(reports), "report")
             warning = f"{one.a} and {one.b} searched different numbers of files for {number}, first {reports[0]}"
             print_notes([f"{warning}; the larger search is the harder one"])
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tosloc.cli.options import CommitOption, JsonOption, NamedRepositoryOption
-from tosloc.core.errors import ReportError, ToslocError, counted
+from tosloc.core.errors import ReportError, ToslocError, pluralize
 
 if TYPE_CHECKING:
     from tosloc.git.repository import Repository
@@ -108,7 +108,7 @@ def mine(
     how = "".join(
         f" --{name} {path}" for name, path in (("repo", repo), ("reports", out)) if path is not None
     )
-    number = counted(len(mined.reports), "report")
+    number = pluralize(len(mined.reports), "report")
     print(f"tosloc: {file} holds {number}; now run: tosloc train{how}", file=sys.stderr)
 
 

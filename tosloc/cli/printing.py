@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
-from tosloc.core.errors import RunError, counted
+from tosloc.core.errors import RunError, pluralize
 from tosloc.core.io import printable
 
 if TYPE_CHECKING:
@@ -350,7 +350,7 @@ def differences_table(
 def comparison_tables(comparison: Comparison, top: int) -> list[Table]:
     """How run b stands against run a, and the ``top`` reports that rose and that fell most."""
     a, b = comparison.a, comparison.b
-    number = counted(len(comparison.moves), "report")
+    number = pluralize(len(comparison.moves), "report")
     tables = [differences_table(comparison.differences, a, b, number, f"\n {b} against {a}")]
     for how, moves in comparison.most_moved(top).items():
         rows = [

@@ -9,10 +9,10 @@ from typing import Final
 _ARGUMENT: Final = re.compile(r"\{([a-z_]+)\}")
 
 
-def counted(number: int, what: str) -> str:
+def pluralize(number: int, what: str) -> str:
     """A number and what it counts, for sentences.
 
-    >>> counted(1, "report"), counted(3320, "report"), counted(0, "file")
+    >>> pluralize(1, "report"), pluralize(3320, "report"), pluralize(0, "file")
     ('1 report', '3,320 reports', '0 files')
     """
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tosloc.core.errors import counted
+from tosloc.core.errors import pluralize
 from tosloc.core.metrics import found_at
 from tosloc.evaluate.compare import Comparison, compare, difference_values
 from tosloc.evaluate.judgements import Judgement
@@ -193,11 +193,11 @@ def header_notes(scored: ScoredRun) -> list[str]:
     taught, unjudged, weak = (
         value if isinstance(value, int) else 0 for value in map(header.get, keys)
     )
-    learned = f"the checkpoint learned from {counted(taught, 'report')} of these, so that the numbers flatter it"
-    left_out = f"{counted(unjudged, 'report')} not judged: their version has none of the functions that the fix changed"
+    learned = f"the checkpoint learned from {pluralize(taught, 'report')} of these, so that the numbers flatter it"
+    left_out = f"{pluralize(unjudged, 'report')} not judged: their version has none of the functions that the fix changed"
     notes = [f"{scored.name}: {learned}"] * bool(taught) + [left_out] * bool(unjudged)
     if weak:
-        what = f"{weak:,} of {counted(len(scored.qrels), 'report')}"
+        what = f"{weak:,} of {pluralize(len(scored.qrels), 'report')}"
         notes.append(
             f"{scored.name}: {what} are commit messages, which differ from what users write"
         )
@@ -208,7 +208,7 @@ def training_sentence(comparison: Comparison) -> str:
     """Return the answer to "did training help?": shipped and trained weights on the same held-out reports."""
     of_rr, reports = comparison.differences[RR], len(comparison.moves)
     means = f"MRR {of_rr.b:.3f} with the trained weights, {of_rr.a:.3f} with the shipped ones"
-    numbers = f"{means}, on the same {counted(reports, 'held-out report')}"
+    numbers = f"{means}, on the same {pluralize(reports, 'held-out report')}"
     if of_rr.interval is None:
         return f"did training help? One report cannot tell: {numbers}"
     low, high = of_rr.interval

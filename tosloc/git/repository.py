@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tosloc.core.errors import RepositoryError, UnknownCommit, counted
+from tosloc.core.errors import RepositoryError, UnknownCommit, pluralize
 from tosloc.core.io import read_inside
 from tosloc.core.records import IntArray, RoutineNote, Snapshot, Vocabulary
 from tosloc.git import process
@@ -254,9 +254,7 @@ class Repository(process.Git):
             ranked = (
                 "it is ranked by its path" if missing == 1 else "they are ranked by their paths"
             )
-            said = (
-                f"{counted(missing, 'file')} could not be read from the repository; {ranked} alone"
-            )
+            said = f"{pluralize(missing, 'file')} could not be read from the repository; {ranked} alone"
             partial = any((self._common / "objects/pack").glob("*.promisor"))
             yield said + (
                 "; this is a partial clone, fetch the rest: git fetch --refetch --no-filter"
@@ -387,7 +385,7 @@ class Repository(process.Git):
         if number:
             searched = "it is searched as it is" if number == 1 else "they are searched as they are"
             yield RoutineNote(
-                f"the sparse checkout leaves out {counted(number, 'source file')}; {searched} committed"
+                f"the sparse checkout leaves out {pluralize(number, 'source file')}; {searched} committed"
             )
 
     # ---- contents

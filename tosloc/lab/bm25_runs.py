@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from tosloc.core.config import Config
-from tosloc.core.errors import ToslocError, counted
+from tosloc.core.errors import ToslocError, pluralize
 from tosloc.core.records import BugReport, FloatArray, Progress, Ranking, Snapshot, silent, tracked
 from tosloc.git.repository import Repository, decode
 from tosloc.train.experiment import ExperimentContext, command_folder, refuse_training
@@ -42,7 +42,7 @@ def rank_with_bm25s(
     ):
         cases, snapshot = experiment.parts[split], experiment.indexed.snapshot
         if not cases:
-            number = counted(len(experiment.dataset.cases), "report")
+            number = pluralize(len(experiment.dataset.cases), "report")
             raise ToslocError(f"{reports}: none of its {number} falls to {split}; rank them all")
 
         def rankings() -> Iterator[Ranking]:

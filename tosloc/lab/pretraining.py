@@ -20,7 +20,7 @@ import numpy as np
 from tosloc.code.languages import analyser
 from tosloc.core.arrays import load_arrays, save_arrays, unpack_words
 from tosloc.core.config import Config
-from tosloc.core.errors import ToslocError, UnknownCommit, counted
+from tosloc.core.errors import ToslocError, UnknownCommit, pluralize
 from tosloc.core.io import key_of, parse_json, read_plain, write_text
 from tosloc.core.processes import parallel
 from tosloc.core.records import Case, FloatArray, Progress, silent
@@ -167,7 +167,7 @@ class Pretraining:
                 for part in (project.part, project.judged)
             )
             if not judged:
-                number = counted(len(experiment.dataset.cases), "report")
+                number = pluralize(len(experiment.dataset.cases), "report")
                 raise ToslocError(
                     f"{project.reports}: none of its {number} falls to {project.judged}"
                 )

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from tosloc.core.errors import RunError, counted
+from tosloc.core.errors import RunError, pluralize
 from tosloc.core.metrics import average_precision
 from tosloc.evaluate.measures import Evaluation, ReportScores
 from tosloc.evaluate.statistics import exact_mean
@@ -103,7 +103,7 @@ class Truncation:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the columns mean, and what is not known."""
-        number = counted(self.assumed, "report")
+        number = pluralize(self.assumed, "report")
         unknown = f"of {number} the number of files searched is not known; the ranking's length stands for it"
         return (*MEANINGS, unknown) if self.assumed else MEANINGS
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 import tosloc
-from tosloc.core.errors import counted
+from tosloc.core.errors import pluralize
 from tosloc.core.records import Background, BugReport, Hit, Reason, RoutineNote
 
 SCHEMA: Final = "tosloc.answer/1"
@@ -93,7 +93,7 @@ class Weights:
         'weights: shipped, as kept by the training of 2026-11-26 on 1 bug report'
         """
         what = {True: "commit message", False: "bug report", None: "report"}[self.weak]
-        learned_from = "" if self.reports is None else f" on {counted(self.reports, what)}"
+        learned_from = "" if self.reports is None else f" on {pluralize(self.reports, what)}"
         if self.kind == "trained":
             day = "" if self.date is None else f" {self.date}"
             return f"weights: trained{day}{learned_from}"

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from tosloc.core.errors import RepositoryError, counted
+from tosloc.core.errors import RepositoryError, pluralize
 from tosloc.core.io import printable
 from tosloc.core.records import BugReport, Progress
 from tosloc.git import discovery
@@ -107,7 +107,9 @@ class Found(BaseModel, use_attribute_docstrings=True):
         """A line for each file, its reasons and its source below it."""
         of = self.searched
         hidden = f", {of.hidden_tests:,} tests left out" if of.hidden_tests else ""
-        changed = f" and {counted(of.uncommitted, 'uncommitted change')}" if of.uncommitted else ""
+        changed = (
+            f" and {pluralize(of.uncommitted, 'uncommitted change')}" if of.uncommitted else ""
+        )
         searched = f"{of.files:,} files of {self.commit[:10]}{changed}{hidden}"
         lines = [f"{searched}. Rank. File (how sure): functions with lines"]
         for file in self.files:

@@ -17,7 +17,7 @@ from typing import Final
 
 from tosloc.code.languages import SOURCE_SUFFIXES, language_of
 from tosloc.core.config import Config
-from tosloc.core.errors import ReportError, counted
+from tosloc.core.errors import ReportError, pluralize
 from tosloc.core.records import BugReport, Case, Progress, ReportAttributes, Snapshot, silent
 from tosloc.git.fixes import bug_ids
 from tosloc.git.history import commit_order
@@ -79,7 +79,7 @@ def load_dataset(
     if not found:
         what = "version" if all(one.names_version for one in reports.values()) else "fix"
         raise ReportError(
-            f"{path}: no {what} of its {counted(len(reports), 'report')} is in {repository.path}; is it the right one?"
+            f"{path}: no {what} of its {pluralize(len(reports), 'report')} is in {repository.path}; is it the right one?"
         )
     cases: list[Case] = []
     files: dict[str, int] = {}

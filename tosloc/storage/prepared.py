@@ -14,7 +14,7 @@ import numpy as np
 
 from tosloc.code.languages import FIELDS, has_grammar, language_of
 from tosloc.core.arrays import Arrays, checked, checked_starts, from_arrays, to_arrays, unpack_words
-from tosloc.core.errors import counted
+from tosloc.core.errors import pluralize
 from tosloc.core.io import printable
 from tosloc.core.records import TIMES, RoutineNote, Snapshot, Vocabulary
 from tosloc.git.repository import Change
@@ -90,7 +90,7 @@ class PreparedVersion:
             "too large, too deep or too broken for a parser, read word by word": by_words,
         }
         notes = [
-            RoutineNote(f"{counted(number, 'file')} {how}")
+            RoutineNote(f"{pluralize(number, 'file')} {how}")
             for how, number in said.items()
             if number > 0
         ]
@@ -108,7 +108,7 @@ class PreparedVersion:
                 else ""
             )
             are = "is" if number == 1 else "are"
-            yield f"{counted(number, 'submodule')} {are} not searched: {names}{more}"
+            yield f"{pluralize(number, 'submodule')} {are} not searched: {names}{more}"
 
     def to_arrays(self) -> Arrays:
         """Plain arrays, for ``from_arrays``."""

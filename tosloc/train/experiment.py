@@ -15,7 +15,7 @@ import tosloc
 from tosloc.code.languages import analyser
 from tosloc.core.arrays import save_arrays, to_arrays
 from tosloc.core.config import Config
-from tosloc.core.errors import ToslocError, counted
+from tosloc.core.errors import ToslocError, pluralize
 from tosloc.core.io import remove_unfinished
 from tosloc.core.records import Case, Progress, Ranking, silent
 from tosloc.evaluate.judgements import Judgement, write_judgements
@@ -216,7 +216,7 @@ def rank_reports(
         cases, dataset = experiment.parts[split], experiment.dataset
         if not cases:
             raise ToslocError(
-                f"{reports_path}: none of its {counted(len(dataset.cases), 'report')} falls to {split}",
+                f"{reports_path}: none of its {pluralize(len(dataset.cases), 'report')} falls to {split}",
                 hint="rank them with {split}=all",
             )
         if functions and not any(dataset.labelled[case.report.id].functions for case in cases):

@@ -31,7 +31,7 @@ from tosloc.cli.printing import (
     show,
     with_interval,
 )
-from tosloc.core.errors import RunError, counted
+from tosloc.core.errors import RunError, pluralize
 from tosloc.evaluate.compare import COMPARED, Comparison, difference_values
 from tosloc.evaluate.compare import compare as compare_pair
 from tosloc.evaluate.run_paths import BM25_NAME
@@ -87,7 +87,7 @@ def evaluate(
         )
     show(form, values.get("", values), [means_table(one, side) for side, one in values.items()])
     lacking_note = (
-        f"{counted(len(lacking), 'project')} without a finished run: {', '.join(lacking)}"
+        f"{pluralize(len(lacking), 'project')} without a finished run: {', '.join(lacking)}"
     )
     notes = dict.fromkeys(note for one in found for note in header_notes(one))
     print_notes([*notes, *([lacking_note] if lacking else [])])
@@ -150,10 +150,10 @@ def compare(
             (names[0], scored[0]), (names[1], scored[1]), common, asked
         )
     whole, rows = grouped(projects)["all"], grouped(projects, by.value)
-    number, means = counted(len(projects), "project"), over_projects(projects)
+    number, means = pluralize(len(projects), "project"), over_projects(projects)
     tables = [
         _rows_table(by.value, rows | {"all": whole}),
-        differences_table(whole.differences, *names, counted(len(whole.moves), "report")),
+        differences_table(whole.differences, *names, pluralize(len(whole.moves), "report")),
         differences_table(means, *names, number),
     ]
     listed = {
@@ -171,7 +171,7 @@ def compare(
     if apart := sorted(a.keys() ^ b.keys()):
         print_notes(
             [
-                f"{counted(len(apart), 'project')} only in one of the folders, left out: first {apart[0]}"
+                f"{pluralize(len(apart), 'project')} only in one of the folders, left out: first {apart[0]}"
             ]
         )
 
