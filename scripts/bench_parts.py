@@ -21,15 +21,15 @@ from typing import Any
 import numpy as np
 
 from scripts.timing import Call, Row, in_turns, mean_in_turns, say, watched
-from tosloc.code.languages import SOURCE_SUFFIXES, has_grammar, language_named, language_of
+from tosloc.code.languages import SOURCE_SUFFIXES, get_language, has_grammar, language_name
 from tosloc.code.text import words
 from tosloc.code.trees import parser
 from tosloc.core.config import Config
 from tosloc.core.errors import ToslocError, require
-from tosloc.core.records import BugReport, first_paths
-from tosloc.git.fixes import says_fix
+from tosloc.core.records import BugReport, first_path_by_blob
+from tosloc.git.fixes import is_fix_message
 from tosloc.git.history import read_history
-from tosloc.git.repository import decode
+from tosloc.git.repository import decode_text
 from tosloc.localize.localization import texts_of
 from tosloc.localize.localizer import Localizer
 from tosloc.rank import features
@@ -84,7 +84,7 @@ class Bench:
         fixes = [
             place
             for place, said in enumerate(history.messages)
-            if files_of[place] and says_fix(said)
+            if files_of[place] and is_fix_message(said)
         ]
         opened = datetime.fromtimestamp(max(0, int(history.times.max(initial=0))) + 1, UTC)
         made = []
@@ -100,7 +100,7 @@ class Bench:
         self, said: str, blob: str, opened: datetime, rng: np.random.Generator
     ) -> BugReport:
         summary, _, body = said.strip().partition("\n")
-        found = words(decode(next(iter(self.repo.texts([blob])))[1] or b""))
+        found = words(decode_text(next(iter(self.repo.texts([blob])))[1] or b""))
         drawn = [found[place] for place in rng.permutation(len(found)).tolist()]
         report = BugReport("", summary, body, opened)
         for start in range(0, len(drawn), 8):
@@ -160,8 +160,8 @@ class Bench:
         """Blob -> path of about a thousand files that a parser reads."""
         parsed = [
             (blob, path)
-            for blob, path in first_paths([self.snapshot]).items()
-            if has_grammar(language_of(path))
+            for blob, path in first_path_by_blob([self.snapshot]).items()
+            if has_grammar(language_name(path))
         ]
         return dict(
             parsed[place]
@@ -175,10 +175,10 @@ def first_index(bench: Bench) -> list[Row]:
     if not paths:
         say("no file's language has a grammar: no row for the first index")
         return []
-    languages = {language_of(path) for path in paths.values()}
-    parsers = {language: parser(language_named(language).grammar) for language in languages}
+    languages = {language_name(path) for path in paths.values()}
+    parsers = {language: parser(get_language(language).grammar) for language in languages}
     texts = [
-        (language_of(paths[blob]), decode(data or b""))
+        (language_name(paths[blob]), decode_text(data or b""))
         for blob, data in bench.repo.texts(list(paths))
     ]
     sources = [(language, text.encode("utf-8", "replace")) for language, text in texts]

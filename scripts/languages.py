@@ -14,16 +14,16 @@ from pathlib import Path
 
 from tosloc.cli.guard import guarded
 from tosloc.cli.printing import Table, markdown
-from tosloc.code.facts import outline_of
-from tosloc.code.functions import functions_of
+from tosloc.code.facts import outline_source
+from tosloc.code.functions import find_functions
 from tosloc.code.languages import (
     SOURCE_SUFFIXES,
-    analyser_of,
+    get_language,
     has_grammar,
-    language_named,
-    language_of,
+    language_name,
+    with_grammar_release,
 )
-from tosloc.git.repository import Repository, decode
+from tosloc.git.repository import Repository, decode_text
 
 
 def count(repositories: Iterable[Path], sample: int) -> dict[str, Counter[str]]:
@@ -34,8 +34,8 @@ def count(repositories: Iterable[Path], sample: int) -> dict[str, Counter[str]]:
             snapshot = repository.snapshot("HEAD", SOURCE_SUFFIXES)
             blobs: defaultdict[str, dict[str, str]] = defaultdict(dict)
             for path, blob in zip(snapshot.paths, snapshot.blobs, strict=True):
-                found[language_of(path)]["files"] += 1
-                blobs[language_of(path)][blob] = path
+                found[language_name(path)]["files"] += 1
+                blobs[language_name(path)][blob] = path
             for language, paths in blobs.items():
                 found[language]["repositories"] += 1
                 chosen = (
@@ -43,9 +43,9 @@ def count(repositories: Iterable[Path], sample: int) -> dict[str, Counter[str]]:
                 )  # by content: as good as by chance
                 for blob, data in repository.texts(chosen):
                     if data is not None:
-                        text = decode(data)
-                        parsed = outline_of(text.encode("utf-8", "replace"), language).parsed
-                        functions = len(functions_of(text, paths[blob]))
+                        text = decode_text(data)
+                        parsed = outline_source(text.encode("utf-8", "replace"), language).parsed
+                        functions = len(find_functions(text, paths[blob]))
                         found[language].update(read=1, parsed=parsed, functions=functions)
         print(f"{place}: {len(snapshot)} source files", file=sys.stderr)
     return found
@@ -72,9 +72,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         shares = [f"{parsed:.3f}", f"{functions:.1f}"] if has_grammar(language) else ["", "none"]
         numbers = [str(counted[what]) for what in ("repositories", "files")]
-        grammar = analyser_of(language, "").removeprefix("+") or "lexer"
+        grammar = with_grammar_release(language, "").removeprefix("+") or "lexer"
         rows.append(
-            [language, " ".join(language_named(language).suffixes), grammar, *numbers, *shares]
+            [language, " ".join(get_language(language).suffixes), grammar, *numbers, *shares]
         )
     header = [
         "language",

@@ -39,7 +39,7 @@ from scripts.timing import watched
 from tosloc.cli.guard import guarded
 from tosloc.code.text import words
 from tosloc.core.errors import ToslocError
-from tosloc.git.repository import Repository, decode
+from tosloc.git.repository import Repository, decode_text
 from tosloc.localize.localizer import Localizer
 from tosloc.storage.cache import default_store
 from tosloc.storage.repository import IndexedRepository
@@ -70,7 +70,9 @@ def ask(path: Path, number: int) -> None:
         snapshot = localizer.version_.snapshot
         blobs = [snapshot.blob(rng.randrange(len(snapshot))) for _ in range(REPORTS)][:number]
         for _, data in localizer.repository.texts(blobs):
-            said = [word for word in words(decode(data or b"")) if len(word) > 3] or ["nothing"]
+            said = [word for word in words(decode_text(data or b"")) if len(word) > 3] or [
+                "nothing"
+            ]
             rng.shuffle(said)
             localizer.localize(" ".join(said[:6]) + "\n\n" + " ".join(said[6:WORDS]))
 

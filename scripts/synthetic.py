@@ -42,7 +42,7 @@ import numpy as np
 
 from tosloc.cli.guard import guarded
 from tosloc.core.errors import ToslocError
-from tosloc.core.io import written_whole
+from tosloc.core.io import atomic_write
 from tosloc.git.process import clean_environment
 
 MEDIAN_LINES = 80
@@ -293,7 +293,7 @@ def changes(plan: Plan, commits: int) -> Iterator[tuple[str, dict[str, str]]]:
 def write_repository(out: Path, plan: Plan, commits: int) -> str:
     """Write the bare repository of a plan, whole or not at all; the id of its last commit."""
     environment = clean_environment()
-    with written_whole(out) as folder:
+    with atomic_write(out) as folder:
         git = ["git", f"--git-dir={folder}", "-c", "advice.graftFileDeprecated=false"]
         subprocess.run(
             [*git, "init", "--quiet", "--bare", "--template=", "-b", "main"],

@@ -74,7 +74,7 @@ def test_indexing_and_localizing_change_nothing(project, tmp_path, monkeypatch):
 
 def test_worker_processes_change_nothing():
     def call():
-        with processes.parallel(
+        with processes.run_in_parallel(
             [delayed(abs)(number) for number in range(4)], 2, ordered=True
         ) as results:
             assert list(results) == [0, 1, 2, 3]

@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 from conftest import repository as shop_at
 from tests.web.test_page import check_harmless
 from tosloc.core.errors import ReportError, RepositoryError
-from tosloc.core.io import printable
+from tosloc.core.io import escape_unprintable
 from tosloc.core.records import Background, BugReport, EarlierChange, Function, Hit, Person, Reason
 from tosloc.localize.answer import Answer, Searched
 from tosloc.mcp.answers import repository_in
@@ -95,7 +95,7 @@ def test_a_file_of_new_reports_is_read_or_refused_in_one_line(folder, content):
     reports, sentence = answer_or_refusal(ReportError, read_new_reports, path)
     if reports is None:
         assert sentence.startswith(str(path))
-        assert len(printable(sentence).splitlines()) == 1
+        assert len(escape_unprintable(sentence).splitlines()) == 1
         return
     assert reports
     for report in reports:
@@ -112,7 +112,7 @@ def test_a_file_of_labelled_reports_is_read_or_refused_in_one_line(folder, conte
     reports, sentence = answer_or_refusal(ReportError, read_reports, path)
     if reports is None:
         assert sentence.startswith(str(path))
-        assert len(printable(sentence).splitlines()) == 1
+        assert len(escape_unprintable(sentence).splitlines()) == 1
         return
     ids = [labelled.report.id for labelled in reports]
     assert all(ids)

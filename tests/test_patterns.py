@@ -9,7 +9,7 @@ import pytest
 
 from tests.patterns import literal_calls, methods_of, module_patterns, slow_text, used_methods
 from tosloc.core.records import BugReport
-from tosloc.git.fixes import bug_ids, issue_named, says_fix
+from tosloc.git.fixes import bug_ids, first_issue, is_fix_message
 from tosloc.mine.links import _FILLER
 from tosloc.mine.mentions import mentions
 from tosloc.paths.classify import which_are_tests
@@ -90,9 +90,9 @@ READERS = {
     "query": query_of,
     "frames": traces.frames,
     "locations": traces.locations,
-    "says_fix": says_fix,
+    "is_fix_message": is_fix_message,
     "bug_ids": bug_ids,
-    "issue_named": issue_named,
+    "first_issue": first_issue,
     "mentions": lambda said: mentions(said, {"1"}, set()),
     "filler": lambda said: _FILLER.sub("", said),
     "tests": lambda said: which_are_tests([f"a/{said}/b.java", f"{said}.py"]),

@@ -7,7 +7,7 @@ import pytest
 
 from scripts import languages, scale, synthetic
 from tosloc.cli.guard import guarded
-from tosloc.git.fixes import says_fix
+from tosloc.git.fixes import is_fix_message
 from tosloc.git.history import read_history
 from tosloc.git.repository import Repository
 
@@ -92,6 +92,10 @@ def test_the_same_arguments_give_the_same_commit(tmp_path, capsys):
     with Repository(tmp_path / "a.git") as repository:
         snapshot = repository.snapshot("HEAD~30", {".java"})
         lines = [data.count(b"\n") for _, data in repository.texts(snapshot.blobs) if data]
-        assert 3 <= sum(map(says_fix, read_history(repository, "HEAD", {".java"}).messages)) <= 20
+        assert (
+            3
+            <= sum(map(is_fix_message, read_history(repository, "HEAD", {".java"}).messages))
+            <= 20
+        )
     assert len(lines) == 60
     assert 40 < np.median(lines) < 150  # as in real repositories

@@ -13,7 +13,7 @@ import numpy as np
 
 from tests.conftest import GitRepository
 from tosloc.core.config import Config
-from tosloc.core.records import Vocabulary
+from tosloc.core.records import StringTable
 from tosloc.evaluate.runs import Order, Run
 
 # trees on tables this small gain nothing from a second thread, and wait for it where others use the processor
@@ -160,7 +160,7 @@ def grow(folder, bugs=40, themes: int = len(THEMES), seed=5):
 
 def run_of(rankings, header=None, where="run"):
     """The run of some rankings, which was never written."""
-    names = Vocabulary()
+    names = StringTable()
     files = {
         one.report: np.array([names.id(path) for path in one.paths], dtype=np.int32)
         for one in rankings

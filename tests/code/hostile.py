@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tosloc.code.facts import analyse
-from tosloc.code.functions import functions_of
-from tosloc.code.languages import LANGUAGES, has_grammar, language_named
+from tosloc.code.functions import find_functions
+from tosloc.code.languages import LANGUAGE_BY_SUFFIX, get_language, has_grammar
 
 GRAMMARS = sorted(
-    language_named(name).suffixes[0] for name in set(LANGUAGES.values()) if has_grammar(name)
+    get_language(name).suffixes[0] for name in set(LANGUAGE_BY_SUFFIX.values()) if has_grammar(name)
 )
 TOKENS = (
     '( ) [ ] { } < > , ; : . = == => -> + - * / % & && | || ^ ! ? @ # $ ~ \\ " \' ` """ /* */ //'
@@ -87,7 +87,7 @@ def main() -> None:
         start = time.process_time()
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
         analyse(text, suffix)
-        functions_of(text, suffix)
+        find_functions(text, suffix)
         now = resource.getrusage(resource.RUSAGE_CHILDREN)
         seconds = time.process_time() - start
         seconds += now.ru_utime + now.ru_stime - children.ru_utime - children.ru_stime

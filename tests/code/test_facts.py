@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tosloc.code.facts import analyse, split_component
-from tosloc.code.languages import FIELDS, analyser, analyser_of
+from tosloc.code.languages import FIELDS, analyser_version, with_grammar_release
 
 SHOP = """/*
  * Licensed to nobody in particular.
@@ -163,10 +163,10 @@ def test_what_is_declared_in_each_language(suffix, sample):
 def test_analysers():
     assert (
         "lizard"
-        not in analyser_of("java", analyser())
-        != analyser_of("java", analyser(lizard=True))
+        not in with_grammar_release("java", analyser_version())
+        != with_grammar_release("java", analyser_version(lizard=True))
     )
-    assert analyser_of("vue", "1") == analyser_of("typescript", "1")
+    assert with_grammar_release("vue", "1") == with_grammar_release("typescript", "1")
 
 
 def test_words_and_strings_that_are_odd():

@@ -11,22 +11,22 @@ from tosloc.code import complexity as module
 from tosloc.code import functions
 from tosloc.code.complexity import keyword_complexity, lizard_complexity
 from tosloc.code.facts import analyse
-from tosloc.code.functions import KINDS, functions_of
-from tosloc.code.languages import LANGUAGES as SUFFIXES
-from tosloc.code.languages import has_grammar, language_of
+from tosloc.code.functions import FUNCTION_KINDS, find_functions
+from tosloc.code.languages import LANGUAGE_BY_SUFFIX as SUFFIXES
+from tosloc.code.languages import has_grammar, language_name
 from tosloc.code.text import compounds, identifier_compounds, identifier_terms, terms, words
 
 
 def outline(text, suffix):
     """Name, first letter of the kind, first and last line of each definition."""
-    facts = functions_of(text, suffix)
+    facts = find_functions(text, suffix)
     rows = zip(facts.names, facts.kinds, facts.starts, facts.ends, strict=True)
-    return [f"{name} {KINDS[kind][0]}{start}-{end}" for name, kind, start, end in rows]
+    return [f"{name} {FUNCTION_KINDS[kind][0]}{start}-{end}" for name, kind, start, end in rows]
 
 
 def counts(text, suffix, name):
     """term -> (in code, in comments) of the first definition of a name."""
-    facts = functions_of(text, suffix)
+    facts = find_functions(text, suffix)
     pairs = slice(*facts.offsets[facts.names.index(name) :][:2].tolist())
     columns = (facts.places[pairs], facts.code[pairs], facts.comments[pairs])
     return {
@@ -51,11 +51,11 @@ LANGUAGES = samples()
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_each_language_has_its_definitions_with_their_lines(language):
     suffix, expected, text = LANGUAGES[language]
-    assert language_of(suffix) == language
+    assert language_name(suffix) == language
     assert outline(text, suffix) == expected
     broken = text + "\n}}} def ( class {{{ '\n"  # what is whole is kept
     assert len({*outline(broken, suffix)} & {*expected}) >= len({*expected}) // 2
-    assert functions_of(text[: len(text) // 2], suffix) is not None
+    assert find_functions(text[: len(text) // 2], suffix) is not None
 
 
 def test_every_grammar_has_its_definitions():
@@ -86,11 +86,11 @@ def test_the_terms_of_a_function_and_of_a_class():
 
 def test_functions_are_bounded_in_number_and_in_depth(monkeypatch):
     monkeypatch.setattr(functions, "MAX_FUNCTIONS", 50)
-    assert len(functions_of("def f(): pass\n" * 51, ".py")) == 50
+    assert len(find_functions("def f(): pass\n" * 51, ".py")) == 50
     depth = 300
     nested = "".join("    " * level + f"def level{level}():\n" for level in range(depth))
     nested += "    " * depth + "deepest()\n"
-    facts = functions_of(nested, ".py")
+    facts = find_functions(nested, ".py")
     assert len(facts) == 8
     assert "deepest" in counts(nested, ".py", facts.names[-1])
 

@@ -10,8 +10,8 @@ import pytest
 
 from tosloc.code import parse as syntax
 from tosloc.code.facts import analyse
-from tosloc.code.functions import functions_of
-from tosloc.code.languages import LANGUAGES, SOURCE_SUFFIXES, language_named
+from tosloc.code.functions import find_functions
+from tosloc.code.languages import LANGUAGE_BY_SUFFIX, SOURCE_SUFFIXES, get_language
 from tosloc.code.trees import find_captures, syntax_tree
 from tosloc.core.records import BugReport
 from tosloc.git import fixes
@@ -71,7 +71,7 @@ def superlinear(consumer, units, beginnings):
 
 
 def message_reader(text):
-    fixes.says_fix(f"x\n{text}fix")
+    fixes.is_fix_message(f"x\n{text}fix")
     fixes.bug_ids(text)
     without_trailers(text)
 
@@ -99,7 +99,7 @@ class ParserInThisProcess:
 
 def source_reader(suffix, text):
     analyse(text, suffix)
-    functions_of(text, suffix)
+    find_functions(text, suffix)
 
 
 def lexed(text):
@@ -119,8 +119,8 @@ def lexed(text):
                 (message_reader, MESSAGES, BEGINNINGS),
                 (report_reader, REPORTS, BEGINNINGS),
                 *(
-                    (partial(source_reader, language_named(name).suffixes[0]), UNITS, ("",))
-                    for name in sorted(set(LANGUAGES.values()))
+                    (partial(source_reader, get_language(name).suffixes[0]), UNITS, ("",))
+                    for name in sorted(set(LANGUAGE_BY_SUFFIX.values()))
                 ),
             )
         ),
@@ -142,8 +142,8 @@ def test_readers_are_linear(reader, units, beginnings, monkeypatch):
     ],
 )
 def test_a_parser_gives_up_and_reads_the_next_text(language, unit):
-    assert syntax_tree(unit * 2000, language_named(language).grammar) is None
-    root = syntax_tree(b"a = 1;", language_named(language).grammar)
+    assert syntax_tree(unit * 2000, get_language(language).grammar) is None
+    root = syntax_tree(b"a = 1;", get_language(language).grammar)
     assert root is not None
     assert not root.has_error or language == "java"
 
@@ -153,7 +153,7 @@ def test_what_is_nested_without_measure_is_not_parsed(language):
     """In each node a query looks at what all nodes around it wait for; beyond 65,535 of them it loses count."""
     begin = "<?php " if language == "php" else "fun f(){"
     nested = ((begin + "if(a){" * times + "}" * (times + 1)).encode() for times in (15_000, 100))
-    assert [syntax_tree(text, language_named(language).grammar) is not None for text in nested] == [
+    assert [syntax_tree(text, get_language(language).grammar) is not None for text in nested] == [
         False,
         True,
     ]
@@ -166,8 +166,8 @@ def test_what_is_too_large_is_not_parsed_and_scanners_end(monkeypatch):
     assert analyse(names, ".py").parsed
     text = "class A { void b() {} }\n" * 50
     for largest, found in ((len(text), 100), (len(text) - 1, 0)):
-        monkeypatch.setattr(syntax, "MAX_PARSED", largest)
-        assert (analyse(text, ".java").parsed, len(functions_of(text, ".java"))) == (
+        monkeypatch.setattr(syntax, "MAX_PARSED_BYTES", largest)
+        assert (analyse(text, ".java").parsed, len(find_functions(text, ".java"))) == (
             found > 0,
             found,
         )
@@ -175,4 +175,4 @@ def test_what_is_too_large_is_not_parsed_and_scanners_end(monkeypatch):
         b"var g\n@",
         b"var g\n@a(1",
     ):  # Kotlin's looks for the end of the annotation's line
-        assert syntax_tree(source, language_named("kotlin").grammar) is not None
+        assert syntax_tree(source, get_language("kotlin").grammar) is not None

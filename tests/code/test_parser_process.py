@@ -11,9 +11,9 @@ import pytest
 from tests.code import hostile
 from tosloc.code import parse
 from tosloc.code.facts import analyse
-from tosloc.code.functions import functions_of
-from tosloc.code.languages import language_named
-from tosloc.code.parse import captures_of
+from tosloc.code.functions import find_functions
+from tosloc.code.languages import get_language
+from tosloc.code.parse import capture_nodes
 
 GREEDY = "/" + "(,a " * 5000 + ";"
 HONEST = "class Door {\n  void open(int a) {}\n}\n"
@@ -47,7 +47,7 @@ def test_no_text_takes_much_memory_or_time(size, number):
 @pytest.mark.parametrize(("suffix", "text"), [(".cs", GREEDY), (".c", ";*" * 30000)])
 def test_a_greedy_text_is_read_by_the_lexer(suffix, text):
     assert not analyse(text, suffix).parsed
-    assert len(functions_of(text, suffix)) == 0
+    assert len(find_functions(text, suffix)) == 0
 
 
 def test_a_greedy_text_leaves_the_next_one_parsed():
@@ -111,7 +111,7 @@ def test_an_interrupted_request_is_not_answered_by_the_next_one(monkeypatch):
         patch.setattr(parse.pickle, "load", interrupt)
         with pytest.raises(KeyboardInterrupt):
             analyse(HONEST, ".java")
-    captures = captures_of(b"class A {}", language_named("java"), ("type", "method"))
+    captures = capture_nodes(b"class A {}", get_language("java"), ("type", "method"))
     assert captures == {"type": [(6, 7, "")]}
 
 
@@ -130,7 +130,7 @@ def test_a_forked_process_has_a_parser_of_its_own():
 def test_a_grammar_that_cannot_be_loaded_is_an_error():
     with pytest.raises(AttributeError, match="nothing"):
         parse._PARSER.captures(b"a", "tree_sitter_java nothing", ("type",))
-    assert captures_of(b"class A {}", language_named("java"), ("type",)) is not None
+    assert capture_nodes(b"class A {}", get_language("java"), ("type",)) is not None
 
 
 def test_every_family_is_of_a_language_with_a_grammar():

@@ -10,7 +10,7 @@ from tests import toy
 from tosloc import Localizer
 from tosloc.core.config import Config, load_config
 from tosloc.core.errors import ConfigError
-from tosloc.core.settings import settings_of
+from tosloc.core.settings import read_answer_settings
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 NAMES = "birt, default, jdt, paper, pretraining, second, smoke, swt, tomcat"
@@ -151,7 +151,7 @@ def test_what_is_wrong_is_one_sentence_and_nothing_outside_is_read(tmp_path):
     ):
         own.write_text(text)
         with pytest.raises(ConfigError, match=rf"\A.tosloc.toml of the repository:? {wrong}"):
-            settings_of(tree)
+            read_answer_settings(tree)
     own.unlink()
     (tmp_path / "outside.toml").write_text("tests = true\n")
     own.symlink_to(tmp_path / "outside.toml")
@@ -159,6 +159,6 @@ def test_what_is_wrong_is_one_sentence_and_nothing_outside_is_read(tmp_path):
     with pytest.raises(
         ConfigError, match=r"pyproject.toml of the repository: Input should be a valid dictionary"
     ):
-        settings_of(tree)
+        read_answer_settings(tree)
     (tree / "pyproject.toml").write_text("tool = 3\n")
-    assert settings_of(tree) == settings_of(None) == {}
+    assert read_answer_settings(tree) == read_answer_settings(None) == {}

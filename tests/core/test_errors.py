@@ -11,7 +11,7 @@ import typer
 from tosloc.cli import guard
 from tosloc.cli.app import COMMAND
 from tosloc.cli.lab import app as lab
-from tosloc.core.errors import CheckpointError, ToslocError, sentence_of
+from tosloc.core.errors import CheckpointError, ToslocError, user_sentence
 from tosloc.mcp import server as mcp_server
 
 PACKAGE = Path(__file__).parents[2] / "tosloc"
@@ -76,7 +76,7 @@ def hints():
 )
 def test_each_front_end_names_arguments_in_its_own_words(render, sentence):
     hint = "name one with {repo}, not with {include}"
-    assert sentence_of(ToslocError("no such run", hint=hint, about="qrels"), render) == sentence
+    assert user_sentence(ToslocError("no such run", hint=hint, about="qrels"), render) == sentence
 
 
 def test_page_keeps_a_hint_without_arguments():

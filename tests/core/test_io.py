@@ -24,12 +24,12 @@ from tosloc.core.arrays import (
 )
 from tosloc.core.errors import CheckpointError
 from tosloc.core.io import (
-    open_plain,
-    printable,
-    read_plain,
+    atomic_write,
+    escape_unprintable,
+    open_regular_file,
+    read_regular_file,
     remove_unfinished,
     write_text,
-    written_whole,
 )
 
 
@@ -46,12 +46,12 @@ def test_only_plain_files_are_opened_and_as_many_bytes_as_allowed_read(tmp_path)
         *((Path("a\0b"), "the name contains a NUL byte"), (Path("a" * 5000), "too long")),
     ):
         with pytest.raises(OSError, match=words):
-            open_plain(path)
+            open_regular_file(path)
     (tmp_path / "file").write_bytes(b"abc")
-    assert read_plain(tmp_path / "file", 3) == b"abc"
+    assert read_regular_file(tmp_path / "file", 3) == b"abc"
     with pytest.raises(OSError, match="more than 2 bytes"):
-        read_plain(tmp_path / "file", 2)
-    assert printable("a\ud800b\udce9\udfff\n") == r"a\ud800b\xe9\udfff\n"
+        read_regular_file(tmp_path / "file", 2)
+    assert escape_unprintable("a\ud800b\udce9\udfff\n") == r"a\ud800b\xe9\udfff\n"
 
 
 def listing(folder):
@@ -60,13 +60,13 @@ def listing(folder):
 
 def test_what_is_there_stays_after_an_error_or_is_replaced_whole(tmp_path):
     def interrupted(name, inside):
-        with written_whole(tmp_path / name) as temporary:
+        with atomic_write(tmp_path / name) as temporary:
             (temporary / inside).parent.mkdir(exist_ok=True)
             (temporary / inside).write_text("new")
             raise KeyboardInterrupt
 
     for content in ("old", "new"):
-        with written_whole(tmp_path / "folder") as temporary:
+        with atomic_write(tmp_path / "folder") as temporary:
             temporary.mkdir()
             (temporary / content).write_text("old")
     (tmp_path / "file").write_text("old")
@@ -78,7 +78,7 @@ def test_what_is_there_stays_after_an_error_or_is_replaced_whole(tmp_path):
     assert listing(tmp_path) == ["file", "folder", "folder/new"]
     assert (tmp_path / "file").read_text() == (tmp_path / "folder/new").read_text() == "old"
     # what cannot be written is named, and not the temporary path
-    with pytest.raises(FileNotFoundError) as raised, written_whole(tmp_path / "page.html"):
+    with pytest.raises(FileNotFoundError) as raised, atomic_write(tmp_path / "page.html"):
         pass
     assert raised.value.filename == str(tmp_path / "page.html")
 
@@ -99,7 +99,7 @@ def test_a_linked_folder_stays_and_what_it_points_to_is_replaced(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "real/old").touch()
     (tmp_path / "link").symlink_to("real")
-    with written_whole(tmp_path / "link") as temporary:
+    with atomic_write(tmp_path / "link") as temporary:
         temporary.mkdir()
         (temporary / "new").touch()
     assert (tmp_path / "link").is_symlink()
@@ -152,7 +152,7 @@ def test_a_folder_is_not_replaced_by_a_file_nor_a_file_by_a_folder(tmp_path):
     (tmp_path / "file").write_text("old")
     with pytest.raises(IsADirectoryError):
         write_text(tmp_path / "folder", "new")
-    with pytest.raises(NotADirectoryError), written_whole(tmp_path / "file") as temporary:
+    with pytest.raises(NotADirectoryError), atomic_write(tmp_path / "file") as temporary:
         temporary.mkdir()
     assert listing(tmp_path) == ["file", "folder", "folder/inside"]
     assert (tmp_path / "file").read_text() == "old"

@@ -29,7 +29,7 @@ from tosloc.core import processes
 if sys.argv[1] == "worker":
     processes.Worker().call(calls.with_git, 1)
 else:
-    with processes.parallel(map(delayed(calls.with_git), range(3)), 2, ordered=True) as results:
+    with processes.run_in_parallel(map(delayed(calls.with_git), range(3)), 2, ordered=True) as results:
         list(results)
 """
 CALLS = """
@@ -38,7 +38,7 @@ from tosloc.core import children
 
 def with_git(number):
     if number < 2:  # the third is one more than the workers: it never begins
-        child = children.start(["cat"], dict(os.environ))
+        child = children.start_child(["cat"], dict(os.environ))
         print(child.pid, os.getpid(), flush=True)
         time.sleep(600)
 """
@@ -69,7 +69,7 @@ def test_they_end_when_this_one_is_killed(what, lines, tmp_path):
 
 
 def test_a_program_does_not_see_ctrl_c():
-    process = children.start(["cat"], dict(os.environ))
+    process = children.start_child(["cat"], dict(os.environ))
     assert os.getpgid(process.pid) != os.getpgid(0), "a terminal sends it to a group"
     assert process.communicate(b"still here") == (b"still here", None)
     assert process.returncode == 0
@@ -98,9 +98,9 @@ def test_a_call_that_is_given_up_is_killed_and_the_next_is_done(tmp_path, monkey
 @pytest.mark.slow
 def test_calls_that_are_given_up():
     calls = [joblib.delayed(time.sleep)(seconds) for seconds in (0, 600, 0)]
-    with processes.parallel(calls, 2, ordered=False) as results:
+    with processes.run_in_parallel(calls, 2, ordered=False) as results:
         next(results)
-    with processes.parallel(calls[::2], 2, ordered=True) as results:
+    with processes.run_in_parallel(calls[::2], 2, ordered=True) as results:
         assert list(results) == [None, None]
 
 
@@ -196,7 +196,7 @@ def failing():
 
 
 def in_order(calls):
-    with processes.parallel(calls, 1, ordered=True) as results:
+    with processes.run_in_parallel(calls, 1, ordered=True) as results:
         return list(results)
 
 
@@ -210,7 +210,7 @@ def test_calls(two, project, capfd):
             in_order([delayed(failing)()])
         two.workers[0].kill()
         assert in_order(numbers) == list(range(20))
-        with processes.parallel([delayed(time.sleep)(60)], 1, ordered=True) as results:
+        with processes.run_in_parallel([delayed(time.sleep)(60)], 1, ordered=True) as results:
             two.scheduler.kill()
             with pytest.raises(ToslocError, match="has gone; what was finished is kept"):
                 next(results)

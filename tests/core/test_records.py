@@ -1,6 +1,6 @@
 """What every package shares: progress over items."""
 
-from tosloc.core.records import tracked
+from tosloc.core.records import track
 
 
 def test_tracked_items_are_announced_before_each_and_once_at_the_end():
@@ -9,11 +9,11 @@ def test_tracked_items_are_announced_before_each_and_once_at_the_end():
     def progress(what, done, total):
         calls.append((what, done, total))
 
-    assert list(tracked(["a", "b"], "reading", progress)) == ["a", "b"]
+    assert list(track(["a", "b"], "reading", progress)) == ["a", "b"]
     assert calls == [("reading", 0, 2), ("reading", 1, 2), ("reading", 2, 2)]
 
 
 def test_no_items_are_announced_as_done():
     calls = []
-    assert list(tracked([], "reading", lambda *call: calls.append(call))) == []
+    assert list(track([], "reading", lambda *call: calls.append(call))) == []
     assert calls == [("reading", 0, 0)]

@@ -13,7 +13,7 @@ import torch
 from tests import toy
 from tests.rerank.encoder.tiny import Epochs, write_encoder
 from tosloc.core.config import Config
-from tosloc.core.records import BugReport, silent
+from tosloc.core.records import BugReport, ignore_progress
 from tosloc.evaluate.run_paths import read_scored
 from tosloc.evaluate.runs import read_run
 from tosloc.git.repository import Repository
@@ -61,7 +61,7 @@ def settings_of(kind, encoder):
     return Config.of(values | {"stage_two": two}, "toy")
 
 
-def train(project, name, settings, records=None, progress=silent):
+def train(project, name, settings, records=None, progress=ignore_progress):
     out = project.folder / name
     training.train(settings, project.git.path, project.reports(records=records), out, progress)
     return out

@@ -12,7 +12,7 @@ import pytest
 from tosloc.core.errors import RepositoryError, UnknownCommit
 from tosloc.git import repository as git_repository
 from tosloc.git.history import read_history
-from tosloc.git.repository import Repository, decode
+from tosloc.git.repository import Repository, decode_text
 
 JAVA = frozenset({".java"})
 ODD = {
@@ -32,7 +32,7 @@ ODD = {
 
 def text_of(opened, blob):
     [(_, data)] = opened.texts([blob])
-    return None if data is None else decode(data)
+    return None if data is None else decode_text(data)
 
 
 @pytest.mark.skipif(
@@ -335,4 +335,4 @@ def test_decode_never_fails():
         (b"\xff\xfe\x00", "\ufffd"),
         (b"\x80\0", "\x80\0"),
     ):
-        assert decode(data) == text
+        assert decode_text(data) == text

@@ -3,7 +3,7 @@
 import pytest
 
 from tosloc.core.errors import RepositoryError
-from tosloc.git.fixes import bug_ids, says_fix
+from tosloc.git.fixes import bug_ids, is_fix_message
 from tosloc.git.history import read_history
 from tosloc.git.repository import Repository
 
@@ -130,6 +130,6 @@ BUGS = {
 
 
 def test_messages_that_say_fix_and_the_bugs_that_they_name():
-    assert [message for message in FIXES if not says_fix(message)] == []
-    assert [message for message in NOT_FIXES if says_fix(message)] == []
+    assert [message for message in FIXES if not is_fix_message(message)] == []
+    assert [message for message in NOT_FIXES if is_fix_message(message)] == []
     assert {message: " ".join(bug_ids(message)) for message in BUGS} == BUGS

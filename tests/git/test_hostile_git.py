@@ -14,7 +14,7 @@ from tosloc.git import discovery
 from tosloc.git import process as git_process
 from tosloc.git import repository as git_repository
 from tosloc.git.history import read_history
-from tosloc.git.process import LONGEST_MESSAGE
+from tosloc.git.process import MAX_MESSAGE_BYTES
 from tosloc.git.repository import Repository
 
 JAVA = frozenset({".java"})
@@ -122,7 +122,7 @@ def test_messages_of_commits(sound):
     large = raw_commit(sound, body=b"\nfix bug 1\n" + b"a" * 2_000_000)
     forged = raw_commit(sound, body=b"\nx\0:100644 100644 a b M\0B.java", parents=[large.encode()])
     with Repository(sound.path) as opened:
-        assert len(opened.commits([large])[0].message) == LONGEST_MESSAGE
+        assert len(opened.commits([large])[0].message) == MAX_MESSAGE_BYTES
         history = read_history(opened, forged, JAVA)
         assert (history.messages[-1], history.touched[-1]) == ("x", [])
 
@@ -169,7 +169,7 @@ def test_damaged_trees(sound):
 
 def test_a_tree_bomb_is_refused(sound, monkeypatch):
     """Four trees that stand for ten thousand files: each level holds the next one ten times."""
-    monkeypatch.setattr(git_repository, "LARGEST_VERSION", 2000)
+    monkeypatch.setattr(git_repository, "MAX_FILES", 2000)
     tree = raw_tree(
         sound, *((b"100644", b"%d.java" % place, raw(sound, "blob", b"x")) for place in range(10))
     )
@@ -185,7 +185,7 @@ def test_a_tree_bomb_is_refused(sound, monkeypatch):
 
 
 def test_objects_that_are_too_large(sound, monkeypatch):
-    monkeypatch.setattr(git_process, "LARGEST", 1000)
+    monkeypatch.setattr(git_process, "MAX_OBJECT_BYTES", 1000)
     large, small = raw(sound, "blob", b"x" * 5500), raw(sound, "blob", b"x" * 1000)
     commit = raw_commit(sound, body=b"\n" + b"x" * 1000)
     with Repository(sound.path) as opened:
@@ -222,7 +222,7 @@ def test_a_damaged_file_is_an_answer_or_an_error_of_the_input(sound, place):
 
 @pytest.mark.parametrize("place", [*FILES, "refs/tags/v1", "v1", "config.worktree"])
 def test_a_named_pipe_in_the_git_directory_is_one_sentence(sound, monkeypatch, place):
-    monkeypatch.setattr(git_process, "SECONDS_TO_LOOK", 0.2)
+    monkeypatch.setattr(git_process, "SECONDS_BEFORE_LOOK", 0.2)
     sound.git("config", "extensions.worktreeConfig", "true")
     file = sound.path / place
     file.parent.mkdir(exist_ok=True)
@@ -235,7 +235,7 @@ def test_a_named_pipe_in_the_git_directory_is_one_sentence(sound, monkeypatch, p
 
 @pytest.mark.parametrize("kind", ["blob", "commit"])
 def test_a_named_pipe_in_place_of_an_object_is_one_sentence(sound, monkeypatch, kind):
-    monkeypatch.setattr(git_process, "SECONDS_TO_LOOK", 0.2)
+    monkeypatch.setattr(git_process, "SECONDS_BEFORE_LOOK", 0.2)
     identity = sound.git("rev-parse", "HEAD:src/app/Parser.java" if kind == "blob" else "HEAD")
     file = sound.objects / identity[:2] / identity[2:]
     file.unlink()
@@ -248,7 +248,7 @@ def test_a_named_pipe_in_place_of_an_object_is_one_sentence(sound, monkeypatch, 
 def test_a_named_pipe_that_the_configuration_includes_is_one_sentence(
     sound, tmp_path, monkeypatch, depth
 ):
-    monkeypatch.setattr(git_process, "SECONDS_TO_LOOK", 0.2)
+    monkeypatch.setattr(git_process, "SECONDS_BEFORE_LOOK", 0.2)
     files = [
         sound.path / "config",
         *(tmp_path / f"included{number}" for number in range(1, depth + 1)),
@@ -265,14 +265,14 @@ def test_an_alternate_is_where_git_takes_it_to_be(sound, tmp_path):
     root = tmp_path / "root"
     (root / "a/b/c/d").mkdir(parents=True)
     repository = sound.path.rename(root / "repo.git")
-    discovery.check_roots(repository, [root])
+    discovery.check_inside_roots(repository, [root])
     (repository / "objects/link").symlink_to(root / "a/b/c/d")
     (repository / "objects/info").mkdir(exist_ok=True)
     (repository / "objects/info/alternates").write_text("link/../../../../outside\n")
     with pytest.raises(
         RepositoryError, match=f"git would read {tmp_path}/outside, which lies outside {root}"
     ):
-        discovery.check_roots(repository, [root])
+        discovery.check_inside_roots(repository, [root])
 
 
 def test_an_alternate_in_a_loop_of_links_is_refused(sound, tmp_path):
@@ -283,10 +283,10 @@ def test_an_alternate_in_a_loop_of_links_is_refused(sound, tmp_path):
     (repository / "objects/info").mkdir(exist_ok=True)
     (repository / "objects/info/alternates").write_text("loop\n")
     with pytest.raises(RepositoryError, match=f"which lies outside {root}"):
-        discovery.check_roots(repository, [root])
+        discovery.check_inside_roots(repository, [root])
 
 
 def test_parts_between_nul_bytes_are_read_whole_up_to_the_end_of_the_stream():
     long = b"x" * (3 << 20)
     stream = io.BytesIO(b"a\0\0" + long + b"\0last")
-    assert list(git_process.parts(stream)) == [b"a", long, b"last"]
+    assert list(git_process.split_at_nul(stream)) == [b"a", long, b"last"]

@@ -6,7 +6,7 @@ import pytest
 
 from tosloc.core.errors import RepositoryError
 from tosloc.git import process
-from tosloc.git.process import LARGEST_SOURCE
+from tosloc.git.process import MAX_SOURCE_BYTES
 from tosloc.git.repository import Repository
 
 
@@ -69,7 +69,7 @@ def test_only_regular_files_inside_are_read_and_nothing_is_run(repository, tmp_p
     (tree / "folder/c.py").unlink()
     (tree / "folder").rmdir()
     (tree / "folder").symlink_to(outside)
-    (tree / "large.py").write_bytes(b"x" * (LARGEST_SOURCE + 1))
+    (tree / "large.py").write_bytes(b"x" * (MAX_SOURCE_BYTES + 1))
     assert changes(repository) == {"a.py": None, "b.py": None, "folder/c.py": None}
     assert not (tmp_path / "ran").exists()
 
@@ -97,7 +97,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_taken_for_another(repositor
 def test_a_named_pipe_that_git_reads_of_the_work_tree_is_one_sentence(
     repository, monkeypatch, place
 ):
-    monkeypatch.setattr(process, "SECONDS_TO_LOOK", 0.2)
+    monkeypatch.setattr(process, "SECONDS_BEFORE_LOOK", 0.2)
     repository.commit({"a.py": "a\n", "src/b.py": "b\n"})
     file = repository.path / place
     if ".git/" in place:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.rerank.made import report
 from tosloc.cli.lab.paper import cell_text
-from tosloc.core.records import silent
+from tosloc.core.records import ignore_progress
 from tosloc.evaluate.judgements import Judgement
 from tosloc.evaluate.measures import Evaluation, ReportScores
 from tosloc.lab.paper import systems
@@ -74,7 +74,7 @@ def test_answers_take_turns(monkeypatch):
     asked, costs = [], {"a": 1.0, "b": 3.0}
     monkeypatch.setattr(time, "process_time", lambda: sum(costs[name] for name in asked))
     answers = {name: lambda _, name=name: asked.append(name) for name in costs}
-    assert systems.time_answers(answers, [report(), report()], silent) == {
+    assert systems.time_answers(answers, [report(), report()], ignore_progress) == {
         "a": [1.0, 1.0],
         "b": [3.0, 3.0],
     }

@@ -11,7 +11,7 @@ from tests import toy
 from tosloc.cli import main
 from tosloc.core.config import Config
 from tosloc.core.errors import MissingExtra, ToslocError
-from tosloc.core.records import silent
+from tosloc.core.records import ignore_progress
 from tosloc.evaluate.run_paths import read_scored
 from tosloc.lab import feature_ablation
 from tosloc.lab import pretraining as module
@@ -198,7 +198,7 @@ def test_what_features_are_worth(world, call, monkeypatch):
     assert columns == [3, 2, 2, 2] * 3  # each left out is a fit of its own
     for one in others:
         assert one["mrr change"]["mean"] == pytest.approx(one["mrr"] - whole["mrr"])
-    tables, _ = Pretraining(world / "work", LINEAR).tables(None, silent)
+    tables, _ = Pretraining(world / "work", LINEAR).tables(None, ignore_progress)
     for row, keeps in ((whole, [1, 1, 1]), (others[0], [0, 1, 1])):
         expected = []
         for one in tables:  # each is a part of its own

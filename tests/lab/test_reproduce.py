@@ -12,7 +12,7 @@ from tests.rankers import WORDS
 from tests.rerank.encoder.tiny import write_encoder
 from tosloc.cli import main
 from tosloc.evaluate.run_paths import read_scored
-from tosloc.git.repository import Repository, decode
+from tosloc.git.repository import Repository, decode_text
 from tosloc.lab import baseline_runs
 from tosloc.lab.paper import data, systems
 from tosloc.reports.labelled import describe, load_dataset
@@ -196,7 +196,7 @@ def test_table_2_counts_words_and_tokens(reproduce, toys, place, tmp_path):
         cases = load_dataset(repo, toys["ash"].reports()).cases
         for case in cases:
             texts = repo.texts(repo.snapshot(case.version, [".java"]).blobs)
-            sizes.append([len(data.WORD.findall(decode(text))) for _, text in texts])
+            sizes.append([len(data.WORD.findall(decode_text(text))) for _, text in texts])
     assert code == 0
     assert numbers["file, longest", "ash"] == pytest.approx(np.mean(list(map(max, sizes))))
     said = [

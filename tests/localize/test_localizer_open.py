@@ -133,7 +133,7 @@ def test_the_least_options_are_answered(opened):
 
 def test_what_no_parser_has_read_is_said(grown, tmp_path, monkeypatch):
     """Whether the version is made, brought up to date from another one, or kept."""
-    monkeypatch.setattr(build, "LARGEST_SOURCE", 5_000)
+    monkeypatch.setattr(build, "MAX_SOURCE_BYTES", 5_000)
     broken, large = "<" * 4_000, "class Large {}\n" * 400
     with Localizer.open(grown.path) as localizer:
         assert not [
@@ -296,7 +296,7 @@ def test_in_a_hook_uncommitted_changes_count(grown, tmp_path, monkeypatch, linke
     (tree / toy.path_of("Parser")).write_text(toy.source("Parser", ["int changed;"]))
     monkeypatch.chdir(tree)
     monkeypatch.setenv("GIT_DIR", str(grown.path / ".git/worktrees/linked") if linked else ".git")
-    with Localizer.open(discovery.around()) as localizer:
+    with Localizer.open(discovery.current_repository()) as localizer:
         assert localizer.localize(TEXT).searched.uncommitted == 1
 
 
@@ -304,7 +304,7 @@ def test_a_missing_folder_in_git_dir_is_one_sentence(grown, monkeypatch):
     monkeypatch.chdir(grown.path)
     monkeypatch.setenv("GIT_DIR", "nowhere/.git")
     with pytest.raises(RepositoryError, match=r"nowhere/\.git: no such folder"):
-        discovery.around()
+        discovery.current_repository()
 
 
 @pytest.fixture

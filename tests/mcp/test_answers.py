@@ -8,7 +8,15 @@ from datetime import UTC, date, datetime
 import pytest
 
 from tosloc.core.errors import ToslocError
-from tosloc.core.records import Background, BugReport, Function, Hit, Reason, RoutineNote, silent
+from tosloc.core.records import (
+    Background,
+    BugReport,
+    Function,
+    Hit,
+    Reason,
+    RoutineNote,
+    ignore_progress,
+)
 from tosloc.localize.answer import Answer, Searched, Weights
 from tosloc.localize.localizer import Localizer
 from tosloc.mcp.answers import LINES, Found, sources
@@ -163,7 +171,13 @@ def report_of(text):
 )
 def test_a_file_is_explained_by_its_path_below_the_repository(shop, path):
     explained = answer_of(
-        report_of("The bill is wrong"), None, [shop], None, path.format(shop=shop), {}, silent
+        report_of("The bill is wrong"),
+        None,
+        [shop],
+        None,
+        path.format(shop=shop),
+        {},
+        ignore_progress,
     )
     assert [file.path for file in explained.files] == ["shop/bill.py"]
 
@@ -171,10 +185,12 @@ def test_a_file_is_explained_by_its_path_below_the_repository(shop, path):
 @pytest.mark.parametrize("path", ["/etc/passwd", "../shop.py"])
 def test_a_path_outside_of_the_repository_is_not_explained(shop, path):
     with pytest.raises(ToslocError, match=rf"^{re.escape(path)} is no source file of version"):
-        answer_of(report_of("The bill is wrong"), None, [shop], None, path, {}, silent)
+        answer_of(report_of("The bill is wrong"), None, [shop], None, path, {}, ignore_progress)
 
 
 def test_a_bug_is_localized_where_no_path_is_named(shop):
-    found = answer_of(report_of("The cart forgets an item"), None, [shop], None, None, {}, silent)
+    found = answer_of(
+        report_of("The cart forgets an item"), None, [shop], None, None, {}, ignore_progress
+    )
     assert found.files[0].path == "shop/cart.py"
     assert len(found.files) == 2

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tosloc.code.functions import NO_FUNCTIONS as NONE
-from tosloc.code.functions import functions_of
+from tosloc.code.functions import find_functions
 from tosloc.code.text import terms
 from tosloc.core.records import BugReport
 from tosloc.rank import functions
@@ -39,7 +39,7 @@ class Store:
         return load_shape(path)
 """
 PATHS = ("pkg/shapes.py", "pkg/store.py")
-FACTS = [functions_of(SHAPES, ".py"), functions_of(STORE, ".py")]
+FACTS = [find_functions(SHAPES, ".py"), find_functions(STORE, ".py")]
 
 
 @pytest.fixture
@@ -106,15 +106,15 @@ def test_what_each_sign_adds(scored, sign, summary, description, met):
 
 def test_a_name_that_many_functions_have_counts_less(scored):
     facts = [
-        functions_of("def get(): pass\n", ".py"),
-        functions_of("def get(): pass\ndef put(): pass\n", ".py"),
+        find_functions("def get(): pass\n", ".py"),
+        find_functions("def get(): pass\ndef put(): pass\n", ".py"),
     ]
     scores = scores_of(scored(["get() and put() fail"], NOTHING | {"named": 1.0}, facts))
     assert scores == {"put": 1.0, "get": pytest.approx(1 / (1 + np.log(2)), abs=1e-6)}
 
 
 def test_overloads_are_listed_once_as_the_best_of_them(scored):
-    overloaded = functions_of("def get(a): pass\n\n\ndef get(a): return colour\n", ".py")
+    overloaded = find_functions("def get(a): pass\n\n\ndef get(a): return colour\n", ".py")
     [[best]] = scored(["colour"], facts=[overloaded], texts={"a": {"code": "colour"}}, scores=[1.0])
     assert best.start == 4
 
@@ -122,7 +122,7 @@ def test_overloads_are_listed_once_as_the_best_of_them(scored):
 def test_frames_of_lambdas_and_constructors_mean_the_function_around_their_line(scored):
     source = "class Door {\n  void open() {\n    run(() -> turn());\n  }\n  Door() {}\n}\n"
     report = "s", "at a.Door.lambda$open$0(Door.java:3) at a.Door.<init>(Door.java:9)"
-    facts = [functions_of(source, ".java")]
+    facts = [find_functions(source, ".java")]
     scores = scores_of(scored(report, NOTHING | {"frame": 1.0}, facts, {"a/Door.java": {}}, [1.0]))
     assert {name for name, score in scores.items() if score} == {"Door.open", "Door.Door"}
 
@@ -164,7 +164,7 @@ def test_the_reference_ranks_as_bm25s_does(words):
     index.index(
         [terms(text) for text in (*draw.split("\n\n"), *store.split("\n\n"))], show_progress=False
     )
-    facts = [functions_of(draw, ".py"), functions_of(store, ".py"), NONE]
+    facts = [find_functions(draw, ".py"), find_functions(store, ".py"), NONE]
 
     def asked(summary):
         return function_bm25(BugReport("r", summary, "", datetime(2020, 1, 1, tzinfo=UTC)), facts)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tosloc.code.functions import functions_of
+from tosloc.code.functions import find_functions
 from tosloc.core.records import Function, Reason
 from tosloc.rank import features, reasons
 from tosloc.rank.reasons import ReasonsOf, Sources
@@ -111,7 +111,7 @@ def test_names_of_many_files_say_nothing_and_definitions_are_told(why):
         assert [
             reason.text for reason in why(file, said, "", files, past={}) if reason.kind == "name"
         ] == names
-    spelt = [functions_of(f"def {name}(): pass", ".py") for name in ("parse_args", "parseArgs")]
+    spelt = [find_functions(f"def {name}(): pass", ".py") for name in ("parse_args", "parseArgs")]
     told = [
         [one.kind for one in why(0, "parse_args() fails", "", one, past={}, functions=facts)]
         for facts in spelt
@@ -273,7 +273,7 @@ def test_words_are_told_with_the_listed_function_that_holds_them(why):
         "  void fall() { tree.down(); }",
         "}",
     ]
-    facts = functions_of("\n".join(lines), ".java")
+    facts = find_functions("\n".join(lines), ".java")
     grow, fall = Function("Tree.grow", 3, 3, 1.0), Function("Tree.fall", 4, 4, 1.0)
     for summary, listed, text, held in (
         ("growing tree leaf", [fall, grow], "words growing, tree in Tree.grow", (3, 3)),

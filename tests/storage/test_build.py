@@ -135,7 +135,7 @@ def test_no_file_is_blamed_for_the_death_of_what_reads_it(repository, tmp_path, 
 
 def test_a_file_that_is_too_large_is_known_by_its_path_alone(repository, tmp_path, monkeypatch):
     repo, texts = repository
-    monkeypatch.setattr(module, "LARGEST_SOURCE", 1_000)
+    monkeypatch.setattr(module, "MAX_SOURCE_BYTES", 1_000)
     larger = {blob for blob, text in texts.items() if len(text) > 1_000}
     with FactStore(tmp_path / "facts.db") as store:
         assert build(repo, store, dict.fromkeys(texts, ".java"), 1) == BuildReport(

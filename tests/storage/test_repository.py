@@ -123,7 +123,7 @@ def test_another_query_has_another_version(project, monkeypatch, what):
         monkeypatch.setattr(Repository, "shallow", frozenset({project.repo.resolve("HEAD")}))
     elif what == "analyser":
         monkeypatch.setattr(
-            module, "analyser_of", lambda language, lizard: f"{language} of another time"
+            module, "with_grammar_release", lambda language, lizard: f"{language} of another time"
         )
     project.prepared("HEAD~1" if what == "version" else "HEAD")
     assert len(kept(project)) == 2

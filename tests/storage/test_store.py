@@ -189,7 +189,9 @@ def test_functions_are_made_once_and_kept(repository, tmp_path, monkeypatch):
             ["area"],
             [],
         ]
-        monkeypatch.setattr("tosloc.storage.facts.functions_of", None)  # nothing is left to be made
+        monkeypatch.setattr(
+            "tosloc.storage.facts.find_functions", None
+        )  # nothing is left to be made
         for blob, now in FunctionReader(repo, store).read(files).items():
             assert all(
                 np.array_equal(value, getattr(now, name))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tosloc.cli import main
-from tosloc.code.functions import functions_of
+from tosloc.code.functions import find_functions
 from tosloc.evaluate.run_paths import read_function_runs
 from tosloc.reports.formats import ChangedFunction
 from tosloc.train.function_runs import changed_functions
@@ -33,7 +33,7 @@ class Line(Shape):
 
 def area_2(): pass
 """
-FACTS = {"a.py": functions_of(SHAPES, ".py")}
+FACTS = {"a.py": find_functions(SHAPES, ".py")}
 
 
 @pytest.mark.parametrize(

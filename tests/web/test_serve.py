@@ -19,7 +19,7 @@ from starlette.testclient import TestClient
 from conftest import repository as shop_at
 from tests import stuck
 from tosloc.core.errors import Interrupted
-from tosloc.core.records import silent
+from tosloc.core.records import ignore_progress
 from tosloc.reports.issues import read_report
 from tosloc.web.render import Ask, page_of
 from tosloc.web.server import KEPT, MOST_BYTES, Questions, application, listening, settings
@@ -270,7 +270,7 @@ def test_what_a_report_says_is_text(client):
 
 def name_on_page(shop, report, number):
     """Return the name under which the page shows a report, asked as a question with this number."""
-    name, _ = page_of(report, number, shop, None, Ask(), "", silent)
+    name, _ = page_of(report, number, shop, None, Ask(), "", ignore_progress)
     return name
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from tosloc.cli.printing import make_console
 from tosloc.core.errors import ToslocError, pluralize
-from tosloc.core.io import cut, printable
+from tosloc.core.io import escape_unprintable, truncate_text
 from tosloc.localize.answer import Answer, background_lines, percent
 
 if TYPE_CHECKING:
@@ -44,8 +44,10 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
     report, searched = answer.report, answer.searched
     if before:
         console.print()
-    heading = cut(f"{report.id}: {report.summary}" if report.summary else report.id, LONGEST)
-    console.print(Text(printable(heading), "bold"), soft_wrap=True)
+    heading = truncate_text(
+        f"{report.id}: {report.summary}" if report.summary else report.id, LONGEST
+    )
+    console.print(Text(escape_unprintable(heading), "bold"), soft_wrap=True)
     tests = (
         f"; {pluralize(searched.hidden_tests, 'test file')} hidden (--tests)"
         if searched.hidden_tests
@@ -66,11 +68,13 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
         here = _in_work_tree(hit.path, repository)
         style = "cyan" if here is None else f"cyan link {here.as_uri()}"
         console.print(
-            place.append(f"{percent(hit.share):>4}  ").append(printable(hit.path), style),
+            place.append(f"{percent(hit.share):>4}  ").append(escape_unprintable(hit.path), style),
             soft_wrap=True,
         )
         named = [
-            Text(printable(one.name), "yellow").append(f":{one.start}-{one.end}", "dim default")
+            Text(escape_unprintable(one.name), "yellow").append(
+                f":{one.start}-{one.end}", "dim default"
+            )
             for one in hit.functions
         ]
         for below in [Text("  ").join(named)] * bool(named) + [
@@ -88,7 +92,7 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
 
 
 def _dim(text: str) -> Text:
-    return Text(cut(printable(text), LONGEST), style="dim")
+    return Text(truncate_text(escape_unprintable(text), LONGEST), style="dim")
 
 
 def print_places(answer: Answer, repository: Repository | None = None) -> None:
@@ -101,7 +105,7 @@ def print_places(answer: Answer, repository: Repository | None = None) -> None:
         here = _in_work_tree(hit.path, repository)
         path = hit.path if here is None else os.path.relpath(here)
         said = ", ".join([*(function.name for function in hit.functions[:1]), percent(hit.share)])
-        print(printable(f"{path}:{_line(hit)}:1: {said}"))
+        print(escape_unprintable(f"{path}:{_line(hit)}:1: {said}"))
 
 
 def open_first(answer: Answer, repository: Repository | None) -> None:

@@ -94,7 +94,7 @@ def prune(
     """
     from rich.filesize import decimal
 
-    from tosloc.core.io import printable
+    from tosloc.core.io import escape_unprintable
     from tosloc.storage import cache as kept
 
     found = _named(repo or ())
@@ -105,6 +105,6 @@ def prune(
     elif not repo:
         found = [entry for entry in kept.entries() if entry.gone]
     for entry in found:
-        print(printable(f"{entry.folder.name}: {decimal(entry.remove(names))} removed"))
+        print(escape_unprintable(f"{entry.folder.name}: {decimal(entry.remove(names))} removed"))
     if not found:
         print("nothing to remove")

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from tosloc.core.errors import Interrupted, ToslocError, sentence_of
-from tosloc.core.io import cut, printable
+from tosloc.core.errors import Interrupted, ToslocError, user_sentence
+from tosloc.core.io import escape_unprintable, truncate_text
 
 WRONG_INPUT = 2
 SENTENCE: Final = "tosloc: interrupted; run the same command again to go on"
@@ -29,7 +29,9 @@ def guarded(run: Callable[[], int]) -> int:
     _prepare_streams()
     received: list[int] = []
     stream = sys.stderr
-    warnings.formatwarning = lambda message, *_, **__: f"tosloc: {printable(str(message))}\n"
+    warnings.formatwarning = lambda message, *_, **__: (
+        f"tosloc: {escape_unprintable(str(message))}\n"
+    )
 
     def interrupt(number: int, _: object) -> None:
         received.append(number)
@@ -107,7 +109,7 @@ def _exit_code(error: BaseException) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):  # the reader, such as head, has seen enough
             return 1
-    if (sentence := sentence_of(error, _render)) is None:
+    if (sentence := user_sentence(error, _render)) is None:
         raise error
     return _say(f"tosloc: {sentence}", WRONG_INPUT)
 
@@ -115,5 +117,7 @@ def _exit_code(error: BaseException) -> int:
 def _say(sentence: str, code: int) -> int:
     """Print a sentence on one line, safe on a terminal; the code."""
     with suppress(OSError, ValueError):  # its reader is gone; it is closed
-        print(cut(printable(" ".join(sentence.split())), _LONGEST), file=sys.stderr)
+        print(
+            truncate_text(escape_unprintable(" ".join(sentence.split())), _LONGEST), file=sys.stderr
+        )
     return code

@@ -112,7 +112,7 @@ def _trained() -> Path:
     from tosloc.git.repository import Repository
     from tosloc.storage.cache import trained_folder
 
-    with Repository(discovery.around()) as repository:
+    with Repository(discovery.current_repository()) as repository:
         folder = trained_folder(repository)
     if not folder.exists():
         raise RunError(

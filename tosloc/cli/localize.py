@@ -26,7 +26,7 @@ from tosloc.cli.options import (
 )
 from tosloc.cli.printing import print_json, print_notes, shown
 from tosloc.core.errors import ReportError, RepositoryError, ToslocError
-from tosloc.core.io import cut, write_text
+from tosloc.core.io import truncate_text, write_text
 
 if TYPE_CHECKING:
     from tosloc.core.records import BugReport
@@ -191,7 +191,7 @@ def _sort_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
         raise ToslocError("Missing argument 'REPORT'; see: tosloc localize --help")
     words = [source for source in sources if _is_word(source)]
     if len(words) > 1:
-        text = shlex.quote(cut(" ".join(words), 60))
+        text = shlex.quote(truncate_text(" ".join(words), 60))
         raise ReportError(
             f"{words[0]}: no such file; if this is the text of a report, quote it: tosloc localize {text}"
         )
@@ -245,7 +245,7 @@ def _read(source: str, repo: Path | None) -> list[BugReport]:
         return read_new_reports("-" if source == "-" else Path(source))
     if (named := REFERENCE.fullmatch(source)) is not None:
         if (project := named["named"] or named["project"]) is None:
-            with Repository(repo or discovery.around()) as repository:
+            with Repository(repo or discovery.current_repository()) as repository:
                 origin = discovery.WebPages.of(repository.remote_url())
             here = origin and REFERENCE.fullmatch(f"{origin.project}/issues/{named['number']}")
             if not here:
@@ -273,8 +273,8 @@ def _opened(repo: Path | None, checkpoint: Path | None, commit: str | None) -> L
         localizer = Localizer.load(checkpoint)
         if (carried := localizer.version_) is not None:
             try:
-                with Repository(discovery.around()) as repository:
+                with Repository(discovery.current_repository()) as repository:
                     repository.resolve(carried.snapshot.commit)
             except RepositoryError:  # also where it does not know the commit
                 return localizer
-    return Localizer.open(repo or discovery.around(), checkpoint, ready=False)
+    return Localizer.open(repo or discovery.current_repository(), checkpoint, ready=False)

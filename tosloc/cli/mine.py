@@ -80,7 +80,7 @@ def mine(
         raise ToslocError(
             "--pattern: says which issues commits name, and none are given; name an export of issues"
         )
-    with Repository(repo or discovery.around()) as repository, shown() as callback:
+    with Repository(repo or discovery.current_repository()) as repository, shown() as callback:
         file = out or mined_reports(repository)
         for export in exports or ():
             read.add(*read_text("-" if str(export) == "-" else export))

@@ -17,14 +17,14 @@ _REPOSITORY = "Git repository, bare or not, or a folder in one."
 
 def _repository(named: Path | None) -> Path | None:
     """Return the repository that an option names. Raises RepositoryError if it names none."""
-    return None if named is None else discovery.containing(named)
+    return None if named is None else discovery.enclosing_repository(named)
 
 
 AroundRepositoryOption = Annotated[
     Path,
     typer.Option(
         help=_REPOSITORY,
-        default_factory=discovery.around,
+        default_factory=discovery.current_repository,
         show_default=_AROUND,
         callback=_repository,
     ),

@@ -17,7 +17,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from tosloc.core.errors import RunError, pluralize
-from tosloc.core.io import printable
+from tosloc.core.io import escape_unprintable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -81,7 +81,7 @@ def print_json(value: Any, indent: int | None = 2) -> None:
 def print_notes(notes: Iterable[str]) -> None:
     """Print sentences about the input on standard error."""
     for note in notes:
-        print(f"tosloc: {printable(note)}", file=sys.stderr)
+        print(f"tosloc: {escape_unprintable(note)}", file=sys.stderr)
 
 
 def make_console(*, stderr: bool = False) -> Console:
@@ -141,7 +141,7 @@ def _progress_lines() -> Iterator[Progress]:
     def print_lines() -> None:
         while not ended.wait(SECONDS_BETWEEN_LINES):
             with suppress(OSError, ValueError):  # its reader is gone; it is closed
-                print(f"tosloc: {printable(latest)}", file=sys.stderr, flush=True)
+                print(f"tosloc: {escape_unprintable(latest)}", file=sys.stderr, flush=True)
 
     # a thread, because a step may take longer than that without a word
     thread = threading.Thread(target=print_lines, daemon=True)
@@ -184,10 +184,10 @@ def print_table(table: Table) -> None:
     console = make_console()
     made = RichTable(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for place, head in enumerate(table.heads):
-        lines = "\n".join(map(printable, head.split("\n")))
+        lines = "\n".join(map(escape_unprintable, head.split("\n")))
         made.add_column(lines, justify="left" if place in table.left else "right", overflow="fold")
     for row in table.rows:
-        made.add_row(*(Text(printable(cell)) for cell in row))
+        made.add_row(*(Text(escape_unprintable(cell)) for cell in row))
     if not console.is_terminal:
         console.width = UNBOUNDED
     if table.title:

@@ -42,8 +42,9 @@ def serve(
         with Localizer.open(repo, checkpoint, ready=False) as localizer:
             repository = localizer.repository
             assert repository is not None
-            discovery.check_roots(
-                repository.path, (repository.path, discovery.find(repository.path)[0])
+            discovery.check_inside_roots(
+                repository.path,
+                (repository.path, discovery.find_git_directories(repository.path)[0]),
             )
             # What is wrong with it is said at once.
             repository.resolve(commit) if commit else repository.checked_out()

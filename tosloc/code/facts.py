@@ -18,8 +18,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.code.languages import FIELDS, language_named, language_of
-from tosloc.code.parse import MAX_PARSED, Captures, Outline, Span, captures_of, lex
+from tosloc.code.languages import FIELDS, get_language, language_name
+from tosloc.code.parse import MAX_PARSED_BYTES, Captures, Outline, Span, capture_nodes, lex
 from tosloc.code.text import identifier_terms
 from tosloc.core.records import IntArray, LongArray
 
@@ -77,13 +77,13 @@ def analyse(text: str, path: str, *, parse: bool = True, lizard: bool = False) -
     expressions alone, for a text that brings a parser down. Without ``lizard``, which takes long, complexity is 0.
     """
     source = text.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace")
-    language = language_named(language_of(path))
-    facts = _counted(source, outline_of(source, language.name, parse=parse))
+    language = get_language(language_name(path))
+    facts = _counted(source, outline_source(source, language.name, parse=parse))
     if lizard and language.lizard is not None:  # else it is no program
         from tosloc.code.complexity import lizard_complexity  # lizard takes long to import
 
         facts.complexity = lizard_complexity(
-            text, language.lizard if parse and len(text) <= MAX_PARSED else ""
+            text, language.lizard if parse and len(text) <= MAX_PARSED_BYTES else ""
         )
     return facts
 
@@ -151,37 +151,37 @@ def _counted(source: bytes, outline: Outline) -> Facts:
     )
 
 
-def outline_of(source: bytes, language: str, *, parse: bool = True) -> Outline:
+def outline_source(source: bytes, language: str, *, parse: bool = True) -> Outline:
     """Outline of ``source``, UTF-8 text of a file of the language called so. Never raises for what it holds.
 
     ``parse=False`` uses regular expressions alone.
     """
-    known, script, around = language_named(language), source, list[Span]()
+    known, script, around = get_language(language), source, list[Span]()
     style = known.style
     if known.has_scripts:
         script, rest = split_component(source)
         around, style = lex(rest, style).spans, "c"
-    captures = captures_of(script, known, _WANTED) if parse and known.grammar else None
+    captures = capture_nodes(script, known, _WANTED) if parse and known.grammar else None
     if captures is None:
         outline = lex(script, style)
     else:
         methods, types, fields = (
-            names_of(script, captures, name) for name in ("method", "type", "field")
+            captured_texts(script, captures, name) for name in ("method", "type", "field")
         )
-        outline = Outline(spans_of(captures, SPAN_KINDS), methods, types, fields, parsed=True)
+        outline = Outline(captured_spans(captures, SPAN_KINDS), methods, types, fields, parsed=True)
     spans = _disjoint([*outline.spans, *around]) if around else outline.spans
     return outline._replace(
         spans=_without_headers(source, spans, all_before_package=language == "java")
     )
 
 
-def names_of(source: bytes, captures: Captures, name: str) -> list[str]:
+def captured_texts(source: bytes, captures: Captures, name: str) -> list[str]:
     """Return the texts captured as ``name``, in the order of the source, each once."""
     spans = sorted({(start, end) for start, end, _ in captures.get(name, ())})
     return [source[start:end].decode("utf-8", "replace") for start, end in spans]
 
 
-def spans_of(captures: Captures, kinds: Mapping[str, str]) -> list[Span]:
+def captured_spans(captures: Captures, kinds: Mapping[str, str]) -> list[Span]:
     """Return the spans of the captures that have a kind, in order.
 
     Of overlapping spans the first is kept, and of those with one start the longest.

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.code.languages import language_named, language_of
+from tosloc.code.languages import get_language, language_name
 from tosloc.code.text import identifier_terms
 from tosloc.code.text import terms as terms_of
 from tosloc.core.records import FloatArray, IntArray, LongArray
@@ -26,7 +26,7 @@ from tosloc.core.records import FloatArray, IntArray, LongArray
 if TYPE_CHECKING:
     from tosloc.code.parse import Captures
 
-KINDS: Final = ("function", "method", "class")
+FUNCTION_KINDS: Final = ("function", "method", "class")
 MAX_FUNCTIONS: Final = 10_000
 """Of one text; what follows is left out. The longest file of twenty projects has 1,400."""
 MAX_DEPTH: Final = 8  # definitions that stand deeper are part of what is around them
@@ -98,25 +98,25 @@ class _Definition(NamedTuple):
     parent: int  # number of the definition around it; -1 if there is none
 
 
-def functions_of(text: str, path: str) -> FunctionFacts:
+def find_functions(text: str, path: str) -> FunctionFacts:
     """Functions and classes of the file with this ``text`` and ``path``, whose suffix alone matters.
 
     None of a language without a grammar and of what is no program; nothing in a text raises.
 
-    >>> facts = functions_of("class A:\\n    @property\\n    def size(self):\\n        return self.items", ".py")
+    >>> facts = find_functions("class A:\\n    @property\\n    def size(self):\\n        return self.items", ".py")
     >>> facts.names, facts.starts.tolist(), facts.ends.tolist()
     (('A', 'A.size'), [1, 2], [4, 4])
     """
-    language = language_named(language_of(path))
+    language = get_language(language_name(path))
     source = text.encode("utf-8", "replace")
     if not language.grammar:
         return NO_FUNCTIONS
     from tosloc.code.facts import split_component  # here: what is known needs no parser
-    from tosloc.code.parse import captures_of
+    from tosloc.code.parse import capture_nodes
 
     if language.has_scripts:
         source = split_component(source)[0]
-    captures = captures_of(source, language, _WANTED) or {}
+    captures = capture_nodes(source, language, _WANTED) or {}
     comments = _spans(source, captures, "comment")
     return _facts(source, _definitions(source, captures, comments), comments)
 

@@ -93,7 +93,7 @@ _ROWS: Final[tuple[tuple[Any, ...], ...]] = (
 _LANGUAGES: Final = {row[0]: Language(*row) for row in _ROWS}
 _TEXT: Final = Language("text", "", "plain", lizard=None)
 
-LANGUAGES: Final[dict[str, str]] = {
+LANGUAGE_BY_SUFFIX: Final[dict[str, str]] = {
     suffix: language.name for language in _LANGUAGES.values() for suffix in language.suffixes
 }
 """Lower-case suffix with its dot -> language; any other suffix is "text"."""
@@ -114,33 +114,33 @@ OTHER_SUFFIXES: Final[frozenset[str]] = frozenset(
 """Endings of templates, styles and configuration: their words are searched, too, in a list of their own."""
 
 
-def language_of(path: str) -> str:
+def language_name(path: str) -> str:
     """Name of the language of a file, by what follows the last dot of its path (case does not matter), or of a suffix.
 
-    >>> language_of("a/B.Java"), language_of(".H"), language_of("a.java/Makefile")
+    >>> language_name("a/B.Java"), language_name(".H"), language_name("a.java/Makefile")
     ('java', 'cpp', 'text')
     """
-    return LANGUAGES.get(path[path.rfind(".") :].lower(), "text")
+    return LANGUAGE_BY_SUFFIX.get(path[path.rfind(".") :].lower(), "text")
 
 
-def language_named(name: str) -> Language:
+def get_language(name: str) -> Language:
     """The language called ``name``; "text" for a name that is not in the table."""
     return _LANGUAGES.get(name, _TEXT)
 
 
 def has_grammar(language: str) -> bool:
     """Whether files of the language called so are parsed, or the scripts in them."""
-    return bool(language_named(language).grammar)
+    return bool(get_language(language).grammar)
 
 
 @cache
-def analyser(lizard: bool = False) -> str:
+def analyser_version(lizard: bool = False) -> str:
     """Version of the facts; with lizard's release where complexity is its number, which changes between releases."""
     return f"facts{FACTS_VERSION}" + (f"+lizard{metadata.version('lizard')}" if lizard else "")
 
 
 @cache
-def analyser_of(language: str, version: str) -> str:
-    """A version, of ``analyser`` or of functions, with the release of a language's grammar: for store keys."""
-    distribution = language_named(language).grammar.partition(" ")[0].replace("_", "-")
+def with_grammar_release(language: str, version: str) -> str:
+    """A version, of ``analyser_version`` or of functions, with the release of a language's grammar: for store keys."""
+    distribution = get_language(language).grammar.partition(" ")[0].replace("_", "-")
     return f"{version}+{distribution}{metadata.version(distribution)}" if distribution else version

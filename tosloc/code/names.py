@@ -44,18 +44,18 @@ def definition_name(source: bytes, node: tree_sitter.Node) -> str:
         return ""
     if named.type == "operator_cast":  # to a type
         return f"operator {_text(source, named.child_by_field_name('type') or named)}"
-    name = dotted(_text(source, named))
+    name = dotted_name(_text(source, named))
     receiver = node.child_by_field_name("receiver")
     owner = None if receiver is None else _RECEIVER.search(_text(source, receiver))
     return name if owner is None else f"{owner[1]}.{name}"
 
 
-def dotted(written: str) -> str:
+def dotted_name(written: str) -> str:
     """Return a name of the source with dots between its parts, without arguments and quotes.
 
-    >>> dotted("Foo.prototype.main"), dotted("a::List<T>::operator<")
+    >>> dotted_name("Foo.prototype.main"), dotted_name("a::List<T>::operator<")
     ('Foo.main', 'a.List.operator<')
-    >>> dotted("'on click'"), dotted("$x")
+    >>> dotted_name("'on click'"), dotted_name("$x")
     ('on click', 'x')
     """
     before, operator, after = written.partition("operator")

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple, TypeAlias
 from tosloc.code.languages import Language
 from tosloc.core.processes import start_python
 
-MAX_PARSED: Final = 2_000_000
+MAX_PARSED_BYTES: Final = 2_000_000
 """Bytes of a text that is parsed; a tree takes up to 240 times as much memory. Of 35,000 source files of eleven
 projects five have more, none of them written by hand."""
 _TRIES: Final = 3
@@ -34,14 +34,14 @@ Captures: TypeAlias = Mapping[str, list[tuple[int, int, str]]]
 Only definitions have a name."""
 
 
-def captures_of(source: bytes, language: Language, wanted: tuple[str, ...]) -> Captures | None:
+def capture_nodes(source: bytes, language: Language, wanted: tuple[str, ...]) -> Captures | None:
     """Return the nodes that the language's query captures as one of ``wanted``.
 
     Return None if there is no tree: the text is too large or no program, or parsing it needs too
     much memory or time. Raise BrokenProcessPool if something else kills the parser, again and
     again.
     """
-    if len(source) > MAX_PARSED:
+    if len(source) > MAX_PARSED_BYTES:
         return None
     return _PARSER.captures(source, language.grammar, wanted)
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tosloc.core.errors import CheckpointError
-from tosloc.core.io import open_plain, written_whole
+from tosloc.core.io import atomic_write, open_regular_file
 
 Array: TypeAlias = npt.NDArray[np.generic]
 Arrays: TypeAlias = dict[str, Array]
@@ -81,7 +81,7 @@ def from_arrays(kind: type[Record], arrays: Mapping[str, Array], name: str) -> R
     return kind(**made)
 
 
-def checked(
+def validate_array(
     arrays: Mapping[str, Array],
     name: str,
     dtype: npt.DTypeLike,
@@ -106,9 +106,9 @@ def checked(
     return array
 
 
-def checked_starts(arrays: Mapping[str, Array], name: str, groups: int, end: int) -> Any:
+def validate_starts(arrays: Mapping[str, Array], name: str, groups: int, end: int) -> Any:
     """(groups + 1,) where the parts of an array of ``end`` elements start. Raises KeyError or ValueError."""
-    starts = checked(arrays, name, np.int64, groups + 1)
+    starts = validate_array(arrays, name, np.int64, groups + 1)
     if starts[0] != 0 or starts[-1] != end or (starts[1:] < starts[:-1]).any():
         raise ValueError(f"{name} do not go from 0 to {end}")
     return starts
@@ -116,7 +116,7 @@ def checked_starts(arrays: Mapping[str, Array], name: str, groups: int, end: int
 
 def save_arrays(path: Path, arrays: Mapping[str, Array], level: int = 6) -> None:
     """Write arrays as a compressed .npz, whole or not at all; the same arrays give the same bytes."""
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         write_arrays(temporary, arrays, level)
 
 
@@ -136,7 +136,7 @@ def write_arrays(target: Path | IO[bytes], arrays: Mapping[str, Array], level: i
 def load_arrays(path: Path) -> Arrays:
     """Arrays of an .npz, nothing unpickled. Raises CheckpointError when it is missing, damaged or too large."""
     try:
-        with open_plain(path) as file:
+        with open_regular_file(path) as file:
             size = os.fstat(file.fileno()).st_size
             with zipfile.ZipFile(file) as archive:
                 unpacked = sum(entry.file_size for entry in archive.infolist())
@@ -159,7 +159,7 @@ def load_arrays(path: Path) -> Arrays:
 
 
 @contextmanager
-def arrays_of(path: Path, again: str = "train again") -> Iterator[Arrays]:
+def open_arrays(path: Path, again: str = "train again") -> Iterator[Arrays]:
     """The arrays of a file, for a block that puts them together. Raises CheckpointError, which says what to do
     ``again``, where they do not fit together.
     """
@@ -192,7 +192,7 @@ def write_mapped(path: Path, arrays: Mapping[str, Array]) -> None:
         end += array.nbytes
     text = json.dumps(head).encode()
     text += b" " * (-len(text) % 8)
-    with written_whole(path) as temporary, temporary.open("wb") as file:
+    with atomic_write(path) as temporary, temporary.open("wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
         for _, array in ordered:
             file.write(np.ascontiguousarray(array).data)
@@ -201,7 +201,7 @@ def write_mapped(path: Path, arrays: Mapping[str, Array]) -> None:
 def read_mapped(path: Path) -> Arrays:
     """What ``write_mapped`` wrote, read where it lies. Raises CheckpointError when it is missing or damaged."""
     try:
-        with open_plain(path) as file:
+        with open_regular_file(path) as file:
             mapped = np.memmap(file, np.uint8, "r").view(np.ndarray)
         start = 8 + int(mapped[:8].view("<u8")[0])
         head = json.loads(mapped[8:start].tobytes())

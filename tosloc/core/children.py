@@ -20,7 +20,7 @@ _guards: Final[dict[int, subprocess.Popen[bytes]]] = {}
 """The guard of this process, by the id of this process: a forked process starts its own."""
 
 
-def start(
+def start_child(
     command: Sequence[str],
     environment: Mapping[str, str] | None = None,
     stdin: int | IO[bytes] = subprocess.PIPE,

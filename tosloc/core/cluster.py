@@ -35,7 +35,7 @@ _SETTLED: Final = re.compile(
 def on_cluster(
     address: str | None, repositories: Mapping[Path, str], resolve: Callable[[Path, str], str]
 ) -> Iterator[None]:
-    """Let a Dask cluster make the calls of ``tosloc.core.processes.parallel`` within the block, if an address is named.
+    """Let a Dask cluster make the calls of ``tosloc.core.processes.run_in_parallel`` within the block, if an address is named.
 
     Each worker must have one thread, the same packages, and the ``repositories`` at the same paths with the revision
     named for each (empty for HEAD, where there is one). ``resolve`` gives the commit of a revision in the repository

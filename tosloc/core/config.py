@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from tosloc.core.errors import ConfigError
-from tosloc.core.io import cut, read_plain
+from tosloc.core.io import read_regular_file, truncate_text
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Tokens = Annotated[int, Field(ge=8, le=1_000_000)]
@@ -49,7 +49,9 @@ class Section(BaseModel):
         said = said.replace("a valid tuple", 'a list, as ["one", "two"]')
         if wrong["type"] == "extra_forbidden":
             said = f"unknown key{did_you_mean(key, list(cls.keys()))}"
-        raise ConfigError(": ".join(filter(None, (where, cut(key, 100), cut(said, 1000)))))
+        raise ConfigError(
+            ": ".join(filter(None, (where, truncate_text(key, 100), truncate_text(said, 1000))))
+        )
 
     @classmethod
     def keys(cls) -> Iterator[str]:
@@ -195,7 +197,7 @@ def load_config(path: str | Path) -> Config:
     return Config.of(_values(file, ()), str(file))
 
 
-def shipped_configs() -> Path:
+def shipped_configs_folder() -> Path:
     """The folder of the configurations that TosLoc ships: in the package, or beside it in a checkout."""
     package = Path(__file__).parents[1]
     installed = package / "configs"
@@ -206,7 +208,7 @@ def find_config(name: str | Path, folder: Path = Path(), other_than: Path | None
     """The file that a path (seen from ``folder``) means, with or without ``.toml``, else the shipped one of that name;
     without either the path. ``other_than`` extends it, and may have the same name.
     """
-    for place in (folder / name, shipped_configs() / name):
+    for place in (folder / name, shipped_configs_folder() / name):
         for file in (place, Path(f"{place}.toml")):
             if os.path.isfile(file) and (
                 other_than is None or not os.path.samefile(file, other_than)
@@ -224,7 +226,7 @@ def _values(path: Path, extended_by: tuple[Path, ...]) -> dict[str, Any]:
     except ConfigError as error:
         if os.path.isfile(path):
             raise
-        names = ", ".join(sorted(file.stem for file in shipped_configs().glob("*.toml")))
+        names = ", ".join(sorted(file.stem for file in shipped_configs_folder().glob("*.toml")))
         raise ConfigError(f"{error}; the configurations that TosLoc ships are {names}") from None
     extends = values.pop("extends", None)
     if extends is None:
@@ -242,7 +244,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
     ConfigError when it cannot be read or is not TOML.
     """
     try:
-        return tomllib.loads(read_plain(path, _LARGEST).decode("utf-8"))
+        return tomllib.loads(read_regular_file(path, _LARGEST).decode("utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: cannot read the {what}: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:  # also what is no UTF-8, and nests without end

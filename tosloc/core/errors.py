@@ -90,7 +90,7 @@ class Interrupted(BaseException):
     """Ctrl-C or SIGTERM, on its way past libraries that would answer in words of their own; or a call given up."""
 
 
-def sentence_of(
+def user_sentence(
     error: BaseException, render: Callable[[ToslocError], str] = ToslocError.__str__
 ) -> str | None:
     """Return the sentence that tells users of an error, or None for an error in this program.

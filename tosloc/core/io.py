@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Final
 
-MOST_BYTES: Final = 1 << 30  # what read_plain reads at most
+MAX_FILE_BYTES: Final = 1 << 30  # what read_plain reads at most
 _HALVES: Final = re.compile("[\\ud800-\\udc7f\\udd00-\\udfff]")
 """Halves of characters, but for those that stand for bytes."""
 _OWN_STREAMS: Final = re.compile(
@@ -32,7 +32,7 @@ _UNFINISHED: Final = ".tosloc-unfinished."
 _SECONDS_TO_WRITE: Final = 3600  # no file is written for so long
 
 
-def open_plain(path: Path) -> BufferedReader:
+def open_regular_file(path: Path) -> BufferedReader:
     """A plain file, open to be read; of pipes only what a shell hands over, as in ``<(command)``. OSError for anything
     else, before it is read: a named pipe may wait for ever, a device never end.
     """
@@ -48,9 +48,9 @@ def open_plain(path: Path) -> BufferedReader:
     return path.open("rb")
 
 
-def read_plain(path: Path, most: int = MOST_BYTES) -> bytes:
-    """Content of a plain file, see ``open_plain``; OSError, too, for one of more than ``most`` bytes."""
-    with open_plain(path) as file:
+def read_regular_file(path: Path, most: int = MAX_FILE_BYTES) -> bytes:
+    """Content of a plain file, see ``open_regular_file``; OSError, too, for one of more than ``most`` bytes."""
+    with open_regular_file(path) as file:
         data = file.read(most + 1)
     if len(data) > most:
         raise OSError(errno.EFBIG, f"more than {most:,} bytes", str(path))
@@ -59,7 +59,7 @@ def read_plain(path: Path, most: int = MOST_BYTES) -> bytes:
 
 def read_inside(root: Path, name: str, most: int) -> bytes | None:
     """Content of a regular file below a folder; None where there is none, or a link leads to it. Raises OSError as
-    ``read_plain`` does.
+    ``read_regular_file`` does.
     """
     path = root.resolve() / name
     try:
@@ -67,11 +67,11 @@ def read_inside(root: Path, name: str, most: int) -> bytes | None:
             return None
     except (OSError, RuntimeError):  # not there; a loop of links
         return None
-    return read_plain(path, most)
+    return read_regular_file(path, most)
 
 
 @contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """Yield a temporary path; what the block makes there, a file or a folder, becomes ``path`` if it succeeds.
 
     A regular file or a folder is replaced at once, so that no reader sees half of it. A symbolic link stays, and what
@@ -134,7 +134,7 @@ def remove(path: Path) -> None:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove what killed processes have left of ``written_whole`` in a folder."""
+    """Remove what killed processes have left of ``atomic_write`` in a folder."""
     for path in folder.glob(f"{_UNFINISHED}*"):
         with suppress(OSError):
             if time.time() - path.lstat().st_mtime > _SECONDS_TO_WRITE:
@@ -143,7 +143,7 @@ def remove_unfinished(folder: Path) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write text whole or not at all."""
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
@@ -162,19 +162,19 @@ def _finite(token: str) -> float:
     return value
 
 
-def key_of(*parts: Any) -> str:
+def content_key(*parts: Any) -> str:
     """Key of what was made from ``parts``, plain values of JSON: the SHA-256 of them, the same for equal values.
 
-    >>> key_of("a", [1, {"b": 2, "c": None}]) == key_of("a", (1, {"c": None, "b": 2}))
+    >>> content_key("a", [1, {"b": 2, "c": None}]) == content_key("a", (1, {"c": None, "b": 2}))
     True
     """
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def printable(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     r"""Text that is safe on a terminal and in a page: what is no UTF-8 and control characters become escapes.
 
-    >>> printable("caf\udce9\x1b[31m.java"), printable("\ud800")
+    >>> escape_unprintable("caf\udce9\x1b[31m.java"), escape_unprintable("\ud800")
     ('caf\\xe9\\x1b[31m.java', '\\ud800')
     """
     text = _HALVES.sub(lambda half: f"\\u{ord(half.group()):04x}", text)
@@ -185,10 +185,10 @@ def printable(text: str) -> str:
     )
 
 
-def cut(text: str, letters: int) -> str:
+def truncate_text(text: str, letters: int) -> str:
     """A text of at most so many ``letters``; what is longer ends in dots.
 
-    >>> cut("a long line", 9), cut("a line", 9)
+    >>> truncate_text("a long line", 9), truncate_text("a line", 9)
     ('a long...', 'a line')
     """
     return text if len(text) <= letters else text[: max(letters - 3, 0)].rstrip() + "..."

@@ -87,7 +87,7 @@ def rr_and_ap(
     )
 
 
-def found_at(ranks: Iterable[int], k: int) -> int:
+def count_within(ranks: Iterable[int], k: int) -> int:
     """Number of fixed files within the first ``k``; summed and divided by all fixed files it is coverage@k."""
     return sum(rank <= k for rank in ranks)
 

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from tosloc.core.children import start
+from tosloc.core.children import start_child
 from tosloc.core.errors import Interrupted
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Executor: TypeAlias = Callable[[Iterable[Any], bool], Generator[Any, None, None]]
 """What has calls that ``joblib.delayed`` made done by other machines: in their order, or as they come."""
 EXECUTOR: Final[ContextVar[Executor | None]] = ContextVar("executor", default=None)
-executor: Final = (
+current_executor: Final = (
     EXECUTOR.get
 )  # what parallel hands its calls to; None: processes of this machine do them
 _POLL_SECONDS: Final = 0.1  # between two looks at whether a call is still wanted
@@ -45,24 +45,26 @@ _THREAD_LIMITS: Final = (
 def start_python(module: str, function: str, **options: Any) -> subprocess.Popen[bytes]:
     """Return a process of the same Python, with the same module path, that calls a function.
 
-    ``options`` are those of ``start``. Nothing is imported from the current folder, which may be
+    ``options`` are those of ``start_child``. Nothing is imported from the current folder, which may be
     a stranger's repository, unless the module path of this process names it.
     """
     program = f"import sys; sys.path[:] = sys.argv[1:]; import {module}; {module}.{function}()"
     safe_path = "-I" if sys.flags.isolated else "-P"
     environment = options.pop("environment", None)
-    return start([sys.executable, safe_path, "-c", program, *sys.path], environment, **options)
+    return start_child(
+        [sys.executable, safe_path, "-c", program, *sys.path], environment, **options
+    )
 
 
 @contextmanager
-def parallel(calls: Iterable[Any], jobs: int, *, ordered: bool) -> Iterator[Iterator[Any]]:
+def run_in_parallel(calls: Iterable[Any], jobs: int, *, ordered: bool) -> Iterator[Iterator[Any]]:
     """Give the results of calls that ``joblib.delayed`` made, in their order or as they come.
 
     ``jobs`` counts the processes as joblib does: -1 is every core. With one, this process does the
     calls. At the end of the block unfinished calls are killed. Raises what a call raises, and
     BrokenProcessPool when a process dies.
     """
-    if (other := executor()) is not None:
+    if (other := current_executor()) is not None:
         with closing(other(calls, ordered)) as results:
             yield results
         return

@@ -20,18 +20,18 @@ BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 T = TypeVar("T")
 
-TIMES: Final = range(-62_135_596_800, 253_402_214_400)
+VALID_TIMES: Final = range(-62_135_596_800, 253_402_214_400)
 """Seconds since 1970 that a date can have, of the years 1 to 9999."""
 
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Called as ``progress(what, done, total)`` by long work; total 0 means that it is not known."""
 
 
-def silent(what: str, done: int, total: int) -> None:
+def ignore_progress(what: str, done: int, total: int) -> None:
     """Ignore progress: the default of every function that reports it."""
 
 
-def tracked(items: Sequence[T], what: str, progress: Progress) -> Iterator[T]:
+def track(items: Sequence[T], what: str, progress: Progress) -> Iterator[T]:
     """The items one after the other, with progress."""
     for number, item in enumerate(items):
         progress(what, number, len(items))
@@ -88,7 +88,7 @@ class ReportAttributes:
 
 
 @dataclass(slots=True)
-class Vocabulary:
+class StringTable:
     """Numbers strings in order of first appearance, so that versions can be arrays of numbers."""
 
     names: list[str] = field(default_factory=list)
@@ -111,8 +111,8 @@ class Snapshot:
 
     commit: str
     committed_at: int  # committer time, seconds since 1970, UTC
-    path_names: Vocabulary
-    blob_names: Vocabulary
+    path_names: StringTable
+    blob_names: StringTable
     path_ids: (
         IntArray  # (F,) number of each file's path in path_names, in path order (git's: by bytes)
     )
@@ -145,8 +145,8 @@ class Snapshot:
     ) -> Self:
         """Version from path -> blob id (hex); paths that are ``numbered`` have these numbers, others the next ones."""
         paths, blobs = (
-            Vocabulary(list(numbered), {path: number for number, path in enumerate(numbered)}),
-            Vocabulary(),
+            StringTable(list(numbered), {path: number for number, path in enumerate(numbered)}),
+            StringTable(),
         )
         ordered = sorted(files, key=lambda path: path.encode("utf-8", "surrogateescape"))
         path_ids = np.array([paths.id(path) for path in ordered], dtype=np.int32)
@@ -154,10 +154,10 @@ class Snapshot:
         return cls(commit, committed_at, paths, blobs, path_ids, blob_ids)
 
 
-def first_paths(snapshots: Iterable[Snapshot]) -> dict[str, str]:
+def first_path_by_blob(snapshots: Iterable[Snapshot]) -> dict[str, str]:
     """Blob id -> the path at which it stands first, of every file of the versions; a blob of many stands there once.
 
-    >>> first_paths([Snapshot.of("v", 0, {"a.py": "12", "b.py": "12"}), Snapshot.of("w", 0, {"a.py": "34"})])
+    >>> first_path_by_blob([Snapshot.of("v", 0, {"a.py": "12", "b.py": "12"}), Snapshot.of("w", 0, {"a.py": "34"})])
     {'12': 'a.py', '34': 'a.py'}
     """
     found: dict[str, str] = {}

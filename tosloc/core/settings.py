@@ -14,7 +14,7 @@ from tosloc.core.io import read_inside
 _LARGEST: Final = 1_000_000  # bytes
 
 
-def settings_of(work_tree: Path | None) -> dict[str, Any]:
+def read_answer_settings(work_tree: Path | None) -> dict[str, Any]:
     """The settings that lie in a work tree, as they are on disk; .tosloc.toml goes before pyproject.toml. Raises
     ConfigError, which names file and key.
     """

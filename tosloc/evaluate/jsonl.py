@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar, cast
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from tosloc.core.errors import RunError
-from tosloc.core.io import open_plain
+from tosloc.core.io import open_regular_file
 
 T = TypeVar("T")
 LONGEST_LINE: Final = 64 * 1024**2  # bytes: a ranking of a million files, with room to spare
@@ -36,7 +36,7 @@ def numbered_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
     """Every line with its number. Raises RunError for an overlong one, and for an unreadable or damaged file."""
     number = 0
     try:
-        with open_plain(Path(path)) as raw:
+        with open_regular_file(Path(path)) as raw:
             packed = raw.peek(2)[:2] == b"\x1f\x8b"
             file = gzip.GzipFile(fileobj=raw, mode="rb") if packed else raw
             for number, line in enumerate(

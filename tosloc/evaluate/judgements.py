@@ -11,7 +11,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from tosloc.core.errors import RunError
-from tosloc.core.io import written_whole
+from tosloc.core.io import atomic_write
 from tosloc.core.records import Case, ReportAttributes
 from tosloc.evaluate.jsonl import LINE, checked, json_line, json_lines
 
@@ -66,7 +66,7 @@ def by_report(judgements: Iterable[Judgement]) -> Qrels:
 
 def write_judgements(path: str | Path, judgements: Iterable[Judgement]) -> None:
     """Write one JSON line a report. The file appears only when it is whole."""
-    with written_whole(Path(path)) as temporary, temporary.open("wb") as file:
+    with atomic_write(Path(path)) as temporary, temporary.open("wb") as file:
         for one in judgements:
             values = {
                 "report": one.report,

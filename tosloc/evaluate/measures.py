@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple, Self
 import numpy as np
 
 from tosloc.core.errors import RunError
-from tosloc.core.metrics import average_precision, bpref, found_at, ndcg, reciprocal_rank
+from tosloc.core.metrics import average_precision, bpref, count_within, ndcg, reciprocal_rank
 from tosloc.core.records import FloatArray
 from tosloc.evaluate.judgements import Judgement, Qrels
 from tosloc.evaluate.runs import Run
@@ -93,22 +93,22 @@ MEASURES: Final[Mapping[str, MeasureRow]] = {
         "average precision over min(k, fixed files)",
     ),
     "P": MeasureRow(
-        lambda one, k: found_at(one.ranks, k) / k,
+        lambda one, k: count_within(one.ranks, k) / k,
         "always",
         "fixed files within the first k, over k",
     ),
     "R": MeasureRow(
-        lambda one, k: found_at(one.ranks, k) / (one.relevant or 1),
+        lambda one, k: count_within(one.ranks, k) / (one.relevant or 1),
         "always",
         "fixed files within the first k, over all fixed files",
     ),
     "Hit": MeasureRow(
-        lambda one, k: float(found_at(one.ranks, k) > 0),
+        lambda one, k: float(count_within(one.ranks, k) > 0),
         "always",
         "1 if any fixed file is within the first k",
     ),
     "Acc": MeasureRow(
-        lambda one, k: float(0 < one.relevant == found_at(one.ranks, k)),
+        lambda one, k: float(0 < one.relevant == count_within(one.ranks, k)),
         "always",
         "1 if all fixed files are within the first k",
     ),
@@ -194,7 +194,7 @@ class Evaluation:
 
     def coverage(self, k: int) -> float:
         """Share of all fixed files that stand within the first ``k``."""
-        return sum(found_at(one.ranks, k) for one in self.per_report) / (self.relevant or 1)
+        return sum(count_within(one.ranks, k) for one in self.per_report) / (self.relevant or 1)
 
     @property
     def length(self) -> float | None:

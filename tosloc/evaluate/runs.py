@@ -20,8 +20,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from tosloc.core.errors import RunError
-from tosloc.core.io import written_whole
-from tosloc.core.records import FloatArray, IntArray, Ranking, Vocabulary
+from tosloc.core.io import atomic_write
+from tosloc.core.records import FloatArray, IntArray, Ranking, StringTable
 from tosloc.evaluate.jsonl import LINE, checked, json_line, json_lines
 
 # L files of a ranking
@@ -117,9 +117,9 @@ def _write(
     key: str,
     lines: Iterable[tuple[str, Sequence[str], Sequence[str]]],
 ) -> None:
-    names = Vocabulary()
+    names = StringTable()
     with (
-        written_whole(path) as temporary,
+        atomic_write(path) as temporary,
         temporary.open("wb") as raw,
         gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as file,  # without its time
     ):

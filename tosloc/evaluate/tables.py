@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tosloc.core.errors import pluralize
-from tosloc.core.metrics import found_at
+from tosloc.core.metrics import count_within
 from tosloc.evaluate.compare import Comparison, compare, difference_values
 from tosloc.evaluate.judgements import Judgement
 from tosloc.evaluate.measures import AP, MEASURES, RR, Evaluation, Measure
@@ -228,7 +228,7 @@ def _means(evaluation: Evaluation, named: Mapping[str, tuple[Measure | int, str]
     """Rows of what is ``named``; all intervals are of the same resamples, of coverage of the fixed files in them."""
     reports, rows = evaluation.per_report, []
     columns = [
-        [found_at(one.ranks, of) for one in reports]
+        [count_within(one.ranks, of) for one in reports]
         if isinstance(of, int)
         else evaluation.values(of)
         for of, _ in named.values()

@@ -19,8 +19,8 @@ from urllib.parse import quote, unquote_to_bytes
 import numpy as np
 
 from tosloc.core.errors import RunError
-from tosloc.core.io import printable, written_whole
-from tosloc.core.records import Vocabulary
+from tosloc.core.io import atomic_write, escape_unprintable
+from tosloc.core.records import StringTable
 from tosloc.evaluate.jsonl import numbered_lines
 from tosloc.evaluate.judgements import Judgement, Qrels, by_report
 from tosloc.evaluate.runs import Order, Run
@@ -45,7 +45,7 @@ def write_trec_run(path: str | Path, run: Run, tag: str = "tosloc") -> None:
     """
     cell, label, rankings = cache(encoded), encoded(tag), run.rankings()
     with (
-        written_whole(Path(path)) as temporary,
+        atomic_write(Path(path)) as temporary,
         temporary.open("w", encoding="utf-8", newline="\n") as file,
     ):
         for one in rankings:
@@ -77,7 +77,7 @@ def write_trec_qrels(path: str | Path, qrels: Qrels, others: Run | None = None) 
     """
     cell = cache(encoded)
     with (
-        written_whole(Path(path)) as temporary,
+        atomic_write(Path(path)) as temporary,
         temporary.open("w", encoding="utf-8", newline="\n") as file,
     ):
         for report, one in sorted(qrels.items()):
@@ -93,7 +93,7 @@ def _read(path: Path, form: str, valid: Callable[[float], bool]) -> Run:
     """Lines of this form, whose scores or relevance are ``valid``: each report's files by that, then by path."""
     columns = form.partition(",")[0].split()
     of_value = 4 if len(columns) > 4 else 3
-    names, cells, no_path = Vocabulary(), list[bytes](), NO_PATH.encode()
+    names, cells, no_path = StringTable(), list[bytes](), NO_PATH.encode()
     lists: defaultdict[str, tuple[array[int], array[float]]] = defaultdict(
         lambda: (array("i"), array("d"))
     )
@@ -110,7 +110,7 @@ def _read(path: Path, form: str, valid: Callable[[float], bool]) -> Run:
         except (IndexError, ValueError):
             value = math.nan
         if len(cells) != len(columns) or not valid(value):
-            said = printable(line[:60].decode(errors="replace").strip())
+            said = escape_unprintable(line[:60].decode(errors="replace").strip())
             raise RunError(f"{path} line {number}: {said!r} is not {form}, a blank in a name %20")
         files, values = lists_of(cells[0])
         if cells[2] != no_path:

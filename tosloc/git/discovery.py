@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from tosloc.core.errors import RepositoryError
-from tosloc.core.io import read_plain
+from tosloc.core.io import read_regular_file
 
 _MOST: Final = 16 * 2**20
 """Bytes of a file beside the objects: a configuration of a hundred thousand branches has 10 MB."""
@@ -45,7 +45,7 @@ _FOLDERS: Final = {
 """Part of a host's name -> folders of its pages of commits and of files."""
 
 
-def find(path: Path) -> tuple[Path, Path]:
+def find_git_directories(path: Path) -> tuple[Path, Path]:
     """Return the git directory of a work tree, a bare repository or a git directory at ``path``,
     and the directory of its objects.
 
@@ -54,14 +54,14 @@ def find(path: Path) -> tuple[Path, Path]:
     """
     _check_folder(path)
     pointer = path / ".git"  # of a submodule or a linked work tree it is a file
-    content = read_small(pointer) if pointer.is_file() else b""
+    content = read_git_file(pointer) if pointer.is_file() else b""
     places = [pointer, path]
     if content.startswith(b"gitdir: "):
         places = [path / os.fsdecode(content[8:]).rstrip("\r\n")]
     for own in places:
-        common = own / os.fsdecode(read_small(own / "commondir")).rstrip()
+        common = own / os.fsdecode(read_git_file(own / "commondir")).rstrip()
         folders = all(os.path.isdir(common / name) for name in ("objects", "refs"))
-        if folders and _HEAD.match(read_small(own / "HEAD")):
+        if folders and _HEAD.match(read_git_file(own / "HEAD")):
             return own, common
     raise RepositoryError(
         f"{path}: not a git repository; give the folder that has .git in it, or a bare repository"
@@ -93,17 +93,17 @@ def _check_folder(path: Path) -> None:
         raise RepositoryError(f"{path} is a file; name the folder of the git repository")
 
 
-def is_repository(folder: Path) -> bool:
+def looks_like_repository(folder: Path) -> bool:
     """Return whether a folder looks like a git repository, by the names in it.
 
-    ``find`` says what is wrong with it.
+    ``find_git_directories`` says what is wrong with it.
     """
     return os.path.lexists(folder / ".git") or all(
         (folder / name).exists() for name in ("HEAD", "objects", "refs")
     )
 
 
-def containing(path: str | os.PathLike[str]) -> Path:
+def enclosing_repository(path: str | os.PathLike[str]) -> Path:
     """Return the repository that a user names by one of its folders.
 
     It is the nearest one upwards. A ``.git`` directory stands for its work tree, so that
@@ -114,7 +114,7 @@ def containing(path: str | os.PathLike[str]) -> Path:
     _check_folder(named)
     folder = named.absolute()
     for place in (folder, *folder.parents):
-        if is_repository(place):
+        if looks_like_repository(place):
             return (
                 place.parent
                 if place.name == ".git" and _has_git_directory(place.parent, place)
@@ -125,7 +125,7 @@ def containing(path: str | os.PathLike[str]) -> Path:
     )
 
 
-def around() -> Path:
+def current_repository() -> Path:
     """Return the repository of a user who names none.
 
     It is the work tree of $GIT_DIR, which is set while git runs a hook, or $GIT_DIR itself if it
@@ -135,12 +135,12 @@ def around() -> Path:
     here = Path.cwd()
     if directory := os.environ.get("GIT_DIR"):
         named = Path(directory).expanduser().absolute()
-        find(named)
+        find_git_directories(named)
         candidates = [Path(tree) for tree in [os.environ.get("GIT_WORK_TREE")] if tree]
         candidates += [here, *here.parents, named.parent]
         return next((place for place in candidates if _has_git_directory(place, named)), named)
     with suppress(RepositoryError):
-        return containing(here)
+        return enclosing_repository(here)
     raise RepositoryError(
         f"{here}: not in a git repository", hint="change to one, or name it with {repo}"
     )
@@ -151,14 +151,14 @@ def _has_git_directory(work_tree: Path, directory: Path) -> bool:
     if not os.path.lexists(work_tree / ".git"):
         return False
     with suppress(OSError, RepositoryError):
-        return find(work_tree)[0].samefile(directory)
+        return find_git_directories(work_tree)[0].samefile(directory)
     return False
 
 
-def read_small(file: Path) -> bytes:
+def read_git_file(file: Path) -> bytes:
     """Content of a plain file beside the objects, empty where there is none. Raises RepositoryError."""
     try:
-        return read_plain(file, _MOST)
+        return read_regular_file(file, _MOST)
     except (FileNotFoundError, NotADirectoryError):
         return b""
     except OSError as error:
@@ -167,16 +167,16 @@ def read_small(file: Path) -> bytes:
         ) from error
 
 
-def check_roots(repository: Path, roots: Sequence[Path]) -> None:
+def check_inside_roots(repository: Path, roots: Sequence[Path]) -> None:
     """Raise RepositoryError unless all that git would read of a repository lies under a root, links followed.
 
     A project can hold a bare repository whose objects, branches or configuration lead to another one.
     """
-    directories = find(repository)
+    directories = find_git_directories(repository)
     own, common = (folder.resolve() for folder in directories)
     allowed = [root.resolve() for root in roots]
     # a linked work tree: only the owner of the repository can have written what names it
-    named = read_small(own / "gitdir") if own.parent == common / "worktrees" else b""
+    named = read_git_file(own / "gitdir") if own.parent == common / "worktrees" else b""
     if named and (own / os.fsdecode(named.strip())).parent.resolve() == repository.resolve():
         allowed.append(common)
     for place, resolved in _read_by_git(own, common, directories):
@@ -186,7 +186,7 @@ def check_roots(repository: Path, roots: Sequence[Path]) -> None:
                 " clone the repository whole (git clone --no-local), or have that folder among the roots, too"
             )
     for config in (common / "config", own / "config.worktree"):
-        if b"[include" in read_small(config).lower():
+        if b"[include" in read_git_file(config).lower():
             raise RepositoryError(
                 f"git would read what {config} includes, which may lie outside; take that out"
             )
@@ -216,7 +216,7 @@ def _read_by_git(
                 skipped = entry.name in unread and resolved in (own, common)
                 if not skipped and (entry.is_symlink() or entry.is_dir()):
                     waiting.append(Path(entry.path))
-        for line in filter(None, read_small(resolved / "info/alternates").split(b"\n")):
+        for line in filter(None, read_git_file(resolved / "info/alternates").split(b"\n")):
             # Git takes .. away first; only git can read a quoted path.
             borrowed = os.path.normpath(resolved / os.fsdecode(line))
             waiting.append(Path("/" if line.startswith(b'"') else borrowed))
@@ -227,7 +227,7 @@ def check_no_endless_file(repository: Path, work_tree: Path | None = None) -> No
 
     With a ``work_tree``, what git reads of it to list uncommitted files is looked at, too.
     """
-    own, common = (folder.resolve() for folder in find(repository))
+    own, common = (folder.resolve() for folder in find_git_directories(repository))
     for _, resolved in _read_by_git(own, common, (own, common), _UNREAD - {"modules"}):
         _check_ends(resolved)
         with suppress(OSError), os.scandir(resolved) as entries:
@@ -258,7 +258,7 @@ def _included(config: Path, depth: int = 0) -> Iterator[Path]:
     """Yield the files that a configuration includes, and those that they include in turn."""
     if depth > _DEEPEST_INCLUDE or not config.is_file():
         return
-    content = read_small(config)
+    content = read_git_file(config)
     if b"[include" not in content.lower():
         return
     for match in _INCLUDED.finditer(content):

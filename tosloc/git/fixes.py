@@ -67,13 +67,13 @@ _REFERENCE = re.compile(r"(?P<jira>\bJDK-[1-9]\d*)\b|\(#(?P<hash>\d+)\)")
 """What names an issue or a pull request to a reader, though not always the bug that is fixed."""
 
 
-def says_fix(message: str) -> bool:
+def is_fix_message(message: str) -> bool:
     """Whether a commit message says that a bug of the program is fixed.
 
     It does when its first line, or the beginning of a later one, has a fixing word, when it closes an issue, or when
     its first line names a bug; not when it only mends documentation, warnings or tests, merges, or takes back a commit.
 
-    >>> [says_fix(text) for text in ("Fixed NPE in Foo", "Bug 12345 - Tree flickers", "Fix typo", 'Revert "Fix NPE"')]
+    >>> [is_fix_message(text) for text in ("Fixed NPE in Foo", "Bug 12345 - Tree flickers", "Fix typo", 'Revert "Fix NPE"')]
     [True, True, False, False]
     """
     text = _TRAILER.sub("", message).strip()
@@ -97,10 +97,10 @@ def bug_ids(message: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def issue_named(subject: str) -> str | None:
+def first_issue(subject: str) -> str | None:
     """The first bug or issue that a commit's first line names: with the # or the project that is written there.
 
-    >>> [issue_named(text) for text in ("Fix bug 52974: NPE", "Escape names (#4944)", "Issue #12", "JDK-80: x", "Tidy")]
+    >>> [first_issue(text) for text in ("Fix bug 52974: NPE", "Escape names (#4944)", "Issue #12", "JDK-80: x", "Tidy")]
     ['52974', '#4944', '#12', 'JDK-80', None]
     """
     match = _BUG_ID.search(subject.strip()) or _REFERENCE.search(subject)

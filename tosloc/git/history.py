@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from tosloc.core.records import BoolArray, LongArray, Progress, Vocabulary, silent
-from tosloc.git.repository import Repository, ends_with
+from tosloc.core.records import BoolArray, LongArray, Progress, StringTable, ignore_progress
+from tosloc.git.repository import Repository, suffix_matcher
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +23,7 @@ class History:
     parents: Sequence[Sequence[int]]  # (C,) numbers of each one's parents, first one first
     touched: Sequence[Sequence[int]]
     """(C,) numbers into ``path_names`` of the files of each, in path order; none of a merge."""
-    path_names: Vocabulary  # the repository's table of paths
+    path_names: StringTable  # the repository's table of paths
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -44,7 +44,7 @@ class History:
         return np.array(reached, dtype=np.bool_)
 
 
-def commit_order(repository: Repository, tips: Iterable[str]) -> list[str]:
+def list_parents_first(repository: Repository, tips: Iterable[str]) -> list[str]:
     """Ids of all commits reachable from the commits ``tips``: parents first, else older ones first."""
     command = ["rev-list", "--stdin", "--date-order", "--reverse"]
     with repository.stream(command, tips) as output:
@@ -55,21 +55,21 @@ def read_history(
     repository: Repository,
     tips: Sequence[str] | str,
     suffixes: Iterable[str],
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> History:
     """All commits reachable from ``tips``, see ``read_commits``; their order does not depend on that of the tips.
 
     Raises UnknownCommit for a tip that is none, RepositoryError when commits or trees are missing.
     """
     resolved = sorted(map(repository.resolve, {tips} if isinstance(tips, str) else {*tips}))
-    return read_commits(repository, commit_order(repository, resolved), suffixes, progress)
+    return read_commits(repository, list_parents_first(repository, resolved), suffixes, progress)
 
 
 def read_commits(
     repository: Repository,
     commit_ids: Sequence[str],
     suffixes: Iterable[str],
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> History:
     """Commits, in the order given, with the files (regular, path ending with a suffix) that each one touches.
 
@@ -78,7 +78,7 @@ def read_commits(
     the commits at which a shallow clone was cut off, whose changes are not known. No blob is read, and parents that
     are not among the commits are not told. Raises RepositoryError when commits or trees are missing.
     """
-    keep, names, cut = ends_with(suffixes), repository.path_names, repository.shallow
+    keep, names, cut = suffix_matcher(suffixes), repository.path_names, repository.shallow
     infos = repository.commits(commit_ids)
     numbers = {info.id: number for number, info in enumerate(infos)}
     touched: list[list[int]] = [[] for _ in infos]

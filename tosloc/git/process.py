@@ -15,10 +15,10 @@ from threading import Timer
 from types import ModuleType
 from typing import IO, Final, Self
 
-from tosloc.core.children import start
+from tosloc.core.children import start_child
 from tosloc.core.errors import RepositoryError
-from tosloc.core.io import printable
-from tosloc.core.records import TIMES
+from tosloc.core.io import escape_unprintable
+from tosloc.core.records import VALID_TIMES
 from tosloc.git.discovery import check_no_endless_file
 
 _SETTINGS: Final = (
@@ -34,15 +34,17 @@ _SETTINGS: Final = (
     ),  # it repeats what the indexes of packs say, and may name packs anywhere
 )
 """Options that keep git from running anything of a repository."""
-LARGEST: Final = 100 * 2**20  # bytes of an object that is read: GitHub takes no larger file
-LARGEST_SOURCE: Final = (
+MAX_OBJECT_BYTES: Final = (
+    100 * 2**20
+)  # bytes of an object that is read: GitHub takes no larger file
+MAX_SOURCE_BYTES: Final = (
     10_000_000  # bytes of a source file that is read; a larger one is known by its path alone
 )
-LONGEST_MESSAGE: Final = 2**20
+MAX_MESSAGE_BYTES: Final = 2**20
 """Bytes of a message that are kept: the longest known one is a squashed merge of some hundred thousand."""
 _BATCH: Final = 48
 """Requests sent before their answers are read: 48 lines fit the smallest pipe, so neither side can block the other."""
-SECONDS_TO_LOOK: Final = 5.0
+SECONDS_BEFORE_LOOK: Final = 5.0
 """Seconds that git may be busy with before we look for a file that it may be waiting for."""
 _GAVE_UP: Final = (
     128  # exit code of a git that ends by itself, as it does at a damaged object or an unknown name
@@ -102,7 +104,7 @@ class Git:
             source.writelines(f"{line}\n".encode("utf-8", "surrogateescape") for line in lines)
             source.seek(0)
             command = [*self._command, *arguments]
-            process = start(command, self._environment | environment, source, errors)
+            process = start_child(command, self._environment | environment, source, errors)
             finished = False
             with process, self._watched(process, environment.get("GIT_WORK_TREE")):
                 assert process.stdout is not None
@@ -121,7 +123,7 @@ class Git:
         """Kill git if it waits for a file that never ends, as a named pipe does, within the block.
 
         Looking for such files takes time, so it is done only once git has been busy for
-        SECONDS_TO_LOOK. Raises RepositoryError, which names the file.
+        SECONDS_BEFORE_LOOK. Raises RepositoryError, which names the file.
         """
         found: list[RepositoryError] = []
 
@@ -132,7 +134,7 @@ class Git:
                 found.append(error)
                 process.kill()
 
-        timer = Timer(SECONDS_TO_LOOK, look)
+        timer = Timer(SECONDS_BEFORE_LOOK, look)
         timer.daemon = True
         timer.start()
         try:
@@ -173,7 +175,7 @@ class Git:
     ) -> None:
         """Append answers to ``found``, at least one; OSError or ValueError at the one where git ends."""
         if self._reader is None:
-            self._reader = start([*self._command, "cat-file", "--batch"], self._environment)
+            self._reader = start_child([*self._command, "cat-file", "--batch"], self._environment)
         requests, answers = self._reader.stdin, self._reader.stdout
         assert requests is not None
         assert answers is not None
@@ -188,7 +190,7 @@ class Git:
                     found.append((name, None))
                     continue
                 identity, of_kind, digits = line.split()
-                if (size := int(digits)) > LARGEST:
+                if (size := int(digits)) > MAX_OBJECT_BYTES:
                     found.append((name, None))
                     self.close()  # sooner than to read past it
                     return
@@ -200,7 +202,7 @@ class Git:
     def _failure(self, command: str, errors: bytes = b"") -> RepositoryError:
         """What is to be said of a git command that failed: git's last words."""
         lines = errors[-1000:].decode("utf-8", "backslashreplace").strip().split("\n")
-        words = printable(lines[-1])[:400] or "it was killed, or said nothing"
+        words = escape_unprintable(lines[-1])[:400] or "it was killed, or said nothing"
         return RepositoryError(
             f"{self.path}: git {command} failed ({words}); run 'git fsck' there, or clone it again"
         )
@@ -229,7 +231,7 @@ class CommitInfo:
             return None
         parents = () if commit_id in cut else tuple(stated[2].decode("ascii").split()[1::2])
         seconds = int(committed[1]) if committed else 0
-        said = body.partition(b"\0")[0][:LONGEST_MESSAGE]  # git shows nothing after it either
+        said = body.partition(b"\0")[0][:MAX_MESSAGE_BYTES]  # git shows nothing after it either
         try:
             message = said.decode(encoding[1].decode("ascii") if encoding else "utf-8", "replace")
         except (LookupError, ValueError):  # no character set, or none that can be read
@@ -238,12 +240,12 @@ class CommitInfo:
             commit_id,
             stated[1].decode("ascii"),
             parents,
-            seconds if seconds in TIMES else 0,
+            seconds if seconds in VALID_TIMES else 0,
             message,
         )
 
 
-def parts(stream: IO[bytes]) -> Iterator[bytes]:
+def split_at_nul(stream: IO[bytes]) -> Iterator[bytes]:
     """A stream's parts between NUL bytes, without empty ones."""
     rest = b""
     while block := stream.read(1 << 20):

@@ -21,11 +21,11 @@ import numpy as np
 
 from tosloc.core.errors import RepositoryError, UnknownCommit, pluralize
 from tosloc.core.io import read_inside
-from tosloc.core.records import IntArray, RoutineNote, Snapshot, Vocabulary
+from tosloc.core.records import IntArray, RoutineNote, Snapshot, StringTable
 from tosloc.git import process
-from tosloc.git.discovery import find, read_small
+from tosloc.git.discovery import find_git_directories, read_git_file
 
-LARGEST_VERSION: Final = 2_000_000
+MAX_FILES: Final = 2_000_000
 """Files of a version: four times what Chromium has. A few trees that hold each other ten times over stand for any
 number."""
 _REMEMBERED: Final = 50_000_000  # files of remembered versions together: 400 MB
@@ -49,10 +49,10 @@ class Change(NamedTuple):
     blob: str | None  # the id that its content would have as a blob; None where it is gone
 
 
-def decode(data: bytes) -> str:
+def decode_text(data: bytes) -> str:
     r"""Text of a file: UTF-8, else UTF-16 if it says so, else Latin-1; never fails. A byte order mark is dropped.
 
-    >>> decode(b"\xef\xbb\xbfna\xc3\xafve"), decode(b"na\xefve"), decode("naïve".encode("utf-16"))
+    >>> decode_text(b"\xef\xbb\xbfna\xc3\xafve"), decode_text(b"na\xefve"), decode_text("naïve".encode("utf-16"))
     ('naïve', 'naïve', 'naïve')
     """
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -63,10 +63,10 @@ def decode(data: bytes) -> str:
         return data.removeprefix(b"\xef\xbb\xbf").decode("latin-1")
 
 
-def ends_with(suffixes: Iterable[str]) -> Callable[[bytes], bool]:
+def suffix_matcher(suffixes: Iterable[str]) -> Callable[[bytes], bool]:
     """Whether a path, in bytes, ends with one of the suffixes; letters of either case are the same.
 
-    >>> [ends_with({".d.ts", ".java"})(path) for path in (b"a.D.ts", b"a.ts", b"A.JAVA", b"a/A.javac")]
+    >>> [suffix_matcher({".d.ts", ".java"})(path) for path in (b"a.D.ts", b"a.ts", b"A.JAVA", b"a/A.javac")]
     [True, False, True, False]
     """
     endings = {suffix.encode("utf-8", "surrogateescape").lower() for suffix in suffixes}
@@ -89,8 +89,8 @@ class Repository(process.Git):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         place = Path(path).expanduser().absolute()
-        self._directory, self._common = find(place)
-        config = BytesIO(read_small(self._common / "config"))  # a named pipe would be waited for
+        self._directory, self._common = find_git_directories(place)
+        config = BytesIO(read_git_file(self._common / "config"))  # a named pipe would be waited for
         config.name = "config"
         self._config = process.gitpython().GitConfigParser(config, merge_includes=False)
         self._hash = (
@@ -99,8 +99,8 @@ class Repository(process.Git):
             else "sha1"
         )
         super().__init__(place, self._common, self._hash)
-        self.path_names: Final = Vocabulary()
-        self.blob_names: Final = Vocabulary()
+        self.path_names: Final = StringTable()
+        self.blob_names: Final = StringTable()
         self.on_disk: Final[dict[str, str]] = {}
         self._submodules: dict[str, tuple[str, ...]] = {}  # paths of the submodules of a tree
         self._files: dict[tuple[str, frozenset[str]], IntArray] = {}
@@ -158,7 +158,7 @@ class Repository(process.Git):
 
     def _on_unborn_branch(self) -> bool:
         """Return whether HEAD names a branch that does not exist yet."""
-        branch = os.fsdecode(read_small(self._directory / "HEAD")).removeprefix("ref:").strip()
+        branch = os.fsdecode(read_git_file(self._directory / "HEAD")).removeprefix("ref:").strip()
         command = ["for-each-ref", "--format=%(refname)", branch]
         with self.stream(command, GIT_DIR=str(self._directory)) as output:
             return branch.startswith("refs/heads/") and not output.read()
@@ -223,21 +223,21 @@ class Repository(process.Git):
         """
         commit, number = "", 0
         with self.stream("diff-tree --stdin --root -r -z --no-renames".split(), commits) as output:
-            fields = process.parts(output)
+            fields = process.split_at_nul(output)
             for field in fields:
                 if not field.startswith(b":"):
                     commit, number = field.decode("ascii"), 0
                     continue
-                if (number := number + 1) > LARGEST_VERSION:
+                if (number := number + 1) > MAX_FILES:
                     raise RepositoryError(
-                        f"{self.path}: a commit touches more than {LARGEST_VERSION:,} files"
+                        f"{self.path}: a commit touches more than {MAX_FILES:,} files"
                     )
                 yield commit, (field[1:4], field[8:11]), next(fields, b"")
 
     @property
     def shallow(self) -> frozenset[str]:
         """Ids of the commits at which a shallow clone was cut off; empty in a whole clone."""
-        return frozenset(read_small(self._common / "shallow").decode("ascii", "replace").split())
+        return frozenset(read_git_file(self._common / "shallow").decode("ascii", "replace").split())
 
     @property
     def work_tree(self) -> Path | None:
@@ -300,16 +300,16 @@ class Repository(process.Git):
         return self._submodules[info.tree]
 
     def _listed(self, tree: str, suffixes: frozenset[str]) -> IntArray:
-        keep = ends_with(suffixes)
+        keep = suffix_matcher(suffixes)
         files: dict[bytes, str] = {}
         submodules: list[str] = []
         with self.stream(["ls-tree", "-r", "-z", tree]) as output:
             for number, entry in enumerate(
-                process.parts(output)
+                process.split_at_nul(output)
             ):  # "100644 blob ID", a tab, the path
-                if number == LARGEST_VERSION:
+                if number == MAX_FILES:
                     raise RepositoryError(
-                        f"{self.path}: tree {tree[:12]} has more than {LARGEST_VERSION:,} files"
+                        f"{self.path}: tree {tree[:12]} has more than {MAX_FILES:,} files"
                     )
                 kind, path = entry.split(b"\t", 1)
                 if kind.startswith(b"100") and keep(path):
@@ -343,12 +343,12 @@ class Repository(process.Git):
         if root is None or not (begun or (unborn and not os.path.lexists(index))):
             return frozenset()
         place = {"GIT_WORK_TREE": str(root), "GIT_INDEX_FILE": str(index)}
-        wanted, before = ends_with(suffixes), dict[bytes, str]()
+        wanted, before = suffix_matcher(suffixes), dict[bytes, str]()
         compare = "diff-index --raw -z --no-abbrev --no-renames --ignore-submodules=all".split()
         with self.stream(
             [*compare, _EMPTY_TREE[self._hash] if unborn else commit], **place
         ) as output:
-            fields = process.parts(output)
+            fields = process.split_at_nul(output)
             for change, path in zip(
                 fields, fields, strict=False
             ):  # ":100644 100644 BEFORE AFTER M", then the path
@@ -359,12 +359,12 @@ class Repository(process.Git):
         list_new = "ls-files -z --others --full-name --exclude-per-directory=.gitignore".split()
         list_new += [f"--exclude-from={ignored}"] * ignored.is_file()
         with self.stream([*list_new, ":/"], **place) as output:
-            before = dict.fromkeys(filter(wanted, process.parts(output)), "") | before
+            before = dict.fromkeys(filter(wanted, process.split_at_nul(output)), "") | before
         found = []
         for path, committed in before.items():
             name = os.fsdecode(path)
             with suppress(OSError):  # too large, or not to be read: as if it were not changed
-                content = read_inside(root, name, process.LARGEST_SOURCE)
+                content = read_inside(root, name, process.MAX_SOURCE_BYTES)
                 if content is None:
                     found += [Change(name, None)] * bool(committed)
                 elif committed != (blob := self._blob_id(content)):
@@ -377,10 +377,11 @@ class Repository(process.Git):
         index = self._directory / "index"
         if not (self._directory / "info/sparse-checkout").is_file() or not index.is_file():
             return
-        wanted = ends_with(suffixes)
+        wanted = suffix_matcher(suffixes)
         with self.stream(["ls-files", "-t", "-z"], GIT_INDEX_FILE=str(index)) as output:
             number = sum(
-                entry.startswith(b"S ") and wanted(entry[2:]) for entry in process.parts(output)
+                entry.startswith(b"S ") and wanted(entry[2:])
+                for entry in process.split_at_nul(output)
             )
         if number:
             searched = "it is searched as it is" if number == 1 else "they are searched as they are"
@@ -399,7 +400,9 @@ class Repository(process.Git):
         for blob_id, content in self.objects(blob_ids, b"blob"):
             if content is None and blob_id in self.on_disk:
                 with suppress(OSError):
-                    content = read_inside(self.path, self.on_disk[blob_id], process.LARGEST_SOURCE)
+                    content = read_inside(
+                        self.path, self.on_disk[blob_id], process.MAX_SOURCE_BYTES
+                    )
                 if content is not None and self._blob_id(content) != blob_id:
                     content = None
             yield blob_id, content

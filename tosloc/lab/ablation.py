@@ -20,7 +20,7 @@ from torch.nn import functional
 
 from tosloc.core.config import Config
 from tosloc.core.io import write_text
-from tosloc.core.records import FloatArray, LongArray, Progress, silent, tracked
+from tosloc.core.records import FloatArray, LongArray, Progress, ignore_progress, track
 from tosloc.lab.bundle import CandidateBundle, read_bundle
 from tosloc.lab.word2vec import word_encoder
 from tosloc.rerank.base import Candidates, TrainingSet, mean_values
@@ -134,7 +134,7 @@ class Ablation:
     config: Config
     folder: Path
     vectors: Path
-    progress: Progress = silent
+    progress: Progress = ignore_progress
 
     def trained(self, name: str) -> Path:
         """The folder of a variant's results; trained now unless it was before."""
@@ -183,7 +183,7 @@ class Ablation:
 
     def rows(self) -> list[dict[str, Any]]:
         """The paper's table 6: of each variant its name, and what ``train`` found."""
-        folders = {name: self.trained(name) for name in tracked(VARIANTS, "parts", self.progress)}
+        folders = {name: self.trained(name) for name in track(VARIANTS, "parts", self.progress)}
         return [{"name": name, **_read(folder / "result.json")} for name, folder in folders.items()]
 
     def sweep(self, depths: Sequence[int]) -> list[dict[str, Any]]:
@@ -263,7 +263,7 @@ def train(
 
 
 def train_on_bundle(
-    path: Path, config: Config, out: Path, progress: Progress = silent
+    path: Path, config: Config, out: Path, progress: Progress = ignore_progress
 ) -> dict[str, Any] | None:
     """``train`` the configured reranker on the bundle of a file; its models stand in ``out/encoder``."""
     bundle, reranker = read_bundle(path), EncoderReranker.configured(config)

@@ -12,7 +12,7 @@ from typing import Final
 from tosloc.core.config import Config
 from tosloc.core.errors import ToslocError
 from tosloc.core.io import write_text
-from tosloc.core.records import Case, Progress, Ranking, silent, tracked
+from tosloc.core.records import Case, Progress, Ranking, ignore_progress, track
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE
 from tosloc.git.repository import Repository
 from tosloc.lab.baselines.context import Baseline, BaselineContext, FixHistory, ParsedFiles
@@ -49,7 +49,7 @@ def rank_with(
     reports_path: str | Path,
     out: str | Path,
     splits: Sequence[str] = SPLITS,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> list[Path]:
     """Rank the splits' reports with each technique; the runs stand under ``out/NAME/SPLIT``. Returns ``out/NAME``."""
     folder = Path(out).expanduser()
@@ -84,7 +84,7 @@ def context_for(
     experiment: ExperimentContext,
     techniques: Sequence[type[Baseline]],
     splits: Sequence[str],
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> BaselineContext:
     """What the techniques look at, with the files of all versions that they learn from or search."""
     indexed = experiment.indexed
@@ -123,7 +123,7 @@ def _rank(
     header = experiment.run_header("tosloc lab baselines") | {"system": system.name}
 
     def rankings(split: str, cases: Sequence[Case]) -> Iterator[Ranking]:
-        for case in tracked(cases, f"{system.name} {split}", progress):
+        for case in track(cases, f"{system.name} {split}", progress):
             yield system.rank(case.report, experiment.indexed.snapshot(case.version))
 
     for split in splits:

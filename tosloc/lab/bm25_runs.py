@@ -17,8 +17,16 @@ import numpy as np
 
 from tosloc.core.config import Config
 from tosloc.core.errors import ToslocError, pluralize
-from tosloc.core.records import BugReport, FloatArray, Progress, Ranking, Snapshot, silent, tracked
-from tosloc.git.repository import Repository, decode
+from tosloc.core.records import (
+    BugReport,
+    FloatArray,
+    Progress,
+    Ranking,
+    Snapshot,
+    ignore_progress,
+    track,
+)
+from tosloc.git.repository import Repository, decode_text
 from tosloc.train.experiment import ExperimentContext, command_folder, refuse_training
 
 _BETWEEN_PARTS: Final = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -30,7 +38,7 @@ def rank_with_bm25s(
     reports: Path,
     out: Path,
     split: str = "all",
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> None:
     """Rank a split's labelled reports into OUT/SPLIT. Raises ToslocError."""
     folder = out.expanduser()
@@ -47,7 +55,7 @@ def rank_with_bm25s(
 
         def rankings() -> Iterator[Ranking]:
             texts, version, scores = WholeFiles(repo), "", None
-            for case in tracked(cases, "ranking by bm25s", progress):
+            for case in track(cases, "ranking by bm25s", progress):
                 if scores is None or case.version != version:  # cases of one version stand together
                     version, scores = case.version, texts.index(snapshot(case.version))
                 yield Ranking.from_scores(
@@ -77,7 +85,7 @@ class WholeFiles:
         from bm25s import BM25
 
         new = list(dict.fromkeys(blob for blob in snapshot.blobs if blob not in self._of_blob))
-        texts = (decode(data or b"") for _, data in self._repo.texts(new))
+        texts = (decode_text(data or b"") for _, data in self._repo.texts(new))
         self._of_blob |= zip(
             new, (array("I", own) for own in self._tokens(texts, learn=True)), strict=True
         )

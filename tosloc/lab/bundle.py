@@ -18,8 +18,8 @@ import numpy as np
 from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.core.arrays import load_arrays, unpack_words
 from tosloc.core.errors import ToslocError
-from tosloc.core.io import key_of, written_whole
-from tosloc.core.records import BugReport, Progress, silent
+from tosloc.core.io import atomic_write, content_key
+from tosloc.core.records import BugReport, Progress, ignore_progress
 from tosloc.git.repository import Repository
 from tosloc.localize.localization import texts_of
 from tosloc.localize.localizer import Localizer
@@ -64,7 +64,7 @@ def bundle_training(
     out: Path,
     depth: int = 50,
     newest: int = 0,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> dict[str, int]:
     """Write the first files of a training folder's reports, with their texts; how many reports each part has. Of the
     training reports only so many of the ``newest``; 0: all.
@@ -93,7 +93,7 @@ def bundle_training(
         }
         blobs = sorted(path_of, key=lambda blob: (path_of[blob], blob))
         with (
-            written_whole(out) as temporary,
+            atomic_write(out) as temporary,
             lzma.open(
                 temporary, "wt", encoding="utf-8", format=lzma.FORMAT_XZ, filters=_FILTERS
             ) as file,
@@ -110,7 +110,7 @@ def bundle_training(
 
 def bundle_key(run: Path, reports: Path, *settings: int) -> str:
     """What a bundle of the training folder is made of; another one for another training, reports or settings."""
-    return key_of(
+    return content_key(
         [fingerprint(path) for path in (*sorted((run / "checkpoint").glob("*.*")), reports)],
         settings,
     )

@@ -15,7 +15,7 @@ import numpy as np
 
 from tosloc.core.errors import ConfigError
 from tosloc.core.metrics import fixed_ranks, rr_and_ap
-from tosloc.core.records import FloatArray, Progress, silent
+from tosloc.core.records import FloatArray, Progress, ignore_progress
 from tosloc.evaluate.statistics import difference
 from tosloc.lab.pretraining import Pretraining, Tables, each, folds_of, joined
 from tosloc.lab.projects import Project
@@ -30,7 +30,7 @@ def feature_ablation(
     projects: Sequence[Project],
     folds: int,
     features: Sequence[str] = (),
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """A row of plain values with all features, and for each of the ``features`` (of all) one without it; and why some
     projects have no tables. Changes are over projects, which count the same. Raises ConfigError.

@@ -17,13 +17,13 @@ from typing import Any, Final
 import joblib
 import numpy as np
 
-from tosloc.code.languages import analyser
+from tosloc.code.languages import analyser_version
 from tosloc.core.arrays import load_arrays, save_arrays, unpack_words
 from tosloc.core.config import Config
 from tosloc.core.errors import ToslocError, UnknownCommit, pluralize
-from tosloc.core.io import key_of, parse_json, read_plain, write_text
-from tosloc.core.processes import parallel
-from tosloc.core.records import Case, FloatArray, Progress, silent
+from tosloc.core.io import content_key, parse_json, read_regular_file, write_text
+from tosloc.core.processes import run_in_parallel
+from tosloc.core.records import Case, FloatArray, Progress, ignore_progress
 from tosloc.evaluate.measures import Evaluation
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_scored
 from tosloc.evaluate.runs import write_run
@@ -66,7 +66,7 @@ class Tables:
     @classmethod
     def read(cls, folder: Path, project: Project | None = None) -> Tables:
         """Of a folder; without a project, as the folder knows it."""
-        record = parse_json(read_plain(folder / _RECORD))
+        record = parse_json(read_regular_file(folder / _RECORD))
         project = project or Project(
             name=folder.name, repo=folder, reports=folder, **record["project"]
         )
@@ -134,12 +134,12 @@ class Pretraining:
             with suppress(UnknownCommit):
                 head = repo.resolve("HEAD")
             values = project.model_dump(mode="json", exclude={"repo", "reports", "alone", "weight"})
-            key = key_of(
-                [FEATURES_VERSION, analyser(), sorted(PRIOR_WEIGHTS.items()), names, head],
+            key = content_key(
+                [FEATURES_VERSION, analyser_version(), sorted(PRIOR_WEIGHTS.items()), names, head],
                 [values, config.data.model_dump(), fingerprint(project.reports), SAMPLED],
             )
             with suppress(OSError, ValueError, KeyError):
-                if parse_json(read_plain(folder / _RECORD))["key"] == key:
+                if parse_json(read_regular_file(folder / _RECORD))["key"] == key:
                     return Tables.read(folder, project)
             (folder / _RECORD).unlink(missing_ok=True)
             made = self._make(project, config, repo, folder, names)
@@ -264,7 +264,7 @@ def pretrain(
     projects: Sequence[Project] | None,
     folds: int,
     out: Path | None = None,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> tuple[dict[str, Evaluation], float, dict[str, str]]:
     """Make the tables that lack and the rankings of each project by the others' weights; the weights of all, to OUT.
     By project how good its rankings are, the temperature, and why some projects have no tables.
@@ -308,7 +308,7 @@ def each(calls: Sequence[Any], jobs: int, what: str, progress: Progress) -> list
     """Results of calls that ``joblib.delayed`` made, one process a core."""
     workers, found = max(1, min(joblib.effective_n_jobs(jobs), len(calls))), list[Any]()
     progress(what, 0, len(calls))
-    with parallel(calls, workers, ordered=True) as results:
+    with run_in_parallel(calls, workers, ordered=True) as results:
         for result in results:
             found.append(result)
             progress(what, len(found), len(calls))

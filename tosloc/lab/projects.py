@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 import numpy as np
 from pydantic import Field, Strict
 
-from tosloc.code.languages import language_of
+from tosloc.code.languages import language_name
 from tosloc.core.config import Config, Section, find_config, load_config, read_toml
 from tosloc.core.errors import ConfigError, RepositoryError, RunError
 from tosloc.evaluate.compare import Comparison, Move, compared
@@ -76,7 +76,7 @@ def read_projects(path: Path) -> list[Project]:
                 values["config"] = load_config(find_config(values["config"], base))
             found = Project.of(values, where)
             places = {key: base / getattr(found, key).expanduser() for key in ("repo", "reports")}
-            places["repo"] = discovery.containing(places["repo"])
+            places["repo"] = discovery.enclosing_repository(places["repo"])
         except RepositoryError as error:
             raise ConfigError(f"{where}: {error}") from None
         if not places["reports"].is_file():
@@ -179,7 +179,7 @@ def grouped(projects: Mapping[str, Comparison], by: str = "all") -> dict[str, Co
 
 def language_of_report(listed: Sequence[str]) -> str:
     """The language of most of the source files that a report lists as fixed; ``NO_LANGUAGE`` where it lists none."""
-    counts = Counter(language_of(PurePosixPath(path).suffix) for path in listed)
+    counts = Counter(language_name(PurePosixPath(path).suffix) for path in listed)
     return min(counts, key=lambda name: (-counts[name], name)) if counts else NO_LANGUAGE
 
 

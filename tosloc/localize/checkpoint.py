@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 import tosloc
-from tosloc.code.languages import analyser
-from tosloc.core.arrays import arrays_of, from_arrays, save_arrays, to_arrays, unpack_words
+from tosloc.code.languages import analyser_version
+from tosloc.core.arrays import from_arrays, open_arrays, save_arrays, to_arrays, unpack_words
 from tosloc.core.errors import CheckpointError
-from tosloc.core.io import parse_json, read_plain, write_text
+from tosloc.core.io import parse_json, read_regular_file, write_text
 from tosloc.localize.answer import Weights
 from tosloc.rank import features
 from tosloc.rank.calibration import HIGHEST, LOWEST, UNFITTED
@@ -69,7 +69,7 @@ def write_stage_one(
         save_arrays(folder / _RANKER_FILE, ranker.trees.to_arrays())
     record = {
         "tosloc": tosloc.__version__,
-        "analyser": analyser(lizard),
+        "analyser": analyser_version(lizard),
         "weights": dict(zip(stage.features, stage.weights.tolist(), strict=True)),
         "ranker": None
         if ranker is None
@@ -100,7 +100,7 @@ def read_stage_one(folder: Path) -> tuple[StageOne, float, dict[str, Any]]:
         )
     stage = StageOne(tuple(weights), np.array(list(weights.values()), dtype=np.float64))
     if ranker is not None:
-        with arrays_of(folder / _RANKER_FILE) as arrays:
+        with open_arrays(folder / _RANKER_FILE) as arrays:
             names, weight = tuple(ranker["features"]), ranker["weight"]
             if not _is_number(weight) or weight < 0 or not set(names) <= weights.keys():
                 raise ValueError("its weight or features are none")
@@ -192,7 +192,7 @@ def read_known_reports(folder: Path) -> tuple[Documents, Sequence[str]] | None:
     """What ``write_known_reports`` wrote, if it did. Raises CheckpointError for a damaged file."""
     if not (folder / _REPORTS_FILE).exists():
         return None
-    with arrays_of(folder / _REPORTS_FILE) as arrays:
+    with open_arrays(folder / _REPORTS_FILE) as arrays:
         paths = unpack_words(arrays["paths"])
         check_documents(arrays, "reports", len(paths))
         return from_arrays(Documents, arrays, "reports"), paths
@@ -202,7 +202,7 @@ def read_version(folder: Path) -> PreparedVersion | None:
     """The version that a checkpoint carries, to localize in without a repository. Raises CheckpointError."""
     if not (folder / VERSION_FILE).exists():
         return None
-    with arrays_of(folder / VERSION_FILE) as arrays:
+    with open_arrays(folder / VERSION_FILE) as arrays:
         return version_of_stranger(arrays)
 
 
@@ -214,7 +214,7 @@ def write_record(path: Path, record: Mapping[str, Any]) -> None:
 def read_record(path: Path) -> dict[str, Any]:
     """A JSON object of a checkpoint. Raises CheckpointError."""
     try:
-        record = parse_json(read_plain(path, _LARGEST).decode("utf-8"))
+        record = parse_json(read_regular_file(path, _LARGEST).decode("utf-8"))
     except (OSError, ValueError) as error:
         raise CheckpointError(
             f"{path} cannot be read ({error}); train again, or copy the whole folder"

@@ -14,11 +14,11 @@ from pathlib import PurePosixPath
 import numpy as np
 
 from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts
-from tosloc.code.languages import has_grammar, language_of
+from tosloc.code.languages import has_grammar, language_name
 from tosloc.core.errors import CheckpointError
 from tosloc.core.records import BoolArray, BugReport, FloatArray, Hit, Ranking, Reason, RoutineNote
 from tosloc.git.discovery import WebPages
-from tosloc.git.repository import Repository, decode
+from tosloc.git.repository import Repository, decode_text
 from tosloc.localize.answer import Answer, Searched
 from tosloc.localize.checkpoint import shipped
 from tosloc.paths.code_owners import owners_of
@@ -144,7 +144,7 @@ class OpenVersion:
 def texts_of(repo: Repository) -> TextSource:
     """Texts of a repository's blobs."""
     return lambda blobs: (
-        (blob, None if data is None else decode(data)) for blob, data in repo.texts(blobs)
+        (blob, None if data is None else decode_text(data)) for blob, data in repo.texts(blobs)
     )
 
 
@@ -243,7 +243,7 @@ class Localization:
             score, sure = (round(float(values[file]), 6) for values in (self.scores, share))
             hits.append(Hit(number, version.snapshot.path(file), score, sure, found, why))
         suffixes = {PurePosixPath(hit.path).suffix.lower() for hit in hits}
-        if suffixes and not any(map(has_grammar, map(language_of, suffixes))):
+        if suffixes and not any(map(has_grammar, map(language_name, suffixes))):
             said_of = f"there is no grammar for {', '.join(sorted(suffixes))} files"
             notes.append(f"{said_of}: they are searched by their words, and have no functions")
         about = (

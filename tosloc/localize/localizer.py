@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from tosloc.core.arrays import save_arrays
 from tosloc.core.errors import ToslocError
-from tosloc.core.records import BugReport, Progress, silent
-from tosloc.core.settings import settings_of
+from tosloc.core.records import BugReport, Progress, ignore_progress
+from tosloc.core.settings import read_answer_settings
 from tosloc.git import discovery
 from tosloc.git.repository import Change, Repository
 from tosloc.localize import checkpoint as stored
@@ -87,7 +87,7 @@ class Localizer:
         *,
         commit: str | None = None,
         ready: bool = True,
-        progress: Progress = silent,
+        progress: Progress = ignore_progress,
     ) -> Self:
         """A localizer that keeps a repository ready: its version, the history of its files, and the weights.
 
@@ -107,7 +107,7 @@ class Localizer:
         'earlier fix 00440910ba, 2024-05-06: Fix #7: the cart takes an item twice'
         >>> localizer.close()
         """
-        folder = discovery.containing(path)
+        folder = discovery.enclosing_repository(path)
         with ExitStack() as opened:  # whatever is raised below, nothing stays open
             repo = opened.enter_context(Repository(folder))
             if (
@@ -148,7 +148,7 @@ class Localizer:
         top: int = 10,
         functions: int = 3,
         background: bool = True,
-        progress: Progress = silent,
+        progress: Progress = ignore_progress,
     ) -> Answer:
         """The first files for a report, or for the text of one (see ``read_report``), with functions and reasons.
 
@@ -190,7 +190,7 @@ class Localizer:
         top: int = 10,
         functions: int = 3,
         background: bool = True,
-        progress: Progress = silent,
+        progress: Progress = ignore_progress,
     ) -> Iterator[Answer]:
         """``localize`` for each of many reports, in their order, all of the files as they are at the start.
         Raises as ``localize`` does, when an answer is asked for.
@@ -203,7 +203,7 @@ class Localizer:
         version = self.version(commit, progress)
         given = {"include": include, "exclude": exclude, "tests": tests, "min_share": min_share}
         named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        own = settings_of(None if self.repository is None else self.repository.work_tree)
+        own = read_answer_settings(None if self.repository is None else self.repository.work_tree)
         shown: dict[str, Any] = (
             {"include": (), "exclude": (), "tests": False, "min_share": 0.0} | own | named
         )
@@ -229,7 +229,7 @@ class Localizer:
         *,
         commit: str | None = None,
         functions: int = 10,
-        progress: Progress = silent,
+        progress: Progress = ignore_progress,
     ) -> Answer:
         """The place of one file for a report, with its functions and why it stands there: an answer of one hit.
         ``path`` is relative to the root of the repository, or ends so, where it is absolute; the place of a test file
@@ -266,7 +266,9 @@ class Localizer:
             )
         return replace(answer, weights=self.weights, seconds=time.perf_counter() - started)
 
-    def version(self, commit: str | None = None, progress: Progress = silent) -> OpenVersion:
+    def version(
+        self, commit: str | None = None, progress: Progress = ignore_progress
+    ) -> OpenVersion:
         """The files that ``localize`` ranks for a ``commit``, ready for queries; without a repository those of the
         version that is carried along. Raises as ``localize`` does.
         """
@@ -314,7 +316,10 @@ class Localizer:
         return IndexedRepository(repo, None, data.named_suffixes, run.jobs, lizard=stage.lizard)
 
     def open_version(
-        self, indexed: IndexedRepository, revision: str = "HEAD", progress: Progress = silent
+        self,
+        indexed: IndexedRepository,
+        revision: str = "HEAD",
+        progress: Progress = ignore_progress,
     ) -> Self:
         """Get ready to rank one version of a repository that others have open: for training, and for experiments."""
         self.version_ = OpenVersion(

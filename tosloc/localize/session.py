@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from tosloc.core.closing_cache import closing_cache
 from tosloc.core.errors import Interrupted, ReportError
 from tosloc.core.processes import Worker
-from tosloc.core.records import BugReport, Hit, Progress, silent
+from tosloc.core.records import BugReport, Hit, Progress, ignore_progress
 
 if TYPE_CHECKING:
     from tosloc.localize.answer import Answer
@@ -76,7 +76,7 @@ class Session:
 
         try:
             report: BugReport = self._call(
-                read_whole, text, progress=silent, stopped=lambda: is_late() or stopped()
+                read_whole, text, progress=ignore_progress, stopped=lambda: is_late() or stopped()
             )
         except Interrupted:
             if is_late() and not self._closing and not stopped():
@@ -106,7 +106,7 @@ class Session:
         self._process.close()
 
 
-def read_whole(text: str, progress: Progress = silent) -> BugReport:
+def read_whole(text: str, progress: Progress = ignore_progress) -> BugReport:
     """Read a report in that process, with all that an answer looks for in it. Raises ReportError.
 
     What takes too long in a text takes too long here, within the time limit, and not in the answer.
@@ -147,7 +147,7 @@ class AnswerDetails(NamedTuple):
 
 def details_of(localizer: Localizer, answer: Answer, number: int) -> AnswerDetails:
     """What is shown beside an answer of an open repository, with lines of the first ``number`` files."""
-    from tosloc.git.repository import decode
+    from tosloc.git.repository import decode_text
     from tosloc.rank.excerpts import framed_lines, telling_terms
     from tosloc.retrieval.query import Query
 
@@ -165,6 +165,6 @@ def details_of(localizer: Localizer, answer: Answer, number: int) -> AnswerDetai
     texts = repository.texts(map(snapshot.blob, files[:number]))
     lines = []
     for (hit, file), (_, data) in zip(known, texts, strict=False):
-        text = decode(data or b"").replace("\r\n", "\n").expandtabs(4)
+        text = decode_text(data or b"").replace("\r\n", "\n").expandtabs(4)
         lines.append((hit, framed.get(file, ()), text.removesuffix("\n").split("\n")))
     return AnswerDetails(query, version.index, telling_terms(query, version.index), files, lines)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from tosloc.core.errors import RepositoryError, pluralize
-from tosloc.core.io import printable
+from tosloc.core.io import escape_unprintable
 from tosloc.core.records import BugReport, Progress
 from tosloc.git import discovery
 from tosloc.localize.answer import Answer, Searched, Weights, background_lines, percent
@@ -65,23 +65,23 @@ class Found(BaseModel, use_attribute_docstrings=True):
         """All that an answer may tell: its first files with ``sources`` and so many reasons, of the rest the paths."""
         files = [
             # three digits, but a small share is no missing one, which is 0
-            File(rank=hit.rank, path=printable(hit.path), share=float(f"{hit.share:.3g}"))
+            File(rank=hit.rank, path=escape_unprintable(hit.path), share=float(f"{hit.share:.3g}"))
             for hit in answer.hits
         ]
         for file, hit in zip(files[:DETAILED], answer.hits, strict=False):
             file.functions = [
-                printable(f"{one.name}:{one.start}-{one.end}") for one in hit.functions
+                escape_unprintable(f"{one.name}:{one.start}-{one.end}") for one in hit.functions
             ]
-            file.why = [printable(reason.text) for reason in hit.why[:reasons]]
+            file.why = [escape_unprintable(reason.text) for reason in hit.why[:reasons]]
             file.source = sources.get(hit.path, [])
         return cls(
             commit=answer.commit,
             searched=answer.searched,
             total=len(files),
             files=files,
-            others=[printable(hit.path) for hit in answer.others],
-            background=[printable(one.text) for one in background_lines(answer)],
-            notes=list(map(printable, answer.warnings)),
+            others=[escape_unprintable(hit.path) for hit in answer.others],
+            background=[escape_unprintable(one.text) for one in background_lines(answer)],
+            notes=list(map(escape_unprintable, answer.warnings)),
             weights=answer.weights,
         )
 
@@ -146,7 +146,7 @@ def sources(localizer: Localizer, answer: Answer) -> dict[str, list[str]]:
             framed = [line for line in framed if one.start <= line <= one.end]
         for places in telling_lines(lines, details.terms, likeliest, framed, (), 1, LINES):
             found[hit.path] = [
-                f"{place + 1}: {printable(lines[place])}".rstrip() for place in places
+                f"{place + 1}: {escape_unprintable(lines[place])}".rstrip() for place in places
             ]
     return found
 
@@ -166,7 +166,7 @@ def repository_in(roots: Sequence[Path], named: str | None = None) -> Path:
         # what does not exist, or is in no repository; a loop of links, no such user; a NUL byte
         with suppress(OSError, RepositoryError, RuntimeError, ValueError):
             place = (root / Path(named).expanduser()).resolve(strict=True)
-            found.append(discovery.containing(place if place.is_dir() else place.parent))
+            found.append(discovery.enclosing_repository(place if place.is_dir() else place.parent))
     inside = [
         place for place in dict.fromkeys(found) if any(place.is_relative_to(root) for root in roots)
     ]
@@ -179,7 +179,7 @@ def repository_in(roots: Sequence[Path], named: str | None = None) -> Path:
     if named is None and len(inside) > 1:
         names = ", ".join(sorted(map(str, inside)))
         raise RepositoryError(f"there are several repositories; name one in `repository`: {names}")
-    discovery.check_roots(inside[0], roots)
+    discovery.check_inside_roots(inside[0], roots)
     return inside[0]
 
 
@@ -187,7 +187,7 @@ def _below(root: Path) -> Iterator[Path]:
     """Repositories in a folder, found by the names of files alone."""
     for folder, folders, _ in os.walk(root):
         place = Path(folder)
-        if discovery.is_repository(place):
+        if discovery.looks_like_repository(place):
             yield place
             folders.clear()
         deep = len(place.relative_to(root).parts) == _LEVELS

@@ -28,8 +28,8 @@ from mcp_types import CallToolResult, ListRootsResult, TextContent, ToolAnnotati
 from pydantic import Field
 
 import tosloc
-from tosloc.core.errors import RepositoryError, ToslocError, sentence_of
-from tosloc.core.io import parse_json, printable
+from tosloc.core.errors import RepositoryError, ToslocError, user_sentence
+from tosloc.core.io import escape_unprintable, parse_json
 from tosloc.git import discovery
 from tosloc.localize.session import Session
 from tosloc.mcp.answers import Found, answer
@@ -78,7 +78,7 @@ def _folders(named: ListRootsResult) -> Sequence[Path]:
     if folders := [Path(url2pathname(part.path)) for part in parts if part.scheme == "file"]:
         return folders
     try:
-        return [discovery.containing(Path.cwd())]
+        return [discovery.enclosing_repository(Path.cwd())]
     except RepositoryError:
         raise RepositoryError(
             "the client names no folders, and the server was not started in a repository; start it with --root"
@@ -174,9 +174,9 @@ async def _answered(
         )
         found: Found = await asyncio.wrap_future(answered)
     except Exception as error:
-        if (sentence := sentence_of(error, _render)) is None:
+        if (sentence := user_sentence(error, _render)) is None:
             raise
-        raise ToolError(" ".join(printable(sentence).split())[:2_000]) from error
+        raise ToolError(" ".join(escape_unprintable(sentence).split())[:2_000]) from error
     finally:
         stop.set()
     shown = TextContent(type="text", text=found.within(budget, Found.text))

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from tosloc.core.errors import ReportError, ToslocError
-from tosloc.core.records import Progress, silent
+from tosloc.core.records import Progress, ignore_progress
 
 TRIES: Final = 5  # how often a page of issues is asked for while the server fails or is silent, each time later
 REFERENCE: Final = re.compile(
@@ -68,7 +68,9 @@ def read_token() -> str:
     return token
 
 
-def fetch(project: str, token: str, *, progress: Progress = silent) -> list[dict[str, Any]]:
+def fetch(
+    project: str, token: str, *, progress: Progress = ignore_progress
+) -> list[dict[str, Any]]:
     """Closed issues of OWNER/NAME, as GraphQL gives them, which ``Exports`` reads.
 
     GITHUB_API_URL may name another interface than the public one. Raises ReportError for what GitHub refuses or does

@@ -13,10 +13,10 @@ from typing import Any, Final, TypeAlias
 from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.core.errors import ReportError
 from tosloc.core.records import BugReport
-from tosloc.git.fixes import says_fix
-from tosloc.git.history import commit_order
+from tosloc.git.fixes import is_fix_message
+from tosloc.git.history import list_parents_first
 from tosloc.git.process import CommitInfo
-from tosloc.git.repository import Repository, ends_with
+from tosloc.git.repository import Repository, suffix_matcher
 from tosloc.mine.issues import GITHUB_ISSUES, Exports, Issue
 from tosloc.mine.mentions import BODY, CLOSES, LONGEST_TEXT, NAMES, NUMBER, mentions
 from tosloc.paths.classify import which_are_tests
@@ -103,7 +103,7 @@ def history(repository: Repository, tip: str) -> dict[str, CommitInfo]:
     """The commits of a version by id, parents first. Raises UnknownCommit."""
     return {
         info.id: info
-        for info in repository.commits(commit_order(repository, [repository.resolve(tip)]))
+        for info in repository.commits(list_parents_first(repository, [repository.resolve(tip)]))
     }
 
 
@@ -134,7 +134,7 @@ def mine_messages(repository: Repository, *, tip: str = "HEAD") -> Mined:
     """
     infos, issues = history(repository, tip), {}
     for info in infos.values():
-        if len(info.parents) > 1 or not says_fix(info.message):
+        if len(info.parents) > 1 or not is_fix_message(info.message):
             continue
         subject, _, body = _TRAILER.sub("", info.message).strip().partition("\n")
         summary, description = (
@@ -163,7 +163,7 @@ def _mined(
     # what each commit changed of the source against its first parent; those without a parent are left out
     named = (infos[commit] for some in links.values() for _, commit in some if commit in infos)
     changes: dict[str, list[str]] = {info.id: [] for info in named if info.parents}
-    is_source = ends_with(SOURCE_SUFFIXES)
+    is_source = suffix_matcher(SOURCE_SUFFIXES)
     for commit, kinds, path in repository.changes(
         f"{commit} {infos[commit].parents[0]}" for commit in changes
     ):

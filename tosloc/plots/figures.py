@@ -17,7 +17,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from tosloc.core.io import written_whole
+from tosloc.core.io import atomic_write
 from tosloc.evaluate.measures import Evaluation, Measure
 from tosloc.evaluate.tables import COVERED
 
@@ -75,7 +75,7 @@ def save_figure(figure: Figure, path: Path) -> list[Path]:
         (".png", {"dpi": 150}),
     ):
         target = path.with_name(path.name + ending)
-        with mpl.rc_context(_STYLE), written_whole(target) as temporary:
+        with mpl.rc_context(_STYLE), atomic_write(target) as temporary:
             figure.savefig(temporary, format=ending[1:], **options)
         made.append(target)
     return made

@@ -11,7 +11,7 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure
 
-from tosloc.core.io import printable
+from tosloc.core.io import escape_unprintable
 from tosloc.evaluate.measures import MEASURES, RR
 from tosloc.evaluate.tables import COUNTS, Results
 from tosloc.plots.figures import coverage_figure, first_hit_figure, svg
@@ -30,7 +30,7 @@ def page(results: Results) -> str:
         keep_trailing_newline=True,
     )
     environment.filters |= {
-        "printable": lambda value: printable(str(value)),
+        "printable": lambda value: escape_unprintable(str(value)),
         "number": _number,
         "interval": lambda one: "–" if one is None else f"{one.low:.3f} to {one.high:.3f}",
     }

@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from tosloc.core.records import Background, BoolArray, EarlierChange, Hit, Person, Reason
-from tosloc.git.fixes import issue_named
-from tosloc.git.repository import Repository, decode
+from tosloc.git.fixes import first_issue
+from tosloc.git.repository import Repository, decode_text
 from tosloc.rank.reasons import ReasonsOf, Sources, day
 from tosloc.reports.text import without_addresses
 from tosloc.retrieval import bm25
@@ -42,7 +42,7 @@ def background(reasons: ReasonsOf, first: int | None, sources: Sources) -> Backg
             sources.subject(change.commit) or "",
             tuple(table.paths[row] for row in change.rows),
         )
-        issue, url = change.bug or issue_named(subject), sources.commit_url(change.commit)
+        issue, url = change.bug or first_issue(subject), sources.commit_url(change.commit)
         earlier.append(EarlierChange(change.commit, day(change.at), issue, subject, files, url))
     if first is None:
         return Background(tuple(earlier))
@@ -86,7 +86,7 @@ def _tests(reasons: ReasonsOf, row: int) -> tuple[str, ...]:
 def read_code_owners(repo: Repository, commit: str) -> str:
     """Return the text of a version's CODEOWNERS file; empty if there is none."""
     contents = repo.objects([f"{commit}:{path}" for path in _CODE_OWNERS], b"blob")
-    return decode(next((content for _, content in contents if content is not None), b""))
+    return decode_text(next((content for _, content in contents if content is not None), b""))
 
 
 def other_files(

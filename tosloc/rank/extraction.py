@@ -17,12 +17,19 @@ from typing import Final
 
 import numpy as np
 
-from tosloc.code.languages import analyser
+from tosloc.code.languages import analyser_version
 from tosloc.core.arrays import from_arrays, load_arrays, unpack_words
 from tosloc.core.closing_cache import closing_cache
-from tosloc.core.io import key_of, written_whole
-from tosloc.core.processes import executor, parallel
-from tosloc.core.records import BoolArray, Case, FloatArray, Progress, first_paths, silent
+from tosloc.core.io import atomic_write, content_key
+from tosloc.core.processes import current_executor, run_in_parallel
+from tosloc.core.records import (
+    BoolArray,
+    Case,
+    FloatArray,
+    Progress,
+    first_path_by_blob,
+    ignore_progress,
+)
 from tosloc.git.repository import Repository
 from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS, columns, prior
 from tosloc.rank.tables import FeatureTable, block_bytes
@@ -73,12 +80,12 @@ class Extraction:
             labels.append((case.report.opened_seconds, case.version, case.fixed))
         made_with = [
             FEATURES_VERSION,
-            analyser(self.lizard),
+            analyser_version(self.lizard),
             PRIOR_WEIGHTS,
             self.history_digest,
             sorted(self.suffixes),
         ]
-        key = key_of(self.names, reports, labels, sampled, made_with)
+        key = content_key(self.names, reports, labels, sampled, made_with)
         return self.folder / f"block-{key[:24]}.npz"
 
     def run(
@@ -88,7 +95,7 @@ class Extraction:
         *,
         jobs: int = -1,
         what: str = "features",
-        progress: Progress = silent,
+        progress: Progress = ignore_progress,
     ) -> list[Path]:
         """Compute the blocks that are missing; return the files of all blocks, in order.
 
@@ -117,9 +124,9 @@ class Extraction:
                 contained = [self.ancestors(case.version) for case in block]
                 calls.append(joblib.delayed(_extract)(extraction, block, contained, sampled, path))
             workers = jobs if extraction.shared else min(joblib.effective_n_jobs(jobs), len(calls))
-            with parallel(calls, workers, ordered=False) as results:
+            with run_in_parallel(calls, workers, ordered=False) as results:
                 for path, content, finished in results:
-                    with written_whole(path) as temporary:
+                    with atomic_write(path) as temporary:
                         temporary.write_bytes(content)
                     done += finished
                     progress(what, done, len(cases))
@@ -132,12 +139,12 @@ class Extraction:
         Workers of other machines read a copy of the facts that nobody writes, because SQLite's
         files are not safe over a network while anyone writes them.
         """
-        if executor() is None:
+        if current_executor() is None:
             yield replace(self, ancestors=None)
             return
         folder = self.folder.absolute()
         copy = folder / "facts.sqlite"
-        with written_whole(copy) as new, FactStore(self.store_path) as store:
+        with atomic_write(copy) as new, FactStore(self.store_path) as store:
             store.copy_to(new)
         try:
             yield replace(
@@ -190,7 +197,7 @@ def _extract(
     opened = _open_extraction(extraction)
     repo = opened.repo
     snapshots = [repo.snapshot(case.version, extraction.suffixes) for case in cases]
-    corpus = read_facts(opened.store, first_paths(snapshots), lizard=extraction.lizard)
+    corpus = read_facts(opened.store, first_path_by_blob(snapshots), lizard=extraction.lizard)
     tables = []
     for case, snapshot, commits in zip(cases, snapshots, contained, strict=True):
         version = VersionIndex(corpus, snapshot, opened.paths)

@@ -15,7 +15,7 @@ import numpy as np
 
 from tosloc.core.config import EvolutionSettings, StageOneSettings
 from tosloc.core.metrics import fixed_ranks, rr_and_ap
-from tosloc.core.records import FloatArray, Progress, silent
+from tosloc.core.records import FloatArray, Progress, ignore_progress
 from tosloc.rank.ranking_lists import RankingLists, ranking_lists
 from tosloc.rank.stage_one import HeadRanker, StageOne, fit_trees, weighted_sums
 from tosloc.rank.tables import FeatureTable
@@ -207,7 +207,7 @@ def fit_stage_one(
     validation: Callable[[], Iterable[FeatureTable]],
     default: StageOne | None,
     seed: int = 7,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> tuple[StageOne, Choice]:
     """Stage one learned on ``train``; among own, shipped and averaged weights and rankers, validation decides. Beside a
     shipped ranker fewer than ``MANY`` reports teach no own one, and their cross-validation decides; fewer than

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from tosloc.code.functions import KINDS, FunctionFacts
+from tosloc.code.functions import FUNCTION_KINDS, FunctionFacts
 from tosloc.code.text import terms as terms_of
 from tosloc.code.text import words
 from tosloc.core.records import BugReport, FloatArray, Function
@@ -29,7 +29,7 @@ FUNCTION_DEPTH: Final = 50
 """Files whose functions are scored when a ranking of functions is measured, and whose scores tell how far one leads."""
 
 _COMMENTS: Final = 0.5  # what a word of a comment counts
-CLASS: Final = KINDS.index("class")
+CLASS: Final = FUNCTION_KINDS.index("class")
 
 _CALLED = re.compile(r"(?<!\w)([^\W\d]\w{0,200})\s?\(")
 _QUOTED = re.compile(r"`{1,3}([^`\n]{1,200})`")

@@ -14,7 +14,7 @@ import numpy as np
 from tosloc.code import text
 from tosloc.code.functions import FunctionFacts
 from tosloc.core.records import Function, Reason
-from tosloc.git.fixes import issue_named, says_fix
+from tosloc.git.fixes import first_issue, is_fix_message
 from tosloc.rank.functions import holder_of
 from tosloc.rank.text_features import defined
 from tosloc.retrieval import bm25
@@ -235,7 +235,7 @@ class ReasonsOf:
         fix where a fixed report is known, or where its own first line says so.
         """
         subject = sources.subject(change.commit)
-        fix = change.fix and (subject is None or change.bug is not None or says_fix(subject))
+        fix = change.fix and (subject is None or change.bug is not None or is_fix_message(subject))
         of_bug = f" of bug {change.bug}" if change.bug else ""
         said = (
             f"{'earlier fix' if fix else 'commit'} {change.commit[:10]}{of_bug}, {day(change.at)}"
@@ -245,7 +245,7 @@ class ReasonsOf:
             said = f"{said}: {subject if len(subject) <= SUBJECT else subject[: SUBJECT - 2].rstrip() + ' …'}"
             if change.words[0] in text.terms(_NOT_SAID.sub(" ", subject)):
                 shared = ""  # the subject shows what it shares
-        issue = change.bug or (None if subject is None else issue_named(subject))
+        issue = change.bug or (None if subject is None else first_issue(subject))
         said += f"; it says {shared}" if shared else ""
         return Reason(
             "fix" if fix else "commit",

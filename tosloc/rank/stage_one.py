@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tosloc.code.functions import FunctionFacts
-from tosloc.core.arrays import Array, Arrays, checked
+from tosloc.core.arrays import Array, Arrays, validate_array
 from tosloc.core.errors import MissingExtra
 from tosloc.core.records import Float32Array, FloatArray, Function, IntArray, LongArray, Reason
 from tosloc.rank import features
@@ -102,15 +102,15 @@ class Trees:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array], features: int) -> Self:
         """Trees of ``to_arrays`` that ask for ``features``. Raises KeyError or ValueError when they are none."""
-        leaves = checked(
+        leaves = validate_array(
             arrays, "leaves", np.float64, None, _MOST_LEAVES, least=-_LARGEST, below=_LARGEST
         )
         size = len(leaves), _MOST_LEAVES - 1
-        feature = checked(arrays, "feature", np.int32, *size, below=features)
+        feature = validate_array(arrays, "feature", np.int32, *size, below=features)
         return cls(
             feature,
-            checked(arrays, "threshold", np.float32, *size),
-            checked(arrays, "left", np.uint16, *size),
+            validate_array(arrays, "threshold", np.float32, *size),
+            validate_array(arrays, "left", np.uint16, *size),
             leaves,
         )
 

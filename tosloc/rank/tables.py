@@ -18,9 +18,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from tosloc.core.arrays import Arrays, arrays_of, pack_words, unpack_words, write_arrays
+from tosloc.core.arrays import Arrays, open_arrays, pack_words, unpack_words, write_arrays
 from tosloc.core.errors import ToslocError
-from tosloc.core.io import parse_json, read_plain, write_text
+from tosloc.core.io import parse_json, read_regular_file, write_text
 from tosloc.core.records import BoolArray, Float32Array, FloatArray, IntArray, Ranking
 from tosloc.retrieval.postings import starts_of
 
@@ -59,7 +59,7 @@ def read_blocks(paths: Iterable[Path]) -> Iterator[FeatureTable]:
     Raises CheckpointError for a damaged file.
     """
     for path in paths:
-        with arrays_of(path, "delete it and run the same command again") as arrays:
+        with open_arrays(path, "delete it and run the same command again") as arrays:
             columns: list[Any] = [arrays[name] for name in _COLUMNS]
             reports = unpack_words(arrays["reports"])
             spans = list(zip(reports, pairwise(arrays["starts"].tolist()), strict=True))
@@ -99,7 +99,7 @@ def kept_blocks(folder: Path) -> dict[str, list[Path]]:
     Raises ToslocError if the folder keeps none.
     """
     try:
-        listing = parse_json(read_plain(folder / WORK / _LISTING))
+        listing = parse_json(read_regular_file(folder / WORK / _LISTING))
         return {part: [folder / WORK / name for name in listing[part]] for part in PARTS}
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise ToslocError(

@@ -15,12 +15,19 @@ from fractions import Fraction
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from tosloc.code.languages import SOURCE_SUFFIXES, language_of
+from tosloc.code.languages import SOURCE_SUFFIXES, language_name
 from tosloc.core.config import Config
 from tosloc.core.errors import ReportError, pluralize
-from tosloc.core.records import BugReport, Case, Progress, ReportAttributes, Snapshot, silent
+from tosloc.core.records import (
+    BugReport,
+    Case,
+    Progress,
+    ReportAttributes,
+    Snapshot,
+    ignore_progress,
+)
 from tosloc.git.fixes import bug_ids
-from tosloc.git.history import commit_order
+from tosloc.git.history import list_parents_first
 from tosloc.git.repository import Repository
 from tosloc.reports.formats import LabelledReport, read_reports
 from tosloc.reports.traces import frames
@@ -55,7 +62,7 @@ def load_dataset(
     *,
     zone: str = "UTC",
     suffixes: frozenset[str] = frozenset({".java"}),
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> Dataset:
     """The cases of a file of labelled reports (see ``read_reports``), resolved in ``repository``.
 
@@ -120,7 +127,7 @@ def _named_by_messages(repository: Repository, reports: Sequence[LabelledReport]
     naming = defaultdict[tuple[bool, str], list[tuple[int, str]]](
         list
     )  # as a bug, its name or number -> commits
-    for info in repository.commits(commit_order(repository, [repository.resolve("HEAD")])):
+    for info in repository.commits(list_parents_first(repository, [repository.resolve("HEAD")])):
         bugs = bug_ids(info.message)
         keys = [(True, bug) for bug in (*bugs, *map(_number, bugs))]
         for key in {*keys, *((False, number) for number in re.findall(r"\d+", info.message))}:
@@ -248,7 +255,7 @@ def resolve_suffixes(config: Config, reports: str | Path) -> Config:
         return config
     labelled = read_reports(reports, config.data.zone, suffixes=SOURCE_SUFFIXES)
     fixed = [
-        {language_of(PurePosixPath(path).suffix) for path in one.listed} - {"text"}
+        {language_name(PurePosixPath(path).suffix) for path in one.listed} - {"text"}
         for one in labelled
     ]
     counts = Counter(language for languages in fixed for language in languages)
@@ -257,5 +264,7 @@ def resolve_suffixes(config: Config, reports: str | Path) -> Config:
         for language, number in counts.items()
         if number >= LANGUAGE_SHARE * sum(map(bool, fixed))
     }
-    suffixes = tuple(sorted(suffix for suffix in SOURCE_SUFFIXES if language_of(suffix) in chosen))
+    suffixes = tuple(
+        sorted(suffix for suffix in SOURCE_SUFFIXES if language_name(suffix) in chosen)
+    )
     return config.model_copy(update={"data": config.data.model_copy(update={"suffixes": suffixes})})

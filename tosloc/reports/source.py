@@ -11,7 +11,7 @@ from typing import BinaryIO, Final, Literal, TextIO, TypeAlias
 from zoneinfo import ZoneInfo
 
 from tosloc.core.errors import ConfigError, ReportError
-from tosloc.core.io import read_plain
+from tosloc.core.io import read_regular_file
 
 Json: TypeAlias = dict[str, object]
 
@@ -25,7 +25,7 @@ def read_bytes(source: Path | BinaryIO, name: str) -> bytes:
     """Content of a plain file or a stream; ReportError when it cannot be read, is empty or too large."""
     try:
         data = (
-            read_plain(source, LARGEST_FILE)
+            read_regular_file(source, LARGEST_FILE)
             if isinstance(source, Path)
             else source.read(LARGEST_FILE + 1)
         )

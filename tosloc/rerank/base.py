@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeAlia
 import numpy as np
 
 from tosloc.core.errors import CheckpointError, require
-from tosloc.core.io import parse_json, read_plain
+from tosloc.core.io import parse_json, read_regular_file
 from tosloc.core.metrics import fixed_ranks, rr_and_ap
 from tosloc.core.records import (
     BoolArray,
@@ -25,7 +25,7 @@ from tosloc.core.records import (
     IntArray,
     LongArray,
     Progress,
-    silent,
+    ignore_progress,
 )
 from tosloc.retrieval.corpus import Corpus
 from tosloc.retrieval.history_index import HistoryAsOf, HistoryIndex
@@ -197,12 +197,15 @@ class Reranker(ABC):
         context: RerankingContext,
         folder: Path,
         seed: int,
-        progress: Progress = silent,
+        progress: Progress = ignore_progress,
     ) -> Self:
         """Learn from train, choose by validation; ``folder`` is for an interrupted training. Raises ToslocError."""
 
     def rerank(
-        self, candidates: Candidates, context: RerankingContext, progress: Progress = silent
+        self,
+        candidates: Candidates,
+        context: RerankingContext,
+        progress: Progress = ignore_progress,
     ) -> Reranked | None:
         """New scores for a report's candidates; None where there are none, or ``may_score`` says no: stage one's order
         stands.
@@ -212,7 +215,10 @@ class Reranker(ABC):
 
     @abstractmethod
     def answer(
-        self, candidates: Candidates, context: RerankingContext, progress: Progress = silent
+        self,
+        candidates: Candidates,
+        context: RerankingContext,
+        progress: Progress = ignore_progress,
     ) -> Reranked:
         """New scores for the candidates of a report that it may score."""
 
@@ -224,7 +230,7 @@ class Reranker(ABC):
     def load(cls, folder: Path) -> Self:
         """What ``save`` wrote. Raises CheckpointError when it is incomplete or damaged."""
         try:
-            record = parse_json(read_plain(folder / f"{cls.name}.json"))
+            record = parse_json(read_regular_file(folder / f"{cls.name}.json"))
             made = cls.read(record, folder)
             made.weight, made.trained_until = float(record["weight"]), int(record["trained_until"])
             if not made.weight >= 0:

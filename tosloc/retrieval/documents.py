@@ -16,9 +16,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.core.arrays import Array, checked, checked_starts, unpack_words
+from tosloc.core.arrays import Array, unpack_words, validate_array, validate_starts
 from tosloc.core.memo import Remembering
-from tosloc.core.records import TIMES, BoolArray, FloatArray, IntArray, LongArray
+from tosloc.core.records import VALID_TIMES, BoolArray, FloatArray, IntArray, LongArray
 from tosloc.retrieval.formulas import idf
 from tosloc.retrieval.postings import (
     Postings,
@@ -156,16 +156,16 @@ def check_documents(arrays: Mapping[str, Array], name: str, paths: int) -> None:
     )
     pairs, touched = len(arrays[f"{name}.terms"]), len(arrays[f"{name}.files"])
     for key, kind, size, least, below in (
-        ("times", np.int64, D, TIMES.start, TIMES.stop),
+        ("times", np.int64, D, VALID_TIMES.start, VALID_TIMES.stop),
         ("commits", np.int64, D, -1, np.inf),
         ("sizes", np.float64, D, 1, np.inf),
         ("terms", np.int32, pairs, 0, terms),
         ("counts", np.uint16, pairs, 1, np.inf),
         ("files", np.int32, touched, 0, paths),
     ):
-        checked(arrays, f"{name}.{key}", kind, size, least=least, below=below)
+        validate_array(arrays, f"{name}.{key}", kind, size, least=least, below=below)
     for key, size in (("starts", pairs), ("file_starts", touched), ("class_starts", classes)):
-        checked_starts(arrays, f"{name}.{key}", D, size)
+        validate_starts(arrays, f"{name}.{key}", D, size)
     if commits != D or (np.diff(arrays[f"{name}.times"]) < 0).any():
         raise ValueError("documents are counted wrongly, or not in order of time")
 

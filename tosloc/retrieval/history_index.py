@@ -24,9 +24,9 @@ from tosloc.core.records import (
     FloatArray,
     IntArray,
     LongArray,
-    Vocabulary,
+    StringTable,
 )
-from tosloc.git.fixes import says_fix
+from tosloc.git.fixes import is_fix_message
 from tosloc.git.history import History
 from tosloc.reports import traces
 from tosloc.retrieval.documents import DAY, Document, Documents, DocumentsView
@@ -231,12 +231,12 @@ def commit_payloads(history: History) -> Iterator[bytes]:
         terms = Counter(text.terms(message))
         paths = [names[file] for file in files]
         counts = np.array([min(count, 65_535) for count in terms.values()], dtype=np.uint16)
-        facts = np.array([at, says_fix(whole)], dtype=np.int64)
+        facts = np.array([at, is_fix_message(whole)], dtype=np.int64)
         yield pack(list(terms), paths, counts, facts)
 
 
 def history_of_commits(
-    order: Sequence[str], payloads: Iterable[bytes | None], paths: Vocabulary
+    order: Sequence[str], payloads: Iterable[bytes | None], paths: StringTable
 ) -> HistoryIndex:
     """Commit messages as documents; the commits that say that they fix a bug stand in for fixed reports.
 
@@ -256,7 +256,7 @@ def history_of_commits(
     return HistoryIndex(Documents.collect(documents), Documents.collect(fixes))
 
 
-def report_documents(cases: Iterable[Case], history: History, paths: Vocabulary) -> Documents:
+def report_documents(cases: Iterable[Case], history: History, paths: StringTable) -> Documents:
     """Fixed reports with the files that their fixes changed, known from the committer time of the fix on.
 
     Reports whose fix is not known are no documents.
@@ -278,7 +278,7 @@ def report_documents(cases: Iterable[Case], history: History, paths: Vocabulary)
     )
 
 
-def build_history(history: History, cases: Sequence[Case], paths: Vocabulary) -> HistoryIndex:
+def build_history(history: History, cases: Sequence[Case], paths: StringTable) -> HistoryIndex:
     """Commit messages and fixed reports; without known fixes the commits that fix bugs stand in for reports."""
     made = history_of_commits(history.ids, commit_payloads(history), paths)
     if cases and not any(case.fix_commit for case in cases):

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from tosloc.code import text
-from tosloc.code.languages import language_of
+from tosloc.code.languages import language_name
 from tosloc.core.records import BoolArray, FloatArray, IntArray, LongArray
 from tosloc.paths.classify import which_are_tests
 from tosloc.retrieval.formulas import K1, B, idf, length_norm, saturate_tf
@@ -100,7 +100,7 @@ class PathTable:
             paths=paths,
             directory=_numbered(folders),
             counterpart_group=_numbered(_TEST_MARK.sub("", stem) or stem for stem in stems),
-            language=_numbered(map(language_of, names)),
+            language=_numbered(map(language_name, names)),
             test=which_are_tests(paths),
             compound_stem=_marked(text.compounds(stem) for stem in stems),
             examples=_marked(map(cache(lambda folder: _EXAMPLE.search(f"{folder}/")), folders)),

@@ -14,10 +14,10 @@ from joblib import delayed, effective_n_jobs
 
 from tosloc.code.facts import analyse
 from tosloc.core.errors import ToslocError
-from tosloc.core.processes import Worker, executor, parallel
-from tosloc.core.records import Progress, silent
-from tosloc.git.process import LARGEST_SOURCE
-from tosloc.git.repository import Repository, decode
+from tosloc.core.processes import Worker, current_executor, run_in_parallel
+from tosloc.core.records import Progress, ignore_progress
+from tosloc.git.process import MAX_SOURCE_BYTES
+from tosloc.git.repository import Repository, decode_text
 from tosloc.retrieval.corpus import NO_FACTS, pack_facts
 from tosloc.storage.facts import analysers_of
 from tosloc.storage.store import FactStore
@@ -48,7 +48,7 @@ def build(
     store: FactStore,
     blobs: Mapping[str, str],
     jobs: int = -1,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
     *,
     lizard: bool = False,
 ) -> BuildReport:
@@ -61,9 +61,9 @@ def build(
     analysers = analysers_of(blobs, lizard=lizard)
     new = store.missing(analysers)
     sizes = repo.sizes(new)
-    large = [blob for blob, size in sizes.items() if size > LARGEST_SOURCE]
+    large = [blob for blob, size in sizes.items() if size > MAX_SOURCE_BYTES]
     store.write((blob, analysers[blob], NO_FACTS) for blob in large)
-    wanted = [(blob, blobs[blob]) for blob in new if sizes[blob] <= LARGEST_SOURCE]
+    wanted = [(blob, blobs[blob]) for blob in new if sizes[blob] <= MAX_SOURCE_BYTES]
     batches = [
         dict(wanted[start : start + BATCH_BLOBS]) for start in range(0, len(wanted), BATCH_BLOBS)
     ]
@@ -89,14 +89,14 @@ def _run(
     call: partial[_Result], batches: Sequence[_Batch], jobs: int
 ) -> Generator[_Result, None, None]:
     """Results of all batches, in any order. After the death of a worker one process does the rest, blob by blob."""
-    away = executor() is not None
+    away = current_executor() is not None
     if len(batches) < 2 or (jobs == 1 and not away):
         yield from map(call, batches)
         return
     left = {next(iter(batch)): batch for batch in batches}
     try:
         calls = [delayed(call)(batch) for batch in batches]
-        with parallel(calls, jobs, ordered=False) as results:
+        with run_in_parallel(calls, jobs, ordered=False) as results:
             for result in results:
                 batch = left.pop(result[0][0])
                 if away and any(
@@ -113,7 +113,7 @@ def _run(
 
 
 def _analyse_batch(repo: Repository, batch: _Batch, *, lizard: bool, parse: bool = True) -> _Result:
-    texts = {blob: decode(data) for blob, data in repo.texts(batch) if data is not None}
+    texts = {blob: decode_text(data) for blob, data in repo.texts(batch) if data is not None}
     made = {
         blob: analyse(text, batch[blob], parse=parse, lizard=lizard) for blob, text in texts.items()
     }

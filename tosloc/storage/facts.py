@@ -7,10 +7,15 @@ from contextlib import suppress
 from dataclasses import astuple
 from functools import lru_cache
 
-from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts, functions_of
-from tosloc.code.languages import FUNCTIONS_VERSION, analyser, analyser_of, language_of
+from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts, find_functions
+from tosloc.code.languages import (
+    FUNCTIONS_VERSION,
+    analyser_version,
+    language_name,
+    with_grammar_release,
+)
 from tosloc.core.errors import StoreError
-from tosloc.git.repository import Repository, decode
+from tosloc.git.repository import Repository, decode_text
 from tosloc.retrieval.corpus import Corpus
 from tosloc.retrieval.payloads import pack, unpack
 from tosloc.storage.store import FactStore
@@ -21,8 +26,10 @@ KEPT_FILES = 1_000
 
 def analysers_of(blobs: Mapping[str, str], *, lizard: bool = False) -> dict[str, str]:
     """Return the analyser of each blob (id -> path)."""
-    version = analyser(lizard)
-    return {blob: analyser_of(language_of(path), version) for blob, path in blobs.items()}
+    version = analyser_version(lizard)
+    return {
+        blob: with_grammar_release(language_name(path), version) for blob, path in blobs.items()
+    }
 
 
 def read_facts(store: FactStore, blobs: Mapping[str, str], *, lizard: bool = False) -> Corpus:
@@ -52,7 +59,8 @@ class FunctionReader:
         costs time, but not the answer. Raises StoreError and RepositoryError.
         """
         analysers = {
-            blob: analyser_of(language_of(path), FUNCTIONS_VERSION) for blob, path in blobs.items()
+            blob: with_grammar_release(language_name(path), FUNCTIONS_VERSION)
+            for blob, path in blobs.items()
         }
         functions: dict[str, FunctionFacts] = {}
         missing: list[str] = []
@@ -65,7 +73,7 @@ class FunctionReader:
         extracted: dict[str, FunctionFacts] = {}
         for blob, data in self._repo.texts(missing):
             if data is not None:
-                extracted[blob] = functions_of(decode(data), blobs[blob])
+                extracted[blob] = find_functions(decode_text(data), blobs[blob])
         with suppress(StoreError):
             self._store.write(
                 (blob, analysers[blob], pack(*astuple(facts))) for blob, facts in extracted.items()

@@ -12,11 +12,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from tosloc.code.languages import FIELDS, has_grammar, language_of
-from tosloc.core.arrays import Arrays, checked, checked_starts, from_arrays, to_arrays, unpack_words
+from tosloc.code.languages import FIELDS, has_grammar, language_name
+from tosloc.core.arrays import (
+    Arrays,
+    from_arrays,
+    to_arrays,
+    unpack_words,
+    validate_array,
+    validate_starts,
+)
 from tosloc.core.errors import pluralize
-from tosloc.core.io import printable
-from tosloc.core.records import TIMES, RoutineNote, Snapshot, Vocabulary
+from tosloc.core.io import escape_unprintable
+from tosloc.core.records import VALID_TIMES, RoutineNote, Snapshot, StringTable
 from tosloc.git.repository import Change
 from tosloc.retrieval.context import VersionIndex
 from tosloc.retrieval.corpus import Corpus
@@ -83,7 +90,7 @@ class PreparedVersion:
         for file in np.flatnonzero(~corpus.parsed[rows]).tolist():
             if not corpus.lines[rows[file]]:
                 unread += 1
-            elif has_grammar(language_of(self.snapshot.path(file))):
+            elif has_grammar(language_name(self.snapshot.path(file))):
                 by_words += 1
         said = {
             "larger than 10 MB, ranked by path alone": unread - self.missing,
@@ -101,7 +108,7 @@ class PreparedVersion:
         if set(self.snapshot.commit) == {"0"}:
             yield "nothing is committed yet: the files on disk are searched, and there is no history"
         if number := len(self.submodules):
-            names = ", ".join(map(printable, self.submodules[:MOST_NAMED_SUBMODULES]))
+            names = ", ".join(map(escape_unprintable, self.submodules[:MOST_NAMED_SUBMODULES]))
             more = (
                 f" and {number - MOST_NAMED_SUBMODULES} more"
                 if number > MOST_NAMED_SUBMODULES
@@ -133,8 +140,8 @@ class PreparedVersion:
         [commit], [committed_at] = unpack_words(arrays["commit"]), arrays["committed_at"].tolist()
         rows, corpus = arrays["rows"], from_arrays(Corpus, arrays, "text")
         table = from_arrays(PathTable, arrays, "paths")
-        names = Vocabulary(list(table.paths), numbered(table.paths))
-        blobs = Vocabulary([*corpus.blobs, ""])  # "" of row -1
+        names = StringTable(list(table.paths), numbered(table.paths))
+        blobs = StringTable([*corpus.blobs, ""])  # "" of row -1
         snapshot = Snapshot(
             commit, committed_at, names, blobs, np.arange(len(rows), dtype=np.int32), rows
         )
@@ -160,7 +167,7 @@ def version_of_stranger(arrays: Arrays) -> PreparedVersion:
     [commit], files = unpack_words(arrays["commit"]), len(arrays["rows"])
     if not (commit.isascii() and commit.isalnum()):  # it is printed, and part of addresses
         raise ValueError("the commit has no name that git gives")
-    starts = checked(arrays, "text.chunk_starts", np.int64, blobs + 1)
+    starts = validate_array(arrays, "text.chunk_starts", np.int64, blobs + 1)
     if (
         not 0 < files <= paths
         or starts[0] != 0
@@ -168,11 +175,13 @@ def version_of_stranger(arrays: Arrays) -> PreparedVersion:
         or starts[-1] > _MOST_CHUNKS
     ):
         raise ValueError("files of the version are counted wrongly")
-    checked(arrays, "committed_at", np.int64, 1, least=TIMES.start, below=TIMES.stop)
-    checked(arrays, "text.lengths", np.float64, blobs, len(FIELDS) + 1, below=np.inf)
-    checked(arrays, "text.parsed", np.bool_, blobs)
-    checked(arrays, "text.complexity", np.int32, blobs)
-    checked(arrays, "text.lines", np.int32, blobs)
+    validate_array(
+        arrays, "committed_at", np.int64, 1, least=VALID_TIMES.start, below=VALID_TIMES.stop
+    )
+    validate_array(arrays, "text.lengths", np.float64, blobs, len(FIELDS) + 1, below=np.inf)
+    validate_array(arrays, "text.parsed", np.bool_, blobs)
+    validate_array(arrays, "text.complexity", np.int32, blobs)
+    validate_array(arrays, "text.lines", np.int32, blobs)
     for name in ("commits", "reports"):
         check_documents(arrays, name, paths)
     for name, rows, counts in (
@@ -180,8 +189,8 @@ def version_of_stranger(arrays: Arrays) -> PreparedVersion:
         ("text.chunk_postings", int(starts[-1]), (np.uint8,)),
     ):
         size = len(arrays[f"{name}.rows"])
-        checked_starts(arrays, f"{name}.starts", terms, size)
-        checked(arrays, f"{name}.rows", np.int32, size, below=rows)
-        checked(arrays, f"{name}.values", counts[0], size, *counts[1:], below=np.inf)
+        validate_starts(arrays, f"{name}.starts", terms, size)
+        validate_array(arrays, f"{name}.rows", np.int32, size, below=rows)
+        validate_array(arrays, f"{name}.values", counts[0], size, *counts[1:], below=np.inf)
     table = PathTable.of(unpack_words(arrays["paths.paths"]))
     return PreparedVersion.from_arrays(arrays | to_arrays({"paths": table}))

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Final
 from tosloc.code.languages import (
     OTHER_SUFFIXES,
     SOURCE_SUFFIXES,
-    analyser,
-    analyser_of,
-    language_of,
+    analyser_version,
+    language_name,
+    with_grammar_release,
 )
 from tosloc.core.arrays import read_mapped, write_mapped
 from tosloc.core.errors import CheckpointError, ToslocError
-from tosloc.core.io import key_of, remove
-from tosloc.core.records import Progress, Snapshot, Vocabulary, first_paths, silent
-from tosloc.git.history import commit_order, read_commits
-from tosloc.git.repository import Change, Repository, ends_with
+from tosloc.core.io import content_key, remove
+from tosloc.core.records import Progress, Snapshot, StringTable, first_path_by_blob, ignore_progress
+from tosloc.git.history import list_parents_first, read_commits
+from tosloc.git.repository import Change, Repository, suffix_matcher
 from tosloc.paths.classify import which_are_tests
 from tosloc.retrieval.context import VersionIndex
 from tosloc.retrieval.corpus import Corpus
@@ -122,16 +122,18 @@ class IndexedRepository:
         """What the work tree has otherwise than a commit, of the files whose words are searched."""
         return self.repo.uncommitted(commit, self.suffixes | OTHER_SUFFIXES)
 
-    def index(self, snapshots: Sequence[Snapshot], progress: Progress = silent) -> BuildReport:
+    def index(
+        self, snapshots: Sequence[Snapshot], progress: Progress = ignore_progress
+    ) -> BuildReport:
         """Make the facts that the versions' files lack."""
-        return self._index(first_paths(snapshots), progress)
+        return self._index(first_path_by_blob(snapshots), progress)
 
     def _index(self, blobs: Mapping[str, str], progress: Progress) -> BuildReport:
         from tosloc.storage.build import build  # here: parsers and workers are not loaded in vain
 
         return build(self.repo, self.store, blobs, self.jobs, progress, lizard=self.lizard)
 
-    def facts(self, blobs: Mapping[str, str], progress: Progress = silent) -> Corpus:
+    def facts(self, blobs: Mapping[str, str], progress: Progress = ignore_progress) -> Corpus:
         """Facts of blobs (id -> path), in their order; those that are missing are made."""
         if self.store.missing(analysers_of(blobs, lizard=self.lizard)):
             self._index(blobs, progress)
@@ -140,7 +142,7 @@ class IndexedRepository:
     # ---- versions ready for queries
 
     def prepared(
-        self, revision: str, progress: Progress = silent, changes: Collection[Change] = ()
+        self, revision: str, progress: Progress = ignore_progress, changes: Collection[Change] = ()
     ) -> PreparedVersion:
         """Return the version that ``revision`` names, ready for queries, with fixes by commit messages.
 
@@ -149,7 +151,7 @@ class IndexedRepository:
         UnknownCommit, and ToslocError when no source file is left.
         """
         commit = revision if revision == self.repo.no_commit else self.repo.resolve(revision)
-        is_source = ends_with(self.suffixes)
+        is_source = suffix_matcher(self.suffixes)
         changes = sorted(change for change in changes if is_source(_bytes(change.path)))
         if commit == self.repo.no_commit and not changes:
             raise self._nothing_on_disk()
@@ -162,11 +164,11 @@ class IndexedRepository:
                 commit, listed.committed_at, files
             )  # with numbers that no other version shares
             unborn = commit == self.repo.no_commit
-            order = [] if unborn else commit_order(self.repo, [commit])
+            order = [] if unborn else list_parents_first(self.repo, [commit])
             submodules = () if unborn else self.repo.submodules(commit)
             history = self._history_of(order, snapshot.path_names, progress)
             table = PathTable.of(snapshot.path_names.names)
-            index = VersionIndex(self.facts(first_paths([listed])), snapshot, table)
+            index = VersionIndex(self.facts(first_path_by_blob([listed])), snapshot, table)
             return PreparedVersion(index, history, order, missing, submodules)
 
         # a clone that was cut off has another history once it is made whole
@@ -192,12 +194,12 @@ class IndexedRepository:
         )
 
     def other_files(
-        self, commit: str, progress: Progress = silent, changes: Collection[Change] = ()
+        self, commit: str, progress: Progress = ignore_progress, changes: Collection[Change] = ()
     ) -> PreparedVersion:
         """All files of a version that are no sources, without a history; templates, styles and configuration with their
         words, unless they are tests, or large. Raises UnknownCommit.
         """
-        is_source, is_other = ends_with(self.suffixes), ends_with(OTHER_SUFFIXES)
+        is_source, is_other = suffix_matcher(self.suffixes), suffix_matcher(OTHER_SUFFIXES)
 
         def facts(files: Iterable[tuple[str, str | None]]) -> Corpus:
             """Of those whose words are searched."""
@@ -238,10 +240,13 @@ class IndexedRepository:
     ) -> PreparedVersion:
         """What is kept of a commit, else what is made now, and kept."""
         languages = sorted(
-            {analyser_of(language_of(suffix), analyser(self.lizard)) for suffix in self.suffixes}
+            {
+                with_grammar_release(language_name(suffix), analyser_version(self.lizard))
+                for suffix in self.suffixes
+            }
         )
         made_with = f"{PREPARED_VERSION}+{HISTORY_VERSION}+PyStemmer{metadata.version('PyStemmer')}"
-        name = f"{key_of(made_with, languages, what)[:16]}-{commit}.safetensors"
+        name = f"{content_key(made_with, languages, what)[:16]}-{commit}.safetensors"
         path = self.store_path.with_name(f"{self.store_path.stem}.versions") / name
         with suppress(
             CheckpointError, LookupError, ValueError
@@ -263,16 +268,16 @@ class IndexedRepository:
         return made
 
     def _history_of(
-        self, order: Sequence[str], paths: Vocabulary, progress: Progress
+        self, order: Sequence[str], paths: StringTable, progress: Progress
     ) -> HistoryIndex:
         """Documents of all commits, by their number in ``order``; what the store lacks is asked of git, and kept."""
-        analyser = f"{COMMITS}{HISTORY_VERSION}+{metadata.version('PyStemmer')}+{key_of(sorted(self.suffixes))[:12]}"
-        wanted, cut = dict.fromkeys(order, analyser), self.repo.shallow
+        analyser_version = f"{COMMITS}{HISTORY_VERSION}+{metadata.version('PyStemmer')}+{content_key(sorted(self.suffixes))[:12]}"
+        wanted, cut = dict.fromkeys(order, analyser_version), self.repo.shallow
         new = read_commits(self.repo, self.store.missing(wanted), self.suffixes, progress)
         # what those touched at which a clone was cut off is not known until it is whole
         made = zip(new.ids, commit_payloads(new), strict=True)
         self.store.write(
-            (commit, analyser, payload) for commit, payload in made if commit not in cut
+            (commit, analyser_version, payload) for commit, payload in made if commit not in cut
         )
         return history_of_commits(order, self.store.read(wanted), paths)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tosloc.core.records import Case, FloatArray, Progress, Ranking, silent
+from tosloc.core.records import Case, FloatArray, Progress, Ranking, ignore_progress
 from tosloc.git.repository import Repository
 from tosloc.localize.localization import final_scores
 from tosloc.rank.stage_one import StageOne
@@ -75,7 +75,7 @@ class LabelledCandidates:
         part: str,
         reranker: Reranker | None = None,
         context: RerankingContext | None = None,
-        progress: Progress = silent,
+        progress: Progress = ignore_progress,
     ) -> Iterator[Ranking]:
         """Yield the final ranking of each report of a part, with every file of its version.
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import tosloc
-from tosloc.code.languages import analyser
+from tosloc.code.languages import analyser_version
 from tosloc.core.arrays import save_arrays, to_arrays
 from tosloc.core.config import Config
 from tosloc.core.errors import ToslocError, pluralize
 from tosloc.core.io import remove_unfinished
-from tosloc.core.records import Case, Progress, Ranking, silent
+from tosloc.core.records import Case, Progress, Ranking, ignore_progress
 from tosloc.evaluate.judgements import Judgement, write_judgements
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluate.runs import TRAINED_ON, write_run
@@ -58,7 +58,7 @@ class ExperimentContext:
         config: Config,
         repo: Repository,
         reports: Path,
-        progress: Progress = silent,
+        progress: Progress = ignore_progress,
         *,
         facts: bool = True,
     ) -> None:
@@ -138,7 +138,7 @@ class ExperimentContext:
         packages += ["lizard"] if self.indexed.lizard else []
         return {
             "tosloc": tosloc.__version__,
-            "analyser": analyser(self.indexed.lizard),
+            "analyser": analyser_version(self.indexed.lizard),
             "python": platform.python_version(),
             "packages": {name: metadata.version(name) for name in packages},
             "config": self.config.as_dict(),
@@ -196,7 +196,7 @@ def rank_reports(
     reports_path: str | Path,
     out: str | Path,
     split: str = "test",
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
     *,
     config: Config | None = None,
     functions: bool = False,
@@ -259,7 +259,7 @@ def index(
     repo_path: str | Path,
     revision: str = "HEAD",
     config: Config | None = None,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> BuildReport:
     """Make the facts of one version's files."""
     with Repository(repo_path) as repo, closing(Localizer(config).indexed(repo)) as indexed:

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from tosloc.code.functions import KINDS, FunctionFacts
-from tosloc.code.names import dotted
-from tosloc.core.records import Case, Progress, Ranking, first_paths, silent
+from tosloc.code.functions import FUNCTION_KINDS, FunctionFacts
+from tosloc.code.names import dotted_name
+from tosloc.core.records import Case, Progress, Ranking, first_path_by_blob, ignore_progress
 from tosloc.evaluate.judgements import Judgement, write_judgements
 from tosloc.evaluate.run_paths import BM25_LEVEL, FUNCTION_LEVEL, JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluate.runs import read_run, write_run
@@ -40,7 +40,7 @@ def write_function_runs(
     indexed: IndexedRepository,
     dataset: Dataset,
     cases: Sequence[Case],
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> None:
     """Write rankings of functions beside the run of files in ``folder``: ours, of its first ``FUNCTION_DEPTH`` files,
     and BM25's. Test files are left out, and reports none of whose changed functions the version has.
@@ -112,7 +112,7 @@ def _versions(
         block = cases[start : start + BLOCK_REPORTS]
         snapshots = [indexed.snapshot(case.version) for case in block]
         corpus, table = (
-            indexed.facts(first_paths(snapshots)),
+            indexed.facts(first_path_by_blob(snapshots)),
             PathTable.of(indexed.repo.path_names.names),
         )
         rows = [np.flatnonzero(~table.test[snapshot.path_ids]).tolist() for snapshot in snapshots]
@@ -146,13 +146,13 @@ def changed_functions(
             continue
         known = facts[changed.path]
         if changed.start:
-            *around, last = dotted(changed.name).split(".")
+            *around, last = dotted_name(changed.name).split(".")
             agreeing = []
             for function, kind, start in zip(
                 known.names, known.kinds.tolist(), known.starts.tolist(), strict=True
             ):
                 *outer, own = function.split(".")
-                if KINDS[kind] != "class" and own == last:
+                if FUNCTION_KINDS[kind] != "class" and own == last:
                     agreeing.append(
                         (
                             -len({*outer} & {*around}),

@@ -13,7 +13,7 @@ from typing import Final
 
 from tosloc.core.config import Config, did_you_mean
 from tosloc.core.errors import ConfigError, ToslocError
-from tosloc.core.records import Case, Progress, Ranking, silent
+from tosloc.core.records import Case, Progress, Ranking, ignore_progress
 from tosloc.evaluate.run_paths import SHIPPED
 from tosloc.evaluate.runs import WEAK_REPORTS
 from tosloc.git.repository import Repository
@@ -48,7 +48,7 @@ def train(
     repo_path: str | Path,
     reports_path: str | Path,
     out: str | Path,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
     *,
     embed_version: bool = True,
     keep_features: bool = False,

@@ -19,7 +19,7 @@ from pygments.lexers import get_lexer_for_filename
 from pygments.token import Comment, Keyword, Name, Number, String, _TokenType
 
 from tosloc.code.text import identifier_terms
-from tosloc.core.io import cut
+from tosloc.core.io import truncate_text
 from tosloc.core.records import Function
 from tosloc.localize.session import AnswerDetails
 from tosloc.rank.excerpts import telling_lines
@@ -84,7 +84,7 @@ def excerpts(
         [
             Line(
                 place + 1,
-                marked(cut(lines[place], LONGEST_LINE), terms, kinds[place]),
+                marked(truncate_text(lines[place], LONGEST_LINE), terms, kinds[place]),
                 place + 1 in framed,
             )
             for place in run

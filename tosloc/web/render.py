@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 import tosloc
-from tosloc.core.io import cut, printable
+from tosloc.core.io import escape_unprintable, truncate_text
 from tosloc.core.records import BugReport, Progress
 from tosloc.git.discovery import WebPages
 from tosloc.localize.answer import Answer, background_lines, percent
@@ -111,8 +111,8 @@ def answered(answer: Answer, localizer: Localizer | None = None, editor: str = "
     this machine.
     """
     title, text = (
-        cut(answer.report.summary, LONGEST_LINE),
-        cut(answer.report.description, LONGEST_REPORT),
+        truncate_text(answer.report.summary, LONGEST_LINE),
+        truncate_text(answer.report.description, LONGEST_REPORT),
     )
     titled, described, pages = [Piece(title)], [Piece(text)], None
     sources: dict[str, list[Excerpt]] = {}
@@ -189,7 +189,7 @@ def warm(repository: Path, checkpoint: Path | None, commit: str, progress: Progr
 
 def name_of(report: BugReport) -> str:
     """What a report is called in lists."""
-    return cut(f"{report.id}: {report.summary or report.description}", LONGEST_LINE)
+    return truncate_text(f"{report.id}: {report.summary or report.description}", LONGEST_LINE)
 
 
 def project_of(localizer: Localizer | None) -> str:
@@ -240,4 +240,6 @@ def shown(text: str) -> str:
     >>> shown("a\r\nb\tc\u202ed")
     'a\nb   c\\u202ed'
     """
-    return "\n".join(printable(line.rstrip("\r").expandtabs(4)) for line in text.split("\n"))
+    return "\n".join(
+        escape_unprintable(line.rstrip("\r").expandtabs(4)) for line in text.split("\n")
+    )

@@ -24,7 +24,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 
-from tosloc.core.errors import Interrupted, ReportError, ToslocError, sentence_of
+from tosloc.core.errors import Interrupted, ReportError, ToslocError, user_sentence
 from tosloc.core.records import BugReport
 from tosloc.localize.session import Session
 from tosloc.web.excerpts import LONGEST_LINE
@@ -111,7 +111,7 @@ class Questions:
                 return  # it was taken away, or the server ends
             if error is None:
                 article.name, article.html = answer.result()
-            elif (sentence := sentence_of(error, ToslocError.without_arguments)) is not None:
+            elif (sentence := user_sentence(error, ToslocError.without_arguments)) is not None:
                 article.error = sentence.removeprefix(f"{self.repository}: ")
             else:
                 traceback.print_exception(error)

@@ -16,8 +16,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from tosloc.code.languages import language_of
-from tosloc.core.records import BugReport, Case, Snapshot, Vocabulary
+from tosloc.code.languages import language_name
+from tosloc.core.records import BugReport, Case, Snapshot, StringTable
 from tosloc.git.history import History
 from tosloc.lab.baselines.context import BaselineContext, FixHistory, ParsedFiles
 from tosloc.lab.baselines.texts import parse_source
@@ -88,7 +88,7 @@ def context(files, bugs=(), commits=()):
     trees = []
     for commit, above in zip(line, parents, strict=True):
         trees.append({**(trees[above[0]] if above else {}), **commit.changes})
-    times, names, blobs = [seconds(commit.at) for commit in line], Vocabulary(), Vocabulary()
+    times, names, blobs = [seconds(commit.at) for commit in line], StringTable(), StringTable()
     touched = [sorted({*commit.changes, *commit.touched}) for commit in line]
     for path in sorted({path for paths in (*trees, *touched) for path in paths}):
         names.id(path)
@@ -115,7 +115,8 @@ def context(files, bugs=(), commits=()):
     cases.sort(key=lambda one: (one.fixed_at, one.report.id))
     texts = {blob_of(*one): one for tree in trees for one in sorted(tree.items())}
     sources = [
-        parse_source(text, language_of(PurePosixPath(path).suffix)) for path, text in texts.values()
+        parse_source(text, language_name(PurePosixPath(path).suffix))
+        for path, text in texts.values()
     ]
     parsed = ParsedFiles(sources, {blob: row for row, blob in enumerate(texts)})
     fix_history = FixHistory(cases, history, names.ids)

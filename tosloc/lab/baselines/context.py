@@ -19,9 +19,9 @@ import joblib
 import numpy as np
 from scipy import sparse
 
-from tosloc.code.languages import language_of
+from tosloc.code.languages import language_name
 from tosloc.core.errors import ToslocError
-from tosloc.core.processes import parallel
+from tosloc.core.processes import run_in_parallel
 from tosloc.core.records import (
     BoolArray,
     BugReport,
@@ -32,11 +32,11 @@ from tosloc.core.records import (
     Progress,
     Ranking,
     Snapshot,
-    first_paths,
-    silent,
+    first_path_by_blob,
+    ignore_progress,
 )
 from tosloc.git.history import History
-from tosloc.git.repository import Repository, decode
+from tosloc.git.repository import Repository, decode_text
 from tosloc.lab.baselines.texts import ParsedSource, parse_source
 from tosloc.lab.baselines.vsm import Counts, count
 from tosloc.retrieval.paths import PathTable, PathView
@@ -60,28 +60,30 @@ class ParsedFiles:
         repo: Repository,
         snapshots: Iterable[Snapshot],
         jobs: int = 1,
-        progress: Progress = silent,
+        progress: Progress = ignore_progress,
         *,
         complexity: bool = False,
     ) -> ParsedFiles:
         """Read every blob of the versions once; one that the repository lacks is left out."""
         language = {
-            blob: language_of(PurePosixPath(path).suffix)
-            for blob, path in first_paths(snapshots).items()
+            blob: language_name(PurePosixPath(path).suffix)
+            for blob, path in first_path_by_blob(snapshots).items()
         }
         blobs, row_of_blob, sources = list(language), dict[str, int](), list[ParsedSource]()
 
         def texts(start: int) -> list[tuple[str, str, str]]:
             found = repo.texts(blobs[start : start + _BATCH])
             return [
-                (blob, decode(data), language[blob]) for blob, data in found if data is not None
+                (blob, decode_text(data), language[blob])
+                for blob, data in found
+                if data is not None
             ]
 
         calls = (
             joblib.delayed(_parse)(texts(start), complexity)
             for start in range(0, len(blobs), _BATCH)
         )
-        with parallel(calls, jobs, ordered=True) as results:
+        with run_in_parallel(calls, jobs, ordered=True) as results:
             for blob, source in chain.from_iterable(results):
                 row_of_blob[blob] = len(sources)
                 sources.append(source)
@@ -279,7 +281,10 @@ class Baseline(ABC):
         return ()
 
     def fit(  # noqa: B027  most techniques have nothing to learn
-        self, train: Sequence[Case], validation: Sequence[Case], progress: Progress = silent
+        self,
+        train: Sequence[Case],
+        validation: Sequence[Case],
+        progress: Progress = ignore_progress,
     ) -> None:
         """Learn from train, stop by validation."""
 

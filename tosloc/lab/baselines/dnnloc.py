@@ -28,8 +28,8 @@ from tosloc.core.records import (
     IntArray,
     LongArray,
     Progress,
-    silent,
-    tracked,
+    ignore_progress,
+    track,
 )
 from tosloc.lab.baselines import training
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
@@ -178,14 +178,17 @@ class Dnnloc(training.LearnedBaseline):
         return combiner.scores(*relevancy.with_phi1([self._files(query)], halves))
 
     def fit(
-        self, train: Sequence[Case], validation: Sequence[Case], progress: Progress = silent
+        self,
+        train: Sequence[Case],
+        validation: Sequence[Case],
+        progress: Progress = ignore_progress,
     ) -> None:
         """Learn projections, phi1 and combiner."""
         cases, stop_by = self.chosen(train, validation)
         projected, code_BH = self._projected(train, cases)
-        numbered = enumerate(tracked(cases, "features for training", progress), start=1)
+        numbered = enumerate(track(cases, "features for training", progress), start=1)
         pairs = [self._pairs(case, number) for number, case in numbered]
-        lists = list(map(self._labelled, tracked(stop_by, "features for validation", progress)))
+        lists = list(map(self._labelled, track(stop_by, "features for validation", progress)))
         older = min(max(int(self.settings.relevancy_share * len(cases)), 1), len(cases) - 1)
         tried: dict[str, float] = {}
         for wrong in WRONG_FILES:

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from tosloc.core.errors import ToslocError
-from tosloc.core.records import Case, FloatArray, LongArray, Progress, silent, tracked
+from tosloc.core.records import Case, FloatArray, LongArray, Progress, ignore_progress, track
 from tosloc.lab.baselines import dreamloc_inputs as inputs
 from tosloc.lab.baselines import training
 from tosloc.lab.baselines.context import BaselineQuery
@@ -178,7 +178,10 @@ class DreamLoc(training.LearnedBaseline):
         return self._network.ranked(self._files(query))
 
     def fit(
-        self, train: Sequence[Case], validation: Sequence[Case], progress: Progress = silent
+        self,
+        train: Sequence[Case],
+        validation: Sequence[Case],
+        progress: Progress = ignore_progress,
     ) -> None:
         """Learn word vectors, then the network."""
         settings, (cases, stop_by) = self.settings, self.chosen(train, validation)
@@ -189,9 +192,9 @@ class DreamLoc(training.LearnedBaseline):
         network: DreamLocNetwork = training.seeded(
             self.seed, lambda: DreamLocNetwork(settings, snippets)
         )
-        numbered = enumerate(tracked(cases, "features for training", progress))
+        numbered = enumerate(track(cases, "features for training", progress))
         reports = [self._sampled(case, number) for number, case in numbered]
-        lists = list(map(self._labelled, tracked(stop_by, "features for validation", progress)))
+        lists = list(map(self._labelled, track(stop_by, "features for validation", progress)))
         triples = triples_of(reports)
         if not len(triples):
             raise ToslocError(
@@ -208,7 +211,7 @@ class DreamLoc(training.LearnedBaseline):
             return mean
 
         def validate() -> float:
-            ranked = tracked(lists, "ranking validation reports", progress)
+            ranked = track(lists, "ranking validation reports", progress)
             return training.mean_average_precision(
                 (network.ranked(one), one.fixed, one.relevant) for one in ranked
             )
@@ -222,7 +225,7 @@ class DreamLoc(training.LearnedBaseline):
         sources, settings = self.context.files.sources, self.settings
         in_training = np.zeros(len(sources), dtype=np.bool_)
         most_fixes = most_recency = 0.0
-        for case in tracked(cases, "reading training versions", progress):
+        for case in track(cases, "reading training versions", progress):
             query = self.context.query(case.report, case.version)
             in_training[query.version.rows[query.version.rows >= 0]] = True
             most_fixes = max(most_fixes, float(query.fixes.max(initial=0.0)))

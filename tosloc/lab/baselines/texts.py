@@ -17,9 +17,9 @@ import Stemmer
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from tosloc.code.complexity import lizard_complexity
-from tosloc.code.facts import names_of, outline_of, spans_of
-from tosloc.code.languages import language_named
-from tosloc.code.parse import MAX_PARSED, Span, captures_of
+from tosloc.code.facts import captured_spans, captured_texts, outline_source
+from tosloc.code.languages import get_language
+from tosloc.code.parse import MAX_PARSED_BYTES, Span, capture_nodes
 from tosloc.core.records import BugReport
 
 PieceKind: TypeAlias = Literal["head", "code", "string", "javadoc", "comment"]
@@ -60,19 +60,19 @@ class ParsedSource:
 
 def parse_source(text: str, language: str = "java", complexity: bool = False) -> ParsedSource:
     """What a file holds: Java by its syntax tree, other languages and broken texts by stage one's outline."""
-    source, known = text.encode("utf-8", "replace"), language_named(language)
-    captures = captures_of(source, known, (*_SPANS, *_NAMES)) if language == "java" else None
+    source, known = text.encode("utf-8", "replace"), get_language(language)
+    captures = capture_nodes(source, known, (*_SPANS, *_NAMES)) if language == "java" else None
     if captures is None:
-        outline = outline_of(source, language, parse=language != "java")
+        outline = outline_source(source, language, parse=language != "java")
         spans, header = outline.spans, 0
         names = [outline.types, outline.types[:1], outline.methods, outline.fields]
         packages = [source[span.start : span.end] for span in spans if span.kind == "drop"]
         imports: Iterable[bytes] = (found[0] for found in _IMPORT.finditer(source))
     else:
         # a string in an annotation of the package, a comment in an import: the outer one counts
-        spans = spans_of(captures, _SPANS)
+        spans = captured_spans(captures, _SPANS)
         header = max((span.end for span in spans if span.kind in ("import", "package")), default=0)
-        names = [names_of(source, captures, name) for name in _NAMES]
+        names = [captured_texts(source, captures, name) for name in _NAMES]
         packages = [source[span.start : span.end] for span in spans if span.kind == "package"]
         imports = [source[span.start : span.end] for span in spans if span.kind == "import"]
     package = next(filter(None, map(_PACKAGE.search, packages)), None)
@@ -89,7 +89,9 @@ def parse_source(text: str, language: str = "java", complexity: bool = False) ->
         variables,
         _joined(package[1]) if package else "",
         tuple(name.rpartition(".")[0] if static else name for name, static in imported),
-        0 if lizard is None else lizard_complexity(text, lizard if len(text) <= MAX_PARSED else ""),
+        0
+        if lizard is None
+        else lizard_complexity(text, lizard if len(text) <= MAX_PARSED_BYTES else ""),
     )
 
 

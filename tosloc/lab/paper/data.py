@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tosloc.git.repository import Repository, decode
+from tosloc.git.repository import Repository, decode_text
 from tosloc.lab.paper.workspace import Cell, PaperTable, Result, Workspace, rows_of
 from tosloc.lab.projects import Project
 from tosloc.reports.labelled import Dataset, describe, load_dataset, resolve_suffixes
@@ -82,7 +82,7 @@ def _lengths(work: Workspace, project: Project, count: Counter) -> dict[str, flo
         for start in range(0, len(blobs), FILES_A_BATCH):
             work.of(project)("counting files", start, len(blobs))
             some = repo.texts(blobs[start : start + FILES_A_BATCH])
-            texts = {blob: decode(data) for blob, data in some if data is not None}
+            texts = {blob: decode_text(data) for blob, data in some if data is not None}
             of_blob |= zip(texts, count(list(texts.values())), strict=True)
         sizes = [
             np.array([of_blob[blob] for blob in one.blobs if blob in of_blob])

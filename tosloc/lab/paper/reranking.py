@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tosloc.core.config import Config, load_config
 from tosloc.core.errors import RunError
-from tosloc.core.io import key_of, write_text
+from tosloc.core.io import content_key, write_text
 from tosloc.evaluate.measures import Measure
 from tosloc.lab.bundle import bundle_key, bundle_training, read_bundle
 from tosloc.lab.paper.workspace import (
@@ -80,7 +80,7 @@ def results(
         settings,
         config.run.seed,
     ]
-    folder = path.with_name(f"{project.name}-{key_of(*made_of)[:12]}")
+    folder = path.with_name(f"{project.name}-{content_key(*made_of)[:12]}")
     if not (pack := folder / "pack").exists():
         bundle_training(
             run, project.repo, project.reports, pack, depth, TRAIN_REPORTS, work.of(project)

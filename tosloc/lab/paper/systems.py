@@ -18,8 +18,8 @@ from typing import Final
 
 import numpy as np
 
-from tosloc.core.io import key_of, write_text
-from tosloc.core.records import BugReport, Case, Progress, tracked
+from tosloc.core.io import content_key, write_text
+from tosloc.core.records import BugReport, Case, Progress, track
 from tosloc.evaluate.compare import compare_all
 from tosloc.evaluate.measures import AP, RR, Evaluation
 from tosloc.git.repository import Repository
@@ -198,7 +198,7 @@ def time_project(
         raise no_training(project)
     localizer = Localizer.load(trained)
     # another folder for other weights, techniques or reports
-    key = key_of(
+    key = content_key(
         localizer.provenance_,
         [one.name for one in techniques],
         fingerprint(project.reports),
@@ -220,7 +220,7 @@ def time_project(
             if reranker is None or one.opened_seconds >= reranker.trained_until
         ]
         versions = spread(list(by_version), VERSIONS)
-        for version in tracked(versions, "versions timed", progress):
+        for version in track(versions, "versions timed", progress):
             path = folder / f"{version}.json"
             if not path.exists():
                 answers = _answers(localizer, context, by_version[version], techniques, progress)
@@ -239,7 +239,7 @@ def time_answers(
     """
     names = list(answers)
     times = np.zeros((ROUNDS + 1, len(names), len(reports)))
-    for place, report in enumerate(tracked(reports, "reports", progress)):
+    for place, report in enumerate(track(reports, "reports", progress)):
         for number in range(ROUNDS + 1):
             for column in np.roll(np.arange(len(names)), number).tolist():
                 start = time.process_time()

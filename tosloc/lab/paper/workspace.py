@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from pydantic import Field
 
-from tosloc.core.config import Section, Words, read_toml, shipped_configs
+from tosloc.core.config import Section, Words, read_toml, shipped_configs_folder
 from tosloc.core.errors import RunError, ToslocError
-from tosloc.core.records import Progress, tracked
+from tosloc.core.records import Progress, track
 from tosloc.evaluate.measures import Evaluation
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, read_scored
 from tosloc.lab import baseline_runs
@@ -24,7 +24,7 @@ from tosloc.train import training
 from tosloc.train.experiment import fingerprint
 from tosloc.train.training import STAGE_ONE
 
-FOLDER: Final = shipped_configs() / "published"
+FOLDER: Final = shipped_configs_folder() / "published"
 BASELINES: Final = "baselines"  # folder of the published techniques' runs, by project
 SPLIT: Final = "test"
 RANKED: Final = f"{SPLIT}/{JUDGEMENTS_FILE}"  # the last file of a finished run of the test reports
@@ -111,7 +111,7 @@ class Workspace:
 
     def each(self) -> Iterator[Project]:
         """The projects, with progress."""
-        return tracked(self.projects, "projects", self.progress)
+        return track(self.projects, "projects", self.progress)
 
     def of(self, project: Project) -> Progress:
         """Progress that names the project."""

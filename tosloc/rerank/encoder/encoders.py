@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer
 
 from tosloc.core.errors import CheckpointError, ToslocError
-from tosloc.core.records import BugReport, Float16Array, Progress, silent
+from tosloc.core.records import BugReport, Float16Array, Progress, ignore_progress
 from tosloc.reports.traces import without_frames
 from tosloc.rerank.base import TextSource
 from tosloc.storage.store import FactStore
@@ -223,7 +223,7 @@ class ChunkReader:
         )
 
     def vectors(
-        self, blobs: Sequence[str], path: Path, progress: Progress = silent
+        self, blobs: Sequence[str], path: Path, progress: Progress = ignore_progress
     ) -> dict[str, Float16Array]:
         """Blob -> (n, d) chunk vectors, in half precision; those that the store in a file lacks are made now, and kept.
         No blob is named twice. Several processes may use the file at once. Raises StoreError.

@@ -20,8 +20,8 @@ from torch.optim import AdamW, Optimizer
 
 from tosloc.core.config import Config, StageTwoSettings
 from tosloc.core.errors import CheckpointError, ToslocError
-from tosloc.core.io import key_of, read_plain, write_text, written_whole
-from tosloc.core.records import FloatArray, Progress, silent
+from tosloc.core.io import atomic_write, content_key, read_regular_file, write_text
+from tosloc.core.records import FloatArray, Progress, ignore_progress
 from tosloc.rerank.base import (
     Candidates,
     Reranked,
@@ -69,7 +69,10 @@ class Trainer:
     loss: Loss = contrastive
 
     def fit(
-        self, train: Sequence[Question], validation: Sequence[Question], progress: Progress = silent
+        self,
+        train: Sequence[Question],
+        validation: Sequence[Question],
+        progress: Progress = ignore_progress,
     ) -> Curve:
         """Train until validation no longer gains; the model holds the best epoch's parameters afterwards."""
         teaching = [
@@ -103,7 +106,7 @@ class Trainer:
                     "best": best,
                 }
                 state["optimizer"] = optimizer.state_dict()
-                with written_whole(self.folder / STATE) as temporary:
+                with atomic_write(self.folder / STATE) as temporary:
                     torch.save(state, temporary)
             said = "loss {loss:.3f}, validation MRR {mrr:.3f} MAP {map:.3f}".format(**curve[-1])
             progress(f"epoch {epoch + 1}: {said}", 1, 1)
@@ -205,7 +208,7 @@ class EncoderReranker(Reranker):
         context: RerankingContext,
         folder: Path,
         seed: int,
-        progress: Progress = silent,
+        progress: Progress = ignore_progress,
     ) -> Self:
         """Learn from train, stop and choose the weight by validation; the folder holds what an interruption leaves.
         Without epochs nothing is learned, and the encoders' own closeness is the score.
@@ -226,7 +229,7 @@ class EncoderReranker(Reranker):
                 (report_text(listed.report), listed.blobs, listed.fixed.tolist())
                 for listed in train
             ]
-            key = key_of(
+            key = content_key(
                 self.settings.model_dump(mode="json"), encoders, seed, self.trained_until, lists
             )
             trainer = Trainer(self.model, chunks, folder, seed, key, self.trained_until, self.loss)
@@ -268,7 +271,10 @@ class EncoderReranker(Reranker):
         return chunks, list(map(Question, candidates, reports))
 
     def answer(
-        self, candidates: Candidates, context: RerankingContext, progress: Progress = silent
+        self,
+        candidates: Candidates,
+        context: RerankingContext,
+        progress: Progress = ignore_progress,
     ) -> Reranked:
         """New scores: stage one's and the encoders'."""
         [row] = self.encoder_scores([candidates], context, progress)
@@ -278,7 +284,7 @@ class EncoderReranker(Reranker):
         self,
         candidates: Sequence[Candidates],
         context: RerankingContext,
-        progress: Progress = silent,
+        progress: Progress = ignore_progress,
     ) -> Iterator[FloatArray]:
         """(C,) the encoders' own scores of each report's candidates; 0 for one opened before the last fix learned."""
         chunks, questions = self._read(candidates, context, progress)
@@ -309,7 +315,7 @@ class EncoderReranker(Reranker):
             "settings": self.settings.model_dump(mode="json"),
             "encoders": encoders,
         }
-        with written_whole(folder) as new:
+        with atomic_write(folder) as new:
             new.mkdir()
             for name, encoder in learning.items():
                 encoder.save(new / name)
@@ -337,7 +343,7 @@ class EncoderReranker(Reranker):
                 settings, encoders["code"], encoders.get("report", encoders["code"]), seed=0
             )
         )
-        head = safetensors.torch.load(read_plain(folder / HEAD))
+        head = safetensors.torch.load(read_regular_file(folder / HEAD))
         made.model.head.load_state_dict(head)
         if not all(bool(value.isfinite().all()) for value in head.values()):
             raise ValueError("a weight is out of bounds")

@@ -12,8 +12,8 @@ import safetensors.numpy
 
 from tosloc.core.config import Config
 from tosloc.core.errors import ToslocError, require
-from tosloc.core.io import read_plain, write_text, written_whole
-from tosloc.core.records import FloatArray, Progress, silent
+from tosloc.core.io import atomic_write, read_regular_file, write_text
+from tosloc.core.records import FloatArray, Progress, ignore_progress
 from tosloc.rerank.base import (
     Candidates,
     Matches,
@@ -66,7 +66,7 @@ class TermReranker(Reranker):
         context: RerankingContext,
         folder: Path,
         seed: int,
-        progress: Progress = silent,
+        progress: Progress = ignore_progress,
     ) -> Self:
         """Learn on train what stage one's linear score leaves over; validation takes it or leaves it. The score before
         the learned ranker, which knows the training reports too well. Raises ToslocError.
@@ -119,7 +119,10 @@ class TermReranker(Reranker):
         self.weight = WEIGHTS[int(total.argmax())] if total.max() > _MARGIN else 0.0
 
     def answer(
-        self, candidates: Candidates, context: RerankingContext, progress: Progress = silent
+        self,
+        candidates: Candidates,
+        context: RerankingContext,
+        progress: Progress = ignore_progress,
     ) -> Reranked:
         """New scores: stage one's, and what term vectors add."""
         added, matches = self._reranked(candidates, context)
@@ -150,7 +153,7 @@ class TermReranker(Reranker):
         """Write what was learned."""
         arrays = {name: getattr(self._vocabulary, name) for name in _IDFS}
         arrays |= {side: self._encoder.tables[side].astype(np.float16) for side in SIDES}
-        with written_whole(folder / _VECTORS) as temporary:
+        with atomic_write(folder / _VECTORS) as temporary:
             temporary.write_bytes(safetensors.numpy.save(arrays))
         record = self.learned() | {"gains": self._encoder.gains, "terms": self._vocabulary.terms}
         write_text(
@@ -160,7 +163,7 @@ class TermReranker(Reranker):
     @classmethod
     def read(cls, record: Mapping[str, Any], folder: Path) -> Self:
         """What ``save`` wrote."""
-        arrays = safetensors.numpy.load(read_plain(folder / _VECTORS))
+        arrays = safetensors.numpy.load(read_regular_file(folder / _VECTORS))
         vocabulary = Vocabulary(tuple(map(str, record["terms"])), *(arrays[name] for name in _IDFS))
         tables, gains = {side: arrays[side].astype(np.float32) for side in SIDES}, record["gains"]
         shapes = {array.shape[:1] for array in arrays.values()} | {(len(vocabulary.ids),)}

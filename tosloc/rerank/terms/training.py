@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 from torch.nn import functional
 
-from tosloc.core.records import Float32Array, LongArray, Progress, silent
+from tosloc.core.records import Float32Array, LongArray, Progress, ignore_progress
 from tosloc.rerank.base import Candidates
 from tosloc.rerank.terms.sparse_vectors import FILE_SIDES, SIDES, DualEncoder, Vector, stacked
 from tosloc.retrieval.postings import starts_of
@@ -80,7 +80,7 @@ def principal(rows: sparse.csr_array, width: int, seed: int) -> Float32Array:
 
 
 def fit_dual_encoder(
-    start: Float32Array, lessons: Lessons, *, seed: int, progress: Progress = silent
+    start: Float32Array, lessons: Lessons, *, seed: int, progress: Progress = ignore_progress
 ) -> DualEncoder:
     """Dual encoder learned from start vectors (V, d); the same for the same seed, however many cores there are."""
     useful = np.flatnonzero([not listed.fixed.all() for listed in lessons.candidates])
