@@ -34,7 +34,7 @@ from tosloc.localize.localization import texts_of
 from tosloc.localize.localizer import Localizer
 from tosloc.rank import features
 from tosloc.rank.stage_one import StageOne
-from tosloc.retrieval.history_index import without_trailers
+from tosloc.retrieval.history_index import strip_trailers
 from tosloc.retrieval.query import Query
 from tosloc.storage.build import build
 from tosloc.storage.repository import IndexedRepository
@@ -90,7 +90,7 @@ class Bench:
         made = []
         for commit in sorted(rng.permutation(fixes)[:number].tolist()):
             blob = blobs[files_of[commit][int(rng.integers(len(files_of[commit])))]]
-            made.append(self._report(without_trailers(history.messages[commit]), blob, opened, rng))
+            made.append(self._report(strip_trailers(history.messages[commit]), blob, opened, rng))
         while len(made) < number:
             blob = self.snapshot.blobs[int(rng.integers(len(self.snapshot)))]
             made.append(self._report("Something is wrong", blob, opened, rng))

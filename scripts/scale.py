@@ -56,7 +56,7 @@ def work(part: str, path: Path) -> None:
         return
     with Repository(path) as repo, closing(IndexedRepository(repo, jobs=1)) as indexed:
         if part == "facts":
-            indexed.index([indexed.sources("HEAD~1")])
+            indexed.index([indexed.source_snapshot("HEAD~1")])
         else:
             indexed.prepared("HEAD~1" if part == "version" else "HEAD")
 
@@ -82,7 +82,7 @@ def measure(path: Path, folder: Path, parts: Sequence[str]) -> dict[str, Any]:
     os.environ |= {"TOSLOC_CACHE": str(folder), "OMP_NUM_THREADS": "1"}
     with Repository(path) as repo:
         files, head, store = (
-            len(IndexedRepository(repo).sources("HEAD")),
+            len(IndexedRepository(repo).source_snapshot("HEAD")),
             repo.resolve("HEAD"),
             default_store(repo),
         )

@@ -16,7 +16,7 @@ from tosloc.retrieval.corpus import Corpus, pack_facts
 from tosloc.retrieval.documents import Document, Documents
 from tosloc.retrieval.history_index import HistoryIndex
 from tosloc.retrieval.paths import PathTable
-from tosloc.retrieval.postings import starts_of
+from tosloc.retrieval.postings import group_starts
 from tosloc.retrieval.query import Query
 
 # trees on tables this small gain nothing from a second thread, and wait for it where others use the processor
@@ -41,7 +41,7 @@ def packed(fields, complexity):
     rows = np.array([counts[term] for term in terms], dtype=np.uint16).reshape(
         len(terms), len(FIELDS)
     )
-    starts = starts_of([len(chunk) for chunk in chunks])
+    starts = group_starts([len(chunk) for chunk in chunks])
     return pack_facts(
         Facts(
             terms, rows, starts, of_chunks[0], of_chunks[1].astype(np.uint8), complexity=complexity

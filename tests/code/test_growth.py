@@ -18,7 +18,7 @@ from tosloc.git import fixes
 from tosloc.reports import formats, traces
 from tosloc.reports.issues import read_report
 from tosloc.reports.labelled import attributes_of
-from tosloc.retrieval.history_index import report_terms, without_trailers
+from tosloc.retrieval.history_index import report_terms, strip_trailers
 from tosloc.retrieval.query import Query
 
 SMALL, FACTOR = 1_000, 16
@@ -73,7 +73,7 @@ def superlinear(consumer, units, beginnings):
 def message_reader(text):
     fixes.is_fix_message(f"x\n{text}fix")
     fixes.bug_ids(text)
-    without_trailers(text)
+    strip_trailers(text)
 
 
 def report_reader(text):

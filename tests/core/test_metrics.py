@@ -10,10 +10,10 @@ from tosloc.core.metrics import fixed_ranks, rr_and_ap
 from tosloc.core.records import Ranking
 from tosloc.lab.reliability import Reliability
 from tosloc.rank.calibration import (
-    HIGHEST,
-    LISTED,
-    LOWEST,
-    UNFITTED,
+    CALIBRATED_FILES,
+    DEFAULT_TEMPERATURE,
+    MAX_TEMPERATURE,
+    MIN_TEMPERATURE,
     JudgedAnswer,
     fit_temperature,
     match_temperature,
@@ -49,12 +49,14 @@ def test_learners_rank_as_a_ranking_does(files):
 SCORES = st.lists(st.floats(-50, 50), min_size=1, max_size=30).map(np.array)
 
 
-@given(SCORES, st.floats(LOWEST, HIGHEST))
+@given(SCORES, st.floats(MIN_TEMPERATURE, MAX_TEMPERATURE))
 def test_shares_are_the_softmax_of_the_first_ten(scores, temperature):
     found = shares(scores, temperature)
     order = np.argsort(-scores, kind="stable")
-    assert np.allclose(found[order[:LISTED]], softmax(scores[order[:LISTED]] / temperature))
-    assert not found[order[LISTED:]].any()
+    assert np.allclose(
+        found[order[:CALIBRATED_FILES]], softmax(scores[order[:CALIBRATED_FILES]] / temperature)
+    )
+    assert not found[order[CALIBRATED_FILES:]].any()
     assert (np.diff(found[order]) <= 0).all()
     assert shares(np.array([3.0, -np.inf, 2.0]), 1.0).round(4).tolist() == [
         0.7311,
@@ -86,14 +88,14 @@ def test_the_temperature_that_made_the_answers_is_found_again_and_is_calibrated(
 
 def test_few_answers_do_not_make_it_as_sure_as_can_be():
     gap = np.array([1.0, 0.0])
-    assert fit_temperature([]) == UNFITTED
+    assert fit_temperature([]) == DEFAULT_TEMPERATURE
     right = JudgedAnswer(gap, True)
-    assert 0.3 < fit_temperature([right] * 3) == fit_temperature([right], 3) < UNFITTED
-    assert UNFITTED < fit_temperature([JudgedAnswer(gap, False)] * 3) < 3
+    assert 0.3 < fit_temperature([right] * 3) == fit_temperature([right], 3) < DEFAULT_TEMPERATURE
+    assert DEFAULT_TEMPERATURE < fit_temperature([JudgedAnswer(gap, False)] * 3) < 3
     assert (
-        UNFITTED
+        DEFAULT_TEMPERATURE
         <= fit_temperature([JudgedAnswer(gap[:1], False), JudgedAnswer(gap[:0], False)])
-        < HIGHEST
+        < MAX_TEMPERATURE
     )
 
 

@@ -23,7 +23,7 @@ from tosloc.localize.answer import Weights
 from tosloc.localize.checkpoint import shipped
 from tosloc.localize.localizer import Localizer
 from tosloc.rank.calibration import fit_temperature, shares
-from tosloc.rank.tables import kept_blocks, read_blocks
+from tosloc.rank.tables import list_blocks, read_blocks
 from tosloc.storage.cache import default_store
 from tosloc.train import experiment, training
 from tosloc.train.experiment import ExperimentContext
@@ -213,14 +213,14 @@ def test_what_a_fit_looks_at(fit, most, ids, monkeypatch):
         toy.config(fit=fit, train_reports=most), {"train": cases}
     )
     assert [one.report.id for one in chosen] == list(ids)
-    assert sampled == (training.SAMPLED if fit == "listwise" else 0)
+    assert sampled == (training.SAMPLED_FILES if fit == "listwise" else 0)
 
 
 @pytest.mark.slow
 def test_stage_one_learns_from_the_newest_reports_and_leans_on_the_shipped_weights(project):
     leaning = toy.config(0.6, 0.2, ranker=True, train_reports=9, shipped=True)
     train(project, "few", leaning, keep_features=True)
-    stored = kept_blocks(project.folder / "few")
+    stored = list_blocks(project.folder / "few")
     counts = {part: len(list(read_blocks(stored[part]))) for part in stored}
     assert counts == {"train": 9, "validation": 8, "test": 8}
     newest = [record["id"] for record in project.records[15:24]]

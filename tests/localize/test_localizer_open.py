@@ -105,7 +105,7 @@ def test_a_closed_localizer_has_no_open_file(grown, tmp_path):
 @with_proc
 def test_a_localizer_that_does_not_open_has_no_open_file(grown, tmp_path, monkeypatch):
     def fail(self, *arguments):
-        assert self.store.missing({}) == []
+        assert self.store.find_missing({}) == []
         raise ToslocError("no room left on the disk")
 
     monkeypatch.setattr("tosloc.storage.repository.IndexedRepository.prepared", fail)

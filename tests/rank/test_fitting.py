@@ -14,8 +14,8 @@ from tosloc.git.repository import Repository
 from tosloc.rank import fitting, stage_one
 from tosloc.rank.extraction import sample_table
 from tosloc.rank.fitting import (
-    MARGIN,
-    choose,
+    MIN_LEAD,
+    choose_candidate,
     fit_evolution,
     fit_stage_one,
     judge,
@@ -24,7 +24,7 @@ from tosloc.rank.fitting import (
 )
 from tosloc.rank.ranking_lists import ranking_lists
 from tosloc.rank.stage_one import HeadRanker, StageOne, Trees
-from tosloc.rank.tables import FeatureTable, block_bytes, kept_blocks, read_blocks
+from tosloc.rank.tables import FeatureTable, encode_block, list_blocks, read_blocks
 from tosloc.train.experiment import ExperimentContext
 
 NAMES = ("good", "bad")
@@ -68,10 +68,14 @@ def test_judging_and_choosing_the_simplest_within_the_margin():
     stages = {"up": stage_of(1.0, names=("f",)), "down": stage_of(-1.0, names=("f",))}
     assert judge(stages, iter(tables)) == {"up": (0.25, 0.25), "down": (0.5, 0.5)}
     assert judge(stages, []) == {"up": (0.0, 0.0), "down": (0.0, 0.0)}
-    for others, chosen in (([0.5 + MARGIN / 2], 0), ([0.5 + MARGIN * 2], 1), ([0.4, 0.6, 0.6], 2)):
-        assert choose({str(n): (0.5, value) for n, value in enumerate([0.5, *others])}) == str(
-            chosen
-        )
+    for others, chosen in (
+        ([0.5 + MIN_LEAD / 2], 0),
+        ([0.5 + MIN_LEAD * 2], 1),
+        ([0.4, 0.6, 0.6], 2),
+    ):
+        assert choose_candidate(
+            {str(n): (0.5, value) for n, value in enumerate([0.5, *others])}
+        ) == str(chosen)
 
 
 def test_own_and_shipped_weights_win_where_the_others_mislead(monkeypatch):
@@ -109,7 +113,7 @@ def middle(rows):
 @pytest.fixture
 def with_trees(small_trees, monkeypatch):
     """A stage one whose ranker was learned from the middle, and the choice that took it."""
-    monkeypatch.setattr(stage_one, "DEPTH", 20)
+    monkeypatch.setattr(stage_one, "HEAD_DEPTH", 20)
     return fitted(reports(60, 1, middle), reports(20, 2, middle), None, ranker=True)
 
 
@@ -121,7 +125,7 @@ def test_a_ranker_is_taken_when_it_helps(with_trees):
 
 
 def test_no_ranker_is_taken_when_it_does_not_help(small_trees, monkeypatch):
-    monkeypatch.setattr(stage_one, "DEPTH", 20)
+    monkeypatch.setattr(stage_one, "HEAD_DEPTH", 20)
     stage, choice = fitted(reports(60, 1), reports(20, 2), None, ranker=True)
     assert stage.ranker is None
     assert choice.taken == "own weights"
@@ -152,7 +156,7 @@ def test_of_few_reports_what_helps_in_the_folds_is_taken_whatever_validation_say
 def test_what_misleading_reports_teach_does_not_beat_the_shipped_ranker_as_it_is(
     with_trees, monkeypatch
 ):
-    monkeypatch.setattr(fitting, "MANY", 0)
+    monkeypatch.setattr(fitting, "MIN_REPORTS_OWN_RANKER", 0)
     shipped, _ = with_trees
     kept, choice = fitted(reports(60, 1), reports(20, 3, middle), shipped, ranker=True)
     assert choice.taken == fitting.AS_SHIPPED
@@ -164,7 +168,7 @@ def test_what_misleading_reports_teach_does_not_beat_the_shipped_ranker_as_it_is
 
 
 def test_what_good_reports_teach_beats_the_shipped_ranker_as_it_is(with_trees, monkeypatch):
-    monkeypatch.setattr(fitting, "MANY", 0)
+    monkeypatch.setattr(fitting, "MIN_REPORTS_OWN_RANKER", 0)
     shipped, _ = with_trees
     kept, choice = fitted(reports(60, 1), reports(20, 2), shipped, ranker=True)
     assert choice.taken != fitting.AS_SHIPPED
@@ -195,7 +199,7 @@ def test_what_is_learned_by_heart_wins_no_fold(monkeypatch):
     )
     needed = "training needs 20 reports with a fixed file to learn from, and there are 12"
     assert choice.sentence == f"Keeping the shipped weights: {needed}."
-    monkeypatch.setattr(fitting, "LEAST", 0)
+    monkeypatch.setattr(fitting, "MIN_REPORTS", 0)
     _, choice = fit_stage_one(Config().stage_one, names, tables, list, shipped)
     assert choice.taken == fitting.AS_SHIPPED
     assert choice.tried[fitting.AS_SHIPPED] == pytest.approx(
@@ -333,9 +337,9 @@ def test_what_is_missing_or_damaged_is_one_sentence(tmp_path):
         with pytest.raises(
             ToslocError, match="keeps no feature tables; train it with keep_features"
         ):
-            kept_blocks(tmp_path)
+            list_blocks(tmp_path)
     whole, path = table("1", np.ones((3, 2)), [True] * 3), tmp_path / "block.npz"
-    path.write_bytes(block_bytes([whole, whole]))
+    path.write_bytes(encode_block([whole, whole]))
     assert [content(one) for one in read_blocks([path])] == [content(whole)] * 2
     arrays = load_arrays(path)
     for name in ("rows", "starts", "reports"):

@@ -11,9 +11,9 @@ from tosloc.code.functions import find_functions
 from tosloc.code.text import terms
 from tosloc.core.records import BugReport
 from tosloc.rank import functions
-from tosloc.rank.functions import WEIGHTS, function_bm25, score_functions
+from tosloc.rank.functions import SIGN_WEIGHTS, function_bm25, score_functions
 
-NOTHING = dict.fromkeys(WEIGHTS, 0.0)
+NOTHING = dict.fromkeys(SIGN_WEIGHTS, 0.0)
 SHAPES = '''\
 class Shape:
     """Anything with an area."""
@@ -46,8 +46,8 @@ FACTS = [find_functions(SHAPES, ".py"), find_functions(STORE, ".py")]
 def scored(make_context, monkeypatch):
     """Function (files, report, weights, scores) -> functions of each file; files are path -> words, or their facts."""
 
-    def of(report, weights=WEIGHTS, facts=FACTS, texts=None, scores=(2.0, 1.0)):
-        monkeypatch.setattr(functions, "WEIGHTS", weights)
+    def of(report, weights=SIGN_WEIGHTS, facts=FACTS, texts=None, scores=(2.0, 1.0)):
+        monkeypatch.setattr(functions, "SIGN_WEIGHTS", weights)
         texts = texts or {path: {} for path in PATHS}
         context, files = make_context(texts, *report), range(len(facts))
         return score_functions(context.query, context.version, files, np.array(scores), facts)

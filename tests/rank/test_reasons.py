@@ -6,8 +6,8 @@ import pytest
 from tosloc.code.functions import find_functions
 from tosloc.core.records import Function, Reason
 from tosloc.rank import features, reasons
-from tosloc.rank.reasons import ReasonsOf, Sources
-from tosloc.rank.stage_one import SHOWN, StageOne, StageOneAnswer
+from tosloc.rank.reasons import FileReasons, RepositoryLookups
+from tosloc.rank.stage_one import MAX_REASONS, StageOne, StageOneAnswer
 
 PATHS = (
     "src/Leaf.java",
@@ -15,7 +15,7 @@ PATHS = (
     "test/TreeTest.java",
     *(f"test/x/F{n:02}.java" for n in range(30)),
 )
-SILENT = Sources()
+SILENT = RepositoryLookups()
 EVERYTHING = dict.fromkeys(features.ALL, 1.0)
 TEXTS = {
     PATHS[0]: {"code": "leaf file", "comment": "grow"},
@@ -59,7 +59,7 @@ def answer_of(context, weights):
 
 def test_the_report_itself_comes_first_then_the_past_then_words(why):
     reasons = why(1, description=FRAMES)
-    assert len(reasons) <= SHOWN
+    assert len(reasons) <= MAX_REASONS
     assert reasons == (
         Reason("frame", "stack frame Tree.grow, line 3 in the report's version", lines=(3, 3)),
         Reason("fix", "earlier fix c0 of bug d0, 1972-08-18; it says Growing, Tree", "c0", "d0"),
@@ -127,7 +127,7 @@ def test_names_of_many_files_say_nothing_and_definitions_are_told(why):
 
 
 SUBJECTS = {"c0": "Fix bug 52974: the tree must grow\x1b[31m", "c1": "Other"}
-TOLD = Sources(SUBJECTS.get, lambda commit: f"https://host/{commit}")
+TOLD = RepositoryLookups(SUBJECTS.get, lambda commit: f"https://host/{commit}")
 
 
 def test_a_fix_is_told_by_its_subject_bug_and_address(why):
@@ -184,22 +184,22 @@ def test_changes_that_share_no_word_are_not_told(why):
 @pytest.mark.parametrize(("message", "told"), [("tree leaf", False), ("tree grow", True)])
 def test_a_change_that_is_not_near_has_to_share_two_words(make_context, monkeypatch, message, told):
     """However rare they are: no sum of IDF is asked for here, and no cosine is near."""
-    monkeypatch.setattr(reasons, "LEAST_SHARED", 0.0)
-    monkeypatch.setattr(reasons, "NEAR", 2.0)
+    monkeypatch.setattr(reasons, "MIN_SHARED_IDF", 0.0)
+    monkeypatch.setattr(reasons, "MIN_SIMILARITY_ONE_WORD", 2.0)
     context = make_context(TEXTS, "Growing Tree", commits=[(9, message, PATHS[1:2])])
-    commits = [change.commit for change in ReasonsOf(context).past(1)]
+    commits = [change.commit for change in FileReasons(context).past(1)]
     assert commits == (["c0"] if told else [])
 
 
 def test_the_idf_of_shared_words_may_equal_the_least_sum(make_context, monkeypatch):
     """One commit of one has both words of the summary: each counts twice ln(1 + .5 / 1.5)."""
     least = 4 * np.log1p(0.5 / 1.5)
-    monkeypatch.setattr(reasons, "NEAR", 2.0)
+    monkeypatch.setattr(reasons, "MIN_SIMILARITY_ONE_WORD", 2.0)
     context = make_context(TEXTS, "Growing Tree", commits=[(9, "tree grow", PATHS[1:2])])
-    monkeypatch.setattr(reasons, "LEAST_SHARED", least - 1e-6)
-    assert [change.commit for change in ReasonsOf(context).past(1)] == ["c0"]
-    monkeypatch.setattr(reasons, "LEAST_SHARED", least + 1e-6)
-    assert ReasonsOf(context).past(1) == []
+    monkeypatch.setattr(reasons, "MIN_SHARED_IDF", least - 1e-6)
+    assert [change.commit for change in FileReasons(context).past(1)] == ["c0"]
+    monkeypatch.setattr(reasons, "MIN_SHARED_IDF", least + 1e-6)
+    assert FileReasons(context).past(1) == []
 
 
 @pytest.mark.parametrize(("other_words", "told"), [(30, True), (150, False)])
@@ -208,13 +208,13 @@ def test_a_commit_of_many_other_words_shares_two_by_chance(make_context, other_w
     message = " ".join(["tree", "grow", *(f"word{number}" for number in range(other_words))])
     others = [(1, f"other{number}", PATHS[5:6]) for number in range(40)]
     context = make_context(TEXTS, "Growing Tree", commits=[(9, message, PATHS[1:2]), *others])
-    assert [change.commit for change in ReasonsOf(context).past(1)] == (["c0"] if told else [])
+    assert [change.commit for change in FileReasons(context).past(1)] == (["c0"] if told else [])
 
 
 COMMON_WORDS = {
     f"{number}.py": {"code": "tree node leaf" if number < 4 else "x"} for number in range(10)
 }
-"""Files of which 40 % have tree, node and leaf: more than COMMON, fewer than EVERYWHERE."""
+"""Files of which 40 % have tree, node and leaf: more than COMMON_SHARE, fewer than MAX_NAMED_SHARE."""
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ COMMON_WORDS = {
 def test_two_common_words_of_the_summary_tell_something_and_one_does_not(
     make_context, summary, tells
 ):
-    words, tell = ReasonsOf(make_context(COMMON_WORDS, summary)).words(0)
+    words, tell = FileReasons(make_context(COMMON_WORDS, summary)).words(0)
     assert sorted(words) == sorted(summary.split())
     assert tell is tells
 
@@ -239,7 +239,7 @@ RARE_WORDS = {
 def test_three_rare_words_of_the_description_tell_something_and_two_do_not(
     make_context, description, tells
 ):
-    words, tell = ReasonsOf(make_context(RARE_WORDS, "fails", description)).words(0)
+    words, tell = FileReasons(make_context(RARE_WORDS, "fails", description)).words(0)
     assert tell is tells
     assert sorted(words) == description.split()[: 3 if tells else 2]
 
@@ -250,7 +250,7 @@ def test_one_word_of_the_summary_tells_something_where_few_files_have_it(
 ):
     """One of 4 files has it: ln(1 + 3.5 / 1.5) is below ln 4; one of 6: ln(1 + 5.5 / 1.5) is above."""
     texts = {f"{number}.py": {"code": "tree" if number == 0 else "x"} for number in range(files)}
-    assert ReasonsOf(make_context(texts, "tree")).words(0) == (["tree"], tells)
+    assert FileReasons(make_context(texts, "tree")).words(0) == (["tree"], tells)
 
 
 def test_words_that_tell_something_and_only_what_lifts(why):

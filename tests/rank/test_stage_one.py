@@ -80,15 +80,15 @@ def test_a_ranker_reorders_the_first_files_alone(trees):
 
 
 def test_a_feature_that_the_weights_do_not_know_changes_no_bit(monkeypatch):
-    monkeypatch.setattr(stage_one, "DEPTH", 150)
+    monkeypatch.setattr(stage_one, "HEAD_DEPTH", 150)
     stage = shipped()[0]
     table = np.random.default_rng(1).random((400, len(stage.features))).astype(np.float32)
     names = (*stage.features[:17], *(f"new {number}" for number in range(20)), *stage.features[17:])
-    other = stage.aligned(names)
+    other = stage.align(names)
     assert other is not None
     assert other.features == names
     assert (
         other.scores(np.insert(table, [17] * 20, 7.0, axis=1)).tolist()
         == stage.scores(table).tolist()
     )
-    assert stage.aligned(stage.features[1:]) is None  # what it knows has to be there
+    assert stage.align(stage.features[1:]) is None  # what it knows has to be there

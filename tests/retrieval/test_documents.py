@@ -36,9 +36,9 @@ def test_collected_in_order_of_time_then_commit_then_name():
         *([0, 2, 3, 5], [0, 2, 0, 1, 3], [2.0, 1.0, 2.0], ["x.Y"], [0, 0, 0, 1]),
     )
     assert {name: list(value) for name, value in vars(made).items()} == vars(expected)
-    some = made.renumbered(np.array([1, -1, 0, 2], dtype=np.int32))
+    some = made.renumber_files(np.array([1, -1, 0, 2], dtype=np.int32))
     assert (some.files.tolist(), some.file_starts.tolist()) == ([0, 1, 1, 2], [0, 2, 3, 4])
-    assert (some.sizes.tolist(), some.naming["x.Y"]) == ([2.0, 1.0, 2.0], [2])
+    assert (some.sizes.tolist(), some.by_name["x.Y"]) == ([2.0, 1.0, 2.0], [2])
 
 
 def test_similarities_are_cosines_over_what_is_known():

@@ -15,8 +15,8 @@ from tosloc.retrieval.history_index import (
     HistoryIndex,
     build_history,
     commit_payloads,
-    history_of_commits,
-    without_trailers,
+    index_commits,
+    strip_trailers,
 )
 
 NOW = 1000 * DAY
@@ -127,7 +127,7 @@ def test_what_this_version_of_history_documents_is(repository):
     )  # of more nothing is kept
     with Repository(repository.path) as opened:
         history = read_history(opened, "main", JAVA)
-    made = history_of_commits(history.ids, commit_payloads(history), history.path_names)
+    made = index_commits(history.ids, commit_payloads(history), history.path_names)
     said = "buffer crash fix größe pars parseall parser read size twice xml xmlparser".split()
     assert HISTORY_VERSION == 4
     assert (
@@ -140,5 +140,5 @@ def test_what_this_version_of_history_documents_is(repository):
         "Co-Authored-By: B",
         "Reviewed-on: http://x",
     ):
-        assert without_trailers(f"Fix it\n\n{trailer}\n").strip() == "Fix it"
-        assert trailer in without_trailers(f"Fix it: {trailer}")
+        assert strip_trailers(f"Fix it\n\n{trailer}\n").strip() == "Fix it"
+        assert trailer in strip_trailers(f"Fix it: {trailer}")

@@ -44,11 +44,11 @@ def test_rows_of_a_qualified_class():
         ("", []),
         (".", []),
     ):
-        assert view.rows_of_class(spelled) == rows, spelled
+        assert view.find_by_class(spelled) == rows, spelled
     # Inner.java of another version must not hide that Outer.Inner is part of Outer.java
     paths = ("org/x/Outer.java", "org/x/Inner.java", "org/x/Outer/Inner.java")
-    assert view_of(paths, [0]).rows_of_class("org.x.Outer.Inner") == [0]
-    assert view_of(paths).rows_of_class("org.x.Outer.Inner") == [2]
+    assert view_of(paths, [0]).find_by_class("org.x.Outer.Inner") == [0]
+    assert view_of(paths).find_by_class("org.x.Outer.Inner") == [2]
 
 
 def test_rows_of_a_file_that_a_frame_spells():
@@ -60,7 +60,7 @@ def test_rows_of_a_file_that_a_frame_spells():
         "core/views.js": [],
         "": [],
     }.items():
-        assert view.rows_of_file(spelled) == rows, spelled
+        assert view.find_by_frame_path(spelled) == rows, spelled
 
 
 OWN = (
@@ -94,6 +94,6 @@ def test_rows_of_a_written_place():
         ("", []),
         ("/..", []),
     ):
-        assert view.rows_of_location(spelled) == rows, spelled
-    assert view.rows_of_location("shop/Door.java", qualified=True) == [3]
-    assert view.rows_of_location("other/Door.java", qualified=True) == []
+        assert view.find_by_location(spelled) == rows, spelled
+    assert view.find_by_location("shop/Door.java", qualified=True) == [3]
+    assert view.find_by_location("other/Door.java", qualified=True) == []

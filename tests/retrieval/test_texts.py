@@ -57,7 +57,7 @@ def test_a_version_is_a_selection_of_blobs(make_table):
 
 def test_a_word_of_three_file_names_tells_files_apart_and_one_of_four_does_not(make_context):
     paths = [f"{n}/tree.c" for n in range(4)]
-    assert [make_context(some, "tree").tells_files_apart for some in (paths[1:], paths)] == [
+    assert [make_context(some, "tree").distinguishes_files for some in (paths[1:], paths)] == [
         True,
         False,
     ]
@@ -68,7 +68,7 @@ def test_a_word_of_three_file_names_tells_files_apart_and_one_of_four_does_not(m
 )
 def test_two_words_that_half_of_the_files_lack_tell_files_apart(make_context, words, tells):
     files = {str(n): {"code": "leaf stem root" if n < 5 else "root"} for n in range(10)}
-    assert make_context(files, words).tells_files_apart == tells
+    assert make_context(files, words).distinguishes_files == tells
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_name_written_as_code_tells_files_apart_in_a_text_of_any_language(
     make_context, words, tells
 ):
     files = {str(n): {"code": "leaf error" if n < 3 else "root"} for n in range(20)}
-    assert make_context(files, words).tells_files_apart == tells
+    assert make_context(files, words).distinguishes_files == tells
 
 
 TRACE = "at org.x.Tree.grow(Tree.java:3) at org.x.Leaf$Cell.fall(Leaf.java:9)"
@@ -125,7 +125,7 @@ def test_stack_frames_are_no_prose_except_for_the_paper():
 
 
 def test_words_of_a_text_count_once_and_those_of_the_title_by_its_weight():
-    weights = query("Node fails", "").weights_of("tree tree leaf node", title_weight=3.0)
+    weights = query("Node fails", "").text_weights("tree tree leaf node", title_weight=3.0)
     assert weights["tree"] == pytest.approx(1 + math.log(2))
     assert weights["leaf"] == pytest.approx(1)
     assert weights["node"] == pytest.approx(1 + math.log(1 + 3))

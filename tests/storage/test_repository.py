@@ -18,7 +18,7 @@ from tosloc.retrieval.context import QueryContext
 from tosloc.retrieval.documents import Document, Documents
 from tosloc.retrieval.query import Query
 from tosloc.storage import repository as module
-from tosloc.storage.cache import PLACE, default_store, note_use
+from tosloc.storage.cache import PLACE_FILE, default_store, note_use
 from tosloc.storage.repository import IndexedRepository
 
 WORDS = "parser socket ledger reader writer widget cookie planet rocket violin first byte loses open close".split()
@@ -149,9 +149,9 @@ def test_a_pipe_in_the_cache_is_replaced(repository, tmp_path, monkeypatch):
     with Repository(repository.path) as repo:
         store = default_store(repo)
         store.parent.mkdir(parents=True)
-        os.mkfifo(store.with_name(PLACE))
+        os.mkfifo(store.with_name(PLACE_FILE))
         note_use(repo, store)
-    assert store.with_name(PLACE).is_file()
+    assert store.with_name(PLACE_FILE).is_file()
 
 
 def test_only_the_last_used_are_kept(project, grown, monkeypatch):

@@ -36,8 +36,8 @@ def asked(blobs=TEXTS, analyser="java1"):
 def test_what_goes_in_comes_out(tmp_path):
     with FactStore(tmp_path / "new" / "facts.db") as store:
         store.write((blob, analyser, b"old") for blob, analyser, _ in ROWS[:5])
-        assert store.missing(asked()) == list(TEXTS)[5:]
-        assert store.missing(asked(analyser="java2")) == list(TEXTS)
+        assert store.find_missing(asked()) == list(TEXTS)[5:]
+        assert store.find_missing(asked(analyser="java2")) == list(TEXTS)
         store.write(ROWS)
         store.copy_to(tmp_path / "copy.db")
     for name, unchanging in (("new/facts.db", False), ("copy.db", True)):
@@ -49,7 +49,7 @@ def test_what_goes_in_comes_out(tmp_path):
 
 def told(corpus, row):
     """What a corpus says of one of its blobs: its terms with their counts, those of each chunk, and three numbers."""
-    terms, chunks = list(corpus.terms), corpus.chunk_postings.inverted(int(corpus.chunk_starts[-1]))
+    terms, chunks = list(corpus.terms), corpus.chunk_postings.invert(int(corpus.chunk_starts[-1]))
 
     def of(lists, place):
         part = slice(*lists.starts[place : place + 2])
@@ -84,7 +84,7 @@ def test_a_corpus_holds_the_facts_whatever_their_order():
     blobs = [*facts][::-1]
     payloads = [pack_facts(facts[blob]) for blob in blobs]
     whole = Corpus.from_rows([*blobs, "none"], [*payloads, None])
-    joined = Corpus.from_rows(blobs[:7], payloads[:7]).followed_by(
+    joined = Corpus.from_rows(blobs[:7], payloads[:7]).concatenate(
         Corpus.from_rows(blobs[7:], payloads[7:])
     )
     for place, blob in enumerate(blobs):
@@ -110,9 +110,9 @@ def test_a_store_that_is_damaged_or_of_another_format_is_begun_anew(tmp_path, da
     else:
         path.write_bytes(path.read_bytes()[:100] + b"\xff" * 2900)
     with FactStore(path) as store:
-        assert store.missing(asked()) == list(TEXTS)
+        assert store.find_missing(asked()) == list(TEXTS)
         store.write(ROWS)
-        assert store.missing(asked()) == []
+        assert store.find_missing(asked()) == []
 
 
 @with_proc
@@ -159,7 +159,7 @@ def test_a_store_that_another_process_writes_is_not_removed(tmp_path, monkeypatc
         FactStore(path)
     monkeypatch.undo()
     with FactStore(path) as store:
-        assert store.missing(asked()) == []
+        assert store.find_missing(asked()) == []
 
 
 def test_a_store_that_may_only_be_read_is_read(tmp_path, monkeypatch):
@@ -169,7 +169,7 @@ def test_a_store_that_may_only_be_read_is_read(tmp_path, monkeypatch):
         module.os, "access", lambda path, mode: mode == os.R_OK
     )  # who runs the tests may write all
     with FactStore(tmp_path / "facts.db") as store:
-        assert store.missing(asked()) == []
+        assert store.find_missing(asked()) == []
         with pytest.raises(
             StoreError, match=r"cannot be used .*readonly.*; or name another folder for the cache"
         ):

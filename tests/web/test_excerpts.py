@@ -14,7 +14,7 @@ from pygments.util import ClassNotFound
 
 from tosloc.code.languages import OTHER_SUFFIXES, SOURCE_SUFFIXES
 from tosloc.core.records import Function
-from tosloc.rank.excerpts import LINES, telling_lines
+from tosloc.rank.excerpts import LINES, choose_excerpts
 from tosloc.web import excerpts as web_excerpts
 from tosloc.web.excerpts import LONGEST_LINE, MOST_COLOURED, excerpts, marked, syntax
 
@@ -51,7 +51,7 @@ def test_the_stretch_that_says_most_is_shown_and_what_says_nothing_is_not(lines,
 
 def test_a_line_of_a_frame_takes_an_excerpts_place_and_is_marked():
     lines = [*FILLER, "cookie", *FILLER]
-    assert list(telling_lines(lines, TERMS, [], [10, 20], excerpts=1, length=6)) == [
+    assert list(choose_excerpts(lines, TERMS, [], [10, 20], excerpts=1, length=6)) == [
         [6, 7, 8, 9, 10, 11]
     ]
     assert [line.number for line in excerpts(FILLER, TERMS, [], [10])[0] if line.framed] == [10]

@@ -39,9 +39,9 @@ def list_command(repo: RepositoriesOption = None) -> None:
     from rich.filesize import decimal
 
     from tosloc.cli.printing import Table, print_notes, print_table
-    from tosloc.storage.cache import cache_folder, entries
+    from tosloc.storage.cache import cache_folder, list_entries
 
-    found = _named(repo) if repo else entries()
+    found = _named(repo) if repo else list_entries()
     if not found:
         print_notes([f"nothing is kept in {cache_folder()}"])
     else:
@@ -50,7 +50,7 @@ def list_command(repo: RepositoriesOption = None) -> None:
                 entry.folder.name,
                 decimal(entry.bytes()),
                 f"{entry.last_used:%Y-%m-%d %H:%M}",
-                f"{entry.repository or 'unknown'}{' (gone)' if entry.gone else ''}",
+                f"{entry.repository or 'unknown'}{' (gone)' if entry.repository_is_gone else ''}",
             ]
             for entry in found
         ]
@@ -67,9 +67,9 @@ def list_command(repo: RepositoriesOption = None) -> None:
 
 def _named(repositories: Sequence[str]) -> list[CacheEntry]:
     """What is kept of some repositories. Raises ToslocError where nothing is of one."""
-    from tosloc.storage.cache import entries_of
+    from tosloc.storage.cache import find_entries
 
-    found = {text: entries_of(text) for text in repositories}
+    found = {text: find_entries(text) for text in repositories}
     if missing := [text for text, kept in found.items() if not kept]:
         raise ToslocError(
             f"{missing[0]}: nothing is kept of such a repository; see: tosloc cache list"
@@ -99,11 +99,13 @@ def prune(
 
     found = _named(repo or ())
     kept.remove_leftovers()
-    names = kept.KEPT if max_size is None else kept.MADE_AGAIN
+    names = kept.ENTRY_FILES if max_size is None else kept.REBUILDABLE_FILES
     if max_size is not None:
-        found = kept.least_used(found or kept.entries(), kept.bytes_of_size(max_size, "--max-size"))
+        found = kept.choose_least_used(
+            found or kept.list_entries(), kept.parse_size(max_size, "--max-size")
+        )
     elif not repo:
-        found = [entry for entry in kept.entries() if entry.gone]
+        found = [entry for entry in kept.list_entries() if entry.repository_is_gone]
     for entry in found:
         print(escape_unprintable(f"{entry.folder.name}: {decimal(entry.remove(names))} removed"))
     if not found:

@@ -24,7 +24,7 @@ from tosloc.git.repository import Repository
 from tosloc.localize.localization import texts_of
 from tosloc.localize.localizer import Localizer
 from tosloc.rank.extraction import HISTORY_FILE
-from tosloc.rank.tables import PARTS, WORK, kept_blocks, read_blocks
+from tosloc.rank.tables import PARTS, WORK_FOLDER, list_blocks, read_blocks
 from tosloc.reports.labelled import load_dataset
 from tosloc.rerank.base import Candidates, RerankingContext
 from tosloc.train.candidates import LabelledCandidates
@@ -69,11 +69,11 @@ def bundle_training(
     """Write the first files of a training folder's reports, with their texts; how many reports each part has. Of the
     training reports only so many of the ``newest``; 0: all.
     """
-    blocks, localizer = kept_blocks(run), Localizer.load(run)
+    blocks, localizer = list_blocks(run), Localizer.load(run)
     suffixes = frozenset(localizer.config.data.named_suffixes) or SOURCE_SUFFIXES
     with Repository(repository) as repo:
         # the tables' numbers of paths, before anything else is read
-        for name in unpack_words(load_arrays(run / WORK / HISTORY_FILE)["paths"]):
+        for name in unpack_words(load_arrays(run / WORK_FOLDER / HISTORY_FILE)["paths"]):
             repo.path_names.id(name)
         dataset = load_dataset(
             repo, reports, zone=localizer.config.data.zone, suffixes=suffixes, progress=progress

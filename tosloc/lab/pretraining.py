@@ -30,8 +30,8 @@ from tosloc.evaluate.runs import write_run
 from tosloc.git.repository import Repository
 from tosloc.lab.projects import Project, spread
 from tosloc.localize.checkpoint import LEARNED_ON, write_stage_one
-from tosloc.rank.calibration import LISTED, TEMPERATURE, JudgedAnswer, fit_temperature
-from tosloc.rank.extraction import HISTORY_FILE, SAMPLED, sample_table
+from tosloc.rank.calibration import CALIBRATED_FILES, TEMPERATURE_KEY, JudgedAnswer, fit_temperature
+from tosloc.rank.extraction import HISTORY_FILE, SAMPLED_FILES, sample_table
 from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS
 from tosloc.rank.fitting import fit_listwise, head_lists
 from tosloc.rank.ranking_lists import RankingLists, ranking_lists
@@ -136,7 +136,7 @@ class Pretraining:
             values = project.model_dump(mode="json", exclude={"repo", "reports", "alone", "weight"})
             key = content_key(
                 [FEATURES_VERSION, analyser_version(), sorted(PRIOR_WEIGHTS.items()), names, head],
-                [values, config.data.model_dump(), fingerprint(project.reports), SAMPLED],
+                [values, config.data.model_dump(), fingerprint(project.reports), SAMPLED_FILES],
             )
             with suppress(OSError, ValueError, KeyError):
                 if parse_json(read_regular_file(folder / _RECORD))["key"] == key:
@@ -187,12 +187,12 @@ class Pretraining:
                     for one in tables
                 )
                 lists = ranking_lists(
-                    sample_table(one, values, SAMPLED, version[one.report])
+                    sample_table(one, values, SAMPLED_FILES, version[one.report])
                     for one, values in columns
                 )
             else:
                 lists = ranking_lists(
-                    read_blocks(blocks([case for case in learned if case.fixed], SAMPLED))
+                    read_blocks(blocks([case for case in learned if case.fixed], SAMPLED_FILES))
                 )
             arrays = {name: getattr(lists, name) for name in ("rows", "fixed", "starts", "weights")}
             save_arrays(folder / _LISTS, arrays, level=1)
@@ -329,7 +329,7 @@ def _fold(
         judged = answers[one.project.name] = list[JudgedAnswer]()
         for table in one.tables():
             scores = stage.scores(table.rows)
-            first = np.argsort(-scores, kind="stable")[:LISTED]
+            first = np.argsort(-scores, kind="stable")[:CALIBRATED_FILES]
             judged.append(JudgedAnswer(scores[first], bool(table.fixed[first[:1]].any())))
     return stage, answers
 
@@ -365,7 +365,7 @@ def _rank(
         "search space": "all source files of the before-fix version",
         "learned on": list(learned_on),
         "settings": _settings(pretraining.config),
-        TEMPERATURE: temperature,
+        TEMPERATURE_KEY: temperature,
     }
     folder.mkdir(parents=True, exist_ok=True)
     (folder / JUDGEMENTS_FILE).unlink(missing_ok=True)

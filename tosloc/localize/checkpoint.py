@@ -18,11 +18,11 @@ from tosloc.core.errors import CheckpointError
 from tosloc.core.io import parse_json, read_regular_file, write_text
 from tosloc.localize.answer import Weights
 from tosloc.rank import features
-from tosloc.rank.calibration import HIGHEST, LOWEST, UNFITTED
+from tosloc.rank.calibration import DEFAULT_TEMPERATURE, MAX_TEMPERATURE, MIN_TEMPERATURE
 from tosloc.rank.stage_one import HeadRanker, StageOne, Trees
 from tosloc.rerank.base import RERANKERS, reranker_class
 from tosloc.retrieval.documents import Documents, check_documents
-from tosloc.storage.prepared import PreparedVersion, version_of_stranger
+from tosloc.storage.prepared import PreparedVersion, load_untrusted_version
 
 if TYPE_CHECKING:
     from tosloc.rank.fitting import Choice
@@ -93,10 +93,10 @@ def read_stage_one(folder: Path) -> tuple[StageOne, float, dict[str, Any]]:
         raise CheckpointError(
             f"{where} weighs a feature that this version does not know, {unknown[0]!r}; train again"
         )
-    temperature = record.get("temperature", UNFITTED)
-    if not (_is_number(temperature) and LOWEST <= temperature <= HIGHEST):
+    temperature = record.get("temperature", DEFAULT_TEMPERATURE)
+    if not (_is_number(temperature) and MIN_TEMPERATURE <= temperature <= MAX_TEMPERATURE):
         raise CheckpointError(
-            f"{where} has a temperature that is no number of {LOWEST:g} to {HIGHEST:g}; train again"
+            f"{where} has a temperature that is no number of {MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:g}; train again"
         )
     stage = StageOne(tuple(weights), np.array(list(weights.values()), dtype=np.float64))
     if ranker is not None:
@@ -184,7 +184,7 @@ def write_known_reports(folder: Path, documents: Documents, paths: Sequence[str]
     names = [paths[number] for number in used.tolist()]
     save_arrays(
         folder / _REPORTS_FILE,
-        to_arrays({"paths": names, "reports": documents.renumbered(numbers)}),
+        to_arrays({"paths": names, "reports": documents.renumber_files(numbers)}),
     )
 
 
@@ -203,7 +203,7 @@ def read_version(folder: Path) -> PreparedVersion | None:
     if not (folder / VERSION_FILE).exists():
         return None
     with open_arrays(folder / VERSION_FILE) as arrays:
-        return version_of_stranger(arrays)
+        return load_untrusted_version(arrays)
 
 
 def write_record(path: Path, record: Mapping[str, Any]) -> None:

@@ -23,16 +23,15 @@ from tosloc.localize.answer import Answer, Searched
 from tosloc.localize.checkpoint import shipped
 from tosloc.paths.code_owners import owners_of
 from tosloc.paths.globs import FileSelection, match_globs, select_files
-from tosloc.rank.background import background as background_of
-from tosloc.rank.background import other_files, read_code_owners
-from tosloc.rank.calibration import LISTED, shares
+from tosloc.rank.background import collect_background, find_other_files, read_code_owners
+from tosloc.rank.calibration import CALIBRATED_FILES, shares
 from tosloc.rank.functions import score_functions
-from tosloc.rank.reasons import Sources
-from tosloc.rank.stage_one import StageOne, StageOneAnswer, raised
+from tosloc.rank.reasons import RepositoryLookups
+from tosloc.rank.stage_one import StageOne, StageOneAnswer, splice_head_above_rest
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TextSource
 from tosloc.retrieval.context import QueryContext
 from tosloc.retrieval.documents import Documents
-from tosloc.retrieval.postings import leaders
+from tosloc.retrieval.postings import top_k
 from tosloc.retrieval.query import Query
 from tosloc.storage.prepared import PreparedVersion
 from tosloc.storage.repository import IndexedRepository
@@ -107,14 +106,14 @@ class OpenVersion:
         )
 
     @cached_property
-    def sources(self) -> Sources:
+    def sources(self) -> RepositoryLookups:
         """What reasons may read of the repository."""
         if self.repository is None:
-            return Sources()
+            return RepositoryLookups()
         repo = self.repository.repo
         pages = WebPages.of(repo.remote_url())
         rules = read_code_owners(repo, self.snapshot.commit)
-        return Sources(
+        return RepositoryLookups(
             repo.subject,
             lambda commit: None if pages is None else pages.commit(commit),
             lambda commits: repo.authors(commits, self.snapshot.commit),
@@ -190,7 +189,7 @@ class Localization:
             self.notes += (
                 "no word of the report occurs in any file; the order says only which files change most",
             )
-        elif not context.tells_files_apart:
+        elif not context.distinguishes_files:
             # it may share words with files, which reasons name: they are too few, or stand in too many files
             self.notes += (
                 "the report is too general for a confidence score; add an error message, an identifier or a file name",
@@ -222,7 +221,7 @@ class Localization:
         version, place, context = self.version, self.version.repository, self.stage_one.context
         named = np.where(chosen.kept, self.scores, -np.inf)
         if only is None:
-            first = leaders(named, number)
+            first = top_k(named, number)
             files, rank = first[chosen.kept[first]].tolist(), 1
         else:
             before = (named > named[only]).sum() + (named[:only] == named[only]).sum()
@@ -247,7 +246,7 @@ class Localization:
             said_of = f"there is no grammar for {', '.join(sorted(suffixes))} files"
             notes.append(f"{said_of}: they are searched by their words, and have no functions")
         about = (
-            background_of(self.stage_one.reasons, next(iter(files), None), version.sources)
+            collect_background(self.stage_one.reasons, next(iter(files), None), version.sources)
             if background
             else None
         )
@@ -272,14 +271,14 @@ class Localization:
         asked = QueryContext(
             context.query, version.index, version.history.as_of(context.history.opened)
         )
-        return other_files(asked, context.common_words, kept)
+        return find_other_files(asked, context.common_words, kept)
 
     def _shares(self, chosen: FileSelection) -> FloatArray:
         """(F,) those of the first files; of all others 0."""
-        if not self.stage_one.context.tells_files_apart:
+        if not self.stage_one.context.distinguishes_files:
             return np.zeros(len(self.scores))
         sharing, found = np.where(chosen.sharing, self.scores, -np.inf), np.zeros(len(self.scores))
-        first = leaders(sharing, LISTED)
+        first = top_k(sharing, CALIBRATED_FILES)
         found[first] = shares(sharing[first], self.temperature)
         return found
 
@@ -294,7 +293,8 @@ class Localization:
             matches = self.reranked.matches(before) if now < before else ()
             if matches:
                 words = ", ".join(
-                    self.stage_one.reasons.as_answered(asked, answer) for asked, answer in matches
+                    self.stage_one.reasons.describe_match(asked, answer)
+                    for asked, answer in matches
                 )
                 found[file] = Reason(
                     "terms", f"read again by its words: up from place {before + 1} ({words})"
@@ -320,4 +320,4 @@ def candidates_of_answer(answer: StageOneAnswer, depth: int) -> Candidates:
 def final_scores(scores: FloatArray, reranked: Reranked) -> FloatArray:
     """(F,) final scores: the first files by the reranker, above all the rest, which keeps its order."""
     order = np.argsort(-scores, kind="stable")[: len(reranked.scores)]
-    return raised(scores, order, reranked.scores)
+    return splice_head_above_rest(scores, order, reranked.scores)

@@ -23,7 +23,7 @@ from tosloc.git.repository import Change, Repository
 from tosloc.localize import checkpoint as stored
 from tosloc.localize.answer import Answer, Weights
 from tosloc.localize.localization import Localization, OpenVersion
-from tosloc.rank.calibration import UNFITTED
+from tosloc.rank.calibration import DEFAULT_TEMPERATURE
 from tosloc.rank.stage_one import StageOne
 from tosloc.reports.issues import read_report
 from tosloc.rerank.base import Reranker
@@ -57,7 +57,7 @@ class Localizer:
         self.choice_: Choice | None = None  # what training tried and took for stage one
         self.weights = Weights("trained")  # what answers say about the weights
         self.temperature = (
-            UNFITTED  # of the softmax that makes shares of scores; fitted on validation
+            DEFAULT_TEMPERATURE  # of the softmax that makes shares of scores; fitted on validation
         )
         self.reranker_: Reranker | None = None
         # fixed reports that training knew, with the paths that their numbers mean

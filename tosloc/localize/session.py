@@ -148,7 +148,7 @@ class AnswerDetails(NamedTuple):
 def details_of(localizer: Localizer, answer: Answer, number: int) -> AnswerDetails:
     """What is shown beside an answer of an open repository, with lines of the first ``number`` files."""
     from tosloc.git.repository import decode_text
-    from tosloc.rank.excerpts import framed_lines, telling_terms
+    from tosloc.rank.excerpts import distinctive_terms, frame_lines
     from tosloc.retrieval.query import Query
 
     version, query = (
@@ -161,10 +161,12 @@ def details_of(localizer: Localizer, answer: Answer, number: int) -> AnswerDetai
         (hit, snapshot.paths.index(hit.path)) for hit in answer.hits if hit.path in snapshot.paths
     ]
     files = [file for _, file in known]
-    framed = framed_lines(query, version.index, files)
+    framed = frame_lines(query, version.index, files)
     texts = repository.texts(map(snapshot.blob, files[:number]))
     lines = []
     for (hit, file), (_, data) in zip(known, texts, strict=False):
         text = decode_text(data or b"").replace("\r\n", "\n").expandtabs(4)
         lines.append((hit, framed.get(file, ()), text.removesuffix("\n").split("\n")))
-    return AnswerDetails(query, version.index, telling_terms(query, version.index), files, lines)
+    return AnswerDetails(
+        query, version.index, distinctive_terms(query, version.index), files, lines
+    )

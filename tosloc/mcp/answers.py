@@ -18,7 +18,7 @@ from tosloc.git import discovery
 from tosloc.localize.answer import Answer, Searched, Weights, background_lines, percent
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.session import details_of, opened
-from tosloc.rank.excerpts import telling_lines
+from tosloc.rank.excerpts import choose_excerpts
 
 DETAILED: Final = 3
 """Files that have more than a path."""
@@ -144,7 +144,7 @@ def sources(localizer: Localizer, answer: Answer) -> dict[str, list[str]]:
             ]
             # a frame's line is that of the report's version, where the function may have stood elsewhere
             framed = [line for line in framed if one.start <= line <= one.end]
-        for places in telling_lines(lines, details.terms, likeliest, framed, (), 1, LINES):
+        for places in choose_excerpts(lines, details.terms, likeliest, framed, (), 1, LINES):
             found[hit.path] = [
                 f"{place + 1}: {escape_unprintable(lines[place])}".rstrip() for place in places
             ]

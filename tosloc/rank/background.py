@@ -15,14 +15,14 @@ import numpy as np
 from tosloc.core.records import Background, BoolArray, EarlierChange, Hit, Person, Reason
 from tosloc.git.fixes import first_issue
 from tosloc.git.repository import Repository, decode_text
-from tosloc.rank.reasons import ReasonsOf, Sources, day
+from tosloc.rank.reasons import FileReasons, RepositoryLookups, day
 from tosloc.reports.text import without_addresses
 from tosloc.retrieval import bm25
 from tosloc.retrieval.context import QueryContext
-from tosloc.retrieval.postings import leaders
+from tosloc.retrieval.postings import top_k
 
-MOST: Final = 3  # earlier changes, tests, and files that are no sources, that are told
-PEOPLE: Final = 2
+MAX_ITEMS: Final = 3  # earlier changes, tests, and files that are no sources, that are told
+MAX_PEOPLE: Final = 2
 _CHANGES: Final = 50  # changes of the first file whose authors are looked up, the last ones
 _CODE_OWNERS: Final = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
 """Where GitHub and GitLab look for owners, in this order."""
@@ -31,13 +31,15 @@ _SEVERAL: Final = 3  # a name that more files have means none of them
 _WRITTEN: Final = re.compile(r"[\w@+.-]+(?:/[\w@+.-]+)*")
 
 
-def background(reasons: ReasonsOf, first: int | None, sources: Sources) -> Background:
+def collect_background(
+    reasons: FileReasons, first: int | None, sources: RepositoryLookups
+) -> Background:
     """What is known for the query that was answered; of people and tests that of its ``first`` file."""
     earlier, table = [], reasons.paths.table
     alike = [
         change for change in reasons.past() if len(change.words) > 1
     ]  # one shared word is chance
-    for change in alike[:MOST]:
+    for change in alike[:MAX_ITEMS]:
         subject, files = (
             sources.subject(change.commit) or "",
             tuple(table.paths[row] for row in change.rows),
@@ -51,10 +53,10 @@ def background(reasons: ReasonsOf, first: int | None, sources: Sources) -> Backg
     return Background(tuple(earlier), _people(reasons, row, sources), owners, _tests(reasons, row))
 
 
-def _people(reasons: ReasonsOf, row: int, sources: Sources) -> tuple[Person, ...]:
+def _people(reasons: FileReasons, row: int, sources: RepositoryLookups) -> tuple[Person, ...]:
     """The last two who changed the file of a path, programs aside."""
     view = reasons.context.history.commits
-    touching = view.documents.of_file(row)
+    touching = view.documents.find_by_file(row)
     last = touching[view.known[touching]][: -_CHANGES - 1 : -1].tolist()
     commits = {
         view.documents.commit_ids[number]: day(int(view.documents.times[number])) for number in last
@@ -64,10 +66,10 @@ def _people(reasons: ReasonsOf, row: int, sources: Sources) -> tuple[Person, ...
         name = names.get(commit, "")
         if name and not name.endswith("[bot]"):
             found.setdefault(name, Person(name, changed))
-    return tuple(found.values())[:PEOPLE]
+    return tuple(found.values())[:MAX_PEOPLE]
 
 
-def _tests(reasons: ReasonsOf, row: int) -> tuple[str, ...]:
+def _tests(reasons: FileReasons, row: int) -> tuple[str, ...]:
     """Tests of the version that are named like the file of a path, then those that changed with it most."""
     table, view = reasons.paths.table, reasons.context.history.commits
     if table.test[row]:
@@ -76,11 +78,11 @@ def _tests(reasons: ReasonsOf, row: int) -> tuple[str, ...]:
     named = np.flatnonzero(
         tests & (table.counterpart_group == table.counterpart_group[row])
     ).tolist()
-    touching = view.documents.of_file(row)
+    touching = view.documents.find_by_file(row)
     chosen = touching[view.known[touching]]
-    weights = view.spread(chosen, 1 / view.documents.sizes[chosen], len(table)) * tests
-    changed = [other for other in leaders(weights, len(named) + MOST).tolist() if weights[other]]
-    return tuple(table.paths[other] for other in dict.fromkeys([*named, *changed]))[:MOST]
+    weights = view.scatter_to_files(chosen, 1 / view.documents.sizes[chosen], len(table)) * tests
+    changed = [other for other in top_k(weights, len(named) + MAX_ITEMS).tolist() if weights[other]]
+    return tuple(table.paths[other] for other in dict.fromkeys([*named, *changed]))[:MAX_ITEMS]
 
 
 def read_code_owners(repo: Repository, commit: str) -> str:
@@ -89,37 +91,37 @@ def read_code_owners(repo: Repository, commit: str) -> str:
     return decode_text(next((content for _, content in contents if content is not None), b""))
 
 
-def other_files(
+def find_other_files(
     context: QueryContext, common: frozenset[str] = frozenset(), kept: BoolArray | None = None
 ) -> list[Hit]:
     """The first such files for a query of a version that holds them, with a reason each; by words where they share two
     that are not ``common`` in the sources, or one where their name has one, too. Of all, or of those that are ``kept``.
     """
-    reasons, paths = ReasonsOf(context), context.version.text.snapshot.paths
-    scores = context.in_files(bm25.WHOLE, context.text_terms[1]) + context.version.paths.bm25(
+    reasons, paths = FileReasons(context), context.version.text.snapshot.paths
+    scores = context.score_files(bm25.WHOLE, context.text_terms[1]) + context.version.paths.bm25(
         context.query.weights
     )
     kept = np.ones(len(paths), dtype=np.bool_) if kept is None else kept
     told = (
         (file, Reason("name", f"the report names {written}"))
-        for file, written in named(context).items()
+        for file, written in mentioned_files(context).items()
     )
     found, likely = (
         {file: why for file, why in told if kept[file]},
-        leaders(np.where(kept, scores, -np.inf), _LOOKED_AT),
+        top_k(np.where(kept, scores, -np.inf), _LOOKED_AT),
     )
     for file in likely[kept[likely]].tolist():
         words, _ = reasons.words(file)
         rare = [word for word in words if word not in common]
         if file not in found and rare and (len(rare) > 1 or reasons.name_words(file)):
-            found[file] = Reason("words", f"words {reasons.listed([*rare, *words])}")
+            found[file] = Reason("words", f"words {reasons.join_words([*rare, *words])}")
     return [
         Hit(place, paths[file], round(float(scores[file]), 6), 0.0, why=(why,))
-        for place, (file, why) in enumerate(list(found.items())[:MOST], start=1)
+        for place, (file, why) in enumerate(list(found.items())[:MAX_ITEMS], start=1)
     ]
 
 
-def named(context: QueryContext) -> dict[int, str]:
+def mentioned_files(context: QueryContext) -> dict[int, str]:
     """File -> how the report writes it, in the report's order: as the end of its path, or as a whole name that it alone
     has, or two others, or at the root. A name in capitals (README) needs no suffix.
     """

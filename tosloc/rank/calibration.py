@@ -16,14 +16,14 @@ import numpy as np
 
 from tosloc.core.records import FloatArray
 
-LISTED: Final = 10
+CALIBRATED_FILES: Final = 10
 """First files that the softmax is over. Of 3, 5, 10, 20, 50, 150 and all files 10 has the least mean loss on 18
 validation parts (docs/evaluation.md); a few files do not depend on how many the version has."""
-UNFITTED: Final = 1.0  # the temperature where none was fitted
-TEMPERATURE: Final = (
+DEFAULT_TEMPERATURE: Final = 1.0  # the temperature where none was fitted
+TEMPERATURE_KEY: Final = (
     "temperature"  # key of a run's header under which the temperature of its shares stands
 )
-LOWEST, HIGHEST = 0.01, 100.0
+MIN_TEMPERATURE, MAX_TEMPERATURE = 0.01, 100.0
 """Between these a fitted temperature lies."""
 _STEPS: Final = 24
 _WIDEST: Final = (
@@ -40,7 +40,7 @@ class JudgedAnswer(NamedTuple):
 
 
 def shares(scores: FloatArray, temperature: float) -> FloatArray:
-    """(F,) shares of the files of one list: of the first ``LISTED`` together 1, of all others 0.
+    """(F,) shares of the files of one list: of the first ``CALIBRATED_FILES`` together 1, of all others 0.
 
     A file that is not to be counted has the score -inf. Equal scores keep their order.
 
@@ -48,7 +48,7 @@ def shares(scores: FloatArray, temperature: float) -> FloatArray:
     [0.269, 0.731, 0.0]
     """
     found = np.zeros(len(scores))
-    first = np.argsort(-scores, kind="stable")[:LISTED]
+    first = np.argsort(-scores, kind="stable")[:CALIBRATED_FILES]
     if not len(first) or scores[first[0]] == -np.inf:
         return found
     powers = np.exp((scores[first] - scores[first[0]]) / temperature)
@@ -59,7 +59,7 @@ def shares(scores: FloatArray, temperature: float) -> FloatArray:
 def fit_temperature(answers: Sequence[JudgedAnswer], counts: FloatArray | float = 1.0) -> float:
     """The temperature under which the first shares fit best to whether the first files were right.
 
-    Greatest likelihood of the events, times a prior: ln temperature is standard normal, so that ``UNFITTED`` is what
+    Greatest likelihood of the events, times a prior: ln temperature is standard normal, so that ``DEFAULT_TEMPERATURE`` is what
     comes out without any answer, and a few, all right or all wrong, do not make a list as sure as can be.
     The answers' reports must not have been learned from. ``counts`` says how many answers each stands for.
 
@@ -81,7 +81,7 @@ def fit_temperature(answers: Sequence[JudgedAnswer], counts: FloatArray | float 
         return float(log_temperature**2 / 2 - (likelihood * counts).sum())
 
     # the loss may have more than one valley: a look at all of the range, then closer where it is lowest
-    tried = np.linspace(math.log(LOWEST), math.log(HIGHEST), _STEPS)
+    tried = np.linspace(math.log(MIN_TEMPERATURE), math.log(MAX_TEMPERATURE), _STEPS)
     best = int(np.argmin(list(map(loss, tried.tolist()))))
     around = float(tried[max(best - 1, 0)]), float(tried[min(best + 1, _STEPS - 1)])
     found = minimize_scalar(loss, bounds=around, method="bounded", options={"xatol": 1e-5})
@@ -105,8 +105,8 @@ def match_temperature(
     wanted = _mean_first_share(_gaps(known), temperature)
     if math.isclose(_mean_first_share(gaps, temperature), wanted, rel_tol=1e-9):
         return temperature
-    low = max(temperature / _WIDEST, LOWEST)
-    high = min(temperature * _WIDEST, HIGHEST)
+    low = max(temperature / _WIDEST, MIN_TEMPERATURE)
+    high = min(temperature * _WIDEST, MAX_TEMPERATURE)
     for _ in range(_HALVINGS):
         middle = math.sqrt(low * high)
         if _mean_first_share(gaps, middle) > wanted:
@@ -118,9 +118,9 @@ def match_temperature(
 
 def _gaps(answers: Sequence[JudgedAnswer]) -> FloatArray:
     """Return (N, LISTED) scores of the first files below the first one's; -inf where an answer has fewer files."""
-    gaps = np.full((len(answers), LISTED), -np.inf)
+    gaps = np.full((len(answers), CALIBRATED_FILES), -np.inf)
     for row, answer in zip(gaps, answers, strict=True):
-        first = answer.scores[:LISTED]
+        first = answer.scores[:CALIBRATED_FILES]
         row[: len(first)] = first - first[:1]
     return gaps
 

@@ -47,12 +47,12 @@ MAX_LINES: Final = 50_000
 """Lines of a file that are searched. A longer file was made by a program."""
 
 
-def telling_terms(query: Query, version: VersionIndex) -> dict[str, float]:
+def distinctive_terms(query: Query, version: VersionIndex) -> dict[str, float]:
     """Return the report's terms that distinguish files, with their weights, the best first.
 
     If no term does, all are candidates.
     """
-    weights = query.weights_of(without_addresses(query.prose))
+    weights = query.text_weights(without_addresses(query.prose))
     rarity_of = rarities(version, weights)
     rare: list[str] = []
     for term, rarity in rarity_of.items():
@@ -67,7 +67,7 @@ def telling_terms(query: Query, version: VersionIndex) -> dict[str, float]:
     return {term: gains[term] for term in best[:MAX_TERMS]}
 
 
-def framed_lines(
+def frame_lines(
     query: Query, version: VersionIndex, files: Sequence[int]
 ) -> dict[int, tuple[int, ...]]:
     """Return the lines of each file that stack frames and links name, the innermost frame first."""
@@ -75,12 +75,12 @@ def framed_lines(
     for place in chain(*query.locations.traces, query.locations.links):
         if place.line <= 0:
             continue
-        for path_id in version.paths.rows_of_location(place.path, place.qualified):
+        for path_id in version.paths.find_by_location(place.path, place.qualified):
             lines[path_id][place.line] = None
     return {file: tuple(lines[int(version.paths.path_ids[file])]) for file in files}
 
 
-def telling_lines(
+def choose_excerpts(
     lines: Sequence[str],
     terms: Mapping[str, float],
     functions: Sequence[Function] = (),
@@ -96,7 +96,7 @@ def telling_lines(
     stack frames name, and ``spans`` the first and last lines that reasons are about.
 
     >>> code = ["a", "b", "def f():", "    return cookie"]
-    >>> list(telling_lines(code, {"cooki": 1.0}, [Function("f", 3, 4, 1.0)]))
+    >>> list(choose_excerpts(code, {"cooki": 1.0}, [Function("f", 3, 4, 1.0)]))
     [[2, 3]]
     """
     lines = lines[:MAX_LINES]

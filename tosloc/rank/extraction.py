@@ -32,7 +32,7 @@ from tosloc.core.records import (
 )
 from tosloc.git.repository import Repository
 from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS, columns, prior
-from tosloc.rank.tables import FeatureTable, block_bytes
+from tosloc.rank.tables import FeatureTable, encode_block
 from tosloc.retrieval.context import QueryContext, VersionIndex
 from tosloc.retrieval.history_index import HistoryIndex
 from tosloc.retrieval.paths import PathTable
@@ -44,7 +44,7 @@ HISTORY_FILE: Final = "history.npz"
 """File of an extraction's folder with the history that its workers read."""
 BLOCK_REPORTS = 48
 """Number of reports of a block: enough to share the loading, few enough for memory."""
-SAMPLED: Final = 400
+SAMPLED_FILES: Final = 400
 """Number of wrong files kept of each training report of the listwise fit; more gained nothing on
 four projects."""
 HARD_SHARE: Final = 0.75
@@ -213,7 +213,7 @@ def _extract(
             path_ids=snapshot.path_ids,
         )
         tables.append(sample_table(table, values, sampled, case.version))
-    return path, block_bytes(tables), len(cases)
+    return path, encode_block(tables), len(cases)
 
 
 def sample_table(

@@ -20,11 +20,11 @@ import numpy as np
 
 from tosloc.core.records import FloatArray
 from tosloc.rank import text_features
-from tosloc.rank.text_features import rare
+from tosloc.rank.text_features import weigh_by_rarity
 from tosloc.reports.traces import Frame
 from tosloc.retrieval import bm25
 from tosloc.retrieval.context import QueryContext
-from tosloc.retrieval.postings import leaders, summed
+from tosloc.retrieval.postings import group_sum, top_k
 from tosloc.retrieval.query import Query
 
 Formula: TypeAlias = Callable[[QueryContext], FloatArray]
@@ -39,7 +39,7 @@ def trace(context: QueryContext) -> FloatArray:
     scores = np.zeros(context.all_paths)
     rank = 0
     for name in context.query.qualified_names:
-        rows = [row for row in context.version.paths.rows_of_class(name) if scores[row] == 0]
+        rows = [row for row in context.version.paths.find_by_class(name) if scores[row] == 0]
         if rows:
             rank += 1
             scores[rows] = 1.0 / rank
@@ -49,7 +49,7 @@ def trace(context: QueryContext) -> FloatArray:
 def _mention(context: QueryContext) -> FloatArray:
     """(F,) 1 for a name that the report writes, .5 for a plain capitalised word."""
     scores = np.zeros(context.all_paths)
-    for rows in context.mentioned:
+    for rows in context.mentioned_rows:
         scores[rows] = np.where(context.version.paths.table.compound_stem[rows], 1.0, 0.5)
     return context.to_files(scores)
 
@@ -90,23 +90,21 @@ def _in_order(
 
 def _named(context: QueryContext, places: Iterable[Frame], power: float) -> FloatArray:
     """(F,) the same of places that are no frames."""
-    return _in_order(
-        context, [dict.fromkeys(filter(None, map(context.rows_of_frame, places)))], power
-    )
+    return _in_order(context, [dict.fromkeys(filter(None, map(context.frame_rows, places)))], power)
 
 
 def folder_share(context: QueryContext, shares: FloatArray) -> FloatArray:
     """Sum of p over the other files of the folder, by the root of their number."""
     folder = context.version.paths.table.directory[context.version.paths.path_ids]
     number = np.maximum(np.bincount(folder)[folder] - 1, 1)
-    total = summed(folder, shares, 0)
+    total = group_sum(folder, shares, 0)
     return np.asarray(np.maximum(total[folder] - shares, 0.0) / np.sqrt(number))
 
 
 def _best_counterpart(context: QueryContext, shares: FloatArray) -> FloatArray:
     """(F,) for each file the largest share among its tests, or what it tests, that are of the leading files."""
     groups = context.version.paths.table.counterpart_group[context.version.paths.path_ids]
-    leading, scores = leaders(shares, LEADING_NAMES), np.zeros(len(shares))
+    leading, scores = top_k(shares, LEADING_NAMES), np.zeros(len(shares))
     found: dict[int, list[int]] = {}
     for file in leading.tolist():  # the largest first
         found.setdefault(groups[file], []).append(file)
@@ -136,12 +134,12 @@ class Feature:
 
 def _words(formula: bm25.Formula, weights: Callable[[Query], Mapping[str, float]]) -> Formula:
     """BM25 of the text by other weights of the report's terms."""
-    return lambda c: c.in_files(formula, c.weights_of_hits(weights(c.query)))
+    return lambda c: c.score_files(formula, c.hit_weights(weights(c.query)))
 
 
 def _field(formula: bm25.Formula) -> Formula:
     """BM25 of one field of the text."""
-    return lambda c: c.in_files(formula, c.text_terms[1])
+    return lambda c: c.score_files(formula, c.text_terms[1])
 
 
 def _kind(name: str) -> Formula:
@@ -166,14 +164,16 @@ PAPER: tuple[Feature, ...] = (
 )
 """Those of the paper (docs/method.md, section 2)."""
 DIRECT: tuple[Feature, ...] = (
-    Feature("bm25f", _words(bm25.fielded, lambda q: q.fielded_weights), "words", prior=0.5),
+    Feature("bm25f", _words(bm25.bm25f, lambda q: q.fielded_weights), "words", prior=0.5),
     Feature("code", _field(bm25.CODE_FIELD), "words", prior=1.0),
     Feature("methods", _field(bm25.METHOD_FIELD), "words", prior=0.4),
-    Feature("chunk", lambda c: c.best_chunk(c.text_terms[1]), "words", prior=2.3),
+    Feature("chunk", lambda c: c.best_chunk_scores(c.text_terms[1]), "words", prior=2.3),
     Feature("summary", _words(bm25.WHOLE, lambda q: q.summary_weights), "words", prior=1.0),
     Feature("lead", _words(bm25.WHOLE, lambda q: q.lead_weights), "words"),
     Feature(
-        "coverage", _words(bm25.held, lambda q: dict.fromkeys(q.summary_weights, 1.0)), "words"
+        "coverage",
+        _words(bm25.term_coverage, lambda q: dict.fromkeys(q.summary_weights, 1.0)),
+        "words",
     ),
     Feature(
         "identifiers",
@@ -197,7 +197,7 @@ DIRECT: tuple[Feature, ...] = (
     Feature("file_documents", text_features.file_documents, "past", prior=1.0),
     Feature(
         "commit_summary",
-        lambda c: c.to_files(c.joined_bm25(c.history.commits, c.query.summary_weights)),
+        lambda c: c.to_files(c.aggregated_bm25(c.history.commits, c.query.summary_weights)),
         "past",
         prior=0.4,
     ),
@@ -212,7 +212,7 @@ DIRECT: tuple[Feature, ...] = (
     Feature("length", text_features.length),
     Feature("test", _kind("test"), prior=-0.6, scaled=False),
     Feature("types", _field(bm25.TYPE_FIELD), "words"),
-    Feature("own_frame", lambda c: _in_order(c, c.own_frames, 1.0), "frame", scaled=False),
+    Feature("own_frame", lambda c: _in_order(c, c.project_frames, 1.0), "frame", scaled=False),
     Feature("linked", lambda c: _named(c, c.query.locations.links, 0.5), "name", scaled=False),
     Feature(
         "written_path", lambda c: _named(c, c.query.locations.paths, 1.0), "name", scaled=False
@@ -222,11 +222,15 @@ DIRECT: tuple[Feature, ...] = (
     Feature("setup", _kind("setup"), scaled=False),
     Feature(
         "rare_bm25f",
-        lambda c: c.in_files(bm25.fielded, c.weights_of_hits(rare(c, c.query.fielded_weights))),
+        lambda c: c.score_files(
+            bm25.bm25f, c.hit_weights(weigh_by_rarity(c, c.query.fielded_weights))
+        ),
         "words",
     ),
     Feature(
-        "rare_chunk", lambda c: c.best_chunk(c.weights_of_hits(rare(c, c.query.weights))), "words"
+        "rare_chunk",
+        lambda c: c.best_chunk_scores(c.hit_weights(weigh_by_rarity(c, c.query.weights))),
+        "words",
     ),
     Feature("defined_names", text_features.defined_names, "name", scaled=False),
 )
@@ -265,7 +269,7 @@ def prior(columns: Mapping[str, FloatArray]) -> FloatArray:
     return np.asarray(share / share.sum())
 
 
-def scaled(values: FloatArray) -> FloatArray:
+def scale_by_largest(values: FloatArray) -> FloatArray:
     """Values divided by their largest, where that is above 0."""
     largest = float(values.max(initial=0.0))
     return values / largest if largest > 0 else values
@@ -281,7 +285,7 @@ def columns(context: QueryContext, wanted: Sequence[str]) -> dict[str, FloatArra
         feature = FEATURES[name]
         if name not in related:
             values = feature.values(context)
-            made[name] = scaled(values) if feature.scaled else values
+            made[name] = scale_by_largest(values) if feature.scaled else values
     shares = prior(made)
-    made |= {name: scaled(FEATURES[name].values(context, shares)) for name in related}
+    made |= {name: scale_by_largest(FEATURES[name].values(context, shares)) for name in related}
     return {name: made[name] for name in wanted}

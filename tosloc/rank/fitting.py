@@ -19,7 +19,7 @@ from tosloc.core.records import FloatArray, Progress, ignore_progress
 from tosloc.rank.ranking_lists import RankingLists, ranking_lists
 from tosloc.rank.stage_one import HeadRanker, StageOne, fit_trees, weighted_sums
 from tosloc.rank.tables import FeatureTable
-from tosloc.retrieval.postings import summed
+from tosloc.retrieval.postings import group_sum
 
 L2: Final = 1e-3
 """Pull of the weights toward zero in the listwise fit; chosen on the validation reports of four projects."""
@@ -28,21 +28,21 @@ SHRINK: Final = 0.03
 """Pull of the weights toward the shipped ones where 50 reports or fewer are learned from; of more, by so much less.
 
 Chosen on the validation reports of four projects."""
-WEIGHTS: Final = (
+RANKER_WEIGHTS: Final = (
     0.5,
     2.0,
     8.0,
     32.0,
 )  # of the learned ranker's score against the linear one, tried on validation
-MARGIN: Final = (
+MIN_LEAD: Final = (
     0.002  # MRR + MAP on validation by which a candidate must lead a simpler one before it
 )
 AS_SHIPPED: Final = "shipped weights and ranker as they are"
 """What whatever was learned has to beat, or it is not taken."""
-MANY: Final = 750
+MIN_REPORTS_OWN_RANKER: Final = 750
 """Training reports from which on an own ranker is learned and validation decides. On 50 to 700 reports of six projects
 validation chose what was .008 worse than the shipped weights as they are (docs/results.md)."""
-LEAST: Final = 20
+MIN_REPORTS: Final = 20
 """Training reports from which on anything is learned beside a shipped ranker. What cross-validation chose on 4 and 8
 reports of three projects was .001 better than the shipped weights, on single ones .02 worse."""
 FOLDS: Final = 4
@@ -67,7 +67,7 @@ def listwise_loss(
     share = lists.report_weights[of_hit] / (number[of_hit] * float(lists.report_weights.sum()))
     loss = float((-np.log(own / total) * share).sum())
     # d(-log p)/d score of the fixed file is p - 1, of each other file its own share of the mass
-    slope = mass * summed(of_hit, share / total, reports)[report_of]
+    slope = mass * group_sum(of_hit, share / total, reports)[report_of]
     slope[hit] = (own / total - 1.0) * share
     gradient = np.zeros(rows.shape[1])
     for start in range(0, len(rows), _BLOCK):
@@ -179,11 +179,11 @@ def judge(
     return dict(zip(candidates, map(tuple, means.tolist()), strict=True))
 
 
-def choose(tried: Mapping[str, tuple[float, float]]) -> str:
+def choose_candidate(tried: Mapping[str, tuple[float, float]]) -> str:
     """The first name whose MRR + MAP no later one exceeds by more than the margin; names stand simplest first."""
     best, *others = tried
     for name in others:
-        best = name if sum(tried[name]) > sum(tried[best]) + MARGIN else best
+        best = name if sum(tried[name]) > sum(tried[best]) + MIN_LEAD else best
     return best
 
 
@@ -210,19 +210,19 @@ def fit_stage_one(
     progress: Progress = ignore_progress,
 ) -> tuple[StageOne, Choice]:
     """Stage one learned on ``train``; among own, shipped and averaged weights and rankers, validation decides. Beside a
-    shipped ranker fewer than ``MANY`` reports teach no own one, and their cross-validation decides; fewer than
-    ``LEAST`` teach nothing. Whatever was
+    shipped ranker fewer than ``MIN_REPORTS_OWN_RANKER`` reports teach no own one, and their cross-validation decides; fewer than
+    ``MIN_REPORTS`` teach nothing. Whatever was
     learned has to beat there the default stage one as it is, with its own ranker, or that is taken. A feature that it
     does not know has weight 0 there; where one that it knows is not among ``names``, it is of no use. ``validation``
     gives full feature tables anew at each call.
     """
-    default = None if default is None else default.aligned(names)
+    default = None if default is None else default.align(names)
     tables = [table for table in train if table.fixed.any()]
     rankers, shipped = dict[str, HeadRanker](), dict[str, StageOne]()
     if settings.ranker and default is not None and default.ranker is not None:
         rankers["shipped ranker"], shipped[AS_SHIPPED] = default.ranker, default
-        if len(tables) < LEAST:
-            too_few = f"training needs {LEAST} reports with a fixed file to learn from, and there are {len(tables)}"
+        if len(tables) < MIN_REPORTS:
+            too_few = f"training needs {MIN_REPORTS} reports with a fixed file to learn from, and there are {len(tables)}"
             return default, Choice(AS_SHIPPED, judge(shipped, tables), too_few)
     lists = ranking_lists(tables)
     if settings.fit == "differential_evolution":
@@ -248,14 +248,16 @@ def fit_stage_one(
         tried = judge(stages, validation())
         if settings.ranker:
             progress("learned ranker", 0, 1)
-            taken = choose(tried)
+            taken = choose_candidate(tried)
             if len(heads := head_lists(stages[taken], lists)):
                 rankers = {"own ranker": HeadRanker(names, fit_trees(heads, seed), 1.0), **rankers}
             progress("learned ranker", 1, 1)
             ranked = _ranked({taken: stages[taken]}, rankers) | shipped
             stages |= ranked
             tried |= judge(ranked, validation())
-    taken = choose({name: quality for name, quality in tried.items() if name != AS_SHIPPED})
+    taken = choose_candidate(
+        {name: quality for name, quality in tried.items() if name != AS_SHIPPED}
+    )
     if (
         0 < sum(tried.get(AS_SHIPPED, ())) >= sum(tried[taken])
     ):  # 0 where nothing was left to judge by
@@ -273,7 +275,7 @@ def learns_ranker(settings: StageOneSettings, reports: int, default: StageOne | 
 def _is_cross_validated(settings: StageOneSettings, reports: int, default: StageOne | None) -> bool:
     """Whether reports are too few for an own ranker, so that cross-validation decides."""
     has_shipped_ranker = settings.ranker and default is not None and default.ranker is not None
-    return has_shipped_ranker and settings.fit == "listwise" and reports < MANY
+    return has_shipped_ranker and settings.fit == "listwise" and reports < MIN_REPORTS_OWN_RANKER
 
 
 def _listwise(lists: RankingLists, default: StageOne | None) -> FloatArray:
@@ -302,5 +304,5 @@ def _ranked(
         f"{of}, {name} x {weight:g}": replace(stage, ranker=replace(ranker, weight=weight))
         for of, stage in stages.items()
         for name, ranker in rankers.items()
-        for weight in WEIGHTS
+        for weight in RANKER_WEIGHTS
     }

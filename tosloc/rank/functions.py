@@ -18,11 +18,11 @@ from tosloc.code.functions import FUNCTION_KINDS, FunctionFacts
 from tosloc.code.text import terms as terms_of
 from tosloc.code.text import words
 from tosloc.core.records import BugReport, FloatArray, Function
-from tosloc.rank.features import scaled
+from tosloc.rank.features import scale_by_largest
 from tosloc.rank.text_features import rarities
 from tosloc.retrieval.context import VersionIndex
 from tosloc.retrieval.formulas import idf, length_norm, saturate_tf
-from tosloc.retrieval.postings import leaders
+from tosloc.retrieval.postings import top_k
 from tosloc.retrieval.query import Query
 
 FUNCTION_DEPTH: Final = 50
@@ -39,7 +39,7 @@ _CONSTRUCTORS: Final = frozenset({"<init>", "__init__", "constructor", "init"})
 _NO_NAMES: Final = frozenset({"<module>", "<anonymous>", "<lambda>"})
 
 
-WEIGHTS: Final = {
+SIGN_WEIGHTS: Final = {
     "text": 2.4,  # BM25 of its text, over the highest of its file
     "own": 1.0,  # words of the report in its own name, by rarity, over the highest
     "named": 0.6,  # the report writes its name as code; less for a name that many functions have
@@ -100,7 +100,7 @@ def score_functions(
         named[coded] = [1 / (1 + math.log(shared[names[place][1]])) for place in coded]
     is_class = np.concatenate([one.kinds for one in facts]) == CLASS
     # below the first file, in standard deviations of the highest scores
-    highest = scores[leaders(scores, FUNCTION_DEPTH)]
+    highest = scores[top_k(scores, FUNCTION_DEPTH)]
     gaps = scores[list(files)] - scores[list(files)].max()
     gaps = gaps / spread if (spread := float(highest.std())) > 0 else np.zeros(len(gaps))
     signs = {
@@ -113,7 +113,7 @@ def score_functions(
         "among": np.repeat(np.log1p(counts), counts) / 10,
         "gap": np.repeat(gaps, counts),
     }
-    values: FloatArray = sum(weight * signs[sign] for sign, weight in WEIGHTS.items())
+    values: FloatArray = sum(weight * signs[sign] for sign, weight in SIGN_WEIGHTS.items())
     found = []
     for one, of_file in zip(facts, np.split(values, np.cumsum(counts)[:-1]), strict=True):
         found.append(_listed(one, of_file, most))
@@ -156,11 +156,11 @@ def _text_signs(
         for one in facts
         for of_name in one.name_terms
     ]
-    text = map(scaled, _bm25(facts, weight, k1=1.2, b=0.4, comments=_COMMENTS))
+    text = map(scale_by_largest, _bm25(facts, weight, k1=1.2, b=0.4, comments=_COMMENTS))
     lengths = np.concatenate([one.lengths for one in facts])
     return {
         "text": np.concatenate([*text]),
-        "own": scaled(np.array(own)),
+        "own": scale_by_largest(np.array(own)),
         "size": np.log1p(lengths) / 10,
     }
 
@@ -218,13 +218,13 @@ def _in_frames(
     found = np.zeros(int(starts[-1]))
     place_of = {int(paths.path_ids[file]): place for place, file in enumerate(files)}
     named = [
-        (paths.rows_of_class(frame.type), frame.method, frame.line)
+        (paths.find_by_class(frame.type), frame.method, frame.line)
         for frame in query.frames
         if frame.type
     ]
     for trace in (*query.locations.traces, query.locations.links):
         named += [
-            (paths.rows_of_location(one.place, one.qualified), one.method, one.line)
+            (paths.find_by_location(one.place, one.qualified), one.method, one.line)
             for one in trace
         ]
     for rows, method, line in named:
@@ -241,7 +241,7 @@ def _in_frames(
     return found
 
 
-def holder_of(
+def find_best_holder(
     functions: FunctionFacts, words: Sequence[str], listed: Sequence[Function]
 ) -> tuple[int, frozenset[str]] | None:
     """The one of the ``listed`` functions that holds the most of the words, and those that it holds; None where none

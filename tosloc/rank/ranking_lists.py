@@ -13,7 +13,7 @@ import numpy as np
 
 from tosloc.core.records import BoolArray, Float32Array, FloatArray, LongArray
 from tosloc.rank.tables import FeatureTable
-from tosloc.retrieval.postings import starts_of
+from tosloc.retrieval.postings import group_starts
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +44,11 @@ class RankingLists:
         """Join the (rows, fixed, weights) of reports, which all weigh 1."""
         if not lists:
             empty = np.zeros((0, 0), np.float32), np.zeros(0, np.bool_), np.zeros(0, np.float32)
-            return cls(empty[0], empty[1], starts_of([]), empty[2], np.ones(0))
+            return cls(empty[0], empty[1], group_starts([]), empty[2], np.ones(0))
         rows = np.concatenate([own_rows for own_rows, _, _ in lists])
         fixed = np.concatenate([own_fixed for _, own_fixed, _ in lists])
         weights = np.concatenate([own_weights for _, _, own_weights in lists])
-        starts = starts_of([len(own_rows) for own_rows, _, _ in lists])
+        starts = group_starts([len(own_rows) for own_rows, _, _ in lists])
         return cls(rows, fixed, starts, weights, np.ones(len(lists)))
 
     @classmethod
@@ -57,7 +57,7 @@ class RankingLists:
         return cls(
             np.concatenate([part.rows for part in parts]),
             np.concatenate([part.fixed for part in parts]),
-            starts_of(np.concatenate([part.sizes for part in parts])),
+            group_starts(np.concatenate([part.sizes for part in parts])),
             np.concatenate([part.weights for part in parts]),
             np.concatenate([part.report_weights for part in parts]),
         )

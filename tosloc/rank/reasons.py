@@ -15,25 +15,25 @@ from tosloc.code import text
 from tosloc.code.functions import FunctionFacts
 from tosloc.core.records import Function, Reason
 from tosloc.git.fixes import first_issue, is_fix_message
-from tosloc.rank.functions import holder_of
-from tosloc.rank.text_features import defined
+from tosloc.rank.functions import find_best_holder
+from tosloc.rank.text_features import find_defined_names
 from tosloc.retrieval import bm25
 from tosloc.retrieval.context import EVERYDAY, QueryContext
 from tosloc.retrieval.documents import DocumentsView
-from tosloc.retrieval.paths import stem_of
+from tosloc.retrieval.paths import file_stem
 
 WORDS_SHOWN: Final = 5  # words a reason, at most
-COMMON: Final = 0.25  # words that stand in a larger part of the files tell none from another, unless two of them do
-EVERYWHERE: Final = 0.5  # words that stand in a larger part of the files are not named
+COMMON_SHARE: Final = 0.25  # words that stand in a larger part of the files tell none from another, unless two of them do
+MAX_NAMED_SHARE: Final = 0.5  # words that stand in a larger part of the files are not named
 RARE: Final = 0.1
-"""Words of the description alone are named where they stand in no larger part of the files, and THREE of them do."""
-THREE: Final = 3
+"""Words of the description alone are named where they stand in no larger part of the files, and MIN_RARE_WORDS of them do."""
+MIN_RARE_WORDS: Final = 3
 NAMESAKES: Final = 5  # a name that more files have says nothing of one of them
-LEAST_SIMILARITY: Final = (
+MIN_SIMILARITY: Final = (
     0.15  # cosine between the report and a commit message below which they share words by chance
 )
-NEAR: Final = 0.3  # cosine from which on one shared word is enough
-LEAST_SHARED: Final = 8.0
+MIN_SIMILARITY_ONE_WORD: Final = 0.3  # cosine from which on one shared word is enough
+MIN_SHARED_IDF: Final = 8.0
 """Sum of the IDF of the words that a report shares with a commit, doubled for words of its summary and identifiers."""
 FIX_BEFORE_COMMIT: Final = (
     1.25  # a fix is told before a commit that is at most so many times nearer to the report
@@ -50,7 +50,7 @@ _MODULE: Final = re.compile(r"(?<![\w./\\])[a-z_]\w*(?:\.[A-Za-z_]\w*){1,8}")
 
 
 @dataclass(frozen=True)
-class Sources:
+class RepositoryLookups:
     """What reasons may read of the repository beside the facts; by default nothing."""
 
     subject: Callable[[str], str | None] = lambda commit: None  # first line of a commit's message
@@ -74,7 +74,7 @@ class PastChange:
     rows: tuple[int, ...]  # path rows of the files that it touched
 
 
-class ReasonsOf:
+class FileReasons:
     """What can be said of the files of one answered query; files are named by their number in the version."""
 
     def __init__(self, context: QueryContext) -> None:
@@ -93,11 +93,11 @@ class ReasonsOf:
         said = (*self.context.query.summary_counts, *self.context.query.compounds)
         return frozenset(said) & self._written.keys()
 
-    def as_answered(self, asked: str, found: str) -> str:
+    def describe_match(self, asked: str, found: str) -> str:
         """A term of the report as it was written, and the term of a file that answers it, where that is another."""
         return self._written.get(asked, asked) + ("" if asked == found else f" ~ {found}")
 
-    def listed(self, terms: Sequence[str]) -> str:
+    def join_words(self, terms: Sequence[str]) -> str:
         """The first terms, each as it was written in the report, without parts of those before."""
         shown: list[str] = []
         for word in (self._written.get(term, term) for term in terms):
@@ -116,7 +116,7 @@ class ReasonsOf:
         row = self._path(file)
         for trace in self.context.query.locations.traces:
             for place in trace:
-                rows = self.context.rows_of_frame(place)
+                rows = self.context.frame_rows(place)
                 if row in rows and (len(trace) > 1 or place.method):
                     named = ".".join(filter(None, (place.type.rpartition(".")[2], place.method)))
                     where = f", line {place.line} in the report's version" if place.line else ""
@@ -131,10 +131,10 @@ class ReasonsOf:
         row = self._path(file)
         if row in self._spelled:
             return Reason("name", f"the report names {self._spelled[row]}")
-        stem = stem_of(self.paths.table.paths[row])
+        stem = file_stem(self.paths.table.paths[row])
         if stem not in self.context.query.mentions or not (stem[:1].isupper() or "_" in stem):
             return None
-        same = len(self.paths.rows_of_stem(stem))
+        same = len(self.paths.find_by_stem(stem))
         said = (
             f"names {stem}"
             if self.paths.table.compound_stem[row]
@@ -148,7 +148,7 @@ class ReasonsOf:
         found: dict[int, str] = {}
         for source in (self.context.query.report.summary, self.context.query.prose):
             for spelled in dict.fromkeys(_PATH.findall(source)):
-                rows = self.paths.rows_of_file(spelled)
+                rows = self.paths.find_by_frame_path(spelled)
                 if len(rows) == 1:
                     found.setdefault(rows[0], _tail(spelled, self.paths.table.paths[rows[0]]))
             for spelled in dict.fromkeys(_MODULE.findall(source)):
@@ -158,18 +158,18 @@ class ReasonsOf:
                     for length in range(len(names), 1, -1)
                     for more in ([], ["__init__"])
                 )
-                files = (self.paths.rows_of_class(".".join(module)) for module in meant)
+                files = (self.paths.find_by_class(".".join(module)) for module in meant)
                 if alone := next((rows for rows in files if len(rows) == 1), None):
                     found.setdefault(alone[0], spelled)
         return found
 
-    def defined(self, file: int, functions: FunctionFacts | None = None) -> Reason | None:
+    def defined_name(self, file: int, functions: FunctionFacts | None = None) -> Reason | None:
         """That the file defines a function or type, of two words or more, that the report names and few define. Terms
         know no capitals and underscores: where its ``functions`` are known, one is called just so.
         """
         row = int(self.context.version.text.rows[file])
         names = {name for _, name in functions.last_names} if functions else set()
-        for one in sorted(defined(self.context), key=lambda one: -one.weight):
+        for one in sorted(find_defined_names(self.context), key=lambda one: -one.weight):
             if names and one.name.written not in names:
                 continue
             if one.name.compound and one.files <= NAMESAKES and row in one.rows:
@@ -193,9 +193,9 @@ class ReasonsOf:
             near = (
                 np.arange(len(similarities))
                 if file is None
-                else view.documents.of_file(self._path(file))
+                else view.documents.find_by_file(self._path(file))
             )
-            near = near[similarities[near] >= LEAST_SIMILARITY]
+            near = near[similarities[near] >= MIN_SIMILARITY]
             near = near[np.argsort(-similarities[near], kind="stable")]
             for number in near[: NEAREST_OF_ALL if file is None else NEAREST].tolist():
                 change = self._change(view, number, float(similarities[number]), fix)
@@ -216,8 +216,10 @@ class ReasonsOf:
             if word in self._written and word not in EVERYDAY:
                 weights[word] = float(view.idf[term]) * (2.0 if word in self._strong else 1.0)
         shared = sorted(weights, key=lambda term: (-weights[term], term))
-        enough = len(shared) > 1 and sum(weights.values()) >= LEAST_SHARED
-        if not (enough or (similarity >= NEAR and self._strong.intersection(shared))):
+        enough = len(shared) > 1 and sum(weights.values()) >= MIN_SHARED_IDF
+        if not (
+            enough or (similarity >= MIN_SIMILARITY_ONE_WORD and self._strong.intersection(shared))
+        ):
             return None
         commit, identity = documents.commit_ids[number], documents.ids[number]
         # mined from commits alone, a report is called by the beginning of its commit's id: no bug of that name is known
@@ -230,7 +232,7 @@ class ReasonsOf:
         at = int(documents.times[number])
         return PastChange(commit, bug, at, fix, similarity, tuple(shared), tuple(rows.tolist()))
 
-    def of_change(self, change: PastChange, sources: Sources) -> Reason:
+    def describe_change(self, change: PastChange, sources: RepositoryLookups) -> Reason:
         """An earlier change in words: which, when, and what it says of itself or shares with the report. It is called a
         fix where a fixed report is known, or where its own first line says so.
         """
@@ -240,7 +242,7 @@ class ReasonsOf:
         said = (
             f"{'earlier fix' if fix else 'commit'} {change.commit[:10]}{of_bug}, {day(change.at)}"
         )
-        shared = self.listed(change.words)
+        shared = self.join_words(change.words)
         if subject:
             said = f"{said}: {subject if len(subject) <= SUBJECT else subject[: SUBJECT - 2].rstrip() + ' …'}"
             if change.words[0] in text.terms(_NOT_SAID.sub(" ", subject)):
@@ -261,7 +263,7 @@ class ReasonsOf:
         """Terms that the report and the file's text share, those that tell most first; whether they tell anything."""
         view, hits = self.context.version.text, self.context.hits
         row = int(view.rows[file])
-        shared, counts = hits.held_by(row)
+        shared, counts = hits.terms_in_row(row)
         frequency = bm25.WHOLE(view, counts, np.full(len(shared), row, dtype=np.int32))
         order = np.argsort(
             -(frequency * hits.idf[shared] * self.context.text_terms[1][shared]), kind="stable"
@@ -273,7 +275,7 @@ class ReasonsOf:
         about = [
             term
             for term in by_gain
-            if term in self._strong and by_gain[term] >= np.log(1 / EVERYWHERE)
+            if term in self._strong and by_gain[term] >= np.log(1 / MAX_NAMED_SHARE)
         ]
         others = [
             term
@@ -282,27 +284,27 @@ class ReasonsOf:
         ]
         if (
             len(about) > 1
-            or any(by_gain[term] >= np.log(1 / COMMON) for term in about)
-            or len(others) >= THREE
+            or any(by_gain[term] >= np.log(1 / COMMON_SHARE) for term in about)
+            or len(others) >= MIN_RARE_WORDS
         ):
-            return about + others[: max(0, THREE - len(about))], True
+            return about + others[: max(0, MIN_RARE_WORDS - len(about))], True
         return [*by_gain], False
 
-    def of_words(
+    def describe_words(
         self, words: Sequence[str], functions: FunctionFacts | None, listed: Sequence[Function]
     ) -> Reason:
         """Words that met; those that the ``listed`` function of the file with the most of them holds, if one does."""
         shown = list(words[:WORDS_SHOWN])
-        if functions is None or (found := holder_of(functions, shown, listed)) is None:
-            return Reason("words", f"words {self.listed(words)}")
+        if functions is None or (found := find_best_holder(functions, shown, listed)) is None:
+            return Reason("words", f"words {self.join_words(words)}")
         number, held = found
-        inside = self.listed([word for word in shown if word in held])
+        inside = self.join_words([word for word in shown if word in held])
         lines = int(functions.starts[number]), int(functions.ends[number])
         return Reason("words", f"words {inside} in {functions.names[number]}", lines=lines)
 
     def name_words(self, file: int) -> list[str]:
         """Words of the file's name that say what the report is about, and that few names have; heaviest first."""
-        stem = frozenset(text.terms(stem_of(self.paths.table.paths[self._path(file)])))
+        stem = frozenset(text.terms(file_stem(self.paths.table.paths[self._path(file)])))
         ids, known = self.paths.table.term_ids, self.context.query.weights
         held = [
             term
@@ -320,7 +322,11 @@ class ReasonsOf:
             there = self._path(other)
             related = table.counterpart_group[there] == table.counterpart_group[row]
             other_kind = table.test[there] != table.test[row]
-            if related and other_kind and stem_of(table.paths[there]) != stem_of(table.paths[row]):
+            if (
+                related
+                and other_kind
+                and file_stem(table.paths[there]) != file_stem(table.paths[row])
+            ):
                 what = "a test of this name," if table.test[there] else "what it tests by its name,"
                 return Reason(
                     "test", f"{what} {table.paths[there]}, is number {place} of all files"

@@ -30,17 +30,17 @@ from tosloc.core.errors import MissingExtra
 from tosloc.core.records import Float32Array, FloatArray, Function, IntArray, LongArray, Reason
 from tosloc.rank import features
 from tosloc.rank.ranking_lists import RankingLists
-from tosloc.rank.reasons import NEAR, ReasonsOf, Sources
+from tosloc.rank.reasons import MIN_SIMILARITY_ONE_WORD, FileReasons, RepositoryLookups
 from tosloc.retrieval.context import QueryContext
-from tosloc.retrieval.postings import leaders
+from tosloc.retrieval.postings import top_k
 
-SHOWN: Final = 3  # reasons a file, at most
+MAX_REASONS: Final = 3  # reasons a file, at most
 LEADING: Final = (
     5  # a test, or what one tests, speaks for a file where it is among so many first ones
 )
-DEPTH: Final = 150  # files of the head that it orders; the rest keeps its order
-ROUNDS: Final = 600  # trees
-PARAMETERS: Final = {
+HEAD_DEPTH: Final = 150  # files of the head that it orders; the rest keeps its order
+NUM_TREES: Final = 600  # trees
+LIGHTGBM_PARAMETERS: Final = {
     "objective": "lambdarank",
     "num_leaves": 15,
     "learning_rate": 0.05,
@@ -146,7 +146,7 @@ def _collected(
 
 @dataclass(frozen=True, eq=False)
 class HeadRanker:
-    """What orders the first ``DEPTH`` files; learned from heads, without knowledge of paths."""
+    """What orders the first ``HEAD_DEPTH`` files; learned from heads, without knowledge of paths."""
 
     features: tuple[
         str, ...
@@ -174,7 +174,7 @@ def load_lightgbm() -> Any:
 
 
 def fit_trees(heads: RankingLists, seed: int, rounds: int | None = None) -> Trees:
-    """Trees learned from heads, ``ROUNDS`` of them; deterministic for a seed. A report's pairs count as much as the
+    """Trees learned from heads, ``NUM_TREES`` of them; deterministic for a seed. A report's pairs count as much as the
     report does. Raises MissingExtra where LightGBM cannot be loaded.
     """
     lightgbm = load_lightgbm()
@@ -183,11 +183,11 @@ def fit_trees(heads: RankingLists, seed: int, rounds: int | None = None) -> Tree
         heads.rows, heads.fixed.astype(np.int32), weight=weights, group=heads.sizes.tolist()
     )
     return Trees.of_model(
-        lightgbm.train(PARAMETERS | {"seed": seed}, data, rounds or ROUNDS).dump_model()
+        lightgbm.train(LIGHTGBM_PARAMETERS | {"seed": seed}, data, rounds or NUM_TREES).dump_model()
     )
 
 
-def raised(scores: FloatArray, order: np.ndarray, head: FloatArray) -> FloatArray:
+def splice_head_above_rest(scores: FloatArray, order: np.ndarray, head: FloatArray) -> FloatArray:
     """(F,) scores in which the files ``order`` have the scores ``head``, raised above all the rest if need be."""
     rest = np.delete(scores, order)
     floor = float(rest.max()) if len(rest) else 0.0
@@ -213,7 +213,7 @@ class StageOne:
     weights: FloatArray  # (K,)
     ranker: HeadRanker | None = None  # its features are among these
 
-    def aligned(self, names: tuple[str, ...]) -> StageOne | None:
+    def align(self, names: tuple[str, ...]) -> StageOne | None:
         """The same decision for tables of other features: one that it does not know has weight 0. None where a feature
         that it knows is not among them.
         """
@@ -236,7 +236,7 @@ class StageOne:
         self, names: Sequence[str], table: Float32Array, scores: FloatArray
     ) -> tuple[LongArray, Float32Array]:
         """The files that a ranker orders by their linear scores (F,), and their rows of the features ``names``."""
-        order = leaders(scores, DEPTH)
+        order = top_k(scores, HEAD_DEPTH)
         columns = np.array([self.features.index(name) for name in names], dtype=np.int64)
         return order, head_rows(table[np.ix_(order, columns)], scores[order])
 
@@ -247,7 +247,9 @@ class StageOne:
             return scores
         order, rows = self.head(self.ranker.features, table, scores)
         weight, learned = self.ranker.weight, self.ranker.trees.scores(rows)
-        return raised(scores, order, (scores[order] + weight * learned) / (1 + weight))
+        return splice_head_above_rest(
+            scores, order, (scores[order] + weight * learned) / (1 + weight)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,33 +274,35 @@ class StageOneAnswer:
         return np.argsort(-self.scores, kind="stable")
 
     @cached_property
-    def reasons(self) -> ReasonsOf:
+    def reasons(self) -> FileReasons:
         """What can be said of the files."""
-        return ReasonsOf(self.context)
+        return FileReasons(self.context)
 
     def why(
         self,
         file: int,
-        sources: Sources,
+        sources: RepositoryLookups,
         terms: Reason | None = None,
         functions: FunctionFacts | None = None,
         listed: Sequence[Function] = (),
     ) -> tuple[Reason, ...]:
-        """At most ``SHOWN`` reasons for a file, the most useful first. ``terms`` is what a reranker says of it,
+        """At most ``MAX_REASONS`` reasons for a file, the most useful first. ``terms`` is what a reranker says of it,
         ``functions`` are its functions, and ``listed`` those of them that the answer names.
         """
         reasons, lifted = self.reasons, self._lifted(file)
         past = reasons.past(file)[:2] if "past" in lifted else []
         # the first one, and a second one where that is near to the report, too
         near = [
-            change for place, change in enumerate(past) if not place or change.similarity >= NEAR
+            change
+            for place, change in enumerate(past)
+            if not place or change.similarity >= MIN_SIMILARITY_ONE_WORD
         ]
-        changes = [reasons.of_change(change, sources) for change in near]
+        changes = [reasons.describe_change(change, sources) for change in near]
         pointed = (reasons.frame(file) if "frame" in lifted else None) or reasons.name(file)
         if pointed is None and "name" in lifted:
-            pointed = reasons.defined(file, functions)
+            pointed = reasons.defined_name(file, functions)
         words, telling = reasons.words(file) if "words" in lifted else ([], False)
-        common = reasons.of_words(words, functions, listed) if words else None
+        common = reasons.describe_words(words, functions, listed) if words else None
         held = reasons.name_words(file) if pointed is None and "path" in lifted else []
         found = [
             pointed,
@@ -308,8 +312,8 @@ class StageOneAnswer:
             # words of its name, where they are not shown as words of its text
             None
             if set(held) <= set(words)
-            else Reason("path", f"its name has {reasons.listed(held)}"),
-            reasons.counterpart(file, leaders(self.scores, LEADING).tolist())
+            else Reason("path", f"its name has {reasons.join_words(held)}"),
+            reasons.counterpart(file, top_k(self.scores, LEADING).tolist())
             if "test" in lifted
             else None,
             *changes[1:],
@@ -317,7 +321,7 @@ class StageOneAnswer:
         little = common or Reason(
             "activity", "no word in common; ranked by how often and how lately it changed"
         )
-        return tuple([reason for reason in found if reason is not None][:SHOWN] or [little])
+        return tuple([reason for reason in found if reason is not None][:MAX_REASONS] or [little])
 
     def _lifted(self, file: int) -> set[str | None]:
         """The kinds of reasons whose features together add to the file's score."""

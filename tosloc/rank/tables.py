@@ -22,9 +22,9 @@ from tosloc.core.arrays import Arrays, open_arrays, pack_words, unpack_words, wr
 from tosloc.core.errors import ToslocError
 from tosloc.core.io import parse_json, read_regular_file, write_text
 from tosloc.core.records import BoolArray, Float32Array, FloatArray, IntArray, Ranking
-from tosloc.retrieval.postings import starts_of
+from tosloc.retrieval.postings import group_starts
 
-WORK: Final = ".tosloc-work"
+WORK_FOLDER: Final = ".tosloc-work"
 """Folder, inside a folder of results, of what a command keeps while it works."""
 PARTS: Final = ("train", "validation", "test")
 _LISTING: Final = "blocks.json"
@@ -70,12 +70,12 @@ def read_blocks(paths: Iterable[Path]) -> Iterator[FeatureTable]:
             yield FeatureTable(report, *(column[start:end] for column in columns))
 
 
-def block_bytes(tables: Sequence[FeatureTable]) -> bytes:
+def encode_block(tables: Sequence[FeatureTable]) -> bytes:
     """Return the bytes of the file that keeps some tables."""
     arrays: Arrays = {}
     for name in _COLUMNS:
         arrays[name] = np.concatenate([getattr(table, name) for table in tables])
-    arrays["starts"] = starts_of([len(table.rows) for table in tables])
+    arrays["starts"] = group_starts([len(table.rows) for table in tables])
     arrays["reports"] = pack_words(table.report for table in tables)
     buffer = io.BytesIO()
     write_arrays(buffer, arrays, level=1)
@@ -88,19 +88,19 @@ def write_listing(work: Path, blocks: Mapping[str, Sequence[Path]]) -> None:
     write_text(work / _LISTING, json.dumps(names, indent=1) + "\n")
 
 
-def keeps_tables(folder: Path) -> bool:
-    """Return whether a training folder keeps its feature tables, for ``kept_blocks``."""
-    return (folder / WORK / _LISTING).is_file()
+def has_tables(folder: Path) -> bool:
+    """Return whether a training folder keeps its feature tables, for ``list_blocks``."""
+    return (folder / WORK_FOLDER / _LISTING).is_file()
 
 
-def kept_blocks(folder: Path) -> dict[str, list[Path]]:
+def list_blocks(folder: Path) -> dict[str, list[Path]]:
     """Return the files of a training's feature tables, by part.
 
     Raises ToslocError if the folder keeps none.
     """
     try:
-        listing = parse_json(read_regular_file(folder / WORK / _LISTING))
-        return {part: [folder / WORK / name for name in listing[part]] for part in PARTS}
+        listing = parse_json(read_regular_file(folder / WORK_FOLDER / _LISTING))
+        return {part: [folder / WORK_FOLDER / name for name in listing[part]] for part in PARTS}
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise ToslocError(
             f"{folder} keeps no feature tables", hint="train it with {keep_features}"

@@ -15,7 +15,7 @@ from tosloc.reports.text import Name
 from tosloc.retrieval.bm25 import min_max
 from tosloc.retrieval.context import QueryContext, VersionIndex
 from tosloc.retrieval.corpus import METHOD, TYPE
-from tosloc.retrieval.postings import leaders
+from tosloc.retrieval.postings import top_k
 
 MOST_MESSAGES: Final = 40  # messages of a report that are looked for, the first ones
 SINGLE_WORD: Final = (
@@ -48,7 +48,7 @@ def rarities(version: VersionIndex, terms: Iterable[str]) -> dict[str, float]:
     return dict(zip(known, found.tolist(), strict=True))
 
 
-def rare(context: QueryContext, weights: Mapping[str, float]) -> dict[str, float]:
+def weigh_by_rarity(context: QueryContext, weights: Mapping[str, float]) -> dict[str, float]:
     """The weights of terms times how rare each is among earlier reports, and among commit messages."""
     reports, commits = context.history.reports, context.history.commits
     return {
@@ -66,7 +66,7 @@ class DefinedName(NamedTuple):
     files: int  # how many files of the version those are
 
 
-def defined(context: QueryContext) -> list[DefinedName]:
+def find_defined_names(context: QueryContext) -> list[DefinedName]:
     """Those that any file of the version holds, each once, with its largest weight."""
     view, numbers = context.version.text, context.version.text.corpus.terms
     found: dict[int, tuple[Name, float]] = {}
@@ -77,7 +77,7 @@ def defined(context: QueryContext) -> list[DefinedName]:
             found[number] = name, weight
     lists, names = view.corpus.postings, []
     for number, (name, weight) in found.items():
-        part = lists.part(number)
+        part = lists.term_slice(number)
         rows = lists.rows[part][lists.values[part][:, (METHOD, TYPE)].any(axis=1)]
         names.append(DefinedName(name, weight, rows, int(view.multiplicity[rows].sum())))
     return names
@@ -91,7 +91,7 @@ def defined_names(context: QueryContext) -> FloatArray:
     """
     view = context.version.text
     values = np.zeros(len(view.corpus))
-    for _, weight, rows, files in defined(context):
+    for _, weight, rows, files in find_defined_names(context):
         values[rows] += weight / max(files, 1)
     return np.minimum(view.to_files(values), ENOUGH)
 
@@ -110,15 +110,17 @@ def near_commits(context: QueryContext) -> FloatArray:
     """Sum of s/sqrt(k) over the 10 nearest commit messages."""
     view, nearest = context.history.commits, context.near_commits[:10]
     values = context.commit_similarities[nearest] / np.sqrt(view.documents.sizes[nearest])
-    return context.to_files(view.spread(nearest, values, context.all_paths))
+    return context.to_files(view.scatter_to_files(nearest, values, context.all_paths))
 
 
 def near_reports(context: QueryContext) -> FloatArray:
     """Sum of s^2 exp(-age/730 d)/sqrt(k) over the 200 nearest fixed reports."""
     view, nearest = context.history.reports, context.near_reports
-    weight = view.decayed(context.history.opened, 730.0)[nearest]
+    weight = view.decay_weights(context.history.opened, 730.0)[nearest]
     return context.to_files(
-        view.spread(nearest, context.report_similarities[nearest] ** 2 * weight, context.all_paths)
+        view.scatter_to_files(
+            nearest, context.report_similarities[nearest] ** 2 * weight, context.all_paths
+        )
     )
 
 
@@ -127,7 +129,7 @@ def near_package(context: QueryContext) -> FloatArray:
     view, nearest = context.history.commits, context.near_commits
     values = context.commit_similarities[nearest] / view.documents.sizes[nearest]
     return context.version.paths.directory_sum(
-        context.to_files(view.spread(nearest, values, context.all_paths))
+        context.to_files(view.scatter_to_files(nearest, values, context.all_paths))
     )
 
 
@@ -136,14 +138,14 @@ def folder_reports(context: QueryContext) -> FloatArray:
     view, nearest = context.history.reports, context.near_reports[:100]
     values = context.report_similarities[nearest] ** 2 / view.documents.sizes[nearest]
     return context.version.paths.directory_sum(
-        context.to_files(view.spread(nearest, values, context.all_paths))
+        context.to_files(view.scatter_to_files(nearest, values, context.all_paths))
     )
 
 
 def file_documents(context: QueryContext) -> FloatArray:
     """BM25 of each file's fixed reports, and of its commit messages, as one text each."""
     reports, commits = (
-        context.joined_bm25(view, context.query.weights)
+        context.aggregated_bm25(view, context.query.weights)
         for view in (context.history.reports, context.history.commits)
     )
     return context.to_files(reports + commits)
@@ -152,7 +154,7 @@ def file_documents(context: QueryContext) -> FloatArray:
 def name_documents(context: QueryContext) -> FloatArray:
     """BM25 of the messages of all commits that touched a file whose name shares a word: helps files that have none."""
     paths = context.version.paths
-    of_terms = context.joined_bm25(
+    of_terms = context.aggregated_bm25(
         context.history.commits, context.query.summary_weights, by_name=True
     )
     return context.to_files(paths.name_sum(of_terms) / np.maximum(paths.name_weight, 1e-9) ** 0.7)
@@ -171,6 +173,6 @@ def activity(days: float) -> Callable[[QueryContext], FloatArray]:
 
 def co_change(context: QueryContext, shares: FloatArray) -> FloatArray:
     """Sum over the 20 leading files j of p_j x the decayed share of j's commits that touched this file too."""
-    leading = leaders(shares, LEADING_FILES)
+    leading = top_k(shares, LEADING_FILES)
     ids = context.version.paths.path_ids[leading].astype(np.int64)
     return context.to_files(context.history.co_change(ids, shares[leading], context.all_paths))

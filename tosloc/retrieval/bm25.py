@@ -28,7 +28,7 @@ from tosloc.retrieval.corpus import (
     VersionView,
 )
 from tosloc.retrieval.formulas import K1, Fractions, length_norm, saturate_tf
-from tosloc.retrieval.postings import Postings, known_terms, row_sums, summed
+from tosloc.retrieval.postings import Postings, group_sum, known_terms, row_sums
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -66,7 +66,7 @@ WHOLE: Final = Field((CODE, COMMENT, STRING), ALL_TEXT, b=0.3)
 FIELD_WEIGHTS: Final = ((CODE, 1.0), (COMMENT, 0.5), (STRING, 0.5), (METHOD, 4.0), (TYPE, 40.0))
 
 
-def fielded(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
+def bm25f(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
     """BM25F, k1 4, b .4; code 1, comments .5, strings .5, method names 4, type names 40."""
     total = np.zeros(len(rows), dtype=np.float32)
     for column, weight in FIELD_WEIGHTS:
@@ -77,12 +77,12 @@ def fielded(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Ar
     return saturate_tf(total, 4.0, 4.0)
 
 
-def held(_: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
+def term_coverage(_: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
     """1 where the text holds the term at all."""
     return ((counts[:, CODE] | counts[:, COMMENT] | counts[:, STRING]) > 0).astype(np.float32)
 
 
-def of_chunks(_: VersionView, counts: npt.NDArray[np.uint8], rows: IntArray) -> FloatArray:
+def chunk_frequency(_: VersionView, counts: npt.NDArray[np.uint8], rows: IntArray) -> FloatArray:
     """BM25 of chunks of 50 lines (10 lines of overlap), without length normalisation."""
     return saturate_tf(counts.astype(np.float64), K1, K1)
 
@@ -112,11 +112,11 @@ class Hits:
         found = self.selection
         if formula not in self._saturated:
             self._saturated[formula] = formula(self.view, found.values, found.rows)
-        return summed(
-            self._groups, self._saturated[formula] * found.spread(weights * self.idf), self.rows
+        return group_sum(
+            self._groups, self._saturated[formula] * found.expand(weights * self.idf), self.rows
         )
 
-    def held_by(self, row: int) -> tuple[LongArray, npt.NDArray[Any]]:
+    def terms_in_row(self, row: int) -> tuple[LongArray, npt.NDArray[Any]]:
         """Which of the terms a row holds, as places among them, and their counts in it."""
         found = np.flatnonzero(self.selection.rows == row)
         return np.searchsorted(

@@ -16,7 +16,7 @@ from tosloc.retrieval import bm25
 from tosloc.retrieval.bm25 import Hits, RevisedVectors
 from tosloc.retrieval.corpus import Corpus, VersionView
 from tosloc.retrieval.documents import DocumentsView
-from tosloc.retrieval.history_index import HistoryAsOf, joined_by_file, joined_by_name
+from tosloc.retrieval.history_index import HistoryAsOf, aggregate_by_file, aggregate_by_name_term
 from tosloc.retrieval.paths import PathTable, PathView
 from tosloc.retrieval.postings import known_terms
 from tosloc.retrieval.query import Query, frame_name
@@ -104,13 +104,13 @@ class QueryContext:
         return {word: number for word, number in numbers if number and word not in EVERYDAY}
 
     @property
-    def tells_files_apart(self) -> bool:
+    def distinguishes_files(self) -> bool:
         """Whether the report names a file of the version, has a word that few file names have, a name written as code
         that few files have, or two other words that half of the files lack; everyday words aside.
 
         The language of the words does not matter: of a text in another one only the names occur in files.
         """
-        if self.mentioned or self.own_frames:
+        if self.mentioned_rows or self.project_frames:
             return True
         paths, few, report = self.version.paths, max(_RARE * self.files, 3), self.query.report
         asked = (paths.table.term_ids.get(word) for word in self.query.weights.keys() - EVERYDAY)
@@ -130,7 +130,7 @@ class QueryContext:
         """Postings of the report's terms."""
         return Hits(self.version.text, self.text_terms[0])
 
-    def in_files(self, formula: bm25.Formula, weights: FloatArray) -> FloatArray:
+    def score_files(self, formula: bm25.Formula, weights: FloatArray) -> FloatArray:
         """(F,) BM25 of the files' texts, from weights (T,) of the terms of ``hits``."""
         return self.version.text.to_files(self.hits.scores(formula, weights))
 
@@ -142,15 +142,15 @@ class QueryContext:
             view, self.text_terms[0], view.corpus.chunk_postings, int(view.corpus.chunk_starts[-1])
         )
 
-    def best_chunk(self, weights: FloatArray) -> FloatArray:
+    def best_chunk_scores(self, weights: FloatArray) -> FloatArray:
         """(F,) BM25 of the best chunk of each file, from such weights."""
         view = self.version.text
         if not len(view.corpus):
             return np.zeros(view.files)
-        of_chunks = self._chunk_hits.scores(bm25.of_chunks, weights)
+        of_chunks = self._chunk_hits.scores(bm25.chunk_frequency, weights)
         return view.to_files(np.maximum.reduceat(of_chunks, view.corpus.chunk_starts[:-1]))
 
-    def weights_of_hits(self, weights: Mapping[str, float]) -> FloatArray:
+    def hit_weights(self, weights: Mapping[str, float]) -> FloatArray:
         """(T,) another weighting of the terms of ``hits``: 0 for those that it lacks."""
         return np.array([weights.get(term, 0.0) for term in self.known_words], dtype=np.float64)
 
@@ -174,11 +174,11 @@ class QueryContext:
         """The 200 nearest known fixed reports, nearest first."""
         return self.history.reports.nearest(self.report_similarities, 200)
 
-    def joined_bm25(
+    def aggregated_bm25(
         self, view: DocumentsView, weights: Mapping[str, float], *, by_name: bool = False
     ) -> FloatArray:
         """(N,) BM25 of known documents of the history as one text a file, or (terms,) as one a term of file names."""
-        join = joined_by_name if by_name else joined_by_file
+        join = aggregate_by_name_term if by_name else aggregate_by_file
         return view.remember(join, self.version.paths).bm25(*view.known_terms(weights))
 
     @cached_property
@@ -187,27 +187,27 @@ class QueryContext:
         paths, found = self.version.paths, []
         for frame in self.query.frames:
             rows = (
-                paths.rows_of_class(frame.type)
+                paths.find_by_class(frame.type)
                 if frame.type
-                else paths.rows_of_file(frame.path or frame.file)
+                else paths.find_by_frame_path(frame.path or frame.file)
             )
             if rows:
                 found.append((frame_name(frame), frame.cause, tuple(rows)))
         return tuple(found)
 
     @cached_property
-    def mentioned(self) -> tuple[list[int], ...]:
+    def mentioned_rows(self) -> tuple[list[int], ...]:
         """Path rows of each file name that the report writes, in its order; a name may be that of several files."""
         names = (word for word in self.query.mentions if word[:1].isupper() or "_" in word)
-        return tuple(rows for name in names if (rows := self.version.paths.rows_of_stem(name)))
+        return tuple(rows for name in names if (rows := self.version.paths.find_by_stem(name)))
 
-    def rows_of_frame(self, frame: Frame) -> tuple[int, ...]:
+    def frame_rows(self, frame: Frame) -> tuple[int, ...]:
         """Path rows of the project's own files that a frame can mean."""
-        return tuple(self.version.paths.rows_of_location(frame.place, frame.qualified))
+        return tuple(self.version.paths.find_by_location(frame.place, frame.qualified))
 
     @cached_property
-    def own_frames(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+    def project_frames(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
         """Path rows of each file of the project among the frames of a trace, each file once, innermost first."""
-        traces = (map(self.rows_of_frame, trace) for trace in self.query.locations.traces)
+        traces = (map(self.frame_rows, trace) for trace in self.query.locations.traces)
         own = (tuple(dict.fromkeys(filter(None, rows))) for rows in traces)
         return tuple(filter(None, own))

@@ -19,7 +19,7 @@ from tosloc.core.memo import Remembering
 from tosloc.core.records import BoolArray, Float32Array, FloatArray, IntArray, LongArray, Snapshot
 from tosloc.retrieval.formulas import idf
 from tosloc.retrieval.payloads import pack, unpack
-from tosloc.retrieval.postings import Postings, numbered, row_sums, starts_of
+from tosloc.retrieval.postings import Postings, group_starts, positions_by_name, row_sums
 
 if TYPE_CHECKING:
     from tosloc.code.facts import Facts  # not loaded: what only reads rows needs no parser
@@ -87,7 +87,7 @@ class Corpus(Remembering):
         place_of_number = np.zeros(len(order), dtype=np.int32)
         place_of_number[[numbers[term] for term in order]] = np.arange(len(order), dtype=np.int32)
         starts, chunk_starts = (
-            starts_of([len(part) for part in rows[place][1:]]) for place in (0, 2)
+            group_starts([len(part) for part in rows[place][1:]]) for place in (0, 2)
         )
         # so that the parts of each array go as soon as it is made
         terms, counts, sizes, chunk_terms, chunk_counts, heads = (
@@ -96,11 +96,11 @@ class Corpus(Remembering):
         by_field = [row_sums(column, starts) for column in counts.T]
         return cls(
             blobs=tuple(blobs),
-            terms=numbered(order),
-            postings=Postings(starts, place_of_number[terms], counts).inverted(len(order)),
+            terms=positions_by_name(order),
+            postings=Postings(starts, place_of_number[terms], counts).invert(len(order)),
             chunk_postings=Postings(
-                starts_of(sizes), place_of_number[chunk_terms], chunk_counts
-            ).inverted(len(order)),
+                group_starts(sizes), place_of_number[chunk_terms], chunk_counts
+            ).invert(len(order)),
             chunk_starts=chunk_starts,
             lines=heads[0::3],
             complexity=heads[1::3],
@@ -113,7 +113,7 @@ class Corpus(Remembering):
     def __len__(self) -> int:
         return len(self.blobs)
 
-    def followed_by(self, other: Corpus) -> Corpus:
+    def concatenate(self, other: Corpus) -> Corpus:
         """Lists of these blobs, and of others after them, with their new terms after these."""
         terms, chunks = dict(self.terms), int(self.chunk_starts[-1])
         numbers = np.array(
@@ -122,8 +122,8 @@ class Corpus(Remembering):
         return Corpus(
             (*self.blobs, *other.blobs),
             terms,
-            self.postings.followed_by(other.postings, numbers, len(self)),
-            self.chunk_postings.followed_by(other.chunk_postings, numbers, chunks),
+            self.postings.concatenate(other.postings, numbers, len(self)),
+            self.chunk_postings.concatenate(other.chunk_postings, numbers, chunks),
             np.concatenate((self.chunk_starts, other.chunk_starts[1:] + chunks)),
             *(
                 np.concatenate((getattr(self, name), getattr(other, name)))
@@ -134,12 +134,12 @@ class Corpus(Remembering):
     @cached_property
     def by_blob(self) -> Postings:
         """Terms of each blob, with (P, 6) counts."""
-        return self.postings.inverted(len(self))
+        return self.postings.invert(len(self))
 
     @cached_property
-    def row_of_blob(self) -> Mapping[str, int]:
+    def row_by_blob(self) -> Mapping[str, int]:
         """Blob -> its row."""
-        return numbered(self.blobs)
+        return positions_by_name(self.blobs)
 
 
 class VersionView:
@@ -147,7 +147,7 @@ class VersionView:
 
     def __init__(self, corpus: Corpus, snapshot: Snapshot) -> None:
         self.corpus, self.snapshot = corpus, snapshot
-        rows, lists = corpus.row_of_blob, corpus.postings
+        rows, lists = corpus.row_by_blob, corpus.postings
         self.rows: IntArray = np.array(
             [rows.get(blob, -1) for blob in snapshot.blobs], dtype=np.int32
         )

@@ -22,17 +22,17 @@ from tosloc.core.records import VALID_TIMES, BoolArray, FloatArray, IntArray, Lo
 from tosloc.retrieval.formulas import idf
 from tosloc.retrieval.postings import (
     Postings,
+    group_starts,
+    group_sum,
     known_terms,
-    leaders,
-    numbered,
-    owners,
+    positions_by_name,
+    row_ids,
     stable_order,
-    starts_of,
-    summed,
+    top_k,
 )
 
 DAY = 86_400.0
-FEW: Final = 10
+PSEUDO_DOCS: Final = 10
 """So many more documents, which hold no term, are thought of where it is asked how rare a term is: few tell little."""
 
 
@@ -75,7 +75,7 @@ class Documents(Remembering):
         """Arrays of the documents that touched a file, ordered by time, then commit, then id."""
         ordered = sorted((d for d in documents if d.paths), key=lambda d: (d.at, d.commit, d.id))
         vocabulary = sorted({term for d in ordered for term in d.terms})
-        numbers = numbered(vocabulary)
+        numbers = positions_by_name(vocabulary)
         counted = [
             sorted((numbers[term], min(count, 65_535)) for term, count in d.terms.items())
             for d in ordered
@@ -87,14 +87,14 @@ class Documents(Remembering):
             commits=np.array([d.commit for d in ordered], dtype=np.int64),
             commit_ids=[d.commit_id for d in ordered],
             vocabulary=vocabulary,
-            starts=starts_of([len(terms) for terms in counted]),
+            starts=group_starts([len(terms) for terms in counted]),
             terms=np.array([number for terms in counted for number, _ in terms], dtype=np.int32),
             counts=np.array([count for terms in counted for _, count in terms], dtype=np.uint16),
-            file_starts=starts_of([len(paths) for paths in files]),
+            file_starts=group_starts([len(paths) for paths in files]),
             files=np.array([path for paths in files for path in paths], dtype=np.int32),
             sizes=np.array([len(paths) for paths in files], dtype=np.float64),
             classes=[name for d in ordered for name in d.classes],
-            class_starts=starts_of([len(d.classes) for d in ordered]),
+            class_starts=group_starts([len(d.classes) for d in ordered]),
         )
 
     def __len__(self) -> int:
@@ -103,13 +103,13 @@ class Documents(Remembering):
     @cached_property
     def term_ids(self) -> Mapping[str, int]:
         """Term -> number."""
-        return numbered(self.vocabulary)
+        return positions_by_name(self.vocabulary)
 
     @cached_property
-    def naming(self) -> Mapping[str, list[int]]:
+    def by_name(self) -> Mapping[str, list[int]]:
         """Of each id, and of each name among ``classes``, the documents that have it, in order."""
         found: defaultdict[str, list[int]] = defaultdict(list)
-        numbers = [*range(len(self)), *owners(self.class_starts).tolist()]
+        numbers = [*range(len(self)), *row_ids(self.class_starts).tolist()]
         for name, number in zip((*self.ids, *self.classes), numbers, strict=True):
             found[name].append(number)
         return found
@@ -117,35 +117,37 @@ class Documents(Remembering):
     @cached_property
     def postings(self) -> Postings:
         """Documents of each term, with how often each holds it."""
-        return Postings(self.starts, self.terms, self.counts).inverted(len(self.vocabulary))
+        return Postings(self.starts, self.terms, self.counts).invert(len(self.vocabulary))
 
     @cached_property
     def touched(self) -> Postings:
         """Files that each document touched, with 1/sqrt(k)."""
         return Postings(self.file_starts, self.files, 1.0 / np.sqrt(self.sizes[self.pair_document]))
 
-    def of_file(self, number: int) -> LongArray:
+    def find_by_file(self, number: int) -> LongArray:
         """The documents that touched the file with this number, in their order."""
         return self.pair_document.take(np.flatnonzero(self.files == number))
 
     @cached_property
     def pair_document(self) -> LongArray:
         """(E,) document of each (document, file) pair."""
-        return owners(self.file_starts)
+        return row_ids(self.file_starts)
 
     @cached_property
     def term_document(self) -> LongArray:
         """(P,) document of each of ``terms``."""
-        return owners(self.starts)
+        return row_ids(self.starts)
 
-    def renumbered(self, numbers: IntArray) -> Documents:
+    def renumber_files(self, numbers: IntArray) -> Documents:
         """The same documents with file f called numbers[f], in this order; pairs with numbers[f] < 0 are left out."""
         new = numbers[self.files]
         kept = new >= 0
         width = int(numbers.max(initial=-1)) + 1
         order = stable_order(self.pair_document[kept] * width + new[kept], len(self) * width)
         files = new[kept][order].astype(np.int32)
-        return dataclasses.replace(self, file_starts=starts_of(kept)[self.file_starts], files=files)
+        return dataclasses.replace(
+            self, file_starts=group_starts(kept)[self.file_starts], files=files
+        )
 
 
 def check_documents(arrays: Mapping[str, Array], name: str, paths: int) -> None:
@@ -176,7 +178,7 @@ class DocumentsView(Remembering):
     def __init__(self, documents: Documents, known: BoolArray) -> None:
         self.documents, self.known = documents, known
         self.number = int(known.sum())
-        held = summed(documents.terms, known[documents.term_document], len(documents.vocabulary))
+        held = group_sum(documents.terms, known[documents.term_document], len(documents.vocabulary))
         self.frequency: LongArray = held.astype(np.int64)
         self.idf: FloatArray = idf(self.number, self.frequency)
         """(V,) BM25's inverse document frequency over the known documents."""
@@ -190,14 +192,18 @@ class DocumentsView(Remembering):
         """ln((n + 10) / (df + 1)) / ln(n + 10): 1 for a term of no known document, towards 0 for one of all of many."""
         number = self.documents.term_ids.get(term)
         frequency = 0 if number is None else int(self.frequency[number])
-        return math.log((self.number + FEW) / (frequency + 1)) / math.log(self.number + FEW)
+        return math.log((self.number + PSEUDO_DOCS) / (frequency + 1)) / math.log(
+            self.number + PSEUDO_DOCS
+        )
 
     @cached_property
     def norms(self) -> FloatArray:
         """(D,) lengths of the documents' (1 + ln tf) IDF vectors."""
         documents = self.documents
         squares = (1.0 + np.log(documents.counts)) ** 2 * (self.idf**2)[documents.terms]
-        return np.sqrt(np.maximum(summed(documents.term_document, squares, len(documents)), 1e-12))
+        return np.sqrt(
+            np.maximum(group_sum(documents.term_document, squares, len(documents)), 1e-12)
+        )
 
     def similarities(self, weights: Mapping[str, float]) -> FloatArray:
         """(D,) cosine between the report and each known document, both (1 + ln tf) IDF; 0 for unknown ones."""
@@ -206,20 +212,22 @@ class DocumentsView(Remembering):
         # unknown words of the report lengthen its vector alike for every document: they change no order
         length = float(np.sqrt((query**2).sum())) or 1.0
         weight = 1.0 + np.log(chosen.values.astype(np.float64))
-        dots = summed(chosen.rows, weight * chosen.spread(query * self.idf[terms]), len(self.known))
+        dots = group_sum(
+            chosen.rows, weight * chosen.expand(query * self.idf[terms]), len(self.known)
+        )
         return np.where(self.known, dots / (self.norms * length), 0.0)
 
-    def decayed(self, opened: float, days: float) -> FloatArray:
+    def decay_weights(self, opened: float, days: float) -> FloatArray:
         """(D,) exp(-age / days) / sqrt(k), 0 for unknown documents; ages are days before a report's opening."""
         ages = np.maximum(opened - self.documents.times, 0.0) / DAY
         return np.where(self.known, np.exp(-ages / days), 0.0) / np.sqrt(self.documents.sizes)
 
     def nearest(self, similarities: FloatArray, number: int) -> LongArray:
         """Documents with the largest similarities above 0, at most ``number``, nearest first; ties: latest first."""
-        nearest: LongArray = len(similarities) - 1 - leaders(similarities[::-1], number)
+        nearest: LongArray = len(similarities) - 1 - top_k(similarities[::-1], number)
         return nearest[similarities[nearest] > 0]
 
-    def spread(self, documents: LongArray, values: FloatArray, paths: int) -> FloatArray:
+    def scatter_to_files(self, documents: LongArray, values: FloatArray, paths: int) -> FloatArray:
         """(N,) sum of some documents' values over the files that they touched."""
         chosen = self.documents.touched.select(documents)
-        return summed(chosen.rows, chosen.spread(values), paths)
+        return group_sum(chosen.rows, chosen.expand(values), paths)

@@ -33,7 +33,7 @@ from tosloc.retrieval.documents import DAY, Document, Documents, DocumentsView
 from tosloc.retrieval.formulas import K1, B, length_norm, saturate_tf
 from tosloc.retrieval.paths import PathTable, PathView
 from tosloc.retrieval.payloads import pack, unpack
-from tosloc.retrieval.postings import Postings, row_sums, starts_of, summed
+from tosloc.retrieval.postings import Postings, group_starts, group_sum, row_sums
 from tosloc.retrieval.query import frame_name
 
 COMMITS: Final = "commits"  # how the analyser of commit facts begins
@@ -52,11 +52,14 @@ _TRAILER: Final = re.compile(
 def in_names(documents: Documents, table: PathTable) -> Postings:
     """Of each document the terms that a name of its files holds, with 1."""
     rows, terms = table.name_terms
-    of_paths, number = Postings.grouped(rows, terms, rows, len(table)), max(len(table.term_ids), 1)
+    of_paths, number = (
+        Postings.group_by_term(rows, terms, rows, len(table)),
+        max(len(table.term_ids), 1),
+    )
     chosen = of_paths.select(documents.files)
     held = np.repeat(documents.pair_document, chosen.sizes) * number + chosen.rows
     holders, members = np.divmod(np.unique(held), number)
-    starts = starts_of(np.bincount(holders, minlength=len(documents)))
+    starts = group_starts(np.bincount(holders, minlength=len(documents)))
     return Postings(starts, members.astype(np.int32), np.ones(len(members)))
 
 
@@ -80,7 +83,7 @@ class AggregatedDocuments:
     def totals(self, documents: IntArray, values: FloatArray) -> FloatArray:
         """(G,) sum of the values of some documents, each times its share."""
         chosen = self.groups.select(documents)
-        return summed(chosen.rows, chosen.spread(values) * chosen.values, len(self.present))
+        return group_sum(chosen.rows, chosen.expand(values) * chosen.values, len(self.present))
 
     def bm25(self, terms: LongArray, weights: FloatArray) -> FloatArray:
         """(G,) BM25 of the texts, from query weight x IDF (T,) of terms."""
@@ -88,7 +91,7 @@ class AggregatedDocuments:
         if not found:
             return np.zeros(len(self.present))
         held, values = map(np.concatenate, zip(*found, strict=True))
-        return summed(
+        return group_sum(
             held,
             values * np.repeat(weights, [len(groups) for groups, _ in found]),
             len(self.present),
@@ -97,7 +100,7 @@ class AggregatedDocuments:
     def _saturated(self, term: int) -> tuple[LongArray, FloatArray]:
         """Groups whose texts hold a term, and its saturated frequency."""
         postings = self.view.documents.postings
-        part = postings.part(term)
+        part = postings.term_slice(term)
         rows = postings.rows[part]
         seen = self.view.known[rows]
         frequency = self.totals(rows[seen], postings.values[part][seen].astype(np.float64))
@@ -105,12 +108,12 @@ class AggregatedDocuments:
         return held, saturate_tf(frequency[held], self._norm[held], K1)
 
 
-def joined_by_file(view: DocumentsView, paths: PathView) -> AggregatedDocuments:
+def aggregate_by_file(view: DocumentsView, paths: PathView) -> AggregatedDocuments:
     """Return the known documents as one text for each file."""
     return AggregatedDocuments(view, view.documents.touched, paths.present)
 
 
-def joined_by_name(view: DocumentsView, paths: PathView) -> AggregatedDocuments:
+def aggregate_by_name_term(view: DocumentsView, paths: PathView) -> AggregatedDocuments:
     """Return the known documents as one text for each term of file names."""
     names = view.documents.remember(in_names, paths.table)
     return AggregatedDocuments(view, names, paths.name_frequency > 0)
@@ -157,8 +160,8 @@ class HistoryAsOf:
     def activity(self, days: float, paths: int) -> FloatArray:
         """(N,) ln(1 + sum over a file's commits of exp(-age/days)/sqrt(k)); infinite ``days`` counts all alike."""
         documents = self.commits.documents
-        weight = self.commits.decayed(self.opened, days)
-        return np.log1p(summed(documents.files, weight[documents.pair_document], paths))
+        weight = self.commits.decay_weights(self.opened, days)
+        return np.log1p(group_sum(documents.files, weight[documents.pair_document], paths))
 
     def last_touch(self, view: DocumentsView, paths: int) -> FloatArray:
         """(N,) days since the last known document that touched each file; infinite if none did."""
@@ -172,7 +175,7 @@ class HistoryAsOf:
     def fixes(self, paths: int) -> FloatArray:
         """(N,) number of known fixed reports that each file was part of."""
         documents = self.reports.documents
-        return summed(documents.files, self.reports.known[documents.pair_document], paths)
+        return group_sum(documents.files, self.reports.known[documents.pair_document], paths)
 
     def frame_rarity(self, qualified: str) -> float:
         """ln((n + 2) / (df + 1)) / ln(n + 2): 1 for a class in no earlier trace, towards 0 for one in all.
@@ -180,7 +183,7 @@ class HistoryAsOf:
         n known reports, df of whose traces hold the class.
         """
         number, known = self.reports.number, self.reports.known
-        frequency = sum(bool(known[d]) for d in self.reports.documents.naming.get(qualified, ()))
+        frequency = sum(bool(known[d]) for d in self.reports.documents.by_name.get(qualified, ()))
         return math.log((number + 2) / (frequency + 1)) / math.log(number + 2)
 
     def co_change(
@@ -190,12 +193,14 @@ class HistoryAsOf:
 
         The probability weighs a commit by exp(-age/days)/sqrt(k); a file gives nothing to itself.
         """
-        documents, weight = self.commits.documents, self.commits.decayed(self.opened, days)
-        total = summed(documents.files, weight[documents.pair_document], paths)[files]
+        documents, weight = self.commits.documents, self.commits.decay_weights(self.opened, days)
+        total = group_sum(documents.files, weight[documents.pair_document], paths)[files]
         of_path = np.zeros(paths)
         of_path[files] = shares / np.where(total > 0, total, np.inf)
-        given = summed(documents.pair_document, of_path[documents.files], len(documents)) * weight
-        spread = summed(documents.files, given[documents.pair_document], paths)
+        given = (
+            group_sum(documents.pair_document, of_path[documents.files], len(documents)) * weight
+        )
+        spread = group_sum(documents.files, given[documents.pair_document], paths)
         spread[files] -= np.where(total > 0, shares, 0.0)
         # what rounding leaves of a file's own share would be scaled up to a full score where nothing changes together
         return np.where(spread > 1e-12, spread, 0.0)
@@ -204,10 +209,10 @@ class HistoryAsOf:
 # ---- from commits and labelled reports
 
 
-def without_trailers(message: str) -> str:
+def strip_trailers(message: str) -> str:
     """A commit message without the lines that tools add to its end.
 
-    >>> without_trailers("Fix the parser\\n\\nChange-Id: I0f\\nSigned-off-by: A <a@b>").strip()
+    >>> strip_trailers("Fix the parser\\n\\nChange-Id: I0f\\nSigned-off-by: A <a@b>").strip()
     'Fix the parser'
     """
     return _TRAILER.sub("", message)
@@ -227,7 +232,7 @@ def commit_payloads(history: History) -> Iterator[bytes]:
         if not 0 < len(files) <= MAX_FILES:
             yield b""
             continue
-        message = without_trailers(whole)
+        message = strip_trailers(whole)
         terms = Counter(text.terms(message))
         paths = [names[file] for file in files]
         counts = np.array([min(count, 65_535) for count in terms.values()], dtype=np.uint16)
@@ -235,7 +240,7 @@ def commit_payloads(history: History) -> Iterator[bytes]:
         yield pack(list(terms), paths, counts, facts)
 
 
-def history_of_commits(
+def index_commits(
     order: Sequence[str], payloads: Iterable[bytes | None], paths: StringTable
 ) -> HistoryIndex:
     """Commit messages as documents; the commits that say that they fix a bug stand in for fixed reports.
@@ -280,7 +285,7 @@ def report_documents(cases: Iterable[Case], history: History, paths: StringTable
 
 def build_history(history: History, cases: Sequence[Case], paths: StringTable) -> HistoryIndex:
     """Commit messages and fixed reports; without known fixes the commits that fix bugs stand in for reports."""
-    made = history_of_commits(history.ids, commit_payloads(history), paths)
+    made = index_commits(history.ids, commit_payloads(history), paths)
     if cases and not any(case.fix_commit for case in cases):
         return made
     return HistoryIndex(made.commits, report_documents(cases, history, paths))

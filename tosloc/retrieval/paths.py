@@ -20,7 +20,7 @@ from tosloc.code.languages import language_name
 from tosloc.core.records import BoolArray, FloatArray, IntArray, LongArray
 from tosloc.paths.classify import which_are_tests
 from tosloc.retrieval.formulas import K1, B, idf, length_norm, saturate_tf
-from tosloc.retrieval.postings import Postings, known_terms, row_sums, starts_of, summed
+from tosloc.retrieval.postings import Postings, group_starts, group_sum, known_terms, row_sums
 
 _EXAMPLE: Final = re.compile(
     r"(?i)(?:^|/)(?:examples?|demos?|tutorials?|samples?|notebooks?|playground|recipes|docs?|website|benchmarks?)/"
@@ -45,10 +45,10 @@ _FOREIGN: Final = re.compile(
 """Folders of a language's own library."""
 
 
-def stem_of(path: str) -> str:
+def file_stem(path: str) -> str:
     """A file's name without its suffix.
 
-    >>> stem_of("a/Foo.java"), stem_of(".rc"), stem_of("a."), stem_of("a.b.c")
+    >>> file_stem("a/Foo.java"), file_stem(".rc"), file_stem("a."), file_stem("a.b.c")
     ('Foo', '.rc', 'a.', 'a.b')
     """
     name = path.rpartition("/")[2]
@@ -83,7 +83,7 @@ class PathTable:
             [path.rpartition("/")[0] for path in paths],
             [path.rpartition("/")[2] for path in paths],
         )
-        stems = list(map(stem_of, paths))
+        stems = list(map(file_stem, paths))
         numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
         terms_of = cache(lambda part: [numbers[term] for term in text.terms(part)])
         # of each path the folder, then the name
@@ -93,7 +93,7 @@ class PathTable:
         terms = np.fromiter(chain.from_iterable(said), dtype=np.int64)
         keys, places = np.unique(terms * max(len(paths), 1) + part // 2, return_inverse=True)
         counts = np.stack(
-            [summed(places, part % 2 == which, len(keys)) for which in (0, 1)], axis=1
+            [group_sum(places, part % 2 == which, len(keys)) for which in (0, 1)], axis=1
         )
         term, row = np.divmod(keys, max(len(paths), 1))
         return cls(
@@ -108,7 +108,9 @@ class PathTable:
             setup=_marked(name in _SETUP or ".config." in name for name in names),
             term_ids=dict(numbers),
             postings=Postings(
-                starts_of(np.bincount(term, minlength=len(numbers))), row.astype(np.int32), counts
+                group_starts(np.bincount(term, minlength=len(numbers))),
+                row.astype(np.int32),
+                counts,
             ),
         )
 
@@ -116,11 +118,11 @@ class PathTable:
         return len(self.paths)
 
     @cached_property
-    def rows_of_stem(self) -> Mapping[str, list[int]]:
+    def rows_by_stem(self) -> Mapping[str, list[int]]:
         """File name, without its suffix -> rows of the files with it, in order."""
         found: defaultdict[str, list[int]] = defaultdict(list)
         for row, path in enumerate(self.paths):
-            found[stem_of(path)].append(row)
+            found[file_stem(path)].append(row)
         return dict(found)
 
     @cached_property
@@ -154,19 +156,19 @@ class PathView:
         """F, the number of files."""
         return len(self.path_ids)
 
-    def rows_of_stem(self, stem: str) -> list[int]:
+    def find_by_stem(self, stem: str) -> list[int]:
         """Rows of this version's files with a file name, without its suffix."""
-        return [row for row in self.table.rows_of_stem.get(stem, ()) if self.present[row]]
+        return [row for row in self.table.rows_by_stem.get(stem, ()) if self.present[row]]
 
-    def rows_of_class(self, qualified: str) -> list[int]:
+    def find_by_class(self, qualified: str) -> list[int]:
         """Rows of the files that a qualified class name (``org.x.Outer$Inner``) can mean, by path suffix."""
         outer = qualified.split("$", 1)[0]
         *packages, name = outer.split(".")
         # an inner class may also be written with dots: org.x.Outer.Inner
-        rows = self.rows_of_stem(name)
+        rows = self.find_by_stem(name)
         while name and not rows and packages and packages[-1][:1].isupper():
             name = packages.pop()
-            rows = self.rows_of_stem(name)
+            rows = self.find_by_stem(name)
         if not packages:
             return rows
         folder = "/".join(packages)
@@ -176,13 +178,13 @@ class PathView:
             if f"/{self.table.paths[row]}".rpartition("/")[0].endswith(f"/{folder}")
         ]
 
-    def rows_of_file(self, spelled: str) -> list[int]:
+    def find_by_frame_path(self, spelled: str) -> list[int]:
         """Rows of the files that a path in a stack frame can mean: same name, and as many equal folders as any has."""
         written = [part for part in spelled.replace("\\", "/").split("/") if part not in ("", ".")]
-        rows = self.rows_of_stem(stem_of(written[-1])) if written else []
+        rows = self.find_by_stem(file_stem(written[-1])) if written else []
         return _best({row: _common(self.table.paths[row].split("/"), written) for row in rows})
 
-    def rows_of_location(self, spelled: str, qualified: bool = False) -> list[int]:
+    def find_by_location(self, spelled: str, qualified: bool = False) -> list[int]:
         """Rows of the project's own files that a written path can mean: those that agree with it best from the end.
 
         A file agrees where its path ends with the written one or the other way round, and less where the two part
@@ -195,7 +197,7 @@ class PathView:
         elif _FOREIGN.search(spelled):
             return []
         written = [part for part in spelled.split("/") if part not in ("", ".", "..", "~")]
-        rows = self.rows_of_stem(stem_of(written[-1])) if written else []
+        rows = self.find_by_stem(file_stem(written[-1])) if written else []
         owns = {row: self.table.paths[row].split("/") for row in rows}
         return _best(
             {row: _agreed(written, own, qualified, bool(installed)) for row, own in owns.items()}
@@ -209,16 +211,16 @@ class PathView:
         rows, counts = chosen.rows, chosen.values
         frequency = counts[:, 0] + counts[:, 1] if names else counts[:, 0]
         values = saturate_tf(frequency, self.norm[int(names)].take(rows), K1) * self.present[rows]
-        held = row_sums(values > 0, starts_of(chosen.sizes)).astype(np.int64)
+        held = row_sums(values > 0, group_starts(chosen.sizes)).astype(np.int64)
         by_term = weight * idf(self.files, held)
-        return summed(rows, values * chosen.spread(by_term), len(table))[self.path_ids]
+        return group_sum(rows, values * chosen.expand(by_term), len(table))[self.path_ids]
 
     @cached_property
     def norm(self) -> FloatArray:
         """(2, N) what the length of a path's folder, and of the whole path, does to frequencies."""
         lists = self.table.postings
         lengths = np.cumsum(
-            [summed(lists.rows, counts, len(self.table)) for counts in lists.values.T], axis=0
+            [group_sum(lists.rows, counts, len(self.table)) for counts in lists.values.T], axis=0
         )
         averages = np.maximum(
             lengths[:, self.path_ids].mean(axis=1) if self.files else np.zeros(2), 1e-9
@@ -252,12 +254,14 @@ class PathView:
     def name_sum(self, of_terms: FloatArray) -> FloatArray:
         """(N,) sum over each file name's terms of their IDF x a value of the term."""
         rows, terms = self.table.name_terms
-        return summed(rows, (self.name_idf * of_terms)[terms], len(self.table))
+        return group_sum(rows, (self.name_idf * of_terms)[terms], len(self.table))
 
     def directory_sum(self, of_files: FloatArray) -> FloatArray:
         """(F,) for each file the sum over the files of its folder, divided by the root of their number."""
         folder = self.table.directory[self.path_ids]
-        return (summed(folder, of_files, 0) / np.sqrt(np.maximum(np.bincount(folder), 1)))[folder]
+        return (group_sum(folder, of_files, 0) / np.sqrt(np.maximum(np.bincount(folder), 1)))[
+            folder
+        ]
 
 
 def _best(agreed: Mapping[int, float]) -> list[int]:

@@ -22,7 +22,7 @@ class Selection:
         positions += np.arange(len(positions), dtype=np.int64)
         self.rows, self.values = lists.rows.take(positions), lists.values.take(positions, axis=0)
 
-    def spread(self, values: FloatArray) -> FloatArray:
+    def expand(self, values: FloatArray) -> FloatArray:
         """(P,) each posting's value, from one value a term (T,)."""
         return np.repeat(values, self.sizes)
 
@@ -36,7 +36,7 @@ class Postings:
     values: npt.NDArray[Any]  # (P, ...) such as how often the row holds the term
 
     @classmethod
-    def grouped(
+    def group_by_term(
         cls,
         terms: npt.NDArray[np.integer[Any]],
         rows: IntArray,
@@ -45,27 +45,27 @@ class Postings:
     ) -> Postings:
         """Lists of ``number`` terms from the term, row and value of each posting (P,); equal terms keep their order."""
         order = stable_order(terms, number)
-        return cls(starts_of(np.bincount(terms, minlength=number)), rows[order], values[order])
+        return cls(group_starts(np.bincount(terms, minlength=number)), rows[order], values[order])
 
     @property
     def terms(self) -> IntArray:
         """(P,) term of each posting."""
-        return owners(self.starts, np.int32)
+        return row_ids(self.starts, np.int32)
 
-    def inverted(self, size: int) -> Postings:
+    def invert(self, size: int) -> Postings:
         """The lists the other way round: the terms of each of ``size`` rows, ascending, with their values."""
-        return Postings.grouped(self.rows, self.terms, self.values, size)
+        return Postings.group_by_term(self.rows, self.terms, self.values, size)
 
-    def followed_by(self, other: Postings, terms: IntArray, first: int) -> Postings:
+    def concatenate(self, other: Postings, terms: IntArray, first: int) -> Postings:
         """Both as one; list v of the other is of term terms[v], known or new; its rows count from ``first`` on."""
-        return Postings.grouped(
+        return Postings.group_by_term(
             np.concatenate((self.terms, terms[other.terms])),
             np.concatenate((self.rows, other.rows + first)),
             np.concatenate((self.values, other.values)),
             max(len(self.starts) - 1, int(terms.max(initial=-1)) + 1),
         )
 
-    def part(self, term: int) -> slice:
+    def term_slice(self, term: int) -> slice:
         """Where the postings of a term are."""
         return slice(*self.starts[term : term + 2].tolist())
 
@@ -90,26 +90,26 @@ def stable_order(numbers: npt.NDArray[np.integer[Any]], below: int) -> LongArray
     return order
 
 
-def summed(
+def group_sum(
     groups: npt.NDArray[np.integer[Any]], values: npt.ArrayLike, number: int
 ) -> npt.NDArray[np.float64]:
     """(number,) sum of the values of each group; a group without values has 0."""
     return np.bincount(groups, weights=values, minlength=number).astype(np.float64, copy=False)
 
 
-def starts_of(sizes: npt.ArrayLike) -> LongArray:
+def group_starts(sizes: npt.ArrayLike) -> LongArray:
     """(n+1,) where n groups of these sizes, one after the other, start and where the last one ends.
 
-    >>> starts_of([2, 0, 3]).tolist()
+    >>> group_starts([2, 0, 3]).tolist()
     [0, 2, 2, 5]
     """
     return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
 
 
-def owners(starts: LongArray, kind: type[np.integer[Any]] = np.int64) -> npt.NDArray[Any]:
+def row_ids(starts: LongArray, kind: type[np.integer[Any]] = np.int64) -> npt.NDArray[Any]:
     """(P,) the group of each element, of groups that start there.
 
-    >>> owners(starts_of([2, 0, 3])).tolist()
+    >>> row_ids(group_starts([2, 0, 3])).tolist()
     [0, 0, 2, 2, 2]
     """
     return np.repeat(np.arange(len(starts) - 1, dtype=kind), np.diff(starts))
@@ -118,7 +118,7 @@ def owners(starts: LongArray, kind: type[np.integer[Any]] = np.int64) -> npt.NDA
 def row_sums(values: npt.NDArray[Any], starts: npt.NDArray[np.integer[Any]]) -> FloatArray:
     """(n,) sum of each row, from values of all rows one after the other; exact for whole numbers.
 
-    >>> row_sums(np.array([1, 2, 3]), starts_of([2, 0, 1])).tolist()
+    >>> row_sums(np.array([1, 2, 3]), group_starts([2, 0, 1])).tolist()
     [3.0, 0.0, 3.0]
     """
     running: FloatArray = np.concatenate(([0.0], np.cumsum(values, dtype=np.float64)))
@@ -126,10 +126,10 @@ def row_sums(values: npt.NDArray[Any], starts: npt.NDArray[np.integer[Any]]) -> 
     return sums
 
 
-def leaders(values: FloatArray, number: int) -> LongArray:
+def top_k(values: FloatArray, number: int) -> LongArray:
     """Positions of the ``number`` largest values, largest first; equal values keep their order.
 
-    >>> leaders(np.array([1.0, 3.0, 2.0, 3.0]), 3).tolist()
+    >>> top_k(np.array([1.0, 3.0, 2.0, 3.0]), 3).tolist()
     [1, 3, 2]
     """
     positions = np.arange(len(values), dtype=np.int64)
@@ -140,7 +140,7 @@ def leaders(values: FloatArray, number: int) -> LongArray:
     return positions[np.argsort(-values[positions], kind="stable")][:number]
 
 
-def numbered(names: Sequence[str]) -> dict[str, int]:
+def positions_by_name(names: Sequence[str]) -> dict[str, int]:
     """Name -> its place."""
     return {name: place for place, name in enumerate(names)}
 

@@ -115,7 +115,7 @@ class Query:
         """Term -> 1 + ln tf in the summary."""
         return self._weights((self.summary_counts, 1.0))
 
-    def weights_of(self, said: str, title_weight: float = SUMMARY_WEIGHT) -> dict[str, float]:
+    def text_weights(self, said: str, title_weight: float = SUMMARY_WEIGHT) -> dict[str, float]:
         """Term -> 1 + ln(tf in ``said`` + ``title_weight`` x tf in the title), terms in order."""
         title = Counter(text.terms(self.title))
         return self._weights((Counter(text.terms(said)), 1.0), (title, title_weight))

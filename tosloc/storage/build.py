@@ -19,7 +19,7 @@ from tosloc.core.records import Progress, ignore_progress
 from tosloc.git.process import MAX_SOURCE_BYTES
 from tosloc.git.repository import Repository, decode_text
 from tosloc.retrieval.corpus import NO_FACTS, pack_facts
-from tosloc.storage.facts import analysers_of
+from tosloc.storage.facts import analysers_by_blob
 from tosloc.storage.store import FactStore
 
 BATCH_BLOBS: Final = 32  # few enough that no worker is left alone with a long batch at the end
@@ -58,8 +58,8 @@ def build(
     call goes on from there. A blob that brings workers down is analysed by regular expressions alone.
     Raises RepositoryError and StoreError, and ToslocError where workers die whatever they do.
     """
-    analysers = analysers_of(blobs, lizard=lizard)
-    new = store.missing(analysers)
+    analysers = analysers_by_blob(blobs, lizard=lizard)
+    new = store.find_missing(analysers)
     sizes = repo.sizes(new)
     large = [blob for blob, size in sizes.items() if size > MAX_SOURCE_BYTES]
     store.write((blob, analysers[blob], NO_FACTS) for blob in large)

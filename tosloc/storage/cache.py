@@ -17,12 +17,12 @@ from tosloc.core.errors import ConfigError
 from tosloc.core.io import remove, remove_unfinished, write_text
 from tosloc.git.repository import Repository
 
-STORE: Final = "facts.sqlite"
-PLACE: Final = "place.json"
-TRAINED: Final = "trained"
-MADE_AGAIN: Final = (f"{STORE}*", "facts.versions", "facts.vectors.sqlite*")
+STORE_FILE: Final = "facts.sqlite"
+PLACE_FILE: Final = "place.json"
+TRAINED_FOLDER: Final = "trained"
+REBUILDABLE_FILES: Final = (f"{STORE_FILE}*", "facts.versions", "facts.vectors.sqlite*")
 """Files and folders that the repository alone suffices to make again."""
-KEPT: Final = (*MADE_AGAIN, "reports.jsonl", "github", TRAINED)
+ENTRY_FILES: Final = (*REBUILDABLE_FILES, "reports.jsonl", "github", TRAINED_FOLDER)
 """These, what ``tosloc mine`` has gathered, and what ``tosloc train`` has learned."""
 _SIZE: Final = re.compile(r"(\d{1,15}(?:\.\d{1,15})?) ?([kmgt]?)(i?)b?", re.IGNORECASE)
 
@@ -39,12 +39,12 @@ def cache_folder() -> Path:
 
 def default_store(repo: Repository) -> Path:
     """The facts store of a repository and all its linked work trees, unless another is named."""
-    return cache_folder() / f"{repo.name}-{_digest(repo.home)}" / STORE
+    return cache_folder() / f"{repo.name}-{_digest(repo.home)}" / STORE_FILE
 
 
 def trained_folder(repo: Repository) -> Path:
     """Where ``tosloc train`` leaves what it has learned of a repository, and others look for it."""
-    return default_store(repo).with_name(TRAINED)
+    return default_store(repo).with_name(TRAINED_FOLDER)
 
 
 def _digest(path: Path) -> str:
@@ -59,20 +59,20 @@ def note_use(repo: Repository, store: Path) -> None:
     if store != default_store(repo):
         return
     named = os.environ.get("TOSLOC_CACHE_SIZE", "").strip()
-    most = bytes_of_size(named, "$TOSLOC_CACHE_SIZE") if named else None
+    most = parse_size(named, "$TOSLOC_CACHE_SIZE") if named else None
     with suppress(
         OSError
     ):  # whoever writes there will say what is wrong; what is not removed waits for the next time
         cache_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
         store.parent.mkdir(mode=0o700, exist_ok=True)
-        place = store.with_name(PLACE)
+        place = store.with_name(PLACE_FILE)
         if not place.is_file():
             remove(place)  # a pipe that nobody reads would be waited for
         write_text(place, json.dumps({"repository": str(repo.home.resolve())}) + "\n")
         if most is not None:
-            for entry in least_used(entries(), most):
+            for entry in choose_least_used(list_entries(), most):
                 if entry.folder != store.parent:
-                    entry.remove(MADE_AGAIN)
+                    entry.remove(REBUILDABLE_FILES)
 
 
 @dataclass(frozen=True)
@@ -85,20 +85,20 @@ class CacheEntry:
     def repository(self) -> Path | None:
         """Where it lies; None where the folder does not tell."""
         try:
-            return Path(json.loads((self.folder / PLACE).read_bytes())["repository"])
+            return Path(json.loads((self.folder / PLACE_FILE).read_bytes())["repository"])
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
     @property
-    def gone(self) -> bool:
+    def repository_is_gone(self) -> bool:
         """Whether nothing is there any more where it lay; False where that is not known."""
         return self.repository is not None and not os.path.lexists(self.repository)
 
-    def files(self, patterns: Sequence[str] = KEPT) -> list[Path]:
+    def files(self, patterns: Sequence[str] = ENTRY_FILES) -> list[Path]:
         """Its files and folders of these names."""
         return [path for pattern in patterns for path in self.folder.glob(pattern)]
 
-    def bytes(self, patterns: Sequence[str] = KEPT) -> int:
+    def bytes(self, patterns: Sequence[str] = ENTRY_FILES) -> int:
         """Of these, and of all in them."""
         found = 0
         for path in self.files(patterns):
@@ -110,22 +110,22 @@ class CacheEntry:
     @property
     def last_used(self) -> datetime:
         """When a command or process last began to use it."""
-        place = self.folder / PLACE
+        place = self.folder / PLACE_FILE
         return datetime.fromtimestamp(
             (place if place.exists() else self.folder).stat().st_mtime, UTC
         )
 
-    def remove(self, patterns: Sequence[str] = KEPT) -> int:
+    def remove(self, patterns: Sequence[str] = ENTRY_FILES) -> int:
         """Remove these, the folder with the last of its files; the bytes of them. Files of others stay."""
         size, ours = self.bytes(patterns), self.files(patterns)
         for path in (
-            ours if {*self.folder.iterdir()} - {*ours, self.folder / PLACE} else [self.folder]
+            ours if {*self.folder.iterdir()} - {*ours, self.folder / PLACE_FILE} else [self.folder]
         ):
             remove(path)
         return size
 
 
-def entries() -> list[CacheEntry]:
+def list_entries() -> list[CacheEntry]:
     """All that the cache holds, last used first: folders that are called so and have one of our files in them."""
     folders = [
         path
@@ -135,14 +135,14 @@ def entries() -> list[CacheEntry]:
     found = [
         entry
         for entry in map(CacheEntry, folders)
-        if entry.files() or (entry.folder / PLACE).exists()
+        if entry.files() or (entry.folder / PLACE_FILE).exists()
     ]
     return sorted(found, key=lambda entry: (-entry.last_used.timestamp(), entry.folder.name))
 
 
-def entries_of(text: str) -> list[CacheEntry]:
+def find_entries(text: str) -> list[CacheEntry]:
     """What is kept of the repository that lies at a path, or that is called so, with or without the digest."""
-    digest, everything = _digest(Path(text).expanduser().absolute()), entries()
+    digest, everything = _digest(Path(text).expanduser().absolute()), list_entries()
     by_place = [entry for entry in everything if entry.folder.name.endswith(f"-{digest}")]
     return by_place or [
         e for e in everything if text in (e.folder.name, e.folder.name.rpartition("-")[0])
@@ -152,7 +152,7 @@ def entries_of(text: str) -> list[CacheEntry]:
 def remove_leftovers() -> None:
     """Remove what killed processes had begun to write or to remove."""
     folder = cache_folder()
-    for path in (folder, *(entry.folder for entry in entries())):
+    for path in (folder, *(entry.folder for entry in list_entries())):
         remove_unfinished(path)
         remove_unfinished(path / "facts.versions")
 
@@ -160,10 +160,10 @@ def remove_leftovers() -> None:
 # ---- the largest size
 
 
-def bytes_of_size(text: str, what: str) -> int:
+def parse_size(text: str, what: str) -> int:
     """Bytes that a text such as 500M or 20G names; ``what`` it is, for the ConfigError.
 
-    >>> bytes_of_size("1.5G", ""), bytes_of_size("2KiB", ""), bytes_of_size("0", "")
+    >>> parse_size("1.5G", ""), parse_size("2KiB", ""), parse_size("0", "")
     (1500000000, 2048, 0)
     """
     found = _SIZE.fullmatch(text.strip())
@@ -173,11 +173,11 @@ def bytes_of_size(text: str, what: str) -> int:
     return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(unit.lower() or " "))
 
 
-def least_used(everything: Sequence[CacheEntry], most: int) -> list[CacheEntry]:
+def choose_least_used(everything: Sequence[CacheEntry], most: int) -> list[CacheEntry]:
     """Those to remove, of entries that stand last used first, so that at most so many bytes are left."""
     found, total = [], sum(entry.bytes() for entry in everything)
     for entry in reversed(everything):
-        size = entry.bytes(MADE_AGAIN)
+        size = entry.bytes(REBUILDABLE_FILES)
         if size and total > most:
             found.append(entry)
             total -= size

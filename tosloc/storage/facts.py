@@ -24,7 +24,7 @@ KEPT_FILES = 1_000
 """Number of files whose functions stay in memory."""
 
 
-def analysers_of(blobs: Mapping[str, str], *, lizard: bool = False) -> dict[str, str]:
+def analysers_by_blob(blobs: Mapping[str, str], *, lizard: bool = False) -> dict[str, str]:
     """Return the analyser of each blob (id -> path)."""
     version = analyser_version(lizard)
     return {
@@ -37,7 +37,7 @@ def read_facts(store: FactStore, blobs: Mapping[str, str], *, lizard: bool = Fal
 
     A blob without facts, because it could not be read, gets one empty chunk.
     """
-    return Corpus.from_rows(list(blobs), store.read(analysers_of(blobs, lizard=lizard)))
+    return Corpus.from_rows(list(blobs), store.read(analysers_by_blob(blobs, lizard=lizard)))
 
 
 class FunctionReader:

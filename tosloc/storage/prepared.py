@@ -30,7 +30,7 @@ from tosloc.retrieval.corpus import Corpus
 from tosloc.retrieval.documents import Documents, check_documents
 from tosloc.retrieval.history_index import HistoryIndex
 from tosloc.retrieval.paths import PathTable
-from tosloc.retrieval.postings import numbered
+from tosloc.retrieval.postings import positions_by_name
 
 MOST_NAMED_SUBMODULES: Final = 5  # more are counted
 _MOST_CHUNKS: Final = 1 << 24  # of a version that a stranger may have made
@@ -63,8 +63,10 @@ class PreparedVersion:
         """The history with other fixed reports, of which it knows those whose fix it contains; ``paths`` are what their
         numbers mean. Files that neither the version nor its history knows are left out.
         """
-        files, numbers = self.snapshot.path_names.ids, numbered(self.commit_ids)
-        own = reports.renumbered(np.array([files.get(path, -1) for path in paths], dtype=np.int32))
+        files, numbers = self.snapshot.path_names.ids, positions_by_name(self.commit_ids)
+        own = reports.renumber_files(
+            np.array([files.get(path, -1) for path in paths], dtype=np.int32)
+        )
         commits = np.array(
             [numbers.get(commit, -1) for commit in reports.commit_ids], dtype=np.int64
         )
@@ -79,7 +81,7 @@ class PreparedVersion:
         if len(snapshot.path_names) > len(table):
             table = PathTable.of(snapshot.path_names.names)
         return replace(
-            self, index=VersionIndex(self.index.text.corpus.followed_by(facts), snapshot, table)
+            self, index=VersionIndex(self.index.text.corpus.concatenate(facts), snapshot, table)
         )
 
     @property
@@ -140,7 +142,7 @@ class PreparedVersion:
         [commit], [committed_at] = unpack_words(arrays["commit"]), arrays["committed_at"].tolist()
         rows, corpus = arrays["rows"], from_arrays(Corpus, arrays, "text")
         table = from_arrays(PathTable, arrays, "paths")
-        names = StringTable(list(table.paths), numbered(table.paths))
+        names = StringTable(list(table.paths), positions_by_name(table.paths))
         blobs = StringTable([*corpus.blobs, ""])  # "" of row -1
         snapshot = Snapshot(
             commit, committed_at, names, blobs, np.arange(len(rows), dtype=np.int32), rows
@@ -157,7 +159,7 @@ class PreparedVersion:
         return cls(index, history, commit_ids, submodules=submodules)
 
 
-def version_of_stranger(arrays: Arrays) -> PreparedVersion:
+def load_untrusted_version(arrays: Arrays) -> PreparedVersion:
     """The version of arrays that anyone may have made; what can be made of paths alone is made again. Raises
     KeyError or ValueError for what is none.
     """

@@ -32,11 +32,11 @@ from tosloc.retrieval.history_index import (
     HISTORY_VERSION,
     HistoryIndex,
     commit_payloads,
-    history_of_commits,
+    index_commits,
 )
 from tosloc.retrieval.paths import PathTable
 from tosloc.storage.cache import default_store, note_use
-from tosloc.storage.facts import FunctionReader, analysers_of, read_facts
+from tosloc.storage.facts import FunctionReader, analysers_by_blob, read_facts
 from tosloc.storage.prepared import PreparedVersion
 from tosloc.storage.store import FactStore
 
@@ -101,7 +101,7 @@ class IndexedRepository:
         """The version that ``revision`` names. Raises UnknownCommit."""
         return self.repo.snapshot(revision, self.suffixes)
 
-    def sources(self, revision: str) -> Snapshot:
+    def source_snapshot(self, revision: str) -> Snapshot:
         """Return the version that ``revision`` names.
 
         Raises UnknownCommit, and ToslocError when it contains no source file.
@@ -135,7 +135,7 @@ class IndexedRepository:
 
     def facts(self, blobs: Mapping[str, str], progress: Progress = ignore_progress) -> Corpus:
         """Facts of blobs (id -> path), in their order; those that are missing are made."""
-        if self.store.missing(analysers_of(blobs, lizard=self.lizard)):
+        if self.store.find_missing(analysers_by_blob(blobs, lizard=self.lizard)):
             self._index(blobs, progress)
         return read_facts(self.store, blobs, lizard=self.lizard)
 
@@ -157,7 +157,7 @@ class IndexedRepository:
             raise self._nothing_on_disk()
 
         def make() -> PreparedVersion:
-            listed = self._files(commit, self.suffixes) if changes else self.sources(commit)
+            listed = self._files(commit, self.suffixes) if changes else self.source_snapshot(commit)
             missing = self.index([listed], progress).missing
             files = dict(zip(listed.paths, listed.blobs, strict=True))
             snapshot = Snapshot.of(
@@ -273,13 +273,13 @@ class IndexedRepository:
         """Documents of all commits, by their number in ``order``; what the store lacks is asked of git, and kept."""
         analyser_version = f"{COMMITS}{HISTORY_VERSION}+{metadata.version('PyStemmer')}+{content_key(sorted(self.suffixes))[:12]}"
         wanted, cut = dict.fromkeys(order, analyser_version), self.repo.shallow
-        new = read_commits(self.repo, self.store.missing(wanted), self.suffixes, progress)
+        new = read_commits(self.repo, self.store.find_missing(wanted), self.suffixes, progress)
         # what those touched at which a clone was cut off is not known until it is whole
         made = zip(new.ids, commit_payloads(new), strict=True)
         self.store.write(
             (commit, analyser_version, payload) for commit, payload in made if commit not in cut
         )
-        return history_of_commits(order, self.store.read(wanted), paths)
+        return index_commits(order, self.store.read(wanted), paths)
 
 
 def _remove_least_used(folder: Path) -> None:

@@ -93,7 +93,7 @@ class FactStore:
         with self._explained():
             self._database.execute("VACUUM INTO ?", (str(path),))
 
-    def missing(self, wanted: Mapping[str, str]) -> list[str]:
+    def find_missing(self, wanted: Mapping[str, str]) -> list[str]:
         """Those of some ids (id -> analyser) that have no row, in their order."""
         return [name for name, row in self._look_up("key, facts.rowid", wanted) if row is None]
 

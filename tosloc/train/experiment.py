@@ -26,10 +26,10 @@ from tosloc.git.repository import Repository
 from tosloc.localize.checkpoint import WEIGHTS_FILE, shipped, write_record
 from tosloc.localize.localization import texts_of
 from tosloc.localize.localizer import Localizer
-from tosloc.rank.calibration import TEMPERATURE
+from tosloc.rank.calibration import TEMPERATURE_KEY
 from tosloc.rank.extraction import HISTORY_FILE, Extraction
 from tosloc.rank.stage_one import StageOne
-from tosloc.rank.tables import WORK, FeatureTable, read_blocks
+from tosloc.rank.tables import WORK_FOLDER, FeatureTable, read_blocks
 from tosloc.reports.labelled import (
     Dataset,
     attributes_of,
@@ -239,7 +239,7 @@ def rank_reports(
         )
         header = experiment.run_header("tosloc rank") | {
             "split": split,
-            TEMPERATURE: localizer.temperature,
+            TEMPERATURE_KEY: localizer.temperature,
         }
         if taught := experiment.trained_on(localizer.provenance_, cases):
             header[TRAINED_ON] = taught
@@ -263,7 +263,7 @@ def index(
 ) -> BuildReport:
     """Make the facts of one version's files."""
     with Repository(repo_path) as repo, closing(Localizer(config).indexed(repo)) as indexed:
-        return indexed.index([indexed.sources(revision)], progress)
+        return indexed.index([indexed.source_snapshot(revision)], progress)
 
 
 def refuse_training(folder: Path) -> None:
@@ -281,7 +281,7 @@ def results_folder(folder: Path, *, own: bool = False) -> Iterator[Path]:
     ``own`` has in it a folder for its work, which the block gets, and which stays with what is left there. Raises
     ToslocError for one that holds something, and neither results nor what a command left of them.
     """
-    new, work = not folder.exists(), folder / WORK
+    new, work = not folder.exists(), folder / WORK_FOLDER
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -292,7 +292,7 @@ def results_folder(folder: Path, *, own: bool = False) -> Iterator[Path]:
         if own:
             remove_unfinished(folder)
             found = sorted(path.name for path in folder.iterdir())
-            if found and ({WORK, "provenance.json"}.isdisjoint(found) or work.is_symlink()):
+            if found and ({WORK_FOLDER, "provenance.json"}.isdisjoint(found) or work.is_symlink()):
                 raise ToslocError(
                     f"{folder} holds other things, such as {found[0]!r}; name a new folder for the results"
                 )

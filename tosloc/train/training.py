@@ -22,17 +22,17 @@ from tosloc.localize.checkpoint import write_record
 from tosloc.localize.localizer import Localizer
 from tosloc.rank import features
 from tosloc.rank.calibration import (
-    LISTED,
-    TEMPERATURE,
-    UNFITTED,
+    CALIBRATED_FILES,
+    DEFAULT_TEMPERATURE,
+    TEMPERATURE_KEY,
     JudgedAnswer,
     fit_temperature,
     match_temperature,
 )
-from tosloc.rank.extraction import SAMPLED
-from tosloc.rank.fitting import AS_SHIPPED, LEAST, fit_stage_one, learns_ranker
+from tosloc.rank.extraction import SAMPLED_FILES
+from tosloc.rank.fitting import AS_SHIPPED, MIN_REPORTS, fit_stage_one, learns_ranker
 from tosloc.rank.stage_one import StageOne, load_lightgbm
-from tosloc.rank.tables import PARTS, WORK, FeatureTable, read_blocks, write_listing
+from tosloc.rank.tables import PARTS, WORK_FOLDER, FeatureTable, read_blocks, write_listing
 from tosloc.rerank.base import Reranker, reranker_class
 from tosloc.retrieval.history_index import report_documents
 from tosloc.train.candidates import LabelledCandidates
@@ -145,16 +145,16 @@ def training_cases(
     useful = [case for case in parts["train"] if case.fixed]
     if not useful:
         share = config.data.train
-        needed = math.ceil(LEAST / Fraction(str(share)))
+        needed = math.ceil(MIN_REPORTS / Fraction(str(share)))
         number = sum(1 for case in parts["all"] if case.fixed)
         raise ToslocError(
             f"training needs {needed} reports with a fixed file, since it learns from the oldest {100 * share:g} % and"
-            f" from at least {LEAST}; {number} found. Give more reports of this repository, or use the shipped weights"
+            f" from at least {MIN_REPORTS}; {number} found. Give more reports of this repository, or use the shipped weights"
         )
     useful = useful[-settings.train_reports :]
     if settings.fit == "differential_evolution":
         return useful[-EVOLUTION_REPORTS:], 0
-    return useful, SAMPLED
+    return useful, SAMPLED_FILES
 
 
 def _weights(
@@ -187,9 +187,9 @@ def _finish(
     part the shipped weights' ranking of it, so that ``tosloc evaluate`` can say whether training helped.
     """
     candidates = experiment.candidates(localizer.stage_one, tables)
-    shipped_stage = shipped[0].aligned(localizer.stage_one.features)
+    shipped_stage = shipped[0].align(localizer.stage_one.features)
     by_shipped = None if shipped_stage is None else experiment.candidates(shipped_stage, tables)
-    context, work = experiment.for_reranking(), folder / WORK / "reranker"
+    context, work = experiment.for_reranking(), folder / WORK_FOLDER / "reranker"
     if (whole := localizer.reranker_) is not None:
         seed = experiment.config.run.seed
         whole = localizer.reranker_ = whole.fit(
@@ -214,12 +214,12 @@ def _finish(
         if part == "validation":
             rankings = _judging(rankings, cases, judged)
         elif by_shipped is not None:
-            header_of_shipped = header | {"weights": "shipped", TEMPERATURE: shipped[1]}
+            header_of_shipped = header | {"weights": "shipped", TEMPERATURE_KEY: shipped[1]}
             experiment.write_part(
                 folder / SHIPPED / part, header_of_shipped, by_shipped.rankings(part), cases
             )
         if part == "test":
-            header[TEMPERATURE] = localizer.temperature
+            header[TEMPERATURE_KEY] = localizer.temperature
         experiment.write_part(folder / part, header, rankings, cases)
         if part == "validation":
             localizer.temperature = _temperature(experiment, judged, by_shipped, shipped[1])
@@ -251,7 +251,7 @@ def _temperature(
     if real:
         return fit_temperature(real)
     if by_shipped is None:
-        return UNFITTED
+        return DEFAULT_TEMPERATURE
     known: list[JudgedAnswer] = []
     for _ in _judging(by_shipped.rankings("validation"), cases, known):
         pass
@@ -264,5 +264,5 @@ def _judging(
     """Yield the rankings, and add to ``judged`` what is needed of each to fit a temperature."""
     for ranking, case in zip(rankings, cases, strict=True):
         right = bool(set(ranking.paths[:1]) & set(case.fixed))
-        judged.append(JudgedAnswer(ranking.scores[:LISTED].copy(), right))
+        judged.append(JudgedAnswer(ranking.scores[:CALIBRATED_FILES].copy(), right))
         yield ranking

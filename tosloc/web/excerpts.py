@@ -22,7 +22,7 @@ from tosloc.code.text import identifier_terms
 from tosloc.core.io import truncate_text
 from tosloc.core.records import Function
 from tosloc.localize.session import AnswerDetails
-from tosloc.rank.excerpts import telling_lines
+from tosloc.rank.excerpts import choose_excerpts
 
 LONGEST_LINE: Final = 240
 LONGEST_REPORT: Final = 20_000
@@ -72,13 +72,13 @@ def excerpts(
     named: Sequence[tuple[int, int]] = (),
     path: str = "",
 ) -> list[Excerpt]:
-    """The excerpts of a file's lines that say most of a report, see ``telling_lines``; ``path`` tells the language.
+    """The excerpts of a file's lines that say most of a report, see ``choose_excerpts``; ``path`` tells the language.
 
     >>> [one] = excerpts(["a", "b", "def f():", "  return cookie"], {"cooki": 1.0}, [Function("f", 3, 4, 1.0)])
     >>> [line.number for line in one], one[-1].pieces[-1]
     ([3, 4], Piece(text='cookie', mark='word'))
     """
-    runs = [*telling_lines(lines, terms, functions, framed, named)]
+    runs = [*choose_excerpts(lines, terms, functions, framed, named)]
     kinds = syntax(lines[: runs[-1][-1] + 1], path) if runs else []
     return [
         [
@@ -115,7 +115,7 @@ def marked_report(text: str, details: AnswerDetails) -> list[Piece]:
     for place in (*chain(*named.traces), *named.links, *named.paths):
         start, end = place.offset - before, place.end - before
         if 0 <= start < end <= len(text) and not rows.isdisjoint(
-            paths.rows_of_location(place.path, place.qualified)
+            paths.find_by_location(place.path, place.qualified)
         ):
             marks[start:end] = ["frame"] * (end - start)
     return marked(text, details.terms, marks)

@@ -51,7 +51,7 @@ def test_statistics_are_those_of_the_version(name):
 def test_the_order_of_reading_does_not_matter(name):
     made = leaks.project()
     sources = made.files.sources[::-1]
-    rows = {blob: len(sources) - 1 - row for blob, row in made.files.row_of_blob.items()}
+    rows = {blob: len(sources) - 1 - row for blob, row in made.files.row_by_blob.items()}
     turned = replace(made, files=ParsedFiles(sources, rows))
     assert scores(fitted(name, made), "3") == pytest.approx(
         scores(fitted(name, turned), "3"), abs=1e-4

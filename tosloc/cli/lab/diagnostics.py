@@ -19,7 +19,7 @@ from tosloc.lab.agreement import Pair, against_published, reproduction
 from tosloc.lab.reliability import Reliability, judged_answers, reliability_figure
 from tosloc.lab.truncation import COLUMNS
 from tosloc.lab.truncation import truncation as cut
-from tosloc.rank.calibration import HIGHEST, LOWEST, TEMPERATURE
+from tosloc.rank.calibration import MAX_TEMPERATURE, MIN_TEMPERATURE, TEMPERATURE_KEY
 
 RunArgument = Annotated[
     Path,
@@ -87,16 +87,16 @@ def calibration(
     """
     form = form_of(as_json, as_markdown)
     check_drawing(figure)
-    if temperature is not None and not LOWEST <= temperature <= HIGHEST:
+    if temperature is not None and not MIN_TEMPERATURE <= temperature <= MAX_TEMPERATURE:
         raise RunError(
-            f"--temperature: a number from {LOWEST:g} to {HIGHEST:g}, not {temperature:g}"
+            f"--temperature: a number from {MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:g}, not {temperature:g}"
         )
     found: dict[str, Reliability] = {}
     values = []
     for path in runs:
         scored = read_scored(path, split.value, qrels)
-        own = scored.run.header.get(TEMPERATURE) if temperature is None else temperature
-        if not isinstance(own, int | float) or not LOWEST <= own <= HIGHEST:
+        own = scored.run.header.get(TEMPERATURE_KEY) if temperature is None else temperature
+        if not isinstance(own, int | float) or not MIN_TEMPERATURE <= own <= MAX_TEMPERATURE:
             raise RunError(
                 f"{path}: the run says no temperature of its shares; name one with --temperature"
             )

@@ -101,7 +101,7 @@ def files_of_frames(version: ParsedVersion, text: str) -> list[list[int]]:
 
 def _files_of_frame(version: ParsedVersion, type_name: str, file: str, path: str) -> list[int]:
     if path:  # languages whose frames give one
-        return version.positions(version.paths.rows_of_file(path))
+        return version.positions(version.paths.find_by_frame_path(path))
     package, dot, _ = type_name.rpartition(".")
     stem = file.rpartition(".")[0]
     # the file's name first: a class beside the one that a file is called after stands in that file
@@ -113,7 +113,7 @@ def _files_of_frame(version: ParsedVersion, type_name: str, file: str, path: str
     if found:
         return found
     # no path fits: the only class of that simple name; its copies, such as one for each platform, are one
-    same_name = version.positions(version.paths.rows_of_stem(stem))
+    same_name = version.positions(version.paths.find_by_stem(stem))
     packages = {source.package if source else "" for source in map(version.source, same_name)}
     return same_name if len(packages) == 1 else []
 

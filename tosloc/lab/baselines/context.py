@@ -47,8 +47,8 @@ _BATCH: Final = 256
 class ParsedFiles:
     """The parsed source of every blob of some versions."""
 
-    def __init__(self, sources: Sequence[ParsedSource], row_of_blob: Mapping[str, int]) -> None:
-        self.sources, self.row_of_blob = sources, row_of_blob
+    def __init__(self, sources: Sequence[ParsedSource], row_by_blob: Mapping[str, int]) -> None:
+        self.sources, self.row_by_blob = sources, row_by_blob
         self._counts: dict[Callable[[ParsedSource], Sequence[str]], Counts] = {}
 
     def __len__(self) -> int:
@@ -69,7 +69,7 @@ class ParsedFiles:
             blob: language_name(PurePosixPath(path).suffix)
             for blob, path in first_path_by_blob(snapshots).items()
         }
-        blobs, row_of_blob, sources = list(language), dict[str, int](), list[ParsedSource]()
+        blobs, row_by_blob, sources = list(language), dict[str, int](), list[ParsedSource]()
 
         def texts(start: int) -> list[tuple[str, str, str]]:
             found = repo.texts(blobs[start : start + _BATCH])
@@ -85,14 +85,14 @@ class ParsedFiles:
         )
         with run_in_parallel(calls, jobs, ordered=True) as results:
             for blob, source in chain.from_iterable(results):
-                row_of_blob[blob] = len(sources)
+                row_by_blob[blob] = len(sources)
                 sources.append(source)
                 progress("reading files", len(sources), len(blobs))
-        return cls(sources, row_of_blob)
+        return cls(sources, row_by_blob)
 
     def rows_by_blob(self, chosen: BoolArray) -> list[int]:
         """The rows that are ``chosen`` (B,), sorted by blob id: an order that does not depend on that of reading."""
-        return [row for _, row in sorted(self.row_of_blob.items()) if chosen[row]]
+        return [row for _, row in sorted(self.row_by_blob.items()) if chosen[row]]
 
     def counts(self, terms: Callable[[ParsedSource], Sequence[str]]) -> Counts:
         """Term counts of all blobs, made once for each function that cuts a file into terms."""
@@ -113,7 +113,7 @@ class ParsedVersion:
     def __init__(self, files: ParsedFiles, snapshot: Snapshot, table: PathTable) -> None:
         self.files, self.snapshot = files, snapshot
         self.rows: IntArray = np.array(
-            [files.row_of_blob.get(blob, -1) for blob in snapshot.blobs], dtype=np.int32
+            [files.row_by_blob.get(blob, -1) for blob in snapshot.blobs], dtype=np.int32
         )
         """(F,) row of each file in ``files``, -1 where the blob could not be read."""
         self.multiplicity: LongArray = np.bincount(
@@ -148,7 +148,7 @@ class ParsedVersion:
 
     def files_of_class(self, qualified: str) -> list[int]:
         """Positions of the files that a qualified class name can mean."""
-        return self.positions(self.paths.rows_of_class(qualified))
+        return self.positions(self.paths.find_by_class(qualified))
 
 
 class FixHistory:

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from tosloc.core.records import FloatArray, LongArray
 from tosloc.retrieval.bm25 import min_max
-from tosloc.retrieval.postings import summed
+from tosloc.retrieval.postings import group_sum
 
 
 @dataclass(eq=False)
@@ -33,7 +33,7 @@ class Counts:
     def frequencies(self, weights: FloatArray | LongArray) -> FloatArray:
         """(V,) sum of the (B,) weights of the texts that hold each term."""
         spread = np.repeat(weights, np.diff(self.matrix.indptr))
-        return summed(self.matrix.indices, spread, self.matrix.shape[1])
+        return group_sum(self.matrix.indices, spread, self.matrix.shape[1])
 
     @cached_property
     def log_tf(self) -> sparse.csr_array:

@@ -27,7 +27,7 @@ from tosloc.lab.paper.workspace import (
     rows_of,
 )
 from tosloc.lab.projects import Project
-from tosloc.rank.tables import keeps_tables
+from tosloc.rank.tables import has_tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,7 +66,7 @@ def results(
         one.fingerprint for one in EncoderReranker.configured(config).model.encoders.values()
     ]
     run = work.trained(project)
-    if run is None or not keeps_tables(run):
+    if run is None or not has_tables(run):
         raise RunError(
             f"{run} keeps no feature tables, from which candidates are taken",
             hint="train it with {keep_features}, or leave out {runs}",

@@ -23,8 +23,8 @@ from tosloc.core.records import BugReport, Float32Array, FloatArray, IntArray
 from tosloc.rerank.base import Candidates, RerankingContext
 from tosloc.retrieval.documents import DAY, Documents
 from tosloc.retrieval.formulas import idf
-from tosloc.retrieval.paths import stem_of
-from tosloc.retrieval.postings import leaders, starts_of
+from tosloc.retrieval.paths import file_stem
+from tosloc.retrieval.postings import group_starts, top_k
 from tosloc.retrieval.query import Query
 
 Vector: TypeAlias = tuple[IntArray, Float32Array]
@@ -119,7 +119,7 @@ def path_words(path: str) -> dict[str, float]:
     {'src': 2.0, 'cooki': 8.0, 'jar': 6.0, 'cookiejar': 6.0}
     """
     words = dict.fromkeys(text.terms(path.rpartition("/")[0]), _FOLDER_WEIGHT)
-    for term in text.terms(stem_of(path)):
+    for term in text.terms(file_stem(path)):
         words[term] = words.get(term, 0.0) + _NAME_WEIGHT
     return words
 
@@ -140,7 +140,7 @@ def heaviest(matrix: sparse.csr_array, size: int) -> sparse.csr_array:
     kept = order[(np.arange(len(rows)) - matrix.indptr[rows] < size) & (matrix.data[order] > 0)]
     rows, weights = rows[kept], matrix.data[kept]
     length = np.sqrt(np.bincount(rows, weights**2, minlength=number))
-    starts = starts_of(np.bincount(rows, minlength=number))
+    starts = group_starts(np.bincount(rows, minlength=number))
     return sparse.csr_array(
         ((weights / length[rows]).astype(np.float32), matrix.indices[kept], starts),
         shape=matrix.shape,
@@ -150,7 +150,7 @@ def heaviest(matrix: sparse.csr_array, size: int) -> sparse.csr_array:
 def stacked(vectors: Sequence[Vector], terms: int) -> sparse.csr_array:
     """(n, V) the vectors, of which there is one at least."""
     indices, weights = (np.concatenate(parts) for parts in zip(*vectors, strict=True))
-    starts = starts_of([len(some) for some, _ in vectors])
+    starts = group_starts([len(some) for some, _ in vectors])
     return sparse.csr_array((weights, indices, starts), shape=(len(vectors), terms))
 
 
@@ -183,7 +183,7 @@ class SparseVectors:
         views = (history.commits, 0), (history.reports, len(history.commits.documents))
         touching, paths = [], listed.path_ids.tolist()
         for path in paths:
-            of_path = [(view, first, view.documents.of_file(path)) for view, first in views]
+            of_path = [(view, first, view.documents.find_by_file(path)) for view, first in views]
             touching.append(
                 np.concatenate([some[view.known[some]] + first for view, first, some in of_path])
             )
@@ -232,7 +232,7 @@ class SparseVectors:
     def _contents(self, files: Sequence[tuple[str, str]]) -> sparse.csr_array:
         """(n, V) ln(1 + tf) x IDF in files, the words of the path among them; of a file without facts these alone."""
         corpus = self._facts({blob: path for path, blob in files})
-        rows = np.array([corpus.row_of_blob.get(blob, -1) for _, blob in files], dtype=np.int64)
+        rows = np.array([corpus.row_by_blob.get(blob, -1) for _, blob in files], dtype=np.int64)
         names, read = list(corpus.terms), np.flatnonzero(rows >= 0)
         held = corpus.by_blob.select(rows[read])
         used, places = np.unique(held.rows, return_inverse=True)
@@ -249,7 +249,7 @@ class SparseVectors:
 
     def _histories(self, touching: Sequence[IntArray]) -> sparse.csr_array:
         """(n, V) vectors of files from the documents that touched each."""
-        starts, documents = starts_of(list(map(len, touching))), np.concatenate(touching)
+        starts, documents = group_starts(list(map(len, touching))), np.concatenate(touching)
         owners, times = np.repeat(np.arange(len(touching)), np.diff(starts)), self._times[documents]
         newest = np.full(len(touching), -np.inf)
         np.maximum.at(newest, owners, times)
@@ -318,5 +318,5 @@ class DualEncoder:
             np.concatenate([file[side].indices for side in FILE_SIDES]),
         )
         total = share.sum(axis=1)
-        best = [place for place in leaders(total, number).tolist() if total[place] > 0]
+        best = [place for place in top_k(total, number).tolist() if total[place] > 0]
         return [(int(report.indices[place]), int(terms[share[place].argmax()])) for place in best]

@@ -19,7 +19,7 @@ from torch.nn import functional
 from tosloc.core.records import Float32Array, LongArray, Progress, ignore_progress
 from tosloc.rerank.base import Candidates
 from tosloc.rerank.terms.sparse_vectors import FILE_SIDES, SIDES, DualEncoder, Vector, stacked
-from tosloc.retrieval.postings import starts_of
+from tosloc.retrieval.postings import group_starts
 
 WIDTH: Final = 64  # numbers of a term's vector
 _EPOCHS: Final = 3
@@ -58,7 +58,7 @@ def start_vectors(lessons: Lessons, contents: sparse.csr_array, seed: int) -> Fl
     best.
     """
     fixed = [np.flatnonzero(listed.fixed)[:_JOINED] for listed in lessons.candidates]
-    starts = starts_of([len(some) for some in fixed])
+    starts = group_starts([len(some) for some in fixed])
     shares = np.repeat([1.0 / len(some) for some in fixed], np.diff(starts))
     mean = sparse.csr_array(
         (shares, np.arange(len(shares)), starts), shape=(len(fixed), len(shares))
