@@ -19,9 +19,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tosloc.core.errors import RepositoryError, UnknownCommit, pluralize
+from tosloc.core.errors import RepositoryError, UnknownCommit
 from tosloc.core.io import read_inside
-from tosloc.core.records import IntArray, RoutineNote, Snapshot, StringTable
+from tosloc.core.records import IntArray, Snapshot, StringTable
 from tosloc.git import process
 from tosloc.git.discovery import find_git_directories, read_git_file
 
@@ -248,27 +248,10 @@ class Repository(process.Git):
         """Address of the remote called origin, as the repository's own configuration has it; None without one."""
         return str(self._config.get_value('remote "origin"', "url", "")) or None
 
-    def notes(self, missing: int, fixes: int) -> Iterator[str]:
-        """Sentences about a shallow or partial clone, ``missing`` files, and a history without any fix."""
-        if missing:
-            ranked = (
-                "it is ranked by its path" if missing == 1 else "they are ranked by their paths"
-            )
-            said = f"{pluralize(missing, 'file')} could not be read from the repository; {ranked} alone"
-            partial = any((self._common / "objects/pack").glob("*.promisor"))
-            yield said + (
-                "; this is a partial clone, fetch the rest: git fetch --refetch --no-filter"
-                * partial
-            )
-        if self.shallow:
-            yield (
-                "this is a shallow clone: earlier fixes and commits are not known and add nothing to the ranking;"
-                " run: git fetch --unshallow (in a workflow of GitHub: fetch-depth: 0)"
-            )
-        elif not fixes:
-            yield RoutineNote(
-                "no earlier fix is known in this repository; history adds nothing to the ranking"
-            )
+    @property
+    def is_partial_clone(self) -> bool:
+        """Whether objects were left out when the repository was cloned (``--filter``)."""
+        return any((self._common / "objects/pack").glob("*.promisor"))
 
     # ---- versions
 
@@ -372,21 +355,16 @@ class Repository(process.Git):
                     self.on_disk[blob] = name
         return frozenset(found)
 
-    def sparse_notes(self, suffixes: Iterable[str]) -> Iterator[str]:
-        """Yield a note on files that a sparse checkout leaves out, if there are any."""
+    def count_sparse_files(self, suffixes: Iterable[str]) -> int:
+        """Return how many files with one of the suffixes a sparse checkout leaves out."""
         index = self._directory / "index"
         if not (self._directory / "info/sparse-checkout").is_file() or not index.is_file():
-            return
-        wanted = suffix_matcher(suffixes)
+            return 0
+        is_source = suffix_matcher(suffixes)
         with self.stream(["ls-files", "-t", "-z"], GIT_INDEX_FILE=str(index)) as output:
-            number = sum(
-                entry.startswith(b"S ") and wanted(entry[2:])
+            return sum(
+                entry.startswith(b"S ") and is_source(entry[2:])
                 for entry in process.split_at_nul(output)
-            )
-        if number:
-            searched = "it is searched as it is" if number == 1 else "they are searched as they are"
-            yield RoutineNote(
-                f"the sparse checkout leaves out {pluralize(number, 'source file')}; {searched} committed"
             )
 
     # ---- contents

@@ -5,7 +5,7 @@ Where the stages meet: stage one's first files become candidates, and a reranker
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -21,6 +21,7 @@ from tosloc.git.discovery import WebPages
 from tosloc.git.repository import Repository, decode_text
 from tosloc.localize.answer import Answer, Searched
 from tosloc.localize.checkpoint import shipped
+from tosloc.localize.repository_notes import describe_gaps
 from tosloc.paths.code_owners import owners_of
 from tosloc.paths.globs import FileSelection, match_globs, select_files
 from tosloc.rank.background import collect_background, find_other_files, read_code_owners
@@ -60,8 +61,10 @@ class OpenVersion:
         self.snapshot, self.index, self.repository = prepared.snapshot, prepared.index, repository
         self.history = prepared.history if reports is None else prepared.with_reports(*reports)
         fixes = int((self.history.reports.commits >= 0).sum())
-        about = () if repository is None else repository.repo.notes(prepared.missing, fixes)
-        self.notes: tuple[str, ...] = (*about, *prepared.notes)
+        gaps: Iterable[str] = ()
+        if repository is not None:
+            gaps = describe_gaps(repository.repo, prepared.missing, fixes)
+        self.notes: tuple[str, ...] = (*gaps, *prepared.notes)
         context = self.for_reranking()
         if reranker is not None and reranker.can_score(context):
             self.reranking = context

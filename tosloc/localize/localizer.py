@@ -23,6 +23,7 @@ from tosloc.git.repository import Change, Repository
 from tosloc.localize import checkpoint as stored
 from tosloc.localize.answer import Answer, Weights
 from tosloc.localize.localization import Localization, OpenVersion
+from tosloc.localize.repository_notes import describe_sparse_checkout
 from tosloc.rank.calibration import DEFAULT_TEMPERATURE
 from tosloc.rank.stage_one import StageOne
 from tosloc.reports.issues import read_report
@@ -294,7 +295,7 @@ class Localizer:
                     len(changes),
                 )
                 if commit is None:
-                    made.notes += tuple(place.repo.sparse_notes(place.suffixes))
+                    made.notes += tuple(describe_sparse_checkout(place.repo, place.suffixes))
                 self._versions = dict([*self._versions.items(), (key, made)][-OPEN_VERSIONS:])
             return self._versions[key]
 
