@@ -67,7 +67,7 @@ from tosloc.core.config import Config, load_config
 from tosloc.core.errors import ToslocError, require
 from tosloc.core.io import write_text
 from tosloc.core.records import Ranking
-from tosloc.evaluate.judgements import Judgement, by_report, write_judgements
+from tosloc.evaluate.judgements import Judgement, to_qrels, write_judgements
 from tosloc.evaluate.runs import read_run, write_run
 from tosloc.evaluate.trec import write_trec_qrels, write_trec_run
 
@@ -251,10 +251,10 @@ def show(measured: Measured, as_json: bool, known: Known) -> None:
 MEASURES = ("AP", "RR", "nDCG", "P@10", "R@10", "nDCG@10")
 OURS = """
 from tosloc.evaluate.measures import Measure
-from tosloc.evaluate.run_paths import read_scored
+from tosloc.evaluate.run_paths import read_scored_run
 
 def means(run, qrels, names):
-    evaluation = read_scored(run, qrels=qrels).evaluation()
+    evaluation = read_scored_run(run, qrels=qrels).evaluation()
     return [evaluation.mean(Measure.parse(name)) for name in names]
 """
 THEIRS = """
@@ -323,7 +323,7 @@ def write_large_run(work: Path, rankings: int, files: int) -> None:
     write_run(work / "run.jsonl.gz", {}, ranked)
     write_judgements(work / "qrels.jsonl", judgements)
     write_trec_run(work / "run.trec", read_run(work / "run.jsonl.gz"))
-    write_trec_qrels(work / "qrels.trec", by_report(judgements))
+    write_trec_qrels(work / "qrels.trec", to_qrels(judgements))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

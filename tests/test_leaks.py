@@ -12,7 +12,7 @@ import pytest
 
 from tests import toy
 from tests.toy import INSIDE, KINDS, SECRET, plant
-from tosloc.evaluate.run_paths import read_scored
+from tosloc.evaluate.run_paths import read_scored_run
 from tosloc.git.repository import Repository
 from tosloc.rank import features
 from tosloc.rank.tables import read_blocks
@@ -156,7 +156,7 @@ def test_shuffled_labels_fall_to_chance(tmp_path):
     """
     large = toy.grow(tmp_path, bugs=168)
     tested = [
-        read_scored(trained(large, records, toy.config(0.3, 0.1)), "test").evaluation()
+        read_scored_run(trained(large, records, toy.config(0.3, 0.1)), "test").evaluation()
         for records in (large.records, permuted(large.records))
     ]
     files = len(large.git.git("ls-tree", "-r", "--name-only", "main").split("\n"))
@@ -175,5 +175,5 @@ def test_nothing_is_fitted_on_test(tmp_path, fit):
     assert (true / "checkpoint/weights.json").read_bytes() == (
         other / "checkpoint/weights.json"
     ).read_bytes()
-    true_map, other_map = (read_scored(out, "test").evaluation().map for out in (true, other))
+    true_map, other_map = (read_scored_run(out, "test").evaluation().map for out in (true, other))
     assert true_map > other_map + 0.3

@@ -10,7 +10,7 @@ from tosloc.cli import main
 from tosloc.core.records import Ranking, ReportAttributes
 from tosloc.evaluate.judgements import Judgement, write_judgements
 from tosloc.evaluate.measures import Measure
-from tosloc.evaluate.run_paths import read_scored
+from tosloc.evaluate.run_paths import read_scored_run
 from tosloc.evaluate.runs import read_run, write_run
 
 RUN = "7 Q0 a%20b.java 1 2 bm25\n7 Q0 c.java 2 1 bm25\n8 Q0 c.java 1 0.5 bm25\n"
@@ -29,7 +29,7 @@ def test_a_trec_run_becomes_ours(trec, tmp_path, tosloc):
     assert tosloc("import-run", trec, "--qrels", tmp_path / "qrels.txt", "--out", out)[1] == (
         f"tosloc: 2 rankings are in {out}\n"
     )
-    judged = read_scored(out)
+    judged = read_scored_run(out)
     assert judged.run.header["method"] == "bm25"
     assert judged.run.header["imported"]["name"] == "run.txt"
     assert judged.run.ranking("7").paths == ("a b.java", "c.java")
@@ -47,7 +47,7 @@ def test_published_ranks_become_a_run(repository, tmp_path, fails, tosloc):
     command = ["import-run", reports, "--repo", repository.path, "--out", out]
     said = "tosloc: 3 of 4 all reports have published ranks; left out of the run and of its judgements: 1\n"
     assert tosloc(*command, "--split", "all")[1].startswith(said)
-    judged = read_scored(out, "all")
+    judged = read_scored_run(out, "all")
     assert judged.run.header["left out"] == {"reports without published ranks": 1}
     one = judged.qrels["2"]
     assert (one.fixed, one.listed, one.searched) == ((SWT,), ("New.java", SWT), 3)
@@ -85,7 +85,7 @@ def test_a_run_goes_out_and_comes_back(tmp_path, fails, tosloc):
     tosloc("import-run", out / "run.trec", "--qrels", out / "qrels.trec", "--out", back)
     for name in ("AP", "RR", "nDCG", "bpref"):
         before, after = (
-            read_scored(place).evaluation().values(Measure(name)) for place in (linear, back)
+            read_scored_run(place).evaluation().values(Measure(name)) for place in (linear, back)
         )
         assert before.tolist() == after.tolist()
     # every other file is judged as not fixed, where the rankings are known to hold every file
@@ -95,7 +95,7 @@ def test_a_run_goes_out_and_comes_back(tmp_path, fails, tosloc):
     assert "leave out --others" in fails("export-run", back, "--out", out, "--others")
     truth = linear / "test/qrels.jsonl"  # our own judgements tell what was searched
     tosloc("import-run", out / "run.trec", "--qrels", truth, "--out", back)
-    assert read_scored(back).qrels == read_scored(linear).qrels
+    assert read_scored_run(back).qrels == read_scored_run(linear).qrels
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tests.local_cluster import differing
 from tosloc.cli import main
 from tosloc.core.errors import ToslocError
 from tosloc.core.records import BugReport, Case
-from tosloc.evaluate.run_paths import read_scored
+from tosloc.evaluate.run_paths import read_scored_run
 from tosloc.evaluate.runs import TRAINED_ON, read_run
 from tosloc.git.repository import Repository
 from tosloc.lab.reliability import judged_answers
@@ -50,7 +50,9 @@ def learned(out):
 
 
 def test_training_learns(out):
-    test, validation = (read_scored(out, split).evaluation() for split in ("test", "validation"))
+    test, validation = (
+        read_scored_run(out, split).evaluation() for split in ("test", "validation")
+    )
     assert test.counts == {"reports": 8, "relevant": 8, "dropped": 0, "empty": 0, "length": 1.0}
     assert test.mrr > 0.6  # random: .14
     assert test.map == test.mrr  # one fixed file a report
@@ -84,10 +86,10 @@ def test_reports_that_cannot_be_used_leave_no_open_file(project, monkeypatch):
 
 
 def test_the_temperature_is_fitted_on_validation_and_said(out):
-    validation, temperature = read_scored(out, "validation"), learned(out)["temperature"]
+    validation, temperature = read_scored_run(out, "validation"), learned(out)["temperature"]
     fitted = fit_temperature(judged_answers(validation.run, validation.qrels))
     assert temperature == pytest.approx(fitted, rel=1e-3)
-    assert read_scored(out, "test").run.header["temperature"] == temperature
+    assert read_scored_run(out, "test").run.header["temperature"] == temperature
     answer = Localizer.load(out).localize(BugReport("1", "openParser", "", None), tests=True)
     expected = shares(np.array([hit.score for hit in answer.hits]), temperature)
     assert [hit.share for hit in answer.hits] == pytest.approx(expected.tolist(), abs=1e-5)
@@ -95,7 +97,7 @@ def test_the_temperature_is_fitted_on_validation_and_said(out):
 
 def first_shares(folder, split):
     """First shares of a run's answers, at the temperature that its header names."""
-    scored = read_scored(folder, split)
+    scored = read_scored_run(folder, split)
     judged = judged_answers(scored.run, scored.qrels)
     return [shares(answer.scores, scored.run.header["temperature"])[0] for answer in judged]
 
@@ -115,7 +117,7 @@ def test_weak_reports_make_answers_no_surer_than_the_shipped_weights(weak, out, 
         None, project.git.path, project.reports(), ranked, "validation", config=CONFIG
     )
     temperature = learned(weak)["temperature"]
-    scored = read_scored(weak, "validation")
+    scored = read_scored_run(weak, "validation")
     judged = judged_answers(scored.run, scored.qrels)
     trained = [shares(answer.scores, temperature)[0] for answer in judged]
     assert np.mean(trained) == pytest.approx(np.mean(first_shares(ranked, "validation")), abs=0.002)
@@ -137,19 +139,19 @@ def test_weak_reports_too_few_to_learn_from_keep_the_shipped_weights_and_percent
 
 def test_one_real_report_in_validation_fits_the_temperature_alone(project, out):
     records = [record | {"weak": True} for record in project.records]
-    [*_, last] = read_scored(out, "validation").qrels
+    [*_, last] = read_scored_run(out, "validation").qrels
     [place] = [number for number, record in enumerate(records) if record["id"] == last]
     records[place] = project.records[place]
     reports = project.reports("mixed.jsonl", records)
     training.train(CONFIG, project.git.path, reports, project.folder / "mixed")
-    validation = read_scored(out, "validation")
+    validation = read_scored_run(out, "validation")
     fitted = fit_temperature(judged_answers(validation.run, {last: validation.qrels[last]}))
     assert learned(project.folder / "mixed")["temperature"] == pytest.approx(fitted, rel=1e-3)
 
 
 def test_weak_reports_change_no_ranking(weak, out):
     for split in ("validation", "test"):
-        orders = [read_scored(folder, split).run.orders for folder in (weak, out)]
+        orders = [read_scored_run(folder, split).run.orders for folder in (weak, out)]
         assert [list(order.files) for order in orders[0].values()] == [
             list(order.files) for order in orders[1].values()
         ]
@@ -168,7 +170,7 @@ def test_training_keeps_the_shipped_ranking_of_the_test_reports(out, project, tm
     experiment.rank_reports(
         None, project.git.path, project.reports(), ranked, "test", config=CONFIG
     )
-    alone, beside = read_scored(ranked, "test"), read_scored(out, "test").shipped
+    alone, beside = read_scored_run(ranked, "test"), read_scored_run(out, "test").shipped
     assert beside.run.names == alone.run.names
     for report, order in alone.run.orders.items():
         assert beside.run.orders[report].files.tolist() == order.files.tolist()
@@ -180,7 +182,7 @@ def test_evaluate_says_whether_training_helped(weak, out, capsys):
     assert main(["evaluate", str(out), "--json"]) == 0
     printed, notes = capsys.readouterr()
     difference = json.loads(printed)["against_shipped"]["RR"]
-    trained, by_shipped = read_scored(out, "test"), read_scored(out / "shipped", "test")
+    trained, by_shipped = read_scored_run(out, "test"), read_scored_run(out / "shipped", "test")
     assert difference["b"] == pytest.approx(trained.evaluation().mrr)
     assert difference["a"] == pytest.approx(by_shipped.evaluation().mrr)
     [line] = notes.splitlines()
@@ -298,7 +300,7 @@ def test_the_paper_s_configuration(project):
     localizer = train(project, "paper", config, embed_version=False)
     assert localizer.stage_one.features == ("text", "trace", "history", "complexity")
     assert ((localizer.stage_one.weights >= 0) & (localizer.stage_one.weights <= 1)).all()
-    assert read_scored(project.folder / "paper", "test").evaluation().mrr > 0.4
+    assert read_scored_run(project.folder / "paper", "test").evaluation().mrr > 0.4
     with pytest.raises(ToslocError, match="carries no version"):
         Localizer.load(project.folder / "paper").localize("openViolin loses a click")
 

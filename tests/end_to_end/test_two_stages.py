@@ -14,7 +14,7 @@ from tests import toy
 from tests.rerank.encoder.tiny import Epochs, write_encoder
 from tosloc.core.config import Config
 from tosloc.core.records import BugReport, ignore_progress
-from tosloc.evaluate.run_paths import read_scored
+from tosloc.evaluate.run_paths import read_scored_run
 from tosloc.evaluate.runs import read_run
 from tosloc.git.repository import Repository
 from tosloc.localize.localizer import Localizer
@@ -128,15 +128,15 @@ def test_validation_says_what_its_ranking_gives_and_only_the_head_moves(out, kin
     )
     values = []
     for place, tried in ((out, name), (out / "stage_one", "stage one")):
-        judged = read_scored(place, "validation").evaluation()
+        judged = read_scored_run(place, "validation").evaluation()
         assert record["validation"][tried] == pytest.approx([judged.mrr, judged.map])
         values.append(judged.mrr + judged.map)
     assert values[0] >= values[1] - 1e-9
     if kind == "terms":  # words help a stage that hears none
         assert moved > 8
         assert (
-            read_scored(out, "test").evaluation().map
-            > read_scored(out / "stage_one", "test").evaluation().map
+            read_scored_run(out, "test").evaluation().map
+            > read_scored_run(out / "stage_one", "test").evaluation().map
         )
 
 

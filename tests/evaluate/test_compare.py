@@ -6,7 +6,7 @@ import pytest
 from tests.toy import run_of
 from tosloc.core.records import Ranking
 from tosloc.evaluate.compare import compare, compare_all
-from tosloc.evaluate.judgements import Judgement, by_report
+from tosloc.evaluate.judgements import Judgement, to_qrels
 from tosloc.evaluate.measures import AP, RR, Measure, evaluate
 
 TRUTH = {"1": ("A",), "2": ("A", "B"), "3": ("D",), "4": ()}
@@ -16,7 +16,7 @@ ACC = Measure("Acc", 1)
 def judged(orders):
     rankings = [Ranking(report, tuple(files), -np.arange(4.0)) for report, files in orders.items()]
     return evaluate(
-        run_of(rankings), by_report(Judgement(one, fixed, fixed, 4) for one, fixed in TRUTH.items())
+        run_of(rankings), to_qrels(Judgement(one, fixed, fixed, 4) for one, fixed in TRUTH.items())
     )
 
 
@@ -43,13 +43,13 @@ def test_a_comparison_by_hand():
     assert (acc.a, acc.b, acc.p_mcnemar, ap.p_mcnemar) == (0.0, 0.5, 0.5, None)
     moved = {
         how: [(move.report, move.a.ranks, move.b.ranks) for move in moves]
-        for how, moves in one.most_moved(9).items()
+        for how, moves in one.most_changed(9).items()
     }
     assert moved == {
         "risen": [("3", (4,), (1,)), ("1", (2,), (1,))],
         "fallen": [("2", (1, 2), (1, 3))],
     }
-    assert [move.report for move in one.most_moved(1)["risen"]] == ["3"]
+    assert [move.report for move in one.most_changed(1)["risen"]] == ["3"]
 
 
 def test_p_values_are_adjusted_over_the_pairs():

@@ -8,11 +8,11 @@ import pytest
 from tests.toy import run_of
 from tosloc.core.errors import RunError
 from tosloc.core.records import Ranking, ReportAttributes
-from tosloc.evaluate.judgements import Judgement, by_report
+from tosloc.evaluate.judgements import Judgement, to_qrels
 from tosloc.evaluate.measures import evaluate
-from tosloc.evaluate.run_paths import ScoredRun, without_tests
+from tosloc.evaluate.run_paths import ScoredRun, drop_test_files
 from tosloc.evaluate.runs import Order
-from tosloc.evaluate.tables import Results, strata_of
+from tosloc.evaluate.tables import Results, report_strata
 
 FILES = tuple(f"F{i:03}" for i in range(1, 401))
 
@@ -36,7 +36,7 @@ JUDGEMENTS = (
 
 def test_summary_is_worked_by_hand():
     ap = [(1 + 1 + 3 / 5 + 4 / 12 + 5 / 15) / 5, (1 / 4 + 2 / 60) / 2, (1 / 120 + 2 / 350) / 2, 0]
-    results = Results(ScoredRun("run", RUN, by_report(JUDGEMENTS)))
+    results = Results(ScoredRun("run", RUN, to_qrels(JUDGEMENTS)))
     assert results.evaluation.counts | {
         one.name: one.mean for one in results.means
     } == pytest.approx(
@@ -53,9 +53,9 @@ def test_summary_is_worked_by_hand():
 
 def test_a_fixed_file_that_is_not_ranked_counts_as_not_found():
     run = run_of([ranked("1", FILES[:10])])
-    result = evaluate(run, by_report(JUDGEMENTS[:1]))
+    result = evaluate(run, to_qrels(JUDGEMENTS[:1]))
     assert (result.map, result.length) == (pytest.approx(0.52), 10 / 400)
-    assert evaluate(run, by_report([judged("1", "F001")])).length is None
+    assert evaluate(run, to_qrels([judged("1", "F001")])).length is None
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_fixed_file_that_is_not_ranked_counts_as_not_found():
 )
 def test_what_cannot_be_evaluated_is_one_sentence(judgements, sentence):
     with pytest.raises(RunError) as caught:
-        evaluate(RUN, by_report(judgements))
+        evaluate(RUN, to_qrels(judgements))
     assert str(caught.value) == f"test run: {sentence}"
 
 
@@ -90,7 +90,7 @@ def test_strata_by_hand():
     ]
     members = {}
     for one in judgements:
-        for name, holds in strata_of(one).items():
+        for name, holds in report_strata(one).items():
             members[name] = members.get(name, "") + one.report * holds
     assert members == {
         "reachable only": "abcef",
@@ -107,12 +107,12 @@ def test_strata_by_hand():
         "only test files fixed": "c",
     }
     run = run_of([ranked(one.report) for one in judgements])
-    rows = Results(ScoredRun("run", run, by_report(judgements))).strata
+    rows = Results(ScoredRun("run", run, to_qrels(judgements))).strata
     assert {row.name: row.reports for row in rows} == {
         name: len(held) for name, held in members.items()
     }
     unknown = [*judgements[:5], judged("f", "src/A.java")]
-    names = [row.name for row in Results(ScoredRun("run", run, by_report(unknown))).strata]
+    names = [row.name for row in Results(ScoredRun("run", run, to_qrels(unknown))).strata]
     assert names == [*list(members)[:5], "only test files fixed"]
 
 
@@ -126,23 +126,23 @@ def of_four(fixed, files=4):
     return ScoredRun(
         "run",
         run,
-        by_report([Judgement("1", tuple(fixed), (*fixed, "test/Gone.java", "gone.java"), 4)]),
+        to_qrels([Judgement("1", tuple(fixed), (*fixed, "test/Gone.java", "gone.java"), 4)]),
     )
 
 
 def test_without_tests_ranks_and_truth_are_those_of_the_rest():
-    made = without_tests(of_four(["b.java", "test/T.java"]))
+    made = drop_test_files(of_four(["b.java", "test/T.java"]))
     [one] = made.evaluation().per_report
     assert (one.ranks, one.relevant, one.searched, one.judgement.dropped) == ((2,), 1, 2, 1)
     assert made.run.header == {"seed": 7, "search space": "all source files but tests"}
     assert made.run.ranking("1").paths == ("a.java", "b.java")
     assert one.judgement.listed == ("b.java", "gone.java")
-    [none] = without_tests(of_four(["test/T.java"])).evaluation().per_report
+    [none] = drop_test_files(of_four(["test/T.java"])).evaluation().per_report
     assert (none.ranks, none.relevant) == ((), 0)
     # of a cut ranking it is not known how many files are left
-    [cut] = without_tests(of_four(["b.java"], files=3)).evaluation().per_report
+    [cut] = drop_test_files(of_four(["b.java"], files=3)).evaluation().per_report
     assert (cut.searched, cut.ranks) == (None, ())
     known = of_four(["b.java"])
     order = Order(np.array([3], dtype=np.int32), np.zeros(0), np.array([4], dtype=np.int32))
     with pytest.raises(RunError, match=r"a run: only the ranks of some files are known"):
-        without_tests(replace(known, run=replace(known.run, orders={"1": order})))
+        drop_test_files(replace(known, run=replace(known.run, orders={"1": order})))

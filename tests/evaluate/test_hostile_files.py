@@ -9,7 +9,7 @@ import pytest
 from tosloc.core.errors import RunError
 from tosloc.evaluate import jsonl
 from tosloc.evaluate.judgements import read_judgements
-from tosloc.evaluate.run_paths import read_scored
+from tosloc.evaluate.run_paths import read_scored_run
 from tosloc.evaluate.runs import read_run
 from tosloc.evaluate.trec import read_trec_qrels, read_trec_run
 
@@ -120,4 +120,4 @@ def test_a_place_without_a_run_is_told(tmp_path):
     with pytest.raises(
         RunError, match="no finished run of the split 'test'; make one with: tosloc train"
     ):
-        read_scored(tmp_path)
+        read_scored_run(tmp_path)

@@ -10,7 +10,7 @@ from ir_measures import AP, RR, P, R, nDCG
 
 from tests.toy import run_of
 from tosloc.core.records import Ranking
-from tosloc.evaluate.judgements import Judgement, by_report
+from tosloc.evaluate.judgements import Judgement, to_qrels
 from tosloc.evaluate.measures import Measure, evaluate
 from tosloc.evaluate.trec import read_trec_qrels, read_trec_run, write_trec_qrels, write_trec_run
 
@@ -54,7 +54,7 @@ def random_run(folder, seed, reports, complete):
         rankings.append(Ranking.from_scores(str(number), files, rng.integers(0, 4, len(files))))
         fixed = tuple(sorted(rng.permutation(FILES).tolist()[: rng.integers(0, 7)]))
         judgements.append(Judgement(str(number), fixed, fixed, len(FILES)))
-    run, qrels = run_of(rankings), by_report(judgements)
+    run, qrels = run_of(rankings), to_qrels(judgements)
     write_trec_run(folder / "run.trec", run)
     every = run_of(
         [Ranking.from_scores(str(number), FILES, [0] * len(FILES)) for number in range(reports)]

@@ -52,7 +52,10 @@ def test_judgements_come_back(tmp_path):
         ("A.java", "caf\udce9"),
     )
     kind = ReportAttributes(True, False, 2)
-    judgements = (Judgement.of(case, searched=9), Judgement("8", (), ("B.java",), attributes=kind))
+    judgements = (
+        Judgement.from_case(case, searched=9),
+        Judgement("8", (), ("B.java",), attributes=kind),
+    )
     write_judgements(tmp_path / "qrels.jsonl", judgements)
     read = read_judgements(tmp_path / "qrels.jsonl")
     assert tuple(read.values()) == judgements

@@ -15,7 +15,7 @@ from tests.toy import run_of
 from tosloc.cli import main
 from tosloc.core.errors import RunError
 from tosloc.core.records import Ranking
-from tosloc.evaluate.judgements import Judgement, by_report, write_judgements
+from tosloc.evaluate.judgements import Judgement, to_qrels, write_judgements
 from tosloc.evaluate.measures import AP, RR, evaluate
 from tosloc.evaluate.runs import Run, write_run
 from tosloc.lab import agreement
@@ -137,7 +137,7 @@ def judgements(name="", number=12, seed=0):
         tuple(FILES[place] for place in rng.choice(len(FILES), 2, replace=False))
         for _ in range(number)
     ]
-    return by_report(
+    return to_qrels(
         Judgement(f"{name}{report}", fixed, fixed) for report, fixed in enumerate(chosen)
     )
 
@@ -197,7 +197,7 @@ def test_what_does_not_apply_is_said(ours, partial, remark, monkeypatch):
 
 
 def test_other_reports_or_only_some_in_common_are_refused():
-    some = by_report(list(QRELS.values())[:5])
+    some = to_qrels(list(QRELS.values())[:5])
     with pytest.raises(RunError, match="share 5 of 12 and 5 judged reports"):
         reproduction(ORIGINAL, pair(some), [RR])
     with pytest.raises(

@@ -6,7 +6,7 @@ import pytest
 
 from tests import toy
 from tosloc.cli import main
-from tosloc.evaluate.run_paths import read_scored
+from tosloc.evaluate.run_paths import read_scored_run
 from tosloc.evaluate.runs import read_run
 from tosloc.lab import baseline_runs
 from tosloc.lab.baselines.context import Baseline
@@ -46,7 +46,7 @@ def test_runs_are_like_those_of_rank_and_finished_ones_are_left_alone(project, m
         assert baseline_runs.rank_with([Counting], *where) == [place]
     assert Counting.asked == 9 + 6  # of validation six and of test three, then those of test
     counts, header = (
-        read_scored(place, "test").evaluation().counts,
+        read_scored_run(place, "test").evaluation().counts,
         read_run(place / "test/run.jsonl.gz").header,
     )
     assert (counts["reports"], counts["length"]) == (6, 1.0)

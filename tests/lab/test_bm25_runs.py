@@ -8,7 +8,7 @@ from Stemmer import Stemmer
 
 from tosloc.cli import main
 from tosloc.core.records import BugReport
-from tosloc.evaluate.run_paths import read_scored
+from tosloc.evaluate.run_paths import read_scored_run
 from tosloc.git.repository import Repository
 from tosloc.lab.bm25_runs import WholeFiles
 
@@ -56,7 +56,7 @@ def test_reports_with_a_fix_and_with_a_version_are_ranked(repository, tmp_path, 
         str(out),
     ]
     assert main(command) == 0
-    scored = read_scored(out, "all")
+    scored = read_scored_run(out, "all")
     assert scored.run.header["search space"] == "all source files of the before-fix version"
     evaluation = scored.evaluation()
     assert [one.ranks for one in evaluation.per_report] == [
@@ -68,7 +68,7 @@ def test_reports_with_a_fix_and_with_a_version_are_ranked(repository, tmp_path, 
     assert evaluation.length == 1.0
     settings.write_text('[data]\nsuffixes = [".py", ".txt"]\n', encoding="utf-8")
     assert main([*command, "--config", str(settings)]) == 0
-    assert read_scored(out, "all").evaluation().per_report[0].searched == 4
+    assert read_scored_run(out, "all").evaluation().per_report[0].searched == 4
     assert main([*command[:-1], str(tmp_path / "new"), "--split", "validation"]) == 2
     assert "none of its 3 reports falls to validation; rank them all" in capsys.readouterr().err
     assert not (tmp_path / "new").exists()

@@ -16,7 +16,7 @@ from tests.rankers import WORDS
 from tests.rerank.encoder.tiny import write_encoder
 from tosloc.cli import main
 from tosloc.core.errors import ToslocError
-from tosloc.evaluate.run_paths import read_scored
+from tosloc.evaluate.run_paths import read_scored_run
 from tosloc.lab.bundle import read_bundle
 from tosloc.rerank.encoder.encoders import Encoder
 from tosloc.rerank.encoder.reranker import EncoderReranker
@@ -126,7 +126,7 @@ def test_training_from_a_pack(project, train, capsys):
     command, out = train("two", "learning_rate = 0.02\n")
     assert main(command) == 0
     said = json.loads(capsys.readouterr().out)
-    first = read_scored(project.folder / "out", "test").evaluation()
+    first = read_scored_run(project.folder / "out", "test").evaluation()
     assert said["test"]["stage one"] == pytest.approx(
         {"mrr": first.mrr, "map": first.map}, abs=1e-4
     )

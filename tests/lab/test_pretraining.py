@@ -12,7 +12,7 @@ from tosloc.cli import main
 from tosloc.core.config import Config
 from tosloc.core.errors import MissingExtra, ToslocError
 from tosloc.core.records import ignore_progress
-from tosloc.evaluate.run_paths import read_scored
+from tosloc.evaluate.run_paths import read_scored_run
 from tosloc.lab import feature_ablation
 from tosloc.lab import pretraining as module
 from tosloc.lab.pretraining import Pretraining, Tables, fit_projects, folds_of, report_weight
@@ -152,7 +152,7 @@ def test_the_command(world, call, monkeypatch):
     assert record["temperature"] == found["temperature"] != fit_temperature([])
     assert read_stage_one(out)[0].ranker.features == ("bm25f", "path", "test")
 
-    runs = {name: read_scored(world / "work/left-out" / name) for name in reports}
+    runs = {name: read_scored_run(world / "work/left-out" / name) for name in reports}
     learned_on = {name: run.run.header["learned on"] for name, run in runs.items()}
     assert learned_on == {name: [other for other in reports if other != name] for name in reports}
     assert {run.evaluation().length for run in runs.values()} == {1}

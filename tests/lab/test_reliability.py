@@ -10,7 +10,7 @@ from tosloc.cli import main
 from tosloc.core.errors import RunError
 from tosloc.core.records import Ranking
 from tosloc.evaluate.judgements import Judgement, write_judgements
-from tosloc.evaluate.run_paths import read_scored
+from tosloc.evaluate.run_paths import read_scored_run
 from tosloc.evaluate.runs import write_known_ranks, write_run
 from tosloc.lab.reliability import Reliability, judged_answers
 
@@ -80,6 +80,6 @@ def test_runs_without_what_shares_are_made_of(folder, capsys):
         assert main(["lab", "calibration", str(folder), *options]) == 2
         assert said in capsys.readouterr().err
     write_known_ranks(path, {}, [(report, {"A.java": 1}) for report in "1234"])
-    scored = read_scored(folder)
+    scored = read_scored_run(folder)
     with pytest.raises(RunError, match="report 1 has no scores, which shares are made of"):
         judged_answers(scored.run, scored.qrels)

@@ -11,7 +11,7 @@ from tests.lab.baselines.techniques import KINDS
 from tests.rankers import WORDS
 from tests.rerank.encoder.tiny import write_encoder
 from tosloc.cli import main
-from tosloc.evaluate.run_paths import read_scored
+from tosloc.evaluate.run_paths import read_scored_run
 from tosloc.git.repository import Repository, decode_text
 from tosloc.lab import baseline_runs
 from tosloc.lab.paper import data, systems
@@ -114,7 +114,7 @@ def test_table_4_is_of_the_runs_that_it_made(made, reproduce, monkeypatch):
         ("TosLoc, stage one", "ash"),
         ("BugLocator", "baselines/ash/buglocator"),
     ):
-        run = read_scored(made / folder, "test").evaluation()
+        run = read_scored_run(made / folder, "test").evaluation()
         assert (numbers["MRR", system, "ash"]["ours"], numbers["MAP", system, "ash"]["ours"]) == (
             run.mrr,
             run.map,
@@ -263,7 +263,7 @@ def test_both_stages_are_timed_and_scored(reproduce, place, tmp_path, monkeypatc
         if key[0] == "MRR"
     }
     one, both = (
-        read_scored(tmp_path / "out/ash" / name, "test").evaluation().mrr
+        read_scored_run(tmp_path / "out/ash" / name, "test").evaluation().mrr
         for name in ("stage_one", "")
     )
     assert numbers == {"TosLoc, stage one": one, "TosLoc, both stages": both}
@@ -272,7 +272,7 @@ def test_both_stages_are_timed_and_scored(reproduce, place, tmp_path, monkeypatc
 
 def test_figure_5_is_of_stage_one(made, reproduce, tmp_path):
     code, out, _ = reproduce("figure-5", "--json", "--figures", tmp_path)
-    run, numbers = read_scored(made / "oak", "test").evaluation(), ours(out)
+    run, numbers = read_scored_run(made / "oak", "test").evaluation(), ours(out)
     assert code == 0
     assert numbers["5", "oak: fixed files"] == run.coverage(5)
     assert numbers["1", "oak: reports with any"] == np.mean(

@@ -9,7 +9,7 @@ import pytest
 from tests.pages import Elements
 from tests.toy import run_of
 from tosloc.core.records import Ranking, ReportAttributes
-from tosloc.evaluate.judgements import Judgement, by_report
+from tosloc.evaluate.judgements import Judgement, to_qrels
 from tosloc.evaluate.measures import Measure
 from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.evaluate.runs import Order, Run
@@ -23,7 +23,7 @@ HEADER = {
     "command": "tosloc train <b>",
     "reports": {"name": "x.xlsx", "sha256": "ab" * 32},
 }
-QRELS = by_report(
+QRELS = to_qrels(
     [
         Judgement(
             "1",
@@ -106,7 +106,7 @@ def test_the_headline_has_intervals_and_the_parts_are_there(text):
 
 def test_rows_that_say_nothing_are_left_out():
     fewer = run_of([Ranking(report, FILES[:60], -np.arange(60.0)) for report in "12"], HEADER)
-    small = by_report(Judgement(report, (EVIL,), (EVIL,), 60) for report in "12")
+    small = to_qrels(Judgement(report, (EVIL,), (EVIL,), 60) for report in "12")
     text = page(Results(ScoredRun("small", fewer, small)))
     assert '<th scope="row">any50</th>' in text
     assert '<th scope="row">any100</th>' not in text
@@ -118,7 +118,7 @@ def test_what_is_not_known_is_said():
     known = {
         one: Order(of.files[:1], of.scores[:0], of.files[:1] + 1) for one, of in RUN.orders.items()
     }
-    unknown = by_report(replace(one, searched=None) for one in QRELS.values())
+    unknown = to_qrels(replace(one, searched=None) for one in QRELS.values())
     text = page(Results(ScoredRun("known ranks", Run({}, RUN.names, known), unknown)))
     assert "The run's file does not say." in Elements(text).text
     assert re.search(r'<th scope="row">length</th><td class="n">not known</td>', text)

@@ -282,12 +282,12 @@ def export_run(
 
     As run.trec and qrels.trec: paths percent-encoded, scores counting down so that every tool ranks alike.
     """
-    from tosloc.evaluate.run_paths import read_scored
+    from tosloc.evaluate.run_paths import read_scored_run
     from tosloc.evaluate.trec import write_trec_qrels, write_trec_run
     from tosloc.train.experiment import command_folder, refuse_training
 
     refuse_training(out)
-    scored = read_scored(run, split, qrels)
+    scored = read_scored_run(run, split, qrels)
     if (
         scored.evaluation().length != 1 and others
     ):  # which also refuses what other tools would not see

@@ -157,7 +157,7 @@ def compare(
                     f"left out: {pluralize(one.only_a, 'report')} only of {one.a}, {one.only_b} only of {one.b}"
                 ]
             )
-        if reports := one.other_searched:
+        if reports := one.searched_differently:
             number = pluralize(len(reports), "report")
             warning = f"{one.a} and {one.b} searched different numbers of files for {number}, first {reports[0]}"
             print_notes([f"{warning}; the larger search is the harder one"])
@@ -165,10 +165,10 @@ def compare(
 
 def print_split(folder: Path, split: str) -> None:
     """Print the headline of one split of a folder, named by the split."""
-    from tosloc.evaluate.run_paths import read_scored
+    from tosloc.evaluate.run_paths import read_scored_run
     from tosloc.evaluate.tables import Results
 
-    print_table(results_table([Results(replace(read_scored(folder, split), name=split))]))
+    print_table(results_table([Results(replace(read_scored_run(folder, split), name=split))]))
 
 
 def scored_runs(
@@ -181,7 +181,7 @@ def scored_runs(
     """The runs, each under a name of its own: where two have one name, the path that was asked for. Of the level of
     functions ours of each folder, and BM25's after it.
     """
-    from tosloc.evaluate.run_paths import read_function_runs, read_scored, without_tests
+    from tosloc.evaluate.run_paths import drop_test_files, read_function_runs, read_scored_run
 
     if twice := [path for path, times in Counter(paths).items() if times > 1]:
         raise RunError(f"{twice[0]}: named twice")
@@ -189,8 +189,8 @@ def scored_runs(
         if qrels is not None or no_tests:
             raise RunError("--qrels and --no-tests are not for --level function; leave them out")
         return [one for path in paths for one in read_function_runs(path, split)]
-    runs = [read_scored(path, split, qrels) for path in paths]
-    runs = [without_tests(one) for one in runs] if no_tests else runs
+    runs = [read_scored_run(path, split, qrels) for path in paths]
+    runs = [drop_test_files(one) for one in runs] if no_tests else runs
     named = Counter(one.name for one in runs)
     return [
         replace(one, name=str(path)) if named[one.name] > 1 else one

@@ -277,15 +277,15 @@ def ranks_cell(one: ReportScores) -> str:
 
 def results_table(results: Sequence[Results]) -> Table:
     """Return the headline over all reports, a column for each run, without rows that say nothing about any run."""
-    from tosloc.evaluate.tables import COUNTS
+    from tosloc.evaluate.tables import COUNT_MEANINGS
 
     counts = [one.evaluation.counts for one in results]
-    said = {name: results[0].in_words(meaning) for name, meaning in COUNTS.items()}
+    said = {name: results[0].name_unit(meaning) for name, meaning in COUNT_MEANINGS.items()}
     rows = [
         [name, *(count_cell(one[name]) for one in counts), meaning]
         for name, meaning in said.items()
     ]
-    telling = {mean.name for one in results for mean in one.telling_means}
+    telling = {mean.name for one in results for mean in one.informative_means}
     for of_runs in zip(*(one.means for one in results), strict=True):
         name, _, _, meaning = of_runs[0]
         if name not in telling:
@@ -300,16 +300,16 @@ def strata_table(results: Results) -> Table:
     rows = [
         [
             row.name,
-            f"{row.reports:,}{'*' * row.few}",
+            f"{row.reports:,}{'*' * row.is_small}",
             f"{row.relevant:,}",
             *(with_interval(one.mean, one.interval) for one in row.means),
         ]
-        for row in results.telling_strata
+        for row in results.informative_strata
     ]
     heads = ["stratum", "reports", "relevant", "MRR [95 %]", "MAP [95 %]"]
     note = (
         " * fewer than 30 reports: the interval says little"
-        if any(row.few for row in results.telling_strata)
+        if any(row.is_small for row in results.informative_strata)
         else ""
     )
     return Table(heads, rows, f" strata of {results.scored.name}", note)
@@ -350,19 +350,19 @@ def differences_table(
 def comparison_tables(comparison: Comparison, top: int) -> list[Table]:
     """How run b stands against run a, and the ``top`` reports that rose and that fell most."""
     a, b = comparison.a, comparison.b
-    number = pluralize(len(comparison.moves), "report")
+    number = pluralize(len(comparison.pairs), "report")
     tables = [differences_table(comparison.differences, a, b, number, f"\n {b} against {a}")]
-    for how, moves in comparison.most_moved(top).items():
+    for how, pairs in comparison.most_changed(top).items():
         rows = [
             [
-                move.report,
-                share(move.a.average_precision),
-                share(move.b.average_precision),
-                share(move.difference, sign=True),
-                ranks_cell(move.a),
-                ranks_cell(move.b),
+                pair.report,
+                share(pair.a.average_precision),
+                share(pair.b.average_precision),
+                share(pair.difference, sign=True),
+                ranks_cell(pair.a),
+                ranks_cell(pair.b),
             ]
-            for move in moves
+            for pair in pairs
         ]
         heads = ["report", "AP from", "to", "change", "ranks from", "to"]
         tables += (

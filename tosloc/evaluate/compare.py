@@ -9,13 +9,13 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from tosloc.core.errors import RunError
 from tosloc.evaluate.measures import AP, RR, YES_OR_NO, Evaluation, Measure, ReportScores
-from tosloc.evaluate.statistics import SAME, Difference, difference, holm
+from tosloc.evaluate.statistics import EQUAL_TOLERANCE, Difference, difference, holm
 
-COMPARED: Final = (AP, RR)
+ALWAYS_COMPARED: Final = (AP, RR)
 Named: TypeAlias = tuple[str, Evaluation]  # an evaluation after the name of its run
 
 
-class Move(NamedTuple):
+class ReportPair(NamedTuple):
     """One report in both runs."""
 
     a: ReportScores
@@ -37,23 +37,23 @@ class Comparison:
 
     a: str
     b: str
-    moves: tuple[Move, ...]  # the reports compared, by id
+    pairs: tuple[ReportPair, ...]  # the reports compared, by id
     differences: dict[Measure, Difference]  # AP and RR first
     only_a: int = 0  # reports that only a judges, left out
     only_b: int = 0
 
     @property
-    def other_searched(self) -> list[str]:
+    def searched_differently(self) -> list[str]:
         """Reports for which the runs searched different numbers of files."""
-        return [one.report for one in self.moves if one.a.searched != one.b.searched]
+        return [one.report for one in self.pairs if one.a.searched != one.b.searched]
 
-    def most_moved(self, n: int) -> dict[str, list[Move]]:
+    def most_changed(self, n: int) -> dict[str, list[ReportPair]]:
         """The up to ``n`` reports whose average precision has ``risen`` most from a to b, and those ``fallen`` most."""
-        rising = sorted(self.moves, key=lambda move: -move.difference)
-        falling = sorted(self.moves, key=lambda move: move.difference)
+        rising = sorted(self.pairs, key=lambda pair: -pair.difference)
+        falling = sorted(self.pairs, key=lambda pair: pair.difference)
         return {
-            "risen": [move for move in rising[:n] if move.difference > SAME],
-            "fallen": [move for move in falling[:n] if move.difference < -SAME],
+            "risen": [pair for pair in rising[:n] if pair.difference > EQUAL_TOLERANCE],
+            "fallen": [pair for pair in falling[:n] if pair.difference < -EQUAL_TOLERANCE],
         }
 
 
@@ -77,33 +77,35 @@ def compare(
             f"second, such as {min(only_a | only_b)})",
             hint=f"{{common}} compares those that both judge, here {len(both)}",
         )
-    moves = tuple(Move(mine[report], other[report]) for report in both)
-    for move in moves:
-        fixed_a, fixed_b = set(move.a.judgement.fixed), set(move.b.judgement.fixed)
+    pairs = tuple(ReportPair(mine[report], other[report]) for report in both)
+    for pair in pairs:
+        fixed_a, fixed_b = set(pair.a.judgement.fixed), set(pair.b.judgement.fixed)
         if fixed_a != fixed_b:
             one_sided = (
                 f"{min(fixed_a ^ fixed_b)} is a fixed file for only one of {name_a} and {name_b}"
             )
             raise RunError(
-                f"report {move.report}: {one_sided}",
+                f"report {pair.report}: {one_sided}",
                 hint="judge both by the same file, with {qrels}",
             )
     return replace(
-        compared(name_a, name_b, moves, measures), only_a=len(only_a), only_b=len(only_b)
+        compare_pairs(name_a, name_b, pairs, measures), only_a=len(only_a), only_b=len(only_b)
     )
 
 
-def compared(a: str, b: str, moves: Sequence[Move], measures: Iterable[Measure] = ()) -> Comparison:
+def compare_pairs(
+    a: str, b: str, pairs: Sequence[ReportPair], measures: Iterable[Measure] = ()
+) -> Comparison:
     """Comparison of the runs ``a`` and ``b`` on reports that both judge alike, of one project or of several."""
     of_a, of_b = (
-        Evaluation(tuple(move.a for move in moves)),
-        Evaluation(tuple(move.b for move in moves)),
+        Evaluation(tuple(pair.a for pair in pairs)),
+        Evaluation(tuple(pair.b for pair in pairs)),
     )
     differences = {
         one: difference(of_a.values(one), of_b.values(one), yes_or_no=one.name in YES_OR_NO)
-        for one in dict.fromkeys((*COMPARED, *measures))
+        for one in dict.fromkeys((*ALWAYS_COMPARED, *measures))
     }
-    return Comparison(a, b, tuple(moves), differences)
+    return Comparison(a, b, tuple(pairs), differences)
 
 
 def compare_all(
@@ -135,14 +137,14 @@ def comparison_values(comparison: Comparison, top: int) -> dict[str, Any]:
     return {
         "a": comparison.a,
         "b": comparison.b,
-        "reports": len(comparison.moves),
+        "reports": len(comparison.pairs),
         "only_a": comparison.only_a,
         "only_b": comparison.only_b,
-        "other_searched": len(comparison.other_searched),
+        "other_searched": len(comparison.searched_differently),
         "measures": difference_values(comparison.differences),
         **{
-            how: [_move_values(move) for move in moves]
-            for how, moves in comparison.most_moved(top).items()
+            how: [_pair_values(pair) for pair in pairs]
+            for how, pairs in comparison.most_changed(top).items()
         },
     }
 
@@ -152,13 +154,13 @@ def difference_values(differences: Mapping[Measure, Difference]) -> dict[str, An
     return {repr(measure): asdict(one) for measure, one in differences.items()}
 
 
-def _move_values(move: Move) -> dict[str, Any]:
+def _pair_values(pair: ReportPair) -> dict[str, Any]:
     return {
-        "report": move.report,
-        "difference": move.difference,
-        "relevant": move.a.relevant,
-        "AP_a": move.a.average_precision,
-        "AP_b": move.b.average_precision,
-        "ranks_a": move.a.ranks,
-        "ranks_b": move.b.ranks,
+        "report": pair.report,
+        "difference": pair.difference,
+        "relevant": pair.a.relevant,
+        "AP_a": pair.a.average_precision,
+        "AP_b": pair.b.average_precision,
+        "ranks_a": pair.a.ranks,
+        "ranks_b": pair.b.ranks,
     }

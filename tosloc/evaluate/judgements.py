@@ -45,7 +45,7 @@ class Judgement:
         return len(self.listed) - len(self.fixed)
 
     @classmethod
-    def of(
+    def from_case(
         cls, case: Case, searched: int | None = None, attributes: ReportAttributes | None = None
     ) -> Self:
         """Judgement of a labelled bug whose version holds ``searched`` source files."""
@@ -59,7 +59,7 @@ Qrels: TypeAlias = Mapping[str, Judgement]
 """All judgements of an experiment, by report."""
 
 
-def by_report(judgements: Iterable[Judgement]) -> Qrels:
+def to_qrels(judgements: Iterable[Judgement]) -> Qrels:
     """Judgements by report."""
     return {one.report: one for one in judgements}
 

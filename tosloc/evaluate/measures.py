@@ -236,7 +236,8 @@ def evaluate(run: Run, qrels: Qrels) -> Evaluation:
     for report, one in sorted(qrels.items()):
         order = run.orders[report]
         ranked = np.isin(
-            order.files, [run.numbers[path] for path in one.fixed if path in run.numbers]
+            order.files,
+            [run.number_by_path[path] for path in one.fixed if path in run.number_by_path],
         )
         ranks = tuple(sorted(order.ranks[ranked].tolist()))
         last, unranked = int(order.ranks.max(initial=0)), len(one.fixed) - len(ranks)

@@ -14,7 +14,7 @@ from typing import Final
 
 from tosloc.core.errors import RunError
 from tosloc.evaluate.jsonl import is_json
-from tosloc.evaluate.judgements import Qrels, by_report, read_judgements
+from tosloc.evaluate.judgements import Qrels, read_judgements, to_qrels
 from tosloc.evaluate.measures import Evaluation, evaluate
 from tosloc.evaluate.runs import Order, Run, read_run
 from tosloc.evaluate.trec import read_trec_qrels, read_trec_run
@@ -50,7 +50,7 @@ def read_any_judgements(path: str | Path) -> Qrels:
     return read_judgements(path) if is_json(path) else read_trec_qrels(path)
 
 
-def read_scored(
+def read_scored_run(
     path: str | Path, split: str = "test", qrels: str | Path | None = None
 ) -> ScoredRun:
     """Return the run at ``path``: the folder that train or rank wrote (its ``split``), a split's folder, or a run file.
@@ -70,7 +70,7 @@ def read_scored(
 
 
 def find_run(path: str | Path, split: str) -> tuple[Path, str]:
-    """File and name of a run, see ``read_scored``. Raises RunError when there is none, naming the splits there are."""
+    """File and name of a run, see ``read_scored_run``. Raises RunError when there is none, naming the splits there are."""
     place = Path(path)
     if place.is_file():
         return place, place.name.partition(".")[0]
@@ -101,11 +101,11 @@ def read_function_runs(path: str | Path, split: str = "test") -> tuple[ScoredRun
         raise RunError(
             f"{file.parent}: no run of functions", hint="make it with: tosloc rank --functions"
         )
-    ours, bm25 = (read_scored(file.parent / level) for level in (FUNCTION_LEVEL, BM25_LEVEL))
+    ours, bm25 = (read_scored_run(file.parent / level) for level in (FUNCTION_LEVEL, BM25_LEVEL))
     return replace(ours, name=name), replace(bm25, name=f"{name}: {BM25_NAME}")
 
 
-def without_tests(scored: ScoredRun) -> ScoredRun:
+def drop_test_files(scored: ScoredRun) -> ScoredRun:
     """Return the same rankings and truth without test files, also of the shipped weights beside them.
 
     A report whose fixed files are all left out stays, with none. Raises RunError where only some ranks are known, and
@@ -130,7 +130,7 @@ def without_tests(scored: ScoredRun) -> ScoredRun:
         fixed, listed = kept(judgement.fixed), kept(judgement.listed)
         judgements.append(replace(judgement, fixed=fixed, listed=listed, searched=searched))
     header = {**run.header, "search space": "all source files but tests"}
-    by_shipped = None if scored.shipped is None else without_tests(scored.shipped)
+    by_shipped = None if scored.shipped is None else drop_test_files(scored.shipped)
     return ScoredRun(
-        scored.name, Run(header, run.names, orders, run.where), by_report(judgements), by_shipped
+        scored.name, Run(header, run.names, orders, run.where), to_qrels(judgements), by_shipped
     )

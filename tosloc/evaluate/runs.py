@@ -63,7 +63,7 @@ class Run:
     where: str = "run"  # the file, for messages
 
     @cached_property
-    def numbers(self) -> Mapping[str, int]:
+    def number_by_path(self) -> Mapping[str, int]:
         return {name: number for number, name in enumerate(self.names)}
 
     @property

@@ -22,7 +22,7 @@ CONFIDENCE: Final = 0.95
 RESAMPLES: Final = 10_000
 BOOTSTRAP_SEED: Final = 7
 _TOGETHER: Final = 100  # resamples that are drawn at once
-SAME: Final = 1e-12  # values that differ by less are equal: the difference is rounding
+EQUAL_TOLERANCE: Final = 1e-12  # values that differ by less are equal: the difference is rounding
 
 
 class Interval(NamedTuple):
@@ -100,9 +100,9 @@ def difference(a: FloatArray, b: FloatArray, *, yes_or_no: bool = False) -> Diff
         means = resampled_sums(differences[:, None])[:, 0] / len(differences)
         made.interval = percentile_interval(means)
         if made.p_t is not None:
-            made.p_bootstrap = (1 + int((np.abs(means - mean) >= abs(mean) - SAME).sum())) / (
-                1 + RESAMPLES
-            )
+            made.p_bootstrap = (
+                1 + int((np.abs(means - mean) >= abs(mean) - EQUAL_TOLERANCE).sum())
+            ) / (1 + RESAMPLES)
     return made
 
 
@@ -115,8 +115,8 @@ def paired_t_test(a: FloatArray, b: FloatArray) -> tuple[float | None, float | N
 
     differences = _exact(b - a)
     mean, number = exact_mean(differences), len(differences)
-    if number < 2 or np.ptp(differences) <= SAME:
-        return (0.0, 1.0) if number > 1 and abs(mean) <= SAME else (None, None)
+    if number < 2 or np.ptp(differences) <= EQUAL_TOLERANCE:
+        return (0.0, 1.0) if number > 1 and abs(mean) <= EQUAL_TOLERANCE else (None, None)
     t = mean / math.sqrt(float(np.var(differences, ddof=1)) / number)
     return t, float(2 * stdtr(number - 1, -abs(t)))
 
@@ -151,7 +151,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 def _exact(differences: FloatArray) -> FloatArray:
     """Differences without those that are rounding only."""
-    return np.where(np.abs(differences) <= SAME, 0.0, differences)
+    return np.where(np.abs(differences) <= EQUAL_TOLERANCE, 0.0, differences)
 
 
 def exact_mean(values: Sequence[float] | FloatArray) -> float:

@@ -27,12 +27,12 @@ from tosloc.evaluate.statistics import Interval, percentile_interval, resampled_
 from tosloc.paths.classify import which_are_tests
 
 FEW_REPORTS: Final = 30  # a stratum of fewer reports says little; its interval is too narrow
-COVERED: Final = (
+COVERAGE_CUTS: Final = (
     50,
     100,
     300,
 )  # ranks within which a second stage may look: of coverage, and of any fixed file
-COUNTS: Final = {
+COUNT_MEANINGS: Final = {
     "reports": "reports judged",
     "relevant": "fixed files in the searched versions",
     "dropped": "fixed files their version lacks, removed",
@@ -47,9 +47,10 @@ HEADLINE: Final[Mapping[str, tuple[Measure | int, str]]] = {
         f"top{k}": (Measure("Hit", k), f"reports with a fixed file up to rank {k}")
         for k in (1, 5, 10)
     },
-    **{f"coverage{k}": (k, f"fixed files up to rank {k}") for k in COVERED},
+    **{f"coverage{k}": (k, f"fixed files up to rank {k}") for k in COVERAGE_CUTS},
     **{
-        f"any{k}": (Measure("Hit", k), f"reports with a fixed file up to rank {k}") for k in COVERED
+        f"any{k}": (Measure("Hit", k), f"reports with a fixed file up to rank {k}")
+        for k in COVERAGE_CUTS
     },
 }
 """What is always named: means of measures, and for k coverage@k, the share of all fixed files; with what it means."""
@@ -77,7 +78,7 @@ class Stratum(NamedTuple):
     means: list[Mean]  # MRR and MAP
 
     @property
-    def few(self) -> bool:
+    def is_small(self) -> bool:
         """Whether there are reports, but too few for the intervals to say much."""
         return 0 < self.reports < FEW_REPORTS
 
@@ -108,17 +109,17 @@ class Results:
         """The headline over all judged reports, and after it the measures asked for."""
         asked = {repr(one): (one, MEASURES[one.name].meaning) for one in self.asked}
         named = {
-            key: (of, self.in_words(meaning))
+            key: (of, self.name_unit(meaning))
             for key, (of, meaning) in {**HEADLINE, **asked}.items()
         }
         return _means(self.evaluation, named)
 
-    def in_words(self, text: str) -> str:
+    def name_unit(self, text: str) -> str:
         """What is said of files, said of what is ranked."""
         return text.replace("file", self.ranked)
 
     @property
-    def telling_means(self) -> list[Mean]:
+    def informative_means(self) -> list[Mean]:
         """The means without those of the first k files where no version has more than k, which are 1 of necessity."""
         searched = [one.searched for one in self.evaluation.per_report]
         largest = max(
@@ -128,7 +129,7 @@ class Results:
         return [one for one in self.means if (cuts.get(one.name) or 0) < largest]
 
     @property
-    def telling_strata(self) -> list[Stratum]:
+    def informative_strata(self) -> list[Stratum]:
         """The strata without those that hold no report, or every report and so repeat the headline."""
         reports = len(self.evaluation.per_report)
         return [one for one in self.strata if 0 < one.reports < reports]
@@ -137,13 +138,13 @@ class Results:
     def strata(self) -> list[Stratum]:
         """Below the headline, in the order of a table; strata that are not known of every report are left out."""
         reports, strata = self.evaluation.per_report, []
-        kinds = [strata_of(one.judgement) for one in reports]
+        kinds = [report_strata(one.judgement) for one in reports]
         for name in kinds[0]:
             if all(name in kind for kind in kinds):
                 part = Evaluation(tuple(compress(reports, (kind[name] for kind in kinds))))
                 means = _means(part, {key: HEADLINE[key] for key in ("mrr", "map")})
                 strata.append(
-                    Stratum(self.in_words(name), len(part.per_report), part.relevant, means)
+                    Stratum(self.name_unit(name), len(part.per_report), part.relevant, means)
                 )
         return strata
 
@@ -155,7 +156,7 @@ class Results:
         if length is not None:
             cut = sum(one.ranked != one.searched for one in reports)
             said = f"rankings hold {length:.1%} of the files searched, {cut} of {len(reports)} are cut off"
-        said = self.in_words(f"{said}; a fixed file that is not ranked counts as not found")
+        said = self.name_unit(f"{said}; a fixed file that is not ranked counts as not found")
         found = f"{self.scored.name}: {said}"
         notes = [*header_notes(self.scored), *([] if length == 1 else [found])]
         if self.training is not None:
@@ -206,7 +207,7 @@ def header_notes(scored: ScoredRun) -> list[str]:
 
 def training_sentence(comparison: Comparison) -> str:
     """Return the answer to "did training help?": shipped and trained weights on the same held-out reports."""
-    of_rr, reports = comparison.differences[RR], len(comparison.moves)
+    of_rr, reports = comparison.differences[RR], len(comparison.pairs)
     means = f"MRR {of_rr.b:.3f} with the trained weights, {of_rr.a:.3f} with the shipped ones"
     numbers = f"{means}, on the same {pluralize(reports, 'held-out report')}"
     if of_rr.interval is None:
@@ -253,7 +254,7 @@ def _values(means: Sequence[Mean]) -> dict[str, Any]:
     }
 
 
-def strata_of(one: Judgement) -> dict[str, bool]:
+def report_strata(one: Judgement) -> dict[str, bool]:
     """Whether a report belongs to each kind of which it is known, in the order of a table. Reachable: some fixed file
     is in the searched version. A file is named where the text has the name of its class.
     """

@@ -22,7 +22,7 @@ from tosloc.core.errors import RunError
 from tosloc.core.io import atomic_write, escape_unprintable
 from tosloc.core.records import StringTable
 from tosloc.evaluate.jsonl import numbered_lines
-from tosloc.evaluate.judgements import Judgement, Qrels, by_report
+from tosloc.evaluate.judgements import Judgement, Qrels, to_qrels
 from tosloc.evaluate.runs import Order, Run
 
 NO_PATH: Final = "-"
@@ -67,7 +67,7 @@ def read_trec_qrels(path: str | Path) -> Qrels:
         report: run.paths(report, int((order.scores == 1).sum()))
         for report, order in run.orders.items()
     }
-    return by_report(Judgement(report, paths, paths) for report, paths in fixed.items())
+    return to_qrels(Judgement(report, paths, paths) for report, paths in fixed.items())
 
 
 def write_trec_qrels(path: str | Path, qrels: Qrels, others: Run | None = None) -> None:

@@ -19,7 +19,13 @@ from tosloc.core.errors import RunError
 from tosloc.core.records import FloatArray
 from tosloc.evaluate.measures import Evaluation, Measure
 from tosloc.evaluate.runs import Run
-from tosloc.evaluate.statistics import SAME, Interval, exact_mean, mean_interval, paired_t_test
+from tosloc.evaluate.statistics import (
+    EQUAL_TOLERANCE,
+    Interval,
+    exact_mean,
+    mean_interval,
+    paired_t_test,
+)
 
 REGIONS: Final = {
     1: "effect found again, relative improvement smaller",
@@ -116,7 +122,7 @@ def p_value(original: FloatArray, ours: FloatArray, same_reports: bool) -> float
     if same_reports:
         return paired_t_test(original, ours)[1]
     if (
-        min(len(original), len(ours)) < 2 or max(np.ptp(original), np.ptp(ours)) <= SAME
+        min(len(original), len(ours)) < 2 or max(np.ptp(original), np.ptp(ours)) <= EQUAL_TOLERANCE
     ):  # nothing varies
         return None
     from scipy.stats import ttest_ind_from_stats
@@ -140,7 +146,7 @@ def effect(
     measure: Measure, baseline: float, advanced: float, our_baseline: float, our_advanced: float
 ) -> Effect:
     """Of the four means. Raises RunError when a baseline is 0, or the original shows no effect."""
-    if abs(advanced - baseline) <= SAME:
+    if abs(advanced - baseline) <= EQUAL_TOLERANCE:
         raise RunError(
             f"{measure}: the original's advanced run and its baseline have the same mean, {baseline:.4g}: no effect"
         )

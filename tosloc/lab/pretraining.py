@@ -25,7 +25,7 @@ from tosloc.core.io import content_key, parse_json, read_regular_file, write_tex
 from tosloc.core.processes import run_in_parallel
 from tosloc.core.records import Case, FloatArray, Progress, ignore_progress
 from tosloc.evaluate.measures import Evaluation
-from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_scored
+from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_scored_run
 from tosloc.evaluate.runs import write_run
 from tosloc.git.repository import Repository
 from tosloc.lab.projects import Project, spread
@@ -378,7 +378,7 @@ def _rank(
     shutil.copyfile(
         one.folder / JUDGEMENTS_FILE, folder / JUDGEMENTS_FILE
     )  # last: a folder with it is a finished run
-    return one.project.name, read_scored(folder).evaluation()
+    return one.project.name, read_scored_run(folder).evaluation()
 
 
 def _settings(config: Config) -> dict[str, Any]:

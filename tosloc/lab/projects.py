@@ -18,7 +18,7 @@ from pydantic import Field, Strict
 from tosloc.code.languages import language_name
 from tosloc.core.config import Config, Section, find_config, load_config, read_toml
 from tosloc.core.errors import ConfigError, RepositoryError, RunError
-from tosloc.evaluate.compare import Comparison, Move, compared
+from tosloc.evaluate.compare import Comparison, ReportPair, compare_pairs
 from tosloc.evaluate.measures import AP, RR, Evaluation, Measure
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE
 from tosloc.evaluate.statistics import Difference, difference, mean_interval
@@ -161,9 +161,9 @@ def grouped(projects: Mapping[str, Comparison], by: str = "all") -> dict[str, Co
     """The comparisons on the reports of each project, of each language, or of each number of fixed files; or on all of
     them, called "all". Each report counts alike.
     """
-    groups: defaultdict[str, list[Move]] = defaultdict(list)
+    groups: defaultdict[str, list[ReportPair]] = defaultdict(list)
     for project, one in projects.items():
-        for move in one.moves:
+        for move in one.pairs:
             number = HOW_MANY[int(np.searchsorted([0, 1, 5], move.a.relevant))]
             language = language_of_report(move.a.judgement.listed)
             groups[
@@ -174,7 +174,9 @@ def grouped(projects: Mapping[str, Comparison], by: str = "all") -> dict[str, Co
     )
     names = [one for one in HOW_MANY if one in groups] if by == "fixed" else names
     first = next(iter(projects.values()))
-    return {name: compared(first.a, first.b, groups[name], first.differences) for name in names}
+    return {
+        name: compare_pairs(first.a, first.b, groups[name], first.differences) for name in names
+    }
 
 
 def language_of_report(listed: Sequence[str]) -> str:

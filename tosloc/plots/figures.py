@@ -19,7 +19,7 @@ from matplotlib.ticker import PercentFormatter
 
 from tosloc.core.io import atomic_write
 from tosloc.evaluate.measures import Evaluation, Measure
-from tosloc.evaluate.tables import COVERED
+from tosloc.evaluate.tables import COVERAGE_CUTS
 
 STROKES: Final = (
     ("-", "o"),
@@ -42,7 +42,7 @@ _STYLE: Final[Any] = {
     "font.size": 9,
     "svg.hashsalt": "tosloc",
 }
-MARKS: Final = (1, 10, *COVERED)
+MARKS: Final = (1, 10, *COVERAGE_CUTS)
 BIN_ENDS: Final = (1, 5, 10, 50, 100, 300, sys.maxsize)  # last rank of each bin
 BIN_NAMES: Final = ("1", "2–5", "6–10", "11–50", "51–100", "101–300", ">300", "not\nranked")
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from tosloc.core.io import escape_unprintable
 from tosloc.evaluate.measures import MEASURES, RR
-from tosloc.evaluate.tables import COUNTS, Results
+from tosloc.evaluate.tables import COUNT_MEANINGS, Results
 from tosloc.plots.figures import coverage_figure, first_hit_figure, svg
 
 ABOVE: Final = 3  # files above the first fixed one that are named
@@ -38,7 +38,7 @@ def page(results: Results) -> str:
     return environment.get_template("evaluation.html").render(
         results=results,
         origin=header and json.dumps(header, indent=1, sort_keys=True),
-        counts=COUNTS,
+        counts=COUNT_MEANINGS,
         coverage=_data(coverage_figure(evaluation)),
         first=_data(first_hit_figure(evaluation)),
         reports=list(_reports(results)),
@@ -65,7 +65,7 @@ def _reports(results: Results) -> Iterator[dict[str, Any]]:
             "scores": one,
             "reciprocal_rank": RR(one),
             "files": sorted(
-                (ranks.get(run.numbers.get(path, -1), math.inf), path)
+                (ranks.get(run.number_by_path.get(path, -1), math.inf), path)
                 for path in one.judgement.fixed
             ),
             "above": run.paths(one.report, min(before, ABOVE)),

@@ -184,7 +184,9 @@ class ExperimentContext:
 def write_truth(folder: Path, cases: Sequence[Case], dataset: Dataset) -> None:
     """Write what rankings of some of a dataset's cases are scored by; last, for a folder with it is a finished run."""
     judgements = [
-        Judgement.of(case, dataset.files[case.report.id], attributes_of(case.report, case.fixed))
+        Judgement.from_case(
+            case, dataset.files[case.report.id], attributes_of(case.report, case.fixed)
+        )
         for case in cases
     ]
     write_judgements(folder / JUDGEMENTS_FILE, judgements)

@@ -14,7 +14,7 @@ from tosloc.cli.options import FigureOption, JsonOption, Split, check_drawing
 from tosloc.cli.printing import UNKNOWN, Form, Table, form_of, p_value_cell, share, show, within
 from tosloc.core.errors import RunError, ToslocError
 from tosloc.evaluate.measures import Measure
-from tosloc.evaluate.run_paths import read_scored
+from tosloc.evaluate.run_paths import read_scored_run
 from tosloc.lab.agreement import Pair, against_published, reproduction
 from tosloc.lab.reliability import Reliability, judged_answers, reliability_figure
 from tosloc.lab.truncation import COLUMNS
@@ -42,7 +42,7 @@ def truncation(
     undefined values as 0 and dropped, for the listed files that exist and for all of them.
     """
     form = form_of(as_json, as_markdown)
-    scored = read_scored(run, split.value, qrels)
+    scored = read_scored_run(run, split.value, qrels)
     evaluation = scored.evaluation()
     result = cut(evaluation)
     summary = evaluation.counts | {"mrr": evaluation.mrr, "map": evaluation.map}
@@ -94,7 +94,7 @@ def calibration(
     found: dict[str, Reliability] = {}
     values = []
     for path in runs:
-        scored = read_scored(path, split.value, qrels)
+        scored = read_scored_run(path, split.value, qrels)
         own = scored.run.header.get(TEMPERATURE_KEY) if temperature is None else temperature
         if not isinstance(own, int | float) or not MIN_TEMPERATURE <= own <= MAX_TEMPERATURE:
             raise RunError(
@@ -235,5 +235,5 @@ def _level_cell(row: Mapping[str, Any], head: str) -> str:
 
 
 def _pair(baseline: Path, advanced: Path, split: Split) -> Pair:
-    runs = (read_scored(path, split.value) for path in (baseline, advanced))
+    runs = (read_scored_run(path, split.value) for path in (baseline, advanced))
     return Pair(*((one.run, one.evaluation()) for one in runs))

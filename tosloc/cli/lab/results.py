@@ -32,7 +32,7 @@ from tosloc.cli.printing import (
     with_interval,
 )
 from tosloc.core.errors import RunError, pluralize
-from tosloc.evaluate.compare import COMPARED, Comparison, difference_values
+from tosloc.evaluate.compare import ALWAYS_COMPARED, Comparison, difference_values
 from tosloc.evaluate.compare import compare as compare_pair
 from tosloc.evaluate.run_paths import BM25_NAME
 from tosloc.evaluate.tables import header_notes
@@ -153,11 +153,11 @@ def compare(
     number, means = pluralize(len(projects), "project"), over_projects(projects)
     tables = [
         _rows_table(by.value, rows | {"all": whole}),
-        differences_table(whole.differences, *names, pluralize(len(whole.moves), "report")),
+        differences_table(whole.differences, *names, pluralize(len(whole.pairs), "report")),
         differences_table(means, *names, number),
     ]
     listed = {
-        name: {"reports": len(one.moves), "measures": difference_values(one.differences)}
+        name: {"reports": len(one.pairs), "measures": difference_values(one.differences)}
         for name, one in (rows | {"all": whole}).items()
     }
     values = {
@@ -179,15 +179,15 @@ def compare(
 def _rows_table(by: str, rows: Mapping[str, Comparison]) -> Table:
     whole = rows["all"]
     heads = [by, "reports", *map(repr, whole.differences)]
-    heads += [f"{measure!r}: difference [95 %]" for measure in COMPARED]
+    heads += [f"{measure!r}: difference [95 %]" for measure in ALWAYS_COMPARED]
     cells = [
         [
             name,
-            count_cell(len(one.moves)),
+            count_cell(len(one.pairs)),
             *(f"{share(of.b)} / {share(of.a)}" for of in one.differences.values()),
             *(
                 with_interval(of.difference, of.interval, sign=True)
-                for of in map(one.differences.__getitem__, COMPARED)
+                for of in map(one.differences.__getitem__, ALWAYS_COMPARED)
             ),
         ]
         for name, one in rows.items()

@@ -17,7 +17,7 @@ from tosloc.core.config import Section, Words, read_toml, shipped_configs_folder
 from tosloc.core.errors import RunError, ToslocError
 from tosloc.core.records import Progress, track
 from tosloc.evaluate.measures import Evaluation
-from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, read_scored
+from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, read_scored_run
 from tosloc.lab import baseline_runs
 from tosloc.lab.projects import Project
 from tosloc.train import training
@@ -156,7 +156,7 @@ class Workspace:
 
     def evaluation(self, project: Project, folder: Path) -> Evaluation:
         """Of a finished run. Raises RunError when it is of other reports than the project's file holds."""
-        scored = read_scored(folder, SPLIT)
+        scored = read_scored_run(folder, SPLIT)
         reports = scored.run.header.get("reports")
         if isinstance(reports, dict) and reports.get("sha256") not in (
             None,
