@@ -23,7 +23,7 @@ from tosloc.localize.answer import Answer, Searched
 from tosloc.mcp.answers import repository_in
 from tosloc.reports.formats import read_reports
 from tosloc.reports.issues import read_new_reports
-from tosloc.web.render import page
+from tosloc.web.render import answers_page
 from tosloc.web.server import Questions, application
 
 WHEN = datetime(2024, 5, 6, tzinfo=UTC)
@@ -146,8 +146,8 @@ def test_the_form_of_the_page(folder, sent, path):
     body = sent if isinstance(sent, bytes) else urlencode(sent, errors="surrogatepass").encode()
     headers = {"Content-Type": "application/x-www-form-urlencoded", "Origin": "http://127.0.0.1"}
     answer = client.post("/questions", content=body, headers=headers)
-    assert answer.status_code == (303 if questions.asked else 422)
-    assert questions.asked or 'role="alert"' in answer.text
+    assert answer.status_code == (303 if questions.cards else 422)
+    assert questions.cards or 'role="alert"' in answer.text
 
 
 @given(TEXT, TEXT, TEXT)
@@ -160,7 +160,7 @@ def test_what_the_page_says(one, two, three):
     answer = Answer(
         f"/srv/{two}", "c" * 40, WHEN, report, Searched(1, 2), (hit,), (hit,), past, (one,)
     )
-    text = page([answer])
+    text = answers_page([answer])
     check_harmless(text)
     text.encode()
 

@@ -16,58 +16,94 @@ from tosloc.code.languages import OTHER_SUFFIXES, SOURCE_SUFFIXES
 from tosloc.core.records import Function
 from tosloc.rank.excerpts import LINES, choose_excerpts
 from tosloc.web import excerpts as web_excerpts
-from tosloc.web.excerpts import LONGEST_LINE, MOST_COLOURED, excerpts, marked, syntax
+from tosloc.web.excerpts import (
+    MAX_COLOURED_CHARACTERS,
+    MAX_LINE_CHARACTERS,
+    file_excerpts,
+    mark_words,
+    token_kinds,
+)
 
 FILLER = [f"x{number} = {number}" for number in range(40)]
 TERMS = {"cooki": 2.0, "header": 1.0}
-FAR = ["cookie", *FILLER, "cookie", *FILLER, "cookie", *FILLER, "cookie"]
+FOUR_COOKIES = ["cookie", *FILLER, "cookie", *FILLER, "cookie", *FILLER, "cookie"]
 
 
-def test_words_are_marked_whole_where_one_of_their_terms_is_the_reports():
-    words = [("read_cookies", "word"), ("(", ""), ("Header", "word"), (")!", "")]
-    assert marked("read_cookies(Header)!", TERMS) == words
-    assert marked("", TERMS) == []
+def test_a_word_is_marked_if_the_report_has_one_of_its_terms():
+    assert mark_words("read_cookies(Header)!", TERMS) == [
+        ("read_cookies", "word"),
+        ("(", ""),
+        ("Header", "word"),
+        (")!", ""),
+    ]
+
+
+def test_an_empty_text_has_no_pieces():
+    assert mark_words("", TERMS) == []
 
 
 @pytest.mark.parametrize(
-    ("lines", "rest", "shown"),
+    ("lines", "rest", "numbers"),
     [
-        ([*FILLER, "header", *FILLER, "cookie", "header", *FILLER], (), range(81, 90)),
-        (["cookie", *FILLER, "cookie"], (), range(1, 10)),  # what has been shown says less
-        (FILLER, (), ()),
-        ([""], (), ()),
-        (FILLER, ([Function("f", 5, 7, 1.0)],), range(5, 8)),  # without any word
-        (FAR, ([Function("f", 124, 124, 1.0)],), (123, 124)),
-        (FAR, ([], [], [(124, 124)]), (123, 124)),  # a reason names it
-        (FILLER, ([], [10]), range(7, 14)),  # a frame does
-        (FILLER, ([], [4_000, 0]), ()),  # the file does not have them
+        pytest.param(
+            [*FILLER, "header", *FILLER, "cookie", "header", *FILLER],
+            (),
+            range(81, 90),
+            id="most words",
+        ),
+        pytest.param(["cookie", *FILLER, "cookie"], (), range(1, 10), id="a repeated word"),
+        pytest.param(FILLER, (), (), id="no word"),
+        pytest.param([""], (), (), id="an empty file"),
+        pytest.param(
+            FILLER, ([Function("f", 5, 7, 1.0)],), range(5, 8), id="a function without words"
+        ),
+        pytest.param(
+            FOUR_COOKIES,
+            ([Function("f", 124, 124, 1.0)],),
+            (123, 124),
+            id="a word in a listed function",
+        ),
+        pytest.param(
+            FOUR_COOKIES, ([], [], [(124, 124)]), (123, 124), id="a word in the lines of a reason"
+        ),
+        pytest.param(FILLER, ([], [10]), range(7, 14), id="a line of a frame"),
+        pytest.param(FILLER, ([], [4_000, 0]), (), id="a frame outside the file"),
     ],
 )
-def test_the_stretch_that_says_most_is_shown_and_what_says_nothing_is_not(lines, rest, shown):
-    found = excerpts(lines, TERMS, *rest)
-    assert [line.number for one in found[-1:] for line in one] == [*shown]
-    assert all(len(one) <= LINES for one in found)
+def test_the_last_excerpt_has_the_lines_that_say_most(lines, rest, numbers):
+    excerpts = file_excerpts(lines, TERMS, *rest)
+    last_excerpts = excerpts[-1:]
+    assert [line.number for excerpt in last_excerpts for line in excerpt] == [*numbers]
+    assert all(len(excerpt) <= LINES for excerpt in excerpts)
 
 
-def test_a_line_of_a_frame_takes_an_excerpts_place_and_is_marked():
+def test_a_line_of_a_frame_takes_the_place_of_an_excerpt():
     lines = [*FILLER, "cookie", *FILLER]
-    assert list(choose_excerpts(lines, TERMS, [], [10, 20], excerpts=1, length=6)) == [
-        [6, 7, 8, 9, 10, 11]
-    ]
-    assert [line.number for line in excerpts(FILLER, TERMS, [], [10])[0] if line.framed] == [10]
+    runs = choose_excerpts(lines, TERMS, [], [10, 20], excerpts=1, length=6)
+    assert list(runs) == [[6, 7, 8, 9, 10, 11]]
 
 
-def test_what_is_not_marked_has_the_colours_of_its_syntax_and_long_lines_are_cut():
+def test_only_the_line_of_a_frame_is_in_a_frame():
+    excerpt = file_excerpts(FILLER, TERMS, [], [10])[0]
+    assert [line.number for line in excerpt if line.in_frame] == [10]
+
+
+def test_unmarked_characters_have_token_kinds_and_long_lines_are_cut():
     lines = ["", "def cookie(x):", "    return 'é', 1  # the cookie", "x" * 10_000, "cookie", ""]
-    [one] = excerpts(lines, TERMS, path="src/a.py")
-    assert one[0].pieces == [("def", "keyword"), (" ", ""), ("cookie", "word"), ("(x):", "")]
-    said = "return keyword, 'é' string, 1 number, # the  comment, cookie word"
-    assert ", ".join(f"{text} {mark}" for text, mark in one[1].pieces if mark) == said
-    assert sum(len(piece.text) for piece in one[2].pieces) == LONGEST_LINE
+    [excerpt] = file_excerpts(lines, TERMS, path="src/a.py")
+    assert excerpt[0].pieces == [("def", "keyword"), (" ", ""), ("cookie", "word"), ("(x):", "")]
+    assert [piece for piece in excerpt[1].pieces if piece.mark] == [
+        ("return", "keyword"),
+        ("'é'", "string"),
+        ("1", "number"),
+        ("# the ", "comment"),
+        ("cookie", "word"),
+    ]
+    assert sum(len(piece.text) for piece in excerpt[2].pieces) == MAX_LINE_CHARACTERS
 
 
 @pytest.mark.parametrize(
-    ("path", "line", "wanted"),
+    ("path", "line", "first_kinds"),
     [
         (
             "a.java",
@@ -82,17 +118,24 @@ def test_what_is_not_marked_has_the_colours_of_its_syntax_and_long_lines_are_cut
         ("a.rs", "/// doc", "/// doc string"),
         ("a.unheard-of", "class A", ""),
     ],
+    ids=["Java", "C", "Rust", "unknown language"],
 )
-def test_syntax_is_told_character_by_character(path, line, wanted):
-    [before, kinds] = syntax(["", line], path)
-    runs = groupby(zip(kinds, line, strict=True), itemgetter(0))
-    told = [f"{''.join(letter for _, letter in run)} {kind}" for kind, run in runs if kind]
-    assert ", ".join(told).startswith(wanted)
-    assert before == []
+def test_each_character_has_its_token_kind(path, line, first_kinds):
+    [empty_line, kinds] = token_kinds(["", line], path)
+    tokens = []
+    for kind, run in groupby(zip(kinds, line, strict=True), itemgetter(0)):
+        text = "".join(letter for _, letter in run)
+        if kind:
+            tokens.append(f"{text} {kind}")
+    assert ", ".join(tokens).startswith(first_kinds)
+    assert empty_line == []
 
 
-def marks_of(lines, path):
-    return {mark for line in syntax(lines, path) for mark in line}
+def distinct_kinds(lines, path):
+    kinds = set()
+    for line in token_kinds(lines, path):
+        kinds.update(line)
+    return kinds
 
 
 @pytest.mark.parametrize(
@@ -102,65 +145,67 @@ def marks_of(lines, path):
         ("a.aj", ["`", *[""] * 50_000]),
         ("a.cr", ["enum ", *["<<A"] * 30_000]),
     ],
+    ids=["C", "AspectJ", "Crystal"],
 )
-def test_a_text_that_a_lexer_takes_too_long_for_is_plain(path, lines, monkeypatch):
+def test_a_text_that_takes_a_lexer_too_long_is_plain(path, lines, monkeypatch):
     monkeypatch.setattr(web_excerpts, "CPU_SECONDS", 0.2)
-    before = signal.getsignal(signal.SIGVTALRM)
+    handler = signal.getsignal(signal.SIGVTALRM)
     began = time.process_time()
-    kinds = syntax(lines, path)
+    kinds = token_kinds(lines, path)
     assert time.process_time() - began < 1
     assert [len(line) for line in kinds] == [len(line) for line in lines]
-    assert {mark for line in kinds for mark in line} <= {""}
-    assert signal.getsignal(signal.SIGVTALRM) is before
+    assert {kind for line in kinds for kind in line} <= {""}
+    assert signal.getsignal(signal.SIGVTALRM) is handler
 
 
-def test_a_text_that_a_lexer_fails_on_is_plain(monkeypatch):
-    said = "procedure crash"  # Pygments looks behind the end
+def test_a_text_on_which_a_lexer_raises_is_plain(monkeypatch):
+    text = "procedure crash"  # Pygments reads beyond the end.
     with pytest.raises(EndOfText):
-        list(get_lexer_for_filename("a.dpr").get_tokens_unprocessed(said))
-    monkeypatch.setattr(web_excerpts, "MOST_COLOURED", len(said))
-    assert marks_of([said], "a.dpr") == {""}
+        list(get_lexer_for_filename("a.dpr").get_tokens_unprocessed(text))
+    monkeypatch.setattr(web_excerpts, "MAX_COLOURED_CHARACTERS", len(text))
+    assert distinct_kinds([text], "a.dpr") == {""}
 
 
 def test_a_thread_gets_plain_text():
     with ThreadPoolExecutor(1) as threads:
-        assert threads.submit(marks_of, ["def f(): pass"], "a.py").result() == {""}
+        kinds = threads.submit(distinct_kinds, ["def f(): pass"], "a.py").result()
+    assert kinds == {""}
 
 
-def coloured(lines_before, lines_after):
-    """Whether a keyword after so many lines has its colour."""
-    [one] = excerpts(
-        [*["x = 1"] * lines_before, "def cookie(): pass", *["x = 1"] * lines_after],
-        TERMS,
-        path="a.py",
-    )
-    return ("def", "keyword") in [piece for line in one for piece in line.pieces]
+def is_coloured(lines_before, lines_after):
+    """Return whether a keyword has its colour that stands between so many lines."""
+    code = ["x = 1"] * lines_before + ["def cookie(): pass"] + ["x = 1"] * lines_after
+    [excerpt] = file_excerpts(code, TERMS, path="a.py")
+    return any(("def", "keyword") in line.pieces for line in excerpt)
 
 
-def test_what_lies_far_in_a_long_file_is_plain():
-    assert coloured(10_000, 20_000)
-    assert not coloured(20_000, 0)
+def test_a_line_near_the_beginning_of_a_long_file_is_coloured():
+    assert is_coloured(10_000, 20_000)
 
 
-def adversarial():
-    """Texts on which lexers are known to take long, for one of any language."""
+def test_a_line_far_from_the_beginning_of_a_long_file_is_plain():
+    assert not is_coloured(20_000, 0)
+
+
+def adversarial_texts():
+    """Yield texts that are known to take lexers of some language long."""
     for unit in (" ", "(", "<a ", "<<A\n", "\n", "a::", "#"):
-        yield "a" + unit * (MOST_COLOURED // len(unit))
+        yield "a" + unit * (MAX_COLOURED_CHARACTERS // len(unit))
     for first in ("`", "enum ", "/*"):
-        yield first + "\n" * MOST_COLOURED
+        yield first + "\n" * MAX_COLOURED_CHARACTERS
 
 
-PATHS = {}
+PATH_BY_LEXER = {}
 for suffix in sorted(SOURCE_SUFFIXES | OTHER_SUFFIXES):
     with suppress(ClassNotFound):
-        PATHS.setdefault(type(get_lexer_for_filename(f"a{suffix}")), f"a{suffix}")
+        PATH_BY_LEXER.setdefault(type(get_lexer_for_filename(f"a{suffix}")), f"a{suffix}")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", PATHS.values())
-def test_no_lexer_takes_long_on_any_text(path, monkeypatch):
+@pytest.mark.parametrize("path", PATH_BY_LEXER.values())
+def test_no_lexer_exceeds_the_time_limit_on_adversarial_texts(path, monkeypatch):
     monkeypatch.setattr(web_excerpts, "CPU_SECONDS", 0.05)
-    for text in adversarial():
+    for text in adversarial_texts():
         began = time.process_time()
-        syntax(text.split("\n"), path)
+        token_kinds(text.split("\n"), path)
         assert time.process_time() - began < 1, text[:20]

@@ -10,19 +10,30 @@ import pytest
 from tests.pages import Elements
 from tosloc.cli import main
 from tosloc.localize.localizer import Localizer
-from tosloc.web.render import answered, page
+from tosloc.web.render import answers_page, render_answer
 
-HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' {{ 7*7 }} {% raise %} <!-- ]]> \u202e\x07"
-ALLOWED = set(
-    "http-equiv content name charset class id href rel tabindex open role lang aria-label aria-live aria-hidden"
-    " data-state type viewbox preserveaspectratio width height".split()
+HOSTILE = (
+    "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' {{ 7*7 }} {% raise %}"
+    " <!-- ]]> \u202e\x07"
 )
+ALLOWED_ATTRIBUTES = set(
+    "http-equiv content name charset class id href rel tabindex open role lang"
+    " aria-label aria-live aria-hidden data-state type viewbox preserveaspectratio"
+    " width height".split()
+)
+FORBIDDEN_TAGS = set("img iframe object embed link base form input video audio".split())
 CODE = "class Parser:\n    def parse_header(self, line):\n        return line.split(':')\n"
+REPORT = """Parser drops the header
+
+parse_header loses it:
+
+  File "src/parser.py", line 3, in parse_header
+"""
 
 
 @pytest.fixture
-def asked(repository, tmp_path, monkeypatch):
-    """Function (reports, file) -> the exit code of ``localize --html``."""
+def localize_html(repository, tmp_path, monkeypatch):
+    """Return a function (reports, file name) -> the exit code of ``localize --html``."""
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
 
     def run(text, target="page.html"):
@@ -34,118 +45,138 @@ def asked(repository, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def written(asked, tmp_path):
-    """Function (reports) -> the text of the page that ``localize --html`` writes."""
-    return lambda text: asked(text) or (tmp_path / "page.html").read_text(encoding="utf-8")
+def write_page(localize_html, tmp_path):
+    """Return a function (reports) -> the text of the page that ``localize --html`` writes."""
+
+    def write(text):
+        assert localize_html(text) == 0
+        return (tmp_path / "page.html").read_text(encoding="utf-8")
+
+    return write
 
 
 def check_harmless(text):
-    """A page that holds one style and one script, ours by their digests, and nothing that loads or runs."""
-    found = Elements(text)
+    """Check that a page has our style and script, and nothing else that loads or runs."""
+    page = Elements(text)
     [policy] = [
-        one["content"] or ""
-        for one in found.all("meta")
-        if one.get("http-equiv") == "Content-Security-Policy"
+        meta["content"] or ""
+        for meta in page.all("meta")
+        if meta.get("http-equiv") == "Content-Security-Policy"
     ]
     assert policy.startswith("default-src 'none'; ")
     for tag in ("script", "style"):
-        [inside] = found.inline[tag]
-        digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
+        [inline_text] = page.inline[tag]
+        digest = base64.b64encode(hashlib.sha256(inline_text.encode()).digest()).decode()
         assert f"{tag}-src 'sha256-{digest}'" in policy
-    names = {name for _, given in found.found for name in given}
-    assert names <= ALLOWED, names - ALLOWED
-    tags = {tag for tag, _ in found.found}
-    assert not tags & {
-        "img",
-        "iframe",
-        "object",
-        "embed",
-        "link",
-        "base",
-        "form",
-        "input",
-        "video",
-        "audio",
-    }
-    for tag, given in found.found:
-        if href := given.get("href"):
+    for tag, attributes in page.found:
+        assert tag not in FORBIDDEN_TAGS
+        assert set(attributes) <= ALLOWED_ATTRIBUTES
+        if href := attributes.get("href"):
             assert re.match(r"https://|#", href), (tag, href)
-    return found
+    return page
 
 
-def test_a_page_of_a_real_repository(repository, written):
+@pytest.fixture
+def project(repository):
+    """A repository with a fixed bug, and a remote on GitHub."""
     repository.commit(
         {"src/parser.py": CODE, "src/other.py": "x = 1\n", "tests/test_parser.py": "y = 2\n"},
         "Begin",
     )
-    commit = repository.commit({"src/parser.py": CODE + "\n"}, "Fix #7: the header lost its colon")
+    repository.commit({"src/parser.py": CODE + "\n"}, "Fix #7: the header lost its colon")
     repository.git("remote", "add", "origin", "https://github.com/ada/toy.git")
-    report = 'Parser drops the header\n\nparse_header loses it:\n\n  File "src/parser.py", line 3, in parse_header\n'
-    text = written(report)
-    found = check_harmless(text)
-    place = f"https://github.com/ada/toy/blob/{commit}/src/parser.py"
-    links = {one["href"] for one in found.all("a")}
-    assert {f"https://github.com/ada/toy/commit/{commit}", place, f"{place}#L2-L3"} <= links
+    return repository
+
+
+def test_a_page_links_its_commit_its_files_and_their_functions(project, write_page):
+    commit = project.git("rev-parse", "HEAD")
+    page = check_harmless(write_page(REPORT))
+    links = {link["href"] for link in page.all("a")}
+    file_link = f"https://github.com/ada/toy/blob/{commit}/src/parser.py"
+    assert f"https://github.com/ada/toy/commit/{commit}" in links
+    assert file_link in links
+    assert f"{file_link}#L2-L3" in links
+
+
+def test_a_page_marks_words_and_frames(project, write_page):
+    text = write_page(REPORT)
     assert '<mark class="word">parse_header</mark>(self, line)' in text
     assert '<mark class="frame">src/parser.py</mark>' in text
-    assert len(found.all("div", class_="line framed")) == 1
-    said = " ".join(found.text.split())
-    for words in (
-        "2 files of ada/toy at",
-        "1 test file hidden",
-        "; weights: shipped",
-        f"earlier fix {commit[:10]}",
-    ):
-        assert words in said
-    assert str(repository.path) not in text  # where it lies is nobody's business
-    assert "the report has no date" not in said  # nothing that a reader should act on
-    assert written(report) == text
-    assert written("parser " * 1_000).count("parser ") < 150
+    assert len(Elements(text).all("div", class_="line framed")) == 1
 
 
-@pytest.mark.parametrize("bare", [False, True])
-def test_the_served_page_opens_the_files_of_a_work_tree_in_the_editor(make_repository, bare):
+def test_a_page_says_what_was_searched_and_why_a_file_is_listed(project, write_page):
+    commit = project.git("rev-parse", "HEAD")
+    text = write_page(REPORT)
+    words = " ".join(Elements(text).text.split())
+    assert f"2 files of ada/toy at {commit[:10]}" in words
+    assert "1 test file hidden" in words
+    assert "; weights: shipped" in words
+    assert f"earlier fix {commit[:10]}" in words
+    assert str(project.path) not in text
+    assert "the report has no date" not in words  # A note that asks nothing of the reader.
+
+
+def test_a_page_is_the_same_for_the_same_report(project, write_page):
+    assert write_page(REPORT) == write_page(REPORT)
+
+
+def test_a_long_report_is_cut(project, write_page):
+    assert write_page("parser " * 1_000).count("parser ") < 150
+
+
+@pytest.mark.parametrize("bare", [False, True], ids=["work tree", "bare"])
+def test_a_served_page_opens_files_of_a_work_tree_in_the_editor(make_repository, bare):
     project = make_repository("my {line}", bare=bare)
     project.commit({"src/parser.py": "x = 1\ndef parser(): pass\n"})
     with Localizer.open(project.path) as localizer:
         answer = localizer.localize("the parser")
-        links = Elements(answered(answer, localizer, "x://open?{path}&{line}")).all(
-            "a", class_="tool"
-        )
-        sent = page([answer], localizer)
+        html = render_answer(answer, localizer, "x://open?{path}&{line}")
+    addresses = [link["href"] for link in Elements(html).all("a", class_="tool")]
     address = f"x://open?{project.path.parent}/my%20%7Bline%7D/src/parser.py"
-    assert [one["href"] for one in links] == ([] if bare else [f"{address}&2", f"{address}&1"])
-    assert str(project.path.parent) not in sent
-    assert "of my {line} at" in sent  # without a remote the folder's name
+    assert addresses == ([] if bare else [f"{address}&2", f"{address}&1"])
 
 
-def test_what_a_report_a_path_a_commit_and_a_file_say_is_never_html(repository, written):
+def test_a_page_that_may_be_sent_names_the_folder_without_its_path(make_repository):
+    project = make_repository("my {line}")
+    project.commit({"src/parser.py": "x = 1\ndef parser(): pass\n"})
+    with Localizer.open(project.path) as localizer:
+        text = answers_page([localizer.localize("the parser")], localizer)
+    assert str(project.path.parent) not in text
+    assert "of my {line} at" in text
+
+
+def test_texts_of_reports_paths_commits_and_files_are_never_html(repository, write_page):
     path = "src/<img src=x onerror=alert(3)>&\"'{{ 1 }}.py"
     code = f"def parser():\n    # parser {HOSTILE}\n    pass\n"
     repository.commit({path: code, "b.py": "z = 1\n"}, "Begin")
     repository.commit({path: code + "\n"}, f"Fix #1: parser alert {HOSTILE}")
     repository.git("remote", "add", "origin", "https://github.com/ada/toy.git")
-    said = check_harmless(written(f"The parser alert {HOSTILE}\n\n{HOSTILE}\n{path}\n")).text
-    assert "\u202e" not in said
-    assert all(words in said for words in ("alert(1)", "onerror=alert(3)", "{{ 7*7 }}"))
+    report = f"The parser alert {HOSTILE}\n\n{HOSTILE}\n{path}\n"
+    text = check_harmless(write_page(report)).text
+    assert "\u202e" not in text
+    assert "alert(1)" in text
+    assert "onerror=alert(3)" in text
+    assert "{{ 7*7 }}" in text
 
 
-def test_many_reports_stand_below_each_other(repository, written):
+def test_a_page_of_many_reports_lists_them(repository, write_page):
     repository.commit({"parser.py": "def parser(): pass\n"})
-    found = check_harmless(
-        written("".join(json.dumps({"summary": f"parser {number}"}) + "\n" for number in range(3)))
-    )
-    assert [one["id"] for one in found.all("article")] == ["question-1", "question-2", "question-3"]
-    assert [one["href"] for one in found.all("a")][:3] == [
-        "#question-1",
-        "#question-2",
-        "#question-3",
-    ]
+    reports = "".join(json.dumps({"summary": f"parser {number}"}) + "\n" for number in range(3))
+    page = check_harmless(write_page(reports))
+    names = ["question-1", "question-2", "question-3"]
+    assert [article["id"] for article in page.all("article")] == names
+    assert [link["href"] for link in page.all("a")][:3] == [f"#{name}" for name in names]
 
 
-def test_what_cannot_become_a_page_is_said_before_anything_is_made(asked, tmp_path, capsys):
-    many = "--html for 100, not 101; use --jsonl"
-    for number, target, said in ((1, "", "is a directory"), (101, "page.html", many)):
-        assert asked('{"summary": "parser"}\n' * number, target) == 2
-        assert said in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("reports", "target", "message"),
+    [(1, "", "is a directory"), (101, "page.html", "--html for 100, not 101; use --jsonl")],
+    ids=["a folder", "too many reports"],
+)
+def test_a_page_that_cannot_be_written_fails_first(
+    localize_html, tmp_path, capsys, reports, target, message
+):
+    assert localize_html('{"summary": "parser"}\n' * reports, target) == 2
+    assert message in capsys.readouterr().err
     assert {path.name for path in tmp_path.iterdir()} == {"bug.md", "repo"}

@@ -1,4 +1,4 @@
-"""The served page: asked as a browser asks, and as what should not be let in does."""
+"""The served page: asked as a browser asks, and as something that should not be let in."""
 
 import html
 import json
@@ -21,183 +21,234 @@ from tests import stuck
 from tosloc.core.errors import Interrupted
 from tosloc.core.records import ignore_progress
 from tosloc.reports.issues import read_report
-from tosloc.web.render import Ask, page_of
-from tosloc.web.server import KEPT, MOST_BYTES, Questions, application, listening, settings
+from tosloc.web.render import FormState, localize_and_render
+from tosloc.web.server import (
+    MAX_QUESTIONS,
+    MAX_REQUEST_BYTES,
+    Questions,
+    application,
+    open_socket,
+    uvicorn_config,
+)
 
 HERE = "http://127.0.0.1:8765"
-OWN = {"Origin": HERE}
+OWN_ORIGIN = {"Origin": HERE}
 SECRET = "s3-cret_"
 REPORT = "The cart forgets an item\n\nCart.add drops what is equal to another one."
 
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
+    """The path of a small repository."""
     return shop_at(tmp_path_factory.mktemp("page") / "shop")
 
 
 @pytest.fixture
 def questions(shop):
-    opened = Questions(shop, project="shop")
-    yield opened
-    opened.session.close()
+    """The questions of a server of that repository."""
+    questions = Questions(shop, project="shop")
+    yield questions
+    questions.session.close()
 
 
 @pytest.fixture
 def client(questions):
+    """A browser that knows the secret."""
     app = application(questions, SECRET)
     return TestClient(app, f"{HERE}/{SECRET}", follow_redirects=False)
 
 
-def ask(client, text=REPORT, **more):
-    return client.post("/questions", data={"text": text, **more}, headers=OWN)
+def ask(client, text=REPORT, **fields):
+    return client.post("/questions", data={"text": text, **fields}, headers=OWN_ORIGIN)
 
 
-def answer(client, number):
-    """The article of a question, once it is not waiting any more; of one that has failed its page."""
+def wait_for_answer(client, number):
+    """Return the HTML of a question that is answered, the whole page of one that has failed."""
+    pattern = rf'<article id="question-{number}" data-state="(\w+)".*?</article>'
     for _ in range(3000):
         page = client.get(f"/questions/{number}").text
-        found = re.search(
-            rf'<article id="question-{number}" data-state="(\w+)".*?</article>', page, re.S
-        )
-        if found is None or found[1] != "waiting":
-            return page if found is None else found[0]
+        article = re.search(pattern, page, re.S)
+        if article is None:
+            return page
+        if article[1] != "waiting":
+            return article[0]
         time.sleep(0.02)
     raise AssertionError("no answer")
 
 
-def shown(client, address="/"):
-    """Numbers of the questions that stand on a page, from above."""
+def listed_numbers(client, address="/"):
+    """Return the numbers of the questions on a page, from top to bottom."""
     return re.findall(r'<article id="question-(\d+)"', client.get(address).text)
 
 
-def test_reports_are_asked_answered_below_each_other_and_taken_away(client):
+def text_in_form(page):
+    [escaped_text] = re.findall("<textarea.*?>(.*?)</textarea>", page.text, re.S)
+    return html.unescape(escaped_text)
+
+
+def test_the_start_page_has_a_form(client):
     assert '<textarea id="text"' in client.get("/").text
-    asked = ask(client, commit="HEAD")
-    assert (asked.status_code, asked.headers["location"]) == (303, "questions/1")
-    text = answer(client, 1)
+
+
+def test_a_question_gets_an_address_and_an_answer(client):
+    reply = ask(client, commit="HEAD")
+    assert reply.status_code == 303
+    assert reply.headers["location"] == "questions/1"
+    text = wait_for_answer(client, 1)
     assert "shop/cart.py" in text
     assert "1 test file hidden" in text
     assert '<mark class="word">Cart</mark>' in text
+
+
+def test_a_question_may_include_test_files(client):
     ask(client, "cart", tests="yes")
-    assert "tests/test_cart.py" in answer(client, 2)
-    assert (shown(client), shown(client, "/questions/1")) == (["2", "1"], ["1"])
-    own = client.get("/questions/1").text
-    assert "equal to another one.</textarea>" in own  # the form keeps what was asked
-    assert 'href="../questions/2"' in own
-    # all that the page asks of begins with the secret: it names itself from where it stands
-    for address, root in (("/", "./"), ("/questions/1", "../")):
-        addresses = re.findall(r'(?:action|href|src)="([^"]*)"', client.get(address).text)
-        assert {f"{root}questions", f"{root}questions/1/forget"} <= {*addresses}
-        assert not [address for address in addresses if address.startswith("/")]
-    assert client.get("/questions/1/forget", headers=OWN).status_code == 405
-    gone = client.post("/questions/1/forget", headers=OWN)
-    assert (gone.status_code, gone.headers["location"]) == (303, "../../")
-    assert shown(client) == ["2"]
-    reply = client.get("/questions/1")
-    assert (reply.status_code, "this question is not kept any more" in reply.text) == (404, True)
+    assert "tests/test_cart.py" in wait_for_answer(client, 1)
+
+
+@pytest.fixture
+def two_answers(client):
+    """The client, after two answered questions."""
+    for number, text in enumerate((REPORT, "cart"), start=1):
+        ask(client, text)
+        wait_for_answer(client, number)
+    return client
+
+
+def test_the_newest_question_stands_above_older_ones(two_answers):
+    assert listed_numbers(two_answers) == ["2", "1"]
+
+
+def test_the_page_of_a_question_leaves_out_newer_ones(two_answers):
+    assert listed_numbers(two_answers, "/questions/1") == ["1"]
+
+
+def test_the_page_of_a_question_has_its_form_and_links_to_others(two_answers):
+    text = two_answers.get("/questions/1").text
+    assert "equal to another one.</textarea>" in text
+    assert 'href="../questions/2"' in text
+
+
+@pytest.mark.parametrize(("address", "root"), [("/", "./"), ("/questions/1", "../")])
+def test_addresses_on_a_page_are_relative_and_so_keep_the_secret(two_answers, address, root):
+    addresses = re.findall(r'(?:action|href|src)="([^"]*)"', two_answers.get(address).text)
+    assert f"{root}questions" in addresses
+    assert f"{root}questions/1/forget" in addresses
+    assert [address for address in addresses if address.startswith("/")] == []
+
+
+def test_a_removed_question_is_gone(two_answers):
+    reply = two_answers.post("/questions/1/forget", headers=OWN_ORIGIN)
+    assert reply.status_code == 303
+    assert reply.headers["location"] == "../../"
+    assert listed_numbers(two_answers) == ["2"]
+    page = two_answers.get("/questions/1")
+    assert page.status_code == 404
+    assert "this question is no longer available" in page.text
+
+
+def test_a_question_is_not_removed_by_following_a_link(two_answers):
+    assert two_answers.get("/questions/1/forget", headers=OWN_ORIGIN).status_code == 405
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "message"),
     [
         (" \n ", "the report: is empty; a report was expected"),
         ("a\0b", "is binary"),
         ('[{"title": "a"}, {"title": "b"}]', "holds 2 reports; give one"),
     ],
+    ids=["empty", "binary", "two reports"],
 )
-def test_what_is_no_report_is_said_and_stays_in_the_form(client, text, sentence):
+def test_a_text_that_is_no_report_fails_and_stays_in_the_form(client, text, message):
     assert ask(client, text).status_code == 303
-    answer(client, 1)
-    said = client.get("/questions/1")
-    assert said.status_code == 422
-    assert sentence in said.text
-    assert text_of_form(said) == text.replace("\0", r"\x00")
-
-
-def text_of_form(page):
-    [kept] = re.findall("<textarea.*?>(.*?)</textarea>", page.text, re.S)
-    return html.unescape(kept)
+    wait_for_answer(client, 1)
+    page = client.get("/questions/1")
+    assert page.status_code == 422
+    assert message in page.text
+    assert text_in_form(page) == text.replace("\0", r"\x00")
 
 
 def test_an_address_is_refused_at_once_and_stays_in_the_form(client, questions):
-    said = ask(client, "https://github.com/a/b/issues/7")
-    assert said.status_code == 422
-    assert "this is an address, and nothing is asked of the web" in said.text
-    assert text_of_form(said) == "https://github.com/a/b/issues/7"
-    assert not questions.asked
+    page = ask(client, "https://github.com/a/b/issues/7")
+    assert page.status_code == 422
+    assert "this is an address, and TosLoc does not fetch anything from the web" in page.text
+    assert text_in_form(page) == "https://github.com/a/b/issues/7"
+    assert not questions.cards
 
 
 def test_a_report_that_cannot_be_read_in_time_fails_alone(client, questions, monkeypatch):
-    questions.session.ask(
-        stuck.tell, 1, progress=print, stopped=lambda: False
-    ).result()  # its process has started
+    # The first call waits until the process has started.
+    questions.session.ask(stuck.tell, 1, progress=print, stopped=lambda: False).result()
     monkeypatch.setattr("tosloc.localize.session.SECONDS_TO_READ", 1)
     with monkeypatch.context() as patch:
         patch.setattr("tosloc.localize.session.read_whole", stuck.read_for_ever)
         ask(client, "a\n\nslow report")
-        assert client.get("/").status_code == 200  # the page goes on meanwhile
-        said = answer(client, 1)
+        assert client.get("/").status_code == 200  # The server answers meanwhile.
+        text = wait_for_answer(client, 1)
     assert client.get("/questions/1").status_code == 422
-    assert "this report could not be read in 1 seconds; shorten it to what goes wrong" in said
+    assert "this report could not be read in 1 seconds; shorten it to what goes wrong" in text
     assert stuck.workers() == []
     monkeypatch.setattr("tosloc.localize.session.SECONDS_TO_READ", 30)
     ask(client)
-    assert "shop/cart.py" in answer(client, 2)
+    assert "shop/cart.py" in wait_for_answer(client, 2)
 
 
-def test_a_question_is_called_by_its_first_line_until_its_report_is_read(
-    client, questions, monkeypatch
-):
+def test_the_name_of_an_unread_report_is_its_first_line(client, questions, monkeypatch):
     monkeypatch.setattr(questions.session, "ask_about", lambda *_, **__: Future())
     ask(client, '\n {"title": "lost"}\nmore')
-    assert questions.asked[1].name == 'report 1: {"title": "lost"}'
+    assert questions.cards[1].name == 'report 1: {"title": "lost"}'
 
 
-def test_a_question_is_called_by_what_its_report_says(client, questions):
+def test_the_name_of_a_read_report_is_its_number_and_title(client, questions):
     ask(client, '{"number": 7, "title": "The cart forgets an item", "body": ""}')
-    answer(client, 1)
-    assert questions.asked[1].name == "7: The cart forgets an item"
+    wait_for_answer(client, 1)
+    assert questions.cards[1].name == "7: The cart forgets an item"
 
 
-@pytest.mark.parametrize("number", ["1" * 5_000, "-1", "١", "x"])
-def test_an_address_of_no_question_is_not_found(client, number):
+@pytest.mark.parametrize(
+    "number", ["1" * 5_000, "-1", "١", "x"], ids=["long", "negative", "Arabic digit", "letter"]
+)
+def test_an_address_that_is_no_question_is_not_found(client, number):
     assert client.get(f"/questions/{number}").status_code == 404
-    assert client.post(f"/questions/{number}/forget", headers=OWN).status_code == 404
+    assert client.post(f"/questions/{number}/forget", headers=OWN_ORIGIN).status_code == 404
 
 
-def test_a_version_that_is_none_fails_that_question_alone(client):
-    for more in ({"commit": "--output=/tmp/x"}, {"commit": "../../etc"}, {}):
-        ask(client, **more)
-    failed = answer(client, 2)
+def test_an_unknown_version_fails_that_question_alone(client):
+    for fields in ({"commit": "--output=/tmp/x"}, {"commit": "../../etc"}, {}):
+        ask(client, **fields)
+    page = wait_for_answer(client, 2)
     assert client.get("/questions/2").status_code == 422
-    assert (
-        """role="alert">no commit &#39;../../etc&#39;; check its spelling, or run: git fetch"""
-        in failed
-    )
-    assert 'value="../../etc"' in failed
-    assert "another one.</textarea>" in failed
-    assert shown(client, "/questions/2") == ["1"]
-    assert "shop/cart.py" in answer(client, 3)
+    message = "no commit &#39;../../etc&#39;; check its spelling, or run: git fetch"
+    assert f'role="alert">{message}' in page
+    assert 'value="../../etc"' in page
+    assert "another one.</textarea>" in page
+    assert listed_numbers(client, "/questions/2") == ["1"]
+    assert "shop/cart.py" in wait_for_answer(client, 3)
     assert client.get("/questions/3").text.count('data-state="failed"') == 2
 
 
-def test_this_machines_own_names_are_let_in_and_no_others(client):
-    for host in (
+@pytest.mark.parametrize(
+    "host",
+    [
         "evil.example",
         "127.0.0.1.evil.example:8765",
         "localhost@evil.example",
         "",
         "0.0.0.0",
         "10.0.0.1",
-    ):
-        refused = client.get("/", headers={"Host": host})
-        assert (refused.status_code, "<" in refused.text) == (403, False)
-    for host in ("127.0.0.1:8765", "LOCALHOST", "[::1]:8765"):
-        assert client.get("/", headers={"Host": host}).status_code == 200
-        asked = client.post(
-            "/questions", data={"text": " "}, headers={"Host": host, "Origin": f"http://{host}"}
-        )
-        assert asked.status_code == 303
+    ],
+)
+def test_a_request_by_another_name_is_refused(client, host):
+    reply = client.get("/", headers={"Host": host})
+    assert reply.status_code == 403
+    assert "<" not in reply.text
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8765", "LOCALHOST", "[::1]:8765"])
+def test_a_request_by_a_name_of_this_machine_is_answered(client, host):
+    assert client.get("/", headers={"Host": host}).status_code == 200
+    own_headers = {"Host": host, "Origin": f"http://{host}"}
+    assert client.post("/questions", data={"text": " "}, headers=own_headers).status_code == 303
 
 
 @pytest.mark.parametrize(
@@ -211,58 +262,56 @@ def test_this_machines_own_names_are_let_in_and_no_others(client):
         f"{HERE}/",
     ],
 )
-def test_what_comes_from_another_page_changes_and_reads_nothing(client, questions, origin):
+def test_a_request_from_another_page_changes_and_reads_nothing(client, questions, origin):
     headers = {} if origin is None else {"Origin": origin}
     for path in ("/questions", "/questions/1/forget"):
         assert client.post(path, data={"text": REPORT}, headers=headers).status_code == 403
     reply = client.get("/", headers=headers)
     assert reply.status_code == (200 if origin is None else 403)
-    assert not {"access-control-allow-origin", "set-cookie"} & set(reply.headers)
-    assert not questions.asked
+    assert "access-control-allow-origin" not in reply.headers
+    assert "set-cookie" not in reply.headers
+    assert not questions.cards
 
 
 @pytest.mark.parametrize(
     "path", ["/", "", f"/{SECRET[:-1]}/", f"/{SECRET}x/", "/caf\u00e9/", f"//{SECRET}/"]
 )
-def test_who_lacks_the_secret_sees_and_changes_nothing(questions, path):
+def test_a_request_without_the_secret_sees_and_changes_nothing(questions, path):
     stranger = TestClient(application(questions, SECRET), base_url=HERE, follow_redirects=False)
-    refused = stranger.get(path)
-    assert (
-        refused.status_code,
-        "the secret of the page; open the whole address" in refused.text,
-    ) == (403, True)
-    assert stranger.post(f"{path}questions", data={"text": REPORT}, headers=OWN).status_code == 403
-    assert not questions.asked
+    reply = stranger.get(path)
+    assert reply.status_code == 403
+    assert "the secret of the page; open the whole address" in reply.text
+    posted = stranger.post(f"{path}questions", data={"text": REPORT}, headers=OWN_ORIGIN)
+    assert posted.status_code == 403
+    assert not questions.cards
 
 
-def test_too_much_is_not_read(client):
-    refused = client.post("/questions", content=iter([b"text=", b"x" * MOST_BYTES]), headers=OWN)
-    assert refused.status_code == 413
+def test_a_body_that_is_too_large_is_refused(client):
+    body = iter([b"text=", b"x" * MAX_REQUEST_BYTES])
+    assert client.post("/questions", content=body, headers=OWN_ORIGIN).status_code == 413
 
 
-def test_every_reply_has_the_headers(client):
-    for reply in (
-        client.get("/"),
-        client.get("/nowhere"),
-        client.get("/", headers={"Host": "evil.example"}),
-    ):
-        assert (reply.headers["x-content-type-options"], reply.headers["cache-control"]) == (
-            "nosniff",
-            "no-store",
-        )
-        assert reply.headers["cross-origin-resource-policy"] == "same-origin"
-        assert reply.headers["content-security-policy"].startswith(
-            "default-src 'none'; style-src 'sha256-"
-        )
-        assert "frame-ancestors 'none'" in reply.headers["content-security-policy"]
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [("/", {}), ("/nowhere", {}), ("/", {"Host": "evil.example"})],
+    ids=["answered", "not found", "refused"],
+)
+def test_every_reply_has_the_security_headers(client, path, headers):
+    reply = client.get(path, headers=headers)
+    assert reply.headers["x-content-type-options"] == "nosniff"
+    assert reply.headers["cache-control"] == "no-store"
+    assert reply.headers["cross-origin-resource-policy"] == "same-origin"
+    policy = reply.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "frame-ancestors 'none'" in policy
 
 
-def test_what_a_report_says_is_text(client):
+def test_what_a_form_contains_is_text(client):
     hostile = "</textarea><script>alert(1)</script> cart"
     ask(client, hostile, commit='"><script>alert(2)</script>')
-    answer(client, 1)
+    wait_for_answer(client, 1)
     ask(client, f'{{"{hostile}', commit='"><script>')
-    answer(client, 2)
+    wait_for_answer(client, 2)
     for text in (client.get("/").text, client.get("/questions/2").text):
         assert text.count("<script>") == 1
         assert "<script>alert" not in text
@@ -270,11 +319,11 @@ def test_what_a_report_says_is_text(client):
 
 def name_on_page(shop, report, number):
     """Return the name under which the page shows a report, asked as a question with this number."""
-    name, _ = page_of(report, number, shop, None, Ask(), "", ignore_progress)
+    name, _ = localize_and_render(report, number, shop, None, FormState(), "", ignore_progress)
     return name
 
 
-def test_pasted_text_is_called_a_report_with_the_number_of_its_question(shop):
+def test_the_name_of_a_pasted_report_has_the_number_of_its_question(shop):
     assert name_on_page(shop, read_report(StringIO(REPORT)), 2).startswith("report 2")
 
 
@@ -285,52 +334,95 @@ def test_a_report_with_an_id_of_its_own_keeps_it(shop):
     assert name_on_page(shop, read_report(StringIO(exported)), 2).startswith("52")
 
 
-def test_questions_wait_for_each_other_and_the_oldest_are_forgotten(questions, client, monkeypatch):
-    given = []
+class HeldQuestion:
+    """A question that the session has accepted and that a test answers."""
 
-    def held(*question, progress, stopped):
-        given.append((Future(), progress, stopped))
-        return given[-1][0]
+    def __init__(self, progress, stopped):
+        self.answer = Future()
+        self.progress = progress
+        self.stopped = stopped
 
-    monkeypatch.setattr(questions.session, "ask_about", held)
-    for _ in range(KEPT):
+
+@pytest.fixture
+def held(questions, client, monkeypatch):
+    """The questions that the session has accepted, as many as are kept."""
+    held_questions = []
+
+    def hold(*_question, progress, stopped):
+        held_questions.append(HeldQuestion(progress, stopped))
+        return held_questions[-1].answer
+
+    monkeypatch.setattr(questions.session, "ask_about", hold)
+    for _ in range(MAX_QUESTIONS):
         ask(client)
-    given[0][1]("analysing", 3, 7)
-    waiting = client.get("/questions/2").text
-    assert all(
-        said in waiting
-        for said in ("analysing, 3 of 7", "waits for its turn", '<noscript><meta http-equiv="re')
-    )
-    full = ask(client, "one more")
-    assert (full.status_code, "<noscript>" in full.text) == (422, False)
-    assert all(words in full.text for words in (f"{KEPT} questions wait already", ">one more<"))
-    client.post("/questions/1/forget", headers=OWN)
-    assert [stopped() for _, _, stopped in given[:2]] == [True, False]  # its process may be killed
-    given[0][0].set_exception(Interrupted())
-    given[1][0].set_exception(BrokenProcessPool())
-    given[2][0].set_exception(KeyError("/secret/path"))
-    given[3][0].set_result(("4: found", Markup("<b>found</b>")))
-    assert "a worker process was killed" in answer(client, 2)
-    assert "an error of the program; its terminal says more" in answer(client, 3)
+    return held_questions
+
+
+def test_waiting_questions_say_how_far_they_are_and_the_page_reloads(held, client):
+    held[0].progress("analysing", 3, 7)
+    page = client.get("/questions/2").text
+    assert "analysing, 3 of 7" in page
+    assert "waiting for earlier questions" in page
+    assert '<noscript><meta http-equiv="re' in page
+
+
+@pytest.mark.usefixtures("held")
+def test_a_question_is_refused_while_too_many_wait(client):
+    page = ask(client, "one more")
+    assert page.status_code == 422
+    assert f"{MAX_QUESTIONS} questions are waiting already" in page.text
+    assert ">one more<" in page.text
+    assert "<noscript>" not in page.text
+
+
+def test_the_process_of_a_removed_question_may_be_killed(held, client):
+    client.post("/questions/1/forget", headers=OWN_ORIGIN)
+    assert held[0].stopped()
+    assert not held[1].stopped()
+    held[0].answer.set_exception(Interrupted())
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (BrokenProcessPool(), "a worker process was killed"),
+        (
+            KeyError("/secret/path"),
+            "internal error; see the terminal in which tosloc serve runs",
+        ),
+    ],
+    ids=["killed", "internal"],
+)
+def test_an_error_becomes_a_sentence_in_place_of_the_answer(held, client, error, message):
+    held[1].answer.set_exception(error)
+    page = wait_for_answer(client, 2)
+    assert message in page
+    assert "/secret/path" not in page
+    assert client.get("/questions/2").status_code == 422
+
+
+def test_the_oldest_answered_questions_are_forgotten_for_new_ones(held, client):
+    for question in held[1:3]:
+        question.answer.set_result(("2: found", Markup("<b>older</b>")))
+    held[3].answer.set_result(("4: found", Markup("<b>newer</b>")))
     for _ in range(2):
         ask(client)
-    assert (client.get("/questions/2").status_code, client.get("/questions/3").status_code) == (
-        404,
-        422,
-    )
-    assert "<b>found</b>" in answer(client, 4)
+    assert client.get("/questions/1").status_code == 200
+    assert client.get("/questions/2").status_code == 404
+    assert client.get("/questions/3").status_code == 404
+    assert "<b>newer</b>" in wait_for_answer(client, 4)
 
 
 @contextmanager
 def serving(questions):
-    """Port of a real server."""
-    with listening(0) as place:
-        server = uvicorn.Server(settings(application(questions, SECRET)))
-        thread = Thread(target=server.run, kwargs={"sockets": [place]})
+    """Run a real server and yield its port."""
+    with open_socket(0) as listener:
+        server = uvicorn.Server(uvicorn_config(application(questions, SECRET)))
+        thread = Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         while not server.started:
             time.sleep(0.01)
-        yield place.getsockname()[1]
+        yield listener.getsockname()[1]
         server.should_exit = True
         thread.join()
 
@@ -339,10 +431,10 @@ def test_a_form_that_breaks_off_leaves_no_traceback_and_no_question(questions, c
     headers = "Host: localhost\r\nOrigin: http://localhost\r\nContent-Length: 9\r\n\r\n"
     with (
         serving(questions) as port,
-        socket.create_connection(("127.0.0.1", port), timeout=10) as broken,
+        socket.create_connection(("127.0.0.1", port), timeout=10) as connection,
     ):
-        broken.sendall(f"POST /{SECRET}/questions HTTP/1.1\r\n{headers}text".encode())
-        broken.close()
+        connection.sendall(f"POST /{SECRET}/questions HTTP/1.1\r\n{headers}text".encode())
+        connection.close()
         time.sleep(0.2)
     assert capfd.readouterr() == ("", "")
-    assert not questions.asked
+    assert not questions.cards

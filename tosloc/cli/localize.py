@@ -172,9 +172,9 @@ def localize(
 
 
 def _write_page(html: Path, answers: list[Answer], localizer: Localizer) -> None:
-    from tosloc.web.render import page
+    from tosloc.web.render import answers_page
 
-    write_text(html, page(answers, localizer))
+    write_text(html, answers_page(answers, localizer))
 
 
 def _sort_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:

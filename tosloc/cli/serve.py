@@ -32,13 +32,13 @@ def serve(
     from tosloc.git import discovery
     from tosloc.localize.localizer import Localizer
     from tosloc.web import server
-    from tosloc.web.render import project_of
+    from tosloc.web.render import project_name
 
     if editor and not re.match(r"[a-z][a-z0-9+.-]*:.*\{path\}", editor):
         raise ToslocError(
             f"--editor {editor}: is no address with {{path}} in it; give one as vscode://file{{path}}:{{line}}"
         )
-    with server.listening(port) as place:
+    with server.open_socket(port) as listener:
         with Localizer.open(repo, checkpoint, ready=False) as localizer:
             repository = localizer.repository
             assert repository is not None
@@ -49,9 +49,9 @@ def serve(
             # What is wrong with it is said at once.
             repository.resolve(commit) if commit else repository.checked_out()
             questions = server.Questions(
-                repository.path, checkpoint, editor, commit or "", project_of(localizer)
+                repository.path, checkpoint, editor, commit or "", project_name(localizer)
             )
-        server.serve(questions, place)
+        server.serve(questions, listener)
 
 
 def mcp(

@@ -1,5 +1,6 @@
-"""What of a file a reader of an answer should see: a few excerpts of lines, the report's words and frames marked, the
-rest in the colours of its syntax.
+"""The parts of a file that the page shows: a few excerpts, split into pieces with a mark each.
+
+Words and stack frames of the report are marked; everything else has the colours of its syntax.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ import threading
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from itertools import chain, groupby, islice
-from operator import itemgetter
+from itertools import chain, groupby
 from typing import Final, NamedTuple, TypeAlias
 
 from pygments.lexers import get_lexer_for_filename
@@ -24,15 +24,16 @@ from tosloc.core.records import Function
 from tosloc.localize.session import AnswerDetails
 from tosloc.rank.excerpts import choose_excerpts
 
-LONGEST_LINE: Final = 240
-LONGEST_REPORT: Final = 20_000
-"""Letters of a report's description that are shown."""
+MAX_LINE_CHARACTERS: Final = 240
+"""Characters of a line of source, a title or a name that are shown."""
+MAX_REPORT_CHARACTERS: Final = 20_000
+"""Characters of a report's description that are shown."""
 CPU_SECONDS: Final = 2.0
 """Time limit for colouring one file; ordinary code takes a twentieth of it."""
-MOST_COLOURED: Final = 100_000
-"""Letters of a file that are coloured, from its beginning; Pygments reads a million in a second."""
+MAX_COLOURED_CHARACTERS: Final = 100_000
+"""Characters of a file that are coloured, from its beginning. Pygments reads a million a second."""
 _WORD: Final = re.compile(r"[\w$]+")
-_KINDS: Final = {
+_TOKEN_KINDS: Final = {
     Keyword: "keyword",
     String: "string",
     Comment: "comment",
@@ -40,14 +41,15 @@ _KINDS: Final = {
     Name.Function: "name",
     Name.Class: "name",
 }
+"""Token type of Pygments -> its name on the page; the first type that matches counts."""
 
 
 class Piece(NamedTuple):
-    """A part of a line."""
+    """A part of a line whose characters have the same mark."""
 
     text: str
     mark: str = ""
-    """``word`` of the report, ``frame`` of it that names one of the files, else what ``syntax`` says, or empty."""
+    """``word`` of the report, ``frame`` of the report that names a file, a token kind, or ""."""
 
 
 class Line(NamedTuple):
@@ -56,119 +58,157 @@ class Line(NamedTuple):
     number: int
     """From 1."""
     pieces: Sequence[Piece]
-    framed: bool
-    """Whether a frame of the report names it; the frame's line is that of the version that crashed."""
+    in_frame: bool
+    """Whether a stack frame names it; the frame's number is that of the version that crashed."""
 
 
 Excerpt: TypeAlias = Sequence[Line]
-"""Lines that follow each other."""
+"""Consecutive lines of a file."""
 
 
-def excerpts(
+def file_excerpts(
     lines: Sequence[str],
     terms: Mapping[str, float],
     functions: Sequence[Function] = (),
     framed: Sequence[int] = (),
-    named: Sequence[tuple[int, int]] = (),
+    spans: Sequence[tuple[int, int]] = (),
     path: str = "",
 ) -> list[Excerpt]:
-    """The excerpts of a file's lines that say most of a report, see ``choose_excerpts``; ``path`` tells the language.
+    """Return the excerpts of a file that say most about a report, with their marks.
 
-    >>> [one] = excerpts(["a", "b", "def f():", "  return cookie"], {"cooki": 1.0}, [Function("f", 3, 4, 1.0)])
-    >>> [line.number for line in one], one[-1].pieces[-1]
-    ([3, 4], Piece(text='cookie', mark='word'))
+    The arguments are those of ``tosloc.rank.excerpts.choose_excerpts``, which chooses the lines;
+    ``path`` decides the language of the colours.
+
+    >>> code = ["a", "b", "def f():", "  return cookie"]
+    >>> [excerpt] = file_excerpts(code, {"cooki": 1.0}, [Function("f", 3, 4, 1.0)])
+    >>> [line.number for line in excerpt]
+    [3, 4]
+    >>> excerpt[-1].pieces[-1]
+    Piece(text='cookie', mark='word')
     """
-    runs = [*choose_excerpts(lines, terms, functions, framed, named)]
-    kinds = syntax(lines[: runs[-1][-1] + 1], path) if runs else []
-    return [
-        [
-            Line(
-                place + 1,
-                marked(truncate_text(lines[place], LONGEST_LINE), terms, kinds[place]),
-                place + 1 in framed,
-            )
-            for place in run
-        ]
-        for run in runs
-    ]
+    runs = list(choose_excerpts(lines, terms, functions, framed, spans))
+    if not runs:
+        return []
+    last_position = runs[-1][-1]
+    kinds = token_kinds(lines[: last_position + 1], path)
+    excerpts: list[Excerpt] = []
+    for run in runs:
+        excerpt = []
+        for position in run:
+            number = position + 1
+            text = truncate_text(lines[position], MAX_LINE_CHARACTERS)
+            pieces = mark_words(text, terms, kinds[position])
+            excerpt.append(Line(number, pieces, number in framed))
+        excerpts.append(excerpt)
+    return excerpts
 
 
-def marked(text: str, terms: Container[str], kinds: Sequence[str] = ()) -> list[Piece]:
-    """A text in pieces: words of which a term is among ``terms``; for the rest, and within frames, ``kinds`` says of
-    each character what it is, if anything does.
+def mark_words(text: str, terms: Container[str], marks: Sequence[str] = ()) -> list[Piece]:
+    """Split a text into pieces, and mark the words that contain one of the ``terms``.
+
+    ``marks`` are the marks of the other characters, one each; without them they have none. Words
+    within a ``frame`` keep that mark.
     """
-    marks = [*kinds[: len(text)]] or [""] * len(text)
+    new_marks = list(marks[: len(text)]) or [""] * len(text)
     for word in _WORD.finditer(text):
-        place = slice(*word.span())
-        if "frame" not in marks[place] and any(term in terms for term in identifier_terms(word[0])):
-            marks[place] = ["word"] * len(word[0])
-    runs = groupby(zip(marks, text, strict=True), itemgetter(0))
-    return [Piece("".join(letter for _, letter in run), mark) for mark, run in runs]
+        start, end = word.span()
+        if "frame" in new_marks[start:end]:
+            continue
+        if any(term in terms for term in identifier_terms(word[0])):
+            new_marks[start:end] = ["word"] * (end - start)
+    return _split_by_mark(text, new_marks)
 
 
-def marked_report(text: str, details: AnswerDetails) -> list[Piece]:
-    """The description of a report, its words marked, and what in it names one of the files."""
-    paths, marks = details.version.paths, [""] * len(text)
-    rows = {int(paths.path_ids[file]) for file in details.files}
-    before = len(details.query.report.summary) + 1  # offsets are those of both
-    named = details.query.locations
-    for place in (*chain(*named.traces), *named.links, *named.paths):
-        start, end = place.offset - before, place.end - before
-        if 0 <= start < end <= len(text) and not rows.isdisjoint(
-            paths.find_by_location(place.path, place.qualified)
-        ):
+def _split_by_mark(text: str, marks: Sequence[str]) -> list[Piece]:
+    """Split a text where the mark of its characters changes."""
+    pieces = []
+    start = 0
+    for mark, run in groupby(marks):
+        end = start + len(list(run))
+        pieces.append(Piece(text[start:end], mark))
+        start = end
+    return pieces
+
+
+def mark_report(text: str, details: AnswerDetails) -> list[Piece]:
+    """Mark in a report's description its telling words, and locations that match a listed file."""
+    marks = [""] * len(text)
+    paths = details.version.paths
+    listed_rows = {int(paths.path_ids[file]) for file in details.files}
+    # Locations count their offsets from the beginning of the summary.
+    description_offset = len(details.query.report.summary) + 1
+    locations = details.query.locations
+    for location in chain(*locations.traces, locations.links, locations.paths):
+        start = location.offset - description_offset
+        end = location.end - description_offset
+        if not 0 <= start < end <= len(text):
+            continue
+        matching_rows = paths.find_by_location(location.path, location.qualified)
+        if not listed_rows.isdisjoint(matching_rows):
             marks[start:end] = ["frame"] * (end - start)
-    return marked(text, details.terms, marks)
+    return mark_words(text, details.terms, marks)
 
 
-def syntax(lines: Sequence[str], path: str) -> list[list[str]]:
-    """Return what each character of each line is: ``keyword``, ``string``, ``comment``, ``number``, ``name`` of a
-    function or type, or "".
+def token_kinds(lines: Sequence[str], path: str) -> list[list[str]]:
+    """Return the token kind of each character of each line.
 
-    All are "" if Pygments does not know the language, or fails: its lexers are made for honest text, and on some texts
-    they raise, or take time that grows with the cube of the length.
+    Kinds are ``keyword``, ``string``, ``comment``, ``number``, ``name`` of a function or type, and
+    "" for the rest. All are "" if Pygments does not know the language, or fails: its lexers are
+    made for honest text, and on some texts they raise, or take time that grows with the cube of the
+    length.
 
-    >>> syntax(["def f(): 1"], "a.py")[0][:5], syntax(["def"], "a.unheard-of")
-    (['keyword', 'keyword', 'keyword', '', 'name'], [['', '', '']])
+    >>> token_kinds(["def f(): 1"], "a.py")[0][:5]
+    ['keyword', 'keyword', 'keyword', '', 'name']
+    >>> token_kinds(["def"], "a.unheard-of")
+    [['', '', '']]
     """
     source = "".join(f"{line}\n" for line in lines)
-    marks = [""] * len(source)
+    kinds = [""] * len(source)
     try:
         lexer = get_lexer_for_filename(path)
         with _cpu_limit(CPU_SECONDS):
-            for start, kind, text in lexer.get_tokens_unprocessed(source[:MOST_COLOURED]):
-                marks[start : start + len(text)] = [_name_of(kind)] * len(text)
-    except (Exception, _LimitReached):  # whatever a lexer raises: the text is shown all the same
-        marks = [""] * len(source)
-    rest = iter(marks)
-    return [list(islice(rest, len(line) + 1))[:-1] for line in lines]
+            tokens = lexer.get_tokens_unprocessed(source[:MAX_COLOURED_CHARACTERS])
+            for start, token_type, text in tokens:
+                kinds[start : start + len(text)] = [_token_kind(token_type)] * len(text)
+    except (Exception, _LimitReached):  # A lexer may raise anything; the text is shown plain.
+        kinds = [""] * len(source)
+    kinds_by_line = []
+    start = 0
+    for line in lines:
+        kinds_by_line.append(kinds[start : start + len(line)])
+        start += len(line) + 1
+    return kinds_by_line
 
 
 @cache
-def _name_of(kind: _TokenType) -> str:
-    """Return what characters of a kind of token are called."""
-    return next((name for known, name in _KINDS.items() if kind in known), "")
+def _token_kind(token_type: _TokenType) -> str:
+    """Return the name of a token type on the page, "" if it has none."""
+    for known_type, name in _TOKEN_KINDS.items():
+        if token_type in known_type:
+            return name
+    return ""
 
 
 class _LimitReached(BaseException):
-    """The block's processor time is used up; no Exception, for a lexer might catch that."""
+    """The block's processor time is used up; not an Exception, which a lexer might catch."""
 
 
 @contextmanager
 def _cpu_limit(seconds: float) -> Iterator[None]:
     """Raise _LimitReached in the block once this process has computed for that long.
 
-    Only the main thread can be interrupted, so that in others it is raised at once.
+    Only the main thread can be interrupted, so the limit is reached at once in other threads.
     """
     if threading.current_thread() is not threading.main_thread():
         raise _LimitReached
 
-    def end(*_: object) -> None:
+    def stop(*_: object) -> None:
         raise _LimitReached
 
-    before = signal.signal(signal.SIGVTALRM, end)
-    # Python drops what is raised while a finalizer runs, so none of the collector's may.
-    collects = gc.isenabled()
+    previous_handler = signal.signal(signal.SIGVTALRM, stop)
+    # Python drops exceptions that are raised while a finalizer runs, so the garbage collector,
+    # which calls finalizers at any time, is paused.
+    collector_was_enabled = gc.isenabled()
     gc.disable()
     try:
         signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
@@ -177,6 +217,6 @@ def _cpu_limit(seconds: float) -> Iterator[None]:
         finally:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     finally:
-        if collects:
+        if collector_was_enabled:
             gc.enable()
-        signal.signal(signal.SIGVTALRM, before)
+        signal.signal(signal.SIGVTALRM, previous_handler)

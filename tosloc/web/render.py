@@ -1,4 +1,4 @@
-"""The page's text: everything that a report, a path or a file says goes through the template's escaping."""
+"""The text of the page. The template escapes everything that reports, paths and files contain."""
 
 from __future__ import annotations
 
@@ -19,203 +19,252 @@ from tosloc.core.records import BugReport, Progress
 from tosloc.git.discovery import WebPages
 from tosloc.localize.answer import Answer, background_lines, percent
 from tosloc.localize.localizer import Localizer
-from tosloc.localize.session import details_of, opened
+from tosloc.localize.session import AnswerDetails, details_of, opened
 from tosloc.web.excerpts import (
-    LONGEST_LINE,
-    LONGEST_REPORT,
+    MAX_LINE_CHARACTERS,
+    MAX_REPORT_CHARACTERS,
     Excerpt,
     Piece,
-    excerpts,
-    marked,
-    marked_report,
+    file_excerpts,
+    mark_report,
+    mark_words,
 )
 
-FILES: Final = 5
-"""Files of which lines are shown."""
+FILES_WITH_LINES: Final = 5
+"""Number of files, from the first, whose lines are shown."""
 _TEMPLATES: Final = Path(__file__).with_name("templates")
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """What stands in the form of a page that can be asked."""
+class FormState:
+    """The contents of the form on a served page."""
 
     text: str = ""
+    """The report."""
     commit: str = ""
+    """The version to search; "" for the files on disk."""
     tests: bool = False
+    """Whether test files may be listed."""
     error: str = ""
-    """Why what was asked last is no question."""
+    """Why the last question has no answer."""
 
 
 @dataclass
-class Article:
-    """One answer, or what stands where it will be."""
+class AnswerCard:
+    """One question on the page, with its answer or how far it is."""
 
     number: int
     name: str
-    """Of the report."""
+    """The name of the report."""
     html: Markup | None = None
-    """The answer; None where there is none."""
+    """The answer; None while there is none."""
     error: str = ""
-    """Why there will be none."""
-    said: str = "waits for its turn"
-    """How far it is."""
-    asked: Ask = Ask()
+    """Why there will be no answer."""
+    status: str = "waiting for earlier questions"
+    """How far the answer is, in words."""
+    form: FormState = FormState()
+    """What was asked."""
 
     @property
     def state(self) -> str:
         """``done``, ``failed`` or ``waiting``."""
-        return "done" if self.html else "failed" if self.error else "waiting"
+        if self.html:
+            return "done"
+        return "failed" if self.error else "waiting"
 
 
-def page(answers: Iterable[Answer], localizer: Localizer | None = None) -> str:
-    """A page of answers that needs no other file and no network: the same text for the same answers."""
-    articles = [
-        Article(number, name_of(answer.report), answered(answer, localizer))
-        for number, answer in enumerate(answers, start=1)
-    ]
-    return rendered(articles, project_of(localizer), number=int(len(articles) == 1))
+def answers_page(answers: Iterable[Answer], localizer: Localizer | None = None) -> str:
+    """Return a page of answers that needs no other file and no network.
+
+    The text is the same for the same answers.
+    """
+    cards = []
+    for number, answer in enumerate(answers, start=1):
+        html = render_answer(answer, localizer)
+        cards.append(AnswerCard(number, report_name(answer.report), html))
+    return render_page(cards, project_name(localizer), number=1 if len(cards) == 1 else 0)
 
 
-def rendered(
-    known: Sequence[Article], project: str, ask: Ask | None = None, number: int = 0
+def render_page(
+    cards: Sequence[AnswerCard], project: str, form: FormState | None = None, number: int = 0
 ) -> str:
-    """A page of what is known, with a form where there is one to ``ask``, at the address of a question or of none (0).
+    """Return the page at the address of a question, or with number 0 the page of all questions.
 
-    At its own address a question stands above those that were asked before; where it has failed, ``ask`` says why.
+    A page with a ``form`` is one that the server sends. The page of a question shows it above those
+    that were asked before. If it has failed, only the form's ``error`` says why.
     """
     heading = f"Which files of {project}?" if project else "Which files?"
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            articles=[
-                one for one in known if not number or one.number < number + (one.state != "failed")
-            ],
-            known=known,
-            number=number,
-            ask=ask,
-            policy="" if ask else policy("form-action 'none'"),  # that of a served page is a header
-            heading=heading,
-            title=next(
-                (f"{one.name[:120]} – which files?" for one in known if one.number == number),
-                heading,
-            ),
-        )
+    title = heading
+    for card in cards:
+        if card.number == number:
+            title = f"{card.name[:120]} – which files?"
+    # The server sends the policy of its pages as a header.
+    policy = "" if form else content_security_policy("form-action 'none'")
+    template = _environment().get_template("page.html")
+    return template.render(
+        cards=_cards_at(cards, number),
+        all_cards=cards,
+        number=number,
+        form=form,
+        policy=policy,
+        heading=heading,
+        title=title,
     )
 
 
-def answered(answer: Answer, localizer: Localizer | None = None, editor: str = "") -> Markup:
-    """One answer as it stands on the page, with lines of its first files from the localizer's repository, if any.
+def _cards_at(cards: Sequence[AnswerCard], number: int) -> list[AnswerCard]:
+    """Return the cards that the page of a question shows; 0 is the page of all."""
+    if not number:
+        return list(cards)
+    shown_cards = []
+    for card in cards:
+        is_asked = card.number == number and card.state != "failed"
+        if is_asked or card.number < number:
+            shown_cards.append(card)
+    return shown_cards
 
-    With ``editor``, an address with ``{path}`` and ``{line}``, it tells where the files of a work tree lie: it is for
-    this machine.
+
+def render_answer(answer: Answer, localizer: Localizer | None = None, editor: str = "") -> Markup:
+    """Return one answer as HTML, with lines of its first files if there is a localizer to read them.
+
+    ``editor`` is an address with ``{path}`` and ``{line}``. With it, the files of a work tree become
+    links that open the editor: the HTML then contains paths of this machine.
     """
-    title, text = (
-        truncate_text(answer.report.summary, LONGEST_LINE),
-        truncate_text(answer.report.description, LONGEST_REPORT),
-    )
-    titled, described, pages = [Piece(title)], [Piece(text)], None
-    sources: dict[str, list[Excerpt]] = {}
+    title = truncate_text(answer.report.summary, MAX_LINE_CHARACTERS)
+    description = truncate_text(answer.report.description, MAX_REPORT_CHARACTERS)
+    title_pieces = [Piece(title)]
+    description_pieces = [Piece(description)]
+    web_pages = None
+    excerpts_by_path: dict[str, list[Excerpt]] = {}
     if localizer is not None and (repository := localizer.repository) is not None:
-        pages, details = WebPages.of(repository.remote_url()), details_of(localizer, answer, FILES)
-        titled, described = marked(title, details.terms), marked_report(text, details)
-        for hit, framed, lines in details.lines:
-            # those of frames are of the report's version
-            named = [
-                reason.lines
-                for reason in hit.why
-                if reason.lines is not None and reason.kind != "frame"
-            ]
-            sources[hit.path] = excerpts(
-                lines, details.terms, hit.functions, framed, named, hit.path
-            )
+        web_pages = WebPages.of(repository.remote_url())
+        details = details_of(localizer, answer, FILES_WITH_LINES)
+        title_pieces = mark_words(title, details.terms)
+        description_pieces = mark_report(description, details)
+        excerpts_by_path = _excerpts_by_path(details)
 
-    def editor_link(
-        path: str, line: int
-    ) -> str | None:  # None where there is no such file, as in a bare repository
+    def editor_link(path: str, line: int) -> str | None:
+        """Return the address that opens a file, None if it is not in a work tree."""
         file = Path(answer.repository or "", path)
         if not editor or not file.is_file():
             return None
-        return editor.replace("{path}", file.as_uri().removeprefix("file://")).replace(
-            "{line}", str(line)
-        )
+        quoted_path = file.as_uri().removeprefix("file://")
+        return editor.replace("{path}", quoted_path).replace("{line}", str(line))
 
-    return Markup(
+    html = (
         _environment()
         .get_template("answer.html")
         .render(
             answer=answer,
-            title=titled,
-            description=described,
-            sources=sources,
-            pages=pages,
-            project=project_of(localizer),
+            title=title_pieces,
+            description=description_pieces,
+            excerpts_by_path=excerpts_by_path,
+            pages=web_pages,
+            project=project_name(localizer),
             editor_link=editor_link,
         )
     )
+    return Markup(html)
 
 
-def page_of(
+def _excerpts_by_path(details: AnswerDetails) -> dict[str, list[Excerpt]]:
+    """Return the excerpts of an answer's first files."""
+    excerpts_by_path = {}
+    for hit, framed, lines in details.lines:
+        # Lines of stack frames belong to the report's version, which may be another one.
+        spans = [
+            reason.lines
+            for reason in hit.why
+            if reason.lines is not None and reason.kind != "frame"
+        ]
+        excerpts_by_path[hit.path] = file_excerpts(
+            lines, details.terms, hit.functions, framed, spans, hit.path
+        )
+    return excerpts_by_path
+
+
+def localize_and_render(
     report: BugReport,
     number: int,
     repository: Path,
     checkpoint: Path | None,
-    ask: Ask,
+    form: FormState,
     editor: str,
     progress: Progress,
 ) -> tuple[str, Markup]:
-    """Return a report's name and what the page shows of its answer, in a session's process.
+    """Answer a question in a session's process; return the report's name and the answer as HTML.
 
     Raises as ``Localizer.localize`` does.
     """
-    if report.id == "report":  # pasted text has no name of its own
-        report = replace(report, id=pasted_id(number))
+    if report.id == "report":  # Pasted text has no id of its own.
+        report = replace(report, id=pasted_report_id(number))
     localizer = opened(repository, checkpoint)
     answer = localizer.localize(
-        report, commit=ask.commit or None, tests=ask.tests or None, progress=progress
+        report, commit=form.commit or None, tests=form.tests or None, progress=progress
     )
-    return name_of(report), answered(answer, localizer, editor)
+    return report_name(report), render_answer(answer, localizer, editor)
 
 
-def pasted_id(number: int) -> str:
-    """Return what a pasted report is called that says no name of its own."""
+def pasted_report_id(number: int) -> str:
+    """Return the id of a report that was pasted without one."""
     return f"report {number}"
 
 
-def warm(repository: Path, checkpoint: Path | None, commit: str, progress: Progress) -> None:
-    """There, too: make a version, or with "" the files on disk, ready. Raises as ``Localizer.open`` does."""
+def prepare_version(
+    repository: Path, checkpoint: Path | None, commit: str, progress: Progress
+) -> None:
+    """Index a version, or with "" the files on disk, in a session's process.
+
+    Raises as ``Localizer.open`` does.
+    """
     opened(repository, checkpoint).version(commit or None, progress)
 
 
-def name_of(report: BugReport) -> str:
-    """What a report is called in lists."""
-    return truncate_text(f"{report.id}: {report.summary or report.description}", LONGEST_LINE)
+def report_name(report: BugReport) -> str:
+    """Return the name of a report in lists: its id and its first words."""
+    return truncate_text(
+        f"{report.id}: {report.summary or report.description}", MAX_LINE_CHARACTERS
+    )
 
 
-def project_of(localizer: Localizer | None) -> str:
-    """A repository's name on the web, else its folder's: where it lies is nobody's business who is sent the page."""
+def project_name(localizer: Localizer | None) -> str:
+    """Return a repository's name on the web, else its folder's name, "" without a repository.
+
+    The folder's whole path is left out: the page may be sent to people whom it does not concern.
+    """
     if localizer is None or (repository := localizer.repository) is None:
         return ""
-    if (pages := WebPages.of(repository.remote_url())) is not None:
-        return pages.project.split("/", 3)[-1]
+    if (web_pages := WebPages.of(repository.remote_url())) is not None:
+        return web_pages.project.split("/", 3)[-1]
     path = repository.path
-    return (path.parent.name if path.name == ".git" else path.name).removesuffix(".git")
+    folder_name = path.parent.name if path.name == ".git" else path.name
+    return folder_name.removesuffix(".git")
 
 
-def policy(more: str) -> str:
-    """Content-Security-Policy of a page: its own style and script, and no others; ``more`` is what else it may do."""
-    digests = (hashlib.sha256(_part(name).encode()).digest() for name in ("page.css", "page.js"))
-    style, script = (base64.b64encode(digest).decode() for digest in digests)
-    own = f"style-src 'sha256-{style}'; script-src 'sha256-{script}'"
-    return f"default-src 'none'; {own}; base-uri 'none'; {more}"
+def content_security_policy(more: str) -> str:
+    """Return the Content-Security-Policy that allows only the page's own style and script.
+
+    ``more`` are further directives.
+    """
+    style = f"style-src 'sha256-{_digest('page.css')}'"
+    script = f"script-src 'sha256-{_digest('page.js')}'"
+    return f"default-src 'none'; {style}; {script}; base-uri 'none'; {more}"
 
 
-def _part(name: str) -> Markup:
-    return Markup((_TEMPLATES / name).read_text(encoding="utf-8"))
+def _digest(file_name: str) -> str:
+    """Return the SHA-256 digest of a file of the templates, as a policy writes it."""
+    digest = hashlib.sha256(_read_template(file_name).encode()).digest()
+    return base64.b64encode(digest).decode()
+
+
+def _read_template(file_name: str) -> Markup:
+    """Return the text of a file of the templates, which is not escaped again."""
+    return Markup((_TEMPLATES / file_name).read_text(encoding="utf-8"))
 
 
 @cache
 def _environment() -> Environment:
+    """Return the environment of the templates."""
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         undefined=StrictUndefined,
@@ -223,23 +272,21 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {
-        "style": _part("page.css"),
-        "script": _part("page.js"),
-        "version": tosloc.__version__,
-    }
-    environment.filters.update(
-        shown=shown, percent=percent, number="{:,}".format, background=background_lines
-    )
+    environment.globals["style"] = _read_template("page.css")
+    environment.globals["script"] = _read_template("page.js")
+    environment.globals["version"] = tosloc.__version__
+    environment.filters["escape_control_chars"] = escape_control_chars
+    environment.filters["percent"] = percent
+    environment.filters["number"] = "{:,}".format
+    environment.filters["background"] = background_lines
     return environment
 
 
-def shown(text: str) -> str:
-    r"""Text that is safe in a page, by line: control characters, and those that turn the writing, become escapes.
+def escape_control_chars(text: str) -> str:
+    r"""Escape control characters, and those that change the direction of writing, line by line.
 
-    >>> shown("a\r\nb\tc\u202ed")
+    >>> escape_control_chars("a\r\nb\tc\u202ed")
     'a\nb   c\\u202ed'
     """
-    return "\n".join(
-        escape_unprintable(line.rstrip("\r").expandtabs(4)) for line in text.split("\n")
-    )
+    lines = text.split("\n")
+    return "\n".join(escape_unprintable(line.rstrip("\r").expandtabs(4)) for line in lines)

@@ -1,4 +1,4 @@
-"""The page, asked and answered on this machine alone: loopback, under its own names, by its own form."""
+"""The server of the page: for this machine alone, under its own names, by the page's own form."""
 
 from __future__ import annotations
 
@@ -27,33 +27,42 @@ from starlette.routing import Mount, Route
 from tosloc.core.errors import Interrupted, ReportError, ToslocError, user_sentence
 from tosloc.core.records import BugReport
 from tosloc.localize.session import Session
-from tosloc.web.excerpts import LONGEST_LINE
-from tosloc.web.render import Article, Ask, name_of, page_of, pasted_id, policy, rendered, warm
+from tosloc.web.excerpts import MAX_LINE_CHARACTERS
+from tosloc.web.render import (
+    AnswerCard,
+    FormState,
+    content_security_policy,
+    localize_and_render,
+    pasted_report_id,
+    prepare_version,
+    render_page,
+    report_name,
+)
 
 HOST: Final = "127.0.0.1"
-"""The only address that is listened at."""
-MOST_BYTES: Final = 2_000_000
-"""Of what is sent."""
-KEPT: Final = 12
-"""Questions with their answers; of more the oldest are forgotten."""
+"""The only address that the server listens at."""
+MAX_REQUEST_BYTES: Final = 2_000_000
+"""Bytes of the body of a request."""
+MAX_QUESTIONS: Final = 12
+"""Questions that are kept with their answers. A new one replaces the oldest that is answered."""
 _OWN_NAMES: Final = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?", re.I)
 _ADDRESS: Final = re.compile(r"https?://\S+")
 _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    # not no-referrer: with that a browser calls the page's own form a stranger's (Origin: null)
+    # With no-referrer a browser would send "Origin: null" for the page's own form.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
-    "Content-Security-Policy": policy(
+    "Content-Security-Policy": content_security_policy(
         "connect-src 'self'; form-action 'self'; frame-ancestors 'none'"
     ),
 }
 
 
 class QuestionNumber(IntegerConvertor):
-    """A question's number in an address: as many digits as questions can ever need."""
+    """The number of a question in an address, of at most nine digits."""
 
     regex = "[0-9]{1,9}"
 
@@ -63,187 +72,242 @@ register_url_convertor("question", QuestionNumber())
 
 @dataclass
 class Questions:
-    """What is asked of a repository while the server runs, by a thread."""
+    """The questions about a repository while the server runs, and the session that answers them."""
 
     repository: Path
     checkpoint: Path | None = None
     editor: str = ""
-    """That of ``answered``."""
+    """The ``editor`` of ``render_answer``."""
     commit: str = ""
-    """The version that is asked for unless another is."""
+    """The version to search unless a question names another; "" for the files on disk."""
     project: str = ""
-    """What the repository is called."""
+    """The name of the repository on the page."""
     session: Session = field(default_factory=Session)
-    asked: dict[int, Article] = field(default_factory=dict)
-    """By their numbers."""
+    cards: dict[int, AnswerCard] = field(default_factory=dict)
+    """Number of a question -> its card, the oldest first."""
     last: int = 0
+    """The number of the newest question."""
 
-    def warm(self) -> None:
-        """Make the version ready before anything is asked of it; what is wrong with it is said to who asks."""
+    def prepare(self) -> None:
+        """Index the default version before the first question.
 
-        def progress(what: str, done: int, total: int) -> None:
-            for article in list(self.asked.values()):  # asked by another thread, meanwhile
-                article.said = f"{what}, {done:,} of {total:,}"
-
-        place = self.repository, self.checkpoint, self.commit
-        self.session.ask(warm, *place, progress=progress, stopped=lambda: False)
-
-    def ask(self, asked: Ask) -> int:
-        """Return the number of a new question. Raises ToslocError if too many wait."""
-        if len(self.asked) >= KEPT:
-            answered = [
-                number for number, article in self.asked.items() if article.state != "waiting"
-            ]
-            if not answered:
-                raise ToslocError(f"{KEPT} questions wait already; ask again when one is answered")
-            del self.asked[answered[0]]
-        self.last = number = self.last + 1
-        # the report is read later, by another process: until then its first line stands for it
-        first_line = asked.text.strip()[:LONGEST_LINE].partition("\n")[0]
-        name = name_of(BugReport(pasted_id(number), first_line, "", None))
-        article = self.asked[number] = Article(number, name, asked=asked)
+        A failure is not reported here: the first question fails in the same way.
+        """
 
         def progress(what: str, done: int, total: int) -> None:
-            article.said = f"{what}, {done:,} of {total:,}"
+            # A copy, because another thread may add questions meanwhile.
+            for card in list(self.cards.values()):
+                card.status = _progress_text(what, done, total)
 
-        def end(answer: Future[tuple[str, Markup]]) -> None:
-            if answer.cancelled() or isinstance(error := answer.exception(), Interrupted):
-                return  # it was taken away, or the server ends
-            if error is None:
-                article.name, article.html = answer.result()
-            elif (sentence := user_sentence(error, ToslocError.without_arguments)) is not None:
-                article.error = sentence.removeprefix(f"{self.repository}: ")
-            else:
-                traceback.print_exception(error)
-                article.error = "an error of the program; its terminal says more"
-
-        question = number, self.repository, self.checkpoint, asked, self.editor
-        future = self.session.ask_about(
-            asked.text,
-            page_of,
-            *question,
+        self.session.ask(
+            prepare_version,
+            self.repository,
+            self.checkpoint,
+            self.commit,
             progress=progress,
-            stopped=lambda: number not in self.asked,
+            stopped=lambda: False,
         )
-        future.add_done_callback(end)
+
+    def ask(self, form: FormState) -> int:
+        """Queue a question and return its number. Raises ToslocError if too many are waiting."""
+        self._make_room()
+        self.last += 1
+        number = self.last
+        # Another process reads the report later. Until then its first line is its name.
+        first_line = form.text.strip()[:MAX_LINE_CHARACTERS].partition("\n")[0]
+        name = report_name(BugReport(pasted_report_id(number), first_line, "", None))
+        card = AnswerCard(number, name, form=form)
+        self.cards[number] = card
+
+        def progress(what: str, done: int, total: int) -> None:
+            card.status = _progress_text(what, done, total)
+
+        def finish(answer: Future[tuple[str, Markup]]) -> None:
+            self._finish(card, answer)
+
+        future = self.session.ask_about(
+            form.text,
+            localize_and_render,
+            number,
+            self.repository,
+            self.checkpoint,
+            form,
+            self.editor,
+            progress=progress,
+            stopped=lambda: number not in self.cards,
+        )
+        future.add_done_callback(finish)
         return number
+
+    def _make_room(self) -> None:
+        """Forget the oldest answered question if there are too many."""
+        if len(self.cards) < MAX_QUESTIONS:
+            return
+        for number, card in self.cards.items():
+            if card.state != "waiting":
+                del self.cards[number]
+                return
+        raise ToslocError(
+            f"{MAX_QUESTIONS} questions are waiting already; ask again when one is answered"
+        )
+
+    def _finish(self, card: AnswerCard, answer: Future[tuple[str, Markup]]) -> None:
+        """Write an answer, or the reason why there is none, into its card."""
+        if answer.cancelled():
+            return
+        error = answer.exception()
+        if error is None:
+            card.name, card.html = answer.result()
+            return
+        if isinstance(error, Interrupted):  # The question was removed, or the server ends.
+            return
+        sentence = user_sentence(error, ToslocError.without_arguments)
+        if sentence is None:
+            traceback.print_exception(error)
+            card.error = "internal error; see the terminal in which tosloc serve runs"
+        else:
+            card.error = sentence.removeprefix(f"{self.repository}: ")
+
+
+def _progress_text(what: str, done: int, total: int) -> str:
+    """Return how far a step of the work is."""
+    return f"{what}, {done:,} of {total:,}"
 
 
 def application(questions: Questions, secret: str) -> Starlette:
-    """The page and its questions below ``/SECRET/``, for any server that speaks ASGI."""
-    empty = Ask(commit=questions.commit)
+    """Return the application that serves the page and its questions below ``/SECRET/``."""
+    empty_form = FormState(commit=questions.commit)
 
-    def shown(ask: Ask, status: int = 200, number: int = 0) -> Response:
-        return HTMLResponse(
-            rendered([*questions.asked.values()][::-1], questions.project, ask, number), status
-        )
+    def page(form: FormState, status: int = 200, number: int = 0) -> Response:
+        newest_first = list(reversed(questions.cards.values()))
+        return HTMLResponse(render_page(newest_first, questions.project, form, number), status)
 
-    async def start(request: Request) -> Response:
-        return shown(empty)
+    async def show_start(request: Request) -> Response:
+        return page(empty_form)
 
     async def ask(request: Request) -> Response:
         body = await request.body()
         fields = dict(parse_qsl(body.decode("utf-8", "replace"), errors="replace"))
         text = fields.get("text", "")
-        asked = Ask(text, fields.get("commit", "").strip() or questions.commit, "tests" in fields)
+        commit = fields.get("commit", "").strip() or questions.commit
+        form = FormState(text, commit, "tests" in fields)
         try:
             if _ADDRESS.fullmatch(text.strip()):
                 raise ReportError(
-                    "this is an address, and nothing is asked of the web; give the issue's text or JSON"
+                    "this is an address, and TosLoc does not fetch anything from the web;"
+                    " give the issue's text or JSON"
                 )
-            number = questions.ask(asked)
+            number = questions.ask(form)
         except ToslocError as error:
-            return shown(replace(asked, error=str(error)), 422)
+            return page(replace(form, error=str(error)), 422)
         return RedirectResponse(f"questions/{number}", 303)
 
-    async def question(request: Request) -> Response:
-        if (found := questions.asked.get(request.path_params["number"])) is None:
-            return shown(
-                replace(empty, error="this question is not kept any more; ask it again"),
-                404,
-                questions.last + 1,
-            )
-        return shown(
-            replace(found.asked, error=found.error), 422 if found.error else 200, found.number
-        )
+    async def show_question(request: Request) -> Response:
+        card = questions.cards.get(request.path_params["number"])
+        if card is None:
+            form = replace(empty_form, error="this question is no longer available; ask it again")
+            return page(form, 404, questions.last + 1)
+        form = replace(card.form, error=card.error)
+        return page(form, 422 if card.error else 200, card.number)
 
     async def forget(request: Request) -> Response:
-        questions.asked.pop(request.path_params["number"], None)  # which ends it, too
+        # A question that is no longer listed is also stopped.
+        questions.cards.pop(request.path_params["number"], None)
         return RedirectResponse("../../", 303)
 
-    async def guarded(request: Request, answer: RequestResponseEndpoint) -> Response:
-        why = _why_not(request, secret)
-        response = await answer(request) if why is None else PlainTextResponse(f"{why}\n", 403)
+    async def guard(request: Request, respond: RequestResponseEndpoint) -> Response:
+        reason = _refusal_reason(request, secret)
+        if reason is None:
+            response = await respond(request)
+        else:
+            response = PlainTextResponse(f"{reason}\n", 403)
         response.headers.update(_HEADERS)
         return response
 
     routes = [
-        Route("/", start),
-        Route(
-            "/questions", start
-        ),  # where the address of what could not be asked is gone to once more
-        Route("/questions", ask, methods=["POST"], max_body_size=MOST_BYTES),
-        Route("/questions/{number:question}", question),
+        Route("/", show_start),
+        # A browser reloads this address after a question that was refused.
+        Route("/questions", show_start),
+        Route("/questions", ask, methods=["POST"], max_body_size=MAX_REQUEST_BYTES),
+        Route("/questions/{number:question}", show_question),
         Route("/questions/{number:question}/forget", forget, methods=["POST"]),
     ]
     app = Starlette(routes=[Mount(f"/{secret}", routes=routes)])
     app.add_exception_handler(ClientDisconnect, lambda request, error: Response())
-    app.add_middleware(BaseHTTPMiddleware, dispatch=guarded)
+    app.add_middleware(BaseHTTPMiddleware, dispatch=guard)
     return app
 
 
-def _why_not(request: Request, secret: str) -> str | None:
-    """Why a request is refused; None for who knows the secret, asking of their own accord by this machine's own names.
+def _refusal_reason(request: Request, secret: str) -> str | None:
+    """Return why a request is refused, None if it may be answered.
 
-    A page of another site may send a browser here, also by a name of its own that it lets mean this machine (DNS
-    rebinding): the Host header says that name. What changes anything has to come from this page, as Origin says. Others
-    with an account on this machine can reach the port, and lack the secret, with which every path begins. It is in no
-    cookie, which a browser would send to every port of this machine.
+    - The Host header must be one of this machine's own names. A page of another site may send a
+      browser here by a name of its own that resolves to this machine (DNS rebinding).
+    - A request that changes something must come from this page, according to its Origin header.
+    - The path must begin with the secret, which other accounts on this machine do not know although
+      they can reach the port. It is not in a cookie, because a browser would send that to every
+      port of this machine.
     """
-    host, origin = request.headers.get("host", ""), request.headers.get("origin")
+    host = request.headers.get("host", "")
     if not _OWN_NAMES.fullmatch(host):
-        return "this page is asked as http://127.0.0.1 or http://localhost, with its port, and by no other name"
-    if origin != f"http://{host}" and (origin is not None or request.method not in ("GET", "HEAD")):
-        return "this comes from another page; ask by the form of this one"
-    first = (
-        request.scope["path"].removeprefix("/").partition("/")[0]
-    )  # it may also be for "*", or for nothing
-    if not secrets.compare_digest(first.encode(), secret.encode()):
-        return "this address lacks the secret of the page; open the whole address that tosloc serve has printed"
+        return (
+            "open this page as http://127.0.0.1 or http://localhost, with its port;"
+            " other names are refused"
+        )
+    origin = request.headers.get("origin")
+    only_reads = request.method in ("GET", "HEAD")
+    is_from_here = origin == f"http://{host}" or (origin is None and only_reads)
+    if not is_from_here:
+        return "this request comes from another page; use the form of this page"
+    # The path may also be "*", or empty.
+    first_part = request.scope["path"].removeprefix("/").partition("/")[0]
+    if not secrets.compare_digest(first_part.encode(), secret.encode()):
+        return (
+            "this address lacks the secret of the page; open the whole address that tosloc serve"
+            " has printed"
+        )
     return None
 
 
-def listening(port: int) -> socket.socket:
-    """A socket of the loopback; port 0 is any that is free. Raises ToslocError when it cannot be had."""
+def open_socket(port: int) -> socket.socket:
+    """Return a listening socket of the loopback address; port 0 stands for any free one.
+
+    Raises ToslocError if the port cannot be opened.
+    """
     try:
         return socket.create_server((HOST, port))
     except OSError as error:
-        why = (
-            "is already in use"
-            if error.errno == errno.EADDRINUSE
-            else f"cannot be opened ({error.strerror})"
-        )
+        if error.errno == errno.EADDRINUSE:
+            problem = "is already in use"
+        else:
+            problem = f"cannot be opened ({error.strerror})"
         hint = "choose another with {port}, or 0 for any free port"
-        raise ToslocError(f"port {port} {why}", hint=hint) from error
+        raise ToslocError(f"port {port} {problem}", hint=hint) from error
 
 
-def serve(questions: Questions, place: socket.socket) -> None:
-    """Print the page's address, and answer there until Ctrl-C or SIGTERM. In the main thread."""
+def serve(questions: Questions, listener: socket.socket) -> None:
+    """Print the page's address and answer requests until Ctrl-C or SIGTERM.
+
+    Only the main thread may call this, because it sets signal handlers.
+    """
     secret = secrets.token_urlsafe(16)
-    server = uvicorn.Server(settings(application(questions, secret)))
-    for number in (
-        signal.SIGINT,
-        signal.SIGTERM,
-    ):  # uvicorn, once it has ended, raises the signal again
-        signal.signal(number, lambda *_: setattr(server, "should_exit", True))
+    server = uvicorn.Server(uvicorn_config(application(questions, secret)))
+
+    def stop(*_: object) -> None:
+        server.should_exit = True
+
+    # uvicorn restores these handlers when it ends, and raises the signal again for them.
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signal_number, stop)
     with closing(questions.session):
-        questions.warm()
-        print(f"http://{HOST}:{place.getsockname()[1]}/{secret}/ (Ctrl-C ends it)", flush=True)
-        server.run(sockets=[place])
+        questions.prepare()
+        port = listener.getsockname()[1]
+        print(f"http://{HOST}:{port}/{secret}/ (Ctrl-C ends it)", flush=True)
+        server.run(sockets=[listener])
 
 
-def settings(app: Starlette) -> uvicorn.Config:
-    """How uvicorn serves it, without a word."""
+def uvicorn_config(app: Starlette) -> uvicorn.Config:
+    """Return a configuration of uvicorn that logs errors only."""
     return uvicorn.Config(
         app, lifespan="off", log_level="error", server_header=False, timeout_graceful_shutdown=2
     )
