@@ -45,6 +45,13 @@ def project(repository):
     return repository
 
 
+def test_before_the_first_commit_the_files_on_disk_are_searched(repository, tosloc):
+    (repository.path / "parser.py").write_text(FILES["src/parser.py"])
+    out, err = tosloc("localize", "bug.md", "--repo", repository.path)
+    assert out.splitlines()[1] == "1 file on disk, nothing is committed yet"
+    assert "nothing is committed yet: the files on disk are searched" in err
+
+
 @pytest.fixture
 def printed(repository, tosloc):
     """Function (*arguments) -> lines on standard output and standard error, asked of the repository."""

@@ -127,6 +127,11 @@ def test_what_has_no_room_is_counted_and_notes_changes_and_other_files_are_told(
     assert told.notes == ["a shallow clone"]
 
 
+def test_before_the_first_commit_an_answer_names_no_commit():
+    text = found(1, commit="0" * 40, searched=Searched(1, 0, 3)).text()
+    assert text.startswith("1 file on disk, nothing is committed yet. Rank. ")
+
+
 def test_trained_weights_are_told_and_shipped_ones_need_no_room():
     weights = Weights("trained", date(2026, 11, 26), 269, weak=True)
     told = found(1, weights=weights)

@@ -125,6 +125,16 @@ def test_a_long_report_is_cut(project, write_page):
     assert write_page("parser " * 1_000).count("parser ") < 150
 
 
+def test_a_page_before_the_first_commit_has_no_commit(repository, write_page):
+    (repository.path / "parser.py").write_text(CODE)
+    repository.git("remote", "add", "origin", "https://github.com/ada/toy.git")
+    page = check_harmless(write_page("the parser"))
+    assert "1 file on disk in ada/toy, nothing is committed yet;" in " ".join(page.text.split())
+    assert "0000000000" not in page.text
+    assert "not committed" not in page.text
+    assert not page.all("a")
+
+
 @pytest.mark.parametrize("bare", [False, True], ids=["work tree", "bare"])
 def test_a_served_page_opens_files_of_a_work_tree_in_the_editor(make_repository, bare):
     project = make_repository("my {line}", bare=bare)

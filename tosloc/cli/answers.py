@@ -13,7 +13,7 @@ from rich.text import Text
 from tosloc.cli.printing import make_console
 from tosloc.core.errors import ToslocError, pluralize
 from tosloc.core.io import escape_unprintable, truncate_text
-from tosloc.localize.answer import Answer, background_lines, percent
+from tosloc.localize.answer import Answer, background_lines, is_before_first_commit, percent
 
 if TYPE_CHECKING:
     from tosloc.core.records import Hit
@@ -53,13 +53,8 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
         if searched.hidden_tests
         else ""
     )
-    files = (
-        f"{pluralize(searched.files, 'file')} of {answer.commit[:10]}, {answer.committed:%Y-%m-%d}"
-    )
-    changed = (
-        f", {pluralize(searched.uncommitted, 'file')} not committed" if searched.uncommitted else ""
-    )
-    console.print(Text(f"{files}{changed}{tests}", "dim"), soft_wrap=True)
+    searched_files = f"{pluralize(searched.files, 'file')} {_version_text(answer)}"
+    console.print(Text(f"{searched_files}{tests}", "dim"), soft_wrap=True)
     widest = len(str(len(answer.hits)))
     for hit in answer.hits:
         place = Text(f"{hit.rank:>{widest}}  ")
@@ -89,6 +84,16 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
         )
     for reason in background_lines(answer):
         wrapped(_dim(reason.text))
+
+
+def _version_text(answer: Answer) -> str:
+    """Return which version was searched: a commit, with changes on disk, or only files on disk."""
+    if is_before_first_commit(answer.commit):
+        return "on disk, nothing is committed yet"
+    version = f"of {answer.commit[:10]}, {answer.committed:%Y-%m-%d}"
+    if not answer.searched.uncommitted:
+        return version
+    return f"{version}, {pluralize(answer.searched.uncommitted, 'file')} not committed"
 
 
 def _dim(text: str) -> Text:

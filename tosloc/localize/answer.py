@@ -38,6 +38,15 @@ def percent(share: float) -> str:
     return f"{share:.0%}" if share > 0.005 else "<1%" if share else "-"
 
 
+def is_before_first_commit(commit: str) -> bool:
+    """Return whether an answer's commit is the id of zeros, which stands for no commit at all.
+
+    >>> is_before_first_commit("0" * 40), is_before_first_commit("00b1" * 10)
+    (True, False)
+    """
+    return not commit.strip("0")
+
+
 def background_lines(answer: Answer) -> list[Reason]:
     """An answer's background in words: the tests of its first file and who knows it, then earlier changes."""
     about = answer.background or Background()

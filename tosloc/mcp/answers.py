@@ -15,7 +15,14 @@ from tosloc.core.errors import RepositoryError, pluralize
 from tosloc.core.io import escape_unprintable
 from tosloc.core.records import BugReport, Progress
 from tosloc.git import discovery
-from tosloc.localize.answer import Answer, Searched, Weights, background_lines, percent
+from tosloc.localize.answer import (
+    Answer,
+    Searched,
+    Weights,
+    background_lines,
+    is_before_first_commit,
+    percent,
+)
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.session import details_of, opened
 from tosloc.rank.excerpts import choose_excerpts
@@ -107,10 +114,12 @@ class Found(BaseModel, use_attribute_docstrings=True):
         """A line for each file, its reasons and its source below it."""
         of = self.searched
         hidden = f", {of.hidden_tests:,} tests left out" if of.hidden_tests else ""
-        changed = (
-            f" and {pluralize(of.uncommitted, 'uncommitted change')}" if of.uncommitted else ""
-        )
-        searched = f"{of.files:,} files of {self.commit[:10]}{changed}{hidden}"
+        if is_before_first_commit(self.commit):
+            version = "on disk, nothing is committed yet"
+        else:
+            changes = pluralize(of.uncommitted, "uncommitted change")
+            version = f"of {self.commit[:10]}" + (f" and {changes}" if of.uncommitted else "")
+        searched = f"{pluralize(of.files, 'file')} {version}{hidden}"
         lines = [f"{searched}. Rank. File (how sure): functions with lines"]
         for file in self.files:
             functions = f": {', '.join(file.functions)}" if file.functions else ""

@@ -17,7 +17,7 @@ import tosloc
 from tosloc.core.io import escape_unprintable, truncate_text
 from tosloc.core.records import BugReport, Progress
 from tosloc.git.discovery import WebPages
-from tosloc.localize.answer import Answer, background_lines, percent
+from tosloc.localize.answer import Answer, background_lines, is_before_first_commit, percent
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.session import AnswerDetails, details_of, opened
 from tosloc.web.excerpts import (
@@ -130,6 +130,7 @@ def render_answer(answer: Answer, localizer: Localizer | None = None, editor: st
     ``editor`` is an address with ``{path}`` and ``{line}``. With it, the files of a work tree become
     links that open the editor: the HTML then contains paths of this machine.
     """
+    before_first_commit = is_before_first_commit(answer.commit)
     title = truncate_text(answer.report.summary, MAX_LINE_CHARACTERS)
     description = truncate_text(answer.report.description, MAX_REPORT_CHARACTERS)
     title_pieces = [Piece(title)]
@@ -137,7 +138,8 @@ def render_answer(answer: Answer, localizer: Localizer | None = None, editor: st
     web_pages = None
     excerpts_by_path: dict[str, list[Excerpt]] = {}
     if localizer is not None and (repository := localizer.repository) is not None:
-        web_pages = WebPages.of(repository.remote_url())
+        if not before_first_commit:
+            web_pages = WebPages.of(repository.remote_url())
         details = details_of(localizer, answer, FILES_WITH_LINES)
         title_pieces = mark_words(title, details.terms)
         description_pieces = mark_report(description, details)
@@ -156,6 +158,7 @@ def render_answer(answer: Answer, localizer: Localizer | None = None, editor: st
         .get_template("answer.html")
         .render(
             answer=answer,
+            before_first_commit=before_first_commit,
             title=title_pieces,
             description=description_pieces,
             excerpts_by_path=excerpts_by_path,
