@@ -32,6 +32,7 @@ from tosloc.git.history import read_history
 from tosloc.git.repository import decode_text
 from tosloc.localize.localization import texts_of
 from tosloc.localize.localizer import Localizer
+from tosloc.localize.model import Model
 from tosloc.rank import features
 from tosloc.rank.stage_one import StageOne
 from tosloc.retrieval.history_index import strip_trailers
@@ -59,9 +60,8 @@ class Bench:
         self.path, self.work = repo.absolute(), work
         say("making the version ready")
         self.opened = Localizer.open(repo, "none", commit=revision)
-        assert self.opened.version_ is not None
         assert self.opened.repository is not None
-        self.version, self.repo = self.opened.version_, self.opened.repository
+        self.version, self.repo = self.opened.version(revision), self.opened.repository
         self.commit, self.snapshot = self.version.snapshot.commit, self.version.snapshot
 
     @cached_property
@@ -200,8 +200,8 @@ def first_index(bench: Bench) -> list[Row]:
 
 def stage_one(bench: Bench) -> list[Row]:
     """Ranking one report, in both methods, against bm25s."""
-    paper = Localizer()
-    paper.stage_one = StageOne(features.PAPER_NAMES, np.full(len(features.PAPER), 0.25))
+    weights = StageOne(features.PAPER_NAMES, np.full(len(features.PAPER), 0.25))
+    paper = Localizer(Model(weights))
     rankers = [bench.opened, paper]
     for report in bench.reports[:3]:  # what is made once for many questions is made
         for ranker in rankers:
@@ -332,9 +332,9 @@ def stage_two(
     if checkpoint is not None:
         learned = Localizer.load(checkpoint)
         if (
-            learned.reranker_ is None
-            or learned.reranker_.name != "terms"
-            or not learned.reranker_.weight
+            learned.model.reranker is None
+            or learned.model.reranker.name != "terms"
+            or not learned.model.reranker.weight
         ):
             raise ToslocError(
                 f"{checkpoint}: no second stage of term vectors; name a checkpoint that has one"
@@ -367,10 +367,9 @@ def by_encoder(bench: Bench, config: Config, path: Path) -> list[Row]:
     changed: dict[str, Any] = {"code_encoder": str(path), "report_encoder": ""}
     changed["training"] = config.stage_two.training.model_copy(update={"learns": "head"})
     settings = config.stage_two.model_copy(update=changed)
-    learned, reports, blobs = Localizer.default(), bench.reports[:5], list(bench.sample)[:ENCODED]
-    learned.reranker_ = reranker = EncoderReranker.configured(
-        config.model_copy(update={"stage_two": settings})
-    )
+    reports, blobs = bench.reports[:5], list(bench.sample)[:ENCODED]
+    reranker = EncoderReranker.configured(config.model_copy(update={"stage_two": settings}))
+    learned = Localizer(Model(reranker=reranker))
     report_encoder, encoder = reranker.model.report, reranker.model.code
     texts = report_encoder.pieces(
         [report_text(report) for report in reports], settings.report_tokens

@@ -65,9 +65,8 @@ def ask(path: Path, number: int) -> None:
     """Answer so many reports, which are drawn from files of HEAD."""
     rng = random.Random(7)
     with Localizer.open(path) as localizer:
-        assert localizer.version_ is not None
         assert localizer.repository is not None
-        snapshot = localizer.version_.snapshot
+        snapshot = localizer.version().snapshot
         blobs = [snapshot.blob(rng.randrange(len(snapshot))) for _ in range(REPORTS)][:number]
         for _, data in localizer.repository.texts(blobs):
             said = [word for word in words(decode_text(data or b"")) if len(word) > 3] or [

@@ -22,6 +22,7 @@ from tosloc.git.repository import Repository
 from tosloc.lab.baseline_runs import SYSTEMS, context_for
 from tosloc.lab.baselines.context import Baseline
 from tosloc.localize.localizer import Localizer
+from tosloc.localize.model import Model
 from tosloc.rank import features
 from tosloc.rank.stage_one import StageOne
 from tosloc.rank.tables import FeatureTable, read_blocks
@@ -150,20 +151,25 @@ def opened(world, name, version):
     snapshot = world.experiment.indexed.snapshot(version)
     if name in SYSTEMS:
         return lambda report: baseline(world, name).rank(report, snapshot)
-    made = localizer(world, name).open_version(world.experiment.indexed, version)
-    return lambda report: made.localization(report).ranking
+    ranker = localizer(world, name)
+    opened_version = ranker.open_version(world.experiment.indexed, version)
+    return lambda report: ranker.localization(report, opened_version).ranking
 
 
 def localizer(world, name):
     """Stage one, or both stages, with the reports of a world."""
-    made = Localizer(world.experiment.config)
-    made.stage_one = STAGES.get(name, WEIGHTED)
+    reranker = None
     if name in BOTH:
-        made.reranker_ = reranker_class(BOTH[name]).load(world.learned / BOTH[name])
+        reranker = reranker_class(BOTH[name]).load(world.learned / BOTH[name])
     paths = world.experiment.repo.path_names
     documents = report_documents(world.experiment.dataset.cases, world.experiment.history, paths)
-    made.reports_ = documents, tuple(paths.names)
-    return made
+    model = Model(
+        STAGES.get(name, WEIGHTED),
+        reranker=reranker,
+        known_reports=(documents, tuple(paths.names)),
+        configuration=world.experiment.config,
+    )
+    return Localizer(model)
 
 
 def baseline(world, name):

@@ -19,7 +19,7 @@ from tests.web.test_page import check_harmless
 from tosloc.core.errors import ReportError, RepositoryError
 from tosloc.core.io import escape_unprintable
 from tosloc.core.records import Background, BugReport, EarlierChange, Function, Hit, Person, Reason
-from tosloc.localize.answer import Answer, Searched
+from tosloc.localize.answer import Answer, SearchScope
 from tosloc.mcp.answers import repository_in
 from tosloc.reports.formats import read_reports
 from tosloc.reports.issues import read_new_reports
@@ -158,7 +158,7 @@ def test_what_the_page_says(one, two, three):
     earlier = EarlierChange("a" * 40, one, two, three, (one,), "https://example.org/a")
     past = Background((earlier,), (Person(two, three),), (one,), (two,))
     answer = Answer(
-        f"/srv/{two}", "c" * 40, WHEN, report, Searched(1, 2), (hit,), (hit,), past, (one,)
+        f"/srv/{two}", "c" * 40, WHEN, report, SearchScope(1, 2), (hit,), (hit,), past, (one,)
     )
     text = answers_page([answer])
     check_harmless(text)

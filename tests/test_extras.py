@@ -63,7 +63,7 @@ def test_without_torch_stage_one_is_learned_alone(without, project, tmp_path, ca
         f"tosloc: {lacking}; run: {_install('encoder')}; without it stage one is learned alone\n"
         in said
     )
-    assert Localizer.load(out).reranker_ is None
+    assert Localizer.load(out).model.reranker is None
     assert not (out / "stage_one").exists()
 
 

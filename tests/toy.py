@@ -15,6 +15,7 @@ from tests.conftest import GitRepository
 from tosloc.core.config import Config
 from tosloc.core.records import StringTable
 from tosloc.evaluate.runs import Order, Run
+from tosloc.storage.repository import IndexedRepository
 
 # trees on tables this small gain nothing from a second thread, and wait for it where others use the processor
 os.environ.setdefault("OMP_THREAD_LIMIT", "1")
@@ -51,8 +52,9 @@ def config(train=0.8, validation=0.1, **stage_one):
 
 def ask(localizer, report, repo, revision="HEAD"):
     """Every file of a version of a repository, ranked for a report."""
-    with closing(localizer.indexed(repo)) as indexed:
-        return localizer.open_version(indexed, revision).localization(report)
+    with closing(IndexedRepository.configured(repo, localizer.model.config)) as indexed:
+        version = localizer.open_version(indexed, revision)
+        return localizer.localization(report, version)
 
 
 def top(answer, number):

@@ -9,9 +9,10 @@ import pytest
 
 from tests import toy
 from tosloc.git.repository import Repository
-from tosloc.localize.localizer import Localizer
+from tosloc.localize.model import Model
 from tosloc.rank import features
 from tosloc.rank.stage_one import StageOne
+from tosloc.storage.repository import IndexedRepository
 
 LINE = {
     "id": "1",
@@ -25,13 +26,13 @@ LINE = {
 @pytest.fixture(scope="module")
 def checkpoint(project):
     """A checkpoint of hand-written weights with a version."""
-    localizer = Localizer(toy.config())
-    localizer.stage_one = StageOne(features.NAMES, np.ones(len(features.NAMES)))
+    stage_one = StageOne(features.NAMES, np.ones(len(features.NAMES)))
+    model = Model(stage_one, configuration=toy.config())
     with Repository(project.git.path) as repo:
-        opened = localizer.indexed(repo)
-        localizer.open_version(opened)
+        opened = IndexedRepository.configured(repo, model.config)
+        model = model.with_version(opened.prepared("HEAD"))
         opened.close()
-    localizer.save(project.folder / "checkpoint")
+    model.save(project.folder / "checkpoint")
     return project.folder / "checkpoint"
 
 
@@ -142,7 +143,7 @@ def one_report(project):
 def test_one_report_is_too_few_for_a_training(fails, one_report):
     needed = "training needs 25 reports with a fixed file, since it learns from the oldest 80 % and from at least 20"
     sentence = fails("train", *one_report)
-    assert sentence.startswith(f"{needed}; 1 found. Give more reports of this repository, or use")
+    assert sentence.startswith(f"{needed}; 1 found; give more reports of this repository, or use")
 
 
 def test_one_report_is_ranked_and_evaluated_with_split_all_alone(

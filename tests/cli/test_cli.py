@@ -23,7 +23,7 @@ from tosloc.cli.guard import SENTENCE, guarded
 from tosloc.cli.printing import UNBOUNDED, make_console, shown
 from tosloc.core.errors import Interrupted, ToslocError
 from tosloc.core.records import BugReport, Hit, Reason
-from tosloc.localize.answer import Answer, Searched
+from tosloc.localize.answer import Answer, SearchScope
 
 FULL = "no room left on the disk; make room and run the same command again to go on"
 
@@ -143,7 +143,7 @@ def test_an_answer_keeps_paths_whole_and_controls_out(capsys):
         Hit(2, "caf\udce9/[bold]\x1b.java", 0.25, 0.1),
     )
     report = BugReport("bug", "Context\x1b does not start", "", None)
-    print_answer(Answer("there", "c" * 40, when, report, Searched(2, 1), hits))
+    print_answer(Answer("there", "c" * 40, when, report, SearchScope(2, 1), hits))
     assert capsys.readouterr().out.splitlines() == [
         "bug: Context\\x1b does not start",
         "2 files of cccccccccc, 2014-01-15; 1 test file hidden (--tests)",

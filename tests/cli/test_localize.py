@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tosloc.localize.answer import Weights
-from tosloc.localize.localizer import Localizer
+from tosloc.localize.model import Model
 
 FILES = {
     "src/parser.py": "class Parser:\n    def parse_header(self, line):\n        return line.split(':')\n",
@@ -339,14 +339,8 @@ def test_shipped_weights_are_named_to_those_who_want_all_notes(project, printed,
 
 
 def test_trained_weights_are_always_named(project, printed, answered, monkeypatch):
-    load = Localizer.default.__func__
-
-    def trained(cls):
-        localizer = load(cls)
-        localizer.weights = Weights("trained", date(2026, 11, 26), 269, weak=True)
-        return localizer
-
-    monkeypatch.setattr(Localizer, "default", classmethod(trained))
+    trained = Model(weights=Weights("trained", date(2026, 11, 26), 269, weak=True))
+    monkeypatch.setattr("tosloc.localize.localizer.Model", lambda: trained)
     said = "tosloc: weights: trained 2026-11-26 on 269 commit messages"
     assert printed("bug.md", "bug.md")[1].count(said) == 1
     assert answered("bug.md")["weights"] == {

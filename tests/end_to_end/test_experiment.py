@@ -22,6 +22,7 @@ from tosloc.lab.reliability import judged_answers
 from tosloc.localize.answer import Weights
 from tosloc.localize.checkpoint import shipped
 from tosloc.localize.localizer import Localizer
+from tosloc.localize.model import Model
 from tosloc.rank.calibration import fit_temperature, shares
 from tosloc.rank.tables import list_blocks, read_blocks
 from tosloc.storage.cache import default_store
@@ -128,13 +129,12 @@ def test_weak_reports_too_few_to_learn_from_keep_the_shipped_weights_and_percent
     records = [record | {"weak": True} for record in project.records]
     config = toy.config(0.6, 0.2, ranker=True, train_reports=9, shipped=True)
     folder = project.folder / "kept"
-    localizer = training.train(
-        config, project.git.path, project.reports("kept.jsonl", records), folder
-    )
+    model = training.train(config, project.git.path, project.reports("kept.jsonl", records), folder)
     _, temperature = shipped()
-    assert localizer.temperature == temperature
+    assert model.temperature == temperature
     kept = Weights("shipped", datetime.now(UTC).date(), 9, weak=True)
-    assert localizer.weights == Localizer.load(folder).weights == kept
+    assert model.weights == kept
+    assert Model.load(folder).weights == kept
 
 
 def test_one_real_report_in_validation_fits_the_temperature_alone(project, out):
@@ -159,8 +159,8 @@ def test_weak_reports_change_no_ranking(weak, out):
 
 def test_a_checkpoint_says_what_it_learned_from(weak, out, project):
     today = datetime.now(UTC).date()
-    assert Localizer.load(out).weights == Weights("trained", today, 24, weak=False)
-    assert Localizer.load(weak).weights == Weights("trained", today, 24, weak=True)
+    assert Model.load(out).weights == Weights("trained", today, 24, weak=False)
+    assert Model.load(weak).weights == Weights("trained", today, 24, weak=True)
     answer = Localizer.load(weak).localize(BugReport("1", "openParser", "", None))
     assert answer.weights.sentence == f"weights: trained {today} on 24 commit messages"
 
@@ -206,7 +206,7 @@ def test_evaluate_says_whether_training_helped(weak, out, capsys):
 )
 def test_what_a_fit_looks_at(fit, most, ids, monkeypatch):
     """Evolution at the newest reports with a fixed file, and all their files; the other at a sample of wrong ones."""
-    monkeypatch.setattr(training, "EVOLUTION_REPORTS", 3)
+    monkeypatch.setattr(training, "MAX_EVOLUTION_REPORTS", 3)
     reports = [BugReport(str(number), "a", "b", LATER) for number in range(9)]
     cases = [
         Case(one, "", "v", 0, ("A.java",), () if one.id == "7" else ("A.java",)) for one in reports
@@ -297,11 +297,11 @@ def test_a_folder_below_a_file_cannot_be_made_for_results(tmp_path):
 @pytest.mark.slow
 def test_the_paper_s_configuration(project):
     config = toy.config(0.6, 0.2, method="paper", fit="differential_evolution")
-    localizer = train(project, "paper", config, embed_version=False)
-    assert localizer.stage_one.features == ("text", "trace", "history", "complexity")
-    assert ((localizer.stage_one.weights >= 0) & (localizer.stage_one.weights <= 1)).all()
+    model = train(project, "paper", config, embed_version=False)
+    assert model.stage_one.features == ("text", "trace", "history", "complexity")
+    assert ((model.stage_one.weights >= 0) & (model.stage_one.weights <= 1)).all()
     assert read_scored_run(project.folder / "paper", "test").evaluation().mrr > 0.4
-    with pytest.raises(ToslocError, match="carries no version"):
+    with pytest.raises(ToslocError, match="contains no version"):
         Localizer.load(project.folder / "paper").localize("openViolin loses a click")
 
 

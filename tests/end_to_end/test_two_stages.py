@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 
@@ -18,6 +19,7 @@ from tosloc.evaluate.run_paths import read_scored_run
 from tosloc.evaluate.runs import read_run
 from tosloc.git.repository import Repository
 from tosloc.localize.localizer import Localizer
+from tosloc.localize.model import Model
 from tosloc.rerank.terms import reranker
 from tosloc.rerank.terms import training as terms_training
 from tosloc.train import experiment, training
@@ -99,9 +101,8 @@ def changed(folder, out, kind, **changes):
 
 def alone(checkpoint):
     """The answer of its stage one alone."""
-    made = Localizer.load(checkpoint)
-    made.reranker_ = None
-    return made.localization(REPORT)
+    model = replace(Model.load(checkpoint), reranker=None)
+    return Localizer(model).localization(REPORT)
 
 
 def asked(project, checkpoint):

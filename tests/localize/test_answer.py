@@ -9,7 +9,7 @@ import pytest
 
 import tosloc
 from tosloc.core.records import Background, BugReport, EarlierChange, Function, Hit, Person, Reason
-from tosloc.localize.answer import SCHEMA, Answer, Searched, Weights, background_lines, schema
+from tosloc.localize.answer import SCHEMA, Answer, SearchScope, Weights, background_lines, schema
 
 WHEN = datetime(2014, 1, 15, 8, 30, 17, 999, tzinfo=timezone(timedelta(hours=1)))
 FRAME = Reason("frame", "stack frame App.run, line 4", lines=(4, 4))
@@ -28,7 +28,7 @@ FULL = Answer(
     "c" * 40,
     WHEN,
     REPORT,
-    Searched(40, 2),
+    SearchScope(40, 2),
     (HIT,),
     (HIT,),
     PAST,
@@ -37,7 +37,12 @@ FULL = Answer(
 )
 TRAINED = replace(FULL, weights=Weights("trained", date(2026, 11, 26), 269, weak=True))
 BARE = Answer(
-    None, "c" * 64, datetime(33, 1, 1, tzinfo=UTC), BugReport("x", "", "d", None), Searched(0), ()
+    None,
+    "c" * 64,
+    datetime(33, 1, 1, tzinfo=UTC),
+    BugReport("x", "", "d", None),
+    SearchScope(0),
+    (),
 )
 
 

@@ -5,6 +5,7 @@ import os
 import shutil
 from collections import Counter
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from tosloc.core.records import BugReport
 from tosloc.git.repository import Repository
 from tosloc.localize.answer import Weights
 from tosloc.localize.localizer import Localizer
+from tosloc.localize.model import Model
 from tosloc.rank import features
 from tosloc.rank.fitting import AS_SHIPPED
 from tosloc.rank.stage_one import StageOne
@@ -38,14 +40,18 @@ REPORT = BugReport(
 @pytest.fixture(scope="module")
 def made(project, tmp_path_factory):
     """A checkpoint of hand-written weights with a version and known reports."""
-    localizer = Localizer(toy.config())
-    localizer.stage_one = StageOne(features.NAMES, np.ones(len(features.NAMES)))
     document = Document("1", 5, 0, "c" * 40, Counter({"cooki": 2}), (0, 2), ("a.B",))
-    localizer.reports_ = Documents.collect([document]), ("a.java", "b.java", "c.java")
+    model = Model(
+        StageOne(features.NAMES, np.ones(len(features.NAMES))),
+        known_reports=(Documents.collect([document]), ("a.java", "b.java", "c.java")),
+        weights=Weights("trained"),
+        provenance={},
+        configuration=toy.config(),
+    )
     folder = tmp_path_factory.mktemp("made")
     with Repository(project.git.path) as repo:
         opened = IndexedRepository(repo, None, (".java",), 1)
-        localizer.open_version(opened).save(folder)
+        model.with_version(opened.prepared("HEAD")).save(folder)
         opened.close()
     return folder
 
@@ -63,16 +69,16 @@ def refused(folder, words):
 
 def test_what_is_shipped_answers_from_its_version_and_saving_leaves_nothing_of_an_earlier_one(copy):
     assert sum(path.stat().st_size for folder in SHIPPED for path in folder.rglob("*")) < 5_000_000
-    shipped = next(one for one in map(Localizer.load, SHIPPED) if one.version_ is not None)
-    assert shipped.version_ is not None
-    answer = shipped.localization(REPORT)
-    assert len(answer.ranking) == len(shipped.version_.snapshot)
+    shipped = next(model for model in map(Model.load, SHIPPED) if model.version is not None)
+    answer = Localizer(shipped).localization(REPORT)
+    assert len(answer.ranking) == len(shipped.version.snapshot)
     assert len(toy.top(answer, 3)) == 3
-    localizer = Localizer.load(copy)
-    localizer.provenance_, localizer.reports_, localizer.version_ = {"again": True}, None, None
-    localizer.save(copy)
-    again = Localizer.load(copy)
-    assert (again.provenance_, again.reports_, again.version_) == ({"again": True}, None, None)
+    model = Model.load(copy)
+    replace(model, provenance={"again": True}, known_reports=None, version=None).save(copy)
+    again = Model.load(copy)
+    assert again.provenance == {"again": True}
+    assert again.known_reports is None
+    assert again.version is None
 
 
 @pytest.mark.parametrize(
@@ -189,14 +195,13 @@ def test_a_checkpoint_of_an_earlier_version_says_what_it_knows(copy, provenance,
     del record["training"]
     (copy / "weights.json").write_text(json.dumps(record | {"choice": choice}))
     (copy / "provenance.json").write_text(json.dumps(provenance))
-    assert Localizer.load(copy).weights == weights
+    assert Model.load(copy).weights == weights
 
 
 def test_saving_keeps_what_is_said_about_the_weights(copy):
-    localizer = Localizer.load(copy)
-    localizer.weights = Weights("trained", date(2026, 11, 26), 269, weak=True)
-    localizer.save(copy)
-    assert Localizer.load(copy).weights == localizer.weights
+    weights = Weights("trained", date(2026, 11, 26), 269, weak=True)
+    replace(Model.load(copy), weights=weights).save(copy)
+    assert Model.load(copy).weights == weights
 
 
 def test_no_checkpoint(tmp_path):

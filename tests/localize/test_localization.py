@@ -9,6 +9,7 @@ from tests import toy
 from tosloc.git.repository import Repository
 from tosloc.localize.localization import candidates_of_answer
 from tosloc.localize.localizer import Localizer
+from tosloc.localize.model import Model
 from tosloc.rank import features
 from tosloc.rank.stage_one import StageOne
 from tosloc.rank.tables import read_blocks
@@ -83,13 +84,10 @@ def experiment(project):
 @pytest.fixture(scope="module")
 def localizer(experiment):
     """A localizer as training leaves it."""
-    made, names = Localizer(CONFIG), experiment.repo.path_names
-    made.stage_one = STAGE
-    made.reports_ = (
-        report_documents(experiment.dataset.cases, experiment.history, names),
-        tuple(names.names),
-    )
-    return made
+    paths = experiment.repo.path_names
+    documents = report_documents(experiment.dataset.cases, experiment.history, paths)
+    model = Model(STAGE, known_reports=(documents, tuple(paths.names)), configuration=CONFIG)
+    return Localizer(model)
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +102,8 @@ def extracted(experiment, tmp_path_factory):
 def test_the_same_features_and_ranking_as_in_training(experiment, localizer, extracted, identity):
     case = next(case for case in experiment.dataset.cases if case.report.id == identity)
     table, names = extracted[identity], experiment.repo.path_names.names
-    answer = localizer.open_version(experiment.indexed, case.version).localization(case.report)
+    version = localizer.open_version(experiment.indexed, case.version)
+    answer = localizer.localization(case.report, version)
     assert [names[number] for number in table.path_ids] == list(answer.version.snapshot.paths)
     for place, name in enumerate(features.ALL):
         assert answer.stage_one.columns[name] == pytest.approx(
@@ -140,11 +139,13 @@ def case(experiment):
 @pytest.fixture
 def answer(localizer, experiment, case):
     """The answer to its report."""
-    return localizer.open_version(experiment.indexed, case.version).localization(case.report)
+    version = localizer.open_version(experiment.indexed, case.version)
+    return localizer.localization(case.report, version)
 
 
-def test_a_carried_version_answers_the_same(localizer, answer, case, tmp_path):
-    localizer.save(tmp_path / "checkpoint")
+def test_a_carried_version_answers_the_same(localizer, experiment, answer, case, tmp_path):
+    prepared = experiment.indexed.prepared(case.version)
+    localizer.model.with_version(prepared).save(tmp_path / "checkpoint")
     carried = Localizer.load(tmp_path / "checkpoint").localization(case.report)
     assert carried.ranking == answer.ranking
     # what a commit says of itself is read from the repository

@@ -15,6 +15,7 @@ from tosloc.core.errors import RepositoryError, ToslocError, UnknownCommit
 from tosloc.core.records import BugReport
 from tosloc.git import discovery
 from tosloc.git.repository import Repository
+from tosloc.localize.model import Model
 from tosloc.storage import build
 from tosloc.storage.cache import trained_folder
 
@@ -116,13 +117,22 @@ def test_a_localizer_that_does_not_open_has_no_open_file(grown, tmp_path, monkey
 
 
 @pytest.mark.parametrize(
-    "options", [{"top": 0}, {"functions": -1}, {"include": "src/"}, {"exclude": "src/"}]
+    ("options", "sentence"),
+    [
+        ({"top": 0}, "top is 1 or more"),
+        ({"functions": -1}, "functions is 0 or more"),
+        ({"include": "src/"}, "include and exclude are lists of globs"),
+        ({"exclude": "src/"}, "include and exclude are lists of globs"),
+    ],
 )
-def test_options_out_of_range_are_a_value_error(opened, options):
-    with pytest.raises(
-        ValueError, match="top is 1 or more, functions 0 or more, include and exclude are lists"
-    ):
+def test_options_out_of_range_are_a_value_error(opened, options, sentence):
+    with pytest.raises(ValueError, match=sentence):
         opened.localize(TEXT, **options)
+
+
+def test_unknown_option_is_a_type_error(opened):
+    with pytest.raises(TypeError, match="localize has no option 'topmost'"):
+        opened.localize(TEXT, topmost=3)
 
 
 def test_the_least_options_are_answered(opened):
@@ -241,17 +251,16 @@ def test_the_work_tree_is_searched_as_if_it_were_committed(grown, opened):
 
 
 def test_what_was_trained_is_found_also_in_a_linked_work_tree(grown, tmp_path):
-    with Localizer.open(grown.path) as shipped:
-        folder = trained_folder(Repository(grown.path)) / "checkpoint"
-        shipped.save(folder)
+    folder = trained_folder(Repository(grown.path)) / "checkpoint"
+    Model().save(folder)
     weights = json.loads((folder / "weights.json").read_text()) | {"temperature": 9.0}
     (folder / "weights.json").write_text(json.dumps(weights))
     grown.git("worktree", "add", "-q", "--detach", str(tmp_path / "linked"))
     for path in (grown.path, tmp_path / "linked"):
         with Localizer.open(path, ready=False) as found:
-            assert found.temperature == 9.0
+            assert found.model.temperature == 9.0
     with Localizer.open(grown.path, "none") as asked:
-        assert asked.temperature != 9.0
+        assert asked.model.temperature != 9.0
     assert [*folder.parent.parent.parent.iterdir()] == [
         folder.parent.parent
     ]  # one cache entry for both
@@ -262,10 +271,10 @@ def test_what_was_trained_is_found_also_in_a_linked_work_tree(grown, tmp_path):
 )
 def test_an_address_is_to_be_cloned_first(grown, monkeypatch, address):
     monkeypatch.chdir(grown.path)
-    with pytest.raises(RepositoryError) as raised:
+    with pytest.raises(RepositoryError) as splice_head_above_rest:
         Localizer.open(address)
     assert (
-        str(raised.value)
+        str(splice_head_above_rest.value)
         == f"{address} is an address; clone it first (git clone {address}) and name the folder"
     )
 

@@ -17,7 +17,7 @@ from tosloc.core.records import (
     RoutineNote,
     ignore_progress,
 )
-from tosloc.localize.answer import Answer, Searched, Weights
+from tosloc.localize.answer import Answer, SearchScope, Weights
 from tosloc.localize.localizer import Localizer
 from tosloc.mcp.answers import LINES, Found, sources
 from tosloc.mcp.answers import answer as answer_of
@@ -35,7 +35,9 @@ def answer(files=4, functions=2, letters=10, **more):
         Hit(rank, f"src/package/module_{rank}.py", 1.0 / rank, 0.5 / rank, named, why)
         for rank in range(1, files + 1)
     )
-    made = Answer("/r", COMMIT, datetime(2024, 5, 6, tzinfo=UTC), REPORT, Searched(1234, 5), hits)
+    made = Answer(
+        "/r", COMMIT, datetime(2024, 5, 6, tzinfo=UTC), REPORT, SearchScope(1234, 5), hits
+    )
     return replace(made, **more)
 
 
@@ -121,14 +123,16 @@ def test_what_has_no_room_is_counted_and_notes_changes_and_other_files_are_told(
         RoutineNote("the report has no date; it is asked as if ..."),
         "a shallow clone",
     )  # the first an agent knows
-    told = found(1, notes=notes, searched=Searched(7, 0, 2), others=(replace(hit, path="pom.xml"),))
+    told = found(
+        1, notes=notes, searched=SearchScope(7, 0, 2), others=(replace(hit, path="pom.xml"),)
+    )
     assert told.text().startswith("7 files of 0123456789 and 2 uncommitted changes. Rank. ")
     assert told.text().splitlines()[-2:] == ["other files: pom.xml", "note: a shallow clone"]
     assert told.notes == ["a shallow clone"]
 
 
 def test_before_the_first_commit_an_answer_names_no_commit():
-    text = found(1, commit="0" * 40, searched=Searched(1, 0, 3)).text()
+    text = found(1, commit="0" * 40, searched=SearchScope(1, 0, 3)).text()
     assert text.startswith("1 file on disk, nothing is committed yet. Rank. ")
 
 

@@ -95,9 +95,9 @@ def train(
             embed_version=embed_version,
             keep_features=keep_features,
         )
-    judged = learned.provenance_["splits"]["validation"]
-    if learned.choice_ is not None and learned.choice_.sentence:
-        print_notes([learned.choice_.sentence])
+    judged = learned.provenance["splits"]["validation"]
+    if learned.choice is not None and learned.choice.sentence:
+        print_notes([learned.choice.sentence])
     if judged:
         print_split(out, "validation")
     else:
@@ -306,13 +306,13 @@ def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
     from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_any_judgements
     from tosloc.evaluate.runs import write_run
     from tosloc.evaluate.trec import read_trec_run
-    from tosloc.train.experiment import named
+    from tosloc.train.experiment import file_provenance
 
     run = read_trec_run(file)
     header = {
         "method": run.header["tag"],
         "tosloc": tosloc.__version__,
-        "imported": {"form": "TREC", **named(file)},
+        "imported": {"form": "TREC", **file_provenance(file)},
     }
     truth = {} if qrels is None else read_any_judgements(qrels)
     if truth:
@@ -332,7 +332,7 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) 
     from tosloc.evaluate.runs import write_known_ranks
     from tosloc.git.repository import Repository
     from tosloc.reports.labelled import chronological, load_dataset, published_ranks
-    from tosloc.train.experiment import named, write_truth
+    from tosloc.train.experiment import file_provenance, write_truth
 
     with Repository(repo) as repository, shown() as callback:
         suffixes = frozenset({".java"})  # of the projects whose ranks were published
@@ -347,7 +347,7 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) 
         header = {
             "method": "learning to rank, published ranks",
             "tosloc": tosloc.__version__,
-            "reports": named(file),
+            "reports": file_provenance(file),
             "split": split,
             "search space": "all source files of the before-fix version",
             "left out": {"reports without published ranks": len(part) - len(published)},

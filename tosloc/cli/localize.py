@@ -271,7 +271,7 @@ def _opened(repo: Path | None, checkpoint: Path | None, commit: str | None) -> L
 
     if repo is None and checkpoint is not None and commit is None:
         localizer = Localizer.load(checkpoint)
-        if (carried := localizer.version_) is not None:
+        if (carried := localizer.model.version) is not None:
             try:
                 with Repository(discovery.current_repository()) as repository:
                     repository.resolve(carried.snapshot.commit)

@@ -22,7 +22,7 @@ from tosloc.core.io import atomic_write, content_key
 from tosloc.core.records import BugReport, Progress, ignore_progress
 from tosloc.git.repository import Repository
 from tosloc.localize.localization import texts_of
-from tosloc.localize.localizer import Localizer
+from tosloc.localize.model import Model
 from tosloc.rank.extraction import HISTORY_FILE
 from tosloc.rank.tables import PARTS, WORK_FOLDER, list_blocks, read_blocks
 from tosloc.reports.labelled import load_dataset
@@ -69,18 +69,19 @@ def bundle_training(
     """Write the first files of a training folder's reports, with their texts; how many reports each part has. Of the
     training reports only so many of the ``newest``; 0: all.
     """
-    blocks, localizer = list_blocks(run), Localizer.load(run)
-    suffixes = frozenset(localizer.config.data.named_suffixes) or SOURCE_SUFFIXES
+    blocks, model = list_blocks(run), Model.load(run)
+    suffixes = frozenset(model.config.data.named_suffixes) or SOURCE_SUFFIXES
+    stage_one, _ = model.stage_one_for(())
     with Repository(repository) as repo:
         # the tables' numbers of paths, before anything else is read
         for name in unpack_words(load_arrays(run / WORK_FOLDER / HISTORY_FILE)["paths"]):
             repo.path_names.id(name)
         dataset = load_dataset(
-            repo, reports, zone=localizer.config.data.zone, suffixes=suffixes, progress=progress
+            repo, reports, zone=model.config.data.zone, suffixes=suffixes, progress=progress
         )
         cases = {case.report.id: case for case in dataset.cases}
         training_set = LabelledCandidates(
-            repo, suffixes, cases, localizer.stage_one, lambda part: read_blocks(blocks[part])
+            repo, suffixes, cases, stage_one, lambda part: read_blocks(blocks[part])
         )
         parts = {
             part: list(training_set.candidates(part, depth, for_training=part == "train"))

@@ -1,4 +1,4 @@
-"""The answer to one report, as people, programs and agents get it: ``tosloc.answer/1``, see docs/formats.md."""
+"""The answer to one report, as users and programs get it; see docs/formats.md."""
 
 from __future__ import annotations
 
@@ -11,31 +11,32 @@ from typing import Any, Final, Literal, TypeAlias
 
 import tosloc
 from tosloc.core.errors import pluralize
-from tosloc.core.records import Background, BugReport, Hit, Reason, RoutineNote
+from tosloc.core.records import Background, BugReport, EarlierChange, Hit, Reason, RoutineNote
 
 SCHEMA: Final = "tosloc.answer/1"
-"""Name and version of what ``Answer.as_dict`` gives; ``tosloc/localize/answer.schema.json`` is its JSON Schema."""
-SHOWN_FILES: Final = 3
-"""Of an earlier change, in words."""
+"""Name and version of the format of ``Answer.as_dict``; answer.schema.json is its JSON Schema."""
+MAX_CHANGED_FILES: Final = 3
+"""Files that are named for an earlier change."""
 Day: TypeAlias = date
-"""The type of a field that is itself called ``date``."""
+"""The type of fields that are themselves called ``date``."""
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema (2020-12) of an answer."""
-    described: dict[str, Any] = json.loads(
-        Path(__file__).with_name("answer.schema.json").read_text(encoding="utf-8")
-    )
-    return described
+    """Return the JSON Schema (2020-12) of an answer."""
+    text = Path(__file__).with_name("answer.schema.json").read_text(encoding="utf-8")
+    parsed: dict[str, Any] = json.loads(text)
+    return parsed
 
 
 def percent(share: float) -> str:
-    """A share in percent; what is less than one of them is not called none, and 0 says that there is no share.
+    """Return a share in percent: "<1%" for a small one, "-" for 0, which means no share.
 
     >>> percent(0.714), percent(0.005), percent(0.0)
     ('71%', '<1%', '-')
     """
-    return f"{share:.0%}" if share > 0.005 else "<1%" if share else "-"
+    if share > 0.005:
+        return f"{share:.0%}"
+    return "<1%" if share else "-"
 
 
 def is_before_first_commit(commit: str) -> bool:
@@ -48,51 +49,71 @@ def is_before_first_commit(commit: str) -> bool:
 
 
 def background_lines(answer: Answer) -> list[Reason]:
-    """An answer's background in words: the tests of its first file and who knows it, then earlier changes."""
-    about = answer.background or Background()
-    reasons = [Reason("tests", f"tests of it: {', '.join(about.tests)}")] if about.tests else []
-    people = [f"{one.name} ({one.date})" for one in about.people]
-    who = [f"last changed by {' and '.join(people)}"] if people else []
-    who += [f"owned by {' '.join(about.owners)}"] if about.owners else []
+    """Return an answer's background in words.
+
+    First come the tests of its first file, then the people who know it, then earlier changes.
+    """
+    background = answer.background
+    if background is None:
+        return []
+    reasons = []
+    if background.tests:
+        reasons.append(Reason("tests", f"tests of it: {', '.join(background.tests)}"))
+    who = []
+    if background.people:
+        people = [f"{person.name} ({person.date})" for person in background.people]
+        who.append(f"last changed by {' and '.join(people)}")
+    if background.owners:
+        who.append(f"owned by {' '.join(background.owners)}")
     if who:
         reasons.append(Reason("people", f"{answer.hits[0].path}: {', '.join(who)}"))
-    for one in about.earlier:
-        number = f" of {one.issue}" if one.issue and one.issue not in one.title else ""
-        more = f" and {len(one.files) - SHOWN_FILES} more" if len(one.files) > SHOWN_FILES else ""
-        changed = f" ({', '.join(one.files[:SHOWN_FILES])}{more})" if one.files else ""
-        title = f": {one.title}" if one.title else ""  # which is not known without the repository
-        said = f"like this: {one.commit[:10]}{number}, {one.date}{title}{changed}"
-        reasons.append(Reason("earlier", said, one.commit, one.issue, url=one.url))
+    reasons += [_earlier_change(change) for change in background.earlier]
     return reasons
 
 
+def _earlier_change(change: EarlierChange) -> Reason:
+    """Return an earlier change like the report in words."""
+    text = f"like this: {change.commit[:10]}"
+    if change.issue and change.issue not in change.title:
+        text += f" of {change.issue}"
+    text += f", {change.date}"
+    if change.title:  # it is unknown without the repository
+        text += f": {change.title}"
+    if change.files:
+        files = ", ".join(change.files[:MAX_CHANGED_FILES])
+        if len(change.files) > MAX_CHANGED_FILES:
+            files += f" and {len(change.files) - MAX_CHANGED_FILES} more"
+        text += f" ({files})"
+    return Reason("earlier", text, change.commit, change.issue, url=change.url)
+
+
 @dataclass(frozen=True, slots=True)
-class Searched:
-    """What an answer was chosen from."""
+class SearchScope:
+    """The files that an answer was chosen from."""
 
     files: int
-    """Source files of the version that could be named."""
+    """Number of source files of the version that could be listed."""
     hidden_tests: int = 0
-    """Test files beside them, which were not to be named."""
+    """Number of test files that could not be listed."""
     uncommitted: int = 0
-    """Files of the work tree, of any of these, that the commit has otherwise: changed, new, or gone."""
+    """Number of files on disk that differ from the commit: changed, new or deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The weights that ranked the files. What is not known of their training is None."""
+    """The weights that ranked the files. Unknown facts about their training are None."""
 
     kind: Literal["shipped", "trained"]
     date: Day | None = None
-    """Day of the training, also of one that kept the shipped weights."""
+    """Day of the training, even if it kept the shipped weights."""
     reports: int | None = None
     """Number of reports that training learned from."""
     weak: bool | None = None
-    """Whether most of these were commit messages, which are easier than users' reports."""
+    """Whether most of these were commit messages, which are easier than user reports."""
 
     @property
     def sentence(self) -> str:
-        """Return the weights in words, for a note.
+        """The weights in words, for a note.
 
         >>> Weights("shipped").sentence, Weights("trained").sentence
         ('weights: shipped', 'weights: trained')
@@ -112,7 +133,7 @@ class Weights:
         return f"weights: shipped, as kept by the training{day}{learned_from}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values of JSON, without what is not known."""
+        """Return JSON values, without unknown facts."""
         day = None if self.date is None else self.date.isoformat()
         values = {"kind": self.kind, "date": day, "reports": self.reports, "weak": self.weak}
         return {key: value for key, value in values.items() if value is not None}
@@ -123,22 +144,22 @@ class Answer:
     """The first files of a version for one report, with functions and reasons."""
 
     repository: str | None
-    """Its path; None for a version that a checkpoint carries."""
+    """Path of the repository; None for the version of a checkpoint."""
     commit: str
     """Full id of the searched version."""
     committed: datetime
     report: BugReport
-    searched: Searched
+    searched: SearchScope
     hits: tuple[Hit, ...]
-    """As many as were asked for, most suspicious first."""
+    """The requested files, most suspicious first."""
     others: tuple[Hit, ...] = ()
-    """Files that are no sources: those that the report names, then templates, styles and configuration by words."""
+    """Other files than source code: those that the report names, then those that share words."""
     background: Background | None = None
-    """What the project's past says beside it; None where that was not wanted."""
+    """Similar past changes, and tests and people of the first file; None if not requested."""
     notes: tuple[str, ...] = ()
-    """Sentences about the input."""
+    """Sentences about the input, for the user."""
     seconds: float = 0.0
-    """How long it took."""
+    """Time that the answer took."""
     weights: Weights = Weights("shipped")
 
     @property
@@ -147,37 +168,40 @@ class Answer:
         return tuple(note for note in self.notes if not isinstance(note, RoutineNote))
 
     def top(self, number: int) -> list[Hit]:
-        """The first of the hits."""
+        """Return the first ``number`` hits."""
         return list(self.hits[:number])
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values of JSON, as the schema describes them."""
-        begins = {"schema": SCHEMA, "tosloc": tosloc.__version__, "repository": self.repository}
-        values = asdict(self, dict_factory=_plain)
-        report = {
+        """Return JSON values in the format of ``schema()``."""
+        values: dict[str, Any] = {
+            "schema": SCHEMA,
+            "tosloc": tosloc.__version__,
+            "repository": self.repository,
+        }
+        values |= asdict(self, dict_factory=_json_values)
+        values["report"] = {
             "id": self.report.id,
             "summary": self.report.summary,
-            "opened": _time(self.report.opened),
+            "opened": _format_time(self.report.opened),
         }
-        others = [{"path": hit["path"], "why": hit["why"]} for hit in values["others"]]
-        changed = {"report": report, "others": others, "committed": _time(self.committed)}
-        changed["weights"] = self.weights.as_dict()
-        return begins | values | changed | {"seconds": round(self.seconds, 3)}
+        values["others"] = [{"path": hit["path"], "why": hit["why"]} for hit in values["others"]]
+        values["committed"] = _format_time(self.committed)
+        values["weights"] = self.weights.as_dict()
+        values["seconds"] = round(self.seconds, 3)
+        return values
 
 
-def _plain(values: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Values of JSON; what a reason lacks is left out."""
-    return {
-        key: list(value) if isinstance(value, tuple) else value
-        for key, value in values
-        if value is not None
-    }
+def _json_values(items: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the fields of a dataclass as JSON values, without those that are None."""
+    values = {}
+    for key, value in items:
+        if value is not None:
+            values[key] = list(value) if isinstance(value, tuple) else value
+    return values
 
 
-def _time(time: datetime | None) -> str | None:
-    """In UTC, to the second, as RFC 3339 has it: 2014-01-15T07:30:17Z."""
-    return (
-        None
-        if time is None
-        else time.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    )
+def _format_time(time: datetime | None) -> str | None:
+    """Return a time in UTC, to the second, in the form of RFC 3339: 2014-01-15T07:30:17Z."""
+    if time is None:
+        return None
+    return time.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

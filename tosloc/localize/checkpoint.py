@@ -1,4 +1,4 @@
-"""What was learned, on disk: JSON, arrays and safetensors; never pickle. Also the shipped weights."""
+"""Checkpoints on disk: JSON, arrays and safetensors, never pickle. Also the shipped weights."""
 
 from __future__ import annotations
 
@@ -29,28 +29,30 @@ if TYPE_CHECKING:
     from tosloc.rerank.base import Reranker
 
 _SHIPPED: Final = Path(__file__).parents[1] / "defaults"
-LARGE: Final = 1000  # source files; the four projects have 1,500 to 7,600
+MIN_FILES_OF_LARGE_TREE: Final = 1000
+"""The four projects that the Java weights were learned on have 1,500 to 7,600 source files."""
 WEIGHTS_FILE: Final = "weights.json"
-_LARGEST_WEIGHT: Final = 1e9
-_LARGEST: Final = 1 << 26  # bytes of a record
+_MAX_WEIGHT: Final = 1e9
+_MAX_RECORD_BYTES: Final = 1 << 26
 _RANKER_FILE: Final = "ranker.npz"
-LEARNED_ON: Final = "learned on"  # key of shipped weights under which stands what taught them
-TRAINING: Final = (
-    "training"  # key of weights.json: what is known of the training, as an answer has it
-)
+LEARNED_ON: Final = "learned on"
+"""Key in shipped weights: the projects that they were learned on."""
+TRAINING: Final = "training"
+"""Key in weights.json: facts about the training, as in ``Answer.weights``."""
 _REPORTS_FILE: Final = "reports.npz"
 VERSION_FILE: Final = "version.npz"
 FILES: Final = (WEIGHTS_FILE, _RANKER_FILE, _REPORTS_FILE, VERSION_FILE)
 
 
 def checkpoint_folder(folder: str | Path) -> Path:
-    """The checkpoint that ``folder`` is, or holds. Raises CheckpointError when there is none."""
+    """Return the checkpoint that ``folder`` is, or contains. Raises CheckpointError without one."""
     path = Path(folder).expanduser()
     for candidate in (path, path / "checkpoint"):
         if (candidate / WEIGHTS_FILE).exists():
             return candidate
     raise CheckpointError(
-        f"{path} holds no checkpoint (no {WEIGHTS_FILE}); name the folder that tosloc train wrote"
+        f"{path} holds no checkpoint (no {WEIGHTS_FILE})",
+        hint="name the folder that tosloc train wrote",
     )
 
 
@@ -63,17 +65,20 @@ def write_stage_one(
     *,
     lizard: bool = False,
 ) -> None:
-    """Write stage one, learned with or without lizard: its ranker, and weights.json with ``more`` in it."""
+    """Write the learned ranker of stage one, and weights.json with ``more`` in it.
+
+    ``lizard`` says whether lizard measured the complexity that it was learned with.
+    """
     ranker = stage.ranker
+    ranker_record = None
     if ranker is not None:
         save_arrays(folder / _RANKER_FILE, ranker.trees.to_arrays())
+        ranker_record = {"weight": ranker.weight, "features": list(ranker.features)}
     record = {
         "tosloc": tosloc.__version__,
         "analyser": analyser_version(lizard),
         "weights": dict(zip(stage.features, stage.weights.tolist(), strict=True)),
-        "ranker": None
-        if ranker is None
-        else {"weight": ranker.weight, "features": list(ranker.features)},
+        "ranker": ranker_record,
         "temperature": temperature,
         "choice": None if choice is None else asdict(choice),
     }
@@ -81,81 +86,93 @@ def write_stage_one(
 
 
 def read_stage_one(folder: Path) -> tuple[StageOne, float, dict[str, Any]]:
-    """Stage one of weights.json and, where that names a learned ranker, of ranker.npz beside it; the temperature of its
-    shares; and all of the record. Raises CheckpointError.
+    """Read stage one, the temperature of its shares, and the whole record in weights.json.
+
+    A learned ranker is read from ranker.npz. Raises CheckpointError.
     """
-    where = folder / WEIGHTS_FILE
-    record = read_record(where)
-    weights, ranker = record.get("weights"), record.get("ranker")
-    if not isinstance(weights, dict) or not weights or not all(map(_is_number, weights.values())):
-        raise CheckpointError(f"{where} holds no weights of features, a number each; train again")
-    if unknown := [name for name in weights if name not in features.ALL]:
-        raise CheckpointError(
-            f"{where} weighs a feature that this version does not know, {unknown[0]!r}; train again"
-        )
+    file = folder / WEIGHTS_FILE
+    record = read_record(file)
+    weights = record.get("weights")
+    if not isinstance(weights, dict) or not weights or not all(map(_is_weight, weights.values())):
+        raise CheckpointError(f"{file} holds no weights of features, a number each; train again")
+    for name in weights:
+        if name not in features.ALL:
+            raise CheckpointError(
+                f"{file} weighs a feature that this version does not know, {name!r}; train again"
+            )
     temperature = record.get("temperature", DEFAULT_TEMPERATURE)
-    if not (_is_number(temperature) and MIN_TEMPERATURE <= temperature <= MAX_TEMPERATURE):
+    if not (_is_weight(temperature) and MIN_TEMPERATURE <= temperature <= MAX_TEMPERATURE):
         raise CheckpointError(
-            f"{where} has a temperature that is no number of {MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:g}; train again"
+            f"{file} has a temperature that is no number of {MIN_TEMPERATURE:g} to"
+            f" {MAX_TEMPERATURE:g}; train again"
         )
     stage = StageOne(tuple(weights), np.array(list(weights.values()), dtype=np.float64))
-    if ranker is not None:
-        with open_arrays(folder / _RANKER_FILE) as arrays:
-            names, weight = tuple(ranker["features"]), ranker["weight"]
-            if not _is_number(weight) or weight < 0 or not set(names) <= weights.keys():
-                raise ValueError("its weight or features are none")
-            trees = Trees.from_arrays(arrays, len(names) + 2)
-            stage = replace(stage, ranker=HeadRanker(names, trees, float(weight)))
+    if record.get("ranker") is not None:
+        ranker = _read_ranker(folder / _RANKER_FILE, record["ranker"], weights)
+        stage = replace(stage, ranker=ranker)
     return stage, temperature, record
 
 
-def _is_number(value: Any) -> bool:
-    return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and abs(value) <= _LARGEST_WEIGHT
-    )
+def _read_ranker(file: Path, record: Any, weights: Mapping[str, float]) -> HeadRanker:
+    """Read the learned ranker that a record describes. Raises CheckpointError."""
+    with open_arrays(file) as arrays:
+        names = tuple(record["features"])
+        weight = record["weight"]
+        if not _is_weight(weight) or weight < 0 or not set(names) <= weights.keys():
+            raise ValueError("its weight or features are none")
+        trees = Trees.from_arrays(arrays, len(names) + 2)
+        return HeadRanker(names, trees, float(weight))
+
+
+def _is_weight(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= _MAX_WEIGHT
 
 
 def shipped(paths: Sequence[str] = ()) -> tuple[StageOne, float]:
-    """The shipped stage one for a version of these files, which ``tosloc lab pretrain`` learned, and the temperature of
-    its shares. Large Java trees have one of their own, learned on four such projects and their Bugzilla: one for all
-    serves neither them nor GitHub's projects as well (docs/results.md).
+    """Return the shipped weights for a version with these files, and the temperature of its shares.
+
+    ``tosloc lab pretrain`` learned them. Large Java trees have weights of their own, learned on
+    four such projects and their Bugzilla, because common weights serve neither them nor projects
+    on GitHub as well (docs/results.md).
     """
-    java = len(paths) >= LARGE and 2 * sum(path.endswith(".java") for path in paths) >= len(paths)
-    return _shipped("java" if java else "")
+    java_files = sum(path.endswith(".java") for path in paths)
+    is_java = len(paths) >= MIN_FILES_OF_LARGE_TREE and 2 * java_files >= len(paths)
+    return _read_shipped("java" if is_java else "")
 
 
 @cache
-def _shipped(kind: str) -> tuple[StageOne, float]:
-    return read_stage_one(_SHIPPED / kind)[:2]
+def _read_shipped(kind: str) -> tuple[StageOne, float]:
+    stage, temperature, _ = read_stage_one(_SHIPPED / kind)
+    return stage, temperature
 
 
 def read_weights(record: Mapping[str, Any], provenance: Mapping[str, Any], folder: Path) -> Weights:
     """Return what a checkpoint says about the training of its weights. Raises CheckpointError.
 
-    A checkpoint of an earlier version says how many reports it learned from, and whether it kept the shipped weights.
+    A checkpoint of an earlier version only says how many reports it learned from, and whether it
+    kept the shipped weights.
     """
-    from pydantic import (
-        TypeAdapter,
-        ValidationError,
-    )  # here, as below: the shipped weights are used without it
+    # These are imported here because the shipped weights, the usual case, don't need them.
+    from pydantic import TypeAdapter, ValidationError
 
     from tosloc.rank.fitting import AS_SHIPPED
 
-    said = record.get(TRAINING)
-    if said is None:
-        splits, choice = provenance.get("splits"), record.get("choice")
+    training = record.get(TRAINING)
+    if training is None:
+        splits = provenance.get("splits")
+        choice = record.get("choice")
         kept = isinstance(choice, dict) and choice.get("taken") == AS_SHIPPED
         reports = splits.get("train") if isinstance(splits, dict) else None
-        said = {"kind": "shipped" if kept else "trained", "reports": reports}
+        training = {"kind": "shipped" if kept else "trained", "reports": reports}
     try:
-        weights = TypeAdapter(Weights).validate_python(said)
+        weights = TypeAdapter(Weights).validate_python(training)
     except ValidationError as error:
         first = error.errors()[0]
-        what = ".".join(map(str, (TRAINING, *first["loc"])))
+        key = ".".join(map(str, (TRAINING, *first["loc"])))
         raise CheckpointError(
-            f"{folder / WEIGHTS_FILE}: {what}: {first['msg']}; train again"
+            f"{folder / WEIGHTS_FILE}: {key}: {first['msg']}; train again"
         ) from None
     if weights.reports is not None and weights.reports < 0:
         raise CheckpointError(
@@ -165,31 +182,33 @@ def read_weights(record: Mapping[str, Any], provenance: Mapping[str, Any], folde
 
 
 def read_reranker(record: Mapping[str, Any], folder: Path) -> Reranker | None:
-    """The reranker of a checkpoint, if it has one. Raises CheckpointError."""
+    """Read the reranker of a checkpoint, if it has one. Raises CheckpointError."""
     name = record.get("stage_two")
     if name is None:
         return None
     if name not in list(RERANKERS):
         raise CheckpointError(
-            f"{folder / WEIGHTS_FILE} names a reranker that this version does not know, {name!r}; train again"
+            f"{folder / WEIGHTS_FILE} names a reranker that this version does not know, {name!r};"
+            " train again"
         )
     return reranker_class(name).load(folder / name)
 
 
 def write_known_reports(folder: Path, documents: Documents, paths: Sequence[str]) -> None:
-    """Write fixed reports; ``paths`` are what their numbers mean, of which those that occur are kept."""
+    """Write fixed reports, and those of the ``paths`` that their file numbers refer to."""
     used = np.unique(documents.files)
-    numbers = np.full(len(paths), -1, dtype=np.int32)
-    numbers[used] = np.arange(len(used), dtype=np.int32)
-    names = [paths[number] for number in used.tolist()]
-    save_arrays(
-        folder / _REPORTS_FILE,
-        to_arrays({"paths": names, "reports": documents.renumber_files(numbers)}),
-    )
+    new_numbers = np.full(len(paths), -1, dtype=np.int32)
+    new_numbers[used] = np.arange(len(used), dtype=np.int32)
+    used_paths = [paths[number] for number in used.tolist()]
+    arrays = to_arrays({"paths": used_paths, "reports": documents.renumber_files(new_numbers)})
+    save_arrays(folder / _REPORTS_FILE, arrays)
 
 
 def read_known_reports(folder: Path) -> tuple[Documents, Sequence[str]] | None:
-    """What ``write_known_reports`` wrote, if it did. Raises CheckpointError for a damaged file."""
+    """Read what ``write_known_reports`` wrote, if anything.
+
+    Raises CheckpointError for a damaged file.
+    """
     if not (folder / _REPORTS_FILE).exists():
         return None
     with open_arrays(folder / _REPORTS_FILE) as arrays:
@@ -199,7 +218,7 @@ def read_known_reports(folder: Path) -> tuple[Documents, Sequence[str]] | None:
 
 
 def read_version(folder: Path) -> PreparedVersion | None:
-    """The version that a checkpoint carries, to localize in without a repository. Raises CheckpointError."""
+    """Read the version that a checkpoint contains, if it has one. Raises CheckpointError."""
     if not (folder / VERSION_FILE).exists():
         return None
     with open_arrays(folder / VERSION_FILE) as arrays:
@@ -207,14 +226,14 @@ def read_version(folder: Path) -> PreparedVersion | None:
 
 
 def write_record(path: Path, record: Mapping[str, Any]) -> None:
-    """Write a JSON object with its keys in order."""
+    """Write a JSON object with sorted keys."""
     write_text(path, json.dumps(record, indent=1, sort_keys=True) + "\n")
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """A JSON object of a checkpoint. Raises CheckpointError."""
+    """Read a JSON object of a checkpoint. Raises CheckpointError."""
     try:
-        record = parse_json(read_regular_file(path, _LARGEST).decode("utf-8"))
+        record = parse_json(read_regular_file(path, _MAX_RECORD_BYTES).decode("utf-8"))
     except (OSError, ValueError) as error:
         raise CheckpointError(
             f"{path} cannot be read ({error}); train again, or copy the whole folder"

@@ -1,15 +1,17 @@
-"""One version ready to be asked, and the answer to a report: all files ranked, the first with reasons.
+"""One version ready for questions, and the ranking of its files for one report.
 
-Where the stages meet: stage one's first files become candidates, and a reranker's scores their new order.
+This is where the two stages meet: the first files of stage one become candidates, and a reranker
+gives them new scores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import PurePosixPath
+from typing import Final
 
 import numpy as np
 
@@ -19,7 +21,7 @@ from tosloc.core.errors import CheckpointError
 from tosloc.core.records import BoolArray, BugReport, FloatArray, Hit, Ranking, Reason, RoutineNote
 from tosloc.git.discovery import WebPages
 from tosloc.git.repository import Repository, decode_text
-from tosloc.localize.answer import Answer, Searched
+from tosloc.localize.answer import Answer, SearchScope
 from tosloc.localize.checkpoint import shipped
 from tosloc.localize.repository_notes import describe_gaps
 from tosloc.paths.code_owners import owners_of
@@ -37,52 +39,71 @@ from tosloc.retrieval.query import Query
 from tosloc.storage.prepared import PreparedVersion
 from tosloc.storage.repository import IndexedRepository
 
+ONLY_STAGE_ONE: Final = (
+    "stage two needs the files' texts, so only stage one ranked them; open a repository to use both"
+)
+NO_SHARED_WORD: Final = (
+    "no word of the report occurs in any file; the order says only which files change most"
+)
+TOO_GENERAL: Final = (
+    "the report is too general for a confidence score; add an error message, an identifier or a"
+    " file name"
+)
+
 
 class OpenVersion:
-    """One version ready for queries, with the history of its files and what is read beside them."""
+    """One version ready for questions: its index, its history and, if known, its repository."""
 
-    uncommitted = 0  # files that are not as the commit has them: changed, new or gone
+    uncommitted = 0
+    """Number of files on disk that differ from the commit: changed, new or deleted."""
     others: PreparedVersion | None = None
-    """Its files that are no sources; None of a version that a checkpoint carries, and in experiments."""
-    reranking: RerankingContext | None = (
-        None  # what a reranker reads; None where stage one is alone
-    )
+    """Files that are not source code; None for the version of a checkpoint, and in experiments."""
+    reranking: RerankingContext | None = None
+    """What the reranker reads; None if only stage one ranks."""
 
     def __init__(
         self,
         repository: IndexedRepository | None,
         prepared: PreparedVersion,
-        reports: tuple[Documents, Sequence[str]] | None,
+        known_reports: tuple[Documents, Sequence[str]] | None,
         reranker: Reranker | None,
     ) -> None:
-        """Functions, texts and messages are read from the ``repository``; None: a checkpoint carries the version.
-        ``reports`` are the fixed ones that training knew, if any, and what their paths' numbers mean.
+        """Make a version ready.
+
+        Functions, texts and commit messages are read from ``repository``; None if a checkpoint
+        contains the version. ``known_reports`` are the fixed reports that training knew, and the
+        paths that their file numbers stand for.
         """
-        self.snapshot, self.index, self.repository = prepared.snapshot, prepared.index, repository
-        self.history = prepared.history if reports is None else prepared.with_reports(*reports)
-        fixes = int((self.history.reports.commits >= 0).sum())
-        gaps: Iterable[str] = ()
+        self.snapshot = prepared.snapshot
+        self.index = prepared.index
+        self.repository = repository
+        self.history = prepared.history
+        if known_reports is not None:
+            self.history = prepared.with_reports(*known_reports)
+        self.notes: tuple[str, ...] = prepared.notes
         if repository is not None:
-            gaps = describe_gaps(repository.repo, prepared.missing, fixes)
-        self.notes: tuple[str, ...] = (*gaps, *prepared.notes)
-        context = self.for_reranking()
-        if reranker is not None and reranker.can_score(context):
-            self.reranking = context
-        elif reranker is not None and reranker.weight:
-            self.notes += (
-                "the second stage reads the files' texts, so stage one alone answers; open a repository",
-            )
+            fixes = int((self.history.reports.commits >= 0).sum())
+            about_repository = describe_gaps(repository.repo, prepared.missing, fixes)
+            self.notes = (*about_repository, *self.notes)
+        if reranker is not None:
+            context = self.for_reranking()
+            if reranker.can_score(context):
+                self.reranking = context
+            elif reranker.weight:
+                self.notes += (ONLY_STAGE_ONE,)
 
     @property
     def newest(self) -> datetime:
-        """Right after the version's own commit: when a report without a date is taken to be opened. Not after the
-        newest commit of its history, where one wrong clock would make all the others old.
+        """The second after the version's own commit: the opening of a report without a date.
+
+        It does not follow the newest commit of the history, because one wrong clock there would
+        make all other commits look old.
         """
         return datetime.fromtimestamp(max(self.snapshot.committed_at, 0) + 1, UTC)
 
     @cached_property
     def shipped(self) -> tuple[StageOne, float]:
-        """The shipped weights for its files, and their temperature."""
+        """The shipped weights for these files, and their temperature."""
         return shipped(self.snapshot.paths)
 
     def choose(
@@ -93,24 +114,23 @@ class OpenVersion:
         tests: bool = False,
         may_miss: Collection[str] = (),
     ) -> FileSelection:
-        """Which of its files an answer may name, see ``tosloc.paths.globs.select_files``."""
-        paths, globs = self.index.paths, (include, exclude)
-        chosen = select_files(
-            self.snapshot.paths,
-            paths.table.test[paths.path_ids],
-            *globs,
-            tests=tests,
-            may_miss=may_miss,
+        """Select the files that an answer may list (see ``tosloc.paths.globs.select_files``)."""
+        paths = self.index.paths
+        are_tests = paths.table.test[paths.path_ids]
+        selection = select_files(
+            self.snapshot.paths, are_tests, include, exclude, tests=tests, may_miss=may_miss
         )
-        if self.others is None or not any(globs):
-            return chosen
-        return chosen._replace(
-            others=match_globs(self.others.snapshot.paths, include, exclude, ("include", "exclude"))
+        if self.others is None or not (include or exclude):
+            return selection
+        # A glob that matches only source files is no mistake here.
+        others = match_globs(
+            self.others.snapshot.paths, include, exclude, may_miss=("include", "exclude")
         )
+        return selection._replace(others=others)
 
     @cached_property
     def sources(self) -> RepositoryLookups:
-        """What reasons may read of the repository."""
+        """What reasons read from the repository."""
         if self.repository is None:
             return RepositoryLookups()
         repo = self.repository.repo
@@ -124,7 +144,7 @@ class OpenVersion:
         )
 
     def functions_of(self, files: Sequence[int]) -> Sequence[FunctionFacts]:
-        """The functions of each of some files; none where there is no repository."""
+        """Return the functions of each file; none if there is no repository."""
         if self.repository is None:
             return [NO_FUNCTIONS] * len(files)
         blobs = [self.snapshot.blob(file) for file in files]
@@ -133,187 +153,229 @@ class OpenVersion:
         return [functions.get(blob, NO_FUNCTIONS) for blob in blobs]
 
     def for_reranking(self) -> RerankingContext:
-        """What a reranker may read of the version."""
-        place = self.repository
+        """Return what a reranker may read of the version."""
+        texts = None
+        vectors = None
+        if self.repository is not None:
+            texts = texts_of(self.repository.repo)
+            vectors = self.repository.vectors_path
         return RerankingContext(
-            lambda blobs: self.index.text.corpus,
-            self.history,
-            texts=None if place is None else texts_of(place.repo),
-            vectors=None if place is None else place.vectors_path,
+            lambda blobs: self.index.text.corpus, self.history, texts=texts, vectors=vectors
         )
 
 
 def texts_of(repo: Repository) -> TextSource:
-    """Texts of a repository's blobs."""
+    """Return a function that reads the texts of a repository's blobs."""
     return lambda blobs: (
         (blob, None if data is None else decode_text(data)) for blob, data in repo.texts(blobs)
     )
 
 
 class Localization:
-    """The answer to one report: a full ranking, and reasons for as many of its files as are asked for."""
+    """The scores of all files of a version for one report, and the answer that is cut from them."""
 
-    reranked: Reranked | None = None  # the reranker's answer, where it had one
+    reranked: Reranked | None = None
+    """The reranker's scores, if it gave any."""
 
     def __init__(
         self,
         report: BugReport,
         version: OpenVersion,
-        stage: StageOne,
+        stage_one: StageOne,
         reranker: Reranker | None,
         temperature: float,
     ) -> None:
-        """Every file of a version ranked for a report; ``temperature`` is that of the softmax that makes shares of
-        scores. Raises CheckpointError for weights that give no scores.
+        """Rank every file of a version for a report.
+
+        ``temperature`` is that of the softmax that turns scores into shares. Raises
+        CheckpointError if the weights give a score that is not a finite number.
         """
-        self.version, self.temperature, self.notes = version, temperature, version.notes
+        self.version = version
+        self.temperature = temperature
+        self.notes = version.notes
         if report.opened is None:
             report = replace(report, opened=version.newest)
             when = f"{report.opened:%Y-%m-%d %H:%M} UTC"
-            self.notes += (
-                RoutineNote(f"the report has no date; it is asked as if opened at {when}"),
-            )
-        context = QueryContext(
-            Query(report), version.index, version.history.as_of(report.opened_seconds)
-        )
-        self.stage_one = StageOneAnswer.of(context, stage)
-        self.scores = self.stage_one.scores  # (F,) in path order
+            note = RoutineNote(f"the report has no date; it is asked as if opened at {when}")
+            self.notes += (note,)
+        history = version.history.as_of(report.opened_seconds)
+        context = QueryContext(Query(report), version.index, history)
+        self.stage_one = StageOneAnswer.of(context, stage_one)
+        self.scores = self.stage_one.scores
+        """(F,) final scores, in the order of paths."""
         if (
             reranker is not None
             and version.reranking is not None
             and reranker.may_score(report.opened_seconds)
         ):
-            self.reranked = reranker.rerank(
-                candidates_of_answer(self.stage_one, reranker.depth), version.reranking
-            )
+            candidates = candidates_of_answer(self.stage_one, reranker.depth)
+            self.reranked = reranker.rerank(candidates, version.reranking)
             if self.reranked is not None:
                 self.scores = final_scores(self.scores, self.reranked)
         if not context.shares_words:
-            self.notes += (
-                "no word of the report occurs in any file; the order says only which files change most",
-            )
+            self.notes += (NO_SHARED_WORD,)
         elif not context.distinguishes_files:
-            # it may share words with files, which reasons name: they are too few, or stand in too many files
-            self.notes += (
-                "the report is too general for a confidence score; add an error message, an identifier or a file name",
-            )
+            # Reasons may still name shared words: too few of them, or in too many files.
+            self.notes += (TOO_GENERAL,)
         if not np.isfinite(self.scores).all():
             raise CheckpointError("the weights give scores that are no numbers; train again")
 
     @cached_property
     def ranking(self) -> Ranking:
         """Every file of the version, most suspicious first."""
-        return Ranking.from_scores(
-            self.stage_one.context.query.report.id, self.version.snapshot.paths, self.scores
-        )
+        report = self.stage_one.context.query.report
+        return Ranking.from_scores(report.id, self.version.snapshot.paths, self.scores)
 
     def answer(
         self,
         number: int,
-        chosen: FileSelection,
+        selection: FileSelection,
         *,
         functions: int = 0,
         min_share: float = 0.0,
         only: int | None = None,
         background: bool = False,
     ) -> Answer:
-        """The answer with the first ``number`` of the ``chosen`` files that have ``min_share``, with reasons and so
-        many functions. With a file in ``only`` that file alone is in it, at its place among the chosen ones. With
-        ``background`` it has that, too.
+        """Return the answer with the first ``number`` selected files.
+
+        Files with a share below ``min_share`` are left out. Each file has at most ``functions``
+        functions. With ``only``, the answer lists that one file, at its rank among the selected
+        ones. With ``background`` it has similar past changes, and tests and people of the first
+        file.
         """
-        version, place, context = self.version, self.version.repository, self.stage_one.context
-        named = np.where(chosen.kept, self.scores, -np.inf)
-        if only is None:
-            first = top_k(named, number)
-            files, rank = first[chosen.kept[first]].tolist(), 1
-        else:
-            before = (named > named[only]).sum() + (named[:only] == named[only]).sum()
-            files, rank = [only], int(before) + 1
-        share, notes = self._shares(chosen), [*self.notes, *chosen.notes]
-        files = [file for file in files if share[file] >= min_share]
+        version = self.version
+        context = self.stage_one.context
+        first, first_rank = self._first_files(number, selection, only)
+        share = self._shares(selection)
+        notes = [*self.notes, *selection.notes]
+        files = [file for file in first if share[file] >= min_share]
         if not files:
             notes.append(f"nothing is sure enough: no file has a share of {min_share:.0%}")
-        facts = version.functions_of(files) if functions else [NO_FUNCTIONS] * len(files)
-        scored = score_functions(
-            context.query, context.version, files, self.scores, facts, most=functions
-        )
-        lifted, hits = self._lifted(files), list[Hit]()
-        for number, (file, known, found) in enumerate(
-            zip(files, facts, scored, strict=True), start=rank
-        ):
-            why = self.stage_one.why(file, version.sources, lifted.get(file), known, found)
-            score, sure = (round(float(values[file]), 6) for values in (self.scores, share))
-            hits.append(Hit(number, version.snapshot.path(file), score, sure, found, why))
-        suffixes = {PurePosixPath(hit.path).suffix.lower() for hit in hits}
-        if suffixes and not any(map(has_grammar, map(language_name, suffixes))):
-            said_of = f"there is no grammar for {', '.join(sorted(suffixes))} files"
-            notes.append(f"{said_of}: they are searched by their words, and have no functions")
-        about = (
-            collect_background(self.stage_one.reasons, next(iter(files), None), version.sources)
-            if background
-            else None
-        )
+        hits = self._hits(files, first_rank, share, functions)
+        notes += _notes_on_grammars(hits)
+        about = None
+        if background:
+            first_file = files[0] if files else None
+            about = collect_background(self.stage_one.reasons, first_file, version.sources)
         return Answer(
-            None if place is None else str(place.repo.path),
+            None if version.repository is None else str(version.repository.repo.path),
             version.snapshot.commit,
             datetime.fromtimestamp(version.snapshot.committed_at, UTC),
             context.query.report,
-            Searched(int(chosen.kept.sum()), chosen.hidden_tests, version.uncommitted),
+            SearchScope(int(selection.kept.sum()), selection.hidden_tests, version.uncommitted),
             tuple(hits),
-            tuple(self._others(chosen.others)),
+            tuple(self._others(selection.others)),
             about,
             tuple(notes),
         )
 
+    def _first_files(
+        self, number: int, selection: FileSelection, only: int | None
+    ) -> tuple[list[int], int]:
+        """Return the files to list, best first, and the rank of the first of them."""
+        scores = np.where(selection.kept, self.scores, -np.inf)
+        if only is None:
+            first = top_k(scores, number)
+            return first[selection.kept[first]].tolist(), 1
+        better = (scores > scores[only]).sum()
+        equal_before = (scores[:only] == scores[only]).sum()
+        return [only], int(better + equal_before) + 1
+
+    def _hits(
+        self, files: Sequence[int], first_rank: int, share: FloatArray, functions: int
+    ) -> list[Hit]:
+        """Return a hit with functions and reasons for each of the files, which are best first."""
+        version = self.version
+        context = self.stage_one.context
+        facts: Sequence[FunctionFacts] = [NO_FUNCTIONS] * len(files)
+        if functions:
+            facts = version.functions_of(files)
+        scored = score_functions(
+            context.query, context.version, files, self.scores, facts, most=functions
+        )
+        lifted = self._lifted(files)
+        hits = []
+        for place, file in enumerate(files):
+            reasons = self.stage_one.why(
+                file, version.sources, lifted.get(file), facts[place], scored[place]
+            )
+            hit = Hit(
+                first_rank + place,
+                version.snapshot.path(file),
+                round(float(self.scores[file]), 6),
+                round(float(share[file]), 6),
+                scored[place],
+                reasons,
+            )
+            hits.append(hit)
+        return hits
+
     def _others(self, kept: BoolArray | None) -> list[Hit]:
-        """Files that are no sources and that the report names, or shares words with; None: all may be named."""
-        version = self.version.others
-        if version is None:
+        """Return other files than source code that the report names or shares words with.
+
+        ``kept`` says which of them may be listed; None: all.
+        """
+        others = self.version.others
+        if others is None:
             return []
         context = self.stage_one.context
-        asked = QueryContext(
-            context.query, version.index, version.history.as_of(context.history.opened)
-        )
+        history = others.history.as_of(context.history.opened)
+        asked = QueryContext(context.query, others.index, history)
         return find_other_files(asked, context.common_words, kept)
 
-    def _shares(self, chosen: FileSelection) -> FloatArray:
-        """(F,) those of the first files; of all others 0."""
-        if not self.stage_one.context.distinguishes_files:
-            return np.zeros(len(self.scores))
-        sharing, found = np.where(chosen.sharing, self.scores, -np.inf), np.zeros(len(self.scores))
-        first = top_k(sharing, CALIBRATED_FILES)
-        found[first] = shares(sharing[first], self.temperature)
-        return found
+    def _shares(self, selection: FileSelection) -> FloatArray:
+        """Return (F,) the shares of the first files; 0 for all others."""
+        result = np.zeros(len(self.scores))
+        if self.stage_one.context.distinguishes_files:
+            scores = np.where(selection.sharing, self.scores, -np.inf)
+            first = top_k(scores, CALIBRATED_FILES)
+            result[first] = shares(scores[first], self.temperature)
+        return result
 
     def _lifted(self, files: Sequence[int]) -> dict[int, Reason]:
-        """What the reranker says of those of some files that it has lifted."""
+        """Return the reranker's reason for each of the files that it has moved up."""
         if self.reranked is None:
             return {}
-        first, order = self.stage_one.order, np.argsort(-self.scores, kind="stable")
-        found = {}
+        old_order = self.stage_one.order
+        new_order = np.argsort(-self.scores, kind="stable")
+        reasons = {}
         for file in files:
-            before, now = (int(np.flatnonzero(places == file)[0]) for places in (first, order))
-            matches = self.reranked.matches(before) if now < before else ()
-            if matches:
-                words = ", ".join(
-                    self.stage_one.reasons.describe_match(asked, answer)
-                    for asked, answer in matches
-                )
-                found[file] = Reason(
-                    "terms", f"read again by its words: up from place {before + 1} ({words})"
-                )
-        return found
+            old_place = int(np.flatnonzero(old_order == file)[0])
+            new_place = int(np.flatnonzero(new_order == file)[0])
+            if new_place >= old_place:
+                continue
+            matches = self.reranked.matches(old_place)
+            if not matches:
+                continue
+            words = [
+                self.stage_one.reasons.describe_match(asked, answer) for asked, answer in matches
+            ]
+            text = f"read again by its words: up from place {old_place + 1} ({', '.join(words)})"
+            reasons[file] = Reason("terms", text)
+        return reasons
+
+
+def _notes_on_grammars(hits: Sequence[Hit]) -> list[str]:
+    """Return a note if there is no grammar for any of the listed files, so none has functions."""
+    suffixes = {PurePosixPath(hit.path).suffix.lower() for hit in hits}
+    if not suffixes or any(has_grammar(language_name(suffix)) for suffix in suffixes):
+        return []
+    kinds = ", ".join(sorted(suffixes))
+    no_grammar = f"there is no grammar for {kinds} files"
+    return [f"{no_grammar}: they are searched by their words, and have no functions"]
 
 
 def candidates_of_answer(answer: StageOneAnswer, depth: int) -> Candidates:
-    """The first ``depth`` files of stage one's answer to a new report."""
-    rows, version = answer.order[:depth], answer.context.version
-    snapshot, chosen = version.text.snapshot, rows.tolist()
+    """Return the first ``depth`` files of stage one for a new report, whose fix is unknown."""
+    rows = answer.order[:depth]
+    version = answer.context.version
+    snapshot = version.text.snapshot
+    files = rows.tolist()
     return Candidates(
         answer.context.query.report,
         snapshot.commit,
-        tuple(map(snapshot.path, chosen)),
-        tuple(map(snapshot.blob, chosen)),
+        tuple(map(snapshot.path, files)),
+        tuple(map(snapshot.blob, files)),
         version.paths.path_ids[rows],
         answer.scores[rows],
         np.zeros(len(rows), dtype=np.bool_),
@@ -321,6 +383,6 @@ def candidates_of_answer(answer: StageOneAnswer, depth: int) -> Candidates:
 
 
 def final_scores(scores: FloatArray, reranked: Reranked) -> FloatArray:
-    """(F,) final scores: the first files by the reranker, above all the rest, which keeps its order."""
+    """Return (F,) final scores: reranked files first, then the rest in the order of stage one."""
     order = np.argsort(-scores, kind="stable")[: len(reranked.scores)]
     return splice_head_above_rest(scores, order, reranked.scores)

@@ -1,4 +1,7 @@
-"""Questions of a client: asked one after the other, answered by another process, so that this one can always end it."""
+"""Questions of a client, answered one after the other by another process.
+
+The client's own process stays responsive, and can end any question by killing the other one.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +25,15 @@ if TYPE_CHECKING:
 
 
 SECONDS_TO_READ: Final = 30
-"""Time limit for reading one report; ordinary ones take milliseconds, the rest is for a process that starts."""
+"""Time limit for reading one report. Most take milliseconds; the rest is for starting a process."""
 
 
 class Session:
-    """A queue of questions, and the process that answers them; any thread may ask. Close it."""
+    """A queue of questions and the process that answers them. Any thread may ask; close it."""
 
     def __init__(self) -> None:
-        self._thread, self._process = ThreadPoolExecutor(1, "tosloc-answers"), Worker()
+        self._thread = ThreadPoolExecutor(1, "tosloc-answers")
+        self._process = Worker()
         self._closing = False
 
     def ask(
@@ -39,11 +43,11 @@ class Session:
         progress: Progress,
         stopped: Callable[[], bool],
     ) -> Future[Any]:
-        """What ``answer`` says there, given a ``progress`` of its own. Once ``stopped`` the process is killed.
+        """Call ``answer`` in the other process, with a ``progress`` argument of its own.
 
-        The future raises what ``answer`` raises, BrokenProcessPool when it kills its process, else Interrupted.
+        Once ``stopped`` returns true, the process is killed. The future raises what ``answer``
+        raises, BrokenProcessPool if the process dies, and Interrupted if it is killed.
         """
-
         return self._thread.submit(
             self._call, answer, *question, progress=progress, stopped=stopped
         )
@@ -56,10 +60,10 @@ class Session:
         progress: Progress,
         stopped: Callable[[], bool],
     ) -> Future[Any]:
-        """As ``ask``, but the other process first reads ``text``; the report is the first argument of ``answer``.
+        """Ask as ``ask`` does, about the report that the other process reads from ``text``.
 
-        The future also raises ReportError for a text that is no report, or that takes longer than
-        ``SECONDS_TO_READ``: then the process is killed.
+        The report is the first argument of ``answer``. The future also raises ReportError for a
+        text that is no report, or that takes longer than ``SECONDS_TO_READ`` to read.
         """
 
         def call() -> Any:
@@ -69,10 +73,10 @@ class Session:
         return self._thread.submit(call)
 
     def _read(self, text: str, stopped: Callable[[], bool]) -> BugReport:
-        until = monotonic() + SECONDS_TO_READ
+        deadline = monotonic() + SECONDS_TO_READ
 
         def is_late() -> bool:
-            return monotonic() > until
+            return monotonic() > deadline
 
         try:
             report: BugReport = self._call(
@@ -81,7 +85,8 @@ class Session:
         except Interrupted:
             if is_late() and not self._closing and not stopped():
                 raise ReportError(
-                    f"this report could not be read in {SECONDS_TO_READ} seconds; shorten it to what goes wrong"
+                    f"this report could not be read in {SECONDS_TO_READ} seconds",
+                    hint="shorten it to what goes wrong",
                 ) from None
             raise
         return report
@@ -100,16 +105,16 @@ class Session:
         )
 
     def close(self) -> None:
-        """Answer nothing more, whatever is being answered."""
+        """End the session, and the question that is being answered."""
         self._closing = True
         self._thread.shutdown(wait=True, cancel_futures=True)
         self._process.close()
 
 
 def read_whole(text: str, progress: Progress = ignore_progress) -> BugReport:
-    """Read a report in that process, with all that an answer looks for in it. Raises ReportError.
+    """Read a report, with everything that an answer looks for in it. Raises ReportError.
 
-    What takes too long in a text takes too long here, within the time limit, and not in the answer.
+    A text that takes too long does so here, within the time limit, and not in the answer.
     """
     from tosloc.reports.issues import read_report
     from tosloc.retrieval.query import Query
@@ -123,7 +128,9 @@ def read_whole(text: str, progress: Progress = ignore_progress) -> BugReport:
 
 @closing_cache(4)
 def opened(repository: Path, checkpoint: Path | None) -> Localizer:
-    """Return a localizer of a repository, for a process that answers questions: the last four stay open.
+    """Return a localizer for a repository, in a process that answers questions.
+
+    The last four stay open.
 
     Raises as ``Localizer.open`` does.
     """
@@ -132,41 +139,50 @@ def opened(repository: Path, checkpoint: Path | None) -> Localizer:
     return Localizer.open(repository, checkpoint, ready=False)
 
 
+class FileLines(NamedTuple):
+    """The lines of a listed file."""
+
+    hit: Hit
+    frame_lines: Sequence[int]
+    """Numbers of the lines that stack frames of the report name."""
+    lines: list[str]
+
+
 class AnswerDetails(NamedTuple):
-    """What is shown beside an answer: the report's words and its files' lines."""
+    """What is shown beside an answer: the words of the report and the lines of its files."""
 
     query: Query
     version: VersionIndex
     terms: dict[str, float]
-    """The report's that tell files from another, with what they count."""
+    """The report's words that tell files apart, and their weights."""
     files: Sequence[int]
-    """The answer's files, those that are still there."""
-    lines: Sequence[tuple[Hit, Sequence[int], list[str]]]
-    """Of the first of them: the lines that frames of the report name, and all lines."""
+    """Files of the answer that still exist."""
+    lines: Sequence[FileLines]
+    """Lines of the first of these files."""
 
 
 def details_of(localizer: Localizer, answer: Answer, number: int) -> AnswerDetails:
-    """What is shown beside an answer of an open repository, with lines of the first ``number`` files."""
+    """Return what is shown beside an answer, with the lines of its first ``number`` files.
+
+    The localizer has an open repository.
+    """
     from tosloc.git.repository import decode_text
     from tosloc.rank.excerpts import distinctive_terms, frame_lines
     from tosloc.retrieval.query import Query
 
-    version, query = (
-        localizer.version(None if answer.searched.uncommitted else answer.commit),
-        Query(answer.report),
-    )
-    snapshot, repository = version.snapshot, localizer.repository
+    version = localizer.version(None if answer.searched.uncommitted else answer.commit)
+    query = Query(answer.report)
+    snapshot = version.snapshot
+    repository = localizer.repository
     assert repository is not None
-    known = [
-        (hit, snapshot.paths.index(hit.path)) for hit in answer.hits if hit.path in snapshot.paths
-    ]
-    files = [file for _, file in known]
-    framed = frame_lines(query, version.index, files)
+    hits = [hit for hit in answer.hits if hit.path in snapshot.paths]
+    files = [snapshot.paths.index(hit.path) for hit in hits]
+    lines_of_frames = frame_lines(query, version.index, files)
     texts = repository.texts(map(snapshot.blob, files[:number]))
-    lines = []
-    for (hit, file), (_, data) in zip(known, texts, strict=False):
+    file_lines = []
+    for hit, file, (_, data) in zip(hits, files, texts, strict=False):
         text = decode_text(data or b"").replace("\r\n", "\n").expandtabs(4)
-        lines.append((hit, framed.get(file, ()), text.removesuffix("\n").split("\n")))
-    return AnswerDetails(
-        query, version.index, distinctive_terms(query, version.index), files, lines
-    )
+        lines = text.removesuffix("\n").split("\n")
+        file_lines.append(FileLines(hit, lines_of_frames.get(file, ()), lines))
+    terms = distinctive_terms(query, version.index)
+    return AnswerDetails(query, version.index, terms, files, file_lines)

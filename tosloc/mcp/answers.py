@@ -17,7 +17,7 @@ from tosloc.core.records import BugReport, Progress
 from tosloc.git import discovery
 from tosloc.localize.answer import (
     Answer,
-    Searched,
+    SearchScope,
     Weights,
     background_lines,
     is_before_first_commit,
@@ -53,7 +53,7 @@ class Found(BaseModel, use_attribute_docstrings=True):
     """Files that have to be changed, the likeliest first."""
 
     commit: str
-    searched: Searched
+    searched: SearchScope
     total: int
     """Files of the answer, also those that the budget has no room for."""
     files: list[File]

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from tosloc.code.languages import (
     OTHER_SUFFIXES,
@@ -41,6 +41,7 @@ from tosloc.storage.prepared import PreparedVersion
 from tosloc.storage.store import FactStore
 
 if TYPE_CHECKING:
+    from tosloc.core.config import Config
     from tosloc.storage.build import BuildReport
 
 KEPT_FILES: Final = 40
@@ -73,6 +74,14 @@ class IndexedRepository:
         self.suffixes = frozenset(suffixes) or SOURCE_SUFFIXES
         self.jobs = jobs
         self.lizard = lizard  # whether complexity is lizard's number, and not 0
+
+    @classmethod
+    def configured(cls, repo: Repository, config: Config | None = None) -> Self:
+        """Return a repository with the source files of a configuration; None: the defaults."""
+        if config is None:
+            return cls(repo)
+        suffixes = config.data.named_suffixes
+        return cls(repo, None, suffixes, config.run.jobs, lizard=config.stage_one.lizard)
 
     @cached_property
     def store(self) -> FactStore:

@@ -1,4 +1,4 @@
-"""What every experiment shares: labelled reports with their repository, results folders, provenance, ranking."""
+"""What experiments share: labelled reports with their repository, provenance, result folders."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tosloc.git.history import read_history
 from tosloc.git.repository import Repository
 from tosloc.localize.checkpoint import WEIGHTS_FILE, shipped, write_record
 from tosloc.localize.localization import texts_of
-from tosloc.localize.localizer import Localizer
+from tosloc.localize.model import Model
 from tosloc.rank.calibration import TEMPERATURE_KEY
 from tosloc.rank.extraction import HISTORY_FILE, Extraction
 from tosloc.rank.stage_one import StageOne
@@ -40,18 +40,19 @@ from tosloc.reports.labelled import (
 from tosloc.rerank.base import RerankingContext
 from tosloc.retrieval.history_index import build_history
 from tosloc.storage.build import BuildReport
+from tosloc.storage.repository import IndexedRepository
 from tosloc.train.candidates import LabelledCandidates
 from tosloc.train.function_runs import write_function_runs
 
 _PACKAGES: Final = ("numpy", "scipy", "tree-sitter", "PyStemmer", "lightgbm")
-_OF_RERANKERS: Final = {
+_RERANKER_PACKAGES: Final = {
     "terms": ("torch", "safetensors"),
     "encoder": ("torch", "transformers", "accelerate"),
 }
 
 
 class ExperimentContext:
-    """A repository with its labelled reports, facts and history: all that an experiment needs."""
+    """A repository with its labelled reports, facts and history."""
 
     def __init__(
         self,
@@ -62,11 +63,14 @@ class ExperimentContext:
         *,
         facts: bool = True,
     ) -> None:
-        """Read the reports, make the facts of all of their versions, read the history that leads to them. Without
-        ``facts`` none are made, for techniques that read the files in ways of their own.
+        """Read the reports, compute the facts of their versions, and read the history before them.
+
+        Without ``facts`` none are computed, for techniques that read the files themselves.
         """
-        self.repo, self.reports, self.config = repo, reports, resolve_suffixes(config, reports)
-        self.indexed = Localizer(self.config).indexed(repo)
+        self.repo = repo
+        self.reports = reports
+        self.config = resolve_suffixes(config, reports)
+        self.indexed = IndexedRepository.configured(repo, self.config)
         try:
             self._read(progress, facts)
         except BaseException:
@@ -74,10 +78,11 @@ class ExperimentContext:
             raise
 
     def _read(self, progress: Progress, facts: bool) -> None:
-        """Read the reports and their history, and with ``facts`` make the facts of their versions."""
-        repo, reports, data, indexed = self.repo, self.reports, self.config.data, self.indexed
+        repo = self.repo
+        data = self.config.data
+        indexed = self.indexed
         dataset = load_dataset(
-            repo, reports, zone=data.zone, suffixes=indexed.suffixes, progress=progress
+            repo, self.reports, zone=data.zone, suffixes=indexed.suffixes, progress=progress
         )
         self.dataset = dataset.oldest(data.oldest)
         cases = self.dataset.cases
@@ -98,12 +103,12 @@ class ExperimentContext:
     def candidates(
         self, stage: StageOne, tables: Callable[[str], Iterable[FeatureTable]]
     ) -> LabelledCandidates:
-        """Candidates of all cases; ``tables`` gives the feature tables of a part, anew at each call."""
+        """Return the candidates of all cases; ``tables`` reads the feature tables of a part."""
         cases = {case.report.id: case for case in self.dataset.cases}
         return LabelledCandidates(self.repo, self.indexed.suffixes, cases, stage, tables)
 
     def shipped(self, case: Case) -> tuple[StageOne, float]:
-        """The shipped weights for the files that a report was opened to, and their temperature."""
+        """Return the shipped weights for the version of a case, and their temperature."""
         return shipped(self.indexed.snapshot(case.version).paths)
 
     def weak_reports(self, cases: Iterable[Case]) -> int:
@@ -111,7 +116,10 @@ class ExperimentContext:
         return sum(self.dataset.labelled[case.report.id].weak for case in cases)
 
     def for_reranking(self) -> RerankingContext:
-        """What a reranker may read: files of all versions, and the whole history, of which each report sees a part."""
+        """Return what a reranker may read: files of all versions, and the whole history.
+
+        Of the history each report sees only the part before its opening.
+        """
         return RerankingContext(
             self.indexed.facts,
             self.history_index,
@@ -121,21 +129,31 @@ class ExperimentContext:
         )
 
     def extraction(self, folder: Path, names: tuple[str, ...]) -> Extraction:
-        """A place for feature tables, with the history that its workers read."""
-        indexed, history = self.indexed, folder / HISTORY_FILE
-        save_arrays(
-            history, to_arrays({"paths": self.repo.path_names.names, "history": self.history_index})
-        )
-        of_history, where = fingerprint(history), (folder, self.repo.path, indexed.store_path)
+        """Write the history for worker processes, and return an extraction of feature tables."""
+        indexed = self.indexed
+        file = folder / HISTORY_FILE
+        paths = self.repo.path_names.names
+        save_arrays(file, to_arrays({"paths": paths, "history": self.history_index}))
         return Extraction(
-            *where, indexed.suffixes, names, of_history, self.history.ancestors, indexed.lizard
+            folder,
+            self.repo.path,
+            indexed.store_path,
+            indexed.suffixes,
+            names,
+            fingerprint(file),
+            self.history.ancestors,
+            indexed.lizard,
         )
 
     def provenance(self) -> dict[str, Any]:
-        """Where a result comes from."""
-        two, cases = self.config.stage_two, self.dataset.cases
-        packages = [*_PACKAGES, *(_OF_RERANKERS[two.reranker] if two.enabled else ())]
-        packages += ["lizard"] if self.indexed.lizard else []
+        """Return what a result depends on: versions, configuration, repository and reports."""
+        stage_two = self.config.stage_two
+        cases = self.dataset.cases
+        packages = list(_PACKAGES)
+        if stage_two.enabled:
+            packages += _RERANKER_PACKAGES[stage_two.reranker]
+        if self.indexed.lizard:
+            packages.append("lizard")
         return {
             "tosloc": tosloc.__version__,
             "analyser": analyser_version(self.indexed.lizard),
@@ -143,24 +161,30 @@ class ExperimentContext:
             "packages": {name: metadata.version(name) for name in packages},
             "config": self.config.as_dict(),
             "repository": self.repo.name,
-            "reports": {**named(self.reports), "cases": len(cases)},
+            "reports": {**file_provenance(self.reports), "cases": len(cases)},
             "newest fix": cases[-1].fix_commit or cases[-1].version,
             "splits": {name: len(self.parts[name]) for name in ("train", "validation", "test")},
         }
 
     def trained_on(self, provenance: Mapping[str, Any], cases: Sequence[Case]) -> int:
-        """How many of these cases taught a checkpoint, by its provenance. It is known where the checkpoint learned from
-        the same file of reports, byte for byte; else 0.
+        """Return how many of these cases a checkpoint learned from, by its provenance.
+
+        That is only known if it learned from the same file of reports, byte for byte; otherwise
+        the result is 0.
         """
         try:
-            same = provenance["reports"]["sha256"] == fingerprint(self.reports)
-            oldest = self.dataset.cases[: provenance["splits"]["train"]] if same else ()
+            if provenance["reports"]["sha256"] != fingerprint(self.reports):
+                return 0
+            oldest = self.dataset.cases[: provenance["splits"]["train"]]
         except (KeyError, TypeError):
             return 0
         return len({case.report.id for case in oldest} & {case.report.id for case in cases})
 
     def run_header(self, command: str) -> dict[str, Any]:
-        """What a run's first line says: the same for the same command, so that runs can be compared byte for byte."""
+        """Return the first line of a run.
+
+        It is the same for the same command, so that runs can be compared byte for byte.
+        """
         return {
             "command": command,
             "seed": self.config.run.seed,
@@ -176,13 +200,16 @@ class ExperimentContext:
         rankings: Iterator[Ranking],
         cases: Sequence[Case],
     ) -> None:
-        """Write the rankings of some cases with all that they are scored by."""
+        """Write the rankings of some cases, and the judgements that score them."""
         write_run(folder / RUN_FILE, header, rankings)
         write_truth(folder, cases, self.dataset)
 
 
 def write_truth(folder: Path, cases: Sequence[Case], dataset: Dataset) -> None:
-    """Write what rankings of some of a dataset's cases are scored by; last, for a folder with it is a finished run."""
+    """Write the judgements of some cases.
+
+    They are written last, because a folder with judgements is a finished run.
+    """
     judgements = [
         Judgement.from_case(
             case, dataset.files[case.report.id], attributes_of(case.report, case.fixed)
@@ -203,22 +230,26 @@ def rank_reports(
     config: Config | None = None,
     functions: bool = False,
 ) -> None:
-    """Rank the reports of a split (validation, test or all) with a finished checkpoint (None: the shipped weights),
-    without training. With ``functions`` those of the first files are ranked too, by us and by BM25.
+    """Rank the reports of a split (validation, test or all) without training.
+
+    ``checkpoint`` defaults to the shipped weights. With ``functions``, the functions of the first
+    files are ranked too, by us and by BM25. Raises ToslocError if there is nothing to rank.
     """
     folder = Path(out).expanduser()
     refuse_training(folder)
-    localizer = Localizer.load(checkpoint) if checkpoint is not None else Localizer.default()
-    config = config or localizer.config
+    model = Model() if checkpoint is None else Model.load(checkpoint)
+    config = config or model.config
     with (
         results_folder(folder, own=True) as work,
         Repository(repo_path) as repo,
         ExperimentContext(config, repo, Path(reports_path), progress) as experiment,
     ):
-        cases, dataset = experiment.parts[split], experiment.dataset
+        cases = experiment.parts[split]
+        dataset = experiment.dataset
         if not cases:
+            count = pluralize(len(dataset.cases), "report")
             raise ToslocError(
-                f"{reports_path}: none of its {pluralize(len(dataset.cases), 'report')} falls to {split}",
+                f"{reports_path}: none of its {count} falls to {split}",
                 hint="rank them with {split}=all",
             )
         if functions and not any(dataset.labelled[case.report.id].functions for case in cases):
@@ -227,33 +258,27 @@ def rank_reports(
                 hint="add them as 'functions' or 'methods'",
                 about="functions",
             )
-        if localizer.is_shipped:
-            localizer.stage_one, localizer.temperature = experiment.shipped(
-                cases[0]
-            )  # none of them is later
-        extraction = experiment.extraction(work, localizer.stage_one.features)
+        # One choice among the shipped weights serves all reports: that of the oldest version.
+        oldest = experiment.indexed.snapshot(cases[0].version)
+        stage_one, temperature = model.stage_one_for(oldest.paths)
+        extraction = experiment.extraction(work, stage_one.features)
         blocks = extraction.run(
             cases, jobs=config.run.jobs, what=f"ranking {split}", progress=progress
         )
-        candidates = experiment.candidates(localizer.stage_one, lambda _: read_blocks(blocks))
-        rankings = candidates.rankings(
-            split, localizer.reranker_, experiment.for_reranking(), progress
-        )
-        header = experiment.run_header("tosloc rank") | {
-            "split": split,
-            TEMPERATURE_KEY: localizer.temperature,
-        }
-        if taught := experiment.trained_on(localizer.provenance_, cases):
-            header[TRAINED_ON] = taught
+        candidates = experiment.candidates(stage_one, lambda _: read_blocks(blocks))
+        rankings = candidates.rankings(split, model.reranker, experiment.for_reranking(), progress)
+        header = experiment.run_header("tosloc rank")
+        header |= {"split": split, TEMPERATURE_KEY: temperature}
+        learned_cases = experiment.trained_on(model.provenance, cases)
+        if learned_cases:
+            header[TRAINED_ON] = learned_cases
         experiment.write_part(folder / split, header, rankings, cases)
         if functions:
             write_function_runs(
                 folder / split, header, experiment.indexed, dataset, cases, progress
             )
-        write_record(
-            folder / "provenance.json",
-            experiment.provenance() | {"checkpoint": localizer.provenance_},
-        )
+        provenance = experiment.provenance() | {"checkpoint": model.provenance}
+        write_record(folder / "provenance.json", provenance)
     shutil.rmtree(work)
 
 
@@ -263,57 +288,74 @@ def index(
     config: Config | None = None,
     progress: Progress = ignore_progress,
 ) -> BuildReport:
-    """Make the facts of one version's files."""
-    with Repository(repo_path) as repo, closing(Localizer(config).indexed(repo)) as indexed:
+    """Compute the facts of one version's files."""
+    with (
+        Repository(repo_path) as repo,
+        closing(IndexedRepository.configured(repo, config)) as indexed,
+    ):
         return indexed.index([indexed.source_snapshot(revision)], progress)
 
 
 def refuse_training(folder: Path) -> None:
-    """Raise ToslocError where a training, whose runs others would replace, lies in a folder or around it."""
-    for place in (folder, folder.absolute().parent):
-        if (place / "checkpoint" / WEIGHTS_FILE).exists():
+    """Raise ToslocError if a folder is, or is in, a training whose runs would be replaced."""
+    for candidate in (folder, folder.absolute().parent):
+        if (candidate / "checkpoint" / WEIGHTS_FILE).exists():
             raise ToslocError(
-                f"{place} holds a training, whose runs would be lost; name another folder"
+                f"{candidate} holds a training, whose runs would be lost",
+                hint="name another folder",
             )
 
 
 @contextmanager
 def results_folder(folder: Path, *, own: bool = False) -> Iterator[Path]:
-    """A folder for results, made at once to know a wrong one early; gone again if an error leaves it empty. A command's
-    ``own`` has in it a folder for its work, which the block gets, and which stays with what is left there. Raises
-    ToslocError for one that holds something, and neither results nor what a command left of them.
+    """Create a folder for results early, so that a wrong one is noticed; yield its work folder.
+
+    If an error leaves the folder empty, it is removed again. With ``own``, the folder belongs to
+    one command: the work folder is created in it, and stays until the command removes it. Raises
+    ToslocError for a folder that contains other things than results of a command.
     """
-    new, work = not folder.exists(), folder / WORK_FOLDER
+    is_new = not folder.exists()
+    work = folder / WORK_FOLDER
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ToslocError(
-            f"{folder} cannot be made ({error.strerror}); name a folder that can be written"
+            f"{folder} cannot be made ({error.strerror})", hint="name a folder that can be written"
         ) from error
     try:
         if own:
             remove_unfinished(folder)
-            found = sorted(path.name for path in folder.iterdir())
-            if found and ({WORK_FOLDER, "provenance.json"}.isdisjoint(found) or work.is_symlink()):
-                raise ToslocError(
-                    f"{folder} holds other things, such as {found[0]!r}; name a new folder for the results"
-                )
+            _check_contents(folder)
             work.mkdir(exist_ok=True)
         yield work
     except BaseException:
-        with suppress(OSError):  # not empty: what is there serves the next run
+        with suppress(OSError):  # it is not empty: the next run uses what is there
             if own and [*folder.iterdir()] == [work]:
                 work.rmdir()
-            if new:
+            if is_new:
                 folder.rmdir()
         raise
 
 
+def _check_contents(folder: Path) -> None:
+    """Raise ToslocError if a folder contains other things than results of a command."""
+    names = sorted(path.name for path in folder.iterdir())
+    if not names:
+        return
+    is_ours = WORK_FOLDER in names or "provenance.json" in names
+    if not is_ours or (folder / WORK_FOLDER).is_symlink():
+        raise ToslocError(
+            f"{folder} holds other things, such as {names[0]!r}",
+            hint="name a new folder for the results",
+        )
+
+
 @contextmanager
 def command_folder(folder: Path, command: str) -> Iterator[None]:
-    """Let a command without work of its own write into a folder, by the rule of ``results_folder``.
+    """Let a command without a work folder write into a folder, by the rule of ``results_folder``.
 
-    At the end the folder gets a ``provenance.json``, unless it has one, so that the command may write there again.
+    At the end the folder gets a ``provenance.json``, unless it has one, so that the command may
+    write there again.
     """
     mark = folder / "provenance.json"
     with results_folder(folder, own=True) as work:
@@ -322,18 +364,18 @@ def command_folder(folder: Path, command: str) -> Iterator[None]:
             if not mark.exists():
                 write_record(mark, {"tosloc": tosloc.__version__, "command": command})
         finally:
-            # the work folder alone says that unfinished results are ours
+            # The work folder alone says that unfinished results are ours.
             if mark.exists() or [*folder.iterdir()] == [work]:
                 with suppress(OSError):  # another command has left something there
                     work.rmdir()
 
 
-def named(file: Path) -> dict[str, str]:
-    """Name and SHA-256 of a file, for provenance."""
+def file_provenance(file: Path) -> dict[str, str]:
+    """Return the name and SHA-256 of a file, for provenance."""
     return {"name": file.name, "sha256": fingerprint(file)}
 
 
 def fingerprint(path: Path) -> str:
-    """SHA-256 of a file, for provenance."""
-    with path.open("rb") as file:  # runs may be large
+    """Return the SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:  # not read at once, since runs may be large
         return file_digest(file, "sha256").hexdigest()

@@ -1,6 +1,7 @@
-"""The function level of a run: which functions its fixes changed, and rankings of functions by the product and by BM25.
+"""Rankings of functions beside a run of files, and the functions that its fixes changed.
 
-A function is called ``path::Class.method`` here; overloads of a name are one function, which has the better rank.
+A function is called ``path::Class.method`` here. Overloads with one name count as one function, at
+the better of their ranks.
 """
 
 from __future__ import annotations
@@ -8,13 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from tosloc.code.functions import FUNCTION_KINDS, FunctionFacts
 from tosloc.code.names import dotted_name
-from tosloc.core.records import Case, Progress, Ranking, first_path_by_blob, ignore_progress
+from tosloc.core.records import (
+    BugReport,
+    Case,
+    Progress,
+    Ranking,
+    first_path_by_blob,
+    ignore_progress,
+)
 from tosloc.evaluate.judgements import Judgement, write_judgements
 from tosloc.evaluate.run_paths import BM25_LEVEL, FUNCTION_LEVEL, JUDGEMENTS_FILE, RUN_FILE
 from tosloc.evaluate.runs import read_run, write_run
@@ -26,10 +34,10 @@ from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.query import Query
 from tosloc.storage.repository import IndexedRepository
 
-MOST_RANKED: Final = (
-    1_000  # functions of one written ranking; a changed one further down counts as not found
-)
-BLOCK_REPORTS: Final = 16  # reports whose versions are read together
+MAX_RANKED: Final = 1_000
+"""Functions in one written ranking; a changed function further down counts as not found."""
+BLOCK_REPORTS: Final = 16
+"""Reports whose versions are read together."""
 _MARK = re.compile(r"(.+)[_:](\d+)")
 _ANONYMOUS: Final = "(anonymous)"
 
@@ -42,8 +50,10 @@ def write_function_runs(
     cases: Sequence[Case],
     progress: Progress = ignore_progress,
 ) -> None:
-    """Write rankings of functions beside the run of files in ``folder``: ours, of its first ``FUNCTION_DEPTH`` files,
-    and BM25's. Test files are left out, and reports none of whose changed functions the version has.
+    """Write two rankings of functions beside the run of files in ``folder``: ours and BM25's.
+
+    Ours ranks the functions of the first ``FUNCTION_DEPTH`` files. Test files are left out, and
+    reports whose changed functions do not exist in the version.
     """
     run = read_run(folder / RUN_FILE)
     ours: list[Ranking] = []
@@ -51,38 +61,27 @@ def write_function_runs(
     judgements: list[Judgement] = []
     for number, (case, version, facts) in enumerate(_versions(indexed, cases), start=1):
         progress("ranking functions", number, len(cases))
-        report, paths = case.report, version.text.snapshot.paths
-        listed, fixed = changed_functions(dataset.labelled[report.id].functions, facts)
-        if not fixed:
+        report = case.report
+        changed = changed_functions(dataset.labelled[report.id].functions, facts)
+        if not changed.in_version:
             continue
-        names = [f"{path}::{name}" for path, found in facts.items() for name in found.names]
-        attributes = attributes_of(report, case.fixed)
+        names: list[str] = []
+        for path, functions in facts.items():
+            names += [f"{path}::{name}" for name in functions.names]
         judgements.append(
-            Judgement(report.id, fixed, listed, len(set(names)), case.version, attributes)
-        )
-        files = run.ranking(report.id)
-        of_path = dict(zip(files.paths, files.scores.tolist(), strict=True))
-        head = [path for path in files.paths if path in facts][:FUNCTION_DEPTH]
-        of_files, rows = (
-            np.array([of_path[path] for path in paths]),
-            [paths.index(path) for path in head],
-        )
-        scored = score_functions(
-            Query(report), version, rows, of_files, [facts[path] for path in head]
-        )
-        in_lines = (
-            (path, sorted(some, key=lambda one: one.start))
-            for path, some in zip(head, scored, strict=True)
-        )
-        ours.append(
-            _ranking(
+            Judgement(
                 report.id,
-                ((f"{path}::{one.name}", one.score) for path, some in in_lines for one in some),
+                changed.in_version,
+                changed.listed,
+                len(set(names)),
+                case.version,
+                attributes_of(report, case.fixed),
             )
         )
+        ours.append(_our_ranking(report, run.ranking(report.id), version, facts))
         scores = function_bm25(report, list(facts.values())).tolist()
         bm25.append(_ranking(report.id, zip(names, scores, strict=True)))
-    said = {
+    more = {
         "reports": len(cases),
         "reports without a changed function": len(cases) - len(judgements),
         "search space": "functions and classes of all source files of the version but tests",
@@ -91,82 +90,125 @@ def write_function_runs(
         (FUNCTION_LEVEL, f"functions of the first {FUNCTION_DEPTH} files", ours),
         (BM25_LEVEL, "BM25 over the functions of all files", bm25),
     ):
-        write_run(folder / name / RUN_FILE, {**header, **said, "ranker": ranker}, rankings)
+        write_run(folder / name / RUN_FILE, {**header, **more, "ranker": ranker}, rankings)
         write_judgements(folder / name / JUDGEMENTS_FILE, judgements)
 
 
+def _our_ranking(
+    report: BugReport,
+    files: Ranking,
+    version: VersionIndex,
+    facts: Mapping[str, FunctionFacts],
+) -> Ranking:
+    """Rank the functions of the first files of a ranking; ``facts`` has the searched files."""
+    paths = version.text.snapshot.paths
+    score_of_path = dict(zip(files.paths, files.scores.tolist(), strict=True))
+    head = [path for path in files.paths if path in facts][:FUNCTION_DEPTH]
+    scored = score_functions(
+        Query(report),
+        version,
+        [paths.index(path) for path in head],
+        np.array([score_of_path[path] for path in paths]),
+        [facts[path] for path in head],
+    )
+    named_scores: list[tuple[str, float]] = []
+    for path, functions in zip(head, scored, strict=True):
+        # Equal scores are ranked in the order of lines.
+        for function in sorted(functions, key=lambda function: function.start):
+            named_scores.append((f"{path}::{function.name}", function.score))
+    return _ranking(report.id, named_scores)
+
+
 def _ranking(report: str, functions: Iterable[tuple[str, float]]) -> Ranking:
-    """The first of functions with their scores; overloads once; equal scores in the order given."""
+    """Return the ranking of functions with their scores; equal scores keep the given order.
+
+    A name that occurs several times has its best score.
+    """
     best: dict[str, float] = {}
     for name, score in sorted(functions, key=lambda function: -function[1]):
         best.setdefault(name, score)
-    first = list(best)[:MOST_RANKED]
+    first = list(best)[:MAX_RANKED]
     return Ranking(report, tuple(first), np.array([best[name] for name in first], dtype=np.float64))
 
 
 def _versions(
     indexed: IndexedRepository, cases: Sequence[Case]
 ) -> Iterator[tuple[Case, VersionIndex, dict[str, FunctionFacts]]]:
-    """Each case with its version, made ready to be asked, and path -> functions of each of its files but tests."""
+    """Yield each case with the index of its version, and the functions by path, without tests."""
     for start in range(0, len(cases), BLOCK_REPORTS):
         block = cases[start : start + BLOCK_REPORTS]
         snapshots = [indexed.snapshot(case.version) for case in block]
-        corpus, table = (
-            indexed.facts(first_path_by_blob(snapshots)),
-            PathTable.of(indexed.repo.path_names.names),
-        )
-        rows = [np.flatnonzero(~table.test[snapshot.path_ids]).tolist() for snapshot in snapshots]
-        files = [
-            {one.path(row): one.blob(row) for row in some}
-            for one, some in zip(snapshots, rows, strict=True)
-        ]
-        blobs = {blob: path for some in files for path, blob in some.items()}
-        facts = indexed.functions.read(blobs)
-        for case, snapshot, some in zip(block, snapshots, files, strict=True):
-            yield (
-                case,
-                VersionIndex(corpus, snapshot, table),
-                {path: facts[blob] for path, blob in some.items()},
-            )
+        corpus = indexed.facts(first_path_by_blob(snapshots))
+        table = PathTable.of(indexed.repo.path_names.names)
+        blobs_by_path: list[dict[str, str]] = []
+        path_of_blob: dict[str, str] = {}
+        for snapshot in snapshots:
+            rows = np.flatnonzero(~table.test[snapshot.path_ids]).tolist()
+            blobs = {snapshot.path(row): snapshot.blob(row) for row in rows}
+            blobs_by_path.append(blobs)
+            path_of_blob |= {blob: path for path, blob in blobs.items()}
+        facts = indexed.functions.read(path_of_blob)
+        for case, snapshot, blobs in zip(block, snapshots, blobs_by_path, strict=True):
+            functions = {path: facts[blob] for path, blob in blobs.items()}
+            yield case, VersionIndex(corpus, snapshot, table), functions
+
+
+class ChangedFunctions(NamedTuple):
+    """The functions that a fix changed, by their full names, sorted."""
+
+    listed: tuple[str, ...]
+    """Those that the report lists, in searched files."""
+    in_version: tuple[str, ...]
+    """Those of them that the version has."""
 
 
 def changed_functions(
     listed: Sequence[ChangedFunction], facts: Mapping[str, FunctionFacts]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Full names of the listed functions of searched files, and those of them that the version has; both sorted. A
-    qualified name is looked for as it is, and then without the number by which tools tell overloads (``name_2``) and
-    parts of a class (``Name:5``) apart. A name with a line is the name of a method after the fix: its last part counts,
-    and of several functions with that name the one whose other parts agree most, then the outermost, then the nearest.
-    What stands outside functions and classes (``imports``) and functions that the fix made are not in the version.
+) -> ChangedFunctions:
+    """Match the changed functions that a report lists with the functions of its version.
+
+    A qualified name is looked up as it is, and then without the number by which tools tell
+    overloads (``name_2``) and parts of a class (``Name:5``) apart. A name with a line is that of a
+    method after the fix: only its last part has to match, and of several functions the one whose
+    other parts agree most is taken, then the outermost, then the nearest. Code outside functions
+    and classes (``imports``), and functions that the fix added, are not in the version.
     """
     names: set[str] = set()
-    found: set[str] = set()
+    in_version: set[str] = set()
     for changed in listed:
         if changed.path not in facts or changed.name == _ANONYMOUS:
             continue
-        known = facts[changed.path]
         if changed.start:
-            *around, last = dotted_name(changed.name).split(".")
-            agreeing = []
-            for function, kind, start in zip(
-                known.names, known.kinds.tolist(), known.starts.tolist(), strict=True
-            ):
-                *outer, own = function.split(".")
-                if FUNCTION_KINDS[kind] != "class" and own == last:
-                    agreeing.append(
-                        (
-                            -len({*outer} & {*around}),
-                            len(outer),
-                            abs(start - changed.start),
-                            function,
-                        )
-                    )
-            name = min(agreeing)[3] if agreeing else None
+            name = _match_method(changed, facts[changed.path])
         else:
-            marked = _MARK.fullmatch(changed.name)
-            tried = (changed.name, *(marked.groups()[:1] if marked else ()))
-            name = next((wanted for wanted in tried if wanted in known.names), None)
+            name = _match_name(changed.name, facts[changed.path])
         names.add(f"{changed.path}::{name or changed.name}")
         if name is not None:
-            found.add(f"{changed.path}::{name}")
-    return tuple(sorted(names)), tuple(sorted(found))
+            in_version.add(f"{changed.path}::{name}")
+    return ChangedFunctions(tuple(sorted(names)), tuple(sorted(in_version)))
+
+
+def _match_name(name: str, functions: FunctionFacts) -> str | None:
+    """Return the function with a qualified name, with or without the number of an overload."""
+    if name in functions.names:
+        return name
+    marked = _MARK.fullmatch(name)
+    if marked is not None and marked[1] in functions.names:
+        return marked[1]
+    return None
+
+
+def _match_method(changed: ChangedFunction, functions: FunctionFacts) -> str | None:
+    """Return the method that a name with a line refers to."""
+    *outer_parts, last_part = dotted_name(changed.name).split(".")
+    matches = []
+    for name, kind, start in zip(
+        functions.names, functions.kinds.tolist(), functions.starts.tolist(), strict=True
+    ):
+        *outer, last = name.split(".")
+        if FUNCTION_KINDS[kind] == "class" or last != last_part:
+            continue
+        agreeing = len(set(outer) & set(outer_parts))
+        distance = abs(start - changed.start)
+        matches.append((-agreeing, len(outer), distance, name))
+    return min(matches)[3] if matches else None

@@ -199,7 +199,7 @@ def time_project(
     localizer = Localizer.load(trained)
     # another folder for other weights, techniques or reports
     key = content_key(
-        localizer.provenance_,
+        localizer.model.provenance,
         [one.name for one in techniques],
         fingerprint(project.reports),
         REPORTS,
@@ -213,7 +213,10 @@ def time_project(
     ):
         by_version = {case.version: case for case in context.dataset.cases}
         # opened after the last fix that was learned from, so that both stages answer them
-        reports, reranker = [case.report for case in context.parts["test"]], localizer.reranker_
+        reports, reranker = (
+            [case.report for case in context.parts["test"]],
+            localizer.model.reranker,
+        )
         later = [
             one
             for one in reports
@@ -257,9 +260,8 @@ def _answers(
     progress: Progress,
 ) -> dict[str, Answer]:
     """What answers a report by each system, with nothing but the case's before-fix version in memory."""
-    localizer.open_version(context.indexed, case.version, progress)
-    version, snapshot = localizer.version_, context.indexed.snapshot(case.version)
-    assert version is not None
+    version = localizer.open_version(context.indexed, case.version, progress)
+    snapshot = context.indexed.snapshot(case.version)
     answers: dict[str, Answer] = {}
     next_cases = _as_if(context.dataset.cases, case, frozenset(snapshot.paths), sum(FITTED))
     train, validation = next_cases[: FITTED[0]], next_cases[FITTED[0] :]
@@ -273,7 +275,7 @@ def _answers(
     alone = copy(version)
     alone.reranking = None
     answers[STAGE_ONE] = lambda report: localizer.localization(report, alone)
-    if localizer.reranker_ is not None and localizer.reranker_.weight > 0:
+    if localizer.model.reranker is not None and localizer.model.reranker.weight > 0:
         answers[BOTH_STAGES] = lambda report: localizer.localization(report, version)
     return answers
 

@@ -1,0 +1,121 @@
+"""What a Localizer ranks by: learned or shipped weights, and what is known of their training."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tosloc.core.arrays import save_arrays
+from tosloc.localize import checkpoint
+from tosloc.localize.answer import Weights
+from tosloc.rank.calibration import DEFAULT_TEMPERATURE
+from tosloc.rank.stage_one import StageOne
+from tosloc.rerank.base import Reranker
+from tosloc.retrieval.documents import Documents
+from tosloc.storage.prepared import PreparedVersion
+
+if TYPE_CHECKING:
+    from tosloc.core.config import Config
+    from tosloc.rank.fitting import Choice
+
+NO_CHECKPOINT: Final = "none"
+"""In place of a checkpoint's folder: use the shipped weights, whatever was trained."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """The weights of both stages and their origin. ``Model()`` has the shipped weights."""
+
+    stage_one: StageOne | None = None
+    """Weights of stage one; None: each version selects its own from the shipped weights."""
+    temperature: float = DEFAULT_TEMPERATURE
+    """Temperature of the softmax that turns scores into shares; fitted on validation reports."""
+    reranker: Reranker | None = None
+    known_reports: tuple[Documents, Sequence[str]] | None = None
+    """The fixed reports that training knew, and the paths that their file numbers stand for."""
+    version: PreparedVersion | None = None
+    """The version that the checkpoint contains, to localize without a repository."""
+    weights: Weights = field(default_factory=lambda: Weights("shipped"))
+    """What answers say about the weights."""
+    choice: Choice | None = None
+    """What training compared, and what it chose, for stage one."""
+    provenance: Mapping[str, Any] = field(default_factory=lambda: {"shipped": True})
+    configuration: Config | None = None
+    """The settings; None: the defaults."""
+
+    @cached_property
+    def config(self) -> Config:
+        """The settings. The defaults are only made when they are used, since that takes long."""
+        from tosloc.core.config import Config
+
+        return Config() if self.configuration is None else self.configuration
+
+    def stage_one_for(self, paths: Sequence[str]) -> tuple[StageOne, float]:
+        """Return the weights, and their temperature, that rank a version with these files."""
+        if self.stage_one is None:
+            return checkpoint.shipped(paths)
+        return self.stage_one, self.temperature
+
+    def with_version(self, version: PreparedVersion) -> Model:
+        """Return a copy that contains a version, with the history that this model ranks it by."""
+        history = version.history
+        if self.known_reports is not None:
+            history = version.with_reports(*self.known_reports)
+        return replace(self, version=PreparedVersion(version.index, history))
+
+    def save(self, folder: Path) -> None:
+        """Write a checkpoint: configuration, weights, known reports and the version, if any."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in checkpoint.FILES:
+            (folder / name).unlink(missing_ok=True)  # an earlier checkpoint's
+        checkpoint.write_record(folder / "config.json", self.config.as_dict())
+        if self.known_reports is not None:
+            checkpoint.write_known_reports(folder, *self.known_reports)
+        if self.version is not None:
+            save_arrays(folder / checkpoint.VERSION_FILE, self.version.to_arrays())
+        more: dict[str, Any] = {checkpoint.TRAINING: self.weights.as_dict()}
+        if self.reranker is not None:
+            self.reranker.save(folder / self.reranker.name)
+            more["stage_two"] = self.reranker.name
+        checkpoint.write_record(folder / "provenance.json", self.provenance)
+        stage_one, temperature = self.stage_one_for(())
+        # The weights come last, because a folder without them is no checkpoint.
+        checkpoint.write_stage_one(
+            folder,
+            stage_one,
+            temperature,
+            more,
+            self.choice,
+            lizard=self.config.stage_one.lizard,
+        )
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Model:
+        """Read a checkpoint folder, or the one in a training folder; "none": the shipped weights.
+
+        Raises CheckpointError if it is missing, incomplete, damaged or from a newer version.
+        """
+        if str(folder) == NO_CHECKPOINT:
+            return cls()
+        path = checkpoint.checkpoint_folder(folder)
+        from tosloc.core.config import Config
+
+        config = Config.of(checkpoint.read_record(path / "config.json"), str(path / "config.json"))
+        if config.run.jobs > (os.cpu_count() or 1):  # it was trained on a machine with more cores
+            config = config.model_copy(update={"run": config.run.model_copy(update={"jobs": -1})})
+        stage_one, temperature, record = checkpoint.read_stage_one(path)
+        provenance = checkpoint.read_record(path / "provenance.json")
+        return cls(
+            stage_one,
+            temperature,
+            reranker=checkpoint.read_reranker(record, path),
+            known_reports=checkpoint.read_known_reports(path),
+            version=checkpoint.read_version(path),
+            weights=checkpoint.read_weights(record, provenance, path),
+            provenance=provenance,
+            configuration=config,
+        )
