@@ -1,88 +1,130 @@
-"""What stands beside an answer: changes like the report, who changed the first file, its tests; files that are no
-sources: those that the report names, then templates, styles and configuration by words.
+"""Collect what an answer shows beside its ranking.
 
-Nothing of it goes into a ranking, and nothing later than the report's opening is in it.
+That is: earlier changes like the report, the people who changed the first file, its owners and
+tests, and files that are no source code but match the report. None of it changes the ranking, and
+nothing is later than the report's opening.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
-from tosloc.core.records import Background, BoolArray, EarlierChange, Hit, Person, Reason
+from tosloc.core.records import (
+    Background,
+    BoolArray,
+    EarlierChange,
+    FloatArray,
+    Hit,
+    Person,
+    Reason,
+)
 from tosloc.git.fixes import first_issue
 from tosloc.git.repository import Repository, decode_text
-from tosloc.rank.reasons import FileReasons, RepositoryLookups, day
+from tosloc.rank.reasons import FileReasons, PastChange, RepositoryLookups, day
 from tosloc.reports.text import without_addresses
 from tosloc.retrieval import bm25
 from tosloc.retrieval.context import QueryContext
 from tosloc.retrieval.postings import top_k
 
-MAX_ITEMS: Final = 3  # earlier changes, tests, and files that are no sources, that are told
+MAX_ITEMS: Final = 3
+"""Most earlier changes, most tests, and most files that are no source code."""
 MAX_PEOPLE: Final = 2
-_CHANGES: Final = 50  # changes of the first file whose authors are looked up, the last ones
+"""Most people who changed the first file."""
+_MAX_CHANGES: Final = 50
+"""Newest changes of the first file whose authors are looked up."""
 _CODE_OWNERS: Final = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
-"""Where GitHub and GitLab look for owners, in this order."""
-_LOOKED_AT: Final = 10  # so many are asked for words that tell anything
-_SEVERAL: Final = 3  # a name that more files have means none of them
-_WRITTEN: Final = re.compile(r"[\w@+.-]+(?:/[\w@+.-]+)*")
+"""Paths at which GitHub and GitLab look for owners, in their order."""
+_WORD_CANDIDATES: Final = 10
+"""Best files by words that are examined for a word that distinguishes files."""
+_MAX_NAMESAKES: Final = 3
+"""A written name that more files match is taken to mean none of them."""
+_WRITTEN_PATH: Final = re.compile(r"[\w@+.-]+(?:/[\w@+.-]+)*")
 
 
 def collect_background(
-    reasons: FileReasons, first: int | None, sources: RepositoryLookups
+    reasons: FileReasons, first: int | None, lookups: RepositoryLookups
 ) -> Background:
-    """What is known for the query that was answered; of people and tests that of its ``first`` file."""
-    earlier, table = [], reasons.paths.table
-    alike = [
-        change for change in reasons.past() if len(change.words) > 1
-    ]  # one shared word is chance
-    for change in alike[:MAX_ITEMS]:
-        subject, files = (
-            sources.subject(change.commit) or "",
-            tuple(table.paths[row] for row in change.rows),
-        )
-        issue, url = change.bug or first_issue(subject), sources.commit_url(change.commit)
-        earlier.append(EarlierChange(change.commit, day(change.at), issue, subject, files, url))
+    """Return the background of an answered query.
+
+    ``first`` is the answer's first file, whose people, owners and tests are included; if it is
+    None, only the earlier changes are.
+    """
+    earlier = []
+    for change in reasons.past():
+        # One shared word is chance.
+        if len(change.words) > 1:
+            earlier.append(change)
+    changes = tuple(_earlier_change(reasons, change, lookups) for change in earlier[:MAX_ITEMS])
     if first is None:
-        return Background(tuple(earlier))
+        return Background(changes)
     row = int(reasons.paths.path_ids[first])
-    owners = tuple(sources.owners(table.paths[row]))
-    return Background(tuple(earlier), _people(reasons, row, sources), owners, _tests(reasons, row))
+    return Background(
+        changes,
+        _recent_authors(reasons, row, lookups),
+        tuple(lookups.owners(reasons.paths.table.paths[row])),
+        _related_tests(reasons, row),
+    )
 
 
-def _people(reasons: FileReasons, row: int, sources: RepositoryLookups) -> tuple[Person, ...]:
-    """The last two who changed the file of a path, programs aside."""
+def _earlier_change(
+    reasons: FileReasons, change: PastChange, lookups: RepositoryLookups
+) -> EarlierChange:
+    """Return a past change as the answer shows it."""
+    subject = lookups.subject(change.commit) or ""
+    paths = reasons.paths.table.paths
+    return EarlierChange(
+        change.commit,
+        day(change.at),
+        change.bug or first_issue(subject),
+        subject,
+        tuple(paths[row] for row in change.rows),
+        lookups.commit_url(change.commit),
+    )
+
+
+def _recent_authors(
+    reasons: FileReasons, row: int, lookups: RepositoryLookups
+) -> tuple[Person, ...]:
+    """Return the last people who changed the file with a path row; bots are left out."""
     view = reasons.context.history.commits
-    touching = view.documents.find_by_file(row)
-    last = touching[view.known[touching]][: -_CHANGES - 1 : -1].tolist()
-    commits = {
-        view.documents.commit_ids[number]: day(int(view.documents.times[number])) for number in last
-    }
-    names, found = sources.authors(list(commits)), dict[str, Person]()
-    for commit, changed in commits.items():
+    documents = view.documents
+    touching = documents.find_by_file(row)
+    newest_first = touching[view.known[touching]][::-1]
+    dates: dict[str, str] = {}
+    for number in newest_first[:_MAX_CHANGES].tolist():
+        dates[documents.commit_ids[number]] = day(int(documents.times[number]))
+    names = lookups.authors(list(dates))
+    people: dict[str, Person] = {}
+    for commit, date in dates.items():
         name = names.get(commit, "")
         if name and not name.endswith("[bot]"):
-            found.setdefault(name, Person(name, changed))
-    return tuple(found.values())[:MAX_PEOPLE]
+            people.setdefault(name, Person(name, date))
+    return tuple(people.values())[:MAX_PEOPLE]
 
 
-def _tests(reasons: FileReasons, row: int) -> tuple[str, ...]:
-    """Tests of the version that are named like the file of a path, then those that changed with it most."""
-    table, view = reasons.paths.table, reasons.context.history.commits
+def _related_tests(reasons: FileReasons, row: int) -> tuple[str, ...]:
+    """Return the tests of a file: those named like it, then those that changed with it most."""
+    table = reasons.paths.table
+    view = reasons.context.history.commits
     if table.test[row]:
         return ()
     tests = reasons.paths.present & table.test
-    named = np.flatnonzero(
-        tests & (table.counterpart_group == table.counterpart_group[row])
-    ).tolist()
+    same_group = table.counterpart_group == table.counterpart_group[row]
+    named_alike = np.flatnonzero(tests & same_group).tolist()
     touching = view.documents.find_by_file(row)
-    chosen = touching[view.known[touching]]
-    weights = view.scatter_to_files(chosen, 1 / view.documents.sizes[chosen], len(table)) * tests
-    changed = [other for other in top_k(weights, len(named) + MAX_ITEMS).tolist() if weights[other]]
-    return tuple(table.paths[other] for other in dict.fromkeys([*named, *changed]))[:MAX_ITEMS]
+    commits = touching[view.known[touching]]
+    commit_weights = 1 / view.documents.sizes[commits]
+    weights = view.scatter_to_files(commits, commit_weights, len(table)) * tests
+    rows = dict.fromkeys(named_alike)
+    for test in top_k(weights, len(named_alike) + MAX_ITEMS).tolist():
+        if weights[test]:
+            rows[test] = None
+    return tuple(table.paths[test] for test in rows)[:MAX_ITEMS]
 
 
 def read_code_owners(repo: Repository, commit: str) -> str:
@@ -94,54 +136,79 @@ def read_code_owners(repo: Repository, commit: str) -> str:
 def find_other_files(
     context: QueryContext, common: frozenset[str] = frozenset(), kept: BoolArray | None = None
 ) -> list[Hit]:
-    """The first such files for a query of a version that holds them, with a reason each; by words where they share two
-    that are not ``common`` in the sources, or one where their name has one, too. Of all, or of those that are ``kept``.
+    """Return the files that a report names or shares words with, each with a reason.
+
+    The context's version must contain the files that are no source code. Named files come first. A
+    file matches by words if it shares two of them that are not ``common`` in the source files, or
+    one and its name contains one, too. Only files that are ``kept`` (F,) are returned, by default
+    all.
     """
-    reasons, paths = FileReasons(context), context.version.text.snapshot.paths
-    scores = context.score_files(bm25.WHOLE, context.text_terms[1]) + context.version.paths.bm25(
-        context.query.weights
-    )
-    kept = np.ones(len(paths), dtype=np.bool_) if kept is None else kept
-    told = (
-        (file, Reason("name", f"the report names {written}"))
-        for file, written in mentioned_files(context).items()
-    )
-    found, likely = (
-        {file: why for file, why in told if kept[file]},
-        top_k(np.where(kept, scores, -np.inf), _LOOKED_AT),
-    )
-    for file in likely[kept[likely]].tolist():
+    paths = context.version.text.snapshot.paths
+    if kept is None:
+        kept = np.ones(len(paths), dtype=np.bool_)
+    by_text = context.score_files(bm25.WHOLE, context.text_terms[1])
+    scores = by_text + context.version.paths.bm25(context.query.weights)
+    reasons: dict[int, Reason] = {}
+    for file, written in mentioned_files(context).items():
+        if kept[file]:
+            reasons[file] = Reason("name", f"the report names {written}")
+    for file, reason in _matches_by_words(context, scores, common, kept):
+        reasons.setdefault(file, reason)
+    hits = []
+    for rank, (file, reason) in enumerate(list(reasons.items())[:MAX_ITEMS], start=1):
+        hits.append(Hit(rank, paths[file], round(float(scores[file]), 6), 0.0, why=(reason,)))
+    return hits
+
+
+def _matches_by_words(
+    context: QueryContext, scores: FloatArray, common: frozenset[str], kept: BoolArray
+) -> Iterator[tuple[int, Reason]]:
+    """Yield the best files that share enough words with the report, and the words."""
+    reasons = FileReasons(context)
+    best = top_k(np.where(kept, scores, -np.inf), _WORD_CANDIDATES)
+    for file in best[kept[best]].tolist():
         words, _ = reasons.words(file)
         rare = [word for word in words if word not in common]
-        if file not in found and rare and (len(rare) > 1 or reasons.name_words(file)):
-            found[file] = Reason("words", f"words {reasons.join_words([*rare, *words])}")
-    return [
-        Hit(place, paths[file], round(float(scores[file]), 6), 0.0, why=(why,))
-        for place, (file, why) in enumerate(list(found.items())[:MAX_ITEMS], start=1)
-    ]
+        if len(rare) > 1 or (rare and reasons.name_words(file)):
+            yield file, Reason("words", f"words {reasons.join_words([*rare, *words])}")
 
 
 def mentioned_files(context: QueryContext) -> dict[int, str]:
-    """File -> how the report writes it, in the report's order: as the end of its path, or as a whole name that it alone
-    has, or two others, or at the root. A name in capitals (README) needs no suffix.
+    """Return the files that a report mentions, each with how the report writes it.
+
+    They come in the report's order. A file is mentioned by the end of its path, or by its whole
+    name if at most three files match or one of them is at the root. A name in capitals (README)
+    may lack its suffix.
     """
-    paths, report = context.version.text.snapshot.paths, context.query.report
-    by_name: defaultdict[str, list[int]] = defaultdict(list)
+    paths = context.version.text.snapshot.paths
+    report = context.query.report
+    files_by_name = _files_by_name(paths)
+    mentions: dict[int, str] = {}
+    text = without_addresses(f"{report.summary}\n{report.description}")
+    for match in _WRITTEN_PATH.findall(text):
+        written = match.removeprefix("./").rstrip(".")
+        folder, _, name = written.rpartition("/")
+        is_file_name = folder or "." in name or name[:1].isupper()
+        if not is_file_name:
+            continue
+        files = files_by_name.get(name, [])
+        if folder:
+            files = [file for file in files if f"/{paths[file]}".endswith(f"/{written}")]
+        in_folder = [file for file in files if paths[file].rpartition("/")[0] == folder]
+        files = in_folder or files
+        if len(files) <= _MAX_NAMESAKES:
+            for file in files:
+                mentions.setdefault(file, written)
+    return mentions
+
+
+def _files_by_name(paths: Sequence[str]) -> dict[str, list[int]]:
+    """Return file name -> files; a name in capitals is listed without its suffix, too."""
+    files_by_name: defaultdict[str, list[int]] = defaultdict(list)
     for file, path in enumerate(paths):
         name = path.rpartition("/")[2]
         stem = name.partition(".")[0]
-        for key in {name, stem} if len(stem) > 3 and stem.isupper() else {name}:
-            by_name[key].append(file)
-    found: dict[int, str] = {}
-    for written in _WRITTEN.findall(without_addresses(f"{report.summary}\n{report.description}")):
-        written = written.removeprefix("./").rstrip(".")
-        folder, _, name = written.rpartition("/")
-        files = [
-            file
-            for file in by_name.get(name, ())
-            if f"/{paths[file]}".endswith(f"/{written}") or not folder
-        ]
-        files = [file for file in files if paths[file].rpartition("/")[0] == folder] or files
-        if len(files) <= _SEVERAL and (folder or "." in name or name[:1].isupper()):
-            found |= {file: written for file in files if file not in found}
-    return found
+        files_by_name[name].append(file)
+        if stem != name and len(stem) > 3 and stem.isupper():
+            files_by_name[stem].append(file)
+    return files_by_name

@@ -1,9 +1,12 @@
-"""How sure an answer is: a softmax over its first files, with a temperature that makes the first share a probability.
+"""Turn the scores of an answer's first files into shares, the first of which is a probability.
 
-The event is "the fix changed the first file": of the answers whose first file has a share of .3, three in ten should be
-right, so that "say nothing under .3" means something. Shares of one list sum to 1 while a fix may change several files;
-so those below the first are parts of what is left to its being wrong, not probabilities of their own. Temperature
-scaling: Guo et al., On Calibration of Modern Neural Networks, ICML 2017.
+The shares are a softmax of the scores with a fitted temperature. The event that is predicted is
+"the fix changed the first file": of the answers whose first file has a share of .3, three in ten
+should be right, so that "name nothing under .3" has a meaning. Shares of one list sum to 1, but a
+fix may change several files. The shares below the first one are therefore no probabilities: they
+divide the chance that the first file is wrong.
+
+Temperature scaling: Guo et al., On Calibration of Modern Neural Networks, ICML 2017.
 """
 
 from __future__ import annotations
@@ -17,96 +20,107 @@ import numpy as np
 from tosloc.core.records import FloatArray
 
 CALIBRATED_FILES: Final = 10
-"""First files that the softmax is over. Of 3, 5, 10, 20, 50, 150 and all files 10 has the least mean loss on 18
-validation parts (docs/evaluation.md); a few files do not depend on how many the version has."""
-DEFAULT_TEMPERATURE: Final = 1.0  # the temperature where none was fitted
-TEMPERATURE_KEY: Final = (
-    "temperature"  # key of a run's header under which the temperature of its shares stands
-)
-MIN_TEMPERATURE, MAX_TEMPERATURE = 0.01, 100.0
-"""Between these a fitted temperature lies."""
-_STEPS: Final = 24
-_WIDEST: Final = (
-    10.0  # times the known temperature, and the same part of it: between these a match is searched
-)
-_HALVINGS: Final = 40  # of the searched range, which leave less than the four digits that are kept
+"""First files that the softmax covers; all others have share 0.
+
+Of 3, 5, 10, 20, 50, 150 and all files, 10 had the least mean loss on 18 validation parts
+(docs/evaluation.md). A fixed number does not depend on the size of the version."""
+DEFAULT_TEMPERATURE: Final = 1.0
+"""Temperature where none was fitted."""
+TEMPERATURE_KEY: Final = "temperature"
+"""Key of the temperature in a run's header."""
+MIN_TEMPERATURE: Final = 0.01
+"""Lowest fitted temperature."""
+MAX_TEMPERATURE: Final = 100.0
+"""Highest fitted temperature."""
+_GRID_POINTS: Final = 24
+"""Temperatures of the first, coarse search."""
+_MAX_FACTOR: Final = 10.0
+"""A matching temperature is searched from the known one divided by this up to times this."""
+_HALVINGS: Final = 40
+"""Steps of the bisection; what they leave of the range is less than the four digits kept."""
 
 
 class JudgedAnswer(NamedTuple):
-    """What is compared of one answer to a labelled report."""
+    """The first scores of an answer to a labelled report, and whether its first file is right."""
 
-    scores: FloatArray  # (F,) best first; more than the first LISTED are not looked at
-    right: bool  # whether the fix changed the first file; no, where it changed none that the version has
+    scores: FloatArray
+    """(F,) scores, best first; only the first ``CALIBRATED_FILES`` are used."""
+    right: bool
+    """Whether the fix changed the first file; False if it changed none that the version has."""
 
 
 def shares(scores: FloatArray, temperature: float) -> FloatArray:
-    """(F,) shares of the files of one list: of the first ``CALIBRATED_FILES`` together 1, of all others 0.
+    """Return the share (F,) of each file of one list.
 
-    A file that is not to be counted has the score -inf. Equal scores keep their order.
+    The ``CALIBRATED_FILES`` files with the highest scores share 1, all others have 0. A score of
+    -inf means that a file does not count. Equal scores keep their order.
 
     >>> shares(np.array([0.0, 2.0, -np.inf]), 2.0).round(3).tolist()
     [0.269, 0.731, 0.0]
     """
-    found = np.zeros(len(scores))
+    result = np.zeros(len(scores))
     first = np.argsort(-scores, kind="stable")[:CALIBRATED_FILES]
     if not len(first) or scores[first[0]] == -np.inf:
-        return found
+        return result
     powers = np.exp((scores[first] - scores[first[0]]) / temperature)
-    found[first] = powers / powers.sum()
-    return found
+    result[first] = powers / powers.sum()
+    return result
 
 
 def fit_temperature(answers: Sequence[JudgedAnswer], counts: FloatArray | float = 1.0) -> float:
-    """The temperature under which the first shares fit best to whether the first files were right.
+    """Return the temperature at which the first shares predict best which first files are right.
 
-    Greatest likelihood of the events, times a prior: ln temperature is standard normal, so that ``DEFAULT_TEMPERATURE`` is what
-    comes out without any answer, and a few, all right or all wrong, do not make a list as sure as can be.
-    The answers' reports must not have been learned from. ``counts`` says how many answers each stands for.
+    It maximises the likelihood of these events times a prior, under which ln temperature is
+    standard normal. Without any answer the result is ``DEFAULT_TEMPERATURE``, and a few answers
+    that are all right or all wrong do not lead to extreme shares. The reports must not have been
+    learned from. ``counts`` is how many answers each one stands for.
 
     >>> flat, steep = np.array([1.0, 0.0]), np.array([3.0, 0.0])
-    >>> fit_temperature([JudgedAnswer(flat, True), JudgedAnswer(flat, False), JudgedAnswer(steep, True)] * 50)
+    >>> answers = [JudgedAnswer(flat, True), JudgedAnswer(flat, False), JudgedAnswer(steep, True)]
+    >>> fit_temperature(answers * 50)
     1.427
     """
     from scipy.optimize import minimize_scalar
 
-    gaps = _gaps(answers)
+    gaps = _score_gaps(answers)
     right = np.array([answer.right for answer in answers], dtype=np.bool_)
 
     def loss(log_temperature: float) -> float:
-        others = np.exp(gaps[:, 1:] / math.exp(log_temperature)).sum(
-            axis=1
-        )  # beside the first file's 1
+        # The first file's term of the softmax is 1.
+        others = np.exp(gaps[:, 1:] / math.exp(log_temperature)).sum(axis=1)
         wrong = np.log(np.maximum(others, 1e-12))
         likelihood = np.where(right, 0.0, wrong) - np.log1p(others)
         return float(log_temperature**2 / 2 - (likelihood * counts).sum())
 
-    # the loss may have more than one valley: a look at all of the range, then closer where it is lowest
-    tried = np.linspace(math.log(MIN_TEMPERATURE), math.log(MAX_TEMPERATURE), _STEPS)
-    best = int(np.argmin(list(map(loss, tried.tolist()))))
-    around = float(tried[max(best - 1, 0)]), float(tried[min(best + 1, _STEPS - 1)])
-    found = minimize_scalar(loss, bounds=around, method="bounded", options={"xatol": 1e-5})
-    return float(f"{math.exp(float(found.x)):.4g}")
+    # The loss may have several minima, so that a grid finds the range of the lowest one first.
+    grid = np.linspace(math.log(MIN_TEMPERATURE), math.log(MAX_TEMPERATURE), _GRID_POINTS)
+    best = int(np.argmin([loss(point) for point in grid.tolist()]))
+    low = float(grid[max(best - 1, 0)])
+    high = float(grid[min(best + 1, _GRID_POINTS - 1)])
+    result = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-5})
+    return float(f"{math.exp(float(result.x)):.4g}")
 
 
 def match_temperature(
     answers: Sequence[JudgedAnswer], known: Sequence[JudgedAnswer], temperature: float
 ) -> float:
-    """Return the temperature at which ``answers`` are on average as sure as the ``known`` ones at theirs.
+    """Return the temperature at which ``answers`` are on average as sure as the ``known`` ones.
 
-    Both answer the same reports, with different weights. Whether they are right is not looked at: reports that are
-    easier than users' reports must make nothing surer, and the weights' scale must not either. Searched are
-    temperatures of a tenth to ten times the known one; that one is the result where it already fits.
+    Both answer the same reports, with different weights; ``temperature`` is that of the known
+    answers. Whether answers are right does not count: neither reports that are easier than users'
+    reports nor the scale of the weights may make answers surer. Temperatures from a tenth to ten
+    times the known one are tried; the known one is returned if it already fits.
 
     >>> flat, steep = np.array([1.0, 0.0]), np.array([3.0, 0.0])
     >>> match_temperature([JudgedAnswer(steep, True)], [JudgedAnswer(flat, False)], 1.1)
     3.3
     """
-    gaps = _gaps(answers)
-    wanted = _mean_first_share(_gaps(known), temperature)
+    gaps = _score_gaps(answers)
+    wanted = _mean_first_share(_score_gaps(known), temperature)
     if math.isclose(_mean_first_share(gaps, temperature), wanted, rel_tol=1e-9):
         return temperature
-    low = max(temperature / _WIDEST, MIN_TEMPERATURE)
-    high = min(temperature * _WIDEST, MAX_TEMPERATURE)
+    low = max(temperature / _MAX_FACTOR, MIN_TEMPERATURE)
+    high = min(temperature * _MAX_FACTOR, MAX_TEMPERATURE)
     for _ in range(_HALVINGS):
         middle = math.sqrt(low * high)
         if _mean_first_share(gaps, middle) > wanted:
@@ -116,8 +130,8 @@ def match_temperature(
     return float(f"{high:.4g}")
 
 
-def _gaps(answers: Sequence[JudgedAnswer]) -> FloatArray:
-    """Return (N, LISTED) scores of the first files below the first one's; -inf where an answer has fewer files."""
+def _score_gaps(answers: Sequence[JudgedAnswer]) -> FloatArray:
+    """Return (N, CALIBRATED_FILES) first scores minus the best one; -inf where there is no file."""
     gaps = np.full((len(answers), CALIBRATED_FILES), -np.inf)
     for row, answer in zip(gaps, answers, strict=True):
         first = answer.scores[:CALIBRATED_FILES]

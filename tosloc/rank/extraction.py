@@ -69,7 +69,7 @@ class Extraction:
     lizard: bool = False
     """Whether complexity is measured, by lizard."""
     shared: bool = False
-    """Whether workers read the files over a network, and the store from a copy that nobody writes."""
+    """Whether workers read over a network, and the store from a copy that nobody writes."""
 
     def _block_path(self, cases: Sequence[Case], sampled: int) -> Path:
         """Return the file of a block; its name depends on everything that its tables depend on."""

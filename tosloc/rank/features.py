@@ -1,22 +1,27 @@
-"""The features of stage one: a table of formulas from a query context to one value a file, longer ones as functions.
+"""The features of stage one: functions from a query context to one value for each file.
 
-The paper's four are ``text``, ``trace``, ``history`` and ``complexity``. docs/features.md says what each of the others
-is, and what it is worth, docs/method.md on which reports they were chosen. Functions of words and of
-the history stand in ``text_features.py``, here are those of the files that a report locates, and of their kinds.
+The paper's four features are ``text``, ``trace``, ``history`` and ``complexity``. docs/features.md
+describes all others and what each is worth, docs/method.md on which reports they were chosen.
+``text_features.py`` contains the functions of words and of the history; this module those of the
+files that a report locates and of kinds of files, and the table of all features.
 
-A value that is the same for every file moves no weighted sum. Trees ask it before they ask a feature whose worth
-depends on it: in a repository of 30 files its size and folders say little, without fixed reports the history says less.
-Shapes: F files of the version, N paths.
+A value that is the same for every file changes no weighted sum. Trees use such a value to decide
+how much another feature is worth: in a repository of 30 files size and folders mean little, and
+without fixed reports the history means less.
+
+Letters in shapes: F files of the version, N paths.
 """
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from tosloc.core.records import FloatArray
 from tosloc.rank import text_features
@@ -24,18 +29,23 @@ from tosloc.rank.text_features import weigh_by_rarity
 from tosloc.reports.traces import Frame
 from tosloc.retrieval import bm25
 from tosloc.retrieval.context import QueryContext
+from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.postings import group_sum, top_k
 from tosloc.retrieval.query import Query
 
 Formula: TypeAlias = Callable[[QueryContext], FloatArray]
+"""Function from a query context to values (F,)."""
 FEATURES_VERSION = "features2"
-"""Of the formulas, in the names of stored feature tables: raise it when one gives other values."""
-LEADING_NAMES: Final = 100
-"""How many files of the first guess lend their score to test counterparts."""
+"""Version of the formulas in the names of stored tables; raise it when a formula's values change."""
+COUNTERPART_SOURCES: Final = 100
+"""First files by the prior that lend their share to their tests, and to what they test."""
 
 
 def trace(context: QueryContext) -> FloatArray:
-    """1 / rank, rank = order of first appearance of the file among the qualified names of the traces; else 0."""
+    """Return 1 / rank of each file among the qualified class names of the stack traces.
+
+    The rank is the order of first appearance; other files have 0.
+    """
     scores = np.zeros(context.all_paths)
     rank = 0
     for name in context.query.qualified_names:
@@ -46,161 +56,227 @@ def trace(context: QueryContext) -> FloatArray:
     return context.to_files(scores)
 
 
-def _mention(context: QueryContext) -> FloatArray:
-    """(F,) 1 for a name that the report writes, .5 for a plain capitalised word."""
+def mention(context: QueryContext) -> FloatArray:
+    """Return 1 for a file whose name the report writes, .5 if it is a plain capitalised word."""
     scores = np.zeros(context.all_paths)
     for rows in context.mentioned_rows:
         scores[rows] = np.where(context.version.paths.table.compound_stem[rows], 1.0, 0.5)
     return context.to_files(scores)
 
 
-def _frames(
-    context: QueryContext, frames: Sequence[tuple[str, int, tuple[int, ...]]]
-) -> FloatArray:
-    scores = np.zeros(context.all_paths)
-    seen: set[str] = set()
-    for name, _, rows in frames:
-        if name not in seen:
-            seen.add(name)
-            value = context.history.frame_rarity(name) / math.sqrt(len(seen))
-            for row in rows:
-                scores[row] = max(scores[row], value)
-    return context.to_files(scores)
+def rare_frame(context: QueryContext) -> FloatArray:
+    """Return how rare each file's class is in earlier traces, divided by the root of its rank."""
+    return _frame_rarity(context, context.frame_files)
 
 
 def cause_frame(context: QueryContext) -> FloatArray:
-    """The same with the rank counted from the last "Caused by" on."""
+    """Return ``rare_frame`` with ranks that are counted from the last "Caused by" on."""
     last = max((frame.cause for frame in context.query.frames), default=0)
-    return _frames(context, [frame for frame in context.frame_files if frame[1] == last])
+    return _frame_rarity(context, [frame for frame in context.frame_files if frame[1] == last])
 
 
-def _in_order(
+def _frame_rarity(
+    context: QueryContext, frames: Sequence[tuple[str, int, tuple[int, ...]]]
+) -> FloatArray:
+    """Return (F,) the largest rarity / sqrt(rank) among the frames of each file."""
+    scores = np.zeros(context.all_paths)
+    seen: set[str] = set()
+    for name, _, rows in frames:
+        if name in seen:
+            continue
+        seen.add(name)
+        value = context.history.frame_rarity(name) / math.sqrt(len(seen))
+        for row in rows:
+            scores[row] = max(scores[row], value)
+    return context.to_files(scores)
+
+
+def own_frame(context: QueryContext) -> FloatArray:
+    """Return 1 / rank of each file among the project's own frames of a trace, innermost first."""
+    return _rank_scores(context, context.project_frames, 1.0)
+
+
+def linked(context: QueryContext) -> FloatArray:
+    """Return 1 / sqrt(rank) of each file among those that the report links to."""
+    return _location_scores(context, context.query.locations.links, 0.5)
+
+
+def written_path(context: QueryContext) -> FloatArray:
+    """Return 1 / rank of each file among the paths that the report writes."""
+    return _location_scores(context, context.query.locations.paths, 1.0)
+
+
+def _rank_scores(
     context: QueryContext, traces: Iterable[Iterable[tuple[int, ...]]], power: float
 ) -> FloatArray:
-    """(F,) 1/rank^power among the project's own files of a trace, by the root of the trace's number; divided among the
-    files that a place of it can mean.
+    """Return (F,) the best 1 / rank^power of each file in the traces.
+
+    A trace is a sequence of locations, a location the rows of the paths that it can mean. The
+    value is divided by the root of the trace's number, from 1, and among the paths of a location.
     """
     scores = np.zeros(context.all_paths)
-    for number, trace in enumerate(traces, start=1):
-        for rank, rows in enumerate(trace, start=1):
+    for number, locations in enumerate(traces, start=1):
+        for rank, rows in enumerate(locations, start=1):
             value = 1 / (rank**power * math.sqrt(number)) / len(rows)
             scores[[*rows]] = np.maximum(scores[[*rows]], value)
     return context.to_files(scores)
 
 
-def _named(context: QueryContext, places: Iterable[Frame], power: float) -> FloatArray:
-    """(F,) the same of places that are no frames."""
-    return _in_order(context, [dict.fromkeys(filter(None, map(context.frame_rows, places)))], power)
+def _location_scores(context: QueryContext, locations: Iterable[Frame], power: float) -> FloatArray:
+    """Return ``_rank_scores`` of locations that are no stack frames, each file once."""
+    rows = [context.frame_rows(location) for location in locations]
+    return _rank_scores(context, [dict.fromkeys(filter(None, rows))], power)
 
 
 def folder_share(context: QueryContext, shares: FloatArray) -> FloatArray:
-    """Sum of p over the other files of the folder, by the root of their number."""
+    """Return the summed share of the other files in each file's folder.
+
+    The sum is divided by the root of their number; ``shares`` (F,) are those of the prior.
+    """
     folder = context.version.paths.table.directory[context.version.paths.path_ids]
-    number = np.maximum(np.bincount(folder)[folder] - 1, 1)
+    others = np.maximum(np.bincount(folder)[folder] - 1, 1)
     total = group_sum(folder, shares, 0)
-    return np.asarray(np.maximum(total[folder] - shares, 0.0) / np.sqrt(number))
+    return np.asarray(np.maximum(total[folder] - shares, 0.0) / np.sqrt(others))
 
 
-def _best_counterpart(context: QueryContext, shares: FloatArray) -> FloatArray:
-    """(F,) for each file the largest share among its tests, or what it tests, that are of the leading files."""
+def best_counterpart(context: QueryContext, shares: FloatArray) -> FloatArray:
+    """Return the largest share among each file's tests, or among the files that it tests.
+
+    Only the first files by ``shares`` (F,), those of the prior, count.
+    """
     groups = context.version.paths.table.counterpart_group[context.version.paths.path_ids]
-    leading, scores = top_k(shares, LEADING_NAMES), np.zeros(len(shares))
-    found: dict[int, list[int]] = {}
-    for file in leading.tolist():  # the largest first
-        found.setdefault(groups[file], []).append(file)
-    for file in np.flatnonzero(np.isin(groups, groups[leading])).tolist():
-        scores[file] = next((shares[other] for other in found[groups[file]] if other != file), 0.0)
+    first = top_k(shares, COUNTERPART_SOURCES)
+    best_of_group: defaultdict[int, list[int]] = defaultdict(list)
+    for file in first.tolist():
+        best_of_group[groups[file]].append(file)
+    scores = np.zeros(len(shares))
+    for file in np.flatnonzero(np.isin(groups, groups[first])).tolist():
+        for other in best_of_group[groups[file]]:
+            if other != file:
+                scores[file] = shares[other]
+                break
     return scores
 
 
 def language_share(context: QueryContext) -> FloatArray:
-    """Share of the version's files that are in the file's language."""
-    of_file = context.version.paths.table.language[context.version.paths.path_ids]
-    return np.bincount(of_file)[of_file] / context.files
+    """Return the share of the version's files that are in each file's language."""
+    language = context.version.paths.table.language[context.version.paths.path_ids]
+    return np.bincount(language)[language] / context.files
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A feature: its name, its formula, what it says to people, and how its values are made comparable."""
+    """A feature: its formula, its reasons, its weight in the prior and its scaling."""
 
-    name: str  # also its key in weights.json and in printed reasons
+    name: str
+    """Name, which is also its key in weights.json."""
     values: Callable[..., FloatArray]
-    """From a query context, and for a related feature from the prior (F,) too, to (F,) values."""
+    """Function from a query context to values (F,); a related feature also gets the prior (F,)."""
     reason: str | None = None
-    """Of what kind the reasons are that can be given for a file that it lifts; None where people could check none."""
-    prior: float = 0.0  # fixed weight in the first guess, never fitted
-    scaled: bool = True  # whether values are divided by the largest one among the version's files
+    """Kind of the reasons for a file that the feature lifts; None if nobody could check one."""
+    prior: float = 0.0
+    """Weight in the prior, which is never fitted."""
+    scaled: bool = True
+    """Whether values are divided by the largest one among the version's files."""
 
 
 def _words(formula: bm25.Formula, weights: Callable[[Query], Mapping[str, float]]) -> Formula:
-    """BM25 of the text by other weights of the report's terms."""
+    """Return BM25 of the text with other weights of the report's terms."""
     return lambda c: c.score_files(formula, c.hit_weights(weights(c.query)))
 
 
 def _field(formula: bm25.Formula) -> Formula:
-    """BM25 of one field of the text."""
+    """Return BM25 of one field of the text."""
     return lambda c: c.score_files(formula, c.text_terms[1])
 
 
-def _kind(name: str) -> Formula:
-    """1 for files of a kind that their path tells."""
-    return lambda c: getattr(c.version.paths.table, name)[c.version.paths.path_ids].astype(
-        np.float64
-    )
+def _kind(of_paths: Callable[[PathTable], npt.NDArray[Any]]) -> Formula:
+    """Return 1 for the files of a kind that their path shows."""
+    return lambda c: c.to_files(of_paths(c.version.paths.table)).astype(np.float64)
 
 
-def _same(number: Callable[[QueryContext], int]) -> Formula:
-    """ln(1 + a number), for every file."""
+def _constant(number: Callable[[QueryContext], int]) -> Formula:
+    """Return ln(1 + number), the same for every file."""
     return lambda c: np.full(c.files, math.log1p(number(c)))
 
 
+def _compound_weights(query: Query) -> dict[str, float]:
+    """Return the weights of the report's compound names."""
+    return {term: query.weights[term] for term in query.weights.keys() & query.compounds}
+
+
+def _summary_words(query: Query) -> dict[str, float]:
+    """Return weight 1 for each word of the summary."""
+    return dict.fromkeys(query.summary_weights, 1.0)
+
+
+def _text(context: QueryContext) -> FloatArray:
+    """Return the paper's text similarity: rVSM."""
+    return context.version.revised.similarity(context.query.plain_weights)
+
+
+def _chunk(context: QueryContext) -> FloatArray:
+    """Return BM25 of the best chunk of each file."""
+    return context.best_chunk_scores(context.text_terms[1])
+
+
+def _rare_bm25f(context: QueryContext) -> FloatArray:
+    """Return BM25F with weights by rarity in the history."""
+    weights = weigh_by_rarity(context, context.query.fielded_weights)
+    return context.score_files(bm25.bm25f, context.hit_weights(weights))
+
+
+def _rare_chunk(context: QueryContext) -> FloatArray:
+    """Return BM25 of the best chunk of each file with weights by rarity in the history."""
+    weights = weigh_by_rarity(context, context.query.weights)
+    return context.best_chunk_scores(context.hit_weights(weights))
+
+
+def _path(context: QueryContext) -> FloatArray:
+    """Return BM25 of the words of the path."""
+    return context.version.paths.bm25(context.query.weights)
+
+
+def _folders(context: QueryContext) -> FloatArray:
+    """Return BM25 of the words of the folders."""
+    return context.version.paths.bm25(context.query.weights, names=False)
+
+
+def _name_coverage(context: QueryContext) -> FloatArray:
+    """Return the share of the file name's words, by IDF, that the summary contains."""
+    return context.version.paths.name_coverage(frozenset(context.query.summary_counts))
+
+
+def _commit_summary(context: QueryContext) -> FloatArray:
+    """Return BM25 of each file's commit messages, as one text, for the summary."""
+    values = context.aggregated_bm25(context.history.commits, context.query.summary_weights)
+    return context.to_files(values)
+
+
 PAPER: tuple[Feature, ...] = (
-    Feature(
-        "text", lambda c: c.version.revised.similarity(c.query.plain_weights), "words", scaled=False
-    ),
+    Feature("text", _text, "words", scaled=False),
     Feature("trace", trace, "frame", scaled=False),
     Feature("history", text_features.history, scaled=False),
     Feature("complexity", text_features.complexity, scaled=False),
 )
-"""Those of the paper (docs/method.md, section 2)."""
+"""The paper's features (docs/method.md, section 2)."""
 DIRECT: tuple[Feature, ...] = (
     Feature("bm25f", _words(bm25.bm25f, lambda q: q.fielded_weights), "words", prior=0.5),
     Feature("code", _field(bm25.CODE_FIELD), "words", prior=1.0),
     Feature("methods", _field(bm25.METHOD_FIELD), "words", prior=0.4),
-    Feature("chunk", lambda c: c.best_chunk_scores(c.text_terms[1]), "words", prior=2.3),
+    Feature("chunk", _chunk, "words", prior=2.3),
     Feature("summary", _words(bm25.WHOLE, lambda q: q.summary_weights), "words", prior=1.0),
     Feature("lead", _words(bm25.WHOLE, lambda q: q.lead_weights), "words"),
-    Feature(
-        "coverage",
-        _words(bm25.term_coverage, lambda q: dict.fromkeys(q.summary_weights, 1.0)),
-        "words",
-    ),
-    Feature(
-        "identifiers",
-        _words(bm25.WHOLE, lambda q: {t: q.weights[t] for t in q.weights.keys() & q.compounds}),
-        "words",
-        prior=1.0,
-    ),
-    Feature("path", lambda c: c.version.paths.bm25(c.query.weights), "path", prior=0.6),
-    Feature(
-        "folders", lambda c: c.version.paths.bm25(c.query.weights, names=False), "path", prior=0.8
-    ),
-    Feature(
-        "name_coverage",
-        lambda c: c.version.paths.name_coverage(frozenset(c.query.summary_counts)),
-        "path",
-        prior=0.6,
-    ),
-    Feature("mention", _mention, "name", prior=1.0, scaled=False),
-    Feature("rare_frame", lambda c: _frames(c, c.frame_files), "frame", prior=1.5, scaled=False),
+    Feature("coverage", _words(bm25.term_coverage, _summary_words), "words"),
+    Feature("identifiers", _words(bm25.WHOLE, _compound_weights), "words", prior=1.0),
+    Feature("path", _path, "path", prior=0.6),
+    Feature("folders", _folders, "path", prior=0.8),
+    Feature("name_coverage", _name_coverage, "path", prior=0.6),
+    Feature("mention", mention, "name", prior=1.0, scaled=False),
+    Feature("rare_frame", rare_frame, "frame", prior=1.5, scaled=False),
     Feature("cause_frame", cause_frame, "frame", prior=1.5),
     Feature("file_documents", text_features.file_documents, "past", prior=1.0),
-    Feature(
-        "commit_summary",
-        lambda c: c.to_files(c.aggregated_bm25(c.history.commits, c.query.summary_weights)),
-        "past",
-        prior=0.4,
-    ),
+    Feature("commit_summary", _commit_summary, "past", prior=0.4),
     Feature("near_commits", text_features.near_commits, "past", prior=0.4),
     Feature("near_reports", text_features.near_reports, "past", prior=1.0),
     Feature("near_package", text_features.near_package, prior=0.8),
@@ -210,82 +286,86 @@ DIRECT: tuple[Feature, ...] = (
     Feature("activity", text_features.activity(60.0), prior=1.0),
     Feature("popularity", text_features.activity(math.inf), prior=-1.8),
     Feature("length", text_features.length),
-    Feature("test", _kind("test"), prior=-0.6, scaled=False),
+    Feature("test", _kind(lambda table: table.test), prior=-0.6, scaled=False),
     Feature("types", _field(bm25.TYPE_FIELD), "words"),
-    Feature("own_frame", lambda c: _in_order(c, c.project_frames, 1.0), "frame", scaled=False),
-    Feature("linked", lambda c: _named(c, c.query.locations.links, 0.5), "name", scaled=False),
-    Feature(
-        "written_path", lambda c: _named(c, c.query.locations.paths, 1.0), "name", scaled=False
-    ),
-    Feature("example", _kind("examples"), scaled=False),
-    Feature("vendored", _kind("vendored"), scaled=False),
-    Feature("setup", _kind("setup"), scaled=False),
-    Feature(
-        "rare_bm25f",
-        lambda c: c.score_files(
-            bm25.bm25f, c.hit_weights(weigh_by_rarity(c, c.query.fielded_weights))
-        ),
-        "words",
-    ),
-    Feature(
-        "rare_chunk",
-        lambda c: c.best_chunk_scores(c.hit_weights(weigh_by_rarity(c, c.query.weights))),
-        "words",
-    ),
+    Feature("own_frame", own_frame, "frame", scaled=False),
+    Feature("linked", linked, "name", scaled=False),
+    Feature("written_path", written_path, "name", scaled=False),
+    Feature("example", _kind(lambda table: table.examples), scaled=False),
+    Feature("vendored", _kind(lambda table: table.vendored), scaled=False),
+    Feature("setup", _kind(lambda table: table.setup), scaled=False),
+    Feature("rare_bm25f", _rare_bm25f, "words"),
+    Feature("rare_chunk", _rare_chunk, "words"),
     Feature("defined_names", text_features.defined_names, "name", scaled=False),
 )
+"""Features of a query context alone."""
 RELATED: tuple[Feature, ...] = (
     Feature("co_change", text_features.co_change),
-    Feature("test_counterpart", _best_counterpart, "test"),
+    Feature("test_counterpart", best_counterpart, "test"),
     Feature("folder_share", folder_share),
 )
+"""Features that pass the prior on to related files."""
 CONTEXT: tuple[Feature, ...] = (
-    Feature("files", _same(lambda c: c.files), scaled=False),
-    Feature("known_reports", _same(lambda c: c.history.reports.number), scaled=False),
-    Feature("known_commits", _same(lambda c: c.history.commits.number), scaled=False),
-    Feature("report_terms", _same(lambda c: len(c.query.weights)), scaled=False),
+    Feature("files", _constant(lambda c: c.files), scaled=False),
+    Feature("known_reports", _constant(lambda c: c.history.reports.number), scaled=False),
+    Feature("known_commits", _constant(lambda c: c.history.commits.number), scaled=False),
+    Feature("report_terms", _constant(lambda c: len(c.query.weights)), scaled=False),
     Feature("language_share", language_share, scaled=False),
 )
-"""The same for every file, or nearly: for the learned ranker."""
+"""Features that are the same for every file, or nearly: for the learned ranker."""
 
 FEATURES: Mapping[str, Feature] = {
     feature.name: feature for feature in (*DIRECT, *RELATED, *CONTEXT, *PAPER)
 }
+"""All features by name."""
 ALL: tuple[str, ...] = tuple(FEATURES)
-NAMES, PAPER_NAMES = ALL[: -len(PAPER)], ALL[-len(PAPER) :]
-"""What stage one uses unless a configuration says otherwise, in the order of its weights; what the paper uses."""
+"""Names of all features."""
+NAMES: tuple[str, ...] = ALL[: -len(PAPER)]
+"""Names of the features of stage one, in the order of its weights, if no configuration differs."""
+PAPER_NAMES: tuple[str, ...] = ALL[-len(PAPER) :]
+"""Names of the paper's features."""
 PRIOR_WEIGHTS: Mapping[str, float] = {
     feature.name: feature.prior for feature in DIRECT if feature.prior
 }
+"""Weights of the prior by feature."""
 
 
 def prior(columns: Mapping[str, FloatArray]) -> FloatArray:
-    """(F,) softmax of the first guess over the version's files, from scaled columns."""
-    guess = sum(
-        (weight * columns[name] for name, weight in PRIOR_WEIGHTS.items() if name in columns),
-        np.float64(0.0),
-    )
-    share = np.exp(guess - np.max(guess))
-    return np.asarray(share / share.sum())
+    """Return the prior (F,): the softmax over the files of a weighted sum of scaled columns.
+
+    Features of the prior that ``columns`` lacks are left out.
+    """
+    total: Any = np.float64(0.0)
+    for name, weight in PRIOR_WEIGHTS.items():
+        if name in columns:
+            total = total + weight * columns[name]
+    powers = np.exp(total - np.max(total))
+    return np.asarray(powers / powers.sum())
 
 
 def scale_by_largest(values: FloatArray) -> FloatArray:
-    """Values divided by their largest, where that is above 0."""
+    """Divide values by the largest one if that is above 0."""
     largest = float(values.max(initial=0.0))
     return values / largest if largest > 0 else values
 
 
 def columns(context: QueryContext, wanted: Sequence[str]) -> dict[str, FloatArray]:
-    """The wanted features' values, (F,) each, made comparable between reports. Raises KeyError for an unknown name."""
+    """Return the wanted features' values (F,), made comparable between reports.
+
+    Raises KeyError for an unknown name.
+    """
     related = [name for name in wanted if FEATURES[name] in RELATED]
     if not context.files:
         return dict.fromkeys(wanted, np.zeros(0))
-    made: dict[str, FloatArray] = {}
-    for name in dict.fromkeys([*wanted, *(PRIOR_WEIGHTS if related else ())]):
+    direct = [name for name in wanted if name not in related]
+    if related:
+        direct.extend(PRIOR_WEIGHTS)
+    computed: dict[str, FloatArray] = {}
+    for name in dict.fromkeys(direct):
         feature = FEATURES[name]
-        if name not in related:
-            values = feature.values(context)
-            made[name] = scale_by_largest(values) if feature.scaled else values
-    shares = prior(made)
-    made |= {name: scale_by_largest(FEATURES[name].values(context, shares)) for name in related}
-    return {name: made[name] for name in wanted}
+        values = feature.values(context)
+        computed[name] = scale_by_largest(values) if feature.scaled else values
+    shares = prior(computed)
+    for name in related:
+        computed[name] = scale_by_largest(FEATURES[name].values(context, shares))
+    return {name: computed[name] for name in wanted}

@@ -1,15 +1,15 @@
-"""Learning stage one: weights on train, in one of two ways, every choice on validation, test never seen.
+"""Learn stage one: weights and rankers are fitted on train, every choice is made on validation.
 
-Shapes: R reports, n rows over all reports, K features.
+Test reports are never seen. Letters in shapes: R reports, n rows over all reports, K features.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -21,58 +21,81 @@ from tosloc.rank.stage_one import HeadRanker, StageOne, fit_trees, weighted_sums
 from tosloc.rank.tables import FeatureTable
 from tosloc.retrieval.postings import group_sum
 
+Quality: TypeAlias = tuple[float, float]
+"""MRR and MAP of a candidate."""
+
 L2: Final = 1e-3
-"""Pull of the weights toward zero in the listwise fit; chosen on the validation reports of four projects."""
-_BLOCK: Final = 4096  # rows that are added in single precision before their sum is added in double
-SHRINK: Final = 0.03
-"""Pull of the weights toward the shipped ones where 50 reports or fewer are learned from; of more, by so much less.
+"""Pull of the weights toward zero in the listwise fit.
 
 Chosen on the validation reports of four projects."""
-RANKER_WEIGHTS: Final = (
-    0.5,
-    2.0,
-    8.0,
-    32.0,
-)  # of the learned ranker's score against the linear one, tried on validation
-MIN_LEAD: Final = (
-    0.002  # MRR + MAP on validation by which a candidate must lead a simpler one before it
-)
+SHRINK: Final = 0.03
+"""Pull of the weights toward the shipped ones with 50 training reports or fewer.
+
+With more reports it is divided by (reports / 50). Chosen on the validation reports of four
+projects."""
+RANKER_WEIGHTS: Final = (0.5, 2.0, 8.0, 32.0)
+"""Weights of the learned ranker's score against the linear one that validation chooses from."""
+MIN_LEAD: Final = 0.002
+"""MRR + MAP by which a candidate must exceed a simpler one before it to be chosen."""
 AS_SHIPPED: Final = "shipped weights and ranker as they are"
-"""What whatever was learned has to beat, or it is not taken."""
+"""Name of the candidate that whatever was learned must beat to be chosen."""
 MIN_REPORTS_OWN_RANKER: Final = 750
-"""Training reports from which on an own ranker is learned and validation decides. On 50 to 700 reports of six projects
-validation chose what was .008 worse than the shipped weights as they are (docs/results.md)."""
+"""Training reports from which on an own ranker is learned, and validation decides.
+
+On 50 to 700 reports of six projects validation chose what was .008 worse than the shipped weights
+as they are (docs/results.md)."""
 MIN_REPORTS: Final = 20
-"""Training reports from which on anything is learned beside a shipped ranker. What cross-validation chose on 4 and 8
-reports of three projects was .001 better than the shipped weights, on single ones .02 worse."""
+"""Training reports from which on anything is learned beside a shipped ranker.
+
+What cross-validation chose on 4 and 8 reports of three projects was .001 better than the shipped
+weights, on single ones .02 worse."""
 FOLDS: Final = 4
+"""Folds of the cross-validation."""
+_SUM_ROWS: Final = 4096
+"""Rows whose gradient is summed in single precision before that sum is added in double."""
+_OWN_WEIGHTS: Final = "own weights"
+"""Name of the candidate with the trained weights."""
 _SHIPPED_WEIGHTS: Final = "shipped weights"
+"""Name of the candidate with the shipped weights and no ranker."""
 
 
 def listwise_loss(
     weights: FloatArray, lists: RankingLists, l2: float, centre: FloatArray, pull: float
 ) -> tuple[float, FloatArray]:
-    """Mean over reports of the mean over fixed files of -log p(file | file + all files not fixed), and its gradient.
-    Reports count as ``report_weights`` says. ``l2`` draws the weights to 0, ``pull`` to ``centre``. Convex in the
-    weights.
+    """Return the listwise loss of some weights (K,), and its gradient (K,).
+
+    The loss is the mean over reports of the mean over fixed files of
+    -log p(file | this file and all files that were not fixed), where p is a softmax of scores.
+    Reports count by ``lists.report_weights``. Squared distances of the weights to 0, times ``l2``,
+    and to ``centre``, times ``pull``, are added. The loss is convex.
     """
-    rows, fixed, starts, reports = lists.rows, lists.fixed, lists.starts[:-1], len(lists)
-    report_of = np.repeat(np.arange(reports), lists.sizes)
+    rows = lists.rows
+    fixed = lists.fixed
+    starts = lists.starts[:-1]
+    reports = len(lists)
+    report_ids = np.repeat(np.arange(reports), lists.sizes)
     scores = weighted_sums(rows, weights)
-    mass = np.exp(scores - np.maximum.reduceat(scores, starts)[report_of]) * lists.weights
-    others = np.add.reduceat(np.where(fixed, 0.0, mass), starts)
-    hit = np.flatnonzero(fixed)
-    own, of_hit = mass[hit], report_of[hit]
-    total, number = own + others[of_hit], np.add.reduceat(fixed.astype(np.float64), starts)
-    share = lists.report_weights[of_hit] / (number[of_hit] * float(lists.report_weights.sum()))
-    loss = float((-np.log(own / total) * share).sum())
-    # d(-log p)/d score of the fixed file is p - 1, of each other file its own share of the mass
-    slope = mass * group_sum(of_hit, share / total, reports)[report_of]
-    slope[hit] = (own / total - 1.0) * share
+    highest = np.maximum.reduceat(scores, starts)[report_ids]
+    mass = np.exp(scores - highest) * lists.weights
+    wrong_mass = np.add.reduceat(np.where(fixed, 0.0, mass), starts)
+    fixed_rows = np.flatnonzero(fixed)
+    fixed_reports = report_ids[fixed_rows]
+    fixed_mass = mass[fixed_rows]
+    total = fixed_mass + wrong_mass[fixed_reports]
+    fixed_counts = np.add.reduceat(fixed.astype(np.float64), starts)
+    report_weights = lists.report_weights
+    share = report_weights[fixed_reports] / (
+        fixed_counts[fixed_reports] * float(report_weights.sum())
+    )
+    loss = float((-np.log(fixed_mass / total) * share).sum())
+    # The slope of -log p is p - 1 for the score of the fixed file, and for the score of each other
+    # file its share of the mass.
+    slope = mass * group_sum(fixed_reports, share / total, reports)[report_ids]
+    slope[fixed_rows] = (fixed_mass / total - 1.0) * share
     gradient = np.zeros(rows.shape[1])
-    for start in range(0, len(rows), _BLOCK):
-        some = slice(start, start + _BLOCK)
-        gradient += np.einsum("n,nk->k", slope[some].astype(np.float32), rows[some])
+    for start in range(0, len(rows), _SUM_ROWS):
+        block = slice(start, start + _SUM_ROWS)
+        gradient += np.einsum("n,nk->k", slope[block].astype(np.float32), rows[block])
     away = weights - centre
     loss += l2 * float(weights @ weights) + pull * float(away @ away)
     return loss, gradient + 2 * l2 * weights + 2 * pull * away
@@ -81,28 +104,38 @@ def listwise_loss(
 def fit_listwise(
     lists: RankingLists, *, centre: FloatArray | None = None, pull: float = 0.0
 ) -> FloatArray:
-    """(K,) weights that minimise ``listwise_loss`` (L-BFGS from the centre, by SciPy's own tolerance); signed."""
-    from scipy import optimize  # here, as below: what was learned is used without it
+    """Return the weights (K,) that minimise ``listwise_loss``.
+
+    L-BFGS starts at the centre and stops by SciPy's own tolerance. Weights may be negative.
+    """
+    from scipy import optimize  # Imported here because stage one is used without it.
 
     start = np.zeros(lists.rows.shape[1]) if centre is None else centre
-    given = lists, L2, start, pull
-    found = optimize.minimize(
-        listwise_loss, start, given, "L-BFGS-B", jac=True, options={"maxiter": 300}
+    result = optimize.minimize(
+        listwise_loss,
+        start,
+        (lists, L2, start, pull),
+        "L-BFGS-B",
+        jac=True,
+        options={"maxiter": 300},
     )
-    return np.asarray(found.x)
+    return np.asarray(result.x)
 
 
 def list_quality(weights: FloatArray, lists: RankingLists) -> float:
-    """MRR + MAP of the weighted sums over the lists, in which every row stands for one file. A fixed file stands behind
-    every wrong file with the same score, so that constant scores earn nothing.
+    """Return MRR + MAP of the weighted sums over lists in which every row stands for one file.
+
+    A fixed file ranks behind every wrong file with the same score, so that constant scores earn
+    nothing.
     """
-    scores, total = weighted_sums(lists.rows, weights), 0.0
-    for own, fixed in zip(
-        *(np.split(column, lists.starts[1:-1]) for column in (scores, lists.fixed)), strict=True
-    ):
-        right = np.sort(own[fixed])[::-1]
-        wrong = np.count_nonzero(own[~fixed] >= right[:, None], axis=1)
-        total += sum(rr_and_ap(wrong + np.arange(1, len(right) + 1)))
+    scores = weighted_sums(lists.rows, weights)
+    total = 0.0
+    for start, end in pairwise(lists.starts.tolist()):
+        list_scores = scores[start:end]
+        fixed = lists.fixed[start:end]
+        right = np.sort(list_scores[fixed])[::-1]
+        wrong_before = np.count_nonzero(list_scores[~fixed] >= right[:, None], axis=1)
+        total += sum(rr_and_ap(wrong_before + np.arange(1, len(right) + 1)))
     return total / len(lists)
 
 
@@ -113,83 +146,99 @@ def fit_evolution(
     seed: int,
     progress: Progress,
 ) -> FloatArray:
-    """(K,) weights from 0 to 1 that maximise the objective, by differential evolution (Storn and Price 1997). Not
-    polished: MAP and MRR are step functions, a gradient step would only move along a stair.
+    """Return the weights (K,) from 0 to 1 that maximise an objective, by differential evolution.
+
+    Source: Storn and Price 1997. The result is not polished: MAP and MRR are step functions, on
+    which a gradient step leads nowhere.
     """
     from scipy import optimize
 
-    def step(intermediate_result: optimize.OptimizeResult) -> None:  # SciPy wants this name
+    # SciPy passes a result object only to a parameter of this name.
+    def report_progress(intermediate_result: optimize.OptimizeResult) -> None:
         progress("differential evolution", intermediate_result.nit, settings.generations)
 
     def cost(weights: FloatArray) -> float:
         return -objective(weights)
 
-    found = optimize.differential_evolution(
+    result = optimize.differential_evolution(
         cost,
         optimize.Bounds(np.zeros(features), 1),
         maxiter=settings.generations,
         popsize=settings.population,
         rng=seed,
         polish=False,
-        callback=step,
+        callback=report_progress,
     )
-    return np.asarray(found.x)
+    return np.asarray(result.x)
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was tried, in the order of preference, and what was taken."""
+    """The candidates for stage one, in the order of preference, and the one that was chosen."""
 
     taken: str
-    tried: Mapping[str, tuple[float, float]]  # name -> (MRR, MAP)
-    by: str  # validation, cross-validation of so many training reports, or why there was no choice
+    """Name of the chosen candidate."""
+    tried: Mapping[str, Quality]
+    """MRR and MAP of each candidate by name."""
+    by: str
+    """What decided: validation, cross-validation, or why there was no choice."""
 
     @property
     def sentence(self) -> str:
-        """Return what was decided between trained and shipped weights; "" where the shipped ones were not tried."""
+        """The choice between trained and shipped weights; "" if the shipped were no candidate."""
         shipped = AS_SHIPPED if AS_SHIPPED in self.tried else _SHIPPED_WEIGHTS
         if shipped not in self.tried:
             return ""
-        quality = {
-            name: "MRR {:.3f}, MAP {:.3f}".format(*means) for name, means in self.tried.items()
-        }
         if self.taken != shipped:
-            trained = f"your trained weights ({quality[self.taken]} in {self.by})"
-            return f"Using {trained} instead of the shipped ones ({quality[shipped]})."
+            trained = f"your trained weights ({self._quality_text(self.taken)} in {self.by})"
+            return f"Using {trained} instead of the shipped ones ({self._quality_text(shipped)})."
         learned = [name for name in self.tried if name != shipped]
         if not learned:
             return f"Keeping the shipped weights: {self.by}."
         best = max(learned, key=lambda name: sum(self.tried[name]))
-        kept = f"the shipped weights ({quality[shipped]} in {self.by})"
-        return f"Keeping {kept} instead of trained ones ({quality[best]})."
+        kept = f"the shipped weights ({self._quality_text(shipped)} in {self.by})"
+        return f"Keeping {kept} instead of trained ones ({self._quality_text(best)})."
+
+    def _quality_text(self, name: str) -> str:
+        """Return MRR and MAP of a candidate in words."""
+        mrr, mean_ap = self.tried[name]
+        return f"MRR {mrr:.3f}, MAP {mean_ap:.3f}"
 
 
-def judge(
-    candidates: Mapping[str, StageOne], tables: Iterable[FeatureTable]
-) -> dict[str, tuple[float, float]]:
-    """(MRR, MAP) of every candidate over feature tables, read once. Reports without fixed files count 0."""
-    values = [
-        [
-            rr_and_ap(fixed_ranks(stage.scores(table.rows), table.fixed).tolist())
-            for stage in candidates.values()
-        ]
-        for table in tables
-    ]
-    means = np.mean(values or np.zeros((1, len(candidates), 2)), axis=0)
-    return dict(zip(candidates, map(tuple, means.tolist()), strict=True))
+def judge(candidates: Mapping[str, StageOne], tables: Iterable[FeatureTable]) -> dict[str, Quality]:
+    """Return MRR and MAP of every candidate over feature tables, which are read once.
+
+    Reports without a fixed file count 0.
+    """
+    by_report = []
+    for table in tables:
+        qualities = []
+        for stage in candidates.values():
+            ranks = fixed_ranks(stage.scores(table.rows), table.fixed)
+            qualities.append(rr_and_ap(ranks.tolist()))
+        by_report.append(qualities)
+    if not by_report:
+        return dict.fromkeys(candidates, (0.0, 0.0))
+    means = np.mean(by_report, axis=0).tolist()
+    return {name: (mrr, mean_ap) for name, (mrr, mean_ap) in zip(candidates, means, strict=True)}
 
 
-def choose_candidate(tried: Mapping[str, tuple[float, float]]) -> str:
-    """The first name whose MRR + MAP no later one exceeds by more than the margin; names stand simplest first."""
+def choose_candidate(tried: Mapping[str, Quality]) -> str:
+    """Return the first name whose MRR + MAP no later one exceeds by more than ``MIN_LEAD``.
+
+    Names are in the order of preference, the simplest first.
+    """
     best, *others = tried
     for name in others:
-        best = name if sum(tried[name]) > sum(tried[best]) + MIN_LEAD else best
+        if sum(tried[name]) > sum(tried[best]) + MIN_LEAD:
+            best = name
     return best
 
 
 def head_lists(stage: StageOne, lists: RankingLists) -> RankingLists:
-    """The head of every report's list by linear score, of those that hold a fixed file there."""
-    heads, kept = [], []
+    """Return the head of every report's list by linear score; heads without a fixed file go."""
+    heads = []
+    kept = []
     scores = stage.linear(lists.rows)
     for report, (start, end) in enumerate(pairwise(lists.starts.tolist())):
         order, rows = stage.head(stage.features, lists.rows[start:end], scores[start:end])
@@ -209,100 +258,162 @@ def fit_stage_one(
     seed: int = 7,
     progress: Progress = ignore_progress,
 ) -> tuple[StageOne, Choice]:
-    """Stage one learned on ``train``; among own, shipped and averaged weights and rankers, validation decides. Beside a
-    shipped ranker fewer than ``MIN_REPORTS_OWN_RANKER`` reports teach no own one, and their cross-validation decides; fewer than
-    ``MIN_REPORTS`` teach nothing. Whatever was
-    learned has to beat there the default stage one as it is, with its own ranker, or that is taken. A feature that it
-    does not know has weight 0 there; where one that it knows is not among ``names``, it is of no use. ``validation``
-    gives full feature tables anew at each call.
+    """Return the stage one learned on ``train``, and how it was chosen.
+
+    ``validation`` returns full feature tables, anew at each call; it decides between own, shipped
+    and averaged weights and between rankers. Beside a shipped ranker, fewer than
+    ``MIN_REPORTS_OWN_RANKER`` reports train no own ranker and their cross-validation decides;
+    fewer than ``MIN_REPORTS`` train nothing. Whatever was learned must beat ``default``, the
+    shipped stage one with its own ranker, or that is returned.
+
+    A feature of ``names`` that the default lacks has weight 0 in it. If the default has a feature
+    that is not among ``names``, it is ignored.
     """
-    default = None if default is None else default.align(names)
+    if default is not None:
+        default = default.align(names)
     tables = [table for table in train if table.fixed.any()]
-    rankers, shipped = dict[str, HeadRanker](), dict[str, StageOne]()
-    if settings.ranker and default is not None and default.ranker is not None:
-        rankers["shipped ranker"], shipped[AS_SHIPPED] = default.ranker, default
-        if len(tables) < MIN_REPORTS:
-            too_few = f"training needs {MIN_REPORTS} reports with a fixed file to learn from, and there are {len(tables)}"
-            return default, Choice(AS_SHIPPED, judge(shipped, tables), too_few)
-    lists = ranking_lists(tables)
-    if settings.fit == "differential_evolution":
-        quality = partial(list_quality, lists=lists)
-        weights = fit_evolution(len(names), quality, settings.evolution, seed, progress)
-        stages = _linear(names, weights, default)
+    if default is not None and _shipped_rankers(settings, default) and len(tables) < MIN_REPORTS:
+        needed = f"training needs {MIN_REPORTS} reports with a fixed file to learn from"
+        too_few = f"{needed}, and there are {len(tables)}"
+        return default, Choice(AS_SHIPPED, judge({AS_SHIPPED: default}, tables), too_few)
+    if _is_cross_validated(settings, len(tables), default):
+        assert default is not None
+        candidates = _candidates_of_few_reports(settings, names, tables, default)
+        tried = _cross_validate(settings, names, tables, default)
+        decided_by = f"cross-validation of {len(tables)} training reports"
     else:
-        stages = _linear(names, _listwise(lists, default), default)
-    few = _is_cross_validated(settings, len(tables), default)
-    if few:
-        stages, folds = _ranked(stages, rankers) | shipped, []
-        for part in np.array_split(np.arange(len(tables)), FOLDS):
-            others = [table for number, table in enumerate(tables) if number not in part]
-            options = (
-                _ranked(_linear(names, _listwise(ranking_lists(others), default), default), rankers)
-                | shipped
-            )
-            folds.append(judge(options, [tables[number] for number in part]))
-        tried = {
-            name: tuple(np.mean([fold[name] for fold in folds], axis=0).tolist()) for name in stages
-        }
-    else:
-        tried = judge(stages, validation())
-        if settings.ranker:
-            progress("learned ranker", 0, 1)
-            taken = choose_candidate(tried)
-            if len(heads := head_lists(stages[taken], lists)):
-                rankers = {"own ranker": HeadRanker(names, fit_trees(heads, seed), 1.0), **rankers}
-            progress("learned ranker", 1, 1)
-            ranked = _ranked({taken: stages[taken]}, rankers) | shipped
-            stages |= ranked
-            tried |= judge(ranked, validation())
-    taken = choose_candidate(
-        {name: quality for name, quality in tried.items() if name != AS_SHIPPED}
-    )
-    if (
-        0 < sum(tried.get(AS_SHIPPED, ())) >= sum(tried[taken])
-    ):  # 0 where nothing was left to judge by
-        taken = AS_SHIPPED
-    return stages[taken], Choice(
-        taken, tried, f"cross-validation of {len(tables)} training reports" if few else "validation"
-    )
+        candidates, tried = _validate(settings, names, tables, validation, default, seed, progress)
+        decided_by = "validation"
+    taken = _choose_beside_shipped(tried)
+    return candidates[taken], Choice(taken, tried, decided_by)
 
 
 def learns_ranker(settings: StageOneSettings, reports: int, default: StageOne | None) -> bool:
-    """Whether ``fit_stage_one`` learns a ranker, with LightGBM, from a number of reports."""
+    """Return whether ``fit_stage_one`` trains a ranker, with LightGBM, on a number of reports."""
     return settings.ranker and not _is_cross_validated(settings, reports, default)
 
 
 def _is_cross_validated(settings: StageOneSettings, reports: int, default: StageOne | None) -> bool:
-    """Whether reports are too few for an own ranker, so that cross-validation decides."""
-    has_shipped_ranker = settings.ranker and default is not None and default.ranker is not None
-    return has_shipped_ranker and settings.fit == "listwise" and reports < MIN_REPORTS_OWN_RANKER
+    """Return whether cross-validation decides, because reports are too few for an own ranker."""
+    is_listwise = settings.fit == "listwise"
+    is_few = reports < MIN_REPORTS_OWN_RANKER
+    return is_listwise and is_few and bool(_shipped_rankers(settings, default))
 
 
-def _listwise(lists: RankingLists, default: StageOne | None) -> FloatArray:
-    """(K,) weights: few reports lean on the shipped ones, many do not need them."""
+def _shipped_rankers(settings: StageOneSettings, default: StageOne | None) -> dict[str, HeadRanker]:
+    """Return the shipped ranker by name; nothing if there is none or no ranker is wanted."""
+    if settings.ranker and default is not None and default.ranker is not None:
+        return {"shipped ranker": default.ranker}
+    return {}
+
+
+def _candidates_of_few_reports(
+    settings: StageOneSettings,
+    names: tuple[str, ...],
+    tables: Sequence[FeatureTable],
+    default: StageOne,
+) -> dict[str, StageOne]:
+    """Return the candidates by name with the shipped ranker, then the shipped stage one."""
+    weights = _fit_near_default(ranking_lists(tables), default)
+    linear = _linear_candidates(names, weights, default)
+    ranked = _ranked_candidates(linear, _shipped_rankers(settings, default))
+    return {**ranked, AS_SHIPPED: default}
+
+
+def _cross_validate(
+    settings: StageOneSettings,
+    names: tuple[str, ...],
+    tables: Sequence[FeatureTable],
+    default: StageOne,
+) -> dict[str, Quality]:
+    """Return the mean quality over the folds of each candidate, trained on the other folds."""
+    by_fold = []
+    for fold in np.array_split(np.arange(len(tables)), FOLDS):
+        others = [table for number, table in enumerate(tables) if number not in fold]
+        candidates = _candidates_of_few_reports(settings, names, others, default)
+        by_fold.append(judge(candidates, [tables[number] for number in fold]))
+    means: dict[str, Quality] = {}
+    for name in by_fold[0]:
+        mrr, mean_ap = np.mean([qualities[name] for qualities in by_fold], axis=0).tolist()
+        means[name] = (mrr, mean_ap)
+    return means
+
+
+def _validate(
+    settings: StageOneSettings,
+    names: tuple[str, ...],
+    tables: Sequence[FeatureTable],
+    validation: Callable[[], Iterable[FeatureTable]],
+    default: StageOne | None,
+    seed: int,
+    progress: Progress,
+) -> tuple[dict[str, StageOne], dict[str, Quality]]:
+    """Return the candidates by name, and their quality on validation.
+
+    The best weights without a ranker get one, if rankers are wanted: an own one and the shipped
+    one, each with several weights. The shipped stage one is a candidate, too.
+    """
+    lists = ranking_lists(tables)
+    if settings.fit == "differential_evolution":
+        quality = partial(list_quality, lists=lists)
+        weights = fit_evolution(len(names), quality, settings.evolution, seed, progress)
+    else:
+        weights = _fit_near_default(lists, default)
+    candidates = _linear_candidates(names, weights, default)
+    tried = judge(candidates, validation())
+    if not settings.ranker:
+        return candidates, tried
+    progress("learned ranker", 0, 1)
+    best = choose_candidate(tried)
+    rankers = {}
+    heads = head_lists(candidates[best], lists)
+    if len(heads):
+        rankers["own ranker"] = HeadRanker(names, fit_trees(heads, seed), 1.0)
+    shipped_rankers = _shipped_rankers(settings, default)
+    rankers |= shipped_rankers
+    progress("learned ranker", 1, 1)
+    ranked = _ranked_candidates({best: candidates[best]}, rankers)
+    if default is not None and shipped_rankers:
+        ranked[AS_SHIPPED] = default
+    return candidates | ranked, tried | judge(ranked, validation())
+
+
+def _choose_beside_shipped(tried: Mapping[str, Quality]) -> str:
+    """Return the name of the chosen candidate; the shipped stage one wins ties.
+
+    Without reports to judge by every quality is 0, and the shipped stage one is not preferred.
+    """
+    best = choose_candidate({name: tried[name] for name in tried if name != AS_SHIPPED})
+    shipped = sum(tried.get(AS_SHIPPED, ()))
+    return AS_SHIPPED if shipped > 0 and shipped >= sum(tried[best]) else best
+
+
+def _fit_near_default(lists: RankingLists, default: StageOne | None) -> FloatArray:
+    """Return weights (K,) of a listwise fit, which the shipped ones attract if reports are few."""
     if default is None:
         return fit_listwise(lists)
     return fit_listwise(lists, centre=default.weights, pull=SHRINK * 50.0 / max(len(lists), 50))
 
 
-def _linear(
+def _linear_candidates(
     names: tuple[str, ...], weights: FloatArray, default: StageOne | None
 ) -> dict[str, StageOne]:
-    """By name a stage one of the weights, and of the shipped ones and the mean of both where there are shipped ones."""
-    stages = {"own weights": StageOne(names, weights)}
+    """Return a stage one by name with own weights, and with shipped and averaged ones if any."""
+    stages = {_OWN_WEIGHTS: StageOne(names, weights)}
     if default is not None:
         stages[_SHIPPED_WEIGHTS] = StageOne(names, default.weights)
         stages["mean of both"] = StageOne(names, (weights + default.weights) / 2)
     return stages
 
 
-def _ranked(
+def _ranked_candidates(
     stages: Mapping[str, StageOne], rankers: Mapping[str, HeadRanker]
 ) -> dict[str, StageOne]:
-    """Each stage with each ranker at each weight."""
-    return {
-        f"{of}, {name} x {weight:g}": replace(stage, ranker=replace(ranker, weight=weight))
-        for of, stage in stages.items()
-        for name, ranker in rankers.items()
-        for weight in RANKER_WEIGHTS
-    }
+    """Return each stage one with each ranker at each weight."""
+    candidates = {}
+    for stage_name, stage in stages.items():
+        for ranker_name, ranker in rankers.items():
+            for weight in RANKER_WEIGHTS:
+                name = f"{stage_name}, {ranker_name} x {weight:g}"
+                candidates[name] = replace(stage, ranker=replace(ranker, weight=weight))
+    return candidates
