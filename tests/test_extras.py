@@ -112,6 +112,18 @@ def test_what_a_command_lacks_is_said_before_it_begins(
     assert {path.name for path in repository.path.iterdir()} == {".git", "bug.md"}
 
 
+def test_configuration_of_the_paper_needs_lizard(without, project, tmp_path, capsys):
+    without("lizard")
+    settings = tmp_path / "own.toml"
+    settings.write_text('[stage_one]\nmethod = "paper"\n', encoding="utf-8")
+    out = tmp_path / "out"
+    command = ["train", str(settings), "--repo", str(project.git.path), "--out", str(out)]
+    assert main([*command, "--reports", str(project.reports())]) == 2
+    sentence = f"[stage_one] method = 'paper' needs lizard; run: {_install('lab')}\n"
+    assert capsys.readouterr().err.endswith(sentence)
+    assert not out.exists()
+
+
 EDITABLE = {"url": "file:///a%20b", "dir_info": {"editable": True}}
 FOLDER = {"url": "file:///src", "dir_info": {}}
 CLONED = {"url": "https://host/t.git", "vcs_info": {"vcs": "git"}}

@@ -18,7 +18,7 @@ from tosloc.code.languages import (
     with_grammar_release,
 )
 from tosloc.core.arrays import read_mapped, write_mapped
-from tosloc.core.errors import CheckpointError, ToslocError
+from tosloc.core.errors import CheckpointError, ToslocError, require
 from tosloc.core.io import content_key, remove
 from tosloc.core.records import Progress, Snapshot, StringTable, first_path_by_blob, ignore_progress
 from tosloc.git.history import list_parents_first, read_commits
@@ -77,9 +77,14 @@ class IndexedRepository:
 
     @classmethod
     def configured(cls, repo: Repository, config: Config | None = None) -> Self:
-        """Return a repository with the source files of a configuration; None: the defaults."""
+        """Return a repository with the source files of a configuration; None: the defaults.
+
+        Raises MissingExtra if the configuration needs lizard, which is not installed.
+        """
         if config is None:
             return cls(repo)
+        if config.stage_one.lizard:
+            require("[stage_one] method = 'paper'", "lab", "lizard")
         suffixes = config.data.named_suffixes
         return cls(repo, None, suffixes, config.run.jobs, lizard=config.stage_one.lizard)
 
