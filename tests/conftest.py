@@ -1,4 +1,4 @@
-"""Small real git repositories for tests: everything about them (names, dates, paths as bytes) is set by the test."""
+"""Small real git repositories for tests, which set their names, dates and paths (as bytes)."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ HOUR = 3600
 
 
 def pytest_configure(config):
-    """A quick run tries fewer examples; an interruption reaches the tests, which a shell's background ignores."""
+    """Try fewer examples in a quick run, and let Ctrl-C reach tests that a shell's background runs."""
     examples = 25 if config.option.markexpr == "not slow" else 100
     settings.register_profile("tosloc", max_examples=examples, deadline=None)
     settings.load_profile("tosloc")
@@ -62,30 +62,30 @@ with_proc = pytest.mark.skipif(
 
 
 def open_files(folder):
-    """Paths under a folder that this process has open."""
-    paths = [
-        os.readlink(descriptor) for descriptor in DESCRIPTORS.iterdir() if descriptor.is_symlink()
-    ]
+    """Return the paths below a folder that this process has open."""
+    links = [descriptor for descriptor in DESCRIPTORS.iterdir() if descriptor.is_symlink()]
+    paths = [os.readlink(link) for link in links]
     return [path for path in paths if path.startswith(str(folder))]
 
 
 def git_environment(home):
-    """Environment in which git sees no settings but the test's own."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    kept |= {
+    """Return an environment in which git reads no settings but the test's own."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment |= {
         "HOME": str(home),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "LC_ALL": "C.UTF-8",
     }
-    ada = {"NAME": "Ada", "EMAIL": "ada@example.org", "DATE": f"{FIRST_TIME} +0000"}
-    return kept | {
-        f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in ada.items()
-    }
+    for role in ("AUTHOR", "COMMITTER"):
+        environment[f"GIT_{role}_NAME"] = "Ada"
+        environment[f"GIT_{role}_EMAIL"] = "ada@example.org"
+        environment[f"GIT_{role}_DATE"] = f"{FIRST_TIME} +0000"
+    return environment
 
 
 def commit_stream(files, message, when, parents=(), encoding="", mark=1):
-    """A commit for ``git fast-import``, see ``GitRepository.commit``."""
+    """Return a commit for ``git fast-import``; see ``GitRepository.commit``."""
     text = message.encode() if isinstance(message, str) else message
     stream = commit_head(text, when, parents, encoding, mark)
     for name, value in files.items():
@@ -105,7 +105,8 @@ def commit_stream(files, message, when, parents=(), encoding="", mark=1):
 class GitRepository:
     """A repository under construction.
 
-    ``commit`` gives the new commit's full id and moves the branch ``main`` to it; an hour passes between commits.
+    ``commit`` returns the new commit's full id and moves the branch ``main`` to it. An hour passes
+    between commits.
     """
 
     path: Path
@@ -115,14 +116,14 @@ class GitRepository:
 
     @classmethod
     def new(cls, path, bare=False):
-        """An empty one in a new folder, its branch called main."""
+        """Create an empty repository in a new folder, with the branch main."""
         repository = cls(path, bare, git_environment(path.parent))
         path.mkdir(parents=True)
         repository.git("init", "-q", "-b", "main", *(["--bare"] if bare else []))
         return repository
 
     def git(self, *arguments, stdin=b""):
-        """Standard output of a git command run in the repository, stripped."""
+        """Run a git command in the repository; return its standard output, stripped."""
         command = ["git", "-C", str(self.path), "-c", "core.hooksPath=/dev/null", *arguments]
         done = subprocess.run(
             command, input=stdin, capture_output=True, env=self.environment, check=False
@@ -142,10 +143,11 @@ class GitRepository:
         (self.objects / identity[:2] / identity[2:]).unlink()
 
     def commit(self, files, message="a change", *, when=None, parents=None, encoding=""):
-        """Full id of a new commit: the first parent's files with ``files`` changed.
+        """Commit the first parent's files with ``files`` changed, and return the commit's full id.
 
-        A file's value is its text or bytes, None to delete it, or (mode, value): ("100755", text), ("120000", target of
-        the link), ("160000", id of the submodule's commit). By default ``parents`` is the last commit; () is a root.
+        A file's value is its text or bytes, None to delete it, or (mode, value): ("100755", text),
+        ("120000", target of the link), ("160000", id of the submodule's commit). ``parents``
+        defaults to the last commit; () makes a root.
         """
         chosen = tuple(self.made[-1:] if parents is None else parents)
         time = FIRST_TIME + HOUR * len(self.made) if when is None else when
@@ -159,7 +161,7 @@ class GitRepository:
         return identity
 
     def commit_all(self, commits):
-        """Ids of commits (files, message, seconds) on top of each other in an empty repository, imported at once."""
+        """Commit a chain of (files, message, seconds) to an empty repository; return the commits' ids."""
         stream = b"".join(
             commit_stream(*commit, mark=number) for number, commit in enumerate(commits, start=1)
         )
@@ -172,19 +174,19 @@ class GitRepository:
 
 @pytest.fixture
 def make_repository(tmp_path):
-    """Function (name="repo", bare=False) -> empty GitRepository in the test's folder."""
+    """Return a function (name="repo", bare=False) that makes an empty GitRepository."""
     return lambda name="repo", bare=False: GitRepository.new(tmp_path / name, bare)
 
 
 @pytest.fixture
 def repository(make_repository):
-    """One empty repository with a work tree."""
+    """Return an empty repository with a work tree."""
     return make_repository()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def users_cache(tmp_path_factory):
-    """Whatever tests ask to be kept between commands goes to a folder of theirs, not to that of who runs them."""
+    """Let commands use a cache of the tests' own, not that of the person who runs them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TOSLOC_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
@@ -192,13 +194,13 @@ def users_cache(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _own_import_path():
-    """Processes that a test starts find what lies beside the tests, whatever an earlier one has set for its workers."""
+    """Let processes that a test starts import from the current folder, whatever tests before set."""
     os.environ.pop("PYTHONSAFEPATH", None)
 
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory):
-    """The project on which all rankers are compared, and where those that learn have learned."""
+    """Return the project on which all rankers are compared, with rankers that have learned."""
     from tests import rankers  # torch, only for the tests that ask
 
     folder = tmp_path_factory.mktemp("world")
@@ -209,7 +211,7 @@ def world(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def project(tmp_path_factory):
-    """A small project with fixed bugs, which no test changes."""
+    """Return a small project with fixed bugs, which no test changes."""
     from tests import toy
 
     return toy.grow(tmp_path_factory.mktemp("project"), bugs=14, themes=7)
@@ -217,7 +219,7 @@ def project(tmp_path_factory):
 
 @pytest.fixture
 def plain_folder(tmp_path, monkeypatch):
-    """A plain folder to stand in; what is kept between commands goes to another."""
+    """Make a plain folder the current one; the cache is in another."""
     for name in [name for name in os.environ if name.startswith("GIT_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
