@@ -99,7 +99,7 @@ def test_json_that_is_made_to_hurt(tmp_path, text):
 @pytest.mark.parametrize(("read", "text"), [(read_run, ranked()), (read_trec_run, TREC * 50)])
 def test_cut_damaged_endless_and_no_files(tmp_path, monkeypatch, read, text):
     path, whole = tmp_path / "run", gzip.compress(text.encode())
-    monkeypatch.setattr(jsonl, "LONGEST_LINE", 1_000_000)
+    monkeypatch.setattr(jsonl, "MAX_LINE_BYTES", 1_000_000)
     for broken, says in (
         (whole[:-12], "run: the file is damaged or cut off"),
         (whole[:20] + b"\xff" * 20 + whole[40:], "run: the file is damaged or cut off"),

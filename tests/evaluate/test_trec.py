@@ -9,7 +9,13 @@ from tests.toy import run_of
 from tosloc.core.errors import RunError
 from tosloc.core.records import Ranking
 from tosloc.evaluate.measures import evaluate
-from tosloc.evaluate.trec import decoded, encoded, read_trec_qrels, read_trec_run, write_trec_run
+from tosloc.evaluate.trec import (
+    percent_decode,
+    percent_encode,
+    read_trec_qrels,
+    read_trec_run,
+    write_trec_run,
+)
 
 ODD = (
     "bundles/Eclipse SWT/gtk/A.java",
@@ -49,15 +55,15 @@ def test_a_run_comes_back(tmp_path):
     )
 )
 def test_any_name_comes_back(name):
-    cell = encoded(name)
-    assert decoded(cell.encode()) == name
+    cell = percent_encode(name)
+    assert percent_decode(cell.encode()) == name
     assert cell.encode().split() == [cell.encode()]
 
 
 @pytest.mark.parametrize("name", ["", "a\ud800"])
 def test_what_is_no_name_is_refused(name):
     with pytest.raises(RunError, match="cannot be written in TREC's form"):
-        encoded(name)
+        percent_encode(name)
 
 
 def test_ties_are_broken_by_path_and_the_rank_column_is_not_read(tmp_path):

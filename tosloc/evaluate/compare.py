@@ -1,4 +1,4 @@
-"""Runs against each other on the same judged reports: differences with their tests, wins, and what moved most."""
+"""Comparison of runs on the same judged reports: differences with tests, wins, largest changes."""
 
 from __future__ import annotations
 
@@ -9,20 +9,23 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from tosloc.core.errors import RunError
 from tosloc.evaluate.measures import AP, RR, YES_OR_NO, Evaluation, Measure, ReportScores
-from tosloc.evaluate.statistics import EQUAL_TOLERANCE, Difference, difference, holm
+from tosloc.evaluate.statistics import EQUAL_TOLERANCE, Difference, difference, holm_adjust
 
 ALWAYS_COMPARED: Final = (AP, RR)
-Named: TypeAlias = tuple[str, Evaluation]  # an evaluation after the name of its run
+"""Measures that every comparison contains, before those that are asked for."""
+NamedEvaluation: TypeAlias = tuple[str, Evaluation]
+"""Name of a run, and its evaluation."""
 
 
 class ReportPair(NamedTuple):
-    """One report in both runs."""
+    """The scores of one report in both runs."""
 
     a: ReportScores
     b: ReportScores
 
     @property
     def report(self) -> str:
+        """Id of the report."""
         return self.a.report
 
     @property
@@ -33,22 +36,28 @@ class ReportPair(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """The run called b against the one called a."""
+    """The run called ``b`` against the run called ``a``."""
 
     a: str
     b: str
-    pairs: tuple[ReportPair, ...]  # the reports compared, by id
-    differences: dict[Measure, Difference]  # AP and RR first
-    only_a: int = 0  # reports that only a judges, left out
+    pairs: tuple[ReportPair, ...]
+    """The compared reports, by id."""
+    differences: dict[Measure, Difference]
+    """AP and RR first."""
+    only_a: int = 0
+    """Number of reports that only ``a`` judges, which are left out."""
     only_b: int = 0
 
     @property
     def searched_differently(self) -> list[str]:
-        """Reports for which the runs searched different numbers of files."""
-        return [one.report for one in self.pairs if one.a.searched != one.b.searched]
+        """Ids of the reports for which the two runs searched different numbers of files."""
+        return [pair.report for pair in self.pairs if pair.a.searched != pair.b.searched]
 
     def most_changed(self, n: int) -> dict[str, list[ReportPair]]:
-        """The up to ``n`` reports whose average precision has ``risen`` most from a to b, and those ``fallen`` most."""
+        """Return up to ``n`` reports whose average precision rose most, and ``n`` that fell most.
+
+        The keys are ``risen`` and ``fallen``; the change is from a to b, the largest one first.
+        """
         rising = sorted(self.pairs, key=lambda pair: -pair.difference)
         falling = sorted(self.pairs, key=lambda pair: pair.difference)
         return {
@@ -58,53 +67,63 @@ class Comparison:
 
 
 def compare(
-    a: Named, b: Named, common: bool = False, measures: Iterable[Measure] = ()
+    a: NamedEvaluation,
+    b: NamedEvaluation,
+    common: bool = False,
+    measures: Iterable[Measure] = (),
 ) -> Comparison:
-    """Comparison of two evaluations in AP, RR and further measures; with ``common``, only of the reports that both
-    judge. Raises RunError when the two judge different reports (or, with ``common``, no report together), and when they
-    take different files of a report to be fixed: then nothing is comparable.
+    """Compare two evaluations in AP, RR and further measures.
+
+    With ``common`` only the reports that both judge are compared. Raises RunError if the two judge
+    different reports (with ``common``: no report together), and if they disagree on the fixed files
+    of a report, because then nothing is comparable.
     """
-    (name_a, of_a), (name_b, of_b) = a, b
-    mine, other = ({one.report: one for one in of.per_report} for of in (of_a, of_b))
-    only_a, only_b, both = (
-        mine.keys() - other.keys(),
-        other.keys() - mine.keys(),
-        sorted(mine.keys() & other.keys()),
-    )
+    name_a, evaluation_a = a
+    name_b, evaluation_b = b
+    scores_a = _scores_by_report(evaluation_a)
+    scores_b = _scores_by_report(evaluation_b)
+    only_a = scores_a.keys() - scores_b.keys()
+    only_b = scores_b.keys() - scores_a.keys()
+    both = sorted(scores_a.keys() & scores_b.keys())
     if not both or ((only_a or only_b) and not common):
         raise RunError(
-            f"{name_a} and {name_b} judge different reports ({len(only_a)} only the first, {len(only_b)} only the "
-            f"second, such as {min(only_a | only_b)})",
+            f"{name_a} and {name_b} judge different reports ({len(only_a)} only the first, "
+            f"{len(only_b)} only the second, such as {min(only_a | only_b)})",
             hint=f"{{common}} compares those that both judge, here {len(both)}",
         )
-    pairs = tuple(ReportPair(mine[report], other[report]) for report in both)
+    pairs = tuple(ReportPair(scores_a[report], scores_b[report]) for report in both)
     for pair in pairs:
-        fixed_a, fixed_b = set(pair.a.judgement.fixed), set(pair.b.judgement.fixed)
-        if fixed_a != fixed_b:
-            one_sided = (
-                f"{min(fixed_a ^ fixed_b)} is a fixed file for only one of {name_a} and {name_b}"
-            )
+        one_sided = set(pair.a.judgement.fixed) ^ set(pair.b.judgement.fixed)
+        if one_sided:
             raise RunError(
-                f"report {pair.report}: {one_sided}",
+                f"report {pair.report}: {min(one_sided)} is a fixed file for only one of {name_a} "
+                f"and {name_b}",
                 hint="judge both by the same file, with {qrels}",
             )
-    return replace(
-        compare_pairs(name_a, name_b, pairs, measures), only_a=len(only_a), only_b=len(only_b)
-    )
+    comparison = compare_pairs(name_a, name_b, pairs, measures)
+    return replace(comparison, only_a=len(only_a), only_b=len(only_b))
+
+
+def _scores_by_report(evaluation: Evaluation) -> dict[str, ReportScores]:
+    return {scores.report: scores for scores in evaluation.per_report}
 
 
 def compare_pairs(
     a: str, b: str, pairs: Sequence[ReportPair], measures: Iterable[Measure] = ()
 ) -> Comparison:
-    """Comparison of the runs ``a`` and ``b`` on reports that both judge alike, of one project or of several."""
-    of_a, of_b = (
-        Evaluation(tuple(pair.a for pair in pairs)),
-        Evaluation(tuple(pair.b for pair in pairs)),
-    )
-    differences = {
-        one: difference(of_a.values(one), of_b.values(one), yes_or_no=one.name in YES_OR_NO)
-        for one in dict.fromkeys((*ALWAYS_COMPARED, *measures))
-    }
+    """Compare the runs named ``a`` and ``b`` on reports that both judge alike.
+
+    The reports may be of one project or of several.
+    """
+    evaluation_a = Evaluation(tuple(pair.a for pair in pairs))
+    evaluation_b = Evaluation(tuple(pair.b for pair in pairs))
+    differences = {}
+    for measure in dict.fromkeys((*ALWAYS_COMPARED, *measures)):
+        differences[measure] = difference(
+            evaluation_a.values(measure),
+            evaluation_b.values(measure),
+            yes_or_no=measure.name in YES_OR_NO,
+        )
     return Comparison(a, b, tuple(pairs), differences)
 
 
@@ -114,27 +133,36 @@ def compare_all(
     all_pairs: bool = False,
     measures: Iterable[Measure] = (),
 ) -> list[Comparison]:
-    """Every run against the first, or with ``all_pairs`` against each before it; p-values adjusted over the pairs: the
-    family of an adjustment is one measure with one test over all pairs. Raises RunError as ``compare`` does.
+    """Compare every run with the first, or with ``all_pairs`` with each run before it.
+
+    P-values are adjusted over the pairs of runs: one measure with one test over all pairs is the
+    family of an adjustment. Raises RunError as ``compare`` does.
     """
-    named = list(runs.items())
-    pairs = (
-        list(combinations(named, 2)) if all_pairs else [(named[0], other) for other in named[1:]]
-    )
-    found = [compare(a, b, common, measures) for a, b in pairs]
-    for measure in found[0].differences if len(found) > 1 else ():
-        of_measure = [one.differences[measure] for one in found]
-        for test in ("p_t", "p_bootstrap", "p_mcnemar"):
-            for one, adjusted in zip(
-                of_measure, holm([getattr(one, test) for one in of_measure]), strict=True
-            ):
-                setattr(one, f"{test}_holm", adjusted)
-    return found
+    first, *others = runs.items()
+    pairs_of_runs = [(first, other) for other in others]
+    if all_pairs:
+        pairs_of_runs = list(combinations(runs.items(), 2))
+    comparisons = [compare(a, b, common, measures) for a, b in pairs_of_runs]
+    if len(comparisons) > 1:
+        for measure in comparisons[0].differences:
+            _adjust_p_values([comparison.differences[measure] for comparison in comparisons])
+    return comparisons
+
+
+def _adjust_p_values(differences: Sequence[Difference]) -> None:
+    """Set the adjusted p-values of one measure's differences between several pairs of runs."""
+    for test in ("p_t", "p_bootstrap", "p_mcnemar"):
+        adjusted = holm_adjust([getattr(result, test) for result in differences])
+        for result, p_value in zip(differences, adjusted, strict=True):
+            setattr(result, f"{test}_holm", p_value)
 
 
 def comparison_values(comparison: Comparison, top: int) -> dict[str, Any]:
-    """A comparison as plain values for JSON, with the ``top`` reports that rose and that fell most."""
-    return {
+    """Return a comparison as plain values for JSON.
+
+    It contains the ``top`` reports that rose most and the ``top`` that fell most.
+    """
+    values = {
         "a": comparison.a,
         "b": comparison.b,
         "reports": len(comparison.pairs),
@@ -142,16 +170,15 @@ def comparison_values(comparison: Comparison, top: int) -> dict[str, Any]:
         "only_b": comparison.only_b,
         "other_searched": len(comparison.searched_differently),
         "measures": difference_values(comparison.differences),
-        **{
-            how: [_pair_values(pair) for pair in pairs]
-            for how, pairs in comparison.most_changed(top).items()
-        },
     }
+    for direction, pairs in comparison.most_changed(top).items():
+        values[direction] = [_pair_values(pair) for pair in pairs]
+    return values
 
 
 def difference_values(differences: Mapping[Measure, Difference]) -> dict[str, Any]:
-    """Differences as plain values for JSON."""
-    return {repr(measure): asdict(one) for measure, one in differences.items()}
+    """Return differences as plain values for JSON, by the measure's name."""
+    return {repr(measure): asdict(result) for measure, result in differences.items()}
 
 
 def _pair_values(pair: ReportPair) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Files of lines, most of them a JSON object each, read whether compressed by gzip or not."""
+"""Files of lines, most of them one JSON object a line, plain or compressed with gzip."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -16,34 +16,46 @@ from tosloc.core.errors import RunError
 from tosloc.core.io import open_regular_file
 
 T = TypeVar("T")
-LONGEST_LINE: Final = 64 * 1024**2  # bytes: a ranking of a million files, with room to spare
-LINE: Final = ConfigDict(coerce_numbers_to_str=True, populate_by_name=True, allow_inf_nan=False)
-"""Of records that are lines: what more stands in a line is left out."""
+MAX_LINE_BYTES: Final = 64 * 1024**2
+"""A ranking of a million files fits, with room to spare."""
+LINE_CONFIG: Final = ConfigDict(
+    coerce_numbers_to_str=True, populate_by_name=True, allow_inf_nan=False
+)
+"""Pydantic configuration of records that are lines: further keys of a line are ignored."""
+_GZIP_MAGIC: Final = b"\x1f\x8b"
 _adapter: Final[Callable[[Any], TypeAdapter[Any]]] = cache(TypeAdapter)
 
 
-def checked(kind: type[T], value: object, where: str) -> T:
-    """A value as it has to be. Raises RunError that says ``where``, and what is wrong with which key."""
+def validate(kind: type[T], value: object, where: str) -> T:
+    """Return ``value`` validated as ``kind``.
+
+    Raises RunError with ``where``, the key at fault and what is wrong with it.
+    """
     try:
         return cast(T, _adapter(kind).validate_python(value))
     except ValidationError as error:
         first = error.errors()[0]
-        key, said = ".".join(map(str, first["loc"][:2])), first["msg"].removeprefix("Value error, ")
-        raise RunError(f"{where}: {key}{': ' * bool(key)}{said}") from None
+        message = first["msg"].removeprefix("Value error, ")
+        key = ".".join(map(str, first["loc"][:2]))
+        if key:
+            message = f"{key}: {message}"
+        raise RunError(f"{where}: {message}") from None
 
 
 def numbered_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
-    """Every line with its number. Raises RunError for an overlong one, and for an unreadable or damaged file."""
+    """Yield the lines of a file, each with its number, from 1.
+
+    Raises RunError for a line longer than ``MAX_LINE_BYTES`` and for an unreadable or damaged file.
+    """
     number = 0
     try:
         with open_regular_file(Path(path)) as raw:
-            packed = raw.peek(2)[:2] == b"\x1f\x8b"
-            file = gzip.GzipFile(fileobj=raw, mode="rb") if packed else raw
-            for number, line in enumerate(
-                iter(partial(file.readline, LONGEST_LINE + 1), b""), start=1
-            ):
-                if len(line) > LONGEST_LINE:
-                    raise RunError(f"{path} line {number}: is longer than {LONGEST_LINE:,} bytes")
+            is_compressed = raw.peek(2)[:2] == _GZIP_MAGIC
+            file = gzip.GzipFile(fileobj=raw, mode="rb") if is_compressed else raw
+            while line := file.readline(MAX_LINE_BYTES + 1):
+                number += 1
+                if len(line) > MAX_LINE_BYTES:
+                    raise RunError(f"{path} line {number}: is longer than {MAX_LINE_BYTES:,} bytes")
                 yield number, line
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise RunError(
@@ -54,12 +66,19 @@ def numbered_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
 
 
 def is_json(path: str | Path) -> bool:
-    """Whether a file's first line begins as a JSON object. Raises RunError as ``numbered_lines`` does."""
-    return next((line for _, line in numbered_lines(path)), b"").lstrip().startswith(b"{")
+    """Return whether a file's first line begins as a JSON object.
+
+    Raises RunError as ``numbered_lines`` does.
+    """
+    _, first_line = next(numbered_lines(path), (0, b""))
+    return first_line.lstrip().startswith(b"{")
 
 
 def json_lines(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every line's object, and before it file and line, for messages. Raises RunError for what is no JSON object."""
+    """Yield the object of every line, after the line's file and number as text for messages.
+
+    Raises RunError for a line that is not a JSON object, and as ``numbered_lines`` does.
+    """
     for number, line in numbered_lines(path):
         where = f"{path} line {number}"
         try:
@@ -72,5 +91,5 @@ def json_lines(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def json_line(value: object, sort_keys: bool = False) -> bytes:
-    """A line of such a file."""
+    """Return ``value`` as one line of compact JSON, with its line end."""
     return (json.dumps(value, sort_keys=sort_keys, separators=(",", ":")) + "\n").encode()

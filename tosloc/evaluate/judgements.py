@@ -1,4 +1,4 @@
-"""What is true: the fixed files of every report (``qrels.jsonl``)."""
+"""Relevance judgements: the fixed files of every report (``qrels.jsonl``)."""
 
 from __future__ import annotations
 
@@ -13,82 +13,96 @@ from pydantic.dataclasses import dataclass
 from tosloc.core.errors import RunError
 from tosloc.core.io import atomic_write
 from tosloc.core.records import Case, ReportAttributes
-from tosloc.evaluate.jsonl import LINE, checked, json_line, json_lines
+from tosloc.evaluate.jsonl import LINE_CONFIG, json_line, json_lines, validate
 
 
-@dataclass(frozen=True, slots=True, config=LINE)
+@dataclass(frozen=True, slots=True, config=LINE_CONFIG)
 class Judgement:
-    """The fixed files of one report, and a line of the file. Identity is the full path in the repository."""
+    """The fixed files of one report: a line of the file. Files are full paths in the repository.
+
+    ``fixed`` are those ``listed`` files that exist in the searched version: the ground truth.
+    Raises ValueError unless each is listed once and there are at most ``searched`` of them.
+    """
 
     report: str
-    fixed: tuple[str, ...]  # listed files that exist in the searched version: the ground truth
+    fixed: tuple[str, ...]
     listed: tuple[str, ...]
-    searched: int | None = (
-        None  # number of files of the searched version, if known: a ranking holds as many
-    )
+    searched: int | None = None
+    """Number of files of the searched version, which a complete ranking contains; None if unknown.
+    """
     version: str | None = None
     attributes: Annotated[ReportAttributes | None, Field(alias="traits")] = None
-    summary: str | None = field(
-        default=None, compare=False
-    )  # what the report is called, for people; no judgement
+    summary: str | None = field(default=None, compare=False)
+    """Title of the report, for people; not part of the judgement."""
 
     def __post_init__(self) -> None:
-        listed, number = {*self.listed}, len(self.fixed)
-        sound = len(listed) == len(self.listed) and len(listed & {*self.fixed}) == number
-        if not sound or (self.searched is not None and self.searched < number):
+        listed = set(self.listed)
+        listed_once = len(listed) == len(self.listed)
+        fixed_once = len(listed & set(self.fixed)) == len(self.fixed)
+        enough_searched = self.searched is None or self.searched >= len(self.fixed)
+        if not (listed_once and fixed_once and enough_searched):
             raise ValueError(
                 f"report {self.report}: fixed files are listed ones, each once, of those searched"
             )
 
     @property
     def dropped(self) -> int:
+        """Number of listed files that the searched version does not contain."""
         return len(self.listed) - len(self.fixed)
 
     @classmethod
     def from_case(
         cls, case: Case, searched: int | None = None, attributes: ReportAttributes | None = None
     ) -> Self:
-        """Judgement of a labelled bug whose version holds ``searched`` source files."""
-        summary = case.report.summary or None
+        """Return the judgement of a case whose version contains ``searched`` source files."""
         return cls(
-            case.report.id, case.fixed, case.listed, searched, case.version, attributes, summary
+            report=case.report.id,
+            fixed=case.fixed,
+            listed=case.listed,
+            searched=searched,
+            version=case.version,
+            attributes=attributes,
+            summary=case.report.summary or None,
         )
 
 
 Qrels: TypeAlias = Mapping[str, Judgement]
-"""All judgements of an experiment, by report."""
+"""All judgements of an experiment, by report id."""
 
 
 def to_qrels(judgements: Iterable[Judgement]) -> Qrels:
-    """Judgements by report."""
-    return {one.report: one for one in judgements}
+    """Return the judgements as a mapping by report id."""
+    return {judgement.report: judgement for judgement in judgements}
 
 
 def write_judgements(path: str | Path, judgements: Iterable[Judgement]) -> None:
-    """Write one JSON line a report. The file appears only when it is whole."""
+    """Write one JSON line per report. The file appears only when it is complete."""
     with atomic_write(Path(path)) as temporary, temporary.open("wb") as file:
-        for one in judgements:
+        for judgement in judgements:
+            attributes = judgement.attributes
             values = {
-                "report": one.report,
-                "fixed": one.fixed,
-                "dropped": one.dropped,
-                "listed": one.listed,
-                "searched": one.searched,
-                "version": one.version,
-                "traits": one.attributes and asdict(one.attributes),
-                "summary": one.summary,
+                "report": judgement.report,
+                "fixed": judgement.fixed,
+                "dropped": judgement.dropped,
+                "listed": judgement.listed,
+                "searched": judgement.searched,
+                "version": judgement.version,
+                "traits": None if attributes is None else asdict(attributes),
+                "summary": judgement.summary,
             }
             file.write(json_line(values))
 
 
 def read_judgements(path: str | Path) -> Qrels:
-    """Judgements of a file, whose lines may stand in any order. Raises RunError naming the line for a report that comes
-    twice and for a line that is no judgement.
+    """Read the judgements of a file, whose lines may be in any order.
+
+    Raises RunError with the line's number for a report that is judged twice and for a line that is
+    not a judgement.
     """
     judgements: dict[str, Judgement] = {}
     for where, value in json_lines(path):
-        one = checked(Judgement, value, where)
-        if one.report in judgements:
-            raise RunError(f"{where}: report {one.report} is judged twice")
-        judgements[one.report] = one
+        judgement = validate(Judgement, value, where)
+        if judgement.report in judgements:
+            raise RunError(f"{where}: report {judgement.report} is judged twice")
+        judgements[judgement.report] = judgement
     return judgements

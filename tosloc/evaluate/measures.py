@@ -1,12 +1,13 @@
-"""Measures by name, of one report, and their means over **all** judged reports. A name tells its denominator.
+"""Measures by name, of one report, and their means over **all** judged reports.
 
-The measures themselves are in ``tosloc.core.metrics``; coverage@k, which sums over reports, is in ``Evaluation``.
+The name of a measure tells its denominator. The formulas are in ``tosloc.core.metrics``; coverage@k,
+which is a sum over reports, is in ``Evaluation``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple, Self
@@ -23,112 +24,140 @@ from tosloc.evaluate.statistics import exact_mean
 
 @dataclass(frozen=True, slots=True)
 class ReportScores:
-    """How well one report was answered: all that a measure needs to know."""
+    """All that a measure needs to know about the ranking of one report."""
 
     judgement: Judgement
-    ranks: tuple[int, ...]  # ranks of the fixed files that are ranked, ascending
-    ranked: int | None  # length of the ranking; None where only the fixed files' ranks are known
+    ranks: tuple[int, ...]
+    """Ranks of the fixed files that are ranked, ascending."""
+    ranked: int | None
+    """Length of the ranking; None where only the ranks of the fixed files are known."""
 
     @property
     def report(self) -> str:
+        """Id of the report."""
         return self.judgement.report
 
     @property
     def relevant(self) -> int:
+        """Number of fixed files."""
         return len(self.judgement.fixed)
 
     @property
     def searched(self) -> int | None:
-        """Files of the searched version; None if not known, and then those ranked stand for them."""
+        """Number of files of the searched version; None if unknown."""
         return self.judgement.searched
 
     @property
     def average_precision(self) -> float:
+        """Average precision over all fixed files."""
         return AP(self)
 
 
-def _bpref(one: ReportScores, retrieved: bool) -> float:
-    """Over all files that are not fixed, or over those ``retrieved``. Raises RunError where nothing tells how many."""
-    above = [rank - place for place, rank in enumerate(one.ranks, start=1)]
-    if not retrieved and one.searched is not None:
-        return bpref(above, one.relevant, one.searched - one.relevant)
-    files = one.searched if one.ranked is None else one.ranked
-    if files is None:
+def _corrected_bpref(scores: ReportScores) -> float:
+    """Return bpref over all files that are not fixed.
+
+    If their number is unknown, it is bpref over those that are ranked.
+    """
+    if scores.searched is None:
+        return _faulty_bpref(scores)
+    return bpref(_others_above(scores), scores.relevant, scores.searched - scores.relevant)
+
+
+def _faulty_bpref(scores: ReportScores) -> float:
+    """Return bpref over the ranked files that are not fixed.
+
+    Raises RunError if neither the length of the ranking nor the number of files is known.
+    """
+    ranked = scores.searched if scores.ranked is None else scores.ranked
+    if ranked is None:
         raise RunError("bpref counts the other files, and how many were searched is not known")
-    return bpref(above, one.relevant, files - len(one.ranks))
+    return bpref(_others_above(scores), scores.relevant, ranked - len(scores.ranks))
+
+
+def _others_above(scores: ReportScores) -> list[int]:
+    """Return for each ranked fixed file the number of files above it that are not fixed."""
+    return [rank - number for number, rank in enumerate(scores.ranks, start=1)]
 
 
 class MeasureRow(NamedTuple):
-    """A measure of one report, whether it is of the first k (always, never, or where a k is named), what it means."""
+    """The value of a measure for one report and a k, whether it needs a k, and its meaning."""
 
     value: Callable[[ReportScores, Any], float]
-    cut: Literal["always", "never", "named"]
+    cut: Literal["always", "never", "optional"]
+    """Whether the measure looks at the first k ranks only."""
     meaning: str
 
 
 MEASURES: Final[Mapping[str, MeasureRow]] = {
     "AP": MeasureRow(
-        lambda one, k: average_precision(one.ranks, one.relevant, k),
-        "named",
+        lambda scores, k: average_precision(scores.ranks, scores.relevant, k),
+        "optional",
         "average precision over all fixed files (textbook)",
     ),
     "RR": MeasureRow(
-        lambda one, k: reciprocal_rank(one.ranks, k),
-        "named",
+        lambda scores, k: reciprocal_rank(scores.ranks, k),
+        "optional",
         "reciprocal rank of the first fixed file",
     ),
     "nDCG": MeasureRow(
-        lambda one, k: ndcg(one.ranks, one.relevant, k),
-        "named",
+        lambda scores, k: ndcg(scores.ranks, scores.relevant, k),
+        "optional",
         "normalised discounted cumulative gain, binary",
     ),
     "AP_found": MeasureRow(
-        lambda one, k: average_precision(one.ranks, one.relevant, k, "found"),
-        "named",
+        lambda scores, k: average_precision(scores.ranks, scores.relevant, k, "found"),
+        "optional",
         "average precision over the fixed files found (diagnostic: grows when a ranking is cut)",
     ),
     "AP_reachable": MeasureRow(
-        lambda one, k: average_precision(one.ranks, one.relevant, k, "reachable"),
+        lambda scores, k: average_precision(scores.ranks, scores.relevant, k, "reachable"),
         "always",
         "average precision over min(k, fixed files)",
     ),
     "P": MeasureRow(
-        lambda one, k: count_within(one.ranks, k) / k,
+        lambda scores, k: count_within(scores.ranks, k) / k,
         "always",
         "fixed files within the first k, over k",
     ),
     "R": MeasureRow(
-        lambda one, k: count_within(one.ranks, k) / (one.relevant or 1),
+        lambda scores, k: count_within(scores.ranks, k) / (scores.relevant or 1),
         "always",
         "fixed files within the first k, over all fixed files",
     ),
     "Hit": MeasureRow(
-        lambda one, k: float(count_within(one.ranks, k) > 0),
+        lambda scores, k: float(count_within(scores.ranks, k) > 0),
         "always",
         "1 if any fixed file is within the first k",
     ),
     "Acc": MeasureRow(
-        lambda one, k: float(0 < one.relevant == count_within(one.ranks, k)),
+        lambda scores, k: float(0 < scores.relevant == count_within(scores.ranks, k)),
         "always",
         "1 if all fixed files are within the first k",
     ),
     "bpref": MeasureRow(
-        lambda one, _: _bpref(one, retrieved=False),
+        lambda scores, _: _corrected_bpref(scores),
         "never",
         "binary preference over all files that are not fixed (trec_eval 8.0 and later)",
     ),
     "old_bpref": MeasureRow(
-        lambda one, _: _bpref(one, retrieved=True),
+        lambda scores, _: _faulty_bpref(scores),
         "never",
         "the faulty binary preference, over those of them that are ranked (before trec_eval 8.0)",
     ),
 }
-YES_OR_NO: Final = {"Hit", "Acc"}  # measures that are 1 or 0 for every report
+YES_OR_NO: Final = {"Hit", "Acc"}
+"""Measures that are 1 or 0 for every report."""
+_SUFFIXES: Final = {"always": "@k", "never": "", "optional": "[@k]"}
+_NAMES_OF_MEANS: Final = {"mrr": "RR", "map": "AP"}
+"""Name of a mean in tables -> name of the measure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure by name: ``AP``, ``RR``, ``nDCG@10``, ``AP_found@10`` and the like. Its repr is what ``parse`` reads.
+    """A measure by name: ``AP``, ``RR``, ``nDCG@10``, ``AP_found@10`` and the like.
+
+    ``parse`` reads what ``repr`` returns. Raises RunError for an unknown name and for a k that is
+    missing, superfluous or 0.
 
     >>> Measure.parse("P@5")
     P@5
@@ -138,27 +167,28 @@ class Measure:
     k: int | None = None
 
     def __post_init__(self) -> None:
-        row, refused = MEASURES.get(self.name), "always" if self.k is None else "never"
+        row = MEASURES.get(self.name)
+        refused = "always" if self.k is None else "never"
         if self.k == 0 or row is None or row.cut == refused:
-            ends = {"always": "@k", "never": "", "named": "[@k]"}
-            known = ", ".join(f"{name}{ends[row.cut]}" for name, row in MEASURES.items())
-            raise RunError(f"no measure {self!r}; known are {known}")
+            names = ", ".join(f"{name}{_SUFFIXES[row.cut]}" for name, row in MEASURES.items())
+            raise RunError(f"no measure {self!r}; known are {names}")
 
     def __repr__(self) -> str:
         return self.name if self.k is None else f"{self.name}@{self.k}"
 
-    def __call__(self, one: ReportScores) -> float:
-        """The measure's value for one report."""
-        return MEASURES[self.name].value(one, self.k)
+    def __call__(self, scores: ReportScores) -> float:
+        """Return the measure's value for one report."""
+        return MEASURES[self.name].value(scores, self.k)
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The measure that ``text`` names. Raises RunError, with the names there are."""
-        found = re.fullmatch(r"(\w+)(?:@(\d{1,9}))?", text.strip())
-        name, k = found.groups() if found else (text, None)
-        return cls(
-            {"mrr": "RR", "map": "AP"}.get(name.lower(), name), int(k) if k else None
-        )  # as tables call means
+        """Return the measure that ``text`` names, MRR and MAP included.
+
+        Raises RunError with the names of all measures.
+        """
+        match = re.fullmatch(r"(\w+)(?:@(\d{1,9}))?", text.strip())
+        name, k = match.groups() if match else (text, None)
+        return cls(_NAMES_OF_MEANS.get(name.lower(), name), int(k) if k else None)
 
 
 AP: Final = Measure("AP")
@@ -167,20 +197,24 @@ RR: Final = Measure("RR")
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A run against its judgements, by report id. Reports without any fixed file in their version count as 0."""
+    """A run against its judgements, by report id.
+
+    A report without any fixed file in its version counts as 0.
+    """
 
     per_report: tuple[ReportScores, ...]
 
     def values(self, measure: Measure) -> FloatArray:
-        """(N,) the measure's value for each of the N reports."""
-        return np.array([measure(one) for one in self.per_report], dtype=np.float64)
+        """Return (N,) the measure's value for each of the N reports."""
+        return np.array([measure(scores) for scores in self.per_report], dtype=np.float64)
 
     def mean(self, measure: Measure) -> float:
-        """Mean of the measure over all reports; 0 if there are none."""
+        """Return the mean of the measure over all reports, 0 if there are none."""
         return exact_mean(self.values(measure))
 
     @property
     def mrr(self) -> float:
+        """Mean reciprocal rank of the first fixed file."""
         return self.mean(RR)
 
     @property
@@ -190,61 +224,82 @@ class Evaluation:
 
     @property
     def relevant(self) -> int:
-        return sum(one.relevant for one in self.per_report)
+        """Number of fixed files of all reports."""
+        return sum(scores.relevant for scores in self.per_report)
 
     def coverage(self, k: int) -> float:
-        """Share of all fixed files that stand within the first ``k``."""
-        return sum(count_within(one.ranks, k) for one in self.per_report) / (self.relevant or 1)
+        """Return the share of all fixed files that are within the first ``k`` ranks."""
+        within = sum(count_within(scores.ranks, k) for scores in self.per_report)
+        return within / (self.relevant or 1)
 
     @property
     def length(self) -> float | None:
-        """Mean of ranking length over files searched: 1.0 for a complete run; None if it is not known of any report."""
-        known = [
-            one.ranked / one.searched
-            for one in self.per_report
-            if one.ranked is not None and one.searched
-        ]
-        return exact_mean(known) if len(known) == len(self.per_report) else None
+        """Mean of ranking length over searched files: 1.0 for a complete run.
+
+        It is None if it is unknown for any report.
+        """
+        lengths = []
+        for scores in self.per_report:
+            if scores.ranked is None or not scores.searched:
+                return None
+            lengths.append(scores.ranked / scores.searched)
+        return exact_mean(lengths)
 
     @cached_property
     def counts(self) -> dict[str, int | float | None]:
-        """What is counted before anything is measured."""
+        """Counts for tables, by their key in JSON.
+
+        They are reports, relevant files, dropped files, reports left empty, and ranking length.
+        """
         return {
             "reports": len(self.per_report),
             "relevant": self.relevant,
-            "dropped": sum(one.judgement.dropped for one in self.per_report),
-            "empty": sum(one.relevant == 0 for one in self.per_report),
+            "dropped": sum(scores.judgement.dropped for scores in self.per_report),
+            "empty": sum(scores.relevant == 0 for scores in self.per_report),
             "length": self.length,
         }
 
 
 def evaluate(run: Run, qrels: Qrels) -> Evaluation:
-    """Evaluation of a run against the judged reports, in order of report id. Raises RunError when a judged report has
-    no ranking, a ranking has no judgement, a ranking is longer than its version, or there is nothing to judge.
+    """Evaluate a run against the judged reports, in order of report id.
+
+    Raises RunError if no report is judged, if a judged report has no ranking or a ranking no
+    judgement, and if a ranking is longer than its version.
     """
     if not qrels:
         raise RunError(f"{run.where}: nothing to evaluate, no report is judged")
-    for what, some, others in (
-        ("no ranking", qrels, run.orders),
-        ("no judgement", run.orders, qrels),
-    ):
-        if lone := sorted(some.keys() - others.keys()):
-            raise RunError(
-                f"{run.where}: {what} for {len(lone)} of {len(some)} reports, first {lone[0]}"
-            )
-    scores = []
-    for report, one in sorted(qrels.items()):
-        order = run.orders[report]
-        ranked = np.isin(
-            order.files,
-            [run.number_by_path[path] for path in one.fixed if path in run.number_by_path],
+    _check_all_present(run, "ranking", qrels.keys(), run.orders.keys())
+    _check_all_present(run, "judgement", run.orders.keys(), qrels.keys())
+    return Evaluation(tuple(_score_report(run, qrels[report]) for report in sorted(qrels)))
+
+
+def _check_all_present(
+    run: Run, what: str, reports: Collection[str], present: Collection[str]
+) -> None:
+    """Raise RunError if some of the ``reports`` are not ``present`` and so have no ``what``."""
+    lacking = sorted(set(reports) - set(present))
+    if lacking:
+        raise RunError(
+            f"{run.where}: no {what} for {len(lacking)} of {len(reports)} reports, "
+            f"first {lacking[0]}"
         )
-        ranks = tuple(sorted(order.ranks[ranked].tolist()))
-        last, unranked = int(order.ranks.max(initial=0)), len(one.fixed) - len(ranks)
-        if one.searched is not None and last + unranked > one.searched:
-            what = f"ranks {last} files and lacks {unranked} of the fixed, but its version has {one.searched} files"
-            raise RunError(f"{run.where}: report {report} {what}")
-        scores.append(
-            ReportScores(one, ranks, len(order.files) if order.known_ranks is None else None)
+
+
+def _score_report(run: Run, judgement: Judgement) -> ReportScores:
+    """Return the ranks of one report's fixed files.
+
+    Raises RunError if the ranking is longer than the searched version.
+    """
+    order = run.orders[judgement.report]
+    numbers = [run.number_by_path[path] for path in judgement.fixed if path in run.number_by_path]
+    is_fixed = np.isin(order.files, numbers)
+    ranks = tuple(sorted(order.ranks[is_fixed].tolist()))
+    last_rank = int(order.ranks.max(initial=0))
+    unranked = len(judgement.fixed) - len(ranks)
+    if judgement.searched is not None and last_rank + unranked > judgement.searched:
+        raise RunError(
+            f"{run.where}: report {judgement.report} ranks {last_rank} files and lacks {unranked} "
+            f"of the fixed, but its version has {judgement.searched} files"
         )
-    return Evaluation(tuple(scores))
+    length = len(order.files) if order.known_ranks is None else None
+    return ReportScores(judgement, ranks, length)

@@ -1,7 +1,7 @@
-"""Runs with their judgements: where they lie, in our form (JSON lines) or TREC's, and in a part of the search space.
+"""Runs with their judgements: where they are on disk, in our format or TREC's; also without tests.
 
-A run lies in a folder of splits, in one split's folder, or is a file with its judgements. The first line of a file
-tells its form, not its name.
+A run is in a folder of splits, in one split's folder, or is a file with its judgements. The first
+line of a file tells its format; the name does not matter.
 """
 
 from __future__ import annotations
@@ -13,20 +13,22 @@ from pathlib import Path
 from typing import Final
 
 from tosloc.core.errors import RunError
+from tosloc.core.records import BoolArray
 from tosloc.evaluate.jsonl import is_json
-from tosloc.evaluate.judgements import Qrels, read_judgements, to_qrels
-from tosloc.evaluate.measures import Evaluation, evaluate
+from tosloc.evaluate.judgements import Judgement, Qrels, read_judgements, to_qrels
+from tosloc.evaluate.measures import Evaluation, ReportScores, evaluate
 from tosloc.evaluate.runs import Order, Run, read_run
 from tosloc.evaluate.trec import read_trec_qrels, read_trec_run
 from tosloc.paths.classify import which_are_tests
 
 RUN_FILE: Final = "run.jsonl.gz"
 JUDGEMENTS_FILE: Final = "qrels.jsonl"
-FUNCTION_LEVEL: Final = "functions"  # folder, beside a run of files, of the run of functions
-BM25_LEVEL: Final = "functions-bm25"  # the same of BM25 over functions
-SHIPPED: Final = (
-    "shipped"  # folder, in that of a training, of the shipped weights' runs of the same reports
-)
+FUNCTION_LEVEL: Final = "functions"
+"""Folder, beside a run of files, of the run of functions."""
+BM25_LEVEL: Final = "functions-bm25"
+"""Folder, beside a run of files, of the run of functions by BM25."""
+SHIPPED: Final = "shipped"
+"""Folder, in that of a training, of the shipped weights' runs of the same reports."""
 BM25_NAME: Final = "BM25 over functions"
 
 
@@ -38,99 +40,128 @@ class ScoredRun:
     run: Run
     qrels: Qrels
     shipped: ScoredRun | None = None
-    """Of a trained run: the shipped weights' rankings of the same reports, where training has left them."""
+    """For a trained run: the shipped weights' run of the same reports, if training has left one."""
 
     def evaluation(self) -> Evaluation:
-        """How good the run is. Raises RunError."""
+        """Evaluate the run. Raises RunError as ``evaluate`` does."""
         return evaluate(self.run, self.qrels)
 
 
 def read_any_judgements(path: str | Path) -> Qrels:
-    """Judgements of a file in either form. Raises RunError as its reader does."""
+    """Read the judgements of a file in either format. Raises RunError as its reader does."""
     return read_judgements(path) if is_json(path) else read_trec_qrels(path)
 
 
 def read_scored_run(
     path: str | Path, split: str = "test", qrels: str | Path | None = None
 ) -> ScoredRun:
-    """Return the run at ``path``: the folder that train or rank wrote (its ``split``), a split's folder, or a run file.
+    """Return the run at ``path`` with its judgements.
 
-    Files may be ours or in TREC's form. A run file's judgements are ``qrels``, else qrels.jsonl beside it. Raises
-    RunError.
+    ``path`` is the folder that train or rank wrote (its ``split`` is read), a split's folder, or a
+    run file. Files may be in our format or in TREC's. The judgements are in ``qrels``, or else in
+    qrels.jsonl beside the run. Raises RunError.
     """
     file, name = find_run(path, split)
     run = read_run(file) if is_json(file) else read_trec_run(file)
-    if qrels is None and not (file.parent / JUDGEMENTS_FILE).is_file():
-        raise RunError(f"{path}: no judgements beside the run", hint="name them with {qrels}")
-    judgements = read_any_judgements(qrels or file.parent / JUDGEMENTS_FILE)
-    by_shipped = file.parent.parent / SHIPPED / file.parent.name / RUN_FILE
-    if file.name != RUN_FILE or not by_shipped.is_file():
-        return ScoredRun(name, run, judgements)
-    return ScoredRun(name, run, judgements, ScoredRun(SHIPPED, read_run(by_shipped), judgements))
+    if qrels is None:
+        qrels = file.parent / JUDGEMENTS_FILE
+        if not qrels.is_file():
+            raise RunError(f"{path}: no judgements beside the run", hint="name them with {qrels}")
+    judgements = read_any_judgements(qrels)
+    shipped = None
+    shipped_file = file.parent.parent / SHIPPED / file.parent.name / RUN_FILE
+    if file.name == RUN_FILE and shipped_file.is_file():
+        shipped = ScoredRun(SHIPPED, read_run(shipped_file), judgements)
+    return ScoredRun(name, run, judgements, shipped)
 
 
 def find_run(path: str | Path, split: str) -> tuple[Path, str]:
-    """File and name of a run, see ``read_scored_run``. Raises RunError when there is none, naming the splits there are."""
-    place = Path(path)
-    if place.is_file():
-        return place, place.name.partition(".")[0]
-    if not place.exists():
+    """Return file and name of the run at a path, see ``read_scored_run``.
+
+    Raises RunError if there is none; it names the splits that there are.
+    """
+    path = Path(path)
+    if path.is_file():
+        return path, path.name.partition(".")[0]
+    if not path.exists():
         raise RunError(f"{path}: no such file or folder; check the path of the run")
-    name = place.name or place.absolute().name
-    if (place / RUN_FILE).is_file():
-        return place / RUN_FILE, name
-    finished = {
-        run.parent.name
-        for run in place.glob(f"*/{RUN_FILE}")
-        if (run.parent / JUDGEMENTS_FILE).is_file()
-    }
-    if split not in finished:
-        known = f"it holds {', '.join(sorted(finished))}"
-        if not finished:
-            known = "make one with: tosloc train, or tosloc rank; runs of many projects are for tosloc lab evaluate"
-        raise RunError(f"{path}: no finished run of the split {split!r}; {known}")
-    return place / split / RUN_FILE, name
+    name = path.name or path.absolute().name
+    if (path / RUN_FILE).is_file():
+        return path / RUN_FILE, name
+    finished_splits = set()
+    for run in path.glob(f"*/{RUN_FILE}"):
+        if (run.parent / JUDGEMENTS_FILE).is_file():
+            finished_splits.add(run.parent.name)
+    if split not in finished_splits:
+        if finished_splits:
+            advice = f"it holds {', '.join(sorted(finished_splits))}"
+        else:
+            advice = (
+                "make one with: tosloc train, or tosloc rank; runs of many projects are for "
+                "tosloc lab evaluate"
+            )
+        raise RunError(f"{path}: no finished run of the split {split!r}; {advice}")
+    return path / split / RUN_FILE, name
 
 
 def read_function_runs(path: str | Path, split: str = "test") -> tuple[ScoredRun, ScoredRun]:
-    """Runs of functions of the folder that ``rank --functions`` wrote (its ``split``), or of a split's folder: ours and
-    BM25's. Raises RunError when it has none.
+    """Return the runs of functions, TosLoc's and BM25's, that ``rank --functions`` wrote.
+
+    ``path`` is the folder that it wrote (its ``split`` is read), or a split's folder. Raises
+    RunError if there is none.
     """
     file, name = find_run(path, split)
     if not (file.parent / FUNCTION_LEVEL).is_dir():
         raise RunError(
             f"{file.parent}: no run of functions", hint="make it with: tosloc rank --functions"
         )
-    ours, bm25 = (read_scored_run(file.parent / level) for level in (FUNCTION_LEVEL, BM25_LEVEL))
+    ours = read_scored_run(file.parent / FUNCTION_LEVEL)
+    bm25 = read_scored_run(file.parent / BM25_LEVEL)
     return replace(ours, name=name), replace(bm25, name=f"{name}: {BM25_NAME}")
 
 
 def drop_test_files(scored: ScoredRun) -> ScoredRun:
-    """Return the same rankings and truth without test files, also of the shipped weights beside them.
+    """Return the rankings and judgements without test files, and those of the shipped weights.
 
-    A report whose fixed files are all left out stays, with none. Raises RunError where only some ranks are known, and
-    for what cannot be evaluated.
+    A report whose fixed files are all tests stays, with no fixed file. Raises RunError where only
+    some ranks are known, and for a run that cannot be evaluated.
     """
     run = scored.run
     if run.partial:
         raise RunError(
-            f"{run.where}: only the ranks of some files are known; files can be left out of whole rankings"
+            f"{run.where}: only the ranks of some files are known; files can be left out of whole "
+            "rankings"
         )
-
-    def kept(paths: Sequence[str]) -> tuple[str, ...]:
-        return tuple(compress(paths, ~which_are_tests(paths)))
-
-    source, orders, judgements = ~which_are_tests(run.names), {}, []
-    for one in scored.evaluation().per_report:
-        order, judgement = run.orders[one.report], one.judgement
-        stays = source[order.files]
-        orders[one.report] = Order(order.files[stays], order.scores[stays])
-        # a ranking that held every searched file holds all that are left of them
-        searched = int(stays.sum()) if one.ranked == one.searched or one.searched is None else None
-        fixed, listed = kept(judgement.fixed), kept(judgement.listed)
-        judgements.append(replace(judgement, fixed=fixed, listed=listed, searched=searched))
+    is_source = ~which_are_tests(run.names)
+    orders = {}
+    judgements = []
+    for scores in scored.evaluation().per_report:
+        order = run.orders[scores.report]
+        stays = is_source[order.files]
+        orders[scores.report] = Order(order.files[stays], order.scores[stays])
+        judgements.append(_judgement_without_tests(scores, stays))
     header = {**run.header, "search space": "all source files but tests"}
-    by_shipped = None if scored.shipped is None else drop_test_files(scored.shipped)
     return ScoredRun(
-        scored.name, Run(header, run.names, orders, run.where), to_qrels(judgements), by_shipped
+        scored.name,
+        Run(header, run.names, orders, run.where),
+        to_qrels(judgements),
+        None if scored.shipped is None else drop_test_files(scored.shipped),
     )
+
+
+def _judgement_without_tests(scores: ReportScores, stays: BoolArray) -> Judgement:
+    """Return the judgement of a report without test files; ``stays`` (L,) has its ranked files."""
+    searched = None
+    # Only a complete ranking tells how many of the searched files are not tests.
+    if scores.searched is None or scores.ranked == scores.searched:
+        searched = int(stays.sum())
+    return replace(
+        scores.judgement,
+        fixed=_without_tests(scores.judgement.fixed),
+        listed=_without_tests(scores.judgement.listed),
+        searched=searched,
+    )
+
+
+def _without_tests(paths: Sequence[str]) -> tuple[str, ...]:
+    return tuple(compress(paths, ~which_are_tests(paths)))

@@ -1,8 +1,11 @@
-"""A run: every ranking of a set of reports. On disk compressed JSON lines, the same byte for byte.
+"""A run: the rankings of a set of reports, on disk as compressed JSON lines.
 
-The first line is the header, ``{"format": "tosloc-run/2", ...}``, with what produced the run. Lines ``{"first",
-"paths"}`` number paths from ``first`` on. A line ``{"report", "files", "scores"}`` is a ranking, best first, its files
-as such numbers; a line ``{"report", "files", "ranks"}`` says that only these files' ranks are known.
+The same run has the same bytes. The first line is the header, ``{"format": "tosloc-run/2", ...}``,
+with what produced the run. Lines ``{"first", "paths"}`` number paths from ``first`` on. A line
+``{"report", "files", "scores"}`` is a ranking, best first, with files as such numbers; a line
+``{"report", "files", "ranks"}`` says that only the ranks of these files are known.
+
+Letters in shapes: L files of a ranking.
 """
 
 from __future__ import annotations
@@ -13,44 +16,50 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from pydantic import Field
-from pydantic.dataclasses import dataclass as checked_dataclass
+from pydantic.dataclasses import dataclass as validated_dataclass
 
 from tosloc.core.errors import RunError
 from tosloc.core.io import atomic_write
 from tosloc.core.records import FloatArray, IntArray, Ranking, StringTable
-from tosloc.evaluate.jsonl import LINE, checked, json_line, json_lines
-
-# L files of a ranking
+from tosloc.evaluate.jsonl import LINE_CONFIG, json_line, json_lines, validate
 
 RUN_FORMAT: Final = "tosloc-run/2"
 TRAINED_ON: Final = "reports that the checkpoint was trained on"
-"""Header's key: how many of the ranked reports the checkpoint that ranked them had learned from."""
+"""Key of the header: how many of the ranked reports the checkpoint had learned from."""
 
 WEAK_REPORTS: Final = "weak reports"
-"""Key of the header: how many of the ranked reports are commit messages that stand in for a report."""
+"""Key of the header: how many of the ranked reports are commit messages, for lack of a report."""
+
+UNJUDGED_REPORTS: Final = "reports without a changed function"
+"""Key of the header of a run of functions: how many reports are left out.
+
+Their version contains none of the functions that the fix changed."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Order:
-    """One report's answer, as numbers into the run's names. Checked where it is read, so that the line can be named."""
+    """The ranked files of one report, as numbers of the run's paths.
 
-    files: IntArray  # (L,) files, best first
-    scores: FloatArray  # (L,) scores, never increasing; empty where only ranks are known
+    The reader of a file checks the numbers, so that an error can name the line.
+    """
+
+    files: IntArray
+    """(L,) files, best first."""
+    scores: FloatArray
+    """(L,) scores, never increasing; empty where only ranks are known."""
     known_ranks: IntArray | None = None
-    """(L,) ranks of the files, where only these are known; None for a ranking, whose files have the ranks 1 to L."""
+    """(L,) ranks where only these are known; None for a ranking, whose ranks are 1 to L."""
 
     @property
     def ranks(self) -> IntArray:
         """(L,) ranks of the files."""
-        return (
-            np.arange(1, len(self.files) + 1, dtype=np.int32)
-            if self.known_ranks is None
-            else self.known_ranks
-        )
+        if self.known_ranks is not None:
+            return self.known_ranks
+        return np.arange(1, len(self.files) + 1, dtype=np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,29 +67,35 @@ class Run:
     """The rankings of one method for a set of reports, with what produced them."""
 
     header: Mapping[str, Any]
-    names: Sequence[str]  # paths, which the orders' numbers mean
+    names: Sequence[str]
+    """Paths: a file's number in an order is its position here."""
     orders: Mapping[str, Order]
-    where: str = "run"  # the file, for messages
+    where: str = "run"
+    """Path of the file, for messages."""
 
     @cached_property
     def number_by_path(self) -> Mapping[str, int]:
+        """Number of each path in the orders."""
         return {name: number for number, name in enumerate(self.names)}
 
     @property
     def partial(self) -> bool:
-        """Whether only some ranks are known of any report."""
+        """Whether there is a report of which only the ranks of some files are known."""
         return any(order.known_ranks is not None for order in self.orders.values())
 
     def paths(self, report: str, most: int | None = None) -> tuple[str, ...]:
-        """Paths of a report's files, the first ``most`` of them."""
+        """Return the paths of a report's files, or of the first ``most`` of them."""
         return tuple([self.names[number] for number in self.orders[report].files[:most].tolist()])
 
     def ranking(self, report: str) -> Ranking:
-        """The whole ranking of a report, which has scores."""
+        """Return the ranking of a report, which must have scores."""
         return Ranking(report, self.paths(report), self.orders[report].scores)
 
     def rankings(self) -> Iterator[Ranking]:
-        """Every ranking, by report id. Raises RunError when only some ranks are known."""
+        """Return every ranking, by report id.
+
+        Raises RunError if only some ranks are known.
+        """
         if self.partial:
             raise RunError(
                 f"{self.where}: only the ranks of some files are known, not whole rankings"
@@ -88,58 +103,69 @@ class Run:
         return (self.ranking(report) for report in sorted(self.orders))
 
 
+class _RunLine(NamedTuple):
+    """A report, its files' paths, and for each file the score or rank as text."""
+
+    report: str
+    paths: Sequence[str]
+    values: Sequence[str]
+
+
 def write_run(path: str | Path, header: Mapping[str, Any], rankings: Iterable[Ranking]) -> None:
-    """Write rankings as they come; scores keep six significant digits. The file appears only when it is whole."""
-    lines = (
-        (one.report, one.paths, [format(score, ".6g") for score in one.scores.tolist()])
-        for one in rankings
-    )
-    _write(Path(path), header, "scores", lines)
+    """Write rankings as they come, their scores with six significant digits.
+
+    The file appears only when it is complete.
+    """
+    _write(Path(path), header, "scores", map(_scores_line, rankings))
+
+
+def _scores_line(ranking: Ranking) -> _RunLine:
+    scores = [format(score, ".6g") for score in ranking.scores.tolist()]
+    return _RunLine(ranking.report, ranking.paths, scores)
 
 
 def write_known_ranks(
     path: str | Path, header: Mapping[str, Any], ranks: Iterable[tuple[str, Mapping[str, int]]]
 ) -> None:
-    """Write a run of which only some files' ranks are known: report id and path -> rank, from 1."""
-    ordered = (
-        (report, sorted((rank, path) for path, rank in known.items())) for report, known in ranks
-    )
-    lines = (
-        (report, [path for _, path in known], [str(rank) for rank, _ in known])
-        for report, known in ordered
-    )
+    """Write a run of which only some files' ranks are known.
+
+    ``ranks`` has for each report its id, and path -> rank, from 1.
+    """
+    lines = (_ranks_line(report, rank_by_path) for report, rank_by_path in ranks)
     _write(Path(path), header, "ranks", lines)
 
 
-def _write(
-    path: Path,
-    header: Mapping[str, Any],
-    key: str,
-    lines: Iterable[tuple[str, Sequence[str], Sequence[str]]],
-) -> None:
+def _ranks_line(report: str, rank_by_path: Mapping[str, int]) -> _RunLine:
+    paths = sorted(rank_by_path, key=lambda path: (rank_by_path[path], path))
+    return _RunLine(report, paths, [str(rank_by_path[path]) for path in paths])
+
+
+def _write(path: Path, header: Mapping[str, Any], key: str, lines: Iterable[_RunLine]) -> None:
+    """Write a run whose lines have their values under ``key``; paths get numbers as they come."""
     names = StringTable()
     with (
         atomic_write(path) as temporary,
         temporary.open("wb") as raw,
-        gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as file,  # without its time
+        # without name and time, so that the same run has the same bytes
+        gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as file,
     ):
         file.write(json_line({**header, "format": RUN_FORMAT}, sort_keys=True))
-        for report, paths, values in lines:
-            known = len(names)
-            files = ",".join([str(names.id(name)) for name in paths])
-            if len(names) > known:
-                file.write(json_line({"first": known, "paths": names.names[known:]}))
-            file.write(
-                f'{{"report":{json.dumps(report)},"files":[{files}],"{key}":[{",".join(values)}]}}\n'.encode()
-            )
+        for line in lines:
+            first_new = len(names)
+            files = ",".join([str(names.id(name)) for name in line.paths])
+            if len(names) > first_new:
+                file.write(json_line({"first": first_new, "paths": names.names[first_new:]}))
+            report = json.dumps(line.report)
+            values = ",".join(line.values)
+            file.write(f'{{"report":{report},"files":[{files}],"{key}":[{values}]}}\n'.encode())
 
 
 _Number: TypeAlias = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
-@checked_dataclass(config=LINE)
-class _Order:
-    """A line of a ranking."""
+@validated_dataclass(config=LINE_CONFIG)
+class _OrderLine:
+    """The line of one report."""
 
     report: str
     files: list[_Number]
@@ -147,20 +173,27 @@ class _Order:
     ranks: list[_Number] | None = None
 
     def order(self, names: Sequence[str], where: str) -> Order:
-        """The order. Raises RunError that says ``where`` for one that no ranking can have."""
-        files, scores = (
-            np.array(self.files, dtype=np.int32),
-            np.array(self.scores, dtype=np.float64),
-        )
-        ranks = None if self.ranks is None else np.array(self.ranks, dtype=np.int32)
-        values, steps = (
-            (scores, np.diff(-scores)) if ranks is None else (ranks, np.diff(ranks, prepend=0) - 1)
-        )
-        if len(values) != len(files) or files.max(initial=-1) >= len(names):
+        """Return the line's order of files whose paths are ``names``.
+
+        Raises RunError with ``where`` if files and scores or ranks do not match, if a file is there
+        twice, and if scores increase or ranks do not.
+        """
+        files = np.array(self.files, dtype=np.int32)
+        scores = np.array(self.scores, dtype=np.float64)
+        if self.ranks is None:
+            ranks = None
+            n_values = len(scores)
+            is_sorted = not (np.diff(scores) > 0).any()
+        else:
+            ranks = np.array(self.ranks, dtype=np.int32)
+            n_values = len(ranks)
+            is_sorted = not (np.diff(ranks, prepend=0) < 1).any()
+        if n_values != len(files) or files.max(initial=-1) >= len(names):
             raise RunError(
-                f"{where}: damaged: {len(files)} files of {len(names)} paths, {len(values)} scores or ranks"
+                f"{where}: damaged: {len(files)} files of {len(names)} paths, "
+                f"{n_values} scores or ranks"
             )
-        if (steps < 0).any() or len(np.unique(files)) < len(files):
+        if not is_sorted or len(np.unique(files)) < len(files):
             raise RunError(
                 f"{where}: a file stands there twice, scores increase, or ranks do not, from 1"
             )
@@ -168,8 +201,10 @@ class _Order:
 
 
 def read_run(path: str | Path) -> Run:
-    """Run of a file. Raises RunError naming the line for a report or a file that comes twice, for scores that are no
-    numbers or increase, and for a damaged file.
+    """Read a run of a file.
+
+    Raises RunError with the line's number for a report or a file that is there twice and for scores
+    that are not numbers or increase; also for a damaged file and for one of another format.
     """
     header: Mapping[str, Any] = {}
     names: list[str] = []
@@ -178,18 +213,18 @@ def read_run(path: str | Path) -> Run:
         if "format" in value:
             header = value
         elif "paths" in value:
-            names += checked(list[str], value["paths"], where)
+            names += validate(list[str], value["paths"], where)
         else:
-            one = checked(_Order, value, where)
-            if one.report in orders:
-                raise RunError(f"{where}: report {one.report} is ranked twice")
-            orders[one.report] = one.order(names, f"{where}: report {one.report}")
+            line = validate(_OrderLine, value, where)
+            if line.report in orders:
+                raise RunError(f"{where}: report {line.report} is ranked twice")
+            orders[line.report] = line.order(names, f"{where}: report {line.report}")
     if len(set(names)) < len(names):
         raise RunError(f"{path}: damaged: a path stands there twice")
     if header.get("format") != RUN_FORMAT:
         raise RunError(
-            f"{path}: not a run of the form {RUN_FORMAT}; for another tool's, use: tosloc import-run"
+            f"{path}: not a run of the form {RUN_FORMAT}; for another tool's, use: "
+            "tosloc import-run"
         )
-    return Run(
-        {key: value for key, value in header.items() if key != "format"}, names, orders, str(path)
-    )
+    header = {key: value for key, value in header.items() if key != "format"}
+    return Run(header, names, orders, str(path))

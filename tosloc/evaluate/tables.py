@@ -1,8 +1,8 @@
-"""All that a results page or table tells of one run: the headline over all reports, intervals, strata, each report.
+"""The results of one run for tables and pages: the headline, intervals, strata and notes.
 
-Strata are kinds of reports, whose results stand below those of all reports and are never the headline: reports that
-name the class to fix are easier (Kochhar et al. 2014), and a project's mix of kinds can explain more of a mean than the
-method does.
+Strata are kinds of reports. Their results are below those of all reports and are never the headline:
+reports that name the class to fix are easier (Kochhar et al. 2014), and a project's mix of kinds can
+explain more of a mean than the method does.
 """
 
 from __future__ import annotations
@@ -11,27 +11,27 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import compress
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from tosloc.core.errors import pluralize
 from tosloc.core.metrics import count_within
+from tosloc.core.records import FloatArray
 from tosloc.evaluate.compare import Comparison, compare, difference_values
 from tosloc.evaluate.judgements import Judgement
 from tosloc.evaluate.measures import AP, MEASURES, RR, Evaluation, Measure
 from tosloc.evaluate.run_paths import SHIPPED, ScoredRun
-from tosloc.evaluate.runs import TRAINED_ON, WEAK_REPORTS
+from tosloc.evaluate.runs import TRAINED_ON, UNJUDGED_REPORTS, WEAK_REPORTS
 from tosloc.evaluate.statistics import Interval, percentile_interval, resampled_sums
 from tosloc.paths.classify import which_are_tests
 
-FEW_REPORTS: Final = 30  # a stratum of fewer reports says little; its interval is too narrow
-COVERAGE_CUTS: Final = (
-    50,
-    100,
-    300,
-)  # ranks within which a second stage may look: of coverage, and of any fixed file
+MIN_REPORTS_IN_STRATUM: Final = 30
+"""A stratum of fewer reports says little, and its interval is too narrow."""
+TOP_CUTS: Final = (1, 5, 10)
+"""Ranks that a user may look at."""
+COVERAGE_CUTS: Final = (50, 100, 300)
+"""Ranks within which a second stage may look: of coverage, and of any fixed file."""
 COUNT_MEANINGS: Final = {
     "reports": "reports judged",
     "relevant": "fixed files in the searched versions",
@@ -39,65 +39,96 @@ COUNT_MEANINGS: Final = {
     "empty": "reports left without any, counted as 0",
     "length": "ranking length over files searched",
 }
-"""What ``Evaluation.counts`` holds."""
-HEADLINE: Final[Mapping[str, tuple[Measure | int, str]]] = {
-    "mrr": (RR, "mean reciprocal rank, first fixed file"),
-    "map": (AP, "mean average precision, whole ranking"),
-    **{
-        f"top{k}": (Measure("Hit", k), f"reports with a fixed file up to rank {k}")
-        for k in (1, 5, 10)
-    },
-    **{f"coverage{k}": (k, f"fixed files up to rank {k}") for k in COVERAGE_CUTS},
-    **{
-        f"any{k}": (Measure("Hit", k), f"reports with a fixed file up to rank {k}")
-        for k in COVERAGE_CUTS
-    },
-}
-"""What is always named: means of measures, and for k coverage@k, the share of all fixed files; with what it means."""
-FUNCTION_MEASURES: Final = tuple(Measure("Acc", k) for k in (1, 5, 10))
-"""Of a run of functions, beyond the headline."""
-UNJUDGED: Final = "reports without a changed function"
-"""Key of the header of a run of functions: reports left out, of whose changed functions the version has none."""
+"""Key of ``Evaluation.counts`` -> what it counts."""
+FUNCTION_MEASURES: Final = tuple(Measure("Acc", k) for k in TOP_CUTS)
+"""Measures of a run of functions, beyond the headline."""
+
+
+class HeadlineRow(NamedTuple):
+    """A mean of a measure, or for a number k coverage@k, with its meaning.
+
+    Coverage@k is the share of all reports' fixed files that are within the first k ranks.
+    """
+
+    statistic: Measure | int
+    meaning: str
+
+    @property
+    def cut(self) -> int:
+        """Number of ranks that are looked at, 0 for all."""
+        if isinstance(self.statistic, int):
+            return self.statistic
+        return self.statistic.k or 0
+
+
+def _headline() -> dict[str, HeadlineRow]:
+    rows = {
+        "mrr": HeadlineRow(RR, "mean reciprocal rank, first fixed file"),
+        "map": HeadlineRow(AP, "mean average precision, whole ranking"),
+    }
+    for k in TOP_CUTS:
+        rows[f"top{k}"] = _hit_row(k)
+    for k in COVERAGE_CUTS:
+        rows[f"coverage{k}"] = HeadlineRow(k, f"fixed files up to rank {k}")
+    for k in COVERAGE_CUTS:
+        rows[f"any{k}"] = _hit_row(k)
+    return rows
+
+
+def _hit_row(k: int) -> HeadlineRow:
+    return HeadlineRow(Measure("Hit", k), f"reports with a fixed file up to rank {k}")
+
+
+HEADLINE: Final[Mapping[str, HeadlineRow]] = _headline()
+"""Name -> what every table of results contains."""
 
 
 class Mean(NamedTuple):
-    """A row of results: a mean or share over reports."""
+    """A row of results: a mean or share over reports.
+
+    ``mean`` is None where there is no report, the 95 % bootstrap ``interval`` for fewer than two.
+    """
 
     name: str
-    mean: float | None  # None where there is no report
-    interval: Interval | None  # 95 % bootstrap interval; None for under two reports
+    mean: float | None
+    interval: Interval | None
     meaning: str
 
 
 class Stratum(NamedTuple):
-    """Results of one kind of reports."""
+    """Results of one kind of reports: MRR and MAP."""
 
     name: str
     reports: int
     relevant: int
-    means: list[Mean]  # MRR and MAP
+    means: list[Mean]
 
     @property
     def is_small(self) -> bool:
         """Whether there are reports, but too few for the intervals to say much."""
-        return 0 < self.reports < FEW_REPORTS
+        return 0 < self.reports < MIN_REPORTS_IN_STRATUM
 
 
 @dataclass(frozen=True)
 class Results:
-    """Everything that is named of one run. What cannot be evaluated raises RunError when it is asked for."""
+    """All results of one run.
+
+    ``extra_measures`` come after the headline; ``unit`` is what the run ranks, "file" or "function".
+    Each property raises RunError for a run that cannot be evaluated.
+    """
 
     scored: ScoredRun
-    asked: Sequence[Measure] = ()  # beyond the headline
-    ranked: str = "file"  # what is: in words
+    extra_measures: Sequence[Measure] = ()
+    unit: str = "file"
 
     @cached_property
     def evaluation(self) -> Evaluation:
+        """The run against its judgements."""
         return self.scored.evaluation()
 
     @cached_property
     def training(self) -> Comparison | None:
-        """The trained run against the shipped weights' on the same reports; None where these are not beside it."""
+        """The trained run against the shipped weights' run of the same reports, if there is one."""
         if self.scored.shipped is None:
             return None
         return compare(
@@ -106,173 +137,254 @@ class Results:
 
     @cached_property
     def means(self) -> list[Mean]:
-        """The headline over all judged reports, and after it the measures asked for."""
-        asked = {repr(one): (one, MEASURES[one.name].meaning) for one in self.asked}
-        named = {
-            key: (of, self.name_unit(meaning))
-            for key, (of, meaning) in {**HEADLINE, **asked}.items()
-        }
-        return _means(self.evaluation, named)
+        """The headline over all judged reports, and after it the extra measures."""
+        rows = dict(HEADLINE)
+        for measure in self.extra_measures:
+            rows[repr(measure)] = HeadlineRow(measure, MEASURES[measure.name].meaning)
+        means = []
+        for mean in _mean_rows(self.evaluation, rows):
+            means.append(mean._replace(meaning=self.name_unit(mean.meaning)))
+        return means
 
     def name_unit(self, text: str) -> str:
-        """What is said of files, said of what is ranked."""
-        return text.replace("file", self.ranked)
+        """Return a text about files as one about what the run ranks."""
+        return text.replace("file", self.unit)
 
     @property
     def informative_means(self) -> list[Mean]:
-        """The means without those of the first k files where no version has more than k, which are 1 of necessity."""
-        searched = [one.searched for one in self.evaluation.per_report]
-        largest = max(
-            (math.inf if files is None else files for files in searched), default=math.inf
-        )
-        cuts = {name: of if isinstance(of, int) else of.k for name, (of, _) in HEADLINE.items()}
-        return [one for one in self.means if (cuts.get(one.name) or 0) < largest]
+        """The means without those that are 1 of necessity.
+
+        Such are the means of the first k ranks where no searched version has more than k files.
+        """
+        searched = [scores.searched for scores in self.evaluation.per_report]
+        largest = math.inf
+        if searched and None not in searched:
+            largest = max(files for files in searched if files is not None)
+        means = []
+        for mean in self.means:
+            cut = HEADLINE[mean.name].cut if mean.name in HEADLINE else 0
+            if cut < largest:
+                means.append(mean)
+        return means
 
     @property
     def informative_strata(self) -> list[Stratum]:
-        """The strata without those that hold no report, or every report and so repeat the headline."""
+        """The strata without empty ones and without those of all reports, which say nothing new."""
         reports = len(self.evaluation.per_report)
-        return [one for one in self.strata if 0 < one.reports < reports]
+        return [stratum for stratum in self.strata if 0 < stratum.reports < reports]
 
     @cached_property
     def strata(self) -> list[Stratum]:
-        """Below the headline, in the order of a table; strata that are not known of every report are left out."""
-        reports, strata = self.evaluation.per_report, []
-        kinds = [report_strata(one.judgement) for one in reports]
-        for name in kinds[0]:
-            if all(name in kind for kind in kinds):
-                part = Evaluation(tuple(compress(reports, (kind[name] for kind in kinds))))
-                means = _means(part, {key: HEADLINE[key] for key in ("mrr", "map")})
-                strata.append(
-                    Stratum(self.name_unit(name), len(part.per_report), part.relevant, means)
-                )
+        """Results of each kind of reports, in the order of a table.
+
+        Kinds that are not known for every report are left out.
+        """
+        reports = self.evaluation.per_report
+        strata_by_report = [report_strata(scores.judgement) for scores in reports]
+        headline = {name: HEADLINE[name] for name in ("mrr", "map")}
+        strata = []
+        for name in strata_by_report[0]:
+            if not all(name in memberships for memberships in strata_by_report):
+                continue
+            members = []
+            for scores, memberships in zip(reports, strata_by_report, strict=True):
+                if memberships[name]:
+                    members.append(scores)
+            part = Evaluation(tuple(members))
+            means = _mean_rows(part, headline)
+            strata.append(Stratum(self.name_unit(name), len(members), part.relevant, means))
         return strata
 
     @property
     def notes(self) -> list[str]:
-        """Sentences that belong beside the numbers: what flatters them, and rankings that may not be whole."""
-        reports, length = self.evaluation.per_report, self.evaluation.length
-        said = "it is not known how many files were searched, so rankings may be cut off"
-        if length is not None:
-            cut = sum(one.ranked != one.searched for one in reports)
-            said = f"rankings hold {length:.1%} of the files searched, {cut} of {len(reports)} are cut off"
-        said = self.name_unit(f"{said}; a fixed file that is not ranked counts as not found")
-        found = f"{self.scored.name}: {said}"
-        notes = [*header_notes(self.scored), *([] if length == 1 else [found])]
+        """Sentences that belong beside the numbers.
+
+        They say what makes the numbers look better, whether rankings may be cut off, and whether
+        training helped.
+        """
+        notes = header_notes(self.scored)
+        if self.evaluation.length != 1:
+            notes.append(self._cut_note())
         if self.training is not None:
             notes.append(training_sentence(self.training))
         return notes
 
+    def _cut_note(self) -> str:
+        """Return a sentence for rankings that are, or may be, cut off."""
+        reports = self.evaluation.per_report
+        length = self.evaluation.length
+        if length is None:
+            lengths = "it is not known how many files were searched, so rankings may be cut off"
+        else:
+            cut = sum(scores.ranked != scores.searched for scores in reports)
+            lengths = (
+                f"rankings hold {length:.1%} of the files searched, {cut} of {len(reports)} "
+                "are cut off"
+            )
+        note = self.name_unit(f"{lengths}; a fixed file that is not ranked counts as not found")
+        return f"{self.scored.name}: {note}"
+
     def values(self) -> dict[str, Any]:
-        """Plain values for JSON: counts and headline on top; intervals as ``[low, high]`` or null."""
-        headline, asked = self.means[: len(HEADLINE)], self.means[len(HEADLINE) :]
+        """Return plain values for JSON: counts and headline on top; intervals as ``[low, high]``.
+
+        An interval that is not defined is null.
+        """
+        headline = self.means[: len(HEADLINE)]
+        extra = self.means[len(HEADLINE) :]
+        strata = []
+        for stratum in self.strata:
+            counts = {
+                "stratum": stratum.name,
+                "reports": stratum.reports,
+                "relevant": stratum.relevant,
+            }
+            strata.append(counts | _mean_values(stratum.means))
+        training = None
+        if self.training is not None:
+            training = difference_values(self.training.differences)
         return {
             "run": self.scored.name,
             **self.evaluation.counts,
-            **_values(headline),
-            "measures": {one.name: {"mean": one.mean, "interval": one.interval} for one in asked},
-            "strata": [
-                {
-                    "stratum": one.name,
-                    "reports": one.reports,
-                    "relevant": one.relevant,
-                    **_values(one.means),
-                }
-                for one in self.strata
-            ],
-            "against_shipped": None
-            if self.training is None
-            else difference_values(self.training.differences),
+            **_mean_values(headline),
+            "measures": {row.name: {"mean": row.mean, "interval": row.interval} for row in extra},
+            "strata": strata,
+            "against_shipped": training,
         }
 
 
 def header_notes(scored: ScoredRun) -> list[str]:
-    """Return sentences for a run whose ranker had learned from some of its reports, that leaves reports out, or whose
-    reports are none that users wrote.
+    """Return sentences about a run's reports, by the header of its file.
+
+    There is one if the ranker had learned from some of the reports, one if reports are left out,
+    and one if some reports are commit messages.
     """
-    keys, header = (TRAINED_ON, UNJUDGED, WEAK_REPORTS), scored.run.header
-    taught, unjudged, weak = (
-        value if isinstance(value, int) else 0 for value in map(header.get, keys)
-    )
-    learned = f"the checkpoint learned from {pluralize(taught, 'report')} of these, so that the numbers flatter it"
-    left_out = f"{pluralize(unjudged, 'report')} not judged: their version has none of the functions that the fix changed"
-    notes = [f"{scored.name}: {learned}"] * bool(taught) + [left_out] * bool(unjudged)
-    if weak:
-        what = f"{weak:,} of {pluralize(len(scored.qrels), 'report')}"
+    notes = []
+    learned = _header_count(scored, TRAINED_ON)
+    if learned:
         notes.append(
-            f"{scored.name}: {what} are commit messages, which differ from what users write"
+            f"{scored.name}: the checkpoint learned from {pluralize(learned, 'report')} of these, "
+            "so that the numbers flatter it"
+        )
+    unjudged = _header_count(scored, UNJUDGED_REPORTS)
+    if unjudged:
+        notes.append(
+            f"{pluralize(unjudged, 'report')} not judged: their version has none of the functions "
+            "that the fix changed"
+        )
+    weak = _header_count(scored, WEAK_REPORTS)
+    if weak:
+        notes.append(
+            f"{scored.name}: {weak:,} of {pluralize(len(scored.qrels), 'report')} are commit "
+            "messages, which differ from what users write"
         )
     return notes
 
 
+def _header_count(scored: ScoredRun, key: str) -> int:
+    """Return a count of the header, 0 where it is missing or not a number."""
+    value = scored.run.header.get(key)
+    return value if isinstance(value, int) else 0
+
+
 def training_sentence(comparison: Comparison) -> str:
-    """Return the answer to "did training help?": shipped and trained weights on the same held-out reports."""
-    of_rr, reports = comparison.differences[RR], len(comparison.pairs)
-    means = f"MRR {of_rr.b:.3f} with the trained weights, {of_rr.a:.3f} with the shipped ones"
-    numbers = f"{means}, on the same {pluralize(reports, 'held-out report')}"
-    if of_rr.interval is None:
-        return f"did training help? One report cannot tell: {numbers}"
-    low, high = of_rr.interval
-    numbers += f" (difference {of_rr.difference:+.3f}, 95 % interval {low:+.3f} to {high:+.3f})"
-    if low > 0:
-        answer = "yes"
-    elif high < 0:
-        answer = "no, it made the ranking worse"
-    elif of_rr.wins == of_rr.losses == 0:
-        answer = "no, both rank alike"
-    else:
-        answer = "that is not certain"
-    return f"did training help? {answer.capitalize()}: {numbers}"
+    """Return the answer to "did training help?".
 
-
-def _means(evaluation: Evaluation, named: Mapping[str, tuple[Measure | int, str]]) -> list[Mean]:
-    """Rows of what is ``named``; all intervals are of the same resamples, of coverage of the fixed files in them."""
-    reports, rows = evaluation.per_report, []
-    columns = [
-        [count_within(one.ranks, of) for one in reports]
-        if isinstance(of, int)
-        else evaluation.values(of)
-        for of, _ in named.values()
-    ]
-    columns.append([one.relevant for one in reports])
-    sums = (
-        resampled_sums(np.column_stack(columns).astype(np.float64)).T if len(reports) > 1 else None
-    )
-    for place, (name, (of, meaning)) in enumerate(named.items()):
-        mean = evaluation.coverage(of) if isinstance(of, int) else evaluation.mean(of)
-        interval = None
-        if sums is not None:
-            below = np.maximum(sums[-1], 1) if isinstance(of, int) else len(reports)
-            interval = percentile_interval(sums[place] / below)
-        rows.append(Mean(name, mean if reports else None, interval, meaning))
-    return rows
-
-
-def _values(means: Sequence[Mean]) -> dict[str, Any]:
-    return {one.name: one.mean for one in means} | {
-        "intervals": {one.name: one.interval for one in means}
-    }
-
-
-def report_strata(one: Judgement) -> dict[str, bool]:
-    """Whether a report belongs to each kind of which it is known, in the order of a table. Reachable: some fixed file
-    is in the searched version. A file is named where the text has the name of its class.
+    The comparison is of shipped and trained weights on the same held-out reports.
     """
-    fixed, kind = len(one.fixed), one.attributes
-    found = {
+    difference = comparison.differences[RR]
+    numbers = (
+        f"MRR {difference.b:.3f} with the trained weights, {difference.a:.3f} with the shipped "
+        f"ones, on the same {pluralize(len(comparison.pairs), 'held-out report')}"
+    )
+    if difference.interval is None:
+        return f"did training help? One report cannot tell: {numbers}"
+    low, high = difference.interval
+    if low > 0:
+        answer = "Yes"
+    elif high < 0:
+        answer = "No, it made the ranking worse"
+    elif difference.wins == difference.losses == 0:
+        answer = "No, both rank alike"
+    else:
+        answer = "That is not certain"
+    interval = f"95 % interval {low:+.3f} to {high:+.3f}"
+    return (
+        f"did training help? {answer}: {numbers} "
+        f"(difference {difference.difference:+.3f}, {interval})"
+    )
+
+
+def _mean_rows(evaluation: Evaluation, rows: Mapping[str, HeadlineRow]) -> list[Mean]:
+    """Return the means of some rows with their intervals."""
+    reports = evaluation.per_report
+    intervals: Mapping[str, Interval] = {}
+    if len(reports) > 1:
+        intervals = _intervals(evaluation, rows)
+    means = []
+    for name, row in rows.items():
+        mean = None
+        if reports:
+            mean = _mean(evaluation, row.statistic)
+        means.append(Mean(name, mean, intervals.get(name), row.meaning))
+    return means
+
+
+def _mean(evaluation: Evaluation, statistic: Measure | int) -> float:
+    if isinstance(statistic, int):
+        return evaluation.coverage(statistic)
+    return evaluation.mean(statistic)
+
+
+def _intervals(evaluation: Evaluation, rows: Mapping[str, HeadlineRow]) -> dict[str, Interval]:
+    """Return the bootstrap interval of each row, all from the same resamples of two reports or more.
+
+    Coverage is a ratio: found files over fixed files, both of a resample.
+    """
+    reports = evaluation.per_report
+    columns: list[Sequence[int] | FloatArray] = []
+    for row in rows.values():
+        if isinstance(row.statistic, int):
+            columns.append([count_within(scores.ranks, row.statistic) for scores in reports])
+        else:
+            columns.append(evaluation.values(row.statistic))
+    columns.append([scores.relevant for scores in reports])
+    *row_sums, relevant = resampled_sums(np.column_stack(columns).astype(np.float64)).T
+    fixed_files = np.maximum(relevant, 1)
+    intervals = {}
+    for (name, row), sums in zip(rows.items(), row_sums, strict=True):
+        divisor = fixed_files if isinstance(row.statistic, int) else len(reports)
+        intervals[name] = percentile_interval(sums / divisor)
+    return intervals
+
+
+def _mean_values(means: Sequence[Mean]) -> dict[str, Any]:
+    values: dict[str, Any] = {row.name: row.mean for row in means}
+    values["intervals"] = {row.name: row.interval for row in means}
+    return values
+
+
+def report_strata(judgement: Judgement) -> dict[str, bool]:
+    """Return for each kind of reports, in the order of a table, whether a report belongs to it.
+
+    Kinds that are not known for the report are left out. Reachable: some fixed file is in the
+    searched version. A report names a file where its text contains the name of the file's class.
+    """
+    fixed = len(judgement.fixed)
+    strata = {
         "reachable only": fixed > 0,
         "left empty": fixed == 0,
         "1 fixed file": fixed == 1,
         "2 to 5 fixed files": 2 <= fixed <= 5,
         "6 or more fixed files": fixed >= 6,
     }
-    if kind is not None:
-        found |= {
-            "with a description": kind.description,
-            "without a description": not kind.description,
-            "with a stack trace": kind.stack_trace,
-            "without a stack trace": not kind.stack_trace,
-            "names a fixed file": kind.named > 0,
-            "names no fixed file": kind.named == 0,
-        }
-    return found | {"only test files fixed": fixed > 0 and bool(which_are_tests(one.fixed).all())}
+    attributes = judgement.attributes
+    if attributes is not None:
+        strata["with a description"] = attributes.description
+        strata["without a description"] = not attributes.description
+        strata["with a stack trace"] = attributes.stack_trace
+        strata["without a stack trace"] = not attributes.stack_trace
+        strata["names a fixed file"] = attributes.named > 0
+        strata["names no fixed file"] = attributes.named == 0
+    only_tests = fixed > 0 and bool(which_are_tests(judgement.fixed).all())
+    strata["only test files fixed"] = only_tests
+    return strata

@@ -25,7 +25,7 @@ from tosloc.core.records import (
 )
 from tosloc.evaluate.judgements import Judgement, write_judgements
 from tosloc.evaluate.run_paths import BM25_LEVEL, FUNCTION_LEVEL, JUDGEMENTS_FILE, RUN_FILE
-from tosloc.evaluate.runs import read_run, write_run
+from tosloc.evaluate.runs import UNJUDGED_REPORTS, read_run, write_run
 from tosloc.rank.functions import FUNCTION_DEPTH, function_bm25, score_functions
 from tosloc.reports.formats import ChangedFunction
 from tosloc.reports.labelled import Dataset, attributes_of
@@ -83,7 +83,7 @@ def write_function_runs(
         bm25.append(_ranking(report.id, zip(names, scores, strict=True)))
     more = {
         "reports": len(cases),
-        "reports without a changed function": len(cases) - len(judgements),
+        UNJUDGED_REPORTS: len(cases) - len(judgements),
         "search space": "functions and classes of all source files of the version but tests",
     }
     for name, ranker, rankings in (
