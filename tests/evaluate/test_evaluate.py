@@ -1,4 +1,4 @@
-"""Runs against their judgements: means by hand, refusals, strata, and a judged run in a part of its search space."""
+"""Runs against their judgements: means by hand, refusals, strata, and runs without test files."""
 
 from dataclasses import replace
 
@@ -17,132 +17,188 @@ from tosloc.evaluate.tables import Results, report_strata
 FILES = tuple(f"F{i:03}" for i in range(1, 401))
 
 
-def ranked(report, files=FILES):
+def make_ranking(report, files=FILES):
+    """Return a ranking of the files in this order."""
     return Ranking(report, files, -np.arange(len(files), dtype=np.float64))
 
 
-def judged(report, *fixed, gone=0, **more):
-    return Judgement(report, fixed, (*fixed, *(f"Gone{n}" for n in range(gone))), **more)
+def make_judgement(report, *fixed, gone=0, **fields):
+    """Return a judgement that also lists ``gone`` files that the version lacks."""
+    missing = [f"Gone{number}" for number in range(gone)]
+    return Judgement(report, fixed, (*fixed, *missing), **fields)
 
 
-RUN = run_of([ranked(report) for report in ("1", "2", "3", "4")], where="test run")
+RUN = run_of([make_ranking(report) for report in ("1", "2", "3", "4")], where="test run")
 JUDGEMENTS = (
-    judged("1", "F001", "F002", "F005", "F012", "F015", searched=400),
-    judged("2", "F004", "F060", gone=1, searched=400),
-    judged("3", "F120", "F350", searched=400),
-    judged("4", gone=2, searched=400),
+    make_judgement("1", "F001", "F002", "F005", "F012", "F015", searched=400),
+    make_judgement("2", "F004", "F060", gone=1, searched=400),
+    make_judgement("3", "F120", "F350", searched=400),
+    make_judgement("4", gone=2, searched=400),
 )
 
 
-def test_summary_is_worked_by_hand():
+@pytest.fixture(scope="module")
+def results():
+    return Results(ScoredRun("run", RUN, to_qrels(JUDGEMENTS)))
+
+
+def test_counts_are_worked_by_hand(results):
+    counts = {"reports": 4, "relevant": 9, "dropped": 3, "empty": 1, "length": 1.0}
+    assert results.evaluation.counts == pytest.approx(counts)
+
+
+def test_headline_is_worked_by_hand(results):
     ap = [(1 + 1 + 3 / 5 + 4 / 12 + 5 / 15) / 5, (1 / 4 + 2 / 60) / 2, (1 / 120 + 2 / 350) / 2, 0]
-    results = Results(ScoredRun("run", RUN, to_qrels(JUDGEMENTS)))
-    assert results.evaluation.counts | {
-        one.name: one.mean for one in results.means
-    } == pytest.approx(
-        {
-            **{"reports": 4, "relevant": 9, "dropped": 3, "empty": 1, "length": 1.0},
-            "mrr": (1 + 1 / 4 + 1 / 120 + 0) / 4,
-            "map": sum(ap) / 4,
-            **{"top1": 1 / 4, "top5": 2 / 4, "top10": 2 / 4},
-            **{"coverage50": 6 / 9, "coverage100": 7 / 9, "coverage300": 8 / 9},
-            **{"any50": 2 / 4, "any100": 2 / 4, "any300": 3 / 4},
-        }
-    )
+    expected = {
+        "mrr": (1 + 1 / 4 + 1 / 120 + 0) / 4,
+        "map": sum(ap) / 4,
+        "top1": 1 / 4,
+        "top5": 2 / 4,
+        "top10": 2 / 4,
+        "coverage50": 6 / 9,
+        "coverage100": 7 / 9,
+        "coverage300": 8 / 9,
+        "any50": 2 / 4,
+        "any100": 2 / 4,
+        "any300": 3 / 4,
+    }
+    assert {row.name: row.mean for row in results.means} == pytest.approx(expected)
 
 
 def test_a_fixed_file_that_is_not_ranked_counts_as_not_found():
-    run = run_of([ranked("1", FILES[:10])])
-    result = evaluate(run, to_qrels(JUDGEMENTS[:1]))
-    assert (result.map, result.length) == (pytest.approx(0.52), 10 / 400)
-    assert evaluate(run, to_qrels([judged("1", "F001")])).length is None
+    evaluation = evaluate(run_of([make_ranking("1", FILES[:10])]), to_qrels(JUDGEMENTS[:1]))
+    assert evaluation.map == pytest.approx(0.52)
+    assert evaluation.length == 10 / 400
+
+
+def test_length_is_unknown_without_the_number_of_searched_files():
+    run = run_of([make_ranking("1", FILES[:10])])
+    assert evaluate(run, to_qrels([make_judgement("1", "F001")])).length is None
 
 
 @pytest.mark.parametrize(
     ("judgements", "sentence"),
     [
         ((), "nothing to evaluate, no report is judged"),
-        ((*JUDGEMENTS, judged("5")), "no ranking for 1 of 5 reports, first 5"),
+        ((*JUDGEMENTS, make_judgement("5")), "no ranking for 1 of 5 reports, first 5"),
         (JUDGEMENTS[:2], "no judgement for 2 of 4 reports, first 3"),
         (
-            (*JUDGEMENTS[:3], judged("4", "Z", searched=400)),
+            (*JUDGEMENTS[:3], make_judgement("4", "Z", searched=400)),
             "report 4 ranks 400 files and lacks 1 of the fixed, but its version has 400 files",
         ),
     ],
+    ids=["no judgements", "no ranking", "no judgement", "ranking too long"],
 )
-def test_what_cannot_be_evaluated_is_one_sentence(judgements, sentence):
+def test_refusal_to_evaluate_is_one_sentence(judgements, sentence):
     with pytest.raises(RunError) as caught:
         evaluate(RUN, to_qrels(judgements))
     assert str(caught.value) == f"test run: {sentence}"
 
 
-def test_strata_by_hand():
-    plain = ReportAttributes(True, False, 0)
-    judgements = [
-        judged("a", "src/A.java", attributes=ReportAttributes(True, True, 1)),
-        judged("b", "src/A.java", "test/TestA.java", attributes=plain),
-        judged(
-            "c", "test/TestA.java", "test/TestB.java", attributes=ReportAttributes(False, False, 2)
-        ),
-        judged("d", gone=2, attributes=ReportAttributes(False, True, 0)),
-        judged("e", *(f"src/{n}.java" for n in range(6)), attributes=plain),
-        judged("f", *(f"src/{n}.java" for n in range(5)), gone=1, attributes=plain),
-    ]
-    members = {}
-    for one in judgements:
-        for name, holds in report_strata(one).items():
-            members[name] = members.get(name, "") + one.report * holds
-    assert members == {
-        "reachable only": "abcef",
-        "left empty": "d",
-        "1 fixed file": "a",
-        "2 to 5 fixed files": "bcf",
-        "6 or more fixed files": "e",
-        "with a description": "abef",
-        "without a description": "cd",
-        "with a stack trace": "ad",
-        "without a stack trace": "bcef",
-        "names a fixed file": "ac",
-        "names no fixed file": "bdef",
-        "only test files fixed": "c",
-    }
-    run = run_of([ranked(one.report) for one in judgements])
-    rows = Results(ScoredRun("run", run, to_qrels(judgements))).strata
-    assert {row.name: row.reports for row in rows} == {
-        name: len(held) for name, held in members.items()
-    }
-    unknown = [*judgements[:5], judged("f", "src/A.java")]
-    names = [row.name for row in Results(ScoredRun("run", run, to_qrels(unknown))).strata]
-    assert names == [*list(members)[:5], "only test files fixed"]
+PLAIN = ReportAttributes(True, False, 0)
+STRATA_JUDGEMENTS = [
+    make_judgement("a", "src/A.java", attributes=ReportAttributes(True, True, 1)),
+    make_judgement("b", "src/A.java", "test/TestA.java", attributes=PLAIN),
+    make_judgement(
+        "c",
+        "test/TestA.java",
+        "test/TestB.java",
+        attributes=ReportAttributes(False, False, 2),
+    ),
+    make_judgement("d", gone=2, attributes=ReportAttributes(False, True, 0)),
+    make_judgement("e", *(f"src/{n}.java" for n in range(6)), attributes=PLAIN),
+    make_judgement("f", *(f"src/{n}.java" for n in range(5)), gone=1, attributes=PLAIN),
+]
+STRATA_MEMBERS = {
+    "reachable only": "abcef",
+    "left empty": "d",
+    "1 fixed file": "a",
+    "2 to 5 fixed files": "bcf",
+    "6 or more fixed files": "e",
+    "with a description": "abef",
+    "without a description": "cd",
+    "with a stack trace": "ad",
+    "without a stack trace": "bcef",
+    "names a fixed file": "ac",
+    "names no fixed file": "bdef",
+    "only test files fixed": "c",
+}
 
 
-def of_four(fixed, files=4):
-    """Of four files two are tests, and the last may not be ranked."""
-    run = run_of(
-        [ranked("1", ("test/T.java", "a.java", "test/U.java", "b.java")[:files])],
-        {"seed": 7},
-        "a run",
-    )
-    return ScoredRun(
-        "run",
-        run,
-        to_qrels([Judgement("1", tuple(fixed), (*fixed, "test/Gone.java", "gone.java"), 4)]),
-    )
+def make_strata(judgements):
+    """Return the strata of a run that ranks all files for the reports a to f."""
+    run = run_of([make_ranking(report) for report in "abcdef"])
+    return Results(ScoredRun("run", run, to_qrels(judgements))).strata
 
 
-def test_without_tests_ranks_and_truth_are_those_of_the_rest():
-    made = drop_test_files(of_four(["b.java", "test/T.java"]))
-    [one] = made.evaluation().per_report
-    assert (one.ranks, one.relevant, one.searched, one.judgement.dropped) == ((2,), 1, 2, 1)
-    assert made.run.header == {"seed": 7, "search space": "all source files but tests"}
-    assert made.run.ranking("1").paths == ("a.java", "b.java")
-    assert one.judgement.listed == ("b.java", "gone.java")
-    [none] = drop_test_files(of_four(["test/T.java"])).evaluation().per_report
-    assert (none.ranks, none.relevant) == ((), 0)
-    # of a cut ranking it is not known how many files are left
-    [cut] = drop_test_files(of_four(["b.java"], files=3)).evaluation().per_report
-    assert (cut.searched, cut.ranks) == (None, ())
-    known = of_four(["b.java"])
+def test_strata_of_each_report_by_hand():
+    members = dict.fromkeys(STRATA_MEMBERS, "")
+    for judgement in STRATA_JUDGEMENTS:
+        for name, is_member in report_strata(judgement).items():
+            if is_member:
+                members[name] += judgement.report
+    assert members == STRATA_MEMBERS
+
+
+def test_strata_are_in_the_order_of_a_table():
+    assert list(report_strata(STRATA_JUDGEMENTS[0])) == list(STRATA_MEMBERS)
+
+
+def test_strata_of_a_run_contain_their_reports():
+    sizes = {name: len(members) for name, members in STRATA_MEMBERS.items()}
+    assert {row.name: row.reports for row in make_strata(STRATA_JUDGEMENTS)} == sizes
+
+
+def test_strata_that_one_report_does_not_know_are_left_out():
+    strata = make_strata([*STRATA_JUDGEMENTS[:5], make_judgement("f", "src/A.java")])
+    names = list(STRATA_MEMBERS)
+    assert [row.name for row in strata] == [*names[:5], "only test files fixed"]
+
+
+def make_scored_run(fixed, ranked=4):
+    """Return a run of one report that ranks the first of four files, two of which are tests."""
+    files = ("test/T.java", "a.java", "test/U.java", "b.java")
+    run = run_of([make_ranking("1", files[:ranked])], {"seed": 7}, "a run")
+    judgement = Judgement("1", tuple(fixed), (*fixed, "test/Gone.java", "gone.java"), 4)
+    return ScoredRun("run", run, to_qrels([judgement]))
+
+
+def test_files_left_without_tests_move_up():
+    scored = drop_test_files(make_scored_run(["b.java", "test/T.java"]))
+    assert scored.run.ranking("1").paths == ("a.java", "b.java")
+    [scores] = scored.evaluation().per_report
+    assert scores.ranks == (2,)
+
+
+def test_judgements_without_tests_count_the_files_left():
+    scored = drop_test_files(make_scored_run(["b.java", "test/T.java"]))
+    [scores] = scored.evaluation().per_report
+    assert scores.relevant == 1
+    assert scores.searched == 2
+    assert scores.judgement.dropped == 1
+    assert scores.judgement.listed == ("b.java", "gone.java")
+
+
+def test_header_names_the_search_space_without_tests():
+    scored = drop_test_files(make_scored_run(["b.java", "test/T.java"]))
+    assert scored.run.header == {"seed": 7, "search space": "all source files but tests"}
+
+
+def test_a_report_that_fixes_only_tests_keeps_no_fixed_file():
+    [scores] = drop_test_files(make_scored_run(["test/T.java"])).evaluation().per_report
+    assert scores.ranks == ()
+    assert scores.relevant == 0
+
+
+def test_a_cut_ranking_does_not_tell_how_many_files_are_left():
+    [scores] = drop_test_files(make_scored_run(["b.java"], ranked=3)).evaluation().per_report
+    assert scores.searched is None
+    assert scores.ranks == ()
+
+
+def test_tests_cannot_be_dropped_where_only_some_ranks_are_known():
+    scored = make_scored_run(["b.java"])
     order = Order(np.array([3], dtype=np.int32), np.zeros(0), np.array([4], dtype=np.int32))
+    partial = replace(scored, run=replace(scored.run, orders={"1": order}))
     with pytest.raises(RunError, match=r"a run: only the ranks of some files are known"):
-        drop_test_files(replace(known, run=replace(known.run, orders={"1": order})))
+        drop_test_files(partial)

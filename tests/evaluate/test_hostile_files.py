@@ -1,4 +1,4 @@
-"""Runs and judgements that no one of ours wrote: refused with the line that is at fault."""
+"""Damaged or hostile files of runs and judgements: the error names the line at fault."""
 
 import gzip
 import json
@@ -14,110 +14,195 @@ from tosloc.evaluate.runs import read_run
 from tosloc.evaluate.trec import read_trec_qrels, read_trec_run
 
 HEAD = '{"format": "tosloc-run/2"}\n{"first": 0, "paths": ["a", "b"]}\n'
-TREC = "1 Q0 a 1 9 t\n1 Q0 b 2 8 t\n"
-JUDGED = "1 0 a 1\n1 0 b -1\n"
+TREC_RUN = "1 Q0 a 1 9 t\n1 Q0 b 2 8 t\n"
+TREC_QRELS = "1 0 a 1\n1 0 b -1\n"
 
 
-def ranked(**changed):
-    return HEAD + json.dumps({"report": "1", "files": [0, 1], "scores": [2, 1]} | changed)
+def run_text(**changes):
+    """Return a run of one report, with changes of its line."""
+    return HEAD + json.dumps({"report": "1", "files": [0, 1], "scores": [2, 1]} | changes)
 
 
-def judged(**changed):
-    return json.dumps({"report": "1", "fixed": ["a"], "listed": ["a"], "searched": 2} | changed)
+def judgement_text(**changes):
+    """Return the line of one judgement, with changes."""
+    return json.dumps({"report": "1", "fixed": ["a"], "listed": ["a"], "searched": 2} | changes)
 
 
-TWICE = " line 3: report 1: a file stands there twice, scores increase, or ranks do not, from 1"
+NOT_A_RANKING = (
+    " line 3: report 1: a file stands there twice, scores increase, or ranks do not, from 1"
+)
 DAMAGED = " line 3: report 1: damaged: "
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (run_text(files=[0.5, 1]), " line 3: files.0: Input should be"),
+        (run_text(files=[0, 2**40]), " line 3: files.1: Input should be"),
+        (run_text(files=[0, 2]), f"{DAMAGED}2 files of 2 paths, 2 scores"),
+        (run_text(files=[0]), f"{DAMAGED}1 files of 2 paths, 2 scores"),
+        (run_text(files=[0, 0]), NOT_A_RANKING),
+        (run_text(scores=[1, 2]), NOT_A_RANKING),
+        (run_text(ranks=[2, 2]), NOT_A_RANKING),
+        (run_text(ranks=[0, 1]), NOT_A_RANKING),
+        (run_text(scores=[10**400, 1]), " line 3: scores.0: Input should be"),
+        (run_text(scores=[float("nan"), 1]), " line 3: scores.0: Input should be"),
+        (run_text(report=[1]), " line 3: report: Input should be"),
+        (run_text() + "\n" + run_text()[len(HEAD) :], " line 4: report 1 is ranked twice"),
+        (HEAD + '{"first": 2, "paths": 3}', " line 3: Input should be a valid list"),
+        (HEAD + '{"first": 2, "paths": ["a"]}', ": damaged: a path stands there twice"),
+        ("", ": not a run of the form tosloc-run/2"),
+    ],
+    ids=[
+        "fractional file number",
+        "huge file number",
+        "file number beyond the paths",
+        "more scores than files",
+        "file twice",
+        "scores increase",
+        "equal ranks",
+        "rank zero",
+        "huge score",
+        "score not a number",
+        "report id not text",
+        "report twice",
+        "paths not a list",
+        "path twice",
+        "empty file",
+    ],
+)
+def test_error_names_the_line_of_a_run(tmp_path, text, sentence):
+    check_refusal(tmp_path, read_run, text, sentence)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (judgement_text(fixed="a"), " line 1: fixed: Input should be"),
+        (judgement_text(searched=0), " line 1: report 1: fixed files are listed ones,"),
+        (judgement_text(fixed=["a", "a"]), " line 1: report 1: fixed files are"),
+        (judgement_text(listed=[]), " line 1: report 1: fixed files are"),
+        (judgement_text(traits={"named": 1}), " line 1: traits.description: Field required"),
+        (judgement_text(traits=[1]), " line 1: traits: Input should be"),
+        ('{"report":"1","fixed":[]}', " line 1: listed: Field required"),
+        (
+            judgement_text() + "\n" + judgement_text(report=1),
+            " line 2: report 1 is judged twice",
+        ),
+    ],
+    ids=[
+        "fixed not a list",
+        "too few searched",
+        "fixed twice",
+        "fixed not listed",
+        "trait missing",
+        "traits not an object",
+        "listed missing",
+        "report twice",
+    ],
+)
+def test_error_names_the_line_of_judgements(tmp_path, text, sentence):
+    check_refusal(tmp_path, read_judgements, text, sentence)
 
 
 @pytest.mark.parametrize(
     ("read", "text", "sentence"),
     [
-        (read_run, ranked(files=[0.5, 1]), " line 3: files.0: Input should be"),
-        (read_run, ranked(files=[0, 2**40]), " line 3: files.1: Input should be"),
-        (read_run, ranked(files=[0, 2]), f"{DAMAGED}2 files of 2 paths, 2 scores"),
-        (read_run, ranked(files=[0]), f"{DAMAGED}1 files of 2 paths, 2 scores"),
-        (read_run, ranked(files=[0, 0]), TWICE),
-        (read_run, ranked(scores=[1, 2]), TWICE),
-        (read_run, ranked(ranks=[2, 2]), TWICE),
-        (read_run, ranked(ranks=[0, 1]), TWICE),
-        (read_run, ranked(scores=[10**400, 1]), " line 3: scores.0: Input should be"),
-        (read_run, ranked(scores=[float("nan"), 1]), " line 3: scores.0: Input should be"),
-        (read_run, ranked(report=[1]), " line 3: report: Input should be"),
-        (read_run, ranked() + "\n" + ranked()[len(HEAD) :], " line 4: report 1 is ranked twice"),
-        (read_run, HEAD + '{"first": 2, "paths": 3}', " line 3: Input should be a valid list"),
-        (read_run, HEAD + '{"first": 2, "paths": ["a"]}', ": damaged: a path stands there twice"),
-        (read_run, "", ": not a run of the form tosloc-run/2"),
-        (read_judgements, judged(fixed="a"), " line 1: fixed: Input should be"),
-        (read_judgements, judged(searched=0), " line 1: report 1: fixed files are listed ones,"),
-        (read_judgements, judged(fixed=["a", "a"]), " line 1: report 1: fixed files are"),
-        (read_judgements, judged(listed=[]), " line 1: report 1: fixed files are"),
-        (
-            read_judgements,
-            judged(traits={"named": 1}),
-            " line 1: traits.description: Field required",
-        ),
-        (read_judgements, judged(traits=[1]), " line 1: traits: Input should be"),
-        (read_judgements, '{"report":"1","fixed":[]}', " line 1: listed: Field required"),
-        (read_judgements, judged() + "\n" + judged(report=1), " line 2: report 1 is judged twice"),
         (
             read_trec_run,
-            TREC + "7 Q0 c 3 nan t",
+            TREC_RUN + "7 Q0 c 3 nan t",
             " line 3: '7 Q0 c 3 nan t' is not report Q0 path rank score tag,",
         ),
         (read_trec_run, "1 Q0 %41 3 1 t\n1 Q0 A 3 2 t\n", ": report 1: a file stands there twice"),
         (read_trec_run, "\n", ": empty"),
         (
             read_trec_qrels,
-            JUDGED + "7 0 c 2",
+            TREC_QRELS + "7 0 c 2",
             " line 3: '7 0 c 2' is not report 0 path relevance, the relevance 1",
         ),
-        (read_trec_qrels, JUDGED + "1 0 a 0", ": report 1: a file stands there twice"),
+        (read_trec_qrels, TREC_QRELS + "1 0 a 0", ": report 1: a file stands there twice"),
         (
             read_trec_qrels,
-            JUDGED + "\x1b7 0",
+            TREC_QRELS + "\x1b7 0",
             r" line 3: '\\x1b7 0' is not report 0 path relevance",
         ),
     ],
+    ids=[
+        "score not a number",
+        "file ranked twice",
+        "empty run",
+        "relevance 2",
+        "file judged twice",
+        "control character",
+    ],
 )
-def test_the_line_at_fault_is_named(tmp_path, read, text, sentence):
-    (tmp_path / "file").write_text(text)
+def test_error_names_the_line_of_a_trec_file(tmp_path, read, text, sentence):
+    check_refusal(tmp_path, read, text, sentence)
+
+
+def check_refusal(folder, read, text, sentence):
+    """Assert that reading a file with this text fails with the file's path and the sentence."""
+    (folder / "file").write_text(text)
     with pytest.raises(RunError) as caught:
-        read(tmp_path / "file")
-    assert str(caught.value).startswith(f"{tmp_path / 'file'}{sentence}")
+        read(folder / "file")
+    assert str(caught.value).startswith(f"{folder / 'file'}{sentence}")
 
 
 @pytest.mark.parametrize(
-    "text", ["[" * 100_000, '{"a":' * 100_000, '{"report": ' + "9" * 5_000 + "}", "[1]"]
+    "text",
+    ["[" * 100_000, '{"a":' * 100_000, '{"report": ' + "9" * 5_000 + "}", "[1]"],
+    ids=["deep list", "deep object", "huge number", "list"],
 )
-def test_json_that_is_made_to_hurt(tmp_path, text):
+def test_hostile_json_is_refused(tmp_path, text):
     (tmp_path / "file").write_text(text)
     with pytest.raises(RunError, match="line 1: not a JSON object"):
         list(jsonl.json_lines(tmp_path / "file"))
 
 
-@pytest.mark.parametrize(("read", "text"), [(read_run, ranked()), (read_trec_run, TREC * 50)])
-def test_cut_damaged_endless_and_no_files(tmp_path, monkeypatch, read, text):
-    path, whole = tmp_path / "run", gzip.compress(text.encode())
+BOTH_FORMATS = pytest.mark.parametrize(
+    ("read", "text"),
+    [(read_run, run_text()), (read_trec_run, TREC_RUN * 50)],
+    ids=["JSON lines", "TREC"],
+)
+
+
+@BOTH_FORMATS
+def test_a_cut_gzip_file_is_refused(tmp_path, read, text):
+    (tmp_path / "run").write_bytes(gzip.compress(text.encode())[:-12])
+    with pytest.raises(RunError, match="run: the file is damaged or cut off"):
+        read(tmp_path / "run")
+
+
+@BOTH_FORMATS
+def test_a_damaged_gzip_file_is_refused(tmp_path, read, text):
+    compressed = gzip.compress(text.encode())
+    (tmp_path / "run").write_bytes(compressed[:20] + b"\xff" * 20 + compressed[40:])
+    with pytest.raises(RunError, match="run: the file is damaged or cut off"):
+        read(tmp_path / "run")
+
+
+@pytest.mark.parametrize("read", [read_run, read_trec_run])
+def test_an_endless_line_is_refused(tmp_path, monkeypatch, read):
     monkeypatch.setattr(jsonl, "MAX_LINE_BYTES", 1_000_000)
-    for broken, says in (
-        (whole[:-12], "run: the file is damaged or cut off"),
-        (whole[:20] + b"\xff" * 20 + whole[40:], "run: the file is damaged or cut off"),
-        (gzip.compress(b" " * 5_000_000, 1), "line 1: is longer than 1,000,000 bytes"),
-    ):
-        path.write_bytes(broken)
-        with pytest.raises(RunError, match=says):
-            read(path)
-    path.unlink()
+    (tmp_path / "run").write_bytes(gzip.compress(b" " * 5_000_000, 1))
+    with pytest.raises(RunError, match="line 1: is longer than 1,000,000 bytes"):
+        read(tmp_path / "run")
+
+
+@pytest.mark.parametrize("read", [read_run, read_trec_run])
+def test_a_missing_file_is_refused(tmp_path, read):
     with pytest.raises(RunError, match="cannot read it: No such file"):
-        read(path)
-    os.mkfifo(path)
+        read(tmp_path / "run")
+
+
+@pytest.mark.parametrize("read", [read_run, read_trec_run])
+def test_a_named_pipe_is_refused(tmp_path, read):
+    os.mkfifo(tmp_path / "run")
     with pytest.raises(RunError, match="cannot read it: is a named pipe"):
-        read(path)
+        read(tmp_path / "run")
 
 
-def test_a_place_without_a_run_is_told(tmp_path):
-    with pytest.raises(
-        RunError, match="no finished run of the split 'test'; make one with: tosloc train"
-    ):
+def test_a_folder_without_a_run_is_refused_with_advice(tmp_path):
+    message = "no finished run of the split 'test'; make one with: tosloc train"
+    with pytest.raises(RunError, match=message):
         read_scored_run(tmp_path)

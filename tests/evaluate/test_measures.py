@@ -1,4 +1,4 @@
-"""Worked numbers of the literature, and invariants that always hold."""
+"""Worked numbers from the literature, and invariants that always hold."""
 
 import math
 
@@ -12,18 +12,18 @@ from tosloc.evaluate.judgements import Judgement
 from tosloc.evaluate.measures import Measure, ReportScores
 
 
-def answered(found, relevant, ranked=20, searched=20):
-    """A report with so many fixed files, some of which are found."""
+def make_scores(ranks, relevant, ranked=20, searched=20):
+    """Return the scores of a report with ``relevant`` fixed files, some of which have ``ranks``."""
     fixed = tuple(f"{number}.java" for number in range(relevant))
-    return ReportScores(Judgement("1", fixed, fixed, searched), tuple(sorted(found)), ranked)
+    return ReportScores(Judgement("1", fixed, fixed, searched), tuple(sorted(ranks)), ranked)
 
 
 def ranks(pattern):
-    """Ranks of the ones, such as [1, 3] for "101"."""
+    """Return the ranks of the ones, such as [1, 3] for "101"."""
     return [rank for rank, mark in enumerate(pattern.replace(" ", ""), start=1) if mark == "1"]
 
 
-# Hirsch and Hofer, table I; Manning et al.; and a much-read explanation of AP@K, its examples 1 and 2
+# Hirsch and Hofer, table I; Manning et al.; and examples 1 and 2 of a popular explanation of AP@K
 @pytest.mark.parametrize(
     ("found", "relevant", "k", "over", "expected"),
     [
@@ -52,27 +52,32 @@ def test_average_precision_by_its_denominator(found, relevant, k, over, expected
 
 
 @pytest.mark.parametrize(
-    ("one", "corrected", "faulty"),
+    ("scores", "corrected", "faulty"),
     [
-        # Buckley's case: retrieved are one judged non-relevant, then 4 relevant; not retrieved 3 and 2
-        (answered((2, 3, 4, 5), relevant=6, ranked=5, searched=10), 0.5, 0.0),
-        (
-            answered((3,), relevant=4, ranked=6, searched=None),
-            1 / 8,
-            1 / 8,
-        ),  # of others only the 5 ranked are known
-        (answered((3,), relevant=1, ranked=None, searched=3), 0.0, 0.0),
-        (answered((1, 2), relevant=2, ranked=2, searched=2), 1.0, 1.0),
-        (answered((), 0), 0.0, 0.0),
+        # Retrieved are one file judged non-relevant, then 4 relevant ones; not retrieved 3 and 2.
+        (make_scores((2, 3, 4, 5), relevant=6, ranked=5, searched=10), 0.5, 0.0),
+        # Of the files that are not fixed only the 5 ranked ones are known.
+        (make_scores((3,), relevant=4, ranked=6, searched=None), 1 / 8, 1 / 8),
+        (make_scores((3,), relevant=1, ranked=None, searched=3), 0.0, 0.0),
+        (make_scores((1, 2), relevant=2, ranked=2, searched=2), 1.0, 1.0),
+        (make_scores((), 0), 0.0, 0.0),
+    ],
+    ids=[
+        "Buckley's case",
+        "searched files unknown",
+        "length unknown",
+        "only fixed files",
+        "no fixed file",
     ],
 )
-def test_the_corrected_bpref_and_the_faulty_one(one, corrected, faulty):
-    assert (Measure("bpref")(one), Measure("old_bpref")(one)) == (corrected, faulty)
+def test_the_corrected_bpref_and_the_faulty_one(scores, corrected, faulty):
+    assert Measure("bpref")(scores) == corrected
+    assert Measure("old_bpref")(scores) == faulty
 
 
-def test_bpref_that_cannot_be():
+def test_bpref_is_refused_where_no_number_of_files_is_known():
     with pytest.raises(RunError, match="how many were searched is not known"):
-        Measure("bpref")(answered((3,), 1, ranked=None, searched=None))
+        Measure("bpref")(make_scores((3,), 1, ranked=None, searched=None))
 
 
 @pytest.mark.parametrize(
@@ -83,7 +88,7 @@ def test_bpref_that_cannot_be():
             2,
             {"RR": 0.5, "RR@1": 0, "Acc@1": 0, "Acc@6": 0, "Acc@7": 1, "Hit@1": 0, "Hit@2": 1},
         ),
-        ([2, 5], 3, {"Acc@10": 0, "Hit@10": 1}),  # one is not ranked
+        ([2, 5], 3, {"Acc@10": 0, "Hit@10": 1}),
         (
             [1, 3],
             4,
@@ -99,11 +104,20 @@ def test_bpref_that_cannot_be():
             dict.fromkeys(("AP", "RR", "nDCG", "AP_found", "Acc@10", "Hit@10", "P@1", "R@1"), 0),
         ),
     ],
+    ids=[
+        "Hit asks for any fixed file, accuracy for all",
+        "one fixed file is not ranked",
+        "precision and recall",
+        "ideal ranking",
+        "ideal ranking cut",
+        "discount of rank 3",
+        "nothing found",
+        "no fixed file",
+    ],
 )
 def test_other_measures_by_hand(found, relevant, values):
-    """Hit asks for any fixed file, accuracy for all; an ideal ranking's gain is one; without fixed files all are 0."""
-    one = answered(found, relevant)
-    assert {name: Measure.parse(name)(one) for name in values} == pytest.approx(values)
+    scores = make_scores(found, relevant)
+    assert {name: Measure.parse(name)(scores) for name in values} == pytest.approx(values)
 
 
 @pytest.mark.parametrize(
@@ -121,17 +135,22 @@ def test_other_measures_by_hand(found, relevant, values):
     ],
 )
 def test_reciprocal_rank_at_k_counts_rank_k_and_none_below_it(found, k, expected):
-    scores = answered(found, max(len(found), 1))
+    scores = make_scores(found, max(len(found), 1))
     assert Measure("RR", k)(scores) == expected
 
 
 @pytest.mark.parametrize("text", ["MAPS", "P", "bpref@5", "AP@0", "nDCG@", ""])
-def test_an_unknown_measure_is_one_sentence(text):
+def test_an_unknown_measure_is_refused_with_all_names(text):
     with pytest.raises(RunError, match=rf"^no measure {text}; known are AP\[@k\], RR"):
         Measure.parse(text)
 
 
 @given(st.sets(st.integers(1, 60), min_size=1), st.integers(0, 5), st.integers(0, 20))
 def test_the_faulty_bpref_is_never_above_the_corrected_one(found, more, unranked):
-    one = answered(found, len(found) + more, max(found), max(found) + more + unranked)
-    assert 0 <= Measure("old_bpref")(one) <= Measure("bpref")(one) + 1e-12 <= 1 + 2e-12
+    ranked = max(found)
+    scores = make_scores(found, len(found) + more, ranked, ranked + more + unranked)
+    faulty = Measure("old_bpref")(scores)
+    corrected = Measure("bpref")(scores)
+    assert faulty >= 0
+    assert faulty <= corrected + 1e-12
+    assert corrected <= 1 + 1e-12

@@ -16,50 +16,75 @@ RANKINGS = [
     Ranking("9", (), np.array([])),
 ]
 HEADER = {"method": "linear", "split": "test"}
+CASE = Case(
+    BugReport("7", "s", "d", datetime(2020, 1, 1, tzinfo=UTC)),
+    "f" * 40,
+    "e" * 40,
+    1_600_000_000,
+    ("A.java", "New.java", "caf\udce9"),
+    ("A.java", "caf\udce9"),
+)
+JUDGEMENTS = (
+    Judgement.from_case(CASE, searched=9),
+    Judgement("8", (), ("B.java",), attributes=ReportAttributes(True, False, 2)),
+)
 
 
-def test_a_run_comes_back_with_six_digits_and_an_interrupted_one_changes_nothing(tmp_path):
+@pytest.fixture
+def run_file(tmp_path):
     path = tmp_path / "new" / "run.jsonl.gz"
     write_run(path, HEADER, RANKINGS)
-    run, before = read_run(path), path.read_bytes()
+    return path
+
+
+def test_a_run_comes_back_with_six_digits(run_file):
+    run = read_run(run_file)
     assert run.header == HEADER
     assert list(run.rankings()) == [
         Ranking("7", ("a b/X.java", "Y.java"), np.array([0.123457, -1e-9])),
         Ranking("8", RANKINGS[1].paths, np.array([12345700.0, 2.0, 2.0])),
         RANKINGS[2],
     ]
-    write_run(tmp_path / "again.gz", HEADER, iter(RANKINGS))
-    assert (tmp_path / "again.gz").read_bytes() == before
-    assert before[4:8] == b"\0\0\0\0"  # no time
 
-    def interrupted():
+
+def test_the_same_run_has_the_same_bytes(run_file, tmp_path):
+    write_run(tmp_path / "again.gz", HEADER, iter(RANKINGS))
+    assert (tmp_path / "again.gz").read_bytes() == run_file.read_bytes()
+
+
+def test_a_run_file_contains_no_time(run_file):
+    assert run_file.read_bytes()[4:8] == b"\0\0\0\0"
+
+
+def test_an_interrupted_writer_leaves_the_file_as_it_was(run_file):
+    before = run_file.read_bytes()
+
+    def interrupted_rankings():
         yield RANKINGS[0]
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_run(path, HEADER, interrupted())
-    assert [file.read_bytes() for file in path.parent.iterdir()] == [before]
+        write_run(run_file, HEADER, interrupted_rankings())
+    assert [file.read_bytes() for file in run_file.parent.iterdir()] == [before]
 
 
-def test_judgements_come_back(tmp_path):
-    report = BugReport("7", "s", "d", datetime(2020, 1, 1, tzinfo=UTC))
-    case = Case(
-        report,
-        "f" * 40,
-        "e" * 40,
-        1_600_000_000,
-        ("A.java", "New.java", "caf\udce9"),
-        ("A.java", "caf\udce9"),
-    )
-    kind = ReportAttributes(True, False, 2)
-    judgements = (
-        Judgement.from_case(case, searched=9),
-        Judgement("8", (), ("B.java",), attributes=kind),
-    )
-    write_judgements(tmp_path / "qrels.jsonl", judgements)
-    read = read_judgements(tmp_path / "qrels.jsonl")
-    assert tuple(read.values()) == judgements
-    assert json.loads((tmp_path / "qrels.jsonl").read_text().splitlines()[0]) == {
+@pytest.fixture
+def judgements_file(tmp_path):
+    path = tmp_path / "qrels.jsonl"
+    write_judgements(path, JUDGEMENTS)
+    return path
+
+
+def test_judgements_come_back(judgements_file):
+    assert tuple(read_judgements(judgements_file).values()) == JUDGEMENTS
+
+
+def test_the_summary_of_a_judgement_comes_back(judgements_file):
+    assert read_judgements(judgements_file)["7"].summary == "s"
+
+
+def test_a_line_of_judgements_has_these_keys(judgements_file):
+    assert json.loads(judgements_file.read_text().splitlines()[0]) == {
         "report": "7",
         "fixed": ["A.java", "caf\udce9"],
         "dropped": 1,
@@ -69,4 +94,3 @@ def test_judgements_come_back(tmp_path):
         "traits": None,
         "summary": "s",
     }
-    assert read["7"].summary == "s"

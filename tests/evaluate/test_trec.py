@@ -1,4 +1,4 @@
-"""Runs in TREC's form: they come back, whatever the names; the order of lines changes nothing."""
+"""Runs in TREC's format: they come back, whatever the names; the order of lines does not matter."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from tosloc.evaluate.trec import (
     write_trec_run,
 )
 
-ODD = (
+ODD_PATHS = (
     "bundles/Eclipse SWT/gtk/A.java",
     "100%/%41.java",
     "caf\udce9.java",
@@ -28,40 +28,56 @@ ODD = (
 )
 RUN = run_of(
     [
-        Ranking("7", ODD, np.arange(7.0, 0, -1)),
+        Ranking("7", ODD_PATHS, np.arange(7.0, 0, -1)),
         Ranking("9", (), np.array([])),
         Ranking("PROJ 8", ("B.java", "A.java"), np.array([0.5, 0.5])),
     ]
 )
+NAMES = st.text(
+    st.characters(exclude_categories=["Cs"]) | st.sampled_from("\udc80\udcff% /"), min_size=1
+)
 
 
-def rankings(run):
+def paths_by_report(run):
     return {report: run.paths(report) for report in run.orders}
 
 
-def test_a_run_comes_back(tmp_path):
-    write_trec_run(tmp_path / "new" / "run.trec", RUN, "linear, 2")
-    run = read_trec_run(tmp_path / "new" / "run.trec")
-    assert rankings(run) == rankings(RUN)
+@pytest.fixture
+def written_run(tmp_path):
+    path = tmp_path / "new" / "run.trec"
+    write_trec_run(path, RUN, "linear, 2")
+    return path
+
+
+def test_rankings_and_tag_come_back(written_run):
+    run = read_trec_run(written_run)
+    assert paths_by_report(run) == paths_by_report(RUN)
     assert run.header == {"form": "TREC run", "tag": "linear, 2"}
-    assert run.ranking("PROJ 8").scores.tolist() == [2, 1]
-    write_trec_run(tmp_path / "again.trec", run, "linear, 2")
-    assert (tmp_path / "again.trec").read_bytes() == (tmp_path / "new" / "run.trec").read_bytes()
 
 
-@given(
-    st.text(
-        st.characters(exclude_categories=["Cs"]) | st.sampled_from("\udc80\udcff% /"), min_size=1
-    )
-)
+def test_written_scores_count_down_to_one(written_run):
+    assert read_trec_run(written_run).ranking("PROJ 8").scores.tolist() == [2, 1]
+
+
+def test_a_run_that_came_back_is_written_with_the_same_bytes(written_run, tmp_path):
+    write_trec_run(tmp_path / "again.trec", read_trec_run(written_run), "linear, 2")
+    assert (tmp_path / "again.trec").read_bytes() == written_run.read_bytes()
+
+
+@given(NAMES)
 def test_any_name_comes_back(name):
-    cell = percent_encode(name)
-    assert percent_decode(cell.encode()) == name
-    assert cell.encode().split() == [cell.encode()]
+    cell = percent_encode(name).encode()
+    assert percent_decode(cell) == name
+
+
+@given(NAMES)
+def test_an_encoded_name_contains_no_white_space(name):
+    cell = percent_encode(name).encode()
+    assert cell.split() == [cell]
 
 
 @pytest.mark.parametrize("name", ["", "a\ud800"])
-def test_what_is_no_name_is_refused(name):
+def test_text_that_cannot_be_a_name_is_refused(name):
     with pytest.raises(RunError, match="cannot be written in TREC's form"):
         percent_encode(name)
 
@@ -75,23 +91,23 @@ def test_ties_are_broken_by_path_and_the_rank_column_is_not_read(tmp_path):
 
 
 @given(st.randoms(use_true_random=False))
-def test_the_order_of_lines_changes_nothing(tmp_path_factory, shuffler):
+def test_the_order_of_lines_does_not_matter(tmp_path_factory, shuffler):
     folder = tmp_path_factory.mktemp("trec")
-    lines = [
-        f"{report} Q0 d/F{file} 1 {file * 7 % 5} t" for report in range(5) for file in range(9)
-    ]
-    judged = [
-        f"{report} 0 d/F{file} {int(file < 3) - int(file > 6)}"
-        for report in range(5)
-        for file in range(9)
-    ]
-    for name, text in (("run", lines), ("qrels", judged)):
-        (folder / f"{name}.plain").write_text("\n".join(text) + "\n")
-        shuffler.shuffle(text)
-        (folder / name).write_text("\r\n".join(text))
-    run, plain = (read_trec_run(folder / name) for name in ("run", "run.plain"))
-    truth = read_trec_qrels(folder / "qrels")
-    assert rankings(run) == rankings(plain)
-    assert truth == read_trec_qrels(folder / "qrels.plain")
-    assert truth["3"].fixed == ("d/F0", "d/F1", "d/F2")
-    assert evaluate(run, truth) == evaluate(plain, truth)
+    run_lines = []
+    qrels_lines = []
+    for report in range(5):
+        for file in range(9):
+            relevance = int(file < 3) - int(file > 6)
+            run_lines.append(f"{report} Q0 d/F{file} 1 {file * 7 % 5} t")
+            qrels_lines.append(f"{report} 0 d/F{file} {relevance}")
+    for name, lines in (("run", run_lines), ("qrels", qrels_lines)):
+        (folder / f"{name}.plain").write_text("\n".join(lines) + "\n")
+        shuffler.shuffle(lines)
+        (folder / name).write_text("\r\n".join(lines))
+    run = read_trec_run(folder / "run")
+    plain = read_trec_run(folder / "run.plain")
+    qrels = read_trec_qrels(folder / "qrels")
+    assert paths_by_report(run) == paths_by_report(plain)
+    assert qrels == read_trec_qrels(folder / "qrels.plain")
+    assert qrels["3"].fixed == ("d/F0", "d/F1", "d/F2")
+    assert evaluate(run, qrels) == evaluate(plain, qrels)

@@ -1,7 +1,7 @@
 """Measures by name, of one report, and their means over **all** judged reports.
 
-The name of a measure tells its denominator. The formulas are in ``tosloc.core.metrics``; coverage@k,
-which is a sum over reports, is in ``Evaluation``.
+The name of a measure tells its denominator. The formulas are in ``tosloc.core.metrics``, except
+coverage@k, which is a sum over reports and is in ``Evaluation``.
 """
 
 from __future__ import annotations

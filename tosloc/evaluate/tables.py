@@ -1,8 +1,8 @@
 """The results of one run for tables and pages: the headline, intervals, strata and notes.
 
-Strata are kinds of reports. Their results are below those of all reports and are never the headline:
-reports that name the class to fix are easier (Kochhar et al. 2014), and a project's mix of kinds can
-explain more of a mean than the method does.
+Strata are kinds of reports. Their results are below those of all reports and are never the
+headline: reports that name the class to fix are easier (Kochhar et al. 2014), and a project's mix
+of kinds can explain more of a mean than the method does.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ class Stratum(NamedTuple):
 class Results:
     """All results of one run.
 
-    ``extra_measures`` come after the headline; ``unit`` is what the run ranks, "file" or "function".
-    Each property raises RunError for a run that cannot be evaluated.
+    ``extra_measures`` come after the headline; ``unit`` is what the run ranks, "file" or
+    "function". Each property raises RunError for a run that cannot be evaluated.
     """
 
     scored: ScoredRun
@@ -336,9 +336,9 @@ def _mean(evaluation: Evaluation, statistic: Measure | int) -> float:
 
 
 def _intervals(evaluation: Evaluation, rows: Mapping[str, HeadlineRow]) -> dict[str, Interval]:
-    """Return the bootstrap interval of each row, all from the same resamples of two reports or more.
+    """Return the bootstrap interval of each row, all from the same resamples of the reports.
 
-    Coverage is a ratio: found files over fixed files, both of a resample.
+    There must be two reports or more. Coverage is a ratio: found over fixed files of a resample.
     """
     reports = evaluation.per_report
     columns: list[Sequence[int] | FloatArray] = []
