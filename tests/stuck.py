@@ -6,7 +6,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from tosloc.mcp.answers import answer
+from tosloc.mcp.answers import answer_call
 
 BEGUN = "TOSLOC_TEST_BEGUN"  # environment variable: the file that is made when a question begins that does not end
 
@@ -49,4 +49,4 @@ def agents_answer(*question):
     if report == "a mistake":
         raise KeyError("/secret/path")
     question[-1]("facts", 3, 7)
-    return answer(*question)
+    return answer_call(*question)

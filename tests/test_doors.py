@@ -20,7 +20,7 @@ from tosloc.core.errors import ReportError, RepositoryError
 from tosloc.core.io import escape_unprintable
 from tosloc.core.records import Background, BugReport, EarlierChange, Function, Hit, Person, Reason
 from tosloc.localize.answer import Answer, SearchScope
-from tosloc.mcp.answers import repository_in
+from tosloc.mcp.answers import choose_repository
 from tosloc.reports.formats import read_reports
 from tosloc.reports.issues import read_new_reports
 from tosloc.web.render import answers_page
@@ -180,7 +180,7 @@ def shop(folder):
 @example("")
 @example("../outside")
 def test_a_repository_that_an_agent_names_is_the_allowed_one_or_refused_in_one_line(shop, name):
-    found, sentence = answer_or_refusal(RepositoryError, repository_in, [shop], name)
+    found, sentence = answer_or_refusal(RepositoryError, choose_repository, [shop], name)
     if found is None:
         assert f"no git repository in {shop}, where this server may look" in sentence
     else:
@@ -189,10 +189,10 @@ def test_a_repository_that_an_agent_names_is_the_allowed_one_or_refused_in_one_l
 
 @pytest.mark.parametrize("name", ["", ".", "shop", "../shop/tests"])
 def test_a_folder_of_the_allowed_repository_is_found(shop, name):
-    assert repository_in([shop], name) == shop
+    assert choose_repository([shop], name) == shop
 
 
 @pytest.mark.parametrize("name", ["..", "../outside", "/", "~", "nowhere"])
 def test_a_folder_outside_of_the_allowed_repository_is_refused(shop, name):
     with pytest.raises(RepositoryError, match="where this server may look"):
-        repository_in([shop], name)
+        choose_repository([shop], name)

@@ -1,4 +1,4 @@
-"""An answer in few characters: lines of source go first, the first paths stay."""
+"""An answer in few characters: lines of source are left out first, the first paths last."""
 
 import json
 import re
@@ -19,62 +19,65 @@ from tosloc.core.records import (
 )
 from tosloc.localize.answer import Answer, SearchScope, Weights
 from tosloc.localize.localizer import Localizer
-from tosloc.mcp.answers import LINES, Found, sources
-from tosloc.mcp.answers import answer as answer_of
+from tosloc.mcp.answers import MAX_SOURCE_LINES, ToolAnswer, answer_call, source_lines
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 REPORT = BugReport("1", "a", "b", None)
+FIRST_PATH = "src/package/module_1.py"
 
 
-def answer(files=4, functions=2, letters=10, **more):
-    named = tuple(
-        Function(f"Class.method_{n}", 10 * n, 10 * n + 5, 1.0) for n in range(1, functions + 1)
-    )
-    why = Reason("words", "x" * letters), Reason("fix", "second")
-    hits = tuple(
-        Hit(rank, f"src/package/module_{rank}.py", 1.0 / rank, 0.5 / rank, named, why)
-        for rank in range(1, files + 1)
-    )
-    made = Answer(
-        "/r", COMMIT, datetime(2024, 5, 6, tzinfo=UTC), REPORT, SearchScope(1234, 5), hits
-    )
-    return replace(made, **more)
+def make_answer(files=4, functions=2, letters=10, **changes):
+    """Return an answer; each file has so many functions, and a reason of so many letters."""
+    listed_functions = []
+    for number in range(1, functions + 1):
+        start = 10 * number
+        listed_functions.append(Function(f"Class.method_{number}", start, start + 5, 1.0))
+    reasons = (Reason("words", "x" * letters), Reason("fix", "second"))
+    hits = []
+    for rank in range(1, files + 1):
+        path = f"src/package/module_{rank}.py"
+        hits.append(Hit(rank, path, 1.0 / rank, 0.5 / rank, tuple(listed_functions), reasons))
+    committed = datetime(2024, 5, 6, tzinfo=UTC)
+    answer = Answer("/r", COMMIT, committed, REPORT, SearchScope(1234, 5), tuple(hits))
+    return replace(answer, **changes)
 
 
-def found(*given, **more):
-    return Found.of(
-        answer(*given, **more),
-        {"src/package/module_1.py": ["10: def method_1():", "11:     pass"]},
-        1,
-    )
+def make_tool_answer(*arguments, **changes):
+    """Return ``make_answer`` for agents, with lines of the first file and one reason each."""
+    sources = {FIRST_PATH: ["10: def method_1():", "11:     pass"]}
+    return ToolAnswer.from_answer(make_answer(*arguments, **changes), sources, 1)
 
 
-def kept(whole, budget):
-    """What of it is left as structured content."""
-    return Found.model_validate_json(whole.within(budget, Found.as_json))
+def fit_json(tool_answer, budget):
+    """Return what is left of an answer as structured content."""
+    return ToolAnswer.model_validate_json(tool_answer.fit(budget, ToolAnswer.as_json))
 
 
-def test_the_first_files_have_functions_a_reason_and_source_and_the_rest_paths():
+def test_the_first_files_have_functions_a_reason_and_source():
     functions = "Class.method_1:10-15, Class.method_2:20-25"
-    assert found().text().splitlines() == [
+    assert make_tool_answer().as_text().splitlines() == [
         "1,234 files of 0123456789, 5 tests left out. Rank. File (how sure): functions with lines",
         f"1. src/package/module_1.py (50%): {functions}",
-        *("   - xxxxxxxxxx", "   10: def method_1():", "   11:     pass"),
-        *(f"2. src/package/module_2.py (25%): {functions}", "   - xxxxxxxxxx"),
-        *(f"3. src/package/module_3.py (17%): {functions}", "   - xxxxxxxxxx"),
+        "   - xxxxxxxxxx",
+        "   10: def method_1():",
+        "   11:     pass",
+        f"2. src/package/module_2.py (25%): {functions}",
+        "   - xxxxxxxxxx",
+        f"3. src/package/module_3.py (17%): {functions}",
+        "   - xxxxxxxxxx",
         "4. src/package/module_4.py (12%)",
     ]
-    assert json.loads(found().as_json())["files"][3] == {
-        "rank": 4,
-        "path": "src/package/module_4.py",
-        "share": 0.125,
-    }
+
+
+def test_the_other_files_have_only_a_path_and_a_share():
+    files = json.loads(make_tool_answer().as_json())["files"]
+    assert files[3] == {"rank": 4, "path": "src/package/module_4.py", "share": 0.125}
 
 
 def test_a_dash_stands_for_no_share_and_not_for_a_small_one():
     shares = {1: 0.9, 2: 0.0004, 3: 0.0}
     hits = tuple(Hit(rank, f"{rank}.py", 1.0, share) for rank, share in shares.items())
-    lines = found(hits=hits).text().splitlines()
+    lines = make_tool_answer(hits=hits).as_text().splitlines()
     assert [line for line in lines if re.match(r"\d\. ", line)] == [
         "1. 1.py (90%)",
         "2. 2.py (<1%)",
@@ -82,124 +85,143 @@ def test_a_dash_stands_for_no_share_and_not_for_a_small_one():
     ]
 
 
-def test_lines_go_first_then_reasons_functions_and_the_last_files():
-    whole, seen = found(background=Background(tests=("test_1.py",))), set()
-    for budget in range(len(whole.as_json()), 120, -1):
-        left = kept(whole, budget)
-        files = left.files
-        assert not left.background or files[0].source
-        reasons, functions = (
-            sum(len(one.why) for one in files),
-            sum(len(one.functions) for one in files),
-        )
-        assert reasons == 3 or not any(one.source for one in files)
-        assert functions == 6 or not reasons
-        assert len(files) == 4 or not functions
-        seen |= {(reasons, functions, len(files))}
-    assert len(seen) == 14  # one less at a time
+def test_a_smaller_budget_drops_lines_then_reasons_functions_and_files():
+    tool_answer = make_tool_answer(background=Background(tests=("test_1.py",)))
+    sizes = set()
+    for budget in range(len(tool_answer.as_json()), 120, -1):
+        kept = fit_json(tool_answer, budget)
+        has_source = any(file.source for file in kept.files)
+        reasons = sum(len(file.why) for file in kept.files)
+        functions = sum(len(file.functions) for file in kept.files)
+        if kept.background:
+            assert kept.files[0].source
+        if has_source:
+            assert reasons == 3
+        if reasons:
+            assert functions == 6
+        if functions:
+            assert len(kept.files) == 4
+        sizes.add((reasons, functions, len(kept.files)))
+    assert len(sizes) == 14  # One item less at a time.
 
 
 @pytest.mark.parametrize("budget", [300, 1500, 20_000])
 @pytest.mark.parametrize(("files", "letters"), [(5, 0), (50, 3000)])
-def test_the_budget_holds_for_both_and_nothing_is_cut_in_two(budget, files, letters):
-    whole = found(files, 10, letters, notes=("a shallow clone",) * 3)
-    text, structured = whole.within(budget, Found.text), kept(whole, budget)
-    assert max(len(text), len(structured.as_json())) <= budget
+def test_text_and_json_fit_the_budget_and_nothing_is_cut_in_two(budget, files, letters):
+    tool_answer = make_tool_answer(files, 10, letters, notes=("a shallow clone",) * 3)
+    text = tool_answer.fit(budget, ToolAnswer.as_text)
+    structured = fit_json(tool_answer, budget)
+    assert len(text) <= budget
+    assert len(structured.as_json()) <= budget
     assert "1. src/package/module_1.py" in text
-    left = re.search(r"\((\d+) more left out for room", text)
-    assert len(re.findall(r"^\d+\. ", text, re.M)) + int(left[1] if left else 0) == files
-    reasons = [
-        *re.findall("^   - (.*)", text, re.M),
-        *(reason for file in structured.files for reason in file.why),
-    ]
-    assert {*reasons} <= {"x" * letters}
+    left_out = re.search(r"\((\d+) more left out for room", text)
+    number_left_out = int(left_out[1]) if left_out else 0
+    assert len(re.findall(r"^\d+\. ", text, re.M)) + number_left_out == files
+    reasons = set(re.findall("^   - (.*)", text, re.M))
+    for file in structured.files:
+        reasons.update(file.why)
+    assert reasons <= {"x" * letters}
 
 
-def test_what_has_no_room_is_counted_and_notes_changes_and_other_files_are_told():
-    [hit] = answer(1, 0).hits
-    long = found(1, hits=(replace(hit, path="p" * 4_000),)).within(300, Found.text)
-    assert long.endswith("functions with lines\n(1 more left out for room; give a larger budget)")
-    notes = (
-        RoutineNote("the report has no date; it is asked as if ..."),
-        "a shallow clone",
-    )  # the first an agent knows
-    told = found(
-        1, notes=notes, searched=SearchScope(7, 0, 2), others=(replace(hit, path="pom.xml"),)
+def test_a_file_that_does_not_fit_is_counted():
+    [hit] = make_answer(1, 0).hits
+    long_path = make_tool_answer(1, hits=(replace(hit, path="p" * 4_000),))
+    assert long_path.fit(300, ToolAnswer.as_text).endswith(
+        "functions with lines\n(1 more left out for room; give a larger budget)"
     )
-    assert told.text().startswith("7 files of 0123456789 and 2 uncommitted changes. Rank. ")
-    assert told.text().splitlines()[-2:] == ["other files: pom.xml", "note: a shallow clone"]
-    assert told.notes == ["a shallow clone"]
+
+
+def test_uncommitted_changes_are_counted():
+    text = make_tool_answer(1, searched=SearchScope(7, 0, 2)).as_text()
+    assert text.startswith("7 files of 0123456789 and 2 uncommitted changes. Rank. ")
+
+
+def test_one_hidden_test_is_singular():
+    text = make_tool_answer(1, searched=SearchScope(1, 1)).as_text()
+    assert text.startswith("1 file of 0123456789, 1 test left out. Rank. ")
 
 
 def test_before_the_first_commit_an_answer_names_no_commit():
-    text = found(1, commit="0" * 40, searched=SearchScope(1, 0, 3)).text()
+    text = make_tool_answer(1, commit="0" * 40, searched=SearchScope(1, 0, 3)).as_text()
     assert text.startswith("1 file on disk, nothing is committed yet. Rank. ")
 
 
-def test_trained_weights_are_told_and_shipped_ones_need_no_room():
+def test_other_files_and_notes_follow_the_files_without_routine_notes():
+    [hit] = make_answer(1, 0).hits
+    notes = (RoutineNote("the report has no date; it is asked as if ..."), "a shallow clone")
+    tool_answer = make_tool_answer(1, notes=notes, others=(replace(hit, path="pom.xml"),))
+    last_lines = tool_answer.as_text().splitlines()[-2:]
+    assert last_lines == ["other files: pom.xml", "note: a shallow clone"]
+    assert tool_answer.notes == ["a shallow clone"]
+
+
+def test_trained_weights_are_described():
     weights = Weights("trained", date(2026, 11, 26), 269, weak=True)
-    told = found(1, weights=weights)
-    assert told.text().splitlines()[-1] == "weights: trained 2026-11-26 on 269 commit messages"
+    tool_answer = make_tool_answer(1, weights=weights)
+    last_line = tool_answer.as_text().splitlines()[-1]
+    assert last_line == "weights: trained 2026-11-26 on 269 commit messages"
     values = {"kind": "trained", "date": "2026-11-26", "reports": 269, "weak": True}
-    assert json.loads(told.as_json())["weights"] == values
-    assert "weights" not in found(1).text()
-    assert "weights" not in json.loads(found(1).as_json())
+    assert json.loads(tool_answer.as_json())["weights"] == values
 
 
-def test_what_a_repository_says_stays_on_its_line():
-    [hit] = answer(1, 0).hits
+def test_shipped_weights_are_left_out():
+    assert "weights" not in make_tool_answer(1).as_text()
+    assert "weights" not in json.loads(make_tool_answer(1).as_json())
+
+
+def test_texts_of_a_repository_stay_on_one_line():
+    [hit] = make_answer(1, 0).hits
     hostile = replace(hit, path="a\nb\x1b[31m.py", why=(Reason("fix", "one\ntwo"),))
-    assert len(found(1, hits=(hostile,)).text().splitlines()) == 3
+    assert len(make_tool_answer(1, hits=(hostile,)).as_text().splitlines()) == 3
 
 
-def test_source_is_the_one_excerpt_that_says_most_of_the_report(repository):
-    """Three words of the report are at the beginning of a long function, two others at its end."""
-    filler = [f"    value_{number} = {number}" for number in range(40)]
-    lines = [
-        "def restore(jar):",
-        "    cookie = jar.header()",
-        *filler,
-        "    session.expire(timeout)",
-        "",
-    ]
-    repository.commit({"store.py": "\n".join(lines), "other.py": "x = 1\n"}, "Begin")
+def localize_source_lines(repository, report):
+    """Localize a report and return the source lines of the answer by path."""
     with Localizer.open(repository.path) as localizer:
-        answered = localizer.localize("restore loses the cookie header, session timeout")
-        shown = sources(localizer, answered)["store.py"]
-    assert shown[:2] == ["1: def restore(jar):", "2:     cookie = jar.header()"]
-    assert len(shown) <= LINES
-    assert not [line for line in shown if "timeout" in line]
+        return source_lines(localizer, localizer.localize(report))
 
 
-def report_of(text):
-    return BugReport("report", text, "", None)
+def test_source_is_the_excerpt_that_says_most_of_the_report(repository):
+    """Three words of the report are at the beginning of a long function, two others at its end."""
+    code = ["def restore(jar):", "    cookie = jar.header()"]
+    code += [f"    value_{number} = {number}" for number in range(40)]
+    code += ["    session.expire(timeout)", ""]
+    repository.commit({"store.py": "\n".join(code), "other.py": "x = 1\n"}, "Begin")
+    report = "restore loses the cookie header, session timeout"
+    lines = localize_source_lines(repository, report)["store.py"]
+    assert lines[:2] == ["1: def restore(jar):", "2:     cookie = jar.header()"]
+    assert len(lines) <= MAX_SOURCE_LINES
+    assert not [line for line in lines if "timeout" in line]
+
+
+def test_source_has_the_lines_of_all_excerpts_of_a_file(repository, monkeypatch):
+    repository.commit({"store.py": "def restore():\n    x = 1\n    return x\n"}, "Begin")
+    monkeypatch.setattr("tosloc.mcp.answers.choose_excerpts", lambda *_: iter([[0], [2]]))
+    lines = localize_source_lines(repository, "restore fails")["store.py"]
+    assert lines == ["1: def restore():", "3:     return x"]
+
+
+def call(text, shop, path=None):
+    """Answer a tool's call about a report of one line."""
+    report = BugReport("report", text, "", None)
+    return answer_call(report, None, [shop], None, path, {}, ignore_progress)
 
 
 @pytest.mark.parametrize(
     "path", ["shop/bill.py", "./shop/bill.py", "shop/../shop/bill.py", "{shop}/shop/bill.py"]
 )
 def test_a_file_is_explained_by_its_path_below_the_repository(shop, path):
-    explained = answer_of(
-        report_of("The bill is wrong"),
-        None,
-        [shop],
-        None,
-        path.format(shop=shop),
-        {},
-        ignore_progress,
-    )
-    assert [file.path for file in explained.files] == ["shop/bill.py"]
+    answer = call("The bill is wrong", shop, path.format(shop=shop))
+    assert [file.path for file in answer.files] == ["shop/bill.py"]
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../shop.py"])
 def test_a_path_outside_of_the_repository_is_not_explained(shop, path):
     with pytest.raises(ToslocError, match=rf"^{re.escape(path)} is no source file of version"):
-        answer_of(report_of("The bill is wrong"), None, [shop], None, path, {}, ignore_progress)
+        call("The bill is wrong", shop, path)
 
 
-def test_a_bug_is_localized_where_no_path_is_named(shop):
-    found = answer_of(
-        report_of("The cart forgets an item"), None, [shop], None, None, {}, ignore_progress
-    )
-    assert found.files[0].path == "shop/cart.py"
-    assert len(found.files) == 2
+def test_a_bug_is_localized_without_a_path(shop):
+    answer = call("The cart forgets an item", shop)
+    assert answer.files[0].path == "shop/cart.py"
+    assert len(answer.files) == 2

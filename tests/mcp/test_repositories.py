@@ -1,4 +1,4 @@
-"""Which repositories a client may ask of: those under its folders, whatever links say."""
+"""Which repositories a client may ask: those under its folders, whatever links say."""
 
 import os
 import re
@@ -8,42 +8,50 @@ import pytest
 
 from tosloc.cli import main
 from tosloc.core.errors import RepositoryError
-from tosloc.mcp.answers import repository_in
+from tosloc.mcp.answers import choose_repository
 
 
 @pytest.fixture
 def inside(make_repository):
+    """Create a repository below the folder that is the root."""
     return make_repository("roots/inside")
 
 
 @pytest.fixture
 def outside(make_repository):
-    made = make_repository("outside")
-    made.commit({"src/Door.java": "class Door { void open() { } }"}, "Begin")
-    return made
+    """Create a repository outside of the root."""
+    repository = make_repository("outside")
+    repository.commit({"src/Door.java": "class Door { void open() { } }"}, "Begin")
+    return repository
 
 
 @pytest.fixture
-def held(inside):
-    """A project can hold a bare repository, and in it whatever git lets a folder hold."""
-    inside.git("init", "-q", "--bare", str(inside.path / "held"))
-    return inside.path / "held"
+def bare(inside):
+    """Create a bare repository in the work tree of another; it may contain any file."""
+    inside.git("init", "-q", "--bare", str(inside.path / "bare"))
+    return inside.path / "bare"
 
 
-def test_a_root_that_is_a_repository_needs_no_name_nor_has_an_only_one_below(inside):
-    own, above = inside.path.resolve(), inside.path.parent
+@pytest.mark.parametrize(
+    ("root", "path"),
+    [
+        ("{inside}", None),
+        ("{above}", None),
+        ("{inside}", "{inside}/src"),
+        ("{above}", "inside"),
+        ("{above}", "inside/src"),
+    ],
+    ids=["root", "below the root", "absolute path", "relative path", "deeper path"],
+)
+def test_a_repository_is_found_by_a_path_or_as_the_only_one(inside, root, path):
     (inside.path / "src").mkdir()
-    for root, named in (
-        (own, None),
-        (above, None),
-        (own, f"{own}/src"),
-        (above, "inside"),
-        (above, "inside/src"),
-    ):
-        assert repository_in([root], named) == own
+    names = {"inside": inside.path.resolve(), "above": inside.path.parent}
+    root = type(inside.path)(root.format(**names))
+    path = path and path.format(**names)
+    assert choose_repository([root], path) == inside.path.resolve()
 
 
-def test_of_several_one_is_named_and_some_folders_are_not_looked_into(tmp_path, inside, outside):
+def test_hidden_deep_and_nested_folders_are_not_searched(tmp_path, inside):
     for name in (
         "roots/.hidden/x",
         "roots/node_modules/x",
@@ -51,100 +59,126 @@ def test_of_several_one_is_named_and_some_folders_are_not_looked_into(tmp_path, 
         "roots/1/2/3/too-deep",
     ):
         (tmp_path / name / ".git").mkdir(parents=True)
-    assert repository_in([tmp_path / "roots"]) == inside.path.resolve()
-    said = "^there are several repositories; name one in `repository`: "
-    for roots in ([tmp_path], [inside.path, outside.path]):
-        with pytest.raises(RepositoryError, match=f"{said}{outside.path}, {inside.path}$"):
-            repository_in(roots)
+    assert choose_repository([tmp_path / "roots"]) == inside.path.resolve()
 
 
+@pytest.mark.parametrize("roots", [["."], ["roots/inside", "outside"]], ids=["one", "two"])
+def test_several_repositories_are_listed(tmp_path, inside, outside, roots):
+    message = "^there are several repositories; name one in `repository`: "
+    with pytest.raises(RepositoryError, match=f"{message}{outside.path}, {inside.path}$"):
+        choose_repository([tmp_path / root for root in roots])
+
+
+@pytest.mark.usefixtures("inside")
 @pytest.mark.parametrize(
-    "named",
+    "path",
     [
-        "/outside",
+        "{tmp_path}/outside",
         "../../outside",
         "../../nowhere",
         "~nobody/x",
         "a\0b",
         "link",
         "plain",
-        "/outside/none",
+        "{tmp_path}/outside/none",
         None,
     ],
 )
-def test_what_lies_outside_is_refused_in_the_same_words_as_what_does_not_exist(
-    tmp_path, inside, outside, named
-):
+def test_a_path_outside_is_refused_in_the_same_words_as_a_missing_one(tmp_path, outside, path):
     root = tmp_path / "out"
     (root / "plain").mkdir(parents=True)
-    (root / "link").symlink_to(outside.path)  # links are followed before they are judged
-    named = f"{tmp_path}{named}" if named and named.startswith("/") else named
+    (root / "link").symlink_to(outside.path)  # Links are resolved before they are judged.
+    path = path and path.format(tmp_path=tmp_path)
     with pytest.raises(RepositoryError) as raised:
-        repository_in([root], named)
-    said = f"no git repository in {root}, where this server may look; give its folder to the client, or start"
-    assert str(raised.value).removeprefix(f"{named}: ").startswith(said)
+        choose_repository([root], path)
+    assert (
+        str(raised.value)
+        .removeprefix(f"{path}: ")
+        .startswith(
+            f"no git repository in {root}, where this server may look;"
+            " give its folder to the client, or start"
+        )
+    )
 
 
-def test_a_root_may_be_a_link_or_a_linked_work_tree_and_opens_nothing_above_it(
-    tmp_path, inside, outside
-):
+def test_a_root_may_be_a_link(tmp_path, inside):
     (tmp_path / "to-roots").symlink_to(inside.path.parent)
-    assert repository_in([tmp_path / "to-roots"], "inside") == inside.path.resolve()
+    assert choose_repository([tmp_path / "to-roots"], "inside") == inside.path.resolve()
+
+
+def test_a_root_may_be_a_linked_work_tree(inside, outside):
+    """Whoever owns the outer repository has made the work tree there."""
     linked = inside.path.parent / "linked"
     outside.git("worktree", "add", str(linked))
-    assert repository_in([linked]) == linked.resolve()  # its owner has made it
+    assert choose_repository([linked]) == linked.resolve()
+
+
+def test_a_root_opens_nothing_above_it(inside):
     with pytest.raises(RepositoryError, match="no git repository in"):
-        repository_in([inside.path / ".git/refs"], ".")
+        choose_repository([inside.path / ".git/refs"], ".")
 
 
 @pytest.mark.parametrize("how", ["file", "link"])
 def test_a_git_directory_outside_is_refused(inside, outside, how):
-    borrowed, there = inside.path.parent / "borrowed/.git", outside.path / ".git"
+    borrowed = inside.path.parent / "borrowed/.git"
     borrowed.parent.mkdir()
+    git_directory = outside.path / ".git"
     if how == "file":
-        borrowed.write_text(f"gitdir: {there}\n")
+        borrowed.write_text(f"gitdir: {git_directory}\n")
     else:
-        borrowed.symlink_to(there)
+        borrowed.symlink_to(git_directory)
     with pytest.raises(RepositoryError, match=r"git would read .*\.git, which lies outside"):
-        repository_in([borrowed.parent])
+        choose_repository([borrowed.parent])
 
 
-def shell(bare, private, script):
-    subprocess.run(
-        ["sh", "-ec", script], cwd=bare, env={**os.environ, "PRIVATE": str(private)}, check=True
-    )
+def run_shell(folder, private, script):
+    """Run a script in a folder; ``$PRIVATE`` is a path outside of the root."""
+    environment = {**os.environ, "PRIVATE": str(private)}
+    subprocess.run(["sh", "-ec", script], cwd=folder, env=environment, check=True)
 
 
-@pytest.mark.parametrize(
-    "lead",
-    [
-        "echo $PRIVATE >commondir; echo $PWD/.git >gitdir",  # as a linked work tree has it
-        "mkdir -p ../b/info; echo $PRIVATE/objects >../b/info/alternates; echo ../../b >objects/info/alternates",
-        "mv objects ../b; ln -s ../b objects; rm -r ../b/pack; ln -s $PRIVATE/objects/pack ../b/pack",
-        "rm -r objects; ln -s $PRIVATE/objects objects",
-        "mkdir -p objects/ab; ln -s $PRIVATE/objects/ab/cd objects/ab/cd",
-        "ln -s $PRIVATE/refs/heads/main refs/heads/main",
-        "ln -s $PRIVATE/packed-refs packed-refs",
-        "ln -sf $PRIVATE/config config",
-        "ln -s $PRIVATE/config objects/info/alternates",
-        "echo [IncludeIf '\"gitdir:/\"'] Path = $PRIVATE/config >>config",
-    ],
-)
-def test_all_that_git_reads_has_to_lie_under_the_roots(inside, outside, held, lead, capsys):
-    assert repository_in([inside.path], "held") == held.resolve()
-    shell(held, (outside.path / ".git").resolve(), lead)
+ESCAPES = {
+    "linked work tree": "echo $PRIVATE >commondir; echo $PWD/.git >gitdir",
+    "alternates of alternates": (
+        "mkdir -p ../b/info; echo $PRIVATE/objects >../b/info/alternates;"
+        " echo ../../b >objects/info/alternates"
+    ),
+    "pack behind two links": (
+        "mv objects ../b; ln -s ../b objects; rm -r ../b/pack;"
+        " ln -s $PRIVATE/objects/pack ../b/pack"
+    ),
+    "objects": "rm -r objects; ln -s $PRIVATE/objects objects",
+    "object": "mkdir -p objects/ab; ln -s $PRIVATE/objects/ab/cd objects/ab/cd",
+    "ref": "ln -s $PRIVATE/refs/heads/main refs/heads/main",
+    "packed refs": "ln -s $PRIVATE/packed-refs packed-refs",
+    "config": "ln -sf $PRIVATE/config config",
+    "alternates": "ln -s $PRIVATE/config objects/info/alternates",
+}
+"""What leads git out of a bare repository -> a script that does it."""
+INCLUDE = "echo [IncludeIf '\"gitdir:/\"'] Path = $PRIVATE/config >>config"
+
+
+@pytest.mark.parametrize("script", [*ESCAPES.values(), INCLUDE], ids=[*ESCAPES, "include"])
+def test_a_repository_that_leads_git_outside_is_refused(inside, outside, bare, script, capsys):
+    assert choose_repository([inside.path], "bare") == bare.resolve()
+    run_shell(bare, (outside.path / ".git").resolve(), script)
     with pytest.raises(RepositoryError, match=r"git would read .*, which (lies|may lie) outside"):
-        repository_in([inside.path], "held")
-    assert main(["serve", "--repo", str(held), "--port", "0"]) == 2
+        choose_repository([inside.path], "bare")
+    assert main(["serve", "--repo", str(bare), "--port", "0"]) == 2
     assert re.search("lies? outside", capsys.readouterr().err)
-    if "Include" not in lead:
-        assert repository_in([inside.path, outside.path], "held") == held.resolve()
 
 
-def test_links_that_stay_inside_and_hooks_are_nothing_to_refuse(inside, outside, held):
-    shell(
-        held,
+@pytest.mark.parametrize("script", ESCAPES.values(), ids=ESCAPES)
+def test_a_repository_may_lead_git_to_another_root(inside, outside, bare, script):
+    run_shell(bare, (outside.path / ".git").resolve(), script)
+    assert choose_repository([inside.path, outside.path], "bare") == bare.resolve()
+
+
+def test_hooks_and_links_that_stay_inside_are_allowed(inside, outside, bare):
+    run_shell(
+        bare,
         outside.path,
-        "rm -r hooks objects/pack; ln -s $PRIVATE hooks; ln -s ../../.git objects/pack; ln -s objects a",
+        "rm -r hooks objects/pack; ln -s $PRIVATE hooks; ln -s ../../.git objects/pack;"
+        " ln -s objects a",
     )
-    assert repository_in([inside.path], "held") == held.resolve()
+    assert choose_repository([inside.path], "bare") == bare.resolve()

@@ -1,4 +1,4 @@
-"""The server, asked by the SDK's own client: in memory, in the manner of old and of new clients."""
+"""The server, asked by the SDK's own client in memory, in the ways of old and new clients."""
 
 import json
 import re
@@ -10,31 +10,36 @@ from mcp import Client
 from mcp_types import ListRootsResult, Root
 
 from tests import stuck
-from tosloc.mcp.server import Settings, server
+from tosloc.mcp.server import Settings, create_server
 
 REPORT = "Cart.add forgets an item that is equal to another one"
 MODES = pytest.mark.parametrize("mode", [pytest.param("legacy", marks=pytest.mark.slow), "auto"])
+MAX_DESCRIPTION_CHARACTERS = 2_700
+"""Characters that both tools cost an agent before it asks anything."""
 
 
-def asked(work, *, roots=None, mode="auto", allowed=(), **settings):
-    """What ``work(client)`` returns with a client that names roots, or cannot."""
+def run_client(work, *, roots=None, mode="auto", allowed=(), **settings):
+    """Return what ``work(client)`` returns; the client names ``roots``, or None if it cannot."""
 
-    async def named(_):
+    async def list_roots(_):
         return ListRootsResult(roots=[Root(uri=path.as_uri()) for path in roots])
 
     async def run():
-        callback = None if roots is None else named
+        server = create_server(Settings(allowed, **settings))
+        callback = None if roots is None else list_roots
         with anyio.fail_after(120):
-            async with Client(
-                server(Settings(allowed, **settings)), mode=mode, list_roots_callback=callback
-            ) as client:
+            async with Client(server, mode=mode, list_roots_callback=callback) as client:
                 return await work(client)
 
     return anyio.run(run)
 
 
-def call(name, arguments, **more):
-    return asked(lambda client: client.call_tool(name, arguments), **more)
+def call(name, arguments, **options):
+    return run_client(lambda client: client.call_tool(name, arguments), **options)
+
+
+def localize(report, **options):
+    return call("localize_bug", {"report": report}, **options)
 
 
 def text_of(result):
@@ -42,31 +47,42 @@ def text_of(result):
     return block.text
 
 
-def refused(arguments, **more):
-    """What is said of arguments that are at fault."""
-    result = call("localize_bug", {"report": REPORT, **arguments}, **more)
+def error_text(arguments, **options):
+    """Return the message about arguments that are at fault."""
+    result = call("localize_bug", {"report": REPORT, **arguments}, **options)
     assert result.is_error
     return text_of(result)
 
 
-def test_two_tools_that_change_nothing_and_their_schemas(shop):
-    async def work(client):
-        return (await client.list_tools()).tools, await client.call_tool(
-            "localize_bug", {"report": REPORT}
-        )
+@pytest.fixture(scope="module")
+def tools(shop):
+    """Return the tools that the server lists."""
 
-    tools, result = asked(work, roots=[shop])
+    async def list_tools(client):
+        return (await client.list_tools()).tools
+
+    return run_client(list_tools, roots=[shop])
+
+
+def test_there_are_two_tools_that_change_nothing(tools):
     assert [tool.name for tool in tools] == ["localize_bug", "explain_file"]
     assert all(tool.annotations.read_only_hint for tool in tools)
+
+
+def test_a_tool_lists_its_arguments(tools):
     arguments = "report repository commit paths tests top budget".split()
     assert list(tools[0].input_schema["properties"]) == arguments
-    assert (
-        sum(
-            len(tool.model_dump_json(exclude={"output_schema"}, exclude_none=True))
-            for tool in tools
-        )
-        < 2_700
-    )
+
+
+def test_the_descriptions_of_the_tools_are_short(tools):
+    descriptions = [
+        tool.model_dump_json(exclude={"output_schema"}, exclude_none=True) for tool in tools
+    ]
+    assert sum(map(len, descriptions)) < MAX_DESCRIPTION_CHARACTERS
+
+
+def test_structured_content_has_the_schema_of_both_tools(shop, tools):
+    result = localize(REPORT, roots=[shop])
     for tool in tools:
         Draft202012Validator.check_schema(tool.output_schema)
         Draft202012Validator(tool.output_schema).validate(result.structured_content)
@@ -74,42 +90,63 @@ def test_two_tools_that_change_nothing_and_their_schemas(shop):
 
 @MODES
 def test_a_bug_is_localized_in_the_folder_that_the_client_names(shop, mode):
-    result = call("localize_bug", {"report": REPORT}, roots=[shop], mode=mode)
+    result = localize(REPORT, roots=[shop], mode=mode)
     assert not result.is_error
-    assert text_of(result).splitlines()[1].startswith("1. shop/cart.py (")
-    assert "Cart.add:7-9" in text_of(result)
-    assert "   8:         if item not in self.items:" in text_of(result)
-    assert result.structured_content["files"][0]["path"] == "shop/cart.py"
-    assert result.structured_content["background"][0] == "tests of it: tests/test_cart.py"
-    assert "tests/test_cart.py" not in str(result.structured_content["files"])
-    assert str(shop) not in str(result)
+    text = text_of(result)
+    assert text.splitlines()[1].startswith("1. shop/cart.py (")
+    assert "Cart.add:7-9" in text
+    assert "   8:         if item not in self.items:" in text
 
 
-def test_what_is_asked_for_is_kept_to(shop):
-    framed = f'{REPORT}\n\n  File "shop/cart.py", line 2, in top\n'  # of another version
-    result = call("localize_bug", {"report": framed, "tests": True}, roots=[shop], structured=False)
+def test_structured_content_has_files_and_their_background(shop):
+    content = localize(REPORT, roots=[shop]).structured_content
+    assert content["files"][0]["path"] == "shop/cart.py"
+    assert "tests/test_cart.py" in content["background"][0]
+    assert "tests/test_cart.py" not in str(content["files"])
+
+
+def test_the_path_of_the_repository_is_not_shown(shop):
+    assert str(shop) not in str(localize(REPORT, roots=[shop]))
+
+
+def test_test_files_are_listed_if_they_are_asked_for(shop):
+    result = call("localize_bug", {"report": REPORT, "tests": True}, roots=[shop])
     assert "tests/test_cart.py" in text_of(result)
+
+
+def test_a_frame_outside_of_the_function_hides_none_of_its_lines(shop):
+    framed = f'{REPORT}\n\n  File "shop/cart.py", line 2, in top\n'  # Of another version.
+    result = localize(framed, roots=[shop])
     assert "   8:         if item not in self.items:" in text_of(result)
-    assert result.structured_content is None
 
 
-def test_a_file_is_explained_at_its_place(shop):
-    result = call(
-        "explain_file", {"report": REPORT, "path": str(shop / "shop/bill.py")}, roots=[shop]
-    )
+def test_structured_content_can_be_left_out(shop):
+    assert localize(REPORT, roots=[shop], structured=False).structured_content is None
+
+
+def explain(shop, path):
+    return call("explain_file", {"report": REPORT, "path": path}, roots=[shop])
+
+
+def test_a_file_is_explained_with_its_rank(shop):
+    result = explain(shop, str(shop / "shop/bill.py"))
     assert re.match(r"2 files of .*\n2\. shop/bill\.py \(", text_of(result))
     assert [file["rank"] for file in result.structured_content["files"]] == [2]
-    test = call("explain_file", {"report": REPORT, "path": "./tests/test_cart.py"}, roots=[shop])
-    assert text_of(test).startswith("3 files of ")
-    wrong = call("explain_file", {"report": REPORT, "path": "cart.py"}, roots=[shop])
-    assert wrong.is_error
-    assert re.search(
-        r"cart.py is no source file of version \w{10}; did you mean shop/cart.py\?$", text_of(wrong)
-    )
+
+
+def test_a_test_file_is_ranked_among_all_files(shop):
+    assert text_of(explain(shop, "./tests/test_cart.py")).startswith("3 files of ")
+
+
+def test_an_unknown_file_is_an_error_with_a_suggestion(shop):
+    result = explain(shop, "cart.py")
+    assert result.is_error
+    message = r"cart.py is no source file of version \w{10}; did you mean shop/cart.py\?$"
+    assert re.search(message, text_of(result))
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({"report": None}, "report\n  Input should be a valid string"),
         ({"top": 0}, "top\n  Input should be greater than or equal to 1"),
@@ -118,35 +155,43 @@ def test_a_file_is_explained_at_its_place(shop):
         ({"paths": ["*.rs"]}, "`paths`: '*.rs' matches none of the 3 source files"),
         ({"report": "x" * 2_000_001}, "report\n  String should have at most 2000000 characters"),
     ],
+    ids=["no report", "top 0", "unknown argument", "option as commit", "no match", "too long"],
 )
-def test_what_is_wrong_with_arguments_is_said_in_short(shop, arguments, said):
-    text = refused(arguments, roots=[shop])
-    assert said in text
+def test_wrong_arguments_are_described_in_few_words(shop, arguments, message):
+    text = error_text(arguments, roots=[shop])
+    assert message in text
     assert len(text) < 400
 
 
-def test_roots_are_the_servers_own_else_the_clients_else_the_repository_around_the_folder(
-    shop, repository, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(repository.path)
-    for more in ({"roots": [shop]}, {"roots": [repository.path], "allowed": [shop]}):
-        assert "no git repository in" in refused({"repository": str(repository.path)}, **more)
+@pytest.mark.parametrize("server_has_roots", [False, True])
+def test_a_repository_outside_the_roots_is_refused(shop, repository, server_has_roots):
+    if server_has_roots:  # Its own roots count, and not those of the client.
+        options = {"roots": [repository.path], "allowed": [shop]}
+    else:
+        options = {"roots": [shop]}
+    assert "no git repository in" in error_text({"repository": str(repository.path)}, **options)
+
+
+def test_without_roots_the_repository_around_the_folder_is_searched(shop, monkeypatch):
     monkeypatch.chdir(shop / "shop")
-    assert not call("localize_bug", {"report": REPORT}).is_error
+    assert not localize(REPORT).is_error
+
+
+def test_without_roots_and_repository_the_message_names_the_option(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert "start it with --root" in refused({})
+    assert "start it with --root" in error_text({})
 
 
 @pytest.fixture
 def begun(tmp_path, monkeypatch):
-    """The file that tells that a question of ``tests.stuck`` has begun."""
-    monkeypatch.setattr("tosloc.mcp.server.answer", stuck.agents_answer)
+    """Return the path of a file that exists once a question of ``tests.stuck`` has begun."""
+    monkeypatch.setattr("tosloc.mcp.server.answer_call", stuck.agents_answer)
     monkeypatch.setenv(stuck.BEGUN, str(tmp_path / "begun"))
     return tmp_path / "begun"
 
 
 @MODES
-def test_a_cancelled_question_blocks_no_other_whatever_it_does(shop, begun, mode):
+def test_a_cancelled_question_blocks_no_other(shop, begun, mode):
     async def work(client):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(client.call_tool, "localize_bug", {"report": "seized"})
@@ -155,7 +200,7 @@ def test_a_cancelled_question_blocks_no_other_whatever_it_does(shop, begun, mode
             tasks.cancel_scope.cancel()
         return await client.call_tool("localize_bug", {"report": REPORT})
 
-    assert not asked(work, roots=[shop], mode=mode).is_error
+    assert not run_client(work, roots=[shop], mode=mode).is_error
     assert stuck.workers() == []
 
 
@@ -167,43 +212,48 @@ def test_a_report_that_cannot_be_read_in_time_fails_alone(shop, monkeypatch):
             late = await client.call_tool("localize_bug", {"report": REPORT})
         return late, await client.call_tool("localize_bug", {"report": REPORT})
 
-    late, answered = asked(work, roots=[shop])
+    late, next_one = run_client(work, roots=[shop])
     assert late.is_error
-    assert "this report could not be read in 1 seconds; shorten it to what goes wrong" in text_of(
-        late
-    )
+    message = "this report could not be read in 1 seconds; shorten it to what goes wrong"
+    assert message in text_of(late)
+    assert not next_one.is_error
+
+
+@pytest.mark.usefixtures("begun")
+def test_progress_is_reported(shop, monkeypatch):
+    monkeypatch.setattr("tosloc.mcp.server._SECONDS_BETWEEN_REPORTS", 0.0)
+    messages = []
+
+    async def note(progress, total, message):
+        messages.append(message)
+
+    async def work(client):
+        arguments = {"report": REPORT}
+        return await client.call_tool("localize_bug", arguments, progress_callback=note)
+
+    assert not run_client(work, roots=[shop], mode="legacy").is_error
+    assert "facts: 3 of 7" in messages
+
+
+@pytest.mark.usefixtures("begun")
+def test_a_failed_question_does_not_end_the_server(shop):
+    async def work(client):
+        results = []
+        for report in ("dies", "a mistake", REPORT):
+            results.append(await client.call_tool("localize_bug", {"report": report}))
+        return results
+
+    died, mistaken, answered = run_client(work, roots=[shop], mode="legacy")
+    assert died.is_error
+    assert "a worker process was killed" in text_of(died)
+    assert mistaken.is_error
+    assert "/secret" not in text_of(mistaken)
     assert not answered.is_error
 
 
-def test_a_long_work_says_how_far_it_is_and_no_failure_ends_the_server(shop, begun, monkeypatch):
-    monkeypatch.setattr("tosloc.mcp.server._REPORT_EVERY", 0.0)
-    told = []
-
-    async def heard(progress, total, message):
-        told.append(message)
-
-    async def work(client):
-        failed = [
-            await client.call_tool("localize_bug", {"report": words})
-            for words in ("dies", "a mistake")
-        ]
-        return [
-            *failed,
-            await client.call_tool("localize_bug", {"report": REPORT}, progress_callback=heard),
-        ]
-
-    died, mistaken, answered = asked(work, roots=[shop], mode="legacy")
-    assert "a worker process was killed" in text_of(died)
-    assert (died.is_error, mistaken.is_error, answered.is_error) == (True, True, False)
-    assert "/secret" not in text_of(mistaken)
-    assert "facts: 3 of 7" in told
-
-
-def test_a_path_that_is_no_text_does_not_silence_the_answer(repository):
+def test_a_path_that_is_not_utf8_is_escaped(repository):
     repository.commit({b"caf\xe9.py": "class Cart:\n    def add(self): pass\n"})
-    result = call("localize_bug", {"report": REPORT}, roots=[repository.path])
+    result = localize(REPORT, roots=[repository.path])
     assert "caf\\xe9.py" in text_of(result)
-    assert (
-        json.loads(result.model_dump_json())["structured_content"]["files"][0]["path"]
-        == "caf\\xe9.py"
-    )
+    values = json.loads(result.model_dump_json())
+    assert values["structured_content"]["files"][0]["path"] == "caf\\xe9.py"

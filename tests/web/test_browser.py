@@ -37,7 +37,7 @@ MIN_CONTRAST = 4.5
 
 @pytest.fixture
 def address(repository):
-    """The address of a real server."""
+    """Yield the address of a real server."""
     repository.commit(
         {"src/parser.py": CODE, "src/other.py": "header = 1\n", "src/x.py": "y = 1\n"}, "Begin"
     )
@@ -49,7 +49,7 @@ def address(repository):
 
 @pytest.fixture
 def browser():
-    """A headless Chromium."""
+    """Yield a headless Chromium."""
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
@@ -58,7 +58,7 @@ def browser():
 
 @pytest.fixture
 def page(browser, address):
-    """A page of the browser at that address.
+    """Yield a page of the browser at that address.
 
     The test fails if the page asks another address, or writes to the console.
     """

@@ -78,7 +78,7 @@ def check_harmless(text):
 
 @pytest.fixture
 def project(repository):
-    """A repository with a fixed bug, and a remote on GitHub."""
+    """Create a repository with a fixed bug, and a remote on GitHub."""
     repository.commit(
         {"src/parser.py": CODE, "src/other.py": "x = 1\n", "tests/test_parser.py": "y = 2\n"},
         "Begin",

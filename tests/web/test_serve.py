@@ -39,13 +39,13 @@ REPORT = "The cart forgets an item\n\nCart.add drops what is equal to another on
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
-    """The path of a small repository."""
+    """Create a small repository and return its path."""
     return shop_at(tmp_path_factory.mktemp("page") / "shop")
 
 
 @pytest.fixture
 def questions(shop):
-    """The questions of a server of that repository."""
+    """Yield the questions of a server of that repository."""
     questions = Questions(shop, project="shop")
     yield questions
     questions.session.close()
@@ -53,7 +53,7 @@ def questions(shop):
 
 @pytest.fixture
 def client(questions):
-    """A browser that knows the secret."""
+    """Return a client that knows the secret."""
     app = application(questions, SECRET)
     return TestClient(app, f"{HERE}/{SECRET}", follow_redirects=False)
 
@@ -107,7 +107,7 @@ def test_a_question_may_include_test_files(client):
 
 @pytest.fixture
 def two_answers(client):
-    """The client, after two answered questions."""
+    """Return the client after two answered questions."""
     for number, text in enumerate((REPORT, "cart"), start=1):
         ask(client, text)
         wait_for_answer(client, number)
@@ -345,7 +345,7 @@ class HeldQuestion:
 
 @pytest.fixture
 def held(questions, client, monkeypatch):
-    """The questions that the session has accepted, as many as are kept."""
+    """Ask as many questions as are kept, and return them as the session has accepted them."""
     held_questions = []
 
     def hold(*_question, progress, stopped):

@@ -76,11 +76,11 @@ def mcp(
     """Answer coding agents (Model Context Protocol)."""
     require("tosloc mcp", "mcp", "mcp")
     from tosloc.localize.localizer import Localizer
-    from tosloc.mcp.server import Settings, server
+    from tosloc.mcp.server import Settings, create_server
 
     if checkpoint is not None:
         Localizer.load(
             checkpoint
         )  # what is wrong with it is said now, not when a first question is asked
     end_at_signals()  # what waits for standard input cannot be woken
-    server(Settings(root or (), checkpoint, structured=not text_only)).run()
+    create_server(Settings(root or (), checkpoint, structured=not text_only)).run()

@@ -1,4 +1,4 @@
-"""What agents are answered: of which repositories, and what they read of an answer, for whom each character counts."""
+"""What agents read: the repository that they may ask, and an answer in few characters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from tosloc.core.errors import RepositoryError, pluralize
 from tosloc.core.io import escape_unprintable
-from tosloc.core.records import BugReport, Progress
+from tosloc.core.records import BugReport, Function, Progress
 from tosloc.git import discovery
 from tosloc.localize.answer import (
     Answer,
@@ -27,12 +27,12 @@ from tosloc.localize.localizer import Localizer
 from tosloc.localize.session import details_of, opened
 from tosloc.rank.excerpts import choose_excerpts
 
-DETAILED: Final = 3
-"""Files that have more than a path."""
-LINES: Final = 6
-"""Lines of source of such a file, at most."""
-_LEVELS: Final = 3
-"""Of folders below a root in which repositories are looked for."""
+DETAILED_FILES: Final = 3
+"""Number of files, from the first, that have functions, reasons and source beside their path."""
+MAX_SOURCE_LINES: Final = 6
+"""Most lines of source of such a file."""
+_MAX_FOLDER_DEPTH: Final = 3
+"""Levels of folders below a root in which repositories are looked for."""
 
 
 class File(BaseModel, use_attribute_docstrings=True):
@@ -49,36 +49,38 @@ class File(BaseModel, use_attribute_docstrings=True):
     """The likeliest lines, numbered."""
 
 
-class Found(BaseModel, use_attribute_docstrings=True):
+class ToolAnswer(BaseModel, use_attribute_docstrings=True):
     """Files that have to be changed, the likeliest first."""
 
     commit: str
     searched: SearchScope
     total: int
-    """Files of the answer, also those that the budget has no room for."""
+    """Number of files before any were left out for the budget."""
     files: list[File]
     others: list[str] = []
-    """Files that are no sources, and may matter, too."""
+    """Files that are not source code and may have to be changed, too."""
     background: list[str] = []
-    """Tests of the first file, who knows it, and earlier changes like the report."""
+    """Tests of the first file, people who know it, and earlier changes like the report."""
     notes: list[str] = []
     weights: Weights = Weights("shipped")
-    """The weights that ranked the files; left out where they are the shipped ones."""
+    """The weights that ranked the files; left out if they are the shipped ones."""
 
     @classmethod
-    def of(
+    def from_answer(
         cls, answer: Answer, sources: Mapping[str, list[str]], reasons: int | None = None
-    ) -> Found:
-        """All that an answer may tell: its first files with ``sources`` and so many reasons, of the rest the paths."""
-        files = [
-            # three digits, but a small share is no missing one, which is 0
-            File(rank=hit.rank, path=escape_unprintable(hit.path), share=float(f"{hit.share:.3g}"))
-            for hit in answer.hits
-        ]
-        for file, hit in zip(files[:DETAILED], answer.hits, strict=False):
-            file.functions = [
-                escape_unprintable(f"{one.name}:{one.start}-{one.end}") for one in hit.functions
-            ]
+    ) -> ToolAnswer:
+        """Convert an answer, before any budget.
+
+        ``sources`` are lines of files by path. The first ``DETAILED_FILES`` files have their lines
+        and up to ``reasons`` reasons, all if it is None; the other files have only their path.
+        """
+        files = []
+        for hit in answer.hits:
+            # Significant digits, because 0 means that there is no share.
+            share = float(f"{hit.share:.3g}")
+            files.append(File(rank=hit.rank, path=escape_unprintable(hit.path), share=share))
+        for file, hit in zip(files[:DETAILED_FILES], answer.hits, strict=False):
+            file.functions = [_function_text(function) for function in hit.functions]
             file.why = [escape_unprintable(reason.text) for reason in hit.why[:reasons]]
             file.source = sources.get(hit.path, [])
         return cls(
@@ -87,125 +89,162 @@ class Found(BaseModel, use_attribute_docstrings=True):
             total=len(files),
             files=files,
             others=[escape_unprintable(hit.path) for hit in answer.others],
-            background=[escape_unprintable(one.text) for one in background_lines(answer)],
+            background=[escape_unprintable(line.text) for line in background_lines(answer)],
             notes=list(map(escape_unprintable, answer.warnings)),
             weights=answer.weights,
         )
 
-    def within(self, budget: int, form: Callable[[Found], str]) -> str:
-        """A ``form`` of it that has at most so many characters: the background goes first, then other files,
-        lines, reasons, functions, notes and files, and of each kind the last ones. Nothing is cut in two.
+    def fit(self, budget: int, render: Callable[[ToolAnswer], str]) -> str:
+        """Render the answer in at most ``budget`` characters, leaving out what says least.
+
+        The background is left out first, then other files, lines, reasons, functions, notes and
+        files; of each kind the last items go first. No item is cut in two.
         """
         kept = self.model_copy(deep=True)
-        files = kept.files[::-1]
-        parts: list[list[Any]] = [kept.background, kept.others, *(file.source for file in files)]
-        parts += [
-            *(file.why for file in files),
-            *(file.functions for file in files),
-            kept.notes,
-            kept.files,
-        ]
-        for part in parts:
-            while part and len(form(kept)) > budget:
-                part.pop()
-        return form(kept)
+        for items in kept._least_important_first():
+            while items and len(render(kept)) > budget:
+                items.pop()
+        return render(kept)
 
-    def text(self) -> str:
-        """A line for each file, its reasons and its source below it."""
-        of = self.searched
-        hidden = f", {of.hidden_tests:,} tests left out" if of.hidden_tests else ""
-        if is_before_first_commit(self.commit):
-            version = "on disk, nothing is committed yet"
-        else:
-            changes = pluralize(of.uncommitted, "uncommitted change")
-            version = f"of {self.commit[:10]}" + (f" and {changes}" if of.uncommitted else "")
-        searched = f"{pluralize(of.files, 'file')} {version}{hidden}"
-        lines = [f"{searched}. Rank. File (how sure): functions with lines"]
+    def _least_important_first(self) -> list[list[Any]]:
+        """Return the lists of this answer in the order in which they are emptied."""
+        last_files_first = self.files[::-1]
+        order: list[list[Any]] = [self.background, self.others]
+        order += [file.source for file in last_files_first]
+        order += [file.why for file in last_files_first]
+        order += [file.functions for file in last_files_first]
+        order += [self.notes, self.files]
+        return order
+
+    def as_text(self) -> str:
+        """Return a line for each file, with its reasons and its source below it."""
+        lines = [f"{self._scope_text()}. Rank. File (how sure): functions with lines"]
         for file in self.files:
             functions = f": {', '.join(file.functions)}" if file.functions else ""
             lines.append(f"{file.rank:,}. {file.path} ({percent(file.share)}){functions}")
             lines += [f"   - {reason}" for reason in file.why]
             lines += [f"   {line}" for line in file.source]
-        if len(self.files) < self.total:
-            lines.append(
-                f"({self.total - len(self.files)} more left out for room; give a larger budget)"
-            )
-        others = [f"other files: {', '.join(self.others)}"] if self.others else []
-        notes = [f"note: {note}" for note in self.notes]
+        left_out = self.total - len(self.files)
+        if left_out:
+            lines.append(f"({left_out} more left out for room; give a larger budget)")
+        if self.others:
+            lines.append(f"other files: {', '.join(self.others)}")
+        lines += self.background
+        lines += [f"note: {note}" for note in self.notes]
         if self.weights.kind == "trained":
-            notes.append(self.weights.sentence)
-        return "\n".join([*lines, *others, *self.background, *notes])
+            lines.append(self.weights.sentence)
+        return "\n".join(lines)
+
+    def _scope_text(self) -> str:
+        """Return what was searched."""
+        searched = self.searched
+        if is_before_first_commit(self.commit):
+            version = "on disk, nothing is committed yet"
+        else:
+            version = f"of {self.commit[:10]}"
+            if searched.uncommitted:
+                version += f" and {pluralize(searched.uncommitted, 'uncommitted change')}"
+        text = f"{pluralize(searched.files, 'file')} {version}"
+        if searched.hidden_tests:
+            text += f", {pluralize(searched.hidden_tests, 'test')} left out"
+        return text
 
     def as_json(self) -> str:
-        """As structured content; what is empty is left out."""
+        """Return the answer as JSON, without fields that are empty."""
         return self.model_dump_json(exclude_defaults=True)
 
 
-def sources(localizer: Localizer, answer: Answer) -> dict[str, list[str]]:
-    """Path -> the lines of the likeliest function that say most of the report, numbered, of the first files."""
-    details, found = details_of(localizer, answer, DETAILED), {}
+def _function_text(function: Function) -> str:
+    """Return a function's name and lines."""
+    return escape_unprintable(f"{function.name}:{function.start}-{function.end}")
+
+
+def source_lines(localizer: Localizer, answer: Answer) -> dict[str, list[str]]:
+    """Return the numbered lines that say most about the report, by path of the first files.
+
+    They are lines of the file's likeliest function if the answer lists one.
+    """
+    details = details_of(localizer, answer, DETAILED_FILES)
+    lines_by_path: dict[str, list[str]] = {}
     for hit, framed, lines in details.lines:
         likeliest = hit.functions[:1]
-        for one in likeliest:  # nothing else of the file is shown
-            lines = [
-                line if one.start <= number <= one.end else ""
-                for number, line in enumerate(lines, start=1)
-            ]
-            # a frame's line is that of the report's version, where the function may have stood elsewhere
-            framed = [line for line in framed if one.start <= line <= one.end]
-        for places in choose_excerpts(lines, details.terms, likeliest, framed, (), 1, LINES):
-            found[hit.path] = [
-                f"{place + 1}: {escape_unprintable(lines[place])}".rstrip() for place in places
-            ]
-    return found
+        for function in likeliest:
+            lines = _blank_outside(function, lines)
+            # A stack frame's line is that of the report's version, in which the function may have
+            # been at other lines.
+            framed = [line for line in framed if function.start <= line <= function.end]
+        excerpts = choose_excerpts(lines, details.terms, likeliest, framed, (), 1, MAX_SOURCE_LINES)
+        for positions in excerpts:
+            numbered_lines = lines_by_path.setdefault(hit.path, [])
+            for position in positions:
+                text = escape_unprintable(lines[position])
+                numbered_lines.append(f"{position + 1}: {text}".rstrip())
+    return lines_by_path
 
 
-def repository_in(roots: Sequence[Path], named: str | None = None) -> Path:
-    """The repository that a client names by a path in it, else the only one at or below the roots; links resolved.
-
-    A relative path is one below a root. Raises RepositoryError for what lies outside all roots, or has its git
-    directory there, and where there are several repositories, which it lists, or none.
-    """
-    roots = [root.resolve() for root in roots]
-    found: list[Path] = []
-    for root in roots:
-        if named is None:
-            found += _below(root)
-            continue
-        # what does not exist, or is in no repository; a loop of links, no such user; a NUL byte
-        with suppress(OSError, RepositoryError, RuntimeError, ValueError):
-            place = (root / Path(named).expanduser()).resolve(strict=True)
-            found.append(discovery.enclosing_repository(place if place.is_dir() else place.parent))
-    inside = [
-        place for place in dict.fromkeys(found) if any(place.is_relative_to(root) for root in roots)
+def _blank_outside(function: Function, lines: Sequence[str]) -> list[str]:
+    """Return a file's lines, empty before and after a function."""
+    numbered_lines = enumerate(lines, start=1)
+    return [
+        line if function.start <= number <= function.end else "" for number, line in numbered_lines
     ]
-    if not inside:
-        what = f"{named}: " if named else ""
+
+
+def choose_repository(roots: Sequence[Path], path: str | None = None) -> Path:
+    """Return the repository around a ``path``, else the only one in or below the roots.
+
+    A relative path is one below a root. Links are resolved. Raises RepositoryError if
+
+    - the repository, or its git directory, is outside all roots, or there is none;
+    - there is no path and the roots contain several repositories, which the message lists.
+    """
+    resolved_roots = [root.resolve() for root in roots]
+    candidates: list[Path] = []
+    for root in resolved_roots:
+        candidates += _repositories_below(root) if path is None else _repositories_at(root, path)
+    repositories = []
+    for candidate in dict.fromkeys(candidates):
+        if any(candidate.is_relative_to(root) for root in resolved_roots):
+            repositories.append(candidate)
+    if not repositories:
+        subject = f"{path}: " if path else ""
         raise RepositoryError(
-            f"{what}no git repository in {', '.join(map(str, roots))}, where this server may look; give its folder to"
-            " the client, or start the server with --root"
+            f"{subject}no git repository in {', '.join(map(str, resolved_roots))}, where this"
+            " server may look; give its folder to the client, or start the server with --root"
         )
-    if named is None and len(inside) > 1:
-        names = ", ".join(sorted(map(str, inside)))
+    if path is None and len(repositories) > 1:
+        names = ", ".join(sorted(map(str, repositories)))
         raise RepositoryError(f"there are several repositories; name one in `repository`: {names}")
-    discovery.check_inside_roots(inside[0], roots)
-    return inside[0]
+    discovery.check_inside_roots(repositories[0], resolved_roots)
+    return repositories[0]
 
 
-def _below(root: Path) -> Iterator[Path]:
-    """Repositories in a folder, found by the names of files alone."""
-    for folder, folders, _ in os.walk(root):
-        place = Path(folder)
-        if discovery.looks_like_repository(place):
-            yield place
-            folders.clear()
-        deep = len(place.relative_to(root).parts) == _LEVELS
-        folders[:] = [
-            name for name in folders if not (deep or name.startswith(".") or name == "node_modules")
+def _repositories_at(root: Path, path: str) -> Iterator[Path]:
+    """Yield the repository around a path below a root, if there is one."""
+    # OSError: the path does not exist. RuntimeError: a loop of links, or an unknown user after ~.
+    # ValueError: a NUL byte.
+    with suppress(OSError, RepositoryError, RuntimeError, ValueError):
+        resolved_path = (root / Path(path).expanduser()).resolve(strict=True)
+        folder = resolved_path if resolved_path.is_dir() else resolved_path.parent
+        yield discovery.enclosing_repository(folder)
+
+
+def _repositories_below(root: Path) -> Iterator[Path]:
+    """Yield the repositories in a folder, recognized by the names of files alone."""
+    for folder_name, subfolders, _ in os.walk(root):
+        folder = Path(folder_name)
+        if discovery.looks_like_repository(folder):
+            yield folder
+            subfolders.clear()
+        if len(folder.relative_to(root).parts) == _MAX_FOLDER_DEPTH:
+            subfolders.clear()
+        # os.walk descends into the folders that are left in the list.
+        subfolders[:] = [
+            name for name in subfolders if not name.startswith(".") and name != "node_modules"
         ]
 
 
-def answer(
+def answer_call(
     report: BugReport,
     checkpoint: Path | None,
     roots: Sequence[Path],
@@ -213,14 +252,20 @@ def answer(
     path: str | None,
     options: dict[str, Any],
     progress: Progress,
-) -> Found:
-    """Return what ``Localizer.localize`` answers, or ``explain`` if there is a ``path``. Raises as they do."""
-    place = repository_in(roots, repository)
-    localizer = opened(place, checkpoint)
+) -> ToolAnswer:
+    """Answer a tool's call in a session's process.
+
+    Without a ``path`` the bug is localized, else the place of that file is explained. ``options``
+    are arguments of ``Localizer.localize`` or ``Localizer.explain``. Raises as these do, and as
+    ``choose_repository`` does.
+    """
+    repository_path = choose_repository(roots, repository)
+    localizer = opened(repository_path, checkpoint)
     if path is None:
-        made = localizer.localize(report, **options, progress=progress)
-    else:
-        inside = (place / path).is_relative_to(place)
-        inner = os.path.relpath(place / path, place) if inside else path
-        made = replace(localizer.explain(report, inner, **options, progress=progress), others=())
-    return Found.of(made, sources(localizer, made), reasons=1 if path is None else None)
+        answer = localizer.localize(report, **options, progress=progress)
+        return ToolAnswer.from_answer(answer, source_lines(localizer, answer), reasons=1)
+    file_path = repository_path / path
+    if file_path.is_relative_to(repository_path):
+        path = os.path.relpath(file_path, repository_path)
+    answer = replace(localizer.explain(report, path, **options, progress=progress), others=())
+    return ToolAnswer.from_answer(answer, source_lines(localizer, answer))

@@ -1,14 +1,15 @@
-"""The server of the Model Context Protocol: two tools over standard input and output, by the official Python SDK.
+"""The server of the Model Context Protocol: two tools over standard input and output.
 
-One process answers one question after another, so that the loop that listens to the client stays free whatever it is
-at: it cancels, says how far a first index is, and notices that the client has gone.
+It is built on the official Python SDK. Another process answers one question after the other, so
+that the event loop stays free: it can always cancel a question, report the progress of a first
+index, and notice that the client has gone.
 """
 
 import asyncio
 import json
 import os
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from inspect import getdoc
@@ -32,56 +33,66 @@ from tosloc.core.errors import RepositoryError, ToslocError, user_sentence
 from tosloc.core.io import escape_unprintable, parse_json
 from tosloc.git import discovery
 from tosloc.localize.session import Session
-from tosloc.mcp.answers import Found, answer
+from tosloc.mcp.answers import ToolAnswer, answer_call
 from tosloc.reports.source import clean
 
-LONGEST_REPORT: Final = 2_000_000
-"""Characters; log files belong elsewhere."""
-_REPORT_EVERY: Final = 1.0
-"""Seconds between two words on how far a long work is."""
+MAX_REPORT_CHARACTERS: Final = 2_000_000
+"""Characters of a report. Log files of this size do not help to find a bug."""
+_MAX_ERROR_CHARACTERS: Final = 2_000
+"""Characters of a message about input that is at fault."""
+_SECONDS_BETWEEN_REPORTS: Final = 1.0
+"""Seconds between two reports of progress."""
 _TOOL_ARGUMENTS: Final = {"include": "paths", "repo": "repository"}
-"""Arguments of the library that the tools call otherwise."""
+"""Argument of the library -> its name in the tools, if that is another one."""
 _INSTRUCTIONS: Final = (
-    "Ranks every source file of a git version for a bug report, with the likeliest functions and their lines. Ask"
-    " before grepping: give the whole report, stack trace included. The first question of a repository indexes it."
+    "Ranks every source file of a git version for a bug report, with the likeliest functions and"
+    " their lines. Ask before grepping: give the whole report, stack trace included. The first"
+    " question of a repository indexes it."
 )
 
 
 @dataclass
 class Settings:
-    """What the person who sets the server up decides, and the session that answers."""
+    """The settings of a server, and the session that answers its questions."""
 
     roots: Sequence[Path] = ()
-    """Folders whose repositories may be asked; without any, those that the client names."""
+    """Folders whose repositories may be asked; if there are none, those that the client names."""
     checkpoint: Path | None = None
     structured: bool = True
-    """Whether answers carry the same as structured content beside the text."""
+    """Whether answers contain structured content beside the text."""
     session: Session = field(default_factory=Session)
 
 
-Asking: TypeAlias = Context[Settings]
+ToolContext: TypeAlias = Context[Settings]
 
 
-def _client_roots(context: Asking) -> ListRootsResult | ListRoots:
-    """The folders that the client names; it is not asked where the server was given some, or where it names none."""
-    roots, capabilities = (
-        context.request_context.lifespan_context.roots,
-        context.client_capabilities,
-    )
-    unknown = roots or capabilities is None or capabilities.roots is None
-    return ListRootsResult(roots=[]) if unknown else ListRoots()
+def _client_roots(context: ToolContext) -> ListRootsResult | ListRoots:
+    """Ask the client for its folders, unless the server has its own, or the client has none."""
+    own_roots = context.request_context.lifespan_context.roots
+    capabilities = context.client_capabilities
+    if own_roots or capabilities is None or capabilities.roots is None:
+        return ListRootsResult(roots=[])
+    return ListRoots()
 
 
-def _folders(named: ListRootsResult) -> Sequence[Path]:
-    """The folders that the client names, else the repository around this folder. Raises RepositoryError without it."""
-    parts = (urlsplit(str(root.uri)) for root in named.roots)
-    if folders := [Path(url2pathname(part.path)) for part in parts if part.scheme == "file"]:
+def _client_folders(client_roots: ListRootsResult) -> Sequence[Path]:
+    """Return the folders that the client names, else the repository around the current folder.
+
+    Raises RepositoryError if there is none.
+    """
+    folders = []
+    for root in client_roots.roots:
+        address = urlsplit(str(root.uri))
+        if address.scheme == "file":
+            folders.append(Path(url2pathname(address.path)))
+    if folders:
         return folders
     try:
         return [discovery.enclosing_repository(Path.cwd())]
     except RepositoryError:
         raise RepositoryError(
-            "the client names no folders, and the server was not started in a repository; start it with --root"
+            "the client names no folders, and the server was not started in a repository;"
+            " start it with --root"
         ) from None
 
 
@@ -89,7 +100,7 @@ Roots = Annotated[ListRootsResult, Resolve(_client_roots)]
 Report = Annotated[
     str,
     Field(
-        max_length=LONGEST_REPORT,
+        max_length=MAX_REPORT_CHARACTERS,
         description="The bug report: title, then description, stack traces, code.",
     ),
 ]
@@ -97,7 +108,7 @@ RepositoryPath = Annotated[
     str | None,
     Field(
         max_length=4096,
-        description="Path of the git repository; may be left out where there is one.",
+        description="Path of the git repository; optional if there is only one.",
     ),
 ]
 Revision = Annotated[
@@ -107,11 +118,11 @@ Revision = Annotated[
     ),
 ]
 Budget = Annotated[int, Field(ge=300, le=20_000, description="Characters of the answer, at most.")]
-Result = Annotated[CallToolResult, Found]
+Result = Annotated[CallToolResult, ToolAnswer]
 
 
-async def localize_bug(
-    context: Asking,
+async def localize_bug(  # noqa: PLR0913  # the arguments of the tool
+    context: ToolContext,
     roots: Roots,
     report: Report,
     repository: RepositoryPath = None,
@@ -119,23 +130,23 @@ async def localize_bug(
     paths: Annotated[
         list[str] | None,
         Field(
-            max_length=100, description="Only files that match such .gitignore globs: src/**/*.py"
+            max_length=100, description="Only files that match these .gitignore globs: src/**/*.py"
         ),
     ] = None,
-    tests: Annotated[bool, Field(description="Whether test files may be named.")] = False,
+    tests: Annotated[bool, Field(description="Whether to include test files.")] = False,
     top: Annotated[int, Field(ge=1, le=50, description="Files.")] = 10,
     budget: Budget = 1_500,
 ) -> Result:
-    """Which files have to be changed for a bug report: ranked, the first with functions, a reason and lines of source.
+    """Rank the files to change for a bug report; the first have functions, a reason and source.
 
     Searches the code as it is on disk and the history of fixes.
     """
-    asked = {"commit": commit, "include": paths or None, "tests": tests or None, "top": top}
-    return await _answered(context, roots, budget, report, repository, None, asked)
+    options = {"commit": commit, "include": paths or None, "tests": tests or None, "top": top}
+    return await _answer(context, roots, budget, report, repository, None, options)
 
 
 async def explain_file(
-    context: Asking,
+    context: ToolContext,
     roots: Roots,
     report: Report,
     path: Annotated[
@@ -145,8 +156,8 @@ async def explain_file(
     commit: Revision = None,
     budget: Budget = 1_500,
 ) -> Result:
-    """Why a file stands where it stands for a bug report: its place, reasons, earlier fixes, likeliest functions."""
-    return await _answered(context, roots, budget, report, repository, path, {"commit": commit})
+    """Explain a file's rank for a bug report: reasons, earlier fixes, likeliest functions."""
+    return await _answer(context, roots, budget, report, repository, path, {"commit": commit})
 
 
 def _render(error: ToslocError) -> str:
@@ -154,41 +165,62 @@ def _render(error: ToslocError) -> str:
     return error.render(lambda argument: f"`{_TOOL_ARGUMENTS.get(argument, argument)}`")
 
 
-async def _answered(
-    context: Asking, roots: ListRootsResult, budget: int, report: str, *question: Any
+async def _answer(
+    context: ToolContext, client_roots: ListRootsResult, budget: int, report: str, *question: Any
 ) -> CallToolResult:
-    """Return the result. Raises ToolError, which is a sentence to the client, for input that is at fault."""
-    settings, stop = context.request_context.lifespan_context, Event()
-    loop, reported = asyncio.get_running_loop(), [time.monotonic()]
+    """Answer a call; ``question`` are the repository, path and options of ``answer_call``.
+
+    Raises ToolError, whose sentence the client gets, for input that is at fault.
+    """
+    settings = context.request_context.lifespan_context
+    loop = asyncio.get_running_loop()
+    stop = Event()
+    number_of_reports = 0
+    last_report = time.monotonic()
 
     def progress(what: str, done: int, total: int) -> None:
-        if time.monotonic() - reported[-1] > _REPORT_EVERY:
-            reported.append(time.monotonic())
-            said = context.report_progress(len(reported), None, f"{what}: {done:,} of {total:,}")
-            asyncio.run_coroutine_threadsafe(said, loop)
+        nonlocal number_of_reports, last_report
+        now = time.monotonic()
+        if now - last_report > _SECONDS_BETWEEN_REPORTS:
+            last_report = now
+            number_of_reports += 1
+            message = f"{what}: {done:,} of {total:,}"
+            coroutine = context.report_progress(number_of_reports, None, message)
+            asyncio.run_coroutine_threadsafe(coroutine, loop)
 
     try:
-        asked = settings.checkpoint, settings.roots or _folders(roots), *question
-        answered = settings.session.ask_about(
-            report, answer, *asked, progress=progress, stopped=stop.is_set
+        future = settings.session.ask_about(
+            report,
+            answer_call,
+            settings.checkpoint,
+            settings.roots or _client_folders(client_roots),
+            *question,
+            progress=progress,
+            stopped=stop.is_set,
         )
-        found: Found = await asyncio.wrap_future(answered)
+        answer: ToolAnswer = await asyncio.wrap_future(future)
     except Exception as error:
-        if (sentence := user_sentence(error, _render)) is None:
+        sentence = user_sentence(error, _render)
+        if sentence is None:
             raise
-        raise ToolError(" ".join(escape_unprintable(sentence).split())[:2_000]) from error
+        one_line = " ".join(escape_unprintable(sentence).split())
+        raise ToolError(one_line[:_MAX_ERROR_CHARACTERS]) from error
     finally:
         stop.set()
-    shown = TextContent(type="text", text=found.within(budget, Found.text))
-    structured = json.loads(found.within(budget, Found.as_json)) if settings.structured else None
-    return CallToolResult(content=[shown], structured_content=structured)
+    text = TextContent(type="text", text=answer.fit(budget, ToolAnswer.as_text))
+    structured_content = None
+    if settings.structured:
+        structured_content = json.loads(answer.fit(budget, ToolAnswer.as_json))
+    return CallToolResult(content=[text], structured_content=structured_content)
 
 
 class _ClientLines(TextIOWrapper):
     """Lines of a client, in which halves of surrogate pairs are replaced.
 
-    JSON may have them, as in ``"\\ud800"``, but the SDK's parser refuses such a line, and the SDK does not answer what
-    it cannot parse (https://github.com/modelcontextprotocol/python-sdk/issues/2751): the client would wait for ever.
+    JSON may have them, as in ``"\\ud800"``, but the SDK's parser refuses such a line, and the SDK
+    does not answer what it cannot parse
+    (https://github.com/modelcontextprotocol/python-sdk/issues/2751): the client would wait
+    forever.
     """
 
     def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # as TextIOWrapper's own
@@ -198,50 +230,42 @@ class _ClientLines(TextIOWrapper):
             return line
         try:
             return clean(json.dumps(parse_json(line), ensure_ascii=False)) + "\n"
-        except ValueError:  # no JSON: the SDK passes over it
+        except ValueError:  # The line is no JSON, and the SDK skips it.
             return line
 
 
 def _open_client_lines() -> _ClientLines:
-    """Return what the client writes; in place of it children of this process find an empty standard input."""
-    wire = os.dup(0)
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.close(null)
-    # not closed at the end: a thread may still wait for the client's next line
-    return _ClientLines(os.fdopen(wire, "rb", closefd=False), encoding="utf-8", errors="replace")
+    """Return the lines that the client writes, and give child processes an empty standard input."""
+    client_descriptor = os.dup(0)
+    null_descriptor = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null_descriptor, 0)
+    os.close(null_descriptor)
+    # The descriptor stays open at the end, because a thread may still wait for the next line.
+    stream = os.fdopen(client_descriptor, "rb", closefd=False)
+    return _ClientLines(stream, encoding="utf-8", errors="replace")
 
 
 class _Server(MCPServer[Settings]):
     """The SDK's server, which reads repaired lines."""
 
     async def run_stdio_async(self) -> None:
+        """Serve the client at standard input and output until it closes them."""
         server = self._lowlevel_server
         async with stdio_server(stdin=anyio.wrap_file(_open_client_lines())) as (reader, writer):
             await server.run(reader, writer, server.create_initialization_options())
 
 
-def server(settings: Settings) -> MCPServer[Settings]:
-    """A server with both tools, for any transport of the SDK."""
+def create_server(settings: Settings) -> MCPServer[Settings]:
+    """Return a server with both tools, for any transport of the SDK."""
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[Settings]) -> AsyncIterator[Settings]:
         with closing(settings.session):
             yield settings
 
-    hints = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
     tools = [
-        Tool.from_function(
-            one, description=getdoc(one), annotations=hints, structured_output=settings.structured
-        )
-        for one in (localize_bug, explain_file)
+        _create_tool(function, settings.structured) for function in (localize_bug, explain_file)
     ]
-    for (
-        tool
-    ) in tools:  # the SDK would pass over an argument that is none, such as repo for repository
-        arguments = tool.fn_metadata.arg_model
-        arguments.model_config["extra"] = "forbid"
-        arguments.model_rebuild(force=True)
     return _Server(
         "tosloc",
         version=tosloc.__version__,
@@ -251,3 +275,20 @@ def server(settings: Settings) -> MCPServer[Settings]:
         log_level="ERROR",
         subscriptions=False,
     )
+
+
+def _create_tool(function: Callable[..., Any], structured: bool) -> Tool:
+    """Return a tool that calls a function, described by its docstring."""
+    tool = Tool.from_function(
+        function,
+        description=getdoc(function),
+        annotations=ToolAnnotations(
+            read_only_hint=True, idempotent_hint=True, open_world_hint=False
+        ),
+        structured_output=structured,
+    )
+    # The SDK ignores unknown arguments by default, such as repo in place of repository.
+    arguments = tool.fn_metadata.arg_model
+    arguments.model_config["extra"] = "forbid"
+    arguments.model_rebuild(force=True)
+    return tool

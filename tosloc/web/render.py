@@ -125,10 +125,10 @@ def _cards_at(cards: Sequence[AnswerCard], number: int) -> list[AnswerCard]:
 
 
 def render_answer(answer: Answer, localizer: Localizer | None = None, editor: str = "") -> Markup:
-    """Return one answer as HTML, with lines of its first files if there is a localizer to read them.
+    """Return one answer as HTML, with lines of its first files if a localizer can read them.
 
-    ``editor`` is an address with ``{path}`` and ``{line}``. With it, the files of a work tree become
-    links that open the editor: the HTML then contains paths of this machine.
+    ``editor`` is an address with ``{path}`` and ``{line}``. With it, the files of a work tree
+    become links that open the editor: the HTML then contains paths of this machine.
     """
     before_first_commit = is_before_first_commit(answer.commit)
     title = truncate_text(answer.report.summary, MAX_LINE_CHARACTERS)
