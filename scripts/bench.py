@@ -61,7 +61,7 @@ import numpy as np
 from scripts import bench_parts, synthetic
 from scripts.bench_parts import GIB, SEED, Bench
 from scripts.timing import Row, say
-from tosloc.cli.guard import guarded
+from tosloc.cli.guard import run_guarded
 from tosloc.cli.printing import Table, print_table
 from tosloc.core.config import Config, load_config
 from tosloc.core.errors import ToslocError, require
@@ -336,4 +336,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(guarded(main))
+    sys.exit(run_guarded(main))

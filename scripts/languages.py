@@ -12,8 +12,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tosloc.cli.guard import guarded
-from tosloc.cli.printing import Table, markdown
+from tosloc.cli.guard import run_guarded
+from tosloc.cli.printing import Table, markdown_table
 from tosloc.code.facts import outline_source
 from tosloc.code.functions import find_functions
 from tosloc.code.languages import (
@@ -85,9 +85,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         "parsed",
         "functions a file",
     ]
-    print(markdown(Table(header, rows)), end="")
+    print(markdown_table(Table(header, rows)), end="")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(guarded(main))
+    sys.exit(run_guarded(main))

@@ -17,7 +17,7 @@ from tokenizers import ByteLevelBPETokenizer
 from tokenizers.processors import RobertaProcessing
 from transformers import PreTrainedTokenizerFast, RobertaConfig, RobertaModel
 
-from tosloc.cli.guard import guarded
+from tosloc.cli.guard import run_guarded
 from tosloc.lab.bundle import read_bundle
 from tosloc.rerank.encoder.encoders import report_text
 
@@ -80,4 +80,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(guarded(main))
+    raise SystemExit(run_guarded(main))

@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from scripts.timing import watched
-from tosloc.cli.guard import guarded
+from tosloc.cli.guard import run_guarded
 from tosloc.code.text import words
 from tosloc.core.errors import ToslocError
 from tosloc.git.repository import Repository, decode_text
@@ -149,4 +149,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(guarded(main))
+    raise SystemExit(run_guarded(main))

@@ -40,7 +40,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tosloc.cli.guard import guarded
+from tosloc.cli.guard import run_guarded
 from tosloc.core.errors import ToslocError
 from tosloc.core.io import atomic_write
 from tosloc.git.process import clean_environment
@@ -365,4 +365,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(guarded(main))
+    raise SystemExit(run_guarded(main))

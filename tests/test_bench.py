@@ -10,7 +10,7 @@ import pytest
 from scripts import bench
 from scripts.timing import Row
 from tests.rerank.encoder.tiny import write_encoder
-from tosloc.cli.guard import guarded
+from tosloc.cli.guard import run_guarded
 
 TOMCAT = Path(__file__).parents[1] / "checkpoints/tomcat"
 JAVA = "package org.x;\n/** Keeps {0} open. */\nclass {0} {{\n  int {1}Count(int a) {{ return a > 0 ? a : 1; }}\n}}\n"
@@ -49,7 +49,7 @@ def test_the_committed_file():
 
 
 def test_bench_asks_for_a_repository_where_it_needs_one(capsys):
-    assert guarded(lambda: bench.main([])) == 2
+    assert run_guarded(lambda: bench.main([])) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert "name a git repository with --repo; only the part evaluation needs none" in err
@@ -129,7 +129,7 @@ def test_rows_of_stage_two_by_an_encoder(small, tmp_path):
 @pytest.mark.slow
 def test_stage_two_refuses_a_checkpoint_without_term_vectors(small, capsys):
     words = ["--repo", str(small.path), "--only", "stage two", "--checkpoint", str(TOMCAT)]
-    assert guarded(lambda: bench.main(words)) == 2
+    assert run_guarded(lambda: bench.main(words)) == 2
     assert (
         "no second stage of term vectors; name a checkpoint that has one" in capsys.readouterr().err
     )

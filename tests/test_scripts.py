@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scripts import languages, scale, synthetic
-from tosloc.cli.guard import guarded
+from tosloc.cli.guard import run_guarded
 from tosloc.git.fixes import is_fix_message
 from tosloc.git.history import read_history
 from tosloc.git.repository import Repository
@@ -56,7 +56,7 @@ def test_what_a_repository_costs(project, tmp_path, capsys):
 )
 def test_scale_refuses_bad_input_in_one_sentence(words, sentence, tmp_path, capsys):
     words = words.format(here=tmp_path).split()
-    code = guarded(lambda: scale.main([str(tmp_path), "--work", *words]))
+    code = run_guarded(lambda: scale.main([str(tmp_path), "--work", *words]))
     out, err = capsys.readouterr()
     assert code == 2
     assert out == ""

@@ -19,8 +19,8 @@ import pytest
 from tests.cli.test_judging import GOOD, rows, write_split
 from tosloc.cli import printing
 from tosloc.cli.answers import print_answer
-from tosloc.cli.guard import SENTENCE, guarded
-from tosloc.cli.printing import UNBOUNDED, make_console, shown
+from tosloc.cli.guard import INTERRUPTED_SENTENCE, run_guarded
+from tosloc.cli.printing import MAX_LINE_WIDTH, make_console, progress_bars
 from tosloc.core.errors import Interrupted, ToslocError
 from tosloc.core.records import BugReport, Hit, Reason
 from tosloc.localize.answer import Answer, SearchScope
@@ -67,7 +67,7 @@ def test_an_error_is_one_sentence(capsys, error, sentence):
     def run():
         raise error
 
-    assert guarded(run) == 2
+    assert run_guarded(run) == 2
     printed = capsys.readouterr()
     [line] = printed.err.splitlines()
     assert (printed.out, line.startswith(f"tosloc: {sentence}"), line.isprintable()) == (
@@ -76,7 +76,7 @@ def test_an_error_is_one_sentence(capsys, error, sentence):
         True,
     )
     with pytest.raises(ZeroDivisionError):  # our own mistakes are not hidden
-        guarded(lambda: 1 // 0)
+        run_guarded(lambda: 1 // 0)
 
 
 def raised(number=signal.SIGINT):
@@ -104,8 +104,8 @@ def swallowed(then=None):
 )
 def test_a_signal_is_a_sentence_whatever_becomes_of_it(run, code, capsys):
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    assert guarded(run) == code
-    assert capsys.readouterr() == ("", SENTENCE + "\n")
+    assert run_guarded(run) == code
+    assert capsys.readouterr() == ("", INTERRUPTED_SENTENCE + "\n")
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
@@ -123,13 +123,13 @@ def test_a_signal_is_a_sentence_whatever_becomes_of_it(run, code, capsys):
     ids=["a second one on the way out", "what outlives its terminal"],
 )
 def test_in_a_process(before, body, code):
-    text = f"import signal, sys\nfrom tosloc.cli.guard import guarded\n{before}\ndef run():\n    {body}\n    return 0\n"
-    command = [sys.executable, "-c", f"{text}sys.exit(guarded(run))"]
+    text = f"import signal, sys\nfrom tosloc.cli.guard import run_guarded\n{before}\ndef run():\n    {body}\n    return 0\n"
+    command = [sys.executable, "-c", f"{text}sys.exit(run_guarded(run))"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (
         code,
         "",
-        SENTENCE + "\n" if code else "",
+        INTERRUPTED_SENTENCE + "\n" if code else "",
     )
 
 
@@ -215,7 +215,7 @@ def screen_of(monkeypatch):
 def test_progress_is_bars_on_a_terminal(monkeypatch):
     screen = screen_of(monkeypatch)
     screen.isatty = lambda: True
-    with shown() as callback:
+    with progress_bars() as callback:
         callback("facts", 0, 7)
         callback("facts", 7, 7)
         callback("unknown size", 3, 0)
@@ -225,14 +225,14 @@ def test_progress_is_bars_on_a_terminal(monkeypatch):
 
 def test_short_work_says_nothing_elsewhere(monkeypatch):
     screen = screen_of(monkeypatch)
-    with shown() as callback:
+    with progress_bars() as callback:
         callback("facts", 7, 7)
     assert screen.getvalue() == ""
 
 
 def test_long_work_says_elsewhere_how_far_it_is(monkeypatch):
     screen = screen_of(monkeypatch)
-    monkeypatch.setattr(printing, "SECONDS_BETWEEN_LINES", 0.05)
+    monkeypatch.setattr(printing, "SECONDS_BETWEEN_PROGRESS_LINES", 0.05)
 
     def wait_for(line):
         until = time.monotonic() + 30
@@ -240,7 +240,7 @@ def test_long_work_says_elsewhere_how_far_it_is(monkeypatch):
             time.sleep(0.01)
         assert f"tosloc: {line}\n" in screen.getvalue()
 
-    with shown() as callback:
+    with progress_bars() as callback:
         wait_for("still at work")  # before a step has said anything
         callback("analysing", 1_300, 2_600)
         wait_for("analysing, 1,300 of 2,600")
@@ -276,7 +276,7 @@ def test_an_answer_is_printed_whatever_the_width(small_project, columns):
 
 
 @pytest.mark.parametrize(
-    ("columns", "width"), [("0", 80), ("1", 20), ("100", 100), ("9" * 9, UNBOUNDED)]
+    ("columns", "width"), [("0", 80), ("1", 20), ("100", 100), ("9" * 9, MAX_LINE_WIDTH)]
 )
 def test_a_console_is_never_too_narrow(monkeypatch, columns, width):
     monkeypatch.setenv("COLUMNS", columns)
@@ -316,7 +316,7 @@ def test_what_an_encoding_lacks_is_escaped(small_project, environment):
 
 @pytest.mark.slow
 def test_a_warning_is_one_sentence():
-    said = "import warnings; from tosloc.cli.guard import guarded; guarded(lambda: warnings.warn('mended') or 0)"
+    said = "import warnings; from tosloc.cli.guard import run_guarded; run_guarded(lambda: warnings.warn('mended') or 0)"
     done = subprocess.run(
         [sys.executable, "-P", "-c", said], capture_output=True, text=True, check=True
     )

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from tosloc.cli import cache, commands, judging, localize, mine, serve
-from tosloc.cli.guard import WRONG_INPUT, guarded
+from tosloc.cli.guard import WRONG_INPUT, run_guarded
 from tosloc.core.errors import ToslocError
 
 UsageError: Final[Any] = typer.BadParameter.__mro__[1]
@@ -129,4 +129,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return WRONG_INPUT
         return code if isinstance(code, int) else 0
 
-    return guarded(run)
+    return run_guarded(run)

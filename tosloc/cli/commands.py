@@ -10,7 +10,7 @@ import typer
 
 import tosloc
 from tosloc.cli.judging import QrelsOption, SplitOption, print_split
-from tosloc.cli.mine import mined_reports
+from tosloc.cli.mine import mined_reports_path
 from tosloc.cli.options import (
     AroundRepositoryOption,
     CheckpointOption,
@@ -22,7 +22,7 @@ from tosloc.cli.options import (
     PublishedRepositoryOption,
     Split,
 )
-from tosloc.cli.printing import print_json, print_notes, print_rows, shown
+from tosloc.cli.printing import print_json, print_notes, print_rows, progress_bars
 from tosloc.core.errors import MissingExtra, ReportError, RunError, ToslocError, pluralize
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def train(
     reports, found_later = reports or _mined(repo), out is None
     with Repository(repo) as repository:
         out = out or trained_folder(repository)
-    with on_cluster(cluster, {repo: ""}, resolve_revision), shown() as callback:
+    with on_cluster(cluster, {repo: ""}, resolve_revision), progress_bars() as callback:
         learned = training.train(
             settings,
             repo,
@@ -158,7 +158,7 @@ def rank(
     settings = None if config is None else load_config(config)
     reports = reports or _mined(repo)
     parts = (Split.validation, Split.test) if split is None else (split,)
-    with on_cluster(cluster, {repo: ""}, resolve_revision), shown() as callback:
+    with on_cluster(cluster, {repo: ""}, resolve_revision), progress_bars() as callback:
         for part in parts:
             experiment.rank_reports(
                 checkpoint, repo, reports, out, part, callback, config=settings, functions=functions
@@ -180,7 +180,7 @@ def index(
     from tosloc.train import experiment
 
     settings = None if config is None else load_config(config)
-    with on_cluster(cluster, {repo: commit}, resolve_revision), shown() as callback:
+    with on_cluster(cluster, {repo: commit}, resolve_revision), progress_bars() as callback:
         counts = dataclasses.asdict(experiment.index(repo, commit, settings, callback))
     if as_json:
         print_json(counts)
@@ -200,7 +200,7 @@ def data(
     from tosloc.reports.labelled import describe, load_dataset, resolve_suffixes
 
     reports = reports or _mined(repo)
-    with Repository(repo) as repository, shown() as callback:
+    with Repository(repo) as repository, progress_bars() as callback:
         settings = resolve_suffixes(Config.of({"data": {"zone": zone}}, "--zone"), reports).data
         suffixes = frozenset(settings.named_suffixes)
         rows = describe(
@@ -217,7 +217,7 @@ def _mined(repo: Path) -> Path:
     from tosloc.git.repository import Repository
 
     with Repository(repo) as repository:
-        reports = mined_reports(repository)
+        reports = mined_reports_path(repository)
     if not reports.exists():
         raise ToslocError("Missing option '--reports'; or run tosloc mine first")
     print_notes([f"the reports are those of tosloc mine, {reports}"])
@@ -334,7 +334,7 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) 
     from tosloc.reports.labelled import chronological, load_dataset, published_ranks
     from tosloc.train.experiment import file_provenance, write_truth
 
-    with Repository(repo) as repository, shown() as callback:
+    with Repository(repo) as repository, progress_bars() as callback:
         suffixes = frozenset({".java"})  # of the projects whose ranks were published
         dataset = load_dataset(repository, file, zone=zone, suffixes=suffixes, progress=callback)
         part = chronological(dataset.cases)[split]

@@ -15,13 +15,13 @@ from tosloc.core.errors import Interrupted, ToslocError, user_sentence
 from tosloc.core.io import escape_unprintable, truncate_text
 
 WRONG_INPUT = 2
-SENTENCE: Final = "tosloc: interrupted; run the same command again to go on"
+INTERRUPTED_SENTENCE: Final = "tosloc: interrupted; run the same command again to go on"
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _LONGEST: Final = 2_000
 """Letters of a sentence: an input may put anything into it."""
 
 
-def guarded(run: Callable[[], int]) -> int:
+def run_guarded(run: Callable[[], int]) -> int:
     """Exit code of ``run``, 2 for input that is at fault (one sentence on standard error), 130 for Ctrl-C.
 
     Within, a signal raises ``Interrupted``, and a second one ends the process.
@@ -57,7 +57,7 @@ def guarded(run: Callable[[], int]) -> int:
         sys.stderr = stream
         for number, answer in before.items():
             signal.signal(number, answer)
-    return _say(SENTENCE, 128 + received[0]) if received else code
+    return _say(INTERRUPTED_SENTENCE, 128 + received[0]) if received else code
 
 
 def _prepare_streams() -> None:
@@ -86,7 +86,7 @@ def end_at_signals() -> None:
 
 def _end(number: int, _: object) -> None:
     with suppress(OSError):
-        os.write(2, f"{SENTENCE}\n".encode())
+        os.write(2, f"{INTERRUPTED_SENTENCE}\n".encode())
     if (running := sys.modules.get("multiprocessing")) is not None:
         for (
             child

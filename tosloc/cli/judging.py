@@ -13,11 +13,11 @@ import typer
 from tosloc.cli.options import JsonOption, Level, Split, check_drawing
 from tosloc.cli.printing import (
     comparison_tables,
-    form_of,
+    output_form,
     print_notes,
+    print_results,
     print_table,
     results_table,
-    show,
     strata_table,
 )
 from tosloc.core.errors import RunError, pluralize
@@ -84,10 +84,10 @@ def evaluate(
     """
     from tosloc.evaluate.tables import Results
 
-    form = form_of(as_json, as_markdown)
+    form = output_form(as_json, as_markdown)
     check_drawing(html)
-    asked = parsed_measures(measures, level)
-    scored = scored_runs(runs or [_trained()], split.value, qrels, no_tests, level)
+    asked = parse_measures(measures, level)
+    scored = read_scored_runs(runs or [_trained()], split.value, qrels, no_tests, level)
     if html is not None and level is Level.function:
         raise RunError("--html is not for --level function; leave it out")
     if html is not None and len(scored) > 1:
@@ -102,7 +102,7 @@ def evaluate(
 
         write_text(html, page(results[0]))
     tables = [results_table(results), *map(strata_table, results)]
-    show(form, values if len(values) > 1 else values[0], tables)
+    print_results(form, values if len(values) > 1 else values[0], tables)
     print_notes(dict.fromkeys(note for one in results for note in one.notes))
 
 
@@ -141,15 +141,17 @@ def compare(
     """
     from tosloc.evaluate.compare import compare_all, comparison_values
 
-    form = form_of(as_json, as_markdown)
+    form = output_form(as_json, as_markdown)
     if len(runs) < 2:
         raise RunError(f"{runs[0]}: nothing to compare it with; name two runs or more")
     evaluations = {
-        one.name: one.evaluation() for one in scored_runs(runs, split.value, qrels, no_tests)
+        one.name: one.evaluation() for one in read_scored_runs(runs, split.value, qrels, no_tests)
     }
-    compared = compare_all(evaluations, common, measures=parsed_measures(measures))
+    compared = compare_all(evaluations, common, measures=parse_measures(measures))
     values = {"pairs": [comparison_values(one, top) for one in compared]}
-    show(form, values, [table for one in compared for table in comparison_tables(one, top)])
+    print_results(
+        form, values, [table for one in compared for table in comparison_tables(one, top)]
+    )
     for one in compared:
         if one.only_a or one.only_b:
             print_notes(
@@ -171,7 +173,7 @@ def print_split(folder: Path, split: str) -> None:
     print_table(results_table([Results(replace(read_scored_run(folder, split), name=split))]))
 
 
-def scored_runs(
+def read_scored_runs(
     paths: Sequence[Path],
     split: str,
     qrels: Path | None = None,
@@ -198,7 +200,7 @@ def scored_runs(
     ]
 
 
-def parsed_measures(texts: Sequence[str] | None, level: Level = Level.file) -> list[Measure]:
+def parse_measures(texts: Sequence[str] | None, level: Level = Level.file) -> list[Measure]:
     """Measures of ``--measures A,B --measures C``, each once, after those that a level always has."""
     from tosloc.evaluate.measures import Measure
     from tosloc.evaluate.tables import FUNCTION_MEASURES

@@ -24,7 +24,7 @@ from tosloc.cli.options import (
     VersionOption,
     check_drawing,
 )
-from tosloc.cli.printing import print_json, print_notes, shown
+from tosloc.cli.printing import print_json, print_notes, progress_bars
 from tosloc.core.errors import ReportError, RepositoryError, ToslocError
 from tosloc.core.io import truncate_text, write_text
 
@@ -135,7 +135,7 @@ def localize(
             f"--json and --open are for 1 answer, --html for {ON_PAGE}, not {len(reports)}; use --jsonl"
         )
     check_drawing(html, "tosloc.web.render")
-    with shown() as callback, _opened(repo, checkpoint, commit) as localizer:
+    with progress_bars() as callback, _opened(repo, checkpoint, commit) as localizer:
         if folders:
             include = _globs_of(folders, localizer.repository)
         said: set[str] = set()

@@ -65,7 +65,7 @@ def mine(
 
     Links issues with the commits that fixed them, and says how many were linked how and what was left out.
     """
-    from tosloc.cli.printing import shown
+    from tosloc.cli.printing import progress_bars
     from tosloc.core.io import write_text
     from tosloc.git import discovery
     from tosloc.git.repository import Repository
@@ -80,8 +80,11 @@ def mine(
         raise ToslocError(
             "--pattern: says which issues commits name, and none are given; name an export of issues"
         )
-    with Repository(repo or discovery.current_repository()) as repository, shown() as callback:
-        file = out or mined_reports(repository)
+    with (
+        Repository(repo or discovery.current_repository()) as repository,
+        progress_bars() as callback,
+    ):
+        file = out or mined_reports_path(repository)
         for export in exports or ():
             read.add(*read_text("-" if str(export) == "-" else export))
         if github is not None:
@@ -112,7 +115,7 @@ def mine(
     print(f"tosloc: {file} holds {number}; now run: tosloc train{how}", file=sys.stderr)
 
 
-def mined_reports(repository: Repository) -> Path:
+def mined_reports_path(repository: Repository) -> Path:
     """Where what was mined of a repository is kept: beside its facts in the user's cache."""
     from tosloc.storage.cache import default_store
 
@@ -121,7 +124,7 @@ def mined_reports(repository: Repository) -> Path:
 
 def _show(mined: Mined, file: Path, as_json: bool) -> None:
     """Print how many reports were linked how, and how many were left out why."""
-    from tosloc.cli.printing import Table, count_cell, form_of, show
+    from tosloc.cli.printing import Table, count_cell, output_form, print_results
 
     values = {
         "tracker": mined.tracker or None,
@@ -140,8 +143,8 @@ def _show(mined: Mined, file: Path, as_json: bool) -> None:
         if mined.tracker
         else "weak: what commits say of their own fixes, which is easier than users' words"
     )
-    show(
-        form_of(as_json, False),
+    print_results(
+        output_form(as_json, False),
         values,
         [Table([mined.tracker or "git alone", "number"], cells, note=note)],
     )

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from tosloc.evaluate.statistics import Difference, Interval
     from tosloc.evaluate.tables import Results
 
-UNBOUNDED: Final = 100_000  # letters of a line, where a table may be as wide as it likes
+MAX_LINE_WIDTH: Final = 100_000  # letters of a line, where a table may be as wide as it likes
 _NARROWEST: Final = 20  # columns; in fewer nothing can be read
-SECONDS_BETWEEN_LINES: Final = 30.0
+SECONDS_BETWEEN_PROGRESS_LINES: Final = 30.0
 """Between two lines about the progress of long work, where no bars can be shown."""
-RANKS_SHOWN: Final = 8
+MAX_RANKS_SHOWN: Final = 8
 UNKNOWN: Final = "-"
 
 
@@ -55,19 +55,19 @@ class Table:
     left: Container[int] = (0,)  # columns that are aligned to the left
 
 
-def form_of(as_json: bool, as_markdown: bool) -> Form:
+def output_form(as_json: bool, as_markdown: bool) -> Form:
     """The form that is asked for. Raises RunError for two."""
     if as_json and as_markdown:
         raise RunError("--json and --markdown: choose one of them")
     return Form.json if as_json else Form.markdown if as_markdown else Form.terminal
 
 
-def show(form: Form, values: Any, tables: Sequence[Table]) -> None:
+def print_results(form: Form, values: Any, tables: Sequence[Table]) -> None:
     """Print results: their plain values as JSON, or the tables."""
     if form is Form.json:
         print_json(values)
     elif form is Form.markdown:
-        print("\n".join(map(markdown, tables)), end="")
+        print("\n".join(map(markdown_table, tables)), end="")
     else:
         for table in tables:
             print_table(table)
@@ -94,13 +94,13 @@ def make_console(*, stderr: bool = False) -> Console:
         highlight=False,
         markup=False,
         emoji=False,
-        width=None if size is None else min(max(size.columns, _NARROWEST), UNBOUNDED),
-        height=None if size is None else min(max(size.lines, 1), UNBOUNDED),
+        width=None if size is None else min(max(size.columns, _NARROWEST), MAX_LINE_WIDTH),
+        height=None if size is None else min(max(size.lines, 1), MAX_LINE_WIDTH),
     )
 
 
 @contextmanager
-def shown() -> Iterator[Progress]:
+def progress_bars() -> Iterator[Progress]:
     """Yield a progress callback. A terminal shows bars with the time that is left, anything else gets a line every
     30 seconds.
     """
@@ -139,7 +139,7 @@ def _progress_lines() -> Iterator[Progress]:
         latest = f"{what}, {done:,} of {total:,}" if total else f"{what}, {done:,}"
 
     def print_lines() -> None:
-        while not ended.wait(SECONDS_BETWEEN_LINES):
+        while not ended.wait(SECONDS_BETWEEN_PROGRESS_LINES):
             with suppress(OSError, ValueError):  # its reader is gone; it is closed
                 print(f"tosloc: {escape_unprintable(latest)}", file=sys.stderr, flush=True)
 
@@ -153,10 +153,10 @@ def _progress_lines() -> Iterator[Progress]:
         thread.join(1)  # longer only if nobody reads what it prints
 
 
-def markdown(table: Table) -> str:
+def markdown_table(table: Table) -> str:
     """A table in Markdown, its title and note as lines of their own.
 
-    >>> print(markdown(Table(["a", "b|c"], [["1", "2"]])), end="")
+    >>> print(markdown_table(Table(["a", "b|c"], [["1", "2"]])), end="")
     | a | b\\|c |
     |---|---|
     | 1 | 2 |
@@ -189,7 +189,7 @@ def print_table(table: Table) -> None:
     for row in table.rows:
         made.add_row(*(Text(escape_unprintable(cell)) for cell in row))
     if not console.is_terminal:
-        console.width = UNBOUNDED
+        console.width = MAX_LINE_WIDTH
     if table.title:
         console.print(Text(table.title, style="bold"), soft_wrap=True)
     console.print(made)
@@ -216,10 +216,10 @@ def print_rows(rows: Sequence[Mapping[str, str | int | float]]) -> None:
 # Results of runs, their strata, and comparisons
 
 
-def share(value: float | None, sign: bool = False) -> str:
+def share_cell(value: float | None, sign: bool = False) -> str:
     """A share of 1 as four signs, as papers print it.
 
-    >>> share(0.6854), share(1.0), share(-0.0082), share(0.0082, sign=True), share(None)
+    >>> share_cell(0.6854), share_cell(1.0), share_cell(-0.0082), share_cell(0.0082, sign=True), share_cell(None)
     ('.685', '1.00', '-.008', '+.008', '-')
     """
     if value is None:
@@ -235,23 +235,27 @@ def count_cell(value: float | None) -> str:
     ('1,234', '.999', '1.00', '-')
     """
     return (
-        f"{value:,}" if isinstance(value, int) else share(value and math.floor(1000 * value) / 1000)
+        f"{value:,}"
+        if isinstance(value, int)
+        else share_cell(value and math.floor(1000 * value) / 1000)
     )
 
 
-def with_interval(value: float | None, interval: Interval | None, sign: bool = False) -> str:
+def mean_cell(value: float | None, interval: Interval | None, sign: bool = False) -> str:
     """A mean with its interval, if there is one."""
     return (
-        share(value, sign) if interval is None else f"{share(value, sign)} {within(interval, sign)}"
+        share_cell(value, sign)
+        if interval is None
+        else f"{share_cell(value, sign)} {interval_cell(interval, sign)}"
     )
 
 
-def within(interval: Interval | None, sign: bool = False) -> str:
+def interval_cell(interval: Interval | None, sign: bool = False) -> str:
     """An interval's ends."""
     return (
         UNKNOWN
         if interval is None
-        else f"[{share(interval.low, sign)}, {share(interval.high, sign)}]"
+        else f"[{share_cell(interval.low, sign)}, {share_cell(interval.high, sign)}]"
     )
 
 
@@ -261,14 +265,14 @@ def p_value_cell(p: float | None) -> str:
     >>> p_value_cell(0.04321), p_value_cell(0.00003), p_value_cell(None)
     ('.043', '<.001', '-')
     """
-    return UNKNOWN if p is None else "<.001" if p < 0.001 else share(p)
+    return UNKNOWN if p is None else "<.001" if p < 0.001 else share_cell(p)
 
 
 def ranks_cell(one: ReportScores) -> str:
     """Ranks of a report's fixed files, the first few, and how many are not ranked."""
-    shown = [str(rank) for rank in one.ranks[:RANKS_SHOWN]]
+    shown = [str(rank) for rank in one.ranks[:MAX_RANKS_SHOWN]]
     for number, what in (
-        (len(one.ranks) - RANKS_SHOWN, "more"),
+        (len(one.ranks) - MAX_RANKS_SHOWN, "more"),
         (one.relevant - len(one.ranks), "not ranked"),
     ):
         shown += [f"{number} {what}"] if number > 0 else []
@@ -290,7 +294,7 @@ def results_table(results: Sequence[Results]) -> Table:
         name, _, _, meaning = of_runs[0]
         if name not in telling:
             continue
-        rows.append([name, *(with_interval(one.mean, one.interval) for one in of_runs), meaning])
+        rows.append([name, *(mean_cell(one.mean, one.interval) for one in of_runs), meaning])
     heads = ["all reports", *(f"{one.scored.name} [95 %]" for one in results), ""]
     return Table(heads, rows, left=(0, len(results) + 1))
 
@@ -302,7 +306,7 @@ def strata_table(results: Results) -> Table:
             row.name,
             f"{row.reports:,}{'*' * row.is_small}",
             f"{row.relevant:,}",
-            *(with_interval(one.mean, one.interval) for one in row.means),
+            *(mean_cell(one.mean, one.interval) for one in row.means),
         ]
         for row in results.informative_strata
     ]
@@ -321,10 +325,10 @@ def differences_table(
     """How run b stands against run a in means ``of`` something: a row for each value, a column for each measure."""
     columns = [
         {
-            f"mean of {a}": share(one.a),
-            f"mean of {b}": share(one.b),
-            "difference": share(one.difference, sign=True),
-            "... 95 % interval": within(one.interval, sign=True),
+            f"mean of {a}": share_cell(one.a),
+            f"mean of {b}": share_cell(one.b),
+            "difference": share_cell(one.difference, sign=True),
+            "... 95 % interval": interval_cell(one.interval, sign=True),
             "p, paired t-test": UNKNOWN
             if one.t is None
             else f"{p_value_cell(one.p_t)} (t = {one.t:.2f})",
@@ -356,9 +360,9 @@ def comparison_tables(comparison: Comparison, top: int) -> list[Table]:
         rows = [
             [
                 pair.report,
-                share(pair.a.average_precision),
-                share(pair.b.average_precision),
-                share(pair.difference, sign=True),
+                share_cell(pair.a.average_precision),
+                share_cell(pair.b.average_precision),
+                share_cell(pair.difference, sign=True),
                 ranks_cell(pair.a),
                 ranks_cell(pair.b),
             ]

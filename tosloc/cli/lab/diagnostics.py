@@ -11,7 +11,16 @@ import typer
 
 from tosloc.cli.judging import MarkdownOption, QrelsOption, RunsArgument, SplitOption
 from tosloc.cli.options import FigureOption, JsonOption, Split, check_drawing
-from tosloc.cli.printing import UNKNOWN, Form, Table, form_of, p_value_cell, share, show, within
+from tosloc.cli.printing import (
+    UNKNOWN,
+    Form,
+    Table,
+    interval_cell,
+    output_form,
+    p_value_cell,
+    print_results,
+    share_cell,
+)
 from tosloc.core.errors import RunError, ToslocError
 from tosloc.evaluate.measures import Measure
 from tosloc.evaluate.run_paths import read_scored_run
@@ -41,13 +50,15 @@ def truncation(
     A diagnostic, never a result: MAP with the textbook's denominator and with the fixed files seen above the cut only,
     undefined values as 0 and dropped, for the listed files that exist and for all of them.
     """
-    form = form_of(as_json, as_markdown)
+    form = output_form(as_json, as_markdown)
     scored = read_scored_run(run, split.value, qrels)
     evaluation = scored.evaluation()
     result = cut(evaluation)
     summary = evaluation.counts | {"mrr": evaluation.mrr, "map": evaluation.map}
     values = {"run": scored.name, "summary": summary, **dataclasses.asdict(result)}
-    show(form, values, [Table(COLUMNS, cells, text, left=()) for text, cells in result.tables()])
+    print_results(
+        form, values, [Table(COLUMNS, cells, text, left=()) for text, cells in result.tables()]
+    )
     if form is not Form.json:
         print("\n".join(("", *(f"- {line}" for line in result.notes))))
 
@@ -85,7 +96,7 @@ def calibration(
 
     The share of the first file against how often the fix changed it: ten bins, expected calibration error.
     """
-    form = form_of(as_json, as_markdown)
+    form = output_form(as_json, as_markdown)
     check_drawing(figure)
     if temperature is not None and not MIN_TEMPERATURE <= temperature <= MAX_TEMPERATURE:
         raise RunError(
@@ -113,7 +124,7 @@ def calibration(
         from tosloc.plots.figures import save_figure
 
         save_figure(reliability_figure(found), figure)
-    show(form, values, _tables(values))
+    print_results(form, values, _tables(values))
 
 
 def _tables(values: Sequence[Mapping[str, Any]]) -> list[Table]:
@@ -123,7 +134,7 @@ def _tables(values: Sequence[Mapping[str, Any]]) -> list[Table]:
             one["run"],
             f"{one['answers']:,}",
             f"{one['temperature']:.4g}",
-            *(share(one[name]) for name in names),
+            *(share_cell(one[name]) for name in names),
         ]
         for one in values
     ]
@@ -131,7 +142,7 @@ def _tables(values: Sequence[Mapping[str, Any]]) -> list[Table]:
     bins = [
         [f"{of[0]['low']:.1f} to {of[0]['high']:.1f}"]
         + [
-            f"{one['answers']} {share(one['share'])} {share(one['right'])}"
+            f"{one['answers']} {share_cell(one['share'])} {share_cell(one['right'])}"
             if one["answers"]
             else UNKNOWN
             for one in of
@@ -193,7 +204,7 @@ def reproduce_check(
     Order, effectiveness, effect, statistics and means between an original pair of runs (baseline and advanced) and
     ours, on the same reports or on another project's.
     """
-    form = form_of(as_json, markdown)
+    form = output_form(as_json, markdown)
     wanted = list(dict.fromkeys(Measure.parse(name) for name in measures.split(",")))
     ours = _pair(our_baseline, our_advanced, split)
     values: dict[str, Any] = {"reports": len(ours.keys)}
@@ -218,7 +229,9 @@ def reproduce_check(
         )
     cells = [[_level_cell(row, head) for head in heads] for row in rows]
     left = {place for place, head in enumerate(heads) if head in ("level", "measure", "mean")}
-    show(form, values | {"rows": rows, "remarks": remarks}, [Table(heads, cells, title, left=left)])
+    print_results(
+        form, values | {"rows": rows, "remarks": remarks}, [Table(heads, cells, title, left=left)]
+    )
     if form is not Form.json:
         print("", *(f"- {remark}" for remark in remarks), sep="\n")
 
@@ -228,10 +241,10 @@ def _level_cell(row: Mapping[str, Any], head: str) -> str:
     if isinstance(value, str | int):
         return str(value)
     if head == "interval":
-        return within(value, sign=True)
+        return interval_cell(value, sign=True)
     if measure.startswith("p of"):
         return p_value_cell(value)
-    return share(value, sign=head == "difference" or "delta" in measure.lower())
+    return share_cell(value, sign=head == "difference" or "delta" in measure.lower())
 
 
 def _pair(baseline: Path, advanced: Path, split: Split) -> Pair:

@@ -17,7 +17,7 @@ import typer
 from tosloc.cli.judging import MarkdownOption
 from tosloc.cli.lab.results import means_table
 from tosloc.cli.options import ClusterOption, JsonOption, ReportsOption, RepositoryOption
-from tosloc.cli.printing import Form, Table, form_of, print_notes, show, shown
+from tosloc.cli.printing import Form, Table, output_form, print_notes, print_results, progress_bars
 from tosloc.core.cluster import on_cluster
 from tosloc.core.config import Config, load_config
 from tosloc.core.errors import require
@@ -77,15 +77,19 @@ def pretrain(
 
     And rank each project by weights that never saw it: those runs stand in WORK/left-out, and their means are printed.
     """
-    form = form_of(as_json, as_markdown)
+    form = output_form(as_json, as_markdown)
     listed = None if projects is None else read_projects(projects)
     reached = {project.repo: "" for project in listed or ()}
-    with results_folder(work), on_cluster(cluster, reached, resolve_revision), shown() as callback:
+    with (
+        results_folder(work),
+        on_cluster(cluster, reached, resolve_revision),
+        progress_bars() as callback,
+    ):
         evaluations, temperature, failed = learn(
             Pretraining(work, settings_of(config)), listed, folds, out, callback
         )
     means = project_means(evaluations)
-    show(form, means | {"temperature": temperature}, [means_table(means)])
+    print_results(form, means | {"temperature": temperature}, [means_table(means)])
     print_notes([f"the runs are in {work / LEFT_OUT}; see: tosloc lab evaluate {work / LEFT_OUT}"])
     if out is not None:
         print_notes([f"wrote {out / 'weights.json'}, temperature {temperature:g}"])
@@ -115,13 +119,13 @@ def feature_ablation(
     """
     listed = read_projects(projects)
     asked = [name.strip() for name in features.split(",") if name.strip()]
-    with results_folder(work), shown() as callback:
+    with results_folder(work), progress_bars() as callback:
         rows, failed = measure(
             Pretraining(work, settings_of(config)), listed, folds, asked, callback
         )
     heads = ["left out", "MRR", "95 %", "MAP", "95 %"]
     cells = [[row["left out"], *_cells(row)] for row in rows]
-    show(Form.json if as_json else Form.markdown, rows, [Table(heads, cells)])
+    print_results(Form.json if as_json else Form.markdown, rows, [Table(heads, cells)])
     _tell(failed)
 
 
@@ -151,7 +155,7 @@ def pack(
     """
     from tosloc.lab.bundle import bundle_training
 
-    with shown() as callback:
+    with progress_bars() as callback:
         numbers = bundle_training(run, repo, reports, out, candidates, train_reports, callback)
     megabytes = out.stat().st_size / 2**20
     print(
@@ -177,7 +181,7 @@ def train_encoder(
     require("training an encoder", "encoder", "torch", "transformers", "accelerate")
     from tosloc.lab.ablation import train_on_bundle
 
-    with command_folder(out, "tosloc lab train-encoder"), shown() as callback:
+    with command_folder(out, "tosloc lab train-encoder"), progress_bars() as callback:
         result = train_on_bundle(bundle, load_config(config), out, callback)
     if result is not None:
         print(json.dumps({key: value for key, value in result.items() if key != "curve"}, indent=1))

@@ -23,11 +23,11 @@ from tosloc.cli.printing import (
     UNKNOWN,
     Form,
     Table,
-    form_of,
+    output_form,
     p_value_cell,
     print_notes,
-    show,
-    shown,
+    print_results,
+    progress_bars,
 )
 from tosloc.core.cluster import on_cluster
 from tosloc.core.errors import ToslocError, require
@@ -79,7 +79,7 @@ def baselines(
 
     techniques = [baseline_runs.technique(name) for name in names or baseline_runs.SYSTEMS]
     splits = baseline_runs.SPLITS if split is None else (split.value,)
-    with on_cluster(cluster, {repo: ""}, resolve_revision), shown() as callback:
+    with on_cluster(cluster, {repo: ""}, resolve_revision), progress_bars() as callback:
         folders = baseline_runs.rank_with(
             techniques, settings_of(config), repo, reports, out, splits, callback
         )
@@ -102,7 +102,7 @@ def bm25(
     from tosloc.lab.bm25_runs import rank_with_bm25s
 
     require("BM25 over whole files", "lab", "bm25s")
-    with shown() as callback:
+    with progress_bars() as callback:
         rank_with_bm25s(settings_of(config), repo, reports, out, split.value, callback)
     print(f"tosloc: ranked; now run: tosloc evaluate {out} --split {split.value}", file=sys.stderr)
 
@@ -154,7 +154,7 @@ def reproduce(
     """
     from tosloc.lab.paper.workspace import Workspace, read_published
 
-    form = form_of(as_json, as_markdown)
+    form = output_form(as_json, as_markdown)
     if table not in TABLES:
         raise ToslocError(
             f"no table of the paper is called {table!r} here; there are {', '.join(TABLES)}"
@@ -167,7 +167,7 @@ def reproduce(
     if not names:
         raise ToslocError(f"{projects}: none of {', '.join(about.projects)} (published at {DATA})")
     measure = getattr(import_module(f"tosloc.lab.paper.{TABLES[table][0]}"), TABLES[table][1])
-    with shown() as callback:
+    with progress_bars() as callback:
         made = measure(
             Workspace(
                 about, [known[name] for name in names], out, callback, runs, not finished, encoder
@@ -194,7 +194,7 @@ def _show(form: Form, table: str, about: Published, made: Result) -> None:
         {"heads": list(one.heads), "rows": [list(map(_plain, row)) for row in one.rows]}
         for one in made.tables
     ]
-    show(form, {"table": table, "tables": plain, "notes": list(made.notes)}, tables)
+    print_results(form, {"table": table, "tables": plain, "notes": list(made.notes)}, tables)
     print_notes([*made.notes, *(f"left out: {one}" for one in about.left_out)])
 
 

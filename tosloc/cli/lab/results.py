@@ -17,19 +17,19 @@ from tosloc.cli.judging import (
     MeasuresOption,
     NoTestsOption,
     SplitOption,
-    parsed_measures,
-    scored_runs,
+    parse_measures,
+    read_scored_runs,
 )
 from tosloc.cli.options import JsonOption, Level, Split
 from tosloc.cli.printing import (
     Table,
     count_cell,
     differences_table,
-    form_of,
+    mean_cell,
+    output_form,
     print_notes,
-    share,
-    show,
-    with_interval,
+    print_results,
+    share_cell,
 )
 from tosloc.core.errors import RunError, pluralize
 from tosloc.evaluate.compare import ALWAYS_COMPARED, Comparison, difference_values
@@ -66,7 +66,7 @@ def evaluate(
 
     A row for each project, and their macro mean, with an interval over projects, and their micro mean.
     """
-    form, asked = form_of(as_json, as_markdown), parsed_measures(measures, level)
+    form, asked = output_form(as_json, as_markdown), parse_measures(measures, level)
     lacking: list[str] = []
     if len(runs) == 1:
         paths, lacking = runs_of_projects(runs[0], split.value)
@@ -75,7 +75,7 @@ def evaluate(
         paths = {path.name if names[path.name] == 1 else str(path): path for path in runs}
         if len(paths) < len(runs):
             raise RunError("a run is named twice")
-    found = scored_runs(list(paths.values()), split.value, None, no_tests, level)
+    found = read_scored_runs(list(paths.values()), split.value, None, no_tests, level)
     sides = {"": found}
     if level is Level.function:
         sides = {"functions": found[::2], BM25_NAME: found[1::2]}
@@ -85,7 +85,9 @@ def evaluate(
         values[side] = project_means(
             {name: one for name, one in evaluations.items() if one.per_report}, asked
         )
-    show(form, values.get("", values), [means_table(one, side) for side, one in values.items()])
+    print_results(
+        form, values.get("", values), [means_table(one, side) for side, one in values.items()]
+    )
     lacking_note = (
         f"{pluralize(len(lacking), 'project')} without a finished run: {', '.join(lacking)}"
     )
@@ -100,11 +102,11 @@ def means_table(values: Mapping[str, Any], title: str = "") -> Table:
         return [
             name,
             count_cell(one["reports"]),
-            *(share(one[measure]) for measure in values["macro"]),
+            *(share_cell(one[measure]) for measure in values["macro"]),
         ]
 
     rows = [row(one["project"], one) for one in values["projects"]]
-    macro = [with_interval(one["mean"], one["interval"]) for one in values["macro"].values()]
+    macro = [mean_cell(one["mean"], one["interval"]) for one in values["macro"].values()]
     rows += [
         [f"macro mean of {len(rows)} projects", "", *macro],
         row("micro mean of all reports", values["micro"]),
@@ -130,7 +132,7 @@ def compare(
     A row for each project, for each language of fixed files, or for each number of them; below, all reports together
     with intervals and tests, and means over projects that count alike, projects resampled.
     """
-    form, asked = form_of(as_json, as_markdown), parsed_measures(measures)
+    form, asked = output_form(as_json, as_markdown), parse_measures(measures)
     if first.resolve() == second.resolve():
         raise RunError(f"{first}: named twice")
     a, b = (runs_of_projects(folder, split.value)[0] for folder in (first, second))
@@ -143,7 +145,7 @@ def compare(
     projects: dict[str, Comparison] = {}
     for project in both:
         scored = [
-            scored_runs([one[project]], split.value, None, no_tests)[0].evaluation()
+            read_scored_runs([one[project]], split.value, None, no_tests)[0].evaluation()
             for one in (a, b)
         ]
         projects[project] = compare_pair(
@@ -167,7 +169,7 @@ def compare(
         "rows": listed,
         "projects": {"number": len(projects), "measures": difference_values(means)},
     }
-    show(form, values, tables)
+    print_results(form, values, tables)
     if apart := sorted(a.keys() ^ b.keys()):
         print_notes(
             [
@@ -184,9 +186,9 @@ def _rows_table(by: str, rows: Mapping[str, Comparison]) -> Table:
         [
             name,
             count_cell(len(one.pairs)),
-            *(f"{share(of.b)} / {share(of.a)}" for of in one.differences.values()),
+            *(f"{share_cell(of.b)} / {share_cell(of.a)}" for of in one.differences.values()),
             *(
-                with_interval(of.difference, of.interval, sign=True)
+                mean_cell(of.difference, of.interval, sign=True)
                 for of in map(one.differences.__getitem__, ALWAYS_COMPARED)
             ),
         ]
