@@ -44,7 +44,7 @@ def why(make_context):
         sources=SILENT,
         **more,
     ):
-        return answer_of(make_context(files, summary, description, **past), weights).why(
+        return answer_of(make_context(files, summary, description, **past), weights).choose_reasons(
             file, sources, **more
         )
 

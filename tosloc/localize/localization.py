@@ -296,7 +296,7 @@ class Localization:
         lifted = self._lifted(files)
         hits = []
         for place, file in enumerate(files):
-            reasons = self.stage_one.why(
+            reasons = self.stage_one.choose_reasons(
                 file, version.sources, lifted.get(file), facts[place], scored[place]
             )
             hit = Hit(

@@ -169,9 +169,8 @@ class _OpenExtraction:
         self.paths = PathTable.of(paths)
         self.repo = Repository(extraction.repo_path)
         for path in paths:
-            self.repo.path_names.id(
-                path
-            )  # so that numbers of paths mean the same as in the history
+            # The numbers of paths then mean the same as in the history.
+            self.repo.path_names.id(path)
         self.store = FactStore(extraction.store_path, unchanging=extraction.shared)
 
     def close(self) -> None:

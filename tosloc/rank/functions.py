@@ -1,6 +1,8 @@
 """Score the functions of the first files by a few weighted signs, the same for every project.
 
 docs/method.md, section 5, has the formula and what its weights were learned from.
+
+Letters in shapes: F files of the version, N functions of all given files.
 """
 
 from __future__ import annotations
@@ -8,16 +10,16 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from tosloc.code.functions import FUNCTION_KINDS, FunctionFacts
 from tosloc.code.text import terms as terms_of
 from tosloc.code.text import words
-from tosloc.core.records import BugReport, FloatArray, Function
+from tosloc.core.records import BoolArray, BugReport, FloatArray, Function, LongArray
 from tosloc.rank.features import scale_by_largest
 from tosloc.rank.text_features import rarities
 from tosloc.retrieval.context import VersionIndex
@@ -26,10 +28,11 @@ from tosloc.retrieval.postings import top_k
 from tosloc.retrieval.query import Query
 
 FUNCTION_DEPTH: Final = 50
-"""Files whose functions are scored when a ranking of functions is measured, and whose scores tell how far one leads."""
-
-_COMMENTS: Final = 0.5  # what a word of a comment counts
-CLASS: Final = FUNCTION_KINDS.index("class")
+"""First files whose functions evaluations rank, and whose scores scale the sign ``gap``."""
+CLASS_KIND: Final = FUNCTION_KINDS.index("class")
+"""Kind of a class in ``FunctionFacts.kinds``."""
+_COMMENT_WEIGHT: Final = 0.5
+"""Weight of a word in a comment; in code it is 1."""
 
 _CALLED = re.compile(r"(?<!\w)([^\W\d]\w{0,200})\s?\(")
 _QUOTED = re.compile(r"`{1,3}([^`\n]{1,200})`")
@@ -45,31 +48,43 @@ SIGN_WEIGHTS: Final = {
     "named": 0.6,  # the report writes its name as code; less for a name that many functions have
     "qualified": 0.6,  # the report writes it after the name of its class: Class.method
     "of_class": 0.6,  # the report writes the name of its class
-    "frame": 1.5,  # it stands in a stack frame, or the report links to a line of it
+    "frame": 1.5,  # a stack frame names it, or the report links to a line of it
     "size": 2.2,  # its length: ln(1 + terms) / 10
     "is_class": -0.8,  # it is a class
-    "among": -3.4,  # how many its file has: ln(1 + functions) / 10
-    "gap": 1.0,  # how far its file's score is below the first one's, in standard deviations of the first 50 scores
+    "among": -3.4,  # number of functions in its file: ln(1 + functions) / 10
+    "gap": 1.0,  # its file's score minus the first one's, in deviations of the first 50 scores
 }
-"""What each sign adds to a function's score. All lie within 0 and 1, but gap, which is below."""
+"""Weight of each sign in a function's score. Signs are from 0 to 1, except ``gap``: at most 0."""
 
 
-def _written(query: Query) -> tuple[frozenset[str], set[str], set[tuple[str, str]]]:
-    """Names that a report mentions; those written as code; pairs of names that follow each other with a dot between.
-    Code is what is called, quoted, dotted, or written as no word is.
-    """
+class _WrittenNames(NamedTuple):
+    """Names that a report writes."""
+
+    mentioned: frozenset[str]
+    """All words."""
+    code: set[str]
+    """Names written as code: called, quoted, dotted, or spelled as no English word is."""
+    pairs: set[tuple[str, str]]
+    """Names that follow each other with a dot between them."""
+
+
+def _find_written_names(query: Query) -> _WrittenNames:
+    """Return the names that a report writes."""
     text = f"{query.report.summary}\n{query.prose}"
     mentioned = frozenset(query.mentions)
-    code = {
-        name
-        for name in mentioned
-        if "_" in name.strip("_") or not (name.islower() or name.istitle())
-    }
+    code: set[str] = set()
+    for name in mentioned:
+        if "_" in name.strip("_") or not (name.islower() or name.istitle()):
+            code.add(name)
     code.update(_CALLED.findall(text))
-    code.update(word for quoted in _QUOTED.findall(text) for word in words(quoted))
-    dotted = [_SEPARATOR.split(name) for name in _DOTTED.findall(text)]
-    code.update(name for names in dotted for name in names)
-    return mentioned, code, {pair for names in dotted for pair in pairwise(names)}
+    for quoted in _QUOTED.findall(text):
+        code.update(words(quoted))
+    pairs: set[tuple[str, str]] = set()
+    for dotted in _DOTTED.findall(text):
+        names = _SEPARATOR.split(dotted)
+        code.update(names)
+        pairs.update(pairwise(names))
+    return _WrittenNames(mentioned, code, pairs)
 
 
 def score_functions(
@@ -80,186 +95,250 @@ def score_functions(
     facts: Sequence[FunctionFacts],
     most: int | None = None,
 ) -> list[tuple[Function, ...]]:
-    """The functions and classes of some of the first files, for each file the ``most`` with the highest scores first,
-    of overloads the best, and a class where none of its methods is near.
-    ``files`` are rows of the version in the order of their ranking, ``facts`` theirs, ``scores`` (F,) those of all its
-    files. Scores of functions may be compared between the files of one call. A pure function of what it is given: the
-    report, the version and the ranking, which knows no more of the history than what was known at the opening.
+    """Return the functions and classes of each of the first files, highest score first.
+
+    ``files`` are rows of the version in the order of their ranking, ``facts`` their functions, and
+    ``scores`` (F,) the scores of all files. For each file the ``most`` best functions are
+    returned, by default all. Of overloads only the best is returned, and with ``most`` a class
+    only if none of its methods ranks near it. Scores are comparable between the files of one call.
+
+    The result depends on the arguments alone: on the report, the version and the ranking, which
+    knows no history after the report's opening.
     """
-    counts = [len(one) for one in facts]
+    counts = [len(file_facts) for file_facts in facts]
     if not sum(counts):
         return [()] * len(files)
-    mentioned, code, pairs = _written(query)
-    names = [name for one in facts for name in one.last_names]
-    named = np.zeros(len(names))
-    if coded := [place for place, (_, name) in enumerate(names) if name in code]:
-        # overloads are one name
-        shared = Counter(
-            name.rpartition(".")[2] for one in facts for name in dict.fromkeys(one.names)
-        )
-        named[coded] = [1 / (1 + math.log(shared[names[place][1]])) for place in coded]
-    is_class = np.concatenate([one.kinds for one in facts]) == CLASS
-    # below the first file, in standard deviations of the highest scores
-    highest = scores[top_k(scores, FUNCTION_DEPTH)]
-    gaps = scores[list(files)] - scores[list(files)].max()
-    gaps = gaps / spread if (spread := float(highest.std())) > 0 else np.zeros(len(gaps))
+    written = _find_written_names(query)
+    names: list[tuple[str, ...]] = []
+    for file_facts in facts:
+        names += file_facts.last_names
+    is_class = np.concatenate([file_facts.kinds for file_facts in facts]) == CLASS_KIND
+    in_mentioned_class = np.array([outer in written.mentioned for outer, _ in names])
     signs = {
         **_text_signs(query, version, facts),
-        "named": named,
-        "qualified": np.array([name in pairs for name in names]),
-        "of_class": np.array([outer in mentioned for outer, _ in names]) & ~is_class,
-        "frame": _in_frames(query, version, files, facts),
+        "named": _named_sign(facts, names, written.code),
+        "qualified": np.array([name in written.pairs for name in names]),
+        "of_class": in_mentioned_class & ~is_class,
+        "frame": _frame_sign(query, version, files, facts),
         "is_class": is_class,
         "among": np.repeat(np.log1p(counts), counts) / 10,
-        "gap": np.repeat(gaps, counts),
+        "gap": np.repeat(_score_gaps(files, scores), counts),
     }
-    values: FloatArray = sum(weight * signs[sign] for sign, weight in SIGN_WEIGHTS.items())
-    found = []
-    for one, of_file in zip(facts, np.split(values, np.cumsum(counts)[:-1]), strict=True):
-        found.append(_listed(one, of_file, most))
-    return found
+    values: FloatArray = np.zeros(len(names))
+    for sign, weight in SIGN_WEIGHTS.items():
+        values += weight * signs[sign]
+    by_file = np.split(values, np.cumsum(counts)[:-1])
+    return [_best_functions(*pair, most) for pair in zip(facts, by_file, strict=True)]
 
 
-def _listed(facts: FunctionFacts, scores: FloatArray, most: int | None) -> tuple[Function, ...]:
-    """The best functions of a file, of overloads the best; where not all are wanted, no class with a method near it."""
+def _named_sign(
+    facts: Sequence[FunctionFacts], names: Sequence[tuple[str, ...]], code: set[str]
+) -> FloatArray:
+    """Return (N,) 1 / (1 + ln(functions with the same name)) for names that are written as code."""
+    values = np.zeros(len(names))
+    if not any(name in code for _, name in names):
+        return values
+    namesakes: Counter[str] = Counter()
+    for file_facts in facts:
+        # Overloads are one name.
+        for qualified in dict.fromkeys(file_facts.names):
+            namesakes[qualified.rpartition(".")[2]] += 1
+    for number, (_, name) in enumerate(names):
+        if name in code:
+            values[number] = 1 / (1 + math.log(namesakes[name]))
+    return values
+
+
+def _score_gaps(files: Sequence[int], scores: FloatArray) -> FloatArray:
+    """Return each file's score minus the best one, in standard deviations of the first scores."""
+    gaps = scores[list(files)] - scores[list(files)].max()
+    deviation = float(scores[top_k(scores, FUNCTION_DEPTH)].std())
+    return gaps / deviation if deviation > 0 else np.zeros(len(gaps))
+
+
+def _best_functions(
+    facts: FunctionFacts, scores: FloatArray, most: int | None
+) -> tuple[Function, ...]:
+    """Return the best functions of a file; see ``score_functions``."""
     best: dict[str, int] = {}
-    for n in np.argsort(-scores, kind="stable").tolist():
-        best.setdefault(facts.names[n], n)
+    for number in np.argsort(-scores, kind="stable").tolist():
+        best.setdefault(facts.names[number], number)
     names = list(best)
     if most is not None:
         near = names[: 2 * most]
-        classes = {name for name in names if facts.kinds[best[name]] == CLASS}
-        names = [
-            name
-            for name in names
-            if name not in classes or not any(o.startswith(f"{name}.") for o in near)
-        ]
-    first = (best[name] for name in names[:most])
-    return tuple(
-        Function(
-            facts.names[n], int(facts.starts[n]), int(facts.ends[n]), round(float(scores[n]), 6)
-        )
-        for n in first
-    )
+        names = [name for name in names if not _is_class_with_method(facts, best[name], near)]
+    functions = []
+    for name in names[:most]:
+        number = best[name]
+        start = int(facts.starts[number])
+        end = int(facts.ends[number])
+        functions.append(Function(name, start, end, round(float(scores[number]), 6)))
+    return tuple(functions)
+
+
+def _is_class_with_method(facts: FunctionFacts, number: int, names: Sequence[str]) -> bool:
+    """Return whether a function is a class of which some names are methods."""
+    if facts.kinds[number] != CLASS_KIND:
+        return False
+    prefix = f"{facts.names[number]}."
+    return any(name.startswith(prefix) for name in names)
 
 
 def _text_signs(
     query: Query, version: VersionIndex, facts: Sequence[FunctionFacts]
 ) -> dict[str, FloatArray]:
-    """(N,) what words tell: those of the functions' texts and of their own names, and how many there are."""
-    weight = {
-        term: query.weights[term] * rarity
-        for term, rarity in rarities(version, query.weights).items()
-    }
-    own = [
-        sum(weight.get(term, 0.0) for term in of_name)
-        for one in facts
-        for of_name in one.name_terms
-    ]
-    text = map(scale_by_largest, _bm25(facts, weight, k1=1.2, b=0.4, comments=_COMMENTS))
-    lengths = np.concatenate([one.lengths for one in facts])
+    """Return the signs (N,) of words: ``text``, ``own`` and ``size``."""
+    weights: dict[str, float] = {}
+    for term, rarity in rarities(version, query.weights).items():
+        weights[term] = query.weights[term] * rarity
+    name_weights = []
+    for file_facts in facts:
+        for name_terms in file_facts.name_terms:
+            name_weights.append(sum(weights.get(term, 0.0) for term in name_terms))
+    text = _bm25(facts, weights, k1=1.2, b=0.4, comment_weight=_COMMENT_WEIGHT)
+    lengths = np.concatenate([file_facts.lengths for file_facts in facts])
     return {
-        "text": np.concatenate([*text]),
-        "own": scale_by_largest(np.array(own)),
+        "text": np.concatenate([scale_by_largest(values) for values in text]),
+        "own": scale_by_largest(np.array(name_weights)),
         "size": np.log1p(lengths) / 10,
     }
 
 
 def _bm25(
     facts: Sequence[FunctionFacts],
-    weight: Mapping[str, float],
+    weights: Mapping[str, float],
     *,
     k1: float,
     b: float,
-    comments: float,
+    comment_weight: float,
 ) -> list[FloatArray]:
-    """BM25 of the texts of each file's functions, from the weight of each term times its IDF."""
-    average = max(float(np.concatenate([one.lengths for one in facts]).mean()), 1e-9)
+    """Return BM25 of the functions of each file, from the weight of each term times its IDF."""
+    lengths = np.concatenate([file_facts.lengths for file_facts in facts])
+    average = max(float(lengths.mean()), 1e-9)
     scores = []
-    for one in facts:
-        of_pairs = one.of_terms(weight)[one.places]
-        found = np.flatnonzero(of_pairs)
-        rows = one.rows[found]
-        frequency = one.code[found] + comments * one.comments[found]
-        values = of_pairs[found] * saturate_tf(
-            frequency, length_norm(one.lengths[rows], average, k1, b), k1
-        )
-        scores.append(np.bincount(rows, weights=values, minlength=len(one)).astype(np.float64))
+    for file_facts in facts:
+        pair_weights = file_facts.of_terms(weights)[file_facts.places]
+        pairs = np.flatnonzero(pair_weights)
+        rows = file_facts.rows[pairs]
+        frequency = file_facts.code[pairs] + comment_weight * file_facts.comments[pairs]
+        norm = length_norm(file_facts.lengths[rows], average, k1, b)
+        values = pair_weights[pairs] * saturate_tf(frequency, norm, k1)
+        by_function = np.bincount(rows, weights=values, minlength=len(file_facts))
+        scores.append(by_function.astype(np.float64))
     return scores
 
 
 def function_bm25(report: BugReport, facts: Sequence[FunctionFacts]) -> FloatArray:
-    """(N,) BM25 of the functions of all files, one after the other: the reference that rankings are judged beside.
-    Every function and class is a document; summary and description are the query, each word as often as it stands
-    there. Constants are those of bm25s' default, k1 1.5 and b .75 (Lù 2024).
+    """Return BM25 (N,) of the functions of all files, the baseline of evaluations.
+
+    Every function and class is a document. Summary and description are the query, with each word
+    as often as it occurs there. The constants are the defaults of bm25s, k1 1.5 and b .75
+    (Lù 2024).
     """
     query = Counter((*terms_of(report.summary), *terms_of(report.description)))
-    number = sum(map(len, facts))
-    if not number:
+    functions = sum(map(len, facts))
+    if not functions:
         return np.zeros(0)
-    holding: Counter[str] = Counter()
-    for one in facts:
-        holders = np.bincount(one.places, minlength=len(one.terms)).tolist()
-        holding.update(
-            {term: number for term, number in zip(one.terms, holders, strict=True) if term in query}
-        )
-    weight = {
-        term: count * float(idf(number, np.array(holding[term]))) for term, count in query.items()
-    }
-    return np.concatenate(_bm25(facts, weight, k1=1.5, b=0.75, comments=1.0))
+    document_frequency: Counter[str] = Counter()
+    for file_facts in facts:
+        counts = np.bincount(file_facts.places, minlength=len(file_facts.terms)).tolist()
+        for term, count in zip(file_facts.terms, counts, strict=True):
+            if term in query:
+                document_frequency[term] += count
+    weights: dict[str, float] = {}
+    for term, count in query.items():
+        weights[term] = count * float(idf(functions, np.array(document_frequency[term])))
+    return np.concatenate(_bm25(facts, weights, k1=1.5, b=0.75, comment_weight=1.0))
 
 
-def _in_frames(
+class _NamedPlace(NamedTuple):
+    """A stack frame or link of a report, and the files that it can mean."""
+
+    rows: Sequence[int]
+    """Path rows."""
+    method: str
+    line: int
+
+    @property
+    def names_function(self) -> bool:
+        """Whether the method is the name of a function."""
+        has_name = self.method != "" and self.method not in _NO_NAMES
+        return has_name and "lambda" not in self.method
+
+
+def _named_places(query: Query, version: VersionIndex) -> Iterator[_NamedPlace]:
+    """Yield the stack frames and links of a report."""
+    paths = version.paths
+    for frame in query.frames:
+        if frame.type:
+            yield _NamedPlace(paths.find_by_class(frame.type), frame.method, frame.line)
+    for trace in (*query.locations.traces, query.locations.links):
+        for location in trace:
+            rows = paths.find_by_location(location.place, location.qualified)
+            yield _NamedPlace(rows, location.method, location.line)
+
+
+def _frame_sign(
     query: Query, version: VersionIndex, files: Sequence[int], facts: Sequence[FunctionFacts]
 ) -> FloatArray:
-    """(N,) 1 for a function that a frame names in its file, or whose lines hold that of a link or a nameless frame."""
-    paths = version.paths
+    """Return (N,) 1 for a function that a frame names in its file, or whose lines it is in.
+
+    Lines count for links, and for frames without the name of a function.
+    """
     starts = np.cumsum([0, *map(len, facts)])
-    found = np.zeros(int(starts[-1]))
-    place_of = {int(paths.path_ids[file]): place for place, file in enumerate(files)}
-    named = [
-        (paths.find_by_class(frame.type), frame.method, frame.line)
-        for frame in query.frames
-        if frame.type
-    ]
-    for trace in (*query.locations.traces, query.locations.links):
-        named += [
-            (paths.find_by_location(one.place, one.qualified), one.method, one.line)
-            for one in trace
-        ]
-    for rows, method, line in named:
-        by_name = method and method not in _NO_NAMES and "lambda" not in method
-        for place in (place_of[row] for row in rows if row in place_of):
-            one = facts[place]
-            for number, (outer, simple) in enumerate(one.last_names):
-                if by_name:
-                    here = method == simple or (method in _CONSTRUCTORS and simple == outer)
-                else:
-                    here = method != "<module>" and one.starts[number] <= line <= one.ends[number]
-                if here and one.kinds[number] != CLASS:
-                    found[starts[place] + number] = 1.0
-    return found
+    values = np.zeros(int(starts[-1]))
+    position_by_row: dict[int, int] = {}
+    for position, file in enumerate(files):
+        position_by_row[int(version.paths.path_ids[file])] = position
+    for place in _named_places(query, version):
+        for row in place.rows:
+            if row in position_by_row:
+                position = position_by_row[row]
+                values[starts[position] + _functions_at(facts[position], place)] = 1.0
+    return values
+
+
+def _functions_at(facts: FunctionFacts, place: _NamedPlace) -> LongArray:
+    """Return the numbers of a file's functions at a place; classes are left out."""
+    if place.names_function:
+        matches = np.array([_has_name(names, place.method) for names in facts.last_names], bool)
+    elif place.method == "<module>":
+        matches = np.zeros(len(facts), dtype=np.bool_)
+    else:
+        matches = (facts.starts <= place.line) & (place.line <= facts.ends)
+    return np.flatnonzero(matches & (np.asarray(facts.kinds) != CLASS_KIND))
+
+
+def _has_name(names: tuple[str, ...], method: str) -> bool:
+    """Return whether a function, by the names of its class and itself, is the method of a frame."""
+    outer, name = names
+    return method == name or (method in _CONSTRUCTORS and name == outer)
 
 
 def find_best_holder(
     functions: FunctionFacts, words: Sequence[str], listed: Sequence[Function]
 ) -> tuple[int, frozenset[str]] | None:
-    """The one of the ``listed`` functions that holds the most of the words, and those that it holds; None where none
-    holds any. Each word counts more than all after it together; a class is no function.
+    """Return the ``listed`` function that contains most of the words, and which it contains.
+
+    Each word counts more than all words after it together. Classes do not count. Returns None if
+    no listed function contains a word.
     """
-    wanted = {term: 2.0**-place for place, term in enumerate(words)}
     if not len(functions):
         return None
-    values = np.bincount(
-        functions.rows, functions.of_terms(wanted)[functions.places], len(functions)
-    ).astype(float)
-    shown = {(one.name, one.start) for one in listed}
-    there = [
-        place in shown for place in zip(functions.names, functions.starts.tolist(), strict=True)
-    ]
-    values[~np.array(there) | (functions.kinds == CLASS)] = 0.0
+    word_weights = {word: 2.0**-position for position, word in enumerate(words)}
+    pair_weights = functions.of_terms(word_weights)[functions.places]
+    values = np.bincount(functions.rows, pair_weights, len(functions)).astype(float)
+    values[~_is_listed(functions, listed) | (functions.kinds == CLASS_KIND)] = 0.0
     best = int(np.argmax(values))
     if not values[best]:
         return None
-    places = functions.places[functions.rows == best]
-    return best, frozenset(functions.terms[place] for place in places.tolist()) & wanted.keys()
+    places = functions.places[functions.rows == best].tolist()
+    contained = frozenset(functions.terms[place] for place in places)
+    return best, contained & word_weights.keys()
+
+
+def _is_listed(functions: FunctionFacts, listed: Sequence[Function]) -> BoolArray:
+    """Return (N,) whether each function of a file is among those that an answer lists."""
+    keys = {(function.name, function.start) for function in listed}
+    pairs = zip(functions.names, functions.starts.tolist(), strict=True)
+    return np.array([pair in keys for pair in pairs], dtype=np.bool_)

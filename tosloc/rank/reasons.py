@@ -1,9 +1,9 @@
-"""What can be said for a file, each thing with what people need to check it: a frame, a name, a commit, words."""
+"""Reasons for a file, each with what people need to check it: a frame, a name, a commit, words."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -13,341 +13,439 @@ import numpy as np
 
 from tosloc.code import text
 from tosloc.code.functions import FunctionFacts
-from tosloc.core.records import Function, Reason
+from tosloc.core.records import FloatArray, Function, LongArray, Reason
 from tosloc.git.fixes import first_issue, is_fix_message
 from tosloc.rank.functions import find_best_holder
 from tosloc.rank.text_features import find_defined_names
+from tosloc.reports.traces import Frame
 from tosloc.retrieval import bm25
 from tosloc.retrieval.context import EVERYDAY, QueryContext
 from tosloc.retrieval.documents import DocumentsView
 from tosloc.retrieval.paths import file_stem
 
-WORDS_SHOWN: Final = 5  # words a reason, at most
-COMMON_SHARE: Final = 0.25  # words that stand in a larger part of the files tell none from another, unless two of them do
-MAX_NAMED_SHARE: Final = 0.5  # words that stand in a larger part of the files are not named
-RARE: Final = 0.1
-"""Words of the description alone are named where they stand in no larger part of the files, and MIN_RARE_WORDS of them do."""
+MAX_WORDS: Final = 5
+"""Most words of a reason."""
+COMMON_SHARE: Final = 0.25
+"""Share of the files from which on a word distinguishes no file; two such words do."""
+MAX_NAMED_SHARE: Final = 0.5
+"""Words that a larger share of the files contains are not named."""
+RARE_SHARE: Final = 0.1
+"""Largest share of the files with a word of the description alone, if it is to be named."""
 MIN_RARE_WORDS: Final = 3
-NAMESAKES: Final = 5  # a name that more files have says nothing of one of them
-MIN_SIMILARITY: Final = (
-    0.15  # cosine between the report and a commit message below which they share words by chance
-)
-MIN_SIMILARITY_ONE_WORD: Final = 0.3  # cosine from which on one shared word is enough
+"""Rare words of the description that distinguish files without a word of the summary."""
+MAX_NAMESAKES: Final = 5
+"""A name that more files have is no reason for one of them."""
+MIN_SIMILARITY: Final = 0.15
+"""Cosine of the report and a commit message below which their shared words are chance."""
+MIN_SIMILARITY_ONE_WORD: Final = 0.3
+"""Cosine from which on one shared word is enough."""
 MIN_SHARED_IDF: Final = 8.0
-"""Sum of the IDF of the words that a report shares with a commit, doubled for words of its summary and identifiers."""
-FIX_BEFORE_COMMIT: Final = (
-    1.25  # a fix is told before a commit that is at most so many times nearer to the report
-)
-NEAREST: Final = 3  # fixes and commits of a file that are looked at: those nearest to the report
-NEAREST_OF_ALL: Final = 10  # the same of the whole project
-SUBJECT: Final = 100  # letters of a commit's subject that are shown
+"""Least IDF of the words that a report and a commit share, if they share more than one.
+
+The IDF of words of the summary and of identifiers is doubled."""
+FIX_FACTOR: Final = 1.25
+"""A fix comes before a commit whose similarity is at most this times as high."""
+MAX_CHANGES_OF_FILE: Final = 3
+"""Fixes, and commits, of a file that are examined: those nearest to the report."""
+MAX_CHANGES_OF_PROJECT: Final = 10
+"""The same for the whole project."""
+MAX_SUBJECT: Final = 100
+"""Most characters of a commit's subject that are shown."""
 _PATH: Final = re.compile(
     r"(?<![\w$.\-/\\])[/\\]{0,3}+((?:[\w.\-$]+[/\\])*[\w.\-$]*[\w\-$]\.[A-Za-z][A-Za-z+]{0,7})(?![\w(])"
 )
-_NOT_SAID: Final = re.compile(r"https?://\S+|www\.\S+|<!--.*?(?:-->|\Z)", re.DOTALL)
-"""Of a report's text, what nobody has said: addresses, and what a form tells those who fill it in."""
+_NOT_WRITTEN: Final = re.compile(r"https?://\S+|www\.\S+|<!--.*?(?:-->|\Z)", re.DOTALL)
+"""Text that nobody wrote for this report: addresses, and the instructions of a form."""
 _MODULE: Final = re.compile(r"(?<![\w./\\])[a-z_]\w*(?:\.[A-Za-z_]\w*){1,8}")
 
 
 @dataclass(frozen=True)
 class RepositoryLookups:
-    """What reasons may read of the repository beside the facts; by default nothing."""
+    """Functions that read from the repository what reasons show; by default they return nothing."""
 
-    subject: Callable[[str], str | None] = lambda commit: None  # first line of a commit's message
-    commit_url: Callable[[str], str | None] = lambda commit: None  # where a commit can be read
+    subject: Callable[[str], str | None] = lambda commit: None
+    """Return the first line of a commit's message."""
+    commit_url: Callable[[str], str | None] = lambda commit: None
+    """Return the address where a commit can be read."""
     authors: Callable[[Sequence[str]], Mapping[str, str]] = lambda commits: {}
-    """Commit ids -> the names of their authors."""
+    """Return the author's name of each commit id."""
     owners: Callable[[str], Sequence[str]] = lambda path: ()
-    """Whom the version's CODEOWNERS names for a path."""
+    """Return whom the version's CODEOWNERS names for a path."""
 
 
 @dataclass(frozen=True, slots=True)
 class PastChange:
-    """An earlier commit, or fixed report, that touched a file and speaks like the report."""
+    """An earlier commit, or fixed report, that touched a file and is similar to the report."""
 
     commit: str
-    bug: str | None  # the fixed report, where it is known by a number of its own
-    at: int  # seconds since 1970
+    bug: str | None
+    """The fixed report, if it is known by a number of its own."""
+    at: int
+    """Seconds since 1970."""
     fix: bool
+    """Whether it is a fixed report."""
     similarity: float
-    words: tuple[str, ...]  # terms that it shares with the report, rarest first
-    rows: tuple[int, ...]  # path rows of the files that it touched
+    """Cosine with the report."""
+    words: tuple[str, ...]
+    """Terms that it shares with the report, rarest first."""
+    rows: tuple[int, ...]
+    """Path rows of the files that it touched."""
 
 
 class FileReasons:
-    """What can be said of the files of one answered query; files are named by their number in the version."""
+    """Reasons for the files of one answered query; a file is its number in the version."""
 
     def __init__(self, context: QueryContext) -> None:
-        self.context, self.paths = context, context.version.paths
-        self._written: dict[str, str] = {}
-        """Terms of what the report says, each as it is written there first."""
+        self.context = context
+        self.paths = context.version.paths
+        self._spelling_by_term: dict[str, str] = {}
+        """Terms of the report, each with the first spelling in the report."""
         for source in (context.query.report.summary, context.query.prose):
-            for word in text.words(_NOT_SAID.sub(" ", source)):
+            for word in text.words(_NOT_WRITTEN.sub(" ", source)):
                 for part in (*text.split_identifier(word), word):
                     for term in text.identifier_terms(part)[-1:]:
-                        self._written.setdefault(term, part)
+                        self._spelling_by_term.setdefault(term, part)
 
     @cached_property
-    def _strong(self) -> frozenset[str]:
-        """Terms that say what the report is about: those of its summary, and identifiers."""
-        said = (*self.context.query.summary_counts, *self.context.query.compounds)
-        return frozenset(said) & self._written.keys()
+    def _subject_terms(self) -> frozenset[str]:
+        """Terms that say what the report is about: words of the summary, and identifiers."""
+        terms = (*self.context.query.summary_counts, *self.context.query.compounds)
+        return frozenset(terms) & self._spelling_by_term.keys()
 
     def describe_match(self, asked: str, found: str) -> str:
-        """A term of the report as it was written, and the term of a file that answers it, where that is another."""
-        return self._written.get(asked, asked) + ("" if asked == found else f" ~ {found}")
+        """Return a term of the report as written, and the file's term that matches if different."""
+        spelling = self._spelling_by_term.get(asked, asked)
+        return spelling if asked == found else f"{spelling} ~ {found}"
 
     def join_words(self, terms: Sequence[str]) -> str:
-        """The first terms, each as it was written in the report, without parts of those before."""
-        shown: list[str] = []
-        for word in (self._written.get(term, term) for term in terms):
-            if not any(word.lower() in other.lower() for other in shown):
-                shown.append(word)
-        return ", ".join(shown[:WORDS_SHOWN])
+        """Return the first terms as the report spells them, without parts of words before them."""
+        words: list[str] = []
+        for term in terms:
+            word = self._spelling_by_term.get(term, term)
+            if not any(word.lower() in other.lower() for other in words):
+                words.append(word)
+        return ", ".join(words[:MAX_WORDS])
 
-    def _path(self, file: int) -> int:
-        """Number of the file's path."""
+    def _row(self, file: int) -> int:
+        """Return the path row of a file."""
         return int(self.paths.path_ids[file])
 
     # Frames and names
 
     def frame(self, file: int) -> Reason | None:
-        """The first stack frame in the file; its line is that of the report's version."""
-        row = self._path(file)
+        """Return the first stack frame in the file; its line is that of the report's version."""
+        row = self._row(file)
         for trace in self.context.query.locations.traces:
-            for place in trace:
-                rows = self.context.frame_rows(place)
-                if row in rows and (len(trace) > 1 or place.method):
-                    named = ".".join(filter(None, (place.type.rpartition(".")[2], place.method)))
-                    where = f", line {place.line} in the report's version" if place.line else ""
-                    said = f"stack frame{f' {named}' if named else ''}{where}{_one_of(len(rows))}"
-                    return Reason(
-                        "frame", said, lines=(place.line, place.line) if place.line else None
-                    )
+            for location in trace:
+                rows = self.context.frame_rows(location)
+                # A single location without a method may be no stack frame.
+                if row in rows and (len(trace) > 1 or location.method):
+                    return _frame_reason(location, len(rows))
         return None
 
     def name(self, file: int) -> Reason | None:
-        """That the report writes the file's path, its module, or its name."""
-        row = self._path(file)
-        if row in self._spelled:
-            return Reason("name", f"the report names {self._spelled[row]}")
+        """Return the reason that the report writes the file's path, its module or its name."""
+        row = self._row(file)
+        if row in self._spelling_by_row:
+            return Reason("name", f"the report names {self._spelling_by_row[row]}")
         stem = file_stem(self.paths.table.paths[row])
-        if stem not in self.context.query.mentions or not (stem[:1].isupper() or "_" in stem):
+        looks_like_name = stem[:1].isupper() or "_" in stem
+        if stem not in self.context.query.mentions or not looks_like_name:
             return None
-        same = len(self.paths.find_by_stem(stem))
-        said = (
-            f"names {stem}"
-            if self.paths.table.compound_stem[row]
-            else f"says {stem}, the file's name"
-        )
-        return None if same > NAMESAKES else Reason("name", f"the report {said}{_one_of(same)}")
+        namesakes = len(self.paths.find_by_stem(stem))
+        if namesakes > MAX_NAMESAKES:
+            return None
+        if self.paths.table.compound_stem[row]:
+            verb = f"names {stem}"
+        else:
+            verb = f"says {stem}, the file's name"
+        return Reason("name", f"the report {verb}{_one_of(namesakes)}")
 
     @cached_property
-    def _spelled(self) -> dict[int, str]:
-        """Path row -> how the report spells the file: as a path or a name with its suffix, or as a dotted module."""
-        found: dict[int, str] = {}
+    def _spelling_by_row(self) -> dict[int, str]:
+        """Path row -> how the report spells the file, for files that a spelling means alone."""
+        spellings: dict[int, str] = {}
+        paths = self.paths.table.paths
         for source in (self.context.query.report.summary, self.context.query.prose):
-            for spelled in dict.fromkeys(_PATH.findall(source)):
-                rows = self.paths.find_by_frame_path(spelled)
+            for spelling in dict.fromkeys(_PATH.findall(source)):
+                rows = self.paths.find_by_frame_path(spelling)
                 if len(rows) == 1:
-                    found.setdefault(rows[0], _tail(spelled, self.paths.table.paths[rows[0]]))
-            for spelled in dict.fromkeys(_MODULE.findall(source)):
-                names = spelled.split(".")  # of them the first two or more
-                meant = (
-                    names[:length] + more
-                    for length in range(len(names), 1, -1)
-                    for more in ([], ["__init__"])
-                )
-                files = (self.paths.find_by_class(".".join(module)) for module in meant)
-                if alone := next((rows for rows in files if len(rows) == 1), None):
-                    found.setdefault(alone[0], spelled)
-        return found
+                    spellings.setdefault(rows[0], _common_path_end(spelling, paths[rows[0]]))
+            for spelling in dict.fromkeys(_MODULE.findall(source)):
+                row = self._find_module(spelling)
+                if row is not None:
+                    spellings.setdefault(row, spelling)
+        return spellings
+
+    def _find_module(self, dotted: str) -> int | None:
+        """Return the path row of the module that a dotted name begins with.
+
+        The longest beginning of two names or more that means exactly one file counts.
+        """
+        names = dotted.split(".")
+        for length in range(len(names), 1, -1):
+            module = ".".join(names[:length])
+            for qualified in (module, f"{module}.__init__"):
+                rows = self.paths.find_by_class(qualified)
+                if len(rows) == 1:
+                    return rows[0]
+        return None
 
     def defined_name(self, file: int, functions: FunctionFacts | None = None) -> Reason | None:
-        """That the file defines a function or type, of two words or more, that the report names and few define. Terms
-        know no capitals and underscores: where its ``functions`` are known, one is called just so.
+        """Return the reason that the file defines a function or type that the report names.
+
+        The name must have two words or more, and few files may define it. Terms have neither
+        capitals nor underscores; if the file's ``functions`` are given, one must have exactly the
+        name.
         """
         row = int(self.context.version.text.rows[file])
-        names = {name for _, name in functions.last_names} if functions else set()
-        for one in sorted(find_defined_names(self.context), key=lambda one: -one.weight):
-            if names and one.name.written not in names:
+        function_names = {name for _, name in functions.last_names} if functions else set()
+        heaviest_first = sorted(find_defined_names(self.context), key=lambda name: -name.weight)
+        for defined in heaviest_first:
+            written = defined.name.written
+            if function_names and written not in function_names:
                 continue
-            if one.name.compound and one.files <= NAMESAKES and row in one.rows:
-                text = f"it defines {one.name.written}, which the report names"
-                return Reason(
-                    "name", text + (f" (one of {one.files} files that do)" if one.files > 1 else "")
-                )
+            if defined.name.compound and defined.files <= MAX_NAMESAKES and row in defined.rows:
+                others = f" (one of {defined.files} files that do)" if defined.files > 1 else ""
+                return Reason("name", f"it defines {written}, which the report names{others}")
         return None
 
     # Earlier changes
 
     def past(self, file: int | None = None) -> list[PastChange]:
-        """Earlier fixes and commits, of a file or of the whole project, that speak like the report, the one to tell
-        first first.
-        """
-        context, found = self.context, dict[str, PastChange]()
-        for view, similarities, fix in (
-            (context.history.reports, context.report_similarities, True),
-            (context.history.commits, context.commit_similarities, False),
-        ):
-            near = (
-                np.arange(len(similarities))
-                if file is None
-                else view.documents.find_by_file(self._path(file))
-            )
-            near = near[similarities[near] >= MIN_SIMILARITY]
-            near = near[np.argsort(-similarities[near], kind="stable")]
-            for number in near[: NEAREST_OF_ALL if file is None else NEAREST].tolist():
-                change = self._change(view, number, float(similarities[number]), fix)
-                if change is not None:
-                    found.setdefault(change.commit, change)
-        return sorted(
-            found.values(),
-            key=lambda one: -one.similarity * (FIX_BEFORE_COMMIT if one.fix else 1.0),
-        )
+        """Return earlier fixes and commits that are similar to the report, the best first.
 
-    def _change(
-        self, view: DocumentsView, number: int, similarity: float, fix: bool
+        They are those of a file, or of the whole project if ``file`` is None.
+        """
+        context = self.context
+        history = context.history
+        changes: dict[str, PastChange] = {}
+        for change in self._similar_documents(
+            history.reports, context.report_similarities, file, is_fix=True
+        ):
+            changes.setdefault(change.commit, change)
+        for change in self._similar_documents(
+            history.commits, context.commit_similarities, file, is_fix=False
+        ):
+            changes.setdefault(change.commit, change)
+
+        def order(change: PastChange) -> float:
+            return -change.similarity * (FIX_FACTOR if change.fix else 1.0)
+
+        return sorted(changes.values(), key=order)
+
+    def _similar_documents(
+        self, view: DocumentsView, similarities: FloatArray, file: int | None, *, is_fix: bool
+    ) -> Iterator[PastChange]:
+        """Yield the documents of a file, or of all, that are most similar to the report."""
+        if file is None:
+            numbers: LongArray = np.arange(len(similarities))
+            most = MAX_CHANGES_OF_PROJECT
+        else:
+            numbers = view.documents.find_by_file(self._row(file))
+            most = MAX_CHANGES_OF_FILE
+        near = numbers[similarities[numbers] >= MIN_SIMILARITY]
+        nearest_first = near[np.argsort(-similarities[near], kind="stable")]
+        for number in nearest_first[:most].tolist():
+            change = self._past_change(view, number, float(similarities[number]), is_fix)
+            if change is not None:
+                yield change
+
+    def _past_change(
+        self, view: DocumentsView, number: int, similarity: float, is_fix: bool
     ) -> PastChange | None:
-        """A document as an earlier change; None where what it shares with the report is chance."""
-        documents, weights = view.documents, dict[str, float]()
-        for term in documents.terms[slice(*documents.starts[number : number + 2])].tolist():
+        """Return a document as a past change; None if the words that it shares may be chance."""
+        documents = view.documents
+        start, end = documents.starts[number : number + 2].tolist()
+        weights: dict[str, float] = {}
+        for term in documents.terms[start:end].tolist():
             word = documents.vocabulary[term]
-            if word in self._written and word not in EVERYDAY:
-                weights[word] = float(view.idf[term]) * (2.0 if word in self._strong else 1.0)
+            if word in self._spelling_by_term and word not in EVERYDAY:
+                factor = 2.0 if word in self._subject_terms else 1.0
+                weights[word] = float(view.idf[term]) * factor
         shared = sorted(weights, key=lambda term: (-weights[term], term))
-        enough = len(shared) > 1 and sum(weights.values()) >= MIN_SHARED_IDF
-        if not (
-            enough or (similarity >= MIN_SIMILARITY_ONE_WORD and self._strong.intersection(shared))
-        ):
+        shares_several = len(shared) > 1 and sum(weights.values()) >= MIN_SHARED_IDF
+        shares_subject = bool(self._subject_terms.intersection(shared))
+        is_near = similarity >= MIN_SIMILARITY_ONE_WORD
+        if not shares_several and not (is_near and shares_subject):
             return None
-        commit, identity = documents.commit_ids[number], documents.ids[number]
-        # mined from commits alone, a report is called by the beginning of its commit's id: no bug of that name is known
-        bug = (
-            None
-            if (len(identity) > 6 and commit.startswith(identity)) or not fix
-            else identity.partition("#")[0]
-        )
-        rows = documents.files[slice(*documents.file_starts[number : number + 2])]
+        commit = documents.commit_ids[number]
+        identity = documents.ids[number]
+        # A report that was mined from commits alone is called by the beginning of its commit's id,
+        # which is no number of a bug.
+        is_commit_id = len(identity) > 6 and commit.startswith(identity)
+        bug = identity.partition("#")[0] if is_fix and not is_commit_id else None
+        first, last = documents.file_starts[number : number + 2].tolist()
+        rows = tuple(documents.files[first:last].tolist())
         at = int(documents.times[number])
-        return PastChange(commit, bug, at, fix, similarity, tuple(shared), tuple(rows.tolist()))
+        return PastChange(commit, bug, at, is_fix, similarity, tuple(shared), rows)
 
-    def describe_change(self, change: PastChange, sources: RepositoryLookups) -> Reason:
-        """An earlier change in words: which, when, and what it says of itself or shares with the report. It is called a
-        fix where a fixed report is known, or where its own first line says so.
+    def describe_change(self, change: PastChange, lookups: RepositoryLookups) -> Reason:
+        """Return an earlier change as a reason: which, when, its subject and the shared words.
+
+        It is called a fix if a fixed report is known, or if its own subject says so.
         """
-        subject = sources.subject(change.commit)
-        fix = change.fix and (subject is None or change.bug is not None or is_fix_message(subject))
-        of_bug = f" of bug {change.bug}" if change.bug else ""
-        said = (
-            f"{'earlier fix' if fix else 'commit'} {change.commit[:10]}{of_bug}, {day(change.at)}"
+        subject = lookups.subject(change.commit)
+        is_fix = change.fix and (
+            subject is None or change.bug is not None or is_fix_message(subject)
         )
+        label = "earlier fix" if is_fix else "commit"
+        of_bug = f" of bug {change.bug}" if change.bug else ""
+        sentence = f"{label} {change.commit[:10]}{of_bug}, {day(change.at)}"
         shared = self.join_words(change.words)
         if subject:
-            said = f"{said}: {subject if len(subject) <= SUBJECT else subject[: SUBJECT - 2].rstrip() + ' …'}"
-            if change.words[0] in text.terms(_NOT_SAID.sub(" ", subject)):
-                shared = ""  # the subject shows what it shares
-        issue = change.bug or (None if subject is None else first_issue(subject))
-        said += f"; it says {shared}" if shared else ""
+            sentence += f": {_shorten(subject)}"
+            if change.words[0] in text.terms(_NOT_WRITTEN.sub(" ", subject)):
+                # The subject shows what it shares.
+                shared = ""
+        if shared:
+            sentence += f"; it says {shared}"
+        issue = change.bug
+        if not issue and subject is not None:
+            issue = first_issue(subject)
         return Reason(
-            "fix" if fix else "commit",
-            said,
+            "fix" if is_fix else "commit",
+            sentence,
             change.commit,
-            issue,
-            url=sources.commit_url(change.commit),
+            issue or None,
+            url=lookups.commit_url(change.commit),
         )
 
     # Words
 
     def words(self, file: int) -> tuple[list[str], bool]:
-        """Terms that the report and the file's text share, those that tell most first; whether they tell anything."""
-        view, hits = self.context.version.text, self.context.hits
+        """Return the terms that the report and the file share, and whether they distinguish it.
+
+        The terms that contribute most to the score come first.
+        """
+        rarity_by_term = self._shared_terms(file)
+        subject_terms = []
+        other_terms = []
+        for term, rarity in rarity_by_term.items():
+            if term in self._subject_terms:
+                if rarity >= np.log(1 / MAX_NAMED_SHARE):
+                    subject_terms.append(term)
+            elif rarity >= np.log(1 / RARE_SHARE):
+                other_terms.append(term)
+        has_rare_subject = any(
+            rarity_by_term[term] >= np.log(1 / COMMON_SHARE) for term in subject_terms
+        )
+        has_rare_others = len(other_terms) >= MIN_RARE_WORDS
+        if len(subject_terms) > 1 or has_rare_subject or has_rare_others:
+            missing = max(0, MIN_RARE_WORDS - len(subject_terms))
+            return subject_terms + other_terms[:missing], True
+        return [*rarity_by_term], False
+
+    def _shared_terms(self, file: int) -> dict[str, float]:
+        """Return the IDF of the terms that the report and the file share, best score first."""
+        context = self.context
+        view = context.version.text
+        hits = context.hits
         row = int(view.rows[file])
         shared, counts = hits.terms_in_row(row)
         frequency = bm25.WHOLE(view, counts, np.full(len(shared), row, dtype=np.int32))
-        order = np.argsort(
-            -(frequency * hits.idf[shared] * self.context.text_terms[1][shared]), kind="stable"
-        )
-        best = {
-            self.context.known_words[term]: float(hits.idf[term]) for term in shared[order].tolist()
-        }
-        by_gain = {term: rarity for term, rarity in best.items() if term in self._written}
-        about = [
-            term
-            for term in by_gain
-            if term in self._strong and by_gain[term] >= np.log(1 / MAX_NAMED_SHARE)
-        ]
-        others = [
-            term
-            for term in by_gain
-            if term not in self._strong and by_gain[term] >= np.log(1 / RARE)
-        ]
-        if (
-            len(about) > 1
-            or any(by_gain[term] >= np.log(1 / COMMON_SHARE) for term in about)
-            or len(others) >= MIN_RARE_WORDS
-        ):
-            return about + others[: max(0, MIN_RARE_WORDS - len(about))], True
-        return [*by_gain], False
+        scores = frequency * hits.idf[shared] * context.text_terms[1][shared]
+        rarity_by_term: dict[str, float] = {}
+        for number in shared[np.argsort(-scores, kind="stable")].tolist():
+            term = context.known_words[number]
+            if term in self._spelling_by_term:
+                rarity_by_term[term] = float(hits.idf[number])
+        return rarity_by_term
 
     def describe_words(
         self, words: Sequence[str], functions: FunctionFacts | None, listed: Sequence[Function]
     ) -> Reason:
-        """Words that met; those that the ``listed`` function of the file with the most of them holds, if one does."""
-        shown = list(words[:WORDS_SHOWN])
-        if functions is None or (found := find_best_holder(functions, shown, listed)) is None:
+        """Return shared words as a reason.
+
+        If a ``listed`` function of the file contains some of them, the reason names the function
+        that contains most, and these words alone.
+        """
+        shown = list(words[:MAX_WORDS])
+        holder = None
+        if functions is not None:
+            holder = find_best_holder(functions, shown, listed)
+        if functions is None or holder is None:
             return Reason("words", f"words {self.join_words(words)}")
-        number, held = found
-        inside = self.join_words([word for word in shown if word in held])
+        number, contained = holder
+        inside = self.join_words([word for word in shown if word in contained])
         lines = int(functions.starts[number]), int(functions.ends[number])
         return Reason("words", f"words {inside} in {functions.names[number]}", lines=lines)
 
     def name_words(self, file: int) -> list[str]:
-        """Words of the file's name that say what the report is about, and that few names have; heaviest first."""
-        stem = frozenset(text.terms(file_stem(self.paths.table.paths[self._path(file)])))
-        ids, known = self.paths.table.term_ids, self.context.query.weights
-        held = [
-            term
-            for term in stem & self._strong
-            if self.paths.name_idf[ids[term]] >= np.log(1 / RARE)
-        ]
-        return sorted(held, key=lambda term: (-known.get(term, 0.0), term))
+        """Return the words of the file's name that the report is about, heaviest first.
+
+        Only words that few file names have count.
+        """
+        stem_terms = frozenset(text.terms(file_stem(self.paths.table.paths[self._row(file)])))
+        term_ids = self.paths.table.term_ids
+        weights = self.context.query.weights
+        rare = []
+        for term in stem_terms & self._subject_terms:
+            if self.paths.name_idf[term_ids[term]] >= np.log(1 / RARE_SHARE):
+                rare.append(term)
+        return sorted(rare, key=lambda term: (-weights.get(term, 0.0), term))
 
     # Related files
 
     def counterpart(self, file: int, leading: Sequence[int]) -> Reason | None:
-        """A file among the ``leading`` ones that is a test by this one's name, or whose name this one tests."""
-        table, row = self.paths.table, self._path(file)
-        for place, other in enumerate(leading, start=1):
-            there = self._path(other)
-            related = table.counterpart_group[there] == table.counterpart_group[row]
-            other_kind = table.test[there] != table.test[row]
-            if (
-                related
-                and other_kind
-                and file_stem(table.paths[there]) != file_stem(table.paths[row])
-            ):
-                what = "a test of this name," if table.test[there] else "what it tests by its name,"
-                return Reason(
-                    "test", f"{what} {table.paths[there]}, is number {place} of all files"
-                )
+        """Return the reason that a ``leading`` file is a test of this one, or tested by this one.
+
+        Tests are found by their names.
+        """
+        table = self.paths.table
+        row = self._row(file)
+        for rank, other in enumerate(leading, start=1):
+            other_row = self._row(other)
+            is_related = table.counterpart_group[other_row] == table.counterpart_group[row]
+            is_pair = is_related and table.test[other_row] != table.test[row]
+            other_path = table.paths[other_row]
+            if is_pair and file_stem(other_path) != file_stem(table.paths[row]):
+                is_test = table.test[other_row]
+                what = "a test of this name," if is_test else "what it tests by its name,"
+                return Reason("test", f"{what} {other_path}, is number {rank} of all files")
         return None
 
 
-def _tail(spelled: str, path: str) -> str:
-    """The end of a path as a report spells it, as far as it is that of the file.
+def _frame_reason(location: Frame, files: int) -> Reason:
+    """Return a stack frame as a reason; ``files`` is the number of files that it can mean."""
+    class_name = location.type.rpartition(".")[2]
+    names = ".".join(filter(None, (class_name, location.method)))
+    sentence = f"stack frame {names}" if names else "stack frame"
+    lines = None
+    if location.line:
+        sentence += f", line {location.line} in the report's version"
+        lines = (location.line, location.line)
+    return Reason("frame", f"{sentence}{_one_of(files)}", lines=lines)
 
-    >>> _tail("github.com/x/y/blob/12ab/src/a.py", "src/a.py"), _tail("..\\\\lib\\\\a.py", "src/a.py")
-    ('src/a.py', 'a.py')
+
+def _common_path_end(spelling: str, path: str) -> str:
+    """Return the end of a path as far as a report's spelling of it agrees.
+
+    >>> _common_path_end("github.com/x/y/blob/12ab/src/a.py", "src/a.py")
+    'src/a.py'
+    >>> _common_path_end("..\\\\lib\\\\a.py", "src/a.py")
+    'a.py'
     """
-    own, theirs = path.split("/"), spelled.replace("\\", "/").split("/")
-    return next(("/".join(own[-n:]) for n in range(len(own), 0, -1) if own[-n:] == theirs[-n:]), "")
+    names = path.split("/")
+    spelled_names = spelling.replace("\\", "/").split("/")
+    for length in range(len(names), 0, -1):
+        if names[-length:] == spelled_names[-length:]:
+            return "/".join(names[-length:])
+    return ""
+
+
+def _shorten(subject: str) -> str:
+    """Return a commit's subject, cut off if it is too long."""
+    if len(subject) <= MAX_SUBJECT:
+        return subject
+    return subject[: MAX_SUBJECT - 2].rstrip() + " …"
 
 
 def _one_of(files: int) -> str:
+    """Return a remark that a name is that of several files; "" if it is not."""
     return f" (one of {files} files so called)" if files > 1 else ""
 
 
 def day(seconds: int) -> str:
-    """The date, in UTC, of seconds since 1970."""
+    """Return the date, in UTC, of seconds since 1970."""
     return datetime.fromtimestamp(seconds, UTC).date().isoformat()

@@ -1,25 +1,27 @@
-"""Stage one: from features to the scores of every file, and why each stands where it stands.
+"""Stage one: from features to the scores of every file, and the reasons for its rank.
 
-A weighted sum of features, and over the same features a learned ranker for the head of the list: LambdaMART (Burges
-2010), by LightGBM. LightGBM is needed to learn trees; what it imports would take longer than answering a report. So
-they are kept as arrays, which give its own sums to the last bit. A split that sends a row right takes from its tree the
-leaves on its left; the first leaf that is left, from left to right, is the row's (QuickScorer, Lucchese et al. 2015).
+The score is a weighted sum of features. Over the same features a learned ranker orders the head of
+the list: LambdaMART (Burges 2010), by LightGBM. Importing LightGBM would take longer than answering
+a report, so that it is only used to learn trees. They are kept as arrays, which yield LightGBM's
+sums to the last bit. A split that sends a row right removes the leaves on its left from those of
+the tree; the first leaf that remains, from left to right, is that of the row (QuickScorer,
+Lucchese et al. 2015).
 
-Of all that can be said for a file at most three reasons are given, by their use to a reader: where the report itself
-points (a stack frame, a name), then an earlier fix or commit, then the words in common; what is left after these is for
-files of which little can be said. One is given only where a feature of its kind lifted the file. Age, size, folder
-and what changes together lift files too, and are never reasons.
+A file gets at most three reasons, in the order of their use to a reader: first what the report
+itself points to (a stack frame, a name), then an earlier fix or commit, then shared words; others
+are for files that have none of these. A reason is only given if a feature of its kind lifted the
+file. Age, size, folder and common changes lift files, too, but are no reasons.
 
-Shapes: F files, K features, T trees, k rows.
+Letters in shapes: F files, K features, T trees, k rows.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Final, Self
+from functools import cache, cached_property
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -34,12 +36,14 @@ from tosloc.rank.reasons import MIN_SIMILARITY_ONE_WORD, FileReasons, Repository
 from tosloc.retrieval.context import QueryContext
 from tosloc.retrieval.postings import top_k
 
-MAX_REASONS: Final = 3  # reasons a file, at most
-LEADING: Final = (
-    5  # a test, or what one tests, speaks for a file where it is among so many first ones
-)
-HEAD_DEPTH: Final = 150  # files of the head that it orders; the rest keeps its order
-NUM_TREES: Final = 600  # trees
+MAX_REASONS: Final = 3
+"""Most reasons for a file."""
+COUNTERPART_DEPTH: Final = 5
+"""First files whose tests, or what they test, have that as a reason."""
+HEAD_DEPTH: Final = 150
+"""Files of the head that a ranker orders; the rest keeps its order."""
+NUM_TREES: Final = 600
+"""Trees of a ranker."""
 LIGHTGBM_PARAMETERS: Final = {
     "objective": "lambdarank",
     "num_leaves": 15,
@@ -53,217 +57,280 @@ LIGHTGBM_PARAMETERS: Final = {
     "num_threads": 1,
     "verbosity": -1,
 }
-"""Of LightGBM; like the two above chosen on the training and validation reports of four projects."""
-_MOST_LEAVES: Final = 16  # of a tree: one bit each
-_LARGEST: Final = 1e9  # of a leaf; LightGBM learns none beyond 100
+"""Parameters of LightGBM.
+
+Like ``HEAD_DEPTH`` and ``NUM_TREES`` they were chosen on the training and validation reports of
+four projects."""
+_MAX_LEAVES: Final = 16
+"""Most leaves of a tree; each is one bit of a 16-bit number."""
+_ALL_LEAVES: Final = np.uint16(0xFFFF)
+"""The bits of all leaves."""
+_MAX_LEAF_VALUE: Final = 1e9
+"""Bound of a leaf's absolute value; LightGBM learns none above 100."""
+
+
+class _Split(NamedTuple):
+    """A split of a tree."""
+
+    feature: int
+    threshold: float
+    left_leaves: int
+    """Bits of the leaves on its left."""
+
+
+@cache
+def _lowest_bits() -> npt.NDArray[np.uint8]:
+    """Return the position of the lowest set bit of each 16-bit number; 15 for the number 0."""
+    numbers = np.arange(1 << _MAX_LEAVES)
+    positions = np.full(len(numbers), _MAX_LEAVES - 1, dtype=np.uint8)
+    for bit in reversed(range(_MAX_LEAVES)):
+        positions[(numbers >> bit) & 1 == 1] = bit
+    return positions
 
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """Trees of numeric splits, filled up with splits that send no row right. Whatever the numbers, each row has a sum.
-    Values of rows are finite numbers.
+    """Decision trees with numeric splits, padded to 15 splits that always go left.
+
+    Rows are finite numbers. Any bit pattern of the arrays yields a finite score.
     """
 
-    feature: IntArray  # (T, 15) feature that each split asks for
+    feature: IntArray
+    """(T, 15) feature of each split."""
     threshold: Float32Array
-    """(T, 15) values up to it go left; rounded down to single precision, which for such values means the same."""
-    left: npt.NDArray[
-        np.uint16
-    ]  # (T, 15) the leaves on its left, as bits; leaves are numbered from left to right
-    leaves: FloatArray  # (T, 16) what each leaf adds
+    """(T, 15) values up to it go left.
+
+    Thresholds are rounded down to single precision, which makes no difference for values in single
+    precision."""
+    left: npt.NDArray[np.uint16]
+    """(T, 15) the leaves on the left of each split, as bits; leaves count from left to right."""
+    leaves: FloatArray
+    """(T, 16) value of each leaf."""
 
     @classmethod
     def of_model(cls, model: Mapping[str, Any]) -> Self:
-        """Trees of what LightGBM's ``Booster.dump_model`` gives, of at most 16 leaves."""
-        largest, size = np.finfo(np.float32).max, (len(model["tree_info"]), _MOST_LEAVES - 1)
-        feature, left = np.zeros(size, np.int32), np.zeros(size, np.uint16)
-        threshold, leaves = (
-            np.full(size, largest, np.float64),
-            np.zeros((len(feature), _MOST_LEAVES)),
-        )
-        for tree, made in enumerate(model["tree_info"]):
-            splits, values = _collected(made["tree_structure"])
+        """Return the trees of LightGBM's ``Booster.dump_model``, with at most 16 leaves each."""
+        largest = np.finfo(np.float32).max
+        trees = len(model["tree_info"])
+        size = (trees, _MAX_LEAVES - 1)
+        feature = np.zeros(size, np.int32)
+        threshold = np.full(size, largest, np.float64)
+        left = np.zeros(size, np.uint16)
+        leaves = np.zeros((trees, _MAX_LEAVES))
+        for tree, info in enumerate(model["tree_info"]):
+            splits, values = _splits_and_leaves(info["tree_structure"])
             leaves[tree, : len(values)] = values
-            for place, split in enumerate(splits):
-                feature[tree, place], threshold[tree, place], left[tree, place] = split
+            for position, split in enumerate(splits):
+                feature[tree, position] = split.feature
+                threshold[tree, position] = split.threshold
+                left[tree, position] = split.left_leaves
         threshold = np.minimum(threshold, largest)
         rounded = threshold.astype(np.float32)
-        return cls(
-            feature,
-            np.where(rounded > threshold, np.nextafter(rounded, -largest), rounded),
-            left,
-            leaves,
-        )
+        rounded_down = np.where(rounded > threshold, np.nextafter(rounded, -largest), rounded)
+        return cls(feature, rounded_down, left, leaves)
 
     def to_arrays(self) -> Arrays:
-        """Plain arrays, for ``from_arrays``."""
+        """Return plain arrays, for ``from_arrays``."""
         return dict(vars(self))
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array], features: int) -> Self:
-        """Trees of ``to_arrays`` that ask for ``features``. Raises KeyError or ValueError when they are none."""
+        """Return the trees of ``to_arrays``, which split on ``features`` features.
+
+        Raises KeyError or ValueError if the arrays are no such trees.
+        """
         leaves = validate_array(
-            arrays, "leaves", np.float64, None, _MOST_LEAVES, least=-_LARGEST, below=_LARGEST
+            arrays,
+            "leaves",
+            np.float64,
+            None,
+            _MAX_LEAVES,
+            least=-_MAX_LEAF_VALUE,
+            below=_MAX_LEAF_VALUE,
         )
-        size = len(leaves), _MOST_LEAVES - 1
-        feature = validate_array(arrays, "feature", np.int32, *size, below=features)
+        size = (len(leaves), _MAX_LEAVES - 1)
         return cls(
-            feature,
+            validate_array(arrays, "feature", np.int32, *size, below=features),
             validate_array(arrays, "threshold", np.float32, *size),
             validate_array(arrays, "left", np.uint16, *size),
             leaves,
         )
 
     def scores(self, rows: Float32Array) -> FloatArray:
-        """(k,) sums over the trees, in their order, of the leaves that the rows (k, K) come to."""
-        right = rows.T.take(self.feature, axis=0) > self.threshold[..., None]
-        # to the bits of a leaf on the left add nothing where a row goes right, and all where it goes left
-        kept = np.bitwise_and.reduce(
-            ~self.left[..., None] | (right - np.uint16(1)), axis=1
-        )  # (T, k)
-        lowest = np.frexp((kept & -kept).astype(np.float32))[1] - 1
-        places = np.arange(0, self.leaves.size, _MOST_LEAVES)[:, None] + (
-            lowest & (_MOST_LEAVES - 1)
-        )
+        """Return (k,) the summed values of the leaves that each of the rows (k, K) reaches."""
+        goes_left = rows.T.take(self.feature, axis=0) <= self.threshold[..., None]
+        # Leaves (T, 15, k) that each split leaves over: all of them if the row goes left, else
+        # those that are not on its left.
+        left_over = ~self.left[..., None] | (goes_left * _ALL_LEAVES)
+        remaining = np.bitwise_and.reduce(left_over, axis=1)
+        first_of_tree = np.arange(0, self.leaves.size, _MAX_LEAVES)[:, None]
+        reached = first_of_tree + _lowest_bits().take(remaining)
         total = np.zeros(len(rows))
-        for values in self.leaves.ravel().take(places):  # one tree after the other
+        # Trees are added in their order, so that the sums are LightGBM's to the last bit.
+        for values in self.leaves.ravel().take(reached):
             total += values
         return total
 
 
-def _collected(
-    node: Mapping[str, Any], first: int = 0
-) -> tuple[list[tuple[int, float, int]], list[float]]:
-    """The splits (feature, threshold, leaves on the left as bits) and leaves of a node, whose ``first`` leaf it is."""
+def _splits_and_leaves(node: Mapping[str, Any], first: int = 0) -> tuple[list[_Split], list[float]]:
+    """Return the splits and leaf values below a node, in preorder.
+
+    ``first`` is the number of its first leaf.
+    """
     if "split_feature" not in node:
         return [], [float(node["leaf_value"])]
-    splits, values = _collected(node["left_child"], first)
-    middle = first + len(values)
-    more, others = _collected(node["right_child"], middle)
-    own = int(node["split_feature"]), float(node["threshold"]), (1 << middle) - (1 << first)
-    return [own, *splits, *more], values + others
+    left_splits, left_values = _splits_and_leaves(node["left_child"], first)
+    middle = first + len(left_values)
+    right_splits, right_values = _splits_and_leaves(node["right_child"], middle)
+    split = _Split(
+        int(node["split_feature"]), float(node["threshold"]), (1 << middle) - (1 << first)
+    )
+    return [split, *left_splits, *right_splits], left_values + right_values
 
 
 @dataclass(frozen=True, eq=False)
 class HeadRanker:
-    """What orders the first ``HEAD_DEPTH`` files; learned from heads, without knowledge of paths."""
+    """A ranker of the first ``HEAD_DEPTH`` files, learned from heads; it does not see paths."""
 
-    features: tuple[
-        str, ...
-    ]  # names of what it reads of a feature table, before the two columns of head_rows
+    features: tuple[str, ...]
+    """Names of the features that it reads, before the two columns that ``head_rows`` adds."""
     trees: Trees
-    weight: float  # what the trees' score is multiplied by before it is added to the linear score; chosen on validation
+    weight: float
+    """Weight of the trees' score beside the linear score; chosen on validation."""
 
 
 def head_rows(rows: Float32Array, scores: FloatArray) -> Float32Array:
-    """(k, K+2) features of the head, linear score below the leader's, and ln(1 + rank); rows stand in rank order."""
+    """Return (k, K+2) the rows of a head in rank order, with two more columns.
+
+    They are the linear score (k,) minus that of the first file, and ln(1 + rank).
+    """
     rank = np.arange(1, len(rows) + 1, dtype=np.float32)
     return np.column_stack([rows, scores - scores[0], np.log1p(rank)]).astype(np.float32)
 
 
 def load_lightgbm() -> Any:
-    """Import LightGBM. Raises MissingExtra where the OpenMP library that it needs is missing."""
+    """Import LightGBM.
+
+    Raises MissingExtra if the OpenMP library that it needs is missing.
+    """
     try:
         import lightgbm
     except OSError as error:
         raise MissingExtra(
-            f"training a ranker needs LightGBM, which does not load here ({error}); install the OpenMP library:"
-            " apt-get install libgomp1 (Debian, Ubuntu), dnf install libgomp (Fedora), brew install libomp (macOS)"
+            f"training a ranker needs LightGBM, which does not load here ({error}); install the"
+            " OpenMP library: apt-get install libgomp1 (Debian, Ubuntu), dnf install libgomp"
+            " (Fedora), brew install libomp (macOS)"
         ) from error
     return lightgbm
 
 
 def fit_trees(heads: RankingLists, seed: int, rounds: int | None = None) -> Trees:
-    """Trees learned from heads, ``NUM_TREES`` of them; deterministic for a seed. A report's pairs count as much as the
-    report does. Raises MissingExtra where LightGBM cannot be loaded.
+    """Return ``rounds`` trees learned from heads, by default ``NUM_TREES``.
+
+    The result is deterministic for a seed. A report's pairs count as much as the report's weight.
+    Raises MissingExtra if LightGBM cannot be loaded.
     """
     lightgbm = load_lightgbm()
     weights = np.repeat(heads.report_weights, heads.sizes)
-    data = lightgbm.Dataset(
-        heads.rows, heads.fixed.astype(np.int32), weight=weights, group=heads.sizes.tolist()
-    )
-    return Trees.of_model(
-        lightgbm.train(LIGHTGBM_PARAMETERS | {"seed": seed}, data, rounds or NUM_TREES).dump_model()
-    )
+    labels = heads.fixed.astype(np.int32)
+    data = lightgbm.Dataset(heads.rows, labels, weight=weights, group=heads.sizes.tolist())
+    parameters = LIGHTGBM_PARAMETERS | {"seed": seed}
+    booster = lightgbm.train(parameters, data, rounds or NUM_TREES)
+    return Trees.of_model(booster.dump_model())
 
 
-def splice_head_above_rest(scores: FloatArray, order: np.ndarray, head: FloatArray) -> FloatArray:
-    """(F,) scores in which the files ``order`` have the scores ``head``, raised above all the rest if need be."""
+def splice_head_above_rest(scores: FloatArray, order: LongArray, head: FloatArray) -> FloatArray:
+    """Return scores (F,) in which the files ``order`` have the scores ``head``.
+
+    If a head's score is not above all other files' scores, the head is raised above them.
+    """
     rest = np.delete(scores, order)
     floor = float(rest.max()) if len(rest) else 0.0
     lowest = float(head.min())
-    new = scores.copy()
-    new[order] = head if lowest > floor else head - lowest + np.nextafter(floor, np.inf) + 1e-6
-    return new
+    result = scores.copy()
+    result[order] = head if lowest > floor else head - lowest + np.nextafter(floor, np.inf) + 1e-6
+    return result
 
 
 def weighted_sums(rows: Float32Array, weights: FloatArray) -> FloatArray:
-    """(n,) weighted sums of rows (n, K), each in single precision and in the order of the features. Here and in the
-    fits the linear algebra library is asked for no product: it splits sums by its number of threads, and rounding would
-    follow. ``einsum`` adds in one order.
+    """Return (n,) weighted sums of rows (n, K), added in single precision and feature order.
+
+    Neither this function nor the fits use products of the linear algebra library: it splits sums
+    by its number of threads, on which their rounding would depend. ``einsum`` adds in one order.
     """
     return np.asarray(np.einsum("nk,k->n", rows, weights.astype(np.float32)).astype(np.float64))
 
 
 @dataclass(frozen=True, eq=False)
 class StageOne:
-    """A weighted sum of features, and where one was learned a ranker for the first files."""
+    """A weighted sum of features, and a ranker for the first files if one was learned."""
 
     features: tuple[str, ...]
-    weights: FloatArray  # (K,)
-    ranker: HeadRanker | None = None  # its features are among these
+    """Names of the features."""
+    weights: FloatArray
+    """(K,) weight of each feature."""
+    ranker: HeadRanker | None = None
+    """Ranker of the head; its features are among these."""
 
     def align(self, names: tuple[str, ...]) -> StageOne | None:
-        """The same decision for tables of other features: one that it does not know has weight 0. None where a feature
-        that it knows is not among them.
+        """Return the same stage one for tables of the features ``names``.
+
+        A feature that it lacks has weight 0. Returns None if it has a feature that is not among
+        ``names``.
         """
         if not set(self.features) <= set(names):
             return None
         known = dict(zip(self.features, self.weights.tolist(), strict=True))
-        return replace(
-            self, features=names, weights=np.array([known.get(name, 0.0) for name in names])
-        )
+        weights = np.array([known.get(name, 0.0) for name in names])
+        return replace(self, features=names, weights=weights)
 
     def linear(self, table: Float32Array) -> FloatArray:
-        """(F,) weighted sums of a feature table (F, K), in single precision so that every path to it rounds alike.
-        Features of weight 0 are left out, so that one that is not known changes no bit.
+        """Return (F,) weighted sums of a feature table (F, K).
+
+        They are added in single precision, so that every way to compute them rounds alike.
+        Features of weight 0 are left out, so that an unknown feature changes no bit.
         """
         used = np.flatnonzero(self.weights)
-        table = table if len(used) == len(self.weights) else table[:, used]
+        if len(used) < len(self.weights):
+            table = table[:, used]
         return weighted_sums(np.ascontiguousarray(table, dtype=np.float32), self.weights[used])
 
     def head(
         self, names: Sequence[str], table: Float32Array, scores: FloatArray
     ) -> tuple[LongArray, Float32Array]:
-        """The files that a ranker orders by their linear scores (F,), and their rows of the features ``names``."""
+        """Return the head by linear scores (F,): its files (k,) and their ``head_rows``.
+
+        The rows have the features ``names`` of a feature table (F, K).
+        """
         order = top_k(scores, HEAD_DEPTH)
         columns = np.array([self.features.index(name) for name in names], dtype=np.int64)
         return order, head_rows(table[np.ix_(order, columns)], scores[order])
 
     def scores(self, table: Float32Array) -> FloatArray:
-        """(F,) final scores of a feature table (F, K) whose rows are in path order."""
+        """Return (F,) final scores of a feature table (F, K) whose rows are in path order."""
         scores = self.linear(table)
         if self.ranker is None or not len(scores):
             return scores
         order, rows = self.head(self.ranker.features, table, scores)
-        weight, learned = self.ranker.weight, self.ranker.trees.scores(rows)
-        return splice_head_above_rest(
-            scores, order, (scores[order] + weight * learned) / (1 + weight)
-        )
+        weight = self.ranker.weight
+        head = (scores[order] + weight * self.ranker.trees.scores(rows)) / (1 + weight)
+        return splice_head_above_rest(scores, order, head)
 
 
 @dataclass(frozen=True, eq=False)
 class StageOneAnswer:
-    """What stage one says to one query of every file of the version, in path order."""
+    """Stage one's scores of every file of the version, in path order, for one query."""
 
     context: QueryContext
     stage: StageOne
-    columns: Mapping[str, FloatArray]  # feature -> (F,) values
-    scores: FloatArray  # (F,)
+    columns: Mapping[str, FloatArray]
+    """Feature -> (F,) values."""
+    scores: FloatArray
+    """(F,) final scores."""
 
     @classmethod
     def of(cls, context: QueryContext, stage: StageOne) -> Self:
-        """Stage one's answer to a query."""
+        """Return stage one's answer to a query."""
         columns = features.columns(context, stage.features)
         table = np.stack([*columns.values()], axis=1, dtype=np.float32, casting="same_kind")
         return cls(context, stage, columns, stage.scores(table))
@@ -275,56 +342,84 @@ class StageOneAnswer:
 
     @cached_property
     def reasons(self) -> FileReasons:
-        """What can be said of the files."""
+        """Reasons for the files."""
         return FileReasons(self.context)
 
-    def why(
+    def choose_reasons(
         self,
         file: int,
-        sources: RepositoryLookups,
+        lookups: RepositoryLookups,
         terms: Reason | None = None,
         functions: FunctionFacts | None = None,
         listed: Sequence[Function] = (),
     ) -> tuple[Reason, ...]:
-        """At most ``MAX_REASONS`` reasons for a file, the most useful first. ``terms`` is what a reranker says of it,
-        ``functions`` are its functions, and ``listed`` those of them that the answer names.
+        """Return at most ``MAX_REASONS`` reasons for a file, the most useful first.
+
+        ``terms`` is the reason of a reranker, ``functions`` are the file's functions, and
+        ``listed`` those of them that the answer names. A file always has a reason: without any
+        other, what little can be said of it.
         """
-        reasons, lifted = self.reasons, self._lifted(file)
-        past = reasons.past(file)[:2] if "past" in lifted else []
-        # the first one, and a second one where that is near to the report, too
-        near = [
-            change
-            for place, change in enumerate(past)
-            if not place or change.similarity >= MIN_SIMILARITY_ONE_WORD
-        ]
-        changes = [reasons.describe_change(change, sources) for change in near]
-        pointed = (reasons.frame(file) if "frame" in lifted else None) or reasons.name(file)
-        if pointed is None and "name" in lifted:
-            pointed = reasons.defined_name(file, functions)
-        words, telling = reasons.words(file) if "words" in lifted else ([], False)
-        common = reasons.describe_words(words, functions, listed) if words else None
-        held = reasons.name_words(file) if pointed is None and "path" in lifted else []
-        found = [
-            pointed,
+        lifted = self._lifted_kinds(file)
+        words: list[str] = []
+        distinguish = False
+        if "words" in lifted:
+            words, distinguish = self.reasons.words(file)
+        by_words = self.reasons.describe_words(words, functions, listed) if words else None
+        pointer = self._pointer(file, lifted, functions)
+        changes = list(self._changes(file, lifted, lookups))
+        candidates = [
+            pointer,
             *changes[:1],
-            common if telling else None,
+            by_words if distinguish else None,
             terms,
-            # words of its name, where they are not shown as words of its text
-            None
-            if set(held) <= set(words)
-            else Reason("path", f"its name has {reasons.join_words(held)}"),
-            reasons.counterpart(file, top_k(self.scores, LEADING).tolist())
-            if "test" in lifted
-            else None,
+            self._path_words(file, words) if pointer is None and "path" in lifted else None,
+            self._counterpart(file) if "test" in lifted else None,
             *changes[1:],
         ]
-        little = common or Reason(
-            "activity", "no word in common; ranked by how often and how lately it changed"
-        )
-        return tuple([reason for reason in found if reason is not None][:MAX_REASONS] or [little])
+        reasons = [reason for reason in candidates if reason is not None]
+        if reasons:
+            return tuple(reasons[:MAX_REASONS])
+        if by_words is not None:
+            return (by_words,)
+        unexplained = "no word in common; ranked by how often and how lately it changed"
+        return (Reason("activity", unexplained),)
 
-    def _lifted(self, file: int) -> set[str | None]:
-        """The kinds of reasons whose features together add to the file's score."""
+    def _pointer(
+        self, file: int, lifted: set[str | None], functions: FunctionFacts | None
+    ) -> Reason | None:
+        """Return the reason that the report itself points to the file."""
+        pointer = None
+        if "frame" in lifted:
+            pointer = self.reasons.frame(file)
+        if pointer is None:
+            pointer = self.reasons.name(file)
+        if pointer is None and "name" in lifted:
+            pointer = self.reasons.defined_name(file, functions)
+        return pointer
+
+    def _changes(
+        self, file: int, lifted: set[str | None], lookups: RepositoryLookups
+    ) -> Iterator[Reason]:
+        """Yield the best earlier change, and a second one if it is similar enough."""
+        if "past" not in lifted:
+            return
+        for position, change in enumerate(self.reasons.past(file)[:2]):
+            if position == 0 or change.similarity >= MIN_SIMILARITY_ONE_WORD:
+                yield self.reasons.describe_change(change, lookups)
+
+    def _path_words(self, file: int, words: Sequence[str]) -> Reason | None:
+        """Return the words of the file's name, if not all are shown as ``words`` of its text."""
+        name_words = self.reasons.name_words(file)
+        if set(name_words) <= set(words):
+            return None
+        return Reason("path", f"its name has {self.reasons.join_words(name_words)}")
+
+    def _counterpart(self, file: int) -> Reason | None:
+        """Return the reason that a first file is a test of the file, or tested by it."""
+        return self.reasons.counterpart(file, top_k(self.scores, COUNTERPART_DEPTH).tolist())
+
+    def _lifted_kinds(self, file: int) -> set[str | None]:
+        """Return the kinds of reasons whose features together add to the file's score."""
         added: defaultdict[str | None, float] = defaultdict(float)
         for name, weight in zip(self.stage.features, self.stage.weights.tolist(), strict=True):
             added[features.FEATURES[name].reason] += weight * self.columns[name][file]

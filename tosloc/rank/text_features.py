@@ -168,7 +168,7 @@ def folder_reports(context: QueryContext) -> FloatArray:
 
 
 def file_documents(context: QueryContext) -> FloatArray:
-    """Return BM25 of each file's fixed reports plus BM25 of its commits, joined to one text each."""
+    """Return BM25 of each file's fixed reports, as one text, plus BM25 of its commits, as one."""
     weights = context.query.weights
     reports = context.aggregated_bm25(context.history.reports, weights)
     commits = context.aggregated_bm25(context.history.commits, weights)
