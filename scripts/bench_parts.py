@@ -361,14 +361,14 @@ def by_encoder(bench: Bench, config: Config, path: Path) -> list[Row]:
     """Both stages, vectors known, and encoding blobs, against what only the encoder takes."""
     import torch
 
-    from tosloc.rerank.encoder.encoders import ChunkReader, alike, report_text
+    from tosloc.rerank.encoder.encoders import ChunkReader, batches_of_similar_length, report_text
     from tosloc.rerank.encoder.reranker import EncoderReranker
 
     changed: dict[str, Any] = {"code_encoder": str(path), "report_encoder": ""}
     changed["training"] = config.stage_two.training.model_copy(update={"learns": "head"})
     settings = config.stage_two.model_copy(update=changed)
     reports, blobs = bench.reports[:5], list(bench.sample)[:ENCODED]
-    reranker = EncoderReranker.configured(config.model_copy(update={"stage_two": settings}))
+    reranker = EncoderReranker.from_config(config.model_copy(update={"stage_two": settings}))
     learned = Localizer(Model(reranker=reranker))
     report_encoder, encoder = reranker.model.report, reranker.model.code
     texts = report_encoder.pieces(
@@ -383,7 +383,7 @@ def by_encoder(bench: Bench, config: Config, path: Path) -> list[Row]:
     alone, two = mean_in_turns([partial(reference, one, text), both] for (one, both), text in sides)
     reader = ChunkReader(encoder, settings.chunks, settings.chunk_tokens, texts_of(bench.repo))
     chunks = [piece for pieces in reader.chunks(blobs).values() for piece in pieces]
-    batches = [[chunks[place] for place in batch] for batch in alike(chunks)]
+    batches = [[chunks[place] for place in batch] for batch in batches_of_similar_length(chunks)]
 
     def encode() -> None:
         with torch.inference_mode():

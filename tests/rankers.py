@@ -131,7 +131,7 @@ def training_set_of(world):
 def fitted(world, name, training_set):
     """A reranker that has learned in a world, and is believed whatever validation says of it."""
     torch.set_num_threads(1)
-    reranker = reranker_class(name).configured(world.experiment.config)
+    reranker = reranker_class(name).from_config(world.experiment.config)
     reranker.fit(
         training_set, world.experiment.for_reranking(), world.learned / f"{name} work", seed=7
     )

@@ -114,13 +114,13 @@ def test_a_silenced_logger_gets_its_handlers_back():
 
 def test_torch_goes_on_with_its_random_numbers():
     torch = pytest.importorskip("torch")
-    from tosloc.rerank.encoder.scoring import seeded
+    from tosloc.rerank.encoder.scoring import temporary_seed
 
     torch.manual_seed(3)
     expected = torch.rand(2).tolist()
     torch.manual_seed(3)
-    with seeded(5):
+    with temporary_seed(5):
         first = torch.rand(2).tolist()
     assert torch.rand(2).tolist() == expected
-    with seeded(5):
+    with temporary_seed(5):
         assert torch.rand(2).tolist() == first

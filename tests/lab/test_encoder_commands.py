@@ -173,7 +173,7 @@ def test_random_encoders_are_made_of_a_pack(packed, tmp_path, capsys):
     random_encoders.write_encoders(packed, tmp_path / "random", small)
     assert "random/report: " in capsys.readouterr().out
     encoder = Encoder.load(str(tmp_path / "random/code"), "first")
-    assert (encoder.longest, encoder.pieces([""], 9), encoder.tokenizer.pad_token_id) == (
+    assert (encoder.max_tokens, encoder.pieces([""], 9), encoder.tokenizer.pad_token_id) == (
         64,
         [[[0, 2]]],
         1,

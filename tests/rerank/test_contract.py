@@ -9,7 +9,7 @@ from tests import rankers
 from tests.rankers import HEAD
 from tests.rerank.made import candidates, report
 from tosloc.core.errors import ToslocError
-from tosloc.rerank.base import RERANKERS, RerankingContext, reranker_class, values_of
+from tosloc.rerank.base import RERANKERS, RerankingContext, reranker_class, rr_and_ap_reranked
 
 LATER = 4_000_000_000  # when a report was opened that nobody learned from
 
@@ -55,7 +55,7 @@ def test_what_was_learned_is_learned_again_and_survives_the_disk(
     expected = scores(fitted, asked, context)
     for one in (reranker, type(reranker).load(tmp_path / "moved" / reranker.name)):
         assert scores(one, asked, context) == expected
-        for name in ("weight", "depth", "trained_until", "validation_"):
+        for name in ("weight", "depth", "trained_until", "validation_results"):
             assert getattr(one, name) == getattr(fitted, name)
 
 
@@ -123,7 +123,7 @@ def test_nothing_to_learn_from_is_one_sentence(name, world, context):
             return iter(())
 
     with pytest.raises(ToslocError, match=r"\A[^\n]+\Z"):
-        reranker_class(name).configured(world.experiment.config).fit(
+        reranker_class(name).from_config(world.experiment.config).fit(
             Nothing(), context, world.learned / "no", seed=1
         )
 
@@ -148,6 +148,6 @@ def test_a_reordered_head_is_measured_with_the_rest_in_its_places():
         (np.zeros(2), stays),
         (np.array([0.0, 1.0]), rises),
     ):
-        assert values_of(head, found) == pytest.approx(wanted)
-    assert values_of(candidates("a", "0"), np.zeros(1)) == (0.0, 0.0)
+        assert rr_and_ap_reranked(head, found) == pytest.approx(wanted)
+    assert rr_and_ap_reranked(candidates("a", "0"), np.zeros(1)) == (0.0, 0.0)
     assert whole.head(0).missed_ranks == (2, 4, 10)

@@ -62,8 +62,10 @@ def test_the_weight_is_taken_that_gains_most_on_validation(said, fixed, weight):
     reranker._choose([one], RerankingContext())
     assert reranker.weight == weight
     if weight == 0.2:
-        assert reranker.validation_["stage one"] == pytest.approx((1 / 2, (1 / 2 + 2 / 9) / 2))
-        assert reranker.validation_["weight 0.2"] == pytest.approx((1, (1 + 2 / 9) / 2))
+        assert reranker.validation_results["stage one"] == pytest.approx(
+            (1 / 2, (1 / 2 + 2 / 9) / 2)
+        )
+        assert reranker.validation_results["weight 0.2"] == pytest.approx((1, (1 + 2 / 9) / 2))
         reranker.trained_until = 6  # opened before what was learned
         reranker._choose([one], RerankingContext())
         assert reranker.weight == 0

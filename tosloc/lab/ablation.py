@@ -23,8 +23,8 @@ from tosloc.core.io import write_text
 from tosloc.core.records import FloatArray, LongArray, Progress, ignore_progress, track
 from tosloc.lab.bundle import CandidateBundle, read_bundle
 from tosloc.lab.word2vec import word_encoder
-from tosloc.rerank.base import Candidates, TrainingSet, mean_values
-from tosloc.rerank.encoder.encoders import processes
+from tosloc.rerank.base import Candidates, TrainingSet, mrr_and_map
+from tosloc.rerank.encoder.encoders import process_state
 from tosloc.rerank.encoder.reranker import EncoderReranker, choose_weight
 from tosloc.rerank.encoder.scoring import RerankingModel
 
@@ -165,7 +165,7 @@ class Ablation:
                 word_encoder(self.texts(), seed),
             )
             return EncoderReranker(RerankingModel(settings, encoder, encoder, seed))
-        made = EncoderReranker.configured(self.config.model_copy(update={"stage_two": settings}))
+        made = EncoderReranker.from_config(self.config.model_copy(update={"stage_two": settings}))
         if name in POOLINGS:
             made.model.head.pooling = POOLINGS[name]()
         if name == "BCE loss":
@@ -211,7 +211,7 @@ def mean_measures(
     rows: dict[str, Any] = {}
     for name, first, used in (("stage one", 1.0, 0.0), ("fused", 1.0, weight), ("deep", 0.0, 1.0)):
         both = zip(candidates, scores, strict=True)
-        mrr, map_ = mean_values(candidates, [first * one.scores + used * row for one, row in both])
+        mrr, map_ = mrr_and_map(candidates, [first * one.scores + used * row for one, row in both])
         rows[name] = {"mrr": round(mrr, 4), "map": round(map_, 4)}
     return rows
 
@@ -227,7 +227,7 @@ def train(
 ) -> dict[str, Any] | None:
     """Train a reranker, and write ``deep.json`` and ``result.json``; None but in the main process."""
     state, context, parts, started = (
-        processes(),
+        process_state(),
         bundle.for_reranking(vectors),
         bundle.parts,
         time.monotonic(),
@@ -246,8 +246,8 @@ def train(
         "seconds": round(seconds, 1),
         "processes": state.num_processes,
         "peak GiB": round(peak, 2),
-        "epochs": len(reranker.curve_) - 1 if reranker.curve_ else None,
-        "curve": reranker.curve_,
+        "epochs": len(reranker.training_curve) - 1 if reranker.training_curve else None,
+        "curve": reranker.training_curve,
         "mix": reranker.weight,
         **{part: mean_measures(parts[part], scores[part], reranker.weight) for part in SCORED},
     }
@@ -266,8 +266,8 @@ def train_on_bundle(
     path: Path, config: Config, out: Path, progress: Progress = ignore_progress
 ) -> dict[str, Any] | None:
     """``train`` the configured reranker on the bundle of a file; its models stand in ``out/encoder``."""
-    bundle, reranker = read_bundle(path), EncoderReranker.configured(config)
-    vectors = out / f"vectors-{processes().process_index}.sqlite"
+    bundle, reranker = read_bundle(path), EncoderReranker.from_config(config)
+    vectors = out / f"vectors-{process_state().process_index}.sqlite"
     result = train(reranker, bundle, out, config.run.seed, vectors, bundle, progress)
     if result is not None:
         reranker.save(out / "encoder")

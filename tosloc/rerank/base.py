@@ -71,7 +71,7 @@ class Candidates:
         """When the report was opened, seconds since 1970."""
         return self.report.opened_seconds
 
-    def unlabelled(self) -> Self:
+    def without_labels(self) -> Self:
         """The same without what is known of the fix: what a reranker gets to score."""
         return replace(
             self, fixed=np.zeros_like(self.fixed), missed_ranks=(), relevant=0, fixed_at=0
@@ -100,7 +100,7 @@ class Candidates:
         )
 
 
-def values_of(candidates: Candidates, scores: FloatArray) -> tuple[float, float]:
+def rr_and_ap_reranked(candidates: Candidates, scores: FloatArray) -> tuple[float, float]:
     """Reciprocal rank and average precision of the candidates reordered by ``scores`` (C,), the rest in its places.
     Equal scores keep stage one's order. A report without fixed files counts 0.
     """
@@ -108,11 +108,13 @@ def values_of(candidates: Candidates, scores: FloatArray) -> tuple[float, float]
     return rr_and_ap(ranks, candidates.relevant, add=sum)
 
 
-def mean_values(
+def mrr_and_map(
     candidates: Sequence[Candidates], scores: Iterable[FloatArray]
 ) -> tuple[float, float]:
     """MRR and MAP of the candidates reordered by scores (C,) of each report, over all reports."""
-    values = [values_of(listed, row) for listed, row in zip(candidates, scores, strict=True)]
+    values = [
+        rr_and_ap_reranked(listed, row) for listed, row in zip(candidates, scores, strict=True)
+    ]
     mrr, map_ = (
         (math.fsum(column) / len(values) for column in zip(*values, strict=True))
         if values
@@ -121,13 +123,13 @@ def mean_values(
     return mrr, map_
 
 
-def values_by_weight(
+def mrr_and_map_by_weight(
     candidates: Sequence[Candidates], added: Sequence[FloatArray], weights: Sequence[float]
 ) -> dict[float, tuple[float, float]]:
-    """Weight -> ``mean_values`` of stage one's scores with so many times what a reranker adds."""
+    """Weight -> ``mrr_and_map`` of stage one's scores with so many times what a reranker adds."""
     both = list(zip(candidates, added, strict=True))
     return {
-        weight: mean_values(candidates, (one.scores + weight * row for one, row in both))
+        weight: mrr_and_map(candidates, (one.scores + weight * row for one, row in both))
         for weight in weights
     }
 
@@ -143,7 +145,7 @@ class RerankingContext:
     texts: TextSource | None = None  # None where no repository is at hand
     vectors: Path | None = None  # file where vectors of blobs are kept
 
-    def history_of(self, candidates: Candidates) -> HistoryAsOf:
+    def known_history(self, candidates: Candidates) -> HistoryAsOf:
         """The history that was known when the report was opened, as far as the searched version contains it."""
         assert self.history is not None
         return self.history.as_of(candidates.opened, self.contained(candidates.version))
@@ -181,13 +183,13 @@ class Reranker(ABC):
     trained_until: int = (
         0  # when the last of the reports that it learned from was fixed, seconds since 1970
     )
-    validation_: Mapping[str, tuple[float, float]] | None = (
+    validation_results: Mapping[str, tuple[float, float]] | None = (
         None  # what was tried on validation: name -> MRR and MAP
     )
 
     @classmethod
     @abstractmethod
-    def configured(cls, config: Config) -> Self:
+    def from_config(cls, config: Config) -> Self:
         """Untrained, as a configuration describes it. Raises ToslocError when what it names is not there."""
 
     @abstractmethod
@@ -236,7 +238,7 @@ class Reranker(ABC):
             if not made.weight >= 0:
                 raise ValueError("a weight is out of bounds")
             if (tried := record["validation"]) is not None:
-                made.validation_ = {
+                made.validation_results = {
                     name: (float(mrr), float(map_)) for name, (mrr, map_) in tried.items()
                 }
         except CheckpointError:
@@ -257,7 +259,7 @@ class Reranker(ABC):
         """Of a record, what every reranker has learned."""
         return {
             "weight": self.weight,
-            "validation": self.validation_,
+            "validation": self.validation_results,
             "trained_until": self.trained_until,
         }
 

@@ -85,7 +85,7 @@ class LabelledCandidates:
         for table in self.tables(part):
             scores = self.stage.scores(table.rows)
             if reranker is not None and context is not None and reranker.weight:
-                first = self._candidates(table, scores, reranker.depth).unlabelled()
+                first = self._candidates(table, scores, reranker.depth).without_labels()
                 reranked = reranker.rerank(first, context, progress)
                 if reranked is not None:
                     scores = final_scores(scores, reranked)

@@ -158,7 +158,7 @@ def configured_reranker(config: Config) -> Reranker | None:
     MissingExtra without the reranker's packages, and CheckpointError without its encoders.
     """
     settings = config.stage_two
-    return reranker_class(settings.reranker).configured(config) if settings.enabled else None
+    return reranker_class(settings.reranker).from_config(config) if settings.enabled else None
 
 
 def training_cases(

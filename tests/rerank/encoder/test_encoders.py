@@ -14,7 +14,7 @@ from tests.rerank.made import report
 from tosloc.core.config import Config
 from tosloc.core.errors import CheckpointError, ToslocError
 from tosloc.rerank.encoder import encoders as module
-from tosloc.rerank.encoder.encoders import ChunkReader, Encoder, report_text, without_licence
+from tosloc.rerank.encoder.encoders import ChunkReader, Encoder, report_text, strip_licence
 from tosloc.rerank.encoder.reranker import HEAD, RECORD, EncoderReranker
 
 
@@ -30,7 +30,7 @@ def test_pieces_follow_each_other_with_their_marks(encoder_folder):
         ["door ? opens"], 9
     )  # half a character
     # licences and frames are not read
-    assert without_licence("// (c) 2020 us\n/* Licensed so */\nclass A {}") == "\nclass A {}"
+    assert strip_licence("// (c) 2020 us\n/* Licensed so */\nclass A {}") == "\nclass A {}"
     assert (
         report_text(report(summary="Fails", description="at a.B.c(B.java:1)\nalways"))
         == "Fails\nalways"
@@ -42,7 +42,7 @@ def test_pieces_follow_each_other_with_their_marks(encoder_folder):
 )
 def test_padding_changes_no_vector(make_encoder, pooling, roberta):
     encoder = Encoder.load(str(make_encoder(roberta=roberta)), pooling).eval()
-    assert encoder.longest == 34
+    assert encoder.max_tokens == 34
     short, long = [2, 7, 8, 3], [2, *range(4, 12), 3]
     with torch.inference_mode():
         alone, together = encoder([short]), encoder([long, short])
@@ -212,7 +212,7 @@ def reranker(encoder, learns="head", **two):
         "training": {"learns": learns},
         **two,
     }
-    return EncoderReranker.configured(Config.of({"stage_two": values}, "two.toml"))
+    return EncoderReranker.from_config(Config.of({"stage_two": values}, "two.toml"))
 
 
 NO_HUB = "acme/no-such-encoder"
@@ -272,7 +272,7 @@ def test_what_was_saved_comes_back(encoder_folder, tmp_path, learns, own, scorin
         for value in made.model.learned.values():
             value.add_(0.1)
     for encoder in made.model.learning.values():
-        encoder.fingerprint = encoder.fingerprint_now()
+        encoder.fingerprint = encoder.compute_fingerprint()
     made.save(tmp_path / "saved")
     assert sorted(path.name for path in (tmp_path / "saved").iterdir() if path.is_dir()) == own
     again = EncoderReranker.load(tmp_path / "saved").model.state_dict()

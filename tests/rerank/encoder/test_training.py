@@ -13,7 +13,12 @@ from tests.rerank.made import candidates, report
 from tosloc.core.config import StageTwoSettings
 from tosloc.rerank.encoder.encoders import Encoder
 from tosloc.rerank.encoder.reranker import PATIENCE, STATE, Trainer
-from tosloc.rerank.encoder.scoring import Question, RerankingModel, ScoringHead, contrastive
+from tosloc.rerank.encoder.scoring import (
+    EncodedQuery,
+    RerankingModel,
+    ScoringHead,
+    contrastive_loss,
+)
 
 WIDTH = 16
 
@@ -27,7 +32,7 @@ def world():
         blobs, right = rng.permutation(list(files))[:6], number % 6
         asked = files[blobs[right]].mean(0, keepdims=True).astype(np.float64) @ turn
         one = candidates(" ".join(blobs), "0" * right + "1", of=report(str(number), 1000))
-        lists.append(Question(one, asked.astype(np.float16)))
+        lists.append(EncodedQuery(one, asked.astype(np.float16)))
     return files, lists
 
 
@@ -49,11 +54,11 @@ def make(encoder_folder, tmp_path):
 
 def test_it_learns_to_find_what_it_has_not_seen_and_nothing_frozen_moves(make):
     trainer = make()
-    frozen = trainer.model.code.fingerprint_now()
+    frozen = trainer.model.code.compute_fingerprint()
     curve = trainer.fit(LISTS[:45], LISTS[45:])
     assert curve[-1]["loss"] < 0.2 < curve[1]["loss"]
     assert trainer.validate(LISTS[45:])["mrr"] > max(0.8, curve[0]["mrr"] + 0.2)
-    assert trainer.model.code.fingerprint_now() == frozen
+    assert trainer.model.code.compute_fingerprint() == frozen
     # validation is by reports opened after what was learned: others keep stage one's order
     early = [
         replace(one, candidates=replace(one.candidates, report=report("r", 99)))
@@ -130,7 +135,7 @@ def test_the_papers_score_is_a_dot_product_with_a_softmax_over_the_real_chunks()
     ("fixed", "right", "wrong"), [([0, 1, 0], [2.0], [1.0, 0.5]), ([1, 1, 0], [2.0, 1.0], [0.5])]
 )
 def test_the_loss_is_a_softmax_in_which_another_fixed_file_is_no_negative(fixed, right, wrong):
-    loss = contrastive(torch.tensor([1.0, 2.0, 0.5]), torch.tensor(fixed).bool()).item()
+    loss = contrastive_loss(torch.tensor([1.0, 2.0, 0.5]), torch.tensor(fixed).bool()).item()
     rest = sum(map(math.exp, wrong))
     assert loss == pytest.approx(
         -sum(math.log(math.exp(one) / (math.exp(one) + rest)) for one in right) / len(right)
@@ -146,7 +151,7 @@ def test_encoding_in_parts_changes_neither_scores_nor_gradients(encoder_folder):
         )
         encoder = Encoder.load(str(encoder_folder), "mean")
         model = RerankingModel(settings, encoder, encoder, seed=1).eval()
-        scores = model(Question(candidates("a gone b"), [[2, 7, 8, 3]]), chunks)
+        scores = model(EncodedQuery(candidates("a gone b"), [[2, 7, 8, 3]]), chunks)
         (scores[0] - scores[2]).backward()
         found.append((scores.detach(), encoder.model.get_input_embeddings().weight.grad))
     assert torch.allclose(found[0][0], found[1][0], atol=1e-6)

@@ -29,14 +29,17 @@ def _counter_of(encoder: str) -> Counter:
     """Counts words, or the tokens of an encoder. Raises CheckpointError."""
     if not encoder:
         return lambda texts: [len(WORD.findall(text)) for text in texts]
-    from tosloc.rerank.encoder.encoders import Encoder, encodable  # torch, only where it is needed
+    from tosloc.rerank.encoder.encoders import (  # torch, only where it is needed
+        Encoder,
+        replace_lone_surrogates,
+    )
 
     tokenizer = Encoder.load(encoder, "mean").tokenizer
     return lambda texts: [
         len(one)
-        for one in tokenizer(list(map(encodable, texts)), add_special_tokens=False, verbose=False)[
-            "input_ids"
-        ]
+        for one in tokenizer(
+            list(map(replace_lone_surrogates, texts)), add_special_tokens=False, verbose=False
+        )["input_ids"]
     ]
 
 

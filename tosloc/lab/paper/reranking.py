@@ -63,7 +63,7 @@ def results(
 
     # a wrong encoder is said before hours of work; it is what its weights are, not where it lies
     encoders = [
-        one.fingerprint for one in EncoderReranker.configured(config).model.encoders.values()
+        one.fingerprint for one in EncoderReranker.from_config(config).model.encoders.values()
     ]
     run = work.trained(project)
     if run is None or not has_tables(run):

@@ -55,7 +55,7 @@ class Encoder(nn.Module):
         self.model: Any = model
         self.tokenizer, self.pooling, self.name = tokenizer, pooling, name
         self.width = int(model.config.hidden_size)
-        self.fingerprint = self.fingerprint_now()
+        self.fingerprint = self.compute_fingerprint()
 
     @classmethod
     def load(cls, name: str, pooling: TokenPooling) -> Self:
@@ -108,7 +108,7 @@ class Encoder(nn.Module):
         return next(self.parameters()).device
 
     @property
-    def longest(self) -> int:
+    def max_tokens(self) -> int:
         """Tokens that the encoder can read at once, marks included."""
         config = self.model.config
         # RoBERTa counts positions from its padding token on
@@ -120,7 +120,7 @@ class Encoder(nn.Module):
         positions = getattr(config, "max_position_embeddings", None)  # none where they are relative
         return int(self.tokenizer.model_max_length if positions is None else positions - offset)
 
-    def fingerprint_now(self) -> str:
+    def compute_fingerprint(self) -> str:
         """Of the weights as they are now, the tokenizer and the pooling: what a vector depends on."""
         words = json.dumps(self.tokenizer.get_vocab(), sort_keys=True)
         digest = hashlib.sha256(f"{words} {self.pooling}".encode())
@@ -134,7 +134,7 @@ class Encoder(nn.Module):
         if not texts:
             return []
         found = self.tokenizer(
-            [encodable(text[: LETTERS * length * most]) for text in texts],
+            [replace_lone_surrogates(text[: LETTERS * length * most]) for text in texts],
             truncation=True,
             max_length=length,
             return_overflowing_tokens=True,
@@ -164,12 +164,12 @@ class Encoder(nn.Module):
         """(S, d) the same without learning, pieces of like length together so that little is padding."""
         self.eval()
         made = np.zeros((len(pieces), self.width), dtype=np.float16)
-        for places in alike(pieces):
+        for places in batches_of_similar_length(pieces):
             made[places] = self([pieces[place] for place in places]).cpu().numpy()
         return made
 
 
-def alike(pieces: Sequence[Piece]) -> Iterator[list[int]]:
+def batches_of_similar_length(pieces: Sequence[Piece]) -> Iterator[list[int]]:
     """Places of pieces that go through an encoder together: of like length, ``BATCH_TOKENS`` at most."""
     order = sorted(range(len(pieces)), key=lambda place: -len(pieces[place]))
     number = max(1, BATCH_TOKENS // max([1, *map(len, pieces)]))
@@ -177,20 +177,20 @@ def alike(pieces: Sequence[Piece]) -> Iterator[list[int]]:
         yield order[start : start + number]
 
 
-def processes() -> PartialState:
+def process_state() -> PartialState:
     """The processes that learn together, and this one's device: its GPU, else the CPU."""
     return PartialState(cpu=not torch.cuda.is_available())
 
 
-def encodable(text: str) -> str:
+def replace_lone_surrogates(text: str) -> str:
     """Text with "?" for half a character, which a report may hold and no tokenizer takes."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def without_licence(code: str) -> str:
+def strip_licence(code: str) -> str:
     r"""Code without the comments at its head that speak of copyright or a licence; what follows stays as it is.
 
-    >>> without_licence("/* Copyright 2020 */\n\npackage a;"), without_licence("// What this does\npackage a;")
+    >>> strip_licence("/* Copyright 2020 */\n\npackage a;"), strip_licence("// What this does\npackage a;")
     ('\n\npackage a;', '// What this does\npackage a;')
     """
     start = 0
@@ -216,7 +216,7 @@ class ChunkReader:
     def chunks(self, blobs: Sequence[str]) -> dict[str, list[Piece]]:
         """Blob -> its pieces; none of a blob that is blank or cannot be read."""
         made: dict[str, list[Piece]] = {blob: [] for blob in blobs}
-        read = {blob: without_licence(text or "") for blob, text in self.texts(blobs)}
+        read = {blob: strip_licence(text or "") for blob, text in self.texts(blobs)}
         whole = {blob: text for blob, text in read.items() if text.strip()}
         return made | dict(
             zip(whole, self.encoder.pieces([*whole.values()], self.length, self.most), strict=True)

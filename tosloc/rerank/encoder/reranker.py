@@ -28,11 +28,17 @@ from tosloc.rerank.base import (
     Reranker,
     RerankingContext,
     TrainingSet,
-    mean_values,
-    values_by_weight,
+    mrr_and_map,
+    mrr_and_map_by_weight,
 )
-from tosloc.rerank.encoder.encoders import ChunkReader, Encoder, processes, report_text
-from tosloc.rerank.encoder.scoring import Chunks, Question, RerankingModel, contrastive, seeded
+from tosloc.rerank.encoder.encoders import ChunkReader, Encoder, process_state, report_text
+from tosloc.rerank.encoder.scoring import (
+    Chunks,
+    EncodedQuery,
+    RerankingModel,
+    contrastive_loss,
+    temporary_seed,
+)
 
 SCHEMA: Final = 3
 RECORD: Final = "encoder.json"
@@ -66,12 +72,12 @@ class Trainer:
     seed: int
     key: str = ""  # what the training is of: a state of another key is not gone on with
     trained_until: float = 0
-    loss: Loss = contrastive
+    loss: Loss = contrastive_loss
 
     def fit(
         self,
-        train: Sequence[Question],
-        validation: Sequence[Question],
+        train: Sequence[EncodedQuery],
+        validation: Sequence[EncodedQuery],
         progress: Progress = ignore_progress,
     ) -> Curve:
         """Train until validation no longer gains; the model holds the best epoch's parameters afterwards."""
@@ -93,12 +99,12 @@ class Trainer:
             if epoch >= settings.epochs or epoch - values.index(max(values)) >= PATIENCE:
                 break
             rng = np.random.default_rng([self.seed, epoch])
-            with seeded(int(rng.integers(2**31)) + processes().process_index):
+            with temporary_seed(int(rng.integers(2**31)) + process_state().process_index):
                 loss = self._epoch(optimizer, teaching, epoch, rng, progress)
             curve.append({"loss": loss} | (judged := self.validate(validation)))
             if judged["mrr"] + judged["map"] > max(values):
                 best = self._parameters()
-            if processes().is_main_process:
+            if process_state().is_main_process:
                 state = {
                     "key": self.key,
                     "curve": curve,
@@ -116,7 +122,7 @@ class Trainer:
     def _epoch(
         self,
         optimizer: Optimizer,
-        train: Sequence[Question],
+        train: Sequence[EncodedQuery],
         epoch: int,
         rng: np.random.Generator,
         progress: Progress,
@@ -127,7 +133,7 @@ class Trainer:
         """
         settings, own, parameters = (
             self.model.settings.training,
-            processes(),
+            process_state(),
             list(self.model.learned.values()),
         )
         self.model.train()
@@ -157,10 +163,10 @@ class Trainer:
             progress(f"epoch {epoch + 1}", start + len(step), len(train))
         return float(reduce(total, "sum")) / len(train)
 
-    def validate(self, validation: Sequence[Question]) -> dict[str, float]:
+    def validate(self, validation: Sequence[EncodedQuery]) -> dict[str, float]:
         """MRR and MAP of the model's order over all reports; fixed files beyond the candidates keep their ranks."""
         scores = self.model.scores(validation, self.chunks, self.trained_until)
-        mrr, map_ = mean_values([question.candidates for question in validation], scores)
+        mrr, map_ = mrr_and_map([question.candidates for question in validation], scores)
         return {"mrr": mrr, "map": map_}
 
     def _parameters(self) -> Mapping[str, Tensor]:
@@ -179,26 +185,26 @@ class Trainer:
 
 
 class EncoderReranker(Reranker):
-    """Chunked code and report through one or two encoders, pooling over chunks, a contrastive loss (the paper, 2.3)."""
+    """Chunked code and report through one or two encoders, pooling over chunks, a contrastive_loss loss (the paper, 2.3)."""
 
     name: ClassVar = "encoder"
 
     def __init__(self, model: RerankingModel) -> None:
-        self.model, self.settings = model.to(processes().device), model.settings
+        self.model, self.settings = model.to(process_state().device), model.settings
         self.depth, self.weight = self.settings.candidates, 1.0
-        self.loss: Loss = contrastive
-        self.curve_: Curve = []  # how the training went; empty where nothing was to be learned
+        self.loss: Loss = contrastive_loss
+        self.training_curve: Curve = []  # how the training went; empty where nothing was to be learned
 
     @classmethod
-    def configured(cls, config: Config) -> Self:
+    def from_config(cls, config: Config) -> Self:
         """Untrained, with the encoders that the configuration names. Raises CheckpointError."""
         settings = config.stage_two
         code = Encoder.load(settings.code_encoder, settings.token_pooling)
         other = settings.report_encoder not in ("", settings.code_encoder)
         report = Encoder.load(settings.report_encoder, settings.token_pooling) if other else code
-        if (asked := settings.chunk_tokens) > code.longest:
+        if (asked := settings.chunk_tokens) > code.max_tokens:
             raise ToslocError(
-                f"[stage_two] chunk_tokens: {code.name} reads at most {code.longest} tokens, not {asked}"
+                f"[stage_two] chunk_tokens: {code.name} reads at most {code.max_tokens} tokens, not {asked}"
             )
         return cls(RerankingModel(settings, code, report, config.run.seed))
 
@@ -213,7 +219,10 @@ class EncoderReranker(Reranker):
         """Learn from train, stop and choose the weight by validation; the folder holds what an interruption leaves.
         Without epochs nothing is learned, and the encoders' own closeness is the score.
         """
-        validation, self.curve_ = list(training_set.candidates("validation", self.depth)), []
+        validation, self.training_curve = (
+            list(training_set.candidates("validation", self.depth)),
+            [],
+        )
         if self.settings.training.epochs:
             train = [  # the fixed files and as many wrong ones as stand beside one fixed file
                 listed.take(np.flatnonzero(listed.fixed | (np.cumsum(~listed.fixed) < self.depth)))
@@ -233,12 +242,14 @@ class EncoderReranker(Reranker):
                 self.settings.model_dump(mode="json"), encoders, seed, self.trained_until, lists
             )
             trainer = Trainer(self.model, chunks, folder, seed, key, self.trained_until, self.loss)
-            self.curve_ = trainer.fit(questions[: len(train)], questions[len(train) :], progress)
+            self.training_curve = trainer.fit(
+                questions[: len(train)], questions[len(train) :], progress
+            )
             for encoder in self.model.learning.values():
                 encoder.fingerprint = (
-                    encoder.fingerprint_now()
+                    encoder.compute_fingerprint()
                 )  # what it made before is another encoder's
-        self.weight, self.validation_ = choose_weight(
+        self.weight, self.validation_results = choose_weight(
             validation, list(self.encoder_scores(validation, context))
         )
         return self
@@ -250,7 +261,7 @@ class EncoderReranker(Reranker):
         progress: Progress,
         *,
         learns: bool = False,
-    ) -> tuple[Mapping[str, Chunks], list[Question]]:
+    ) -> tuple[Mapping[str, Chunks], list[EncodedQuery]]:
         """Chunks of all candidates by blob, and reports: vectors, or tokens where encoders learn."""
         assert context.texts is not None
         assert context.vectors is not None
@@ -265,10 +276,10 @@ class EncoderReranker(Reranker):
             [report_text(one.report) for one in candidates], self.settings.report_tokens
         )
         if learns:
-            return reader.chunks(blobs), list(map(Question, candidates, pieces))
+            return reader.chunks(blobs), list(map(EncodedQuery, candidates, pieces))
         chunks = reader.vectors(blobs, context.vectors, progress)
         reports = self.model.report.vectors([piece for [piece] in pieces])[:, None]
-        return chunks, list(map(Question, candidates, reports))
+        return chunks, list(map(EncodedQuery, candidates, reports))
 
     def answer(
         self,
@@ -354,7 +365,7 @@ def choose_weight(
     candidates: Sequence[Candidates], encoder_scores: Sequence[FloatArray]
 ) -> tuple[float, dict[str, tuple[float, float]]]:
     """The weight with the best MRR + MAP on these reports, the smallest of equals, and what each weight gave."""
-    tried = values_by_weight(candidates, encoder_scores, _WEIGHTS)
+    tried = mrr_and_map_by_weight(candidates, encoder_scores, _WEIGHTS)
     best = max(_WEIGHTS, key=lambda weight: round(sum(tried[weight]), 9))
     return best, {
         f"encoder x {weight:g}" if weight else "stage one": found for weight, found in tried.items()

@@ -31,7 +31,7 @@ ADAPTER_RANK: Final = (
 
 
 @contextmanager
-def seeded(seed: int) -> Iterator[None]:
+def temporary_seed(seed: int) -> Iterator[None]:
     """Seed torch's random numbers within the block; afterwards they go on as before it."""
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
@@ -39,7 +39,7 @@ def seeded(seed: int) -> Iterator[None]:
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class EncodedQuery:
     """A report as the model reads it, and its candidates."""
 
     candidates: Candidates
@@ -62,7 +62,7 @@ class ChunkPooling(nn.Module):
         return (share_CN1 * chunks_CNd).sum(-2)
 
 
-def adapter(width: int) -> nn.Sequential:
+def make_adapter(width: int) -> nn.Sequential:
     """A low-rank layer that is added to an encoder's vectors (..., d); it begins as 0."""
     down, up = (
         nn.Linear(width, ADAPTER_RANK, bias=False),
@@ -82,7 +82,7 @@ class ScoringHead(nn.Module):
         super().__init__()
         self.pooling: nn.Module = ChunkPooling(width)
         self.adapters = nn.ModuleList(
-            [adapter(width), adapter(width)] if cosine else []
+            [make_adapter(width), make_adapter(width)] if cosine else []
         )  # of reports, of code
         self.scale = nn.Parameter(torch.full((2,), 5.0)) if cosine else None
 
@@ -119,7 +119,7 @@ class RerankingModel(nn.Module):
         self.learning = self.encoders if settings.training.learns == "both" else {}
         for encoder in self.encoders.values():
             encoder.requires_grad_(bool(self.learning))
-        with seeded(seed):
+        with temporary_seed(seed):
             self.head = ScoringHead(code.width, cosine=settings.scoring == "cosine")
 
     @property
@@ -132,7 +132,7 @@ class RerankingModel(nn.Module):
         """The parameters that learn, by name."""
         return {name: value for name, value in self.named_parameters() if value.requires_grad}
 
-    def forward(self, question: Question, chunks: Mapping[str, Chunks]) -> Tensor:
+    def forward(self, question: EncodedQuery, chunks: Mapping[str, Chunks]) -> Tensor:
         """(C,) scores of the candidates, whose chunks are looked up by blob; a blob that is not there has none."""
         files = [chunks.get(blob, []) for blob in question.candidates.blobs]
         report_d = self._read(self.report, [question.report])[0]
@@ -161,7 +161,7 @@ class RerankingModel(nn.Module):
 
     @torch.inference_mode()
     def scores(
-        self, questions: Sequence[Question], chunks: Mapping[str, Chunks], trained_until: float
+        self, questions: Sequence[EncodedQuery], chunks: Mapping[str, Chunks], trained_until: float
     ) -> Iterator[FloatArray]:
         """(C,) scores of each report's candidates; all 0 for a report opened before ``trained_until``."""
         self.eval()
@@ -175,7 +175,7 @@ class RerankingModel(nn.Module):
             )
 
 
-def contrastive(scores_C: Tensor, fixed_C: Tensor) -> Tensor:
+def contrastive_loss(scores_C: Tensor, fixed_C: Tensor) -> Tensor:
     """Mean over a report's fixed files of ``-log(e^s+ / (e^s+ + sum of e^s over the wrong))``. The wrong files are the
     report's own candidates (docs/method.md, section 3); another fixed file is no negative.
     """

@@ -21,7 +21,7 @@ from tosloc.rerank.base import (
     Reranker,
     RerankingContext,
     TrainingSet,
-    values_by_weight,
+    mrr_and_map_by_weight,
 )
 from tosloc.rerank.terms.sparse_vectors import (
     FILE_SIDES,
@@ -55,7 +55,7 @@ class TermReranker(Reranker):
     _vectors: SparseVectors | None = None
 
     @classmethod
-    def configured(cls, config: Config) -> Self:
+    def from_config(cls, config: Config) -> Self:
         """Untrained. Raises MissingExtra without torch."""
         require("learning term vectors", "encoder", "torch")
         return cls()
@@ -104,13 +104,13 @@ class TermReranker(Reranker):
     def _choose(self, validation: Sequence[Candidates], context: RerankingContext) -> None:
         """Take the weight that gains most; none where it gains less than a margin, or a measure falls."""
         added = [
-            self._reranked(one.unlabelled(), context)[0]
+            self._reranked(one.without_labels(), context)[0]
             if len(one) and one.opened >= self.trained_until
             else np.zeros(len(one))
             for one in validation
         ]
-        tried = values_by_weight(validation, added, (0.0, *WEIGHTS))
-        self.validation_ = {
+        tried = mrr_and_map_by_weight(validation, added, (0.0, *WEIGHTS))
+        self.validation_results = {
             f"weight {weight:g}" if weight else "stage one": found
             for weight, found in tried.items()
         }

@@ -179,7 +179,7 @@ class SparseVectors:
         """Side of files -> the vectors of a report's candidates: of their contents, and of what was known of them when
         it was opened.
         """
-        history = self.context.history_of(listed)
+        history = self.context.known_history(listed)
         views = (history.commits, 0), (history.reports, len(history.commits.documents))
         touching, paths = [], listed.path_ids.tolist()
         for path in paths:
