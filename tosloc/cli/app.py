@@ -1,9 +1,9 @@
-"""The commands together, and what becomes of an error: one sentence on standard error, exit code 2."""
+"""All commands together, and the entry point that turns errors into sentences and exit codes."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from itertools import groupby
 from operator import attrgetter
@@ -16,9 +16,7 @@ from tosloc.cli import cache, commands, judging, localize, mine, serve
 from tosloc.cli.guard import WRONG_INPUT, run_guarded
 from tosloc.core.errors import ToslocError
 
-UsageError: Final[Any] = typer.BadParameter.__mro__[1]
-"""What the command line library raises for options and arguments that do not fit."""
-COMMANDS: Final[Mapping[str, Sequence[tuple[Any, str]]]] = {
+COMMANDS: Final[Mapping[str, Sequence[tuple[Callable[..., Any], str]]]] = {
     "Localize": [
         (localize.localize, "tosloc localize 'Config.from_file opens text files only' --top 5")
     ],
@@ -44,55 +42,62 @@ COMMANDS: Final[Mapping[str, Sequence[tuple[Any, str]]]] = {
         (serve.serve, "tosloc serve --port 8765"),
         (serve.mcp, "claude mcp add tosloc -- tosloc mcp --text-only"),
     ],
-    "Keep house": [(commands.index, "tosloc index --commit v2.1")],  # and cache, lab
+    "Maintain": [(commands.index, "tosloc index --commit v2.1")],
 }
 """Heading -> function and example of each command."""
+_GROUPS_HEADING: Final = "Maintain"
+"""Heading of the groups of commands, cache and lab."""
 
 
 class _Commands(TyperGroup):
-    """The commands, under headings."""
+    """The commands, listed under headings."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        for heading, listed in groupby(self.commands.values(), attrgetter("rich_help_panel")):
+        """Write the list of commands in the help."""
+        for heading, group in groupby(self.commands.values(), attrgetter("rich_help_panel")):
             with formatter.section(heading):
-                formatter.write_dl(
-                    [(command.name, command.get_short_help_str(200)) for command in listed]
-                )
+                rows = [(command.name, command.get_short_help_str(200)) for command in group]
+                formatter.write_dl(rows)
 
 
 class _LabCommands(TyperGroup):
-    """The commands of the laboratory, imported when one of them, or their list, is asked for."""
+    """The commands of the laboratory, imported when one of them or their list is asked for."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Import the commands before the arguments are parsed."""
         from tosloc.cli.lab import app as lab
 
         self.commands = typer.main.get_group(lab).commands
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(
-    cls=_Commands,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for _heading, _commands in COMMANDS.items():
-    for _function, _example in _commands:
-        app.command(epilog=f"Example: {_example}", rich_help_panel=_heading)(_function)
-app.add_typer(cache.app, name="cache", rich_help_panel=_heading)
-app.add_typer(
-    typer.Typer(
-        cls=_LabCommands,
-        help="Experiments: published techniques, tables, many projects.",
+def _create_app() -> typer.Typer:
+    """Return the application with all commands."""
+    app = typer.Typer(
+        cls=_Commands,
         no_args_is_help=True,
         rich_markup_mode=None,
-    ),
-    name="lab",
-    rich_help_panel=_heading,
-)
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for heading, functions in COMMANDS.items():
+        for function, example in functions:
+            app.command(epilog=f"Example: {example}", rich_help_panel=heading)(function)
+    lab = typer.Typer(
+        cls=_LabCommands,
+        help="Run experiments: published techniques, tables, many projects.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    )
+    app.add_typer(cache.app, name="cache", rich_help_panel=_GROUPS_HEADING)
+    app.add_typer(lab, name="lab", rich_help_panel=_GROUPS_HEADING)
+    return app
+
+
+app = _create_app()
 
 
 def _print_version(wanted: bool) -> None:
+    """Print the version and exit, if the option was given."""
     if wanted:
         print(f"tosloc {version('tosloc')}")
         raise typer.Exit
@@ -107,26 +112,33 @@ def tosloc(
         ),
     ] = False,
 ) -> None:
-    """Here is a bug report: which files? Ranks every source file of a git version."""
+    """Rank the source files of a git version that a bug report is most likely about."""
 
 
 COMMAND: Final[Any] = typer.main.get_command(app)
+"""The command line as one command, for ``main`` and for tests that read its options."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit code of a command: 0, 2 for input that is at fault (one sentence on standard error), 130 for Ctrl-C."""
+    """Run a command and return its exit code.
 
-    def run() -> int:
-        try:
-            code = COMMAND(args=arguments, prog_name="tosloc", standalone_mode=False)
-        except UsageError as error:
-            if type(error).__name__ != "NoArgsIsHelpError":
-                command = "tosloc" if error.ctx is None else error.ctx.command_path
-                raise ToslocError(
-                    f"{error.format_message().rstrip('.')}; see: {command} --help"
-                ) from None
-            print(error, file=sys.stderr)  # a group of commands without any: its help
+    The code is 0, 2 for input that is at fault, which one sentence on standard error describes, or
+    130 after Ctrl-C.
+    """
+    return run_guarded(lambda: _run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """Run a command and return its exit code. Raises ToslocError for wrong arguments."""
+    try:
+        code = COMMAND(args=arguments, prog_name="tosloc", standalone_mode=False)
+    except typer.TyperException as error:
+        # Typer has no public name for this error of a group without a command. Its text is the help.
+        if type(error).__name__ == "NoArgsIsHelpError":
+            print(error, file=sys.stderr)
             return WRONG_INPUT
-        return code if isinstance(code, int) else 0
-
-    return run_guarded(run)
+        context = getattr(error, "ctx", None)
+        command = "tosloc" if context is None else context.command_path
+        message = error.format_message().rstrip(".")
+        raise ToslocError(f"{message}; see: {command} --help") from None
+    return code if isinstance(code, int) else 0
