@@ -1,4 +1,4 @@
-"""Commands that are run in this process: what they say, and that one that fails leaves nothing behind."""
+"""Commands that run in this process."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tosloc.cli import main
 
 @pytest.fixture
 def tosloc(capsys):
-    """Function (*words, code=0) -> what a command that must end so prints, as a pair (out, err)."""
+    """Return a function (*words, code=0) -> (out, err) of a command that ends with this code."""
 
     def run(*words, code=0):
         capsys.readouterr()
@@ -19,18 +19,23 @@ def tosloc(capsys):
 
 @pytest.fixture
 def fails(tmp_path, tosloc):
-    """Function (*words) -> the one sentence of a command that must end with 2 and change the cache alone."""
+    """Return a function (*words) -> the one sentence of a command that ends with 2.
 
-    def files():
-        found = (
-            path for path in tmp_path.rglob("*") if not path.is_relative_to(tmp_path / "cache")
-        )
-        return {path: path.read_bytes() if path.is_file() else None for path in found}
+    The command must change nothing but the cache.
+    """
+
+    def read_files():
+        contents = {}
+        for path in tmp_path.rglob("*"):
+            if not path.is_relative_to(tmp_path / "cache"):
+                contents[path] = path.read_bytes() if path.is_file() else None
+        return contents
 
     def run(*words):
-        before = files()
+        before = read_files()
         out, err = tosloc(*words, code=2)
-        assert (out, files()) == ("", before)
+        assert out == ""
+        assert read_files() == before
         [line] = err.splitlines()
         assert line.startswith("tosloc: ")
         return line.removeprefix("tosloc: ")

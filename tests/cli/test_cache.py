@@ -9,80 +9,116 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def place(plain_folder):
-    """Every command begins outside of a repository, with a cache of its own."""
+def current_folder(plain_folder):
+    """Begin every command outside of a repository, with a cache of its own."""
 
 
 @pytest.fixture
 def folder(repository, tosloc, tmp_path):
-    """The folder that is kept of a repository, indexed ten days ago."""
+    """Index a repository, date that ten days back, and return its folder in the cache."""
     repository.commit(
         {"src/Door.java": "class Door { void open() {} }", "src/Key.java": "class Key {}"}
     )
     tosloc("index", "--repo", repository.path)
-    [made] = (tmp_path / "cache").iterdir()
-    ten_days = time.time() - 10 * 86_400 - 60
-    os.utime(made / "place.json", (ten_days, ten_days))
-    return made
+    [folder] = (tmp_path / "cache").iterdir()
+    ten_days_ago = time.time() - 10 * 86_400 - 60
+    os.utime(folder / "place.json", (ten_days_ago, ten_days_ago))
+    return folder
 
 
-def test_listed(folder, tosloc, repository):
-    for arguments in ([], ["list", "--repo", repository.path]):
-        out = tosloc("cache", *arguments)[0]
-        [head, _, line, last] = [line.split() for line in out.splitlines() if line.strip()]
-        assert head == ["kept", "of", "size", "last", "used", "repository"]
-        assert (line[0], line[-1]) == (folder.name, str(repository.path))
-        assert datetime.now() - datetime.fromisoformat("T".join(line[-3:-1])) > timedelta(days=9)
-        assert last[:2] == ["all", "1"]
-    assert stat.S_IMODE(folder.parent.stat().st_mode) == 0o700  # its owner's alone
+@pytest.mark.parametrize("words", ["", "list --repo {}"], ids=["all", "one repository"])
+def test_list_shows_size_and_last_use(folder, tosloc, repository, words):
+    out = tosloc("cache", *words.format(repository.path).split())[0]
+    [head, _, row, total] = [line.split() for line in out.splitlines() if line.strip()]
+    assert head == ["folder", "size", "last", "used", "repository"]
+    assert row[0] == folder.name
+    assert row[-1] == str(repository.path)
+    last_use = datetime.fromisoformat("T".join(row[-3:-1]))
+    assert datetime.now() - last_use > timedelta(days=9)
+    assert total[:2] == ["all", "1"]
 
 
-def test_of_nothing(tosloc):
+def test_only_its_owner_can_read_the_cache(folder):
+    assert stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
+
+
+def test_an_empty_cache_lists_nothing(tosloc):
     out, err = tosloc("cache")
-    assert (out, "nothing is kept in" in err) == ("", True)
+    assert out == ""
+    assert "the cache is empty: " in err
+
+
+def test_an_empty_cache_has_nothing_to_prune(tosloc):
     assert tosloc("cache", "prune")[0] == "nothing to remove\n"
 
 
-@pytest.mark.parametrize(
-    ("words", "left"),
-    [
-        ("--repo {}", ["mine"]),
-        ("--max-size 0", ["mine", "reports.jsonl"]),
-        ("--max-size 1G", ["facts.sqlite", "mine", "reports.jsonl"]),
-        ("", ["facts.sqlite", "mine", "reports.jsonl"]),
-    ],
-)
-def test_pruned_but_for_what_was_mined_and_a_strangers(folder, tosloc, repository, words, left):
+@pytest.fixture
+def folder_with_more(folder):
+    """Return that folder after reports were mined, and another program wrote a file there."""
     for name in ("reports.jsonl", "mine"):
         (folder / name).write_text("{}")
+    return folder
+
+
+def file_names(folder):
+    return sorted(path.name for path in folder.iterdir() if path.name != "place.json")
+
+
+@pytest.mark.parametrize(
+    ("words", "kept_files"),
+    [("--repo {}", ["mine"]), ("--max-size 0", ["mine", "reports.jsonl"])],
+    ids=["by repository", "by size"],
+)
+def test_prune_removes_own_files(folder_with_more, tosloc, repository, words, kept_files):
     out = tosloc("cache", "prune", *words.format(repository.path).split())[0]
-    assert (out.startswith(f"{folder.name}: ") and "removed" in out) == (len(left) < 3)
-    assert sorted(path.name for path in folder.iterdir() if path.name != "place.json") == left
+    assert out.startswith(f"{folder_with_more.name}: ")
+    assert out.endswith(" removed\n")
+    assert file_names(folder_with_more) == kept_files
+
+
+@pytest.mark.parametrize("words", ["--max-size 1G", ""], ids=["small enough", "not gone"])
+def test_prune_may_have_nothing_to_remove(folder_with_more, tosloc, words):
+    assert tosloc("cache", "prune", *words.split())[0] == "nothing to remove\n"
+    assert file_names(folder_with_more) == ["facts.sqlite", "mine", "reports.jsonl"]
+
+
+def test_prune_removes_files_of_a_repository_that_is_gone(folder_with_more, tosloc, repository):
     repository.path.rename(repository.path.with_name("elsewhere"))
     assert "(gone)" in tosloc("cache")[0]
     tosloc("cache", "prune")
-    assert {path.name for path in folder.iterdir()} <= {"mine", "place.json"}
+    assert {path.name for path in folder_with_more.iterdir()} <= {"mine", "place.json"}
 
 
-def test_the_largest_size(folder, tosloc, repository, monkeypatch):
+def localize(tosloc, repository, code):
+    """Return what localize prints on standard error, for the given exit code."""
+    return tosloc("localize", "Door does not open", "--repo", repository.path, code=code)[1]
+
+
+def test_a_size_limit_removes_all_but_the_own_data(folder, tosloc, repository, monkeypatch):
     other = folder.with_name("other-00000000")
     other.mkdir()
     (other / "facts.sqlite").write_bytes(bytes(9_000_000))
     os.utime(other, (0, 0))
-    for size, code, says in (("1K", 0, ""), ("a lot", 2, "$TOSLOC_CACHE_SIZE: 'a lot' is no size")):
-        monkeypatch.setenv("TOSLOC_CACHE_SIZE", size)
-        assert (
-            says
-            in tosloc("localize", "Door does not open", "--repo", repository.path, code=code)[1]
-        )
+    monkeypatch.setenv("TOSLOC_CACHE_SIZE", "1K")
+    localize(tosloc, repository, code=0)
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
-    assert (folder / "facts.sqlite").exists()  # of whoever writes
+    assert (folder / "facts.sqlite").exists()
 
 
-def test_wrong_input_is_one_sentence(folder, fails, repository):
-    there = f"/elsewhere/{repository.path.name}"
-    for command in ("list", "prune"):
-        said = fails("cache", command, "--repo", there)
-        assert said == f"{there}: nothing is kept of such a repository; see: tosloc cache list"
+def test_a_size_limit_that_is_no_size_is_refused(folder, tosloc, repository, monkeypatch):
+    monkeypatch.setenv("TOSLOC_CACHE_SIZE", "a lot")
+    assert "$TOSLOC_CACHE_SIZE: 'a lot' is no size" in localize(tosloc, repository, code=2)
+    assert (folder / "facts.sqlite").exists()
+
+
+@pytest.mark.parametrize("command", ["list", "prune"])
+def test_an_unknown_repository_is_one_sentence(folder, fails, repository, command):
+    path = f"/elsewhere/{repository.path.name}"
+    message = f"{path}: the cache has no data of this repository; see: tosloc cache list"
+    assert fails("cache", command, "--repo", path) == message
+    assert folder.exists()
+
+
+def test_a_wrong_size_is_one_sentence(folder, fails):
     assert "--max-size: 'much' is no size" in fails("cache", "prune", "--max-size", "much")
     assert folder.exists()

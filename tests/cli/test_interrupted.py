@@ -1,4 +1,8 @@
-"""Ctrl-C as a terminal sends it to a command and its workers, or a signal to the command alone; then it goes on."""
+"""An interrupted command leaves nothing behind, and the same command goes on.
+
+A terminal sends Ctrl-C to the command and its workers, other programs send a signal to the command
+alone.
+"""
 
 import os
 import signal
@@ -12,8 +16,7 @@ import pytest
 from tests import toy
 from tosloc.cli import main
 
-# the command, but that it waits to be interrupted in the midst of its workers' results
-BUSY = """
+BUSY_COMMAND = """
 import sys, time
 from tosloc import cli
 from tosloc.cli import commands
@@ -21,7 +24,7 @@ from tosloc.storage import build
 from contextlib import contextmanager
 
 @contextmanager
-def shown():
+def progress_bars():
     def show(what, done, total):
         if what == "analysing" and done:
             print("now", flush=True)
@@ -29,53 +32,68 @@ def shown():
     yield show
 
 build.BATCH_BLOBS = 1
-commands.shown = shown
+commands.progress_bars = progress_bars
 sys.exit(cli.main(sys.argv[1:]))
 """
+"""The command, which waits to be interrupted while its workers return results."""
 
 
-def alive(mark):
-    """Commands of the processes that were started with a mark in their environment."""
-    found = []
+def running_commands(mark):
+    """Return the commands of the processes that have a mark in their environment."""
+    commands = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
-                found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode())
-        except OSError:
-            continue  # ended meanwhile, or another user's
-    return found
+                command = (folder / "cmdline").read_bytes().replace(b"\0", b" ")
+                commands.append(command.decode())
+        except OSError:  # The process has ended meanwhile, or is another user's.
+            continue
+    return commands
+
+
+def wait_until_ended(mark):
+    """Wait up to five seconds until no process has a mark in its environment."""
+    until = time.monotonic() + 5
+    while running_commands(mark) and time.monotonic() < until:
+        time.sleep(0.05)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
 @pytest.mark.parametrize(
-    ("stop", "send", "code"), [(signal.SIGTERM, os.kill, 143), (signal.SIGINT, os.killpg, 130)]
+    ("signal_number", "send", "code"),
+    [(signal.SIGTERM, os.kill, 143), (signal.SIGINT, os.killpg, 130)],
+    ids=["SIGTERM to the command", "SIGINT to all processes"],
 )
-def test_nothing_is_left_and_the_same_command_goes_on(stop, send, code, tmp_path, monkeypatch):
+def test_nothing_is_left_and_the_same_command_goes_on(
+    signal_number, send, code, tmp_path, monkeypatch
+):
     project = toy.grow(tmp_path / "toy", bugs=12, themes=8)
     (tmp_path / "two.toml").write_text("[run]\njobs = 2\n")
     (tmp_path / "temporary").mkdir()
-    for name, folder in (("MARK", ""), ("TMPDIR", "temporary"), ("TOSLOC_CACHE", "c")):
-        monkeypatch.setenv(name, str(tmp_path / folder))
+    monkeypatch.setenv("MARK", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "c"))
     mark = f"MARK={tmp_path}"
     arguments = ["index", "--repo", str(project.git.path), "--config", str(tmp_path / "two.toml")]
-    command, pipe = [sys.executable, "-c", BUSY, *arguments], subprocess.PIPE
-    with (tmp_path / "said").open("wb") as said:
-        with subprocess.Popen(command, stdout=pipe, stderr=said, start_new_session=True) as process:
-            assert process.stdout is not None
-            assert process.stdout.readline() == b"now\n"
-            assert (
-                len(alive(mark)) > 4
-            )  # this one, two workers with their git, trackers of semaphores
-            send(process.pid, stop)
-            assert process.wait(20) == code
-    until = time.monotonic() + 5
-    while alive(mark) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert alive(mark) == []
+    command = [sys.executable, "-c", BUSY_COMMAND, *arguments]
+    error_file = tmp_path / "errors"
+    with (
+        error_file.open("wb") as errors,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+        ) as process,
+    ):
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"now\n"
+        # The command, two workers with their git, and trackers of semaphores.
+        assert len(running_commands(mark)) > 4
+        send(process.pid, signal_number)
+        assert process.wait(20) == code
+    wait_until_ended(mark)
+    assert running_commands(mark) == []
     assert list((tmp_path / "temporary").iterdir()) == []
-    assert (
-        tmp_path / "said"
-    ).read_text() == "tosloc: interrupted; run the same command again to go on\n"
+    sentence = "tosloc: interrupted; run the same command again to go on\n"
+    assert error_file.read_text() == sentence
     assert sorted(path.name for path in tmp_path.glob("c/*/*")) == ["facts.sqlite", "place.json"]
     assert main(arguments) == 0

@@ -1,4 +1,4 @@
-"""``tosloc serve``: what is said before it serves, where it listens, how it ends."""
+"""``tosloc serve``: what it says before it serves, where it listens, how it ends."""
 
 import os
 import re
@@ -14,108 +14,100 @@ import pytest
 
 from tosloc.cli import main
 
-
-def test_an_editors_address_without_a_path_is_refused(capsys):
-    for address in ("code -g", "javascript:alert(1)"):
-        assert main(["serve", "--editor", address]) == 2
-        assert (
-            f"--editor {address}: is no address with {{path}} in it; give one as vscode:"
-            in capsys.readouterr().err
-        )
+SIGNALS = pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
 
 
-def test_a_port_in_use_is_said_before_anything_is_made(repository, capsys, tmp_path, monkeypatch):
+@pytest.mark.parametrize("address", ["code -g", "javascript:alert(1)"])
+def test_an_editors_address_without_a_path_is_refused(capsys, address):
+    assert main(["serve", "--editor", address]) == 2
+    message = f"--editor {address}: is no address with {{path}} in it; give one as vscode:"
+    assert message in capsys.readouterr().err
+
+
+def test_a_port_in_use_is_refused_before_any_work(repository, capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
         assert main(["serve", "--repo", str(repository.path), "--port", str(port)]) == 2
-    assert (
-        f"tosloc: port {port} is already in use; choose another with --port"
-        in capsys.readouterr().err
-    )
+    message = f"tosloc: port {port} is already in use; choose another with --port"
+    assert message in capsys.readouterr().err
     assert not (tmp_path / "cache").exists()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_listens_on_the_loopback_alone_and_a_signal_ends_it(repository, tmp_path, number):
-    repository.commit({"parser.py": "def parser(): pass\n"})
-    command = [
-        sys.executable,
-        "-m",
-        "tosloc",
-        "serve",
-        "--repo",
-        str(repository.path),
-        "--port",
-        "0",
-    ]
-    environment = {**os.environ, "TOSLOC_CACHE": str(tmp_path / "cache")}
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+def start_server(repository):
+    """Start ``tosloc serve`` on a free port."""
+    command = [sys.executable, "-m", "tosloc", "serve", "--repo", str(repository.path)]
+    return subprocess.Popen(
+        [*command, "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    assert process.stdout is not None
-    said = process.stdout.readline().strip()
-    [place] = re.findall(r"^http://127\.0\.0\.1:(\d+)/[\w-]{22}/ \(Ctrl-C ends it\)$", said)
-    listening = Path("/proc/net/tcp").read_text().splitlines()
-    assert [
-        line.split()[1] for line in listening if line.split()[1].endswith(f":{int(place):04X}")
-    ] == [f"0100007F:{int(place):04X}"]
-    until = time.monotonic() + 30  # the version is made before anybody asks
-    while not (made := [*tmp_path.glob("cache/*/*.versions/*")]) and time.monotonic() < until:
+
+
+def wait_for_files(folder, pattern):
+    """Return the files that match in a folder, once there is one."""
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        files = list(folder.glob(pattern))
+        if files:
+            return files
         time.sleep(0.05)
-    assert made
-    process.send_signal(number)
+    return []
+
+
+@pytest.mark.slow
+@SIGNALS
+def test_it_listens_on_the_loopback_alone_until_a_signal(
+    repository, tmp_path, signal_number, monkeypatch
+):
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+    repository.commit({"parser.py": "def parser(): pass\n"})
+    process = start_server(repository)
+    assert process.stdout is not None
+    line = process.stdout.readline().strip()
+    [port] = re.findall(r"^http://127\.0\.0\.1:(\d+)/[\w-]{22}/ \(Ctrl-C ends it\)$", line)
+    sockets = [line.split()[1] for line in Path("/proc/net/tcp").read_text().splitlines()]
+    hex_port = f"{int(port):04X}"
+    assert [one for one in sockets if one.endswith(f":{hex_port}")] == [f"0100007F:{hex_port}"]
+    # The version is indexed before anybody asks.
+    assert wait_for_files(tmp_path, "cache/*/*.versions/*")
+    process.send_signal(signal_number)
     assert process.communicate(timeout=60) == ("", "")
     assert process.returncode == 0
 
 
-READS_FOR_EVER = """
+READS_FOREVER = """
 import time
 from tosloc.localize import session
 
-def read_for_ever(text, progress):
+def read_forever(text, progress):
     print("reading", flush=True)
     time.sleep(600)
 
-session.read_whole = read_for_ever
+session.read_whole = read_forever
 """
-"""A module that each new Python process imports when it starts, the worker that answers questions too."""
+"""A module that each new Python process imports when it starts, also the one that answers."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_while_a_report_is_read(repository, tmp_path, number, monkeypatch):
+@SIGNALS
+def test_a_signal_ends_it_while_a_report_is_read(repository, tmp_path, signal_number, monkeypatch):
     repository.commit({"parser.py": "def parser(): pass\n"})
-    (tmp_path / "sitecustomize.py").write_text(READS_FOR_EVER)
+    (tmp_path / "sitecustomize.py").write_text(READS_FOREVER)
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv(
-        "PYTHONPATH", os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
-    )
-    command = [
-        sys.executable,
-        "-m",
-        "tosloc",
-        "serve",
-        "--repo",
-        str(repository.path),
-        "--port",
-        "0",
-    ]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    python_path = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
+    monkeypatch.setenv("PYTHONPATH", python_path)
+    with start_server(repository) as process:
         assert process.stdout is not None
         page = process.stdout.readline().split()[0]
         origin = "/".join(page.split("/")[:3])
-        asked = Request(f"{page}questions", b"text=a", {"Origin": origin})
-        with urlopen(asked, timeout=60) as reply:  # follows to the question, which waits
+        question = Request(f"{page}questions", b"text=a", {"Origin": origin})
+        # The reply is that of the question's own address, and does not wait for the answer.
+        with urlopen(question, timeout=60) as reply:
             assert reply.status == 200
         assert process.stdout.readline() == "reading\n"
         began = time.monotonic()
-        process.send_signal(number)
+        process.send_signal(signal_number)
         assert process.communicate(timeout=60) == ("", "")
     assert process.returncode == 0
     assert time.monotonic() - began < 10

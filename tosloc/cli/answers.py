@@ -1,4 +1,4 @@
-"""An answer on standard output, for people: on a terminal with bars, colours and links, elsewhere as plain text."""
+"""Answers on standard output: with bars, colours and links on a terminal, else as plain text."""
 
 from __future__ import annotations
 
@@ -16,74 +16,51 @@ from tosloc.core.io import escape_unprintable, truncate_text
 from tosloc.localize.answer import Answer, background_lines, is_before_first_commit, percent
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from tosloc.core.records import Hit
     from tosloc.git.repository import Repository
 
-BAR: Final = 8
+BAR_CELLS: Final = 8
 """Cells of a full bar."""
-LONGEST: Final = 240
-"""Letters of a heading or a reason that are printed."""
+MAX_TEXT_CHARACTERS: Final = 240
+"""Characters of a heading or a reason that are printed."""
+_MIN_WRAPPED_COLUMNS: Final = 20
+"""Columns that a wrapped line has at least, whatever its indentation."""
 
 
 def print_answer(answer: Answer, repository: Repository | None = None, before: int = 0) -> None:
-    """Print what was searched, and each hit with its functions and reasons; its notes are left to the caller. An empty
-    line parts it from others ``before``.
+    """Print what was searched, and each hit with its functions and reasons.
 
-    Paths are whole and can be copied; on a terminal reasons go on in further lines, a pipe gets them in one each.
+    The answer's notes are not printed. ``before`` is the number of answers that were printed
+    before, from which an empty line separates this one. Paths are printed whole, so that they can
+    be copied. On a terminal long reasons are wrapped; elsewhere each is one line.
     """
     console = make_console()
-    # of a terminal that cannot show the block
-    bar = "█" if console.encoding.startswith("utf") else "#"
-
-    def wrapped(line: Text, indent: int = 0) -> None:
-        room = max(console.width - indent, 20)
-        for part in line.wrap(console, room) if console.is_terminal else [line]:
-            part.rstrip()
-            console.print(Text(" " * indent).append_text(part), soft_wrap=True)
-
-    report, searched = answer.report, answer.searched
     if before:
         console.print()
-    heading = truncate_text(
-        f"{report.id}: {report.summary}" if report.summary else report.id, LONGEST
-    )
-    console.print(Text(escape_unprintable(heading), "bold"), soft_wrap=True)
-    tests = (
-        f"; {pluralize(searched.hidden_tests, 'test file')} hidden (--tests)"
-        if searched.hidden_tests
-        else ""
-    )
-    searched_files = f"{pluralize(searched.files, 'file')} {_version_text(answer)}"
-    console.print(Text(f"{searched_files}{tests}", "dim"), soft_wrap=True)
-    widest = len(str(len(answer.hits)))
+    _print_heading(console, answer)
+    rank_width = len(str(len(answer.hits)))
     for hit in answer.hits:
-        place = Text(f"{hit.rank:>{widest}}  ")
-        if console.is_terminal:
-            place.append(f"{bar * round(hit.share * BAR):<{BAR}} ", style="green")
-        here = _in_work_tree(hit.path, repository)
-        style = "cyan" if here is None else f"cyan link {here.as_uri()}"
-        console.print(
-            place.append(f"{percent(hit.share):>4}  ").append(escape_unprintable(hit.path), style),
-            soft_wrap=True,
-        )
-        named = [
-            Text(escape_unprintable(one.name), "yellow").append(
-                f":{one.start}-{one.end}", "dim default"
-            )
-            for one in hit.functions
-        ]
-        for below in [Text("  ").join(named)] * bool(named) + [
-            _dim(reason.text) for reason in hit.why
-        ]:
-            wrapped(below, widest + 3)
+        _print_hit(console, hit, rank_width, repository)
     if answer.others:
-        wrapped(
-            _dim(
-                f"other files: {', '.join(f'{hit.path} ({hit.why[0].text})' for hit in answer.others)}"
-            )
-        )
-    for reason in background_lines(answer):
-        wrapped(_dim(reason.text))
+        others = [f"{hit.path} ({hit.why[0].text})" for hit in answer.others]
+        _print_wrapped(console, _dim(f"other files: {', '.join(others)}"))
+    for line in background_lines(answer):
+        _print_wrapped(console, _dim(line.text))
+
+
+def _print_heading(console: Console, answer: Answer) -> None:
+    """Print the name of the report, and what was searched."""
+    report = answer.report
+    name = f"{report.id}: {report.summary}" if report.summary else report.id
+    heading = escape_unprintable(truncate_text(name, MAX_TEXT_CHARACTERS))
+    console.print(Text(heading, "bold"), soft_wrap=True)
+    scope = f"{pluralize(answer.searched.files, 'file')} {_version_text(answer)}"
+    hidden_tests = answer.searched.hidden_tests
+    if hidden_tests:
+        scope += f"; {pluralize(hidden_tests, 'test file')} hidden (--tests)"
+    console.print(Text(scope, "dim"), soft_wrap=True)
 
 
 def _version_text(answer: Answer) -> str:
@@ -96,58 +73,94 @@ def _version_text(answer: Answer) -> str:
     return f"{version}, {pluralize(answer.searched.uncommitted, 'file')} not committed"
 
 
+def _print_hit(console: Console, hit: Hit, rank_width: int, repository: Repository | None) -> None:
+    """Print a file with its rank and share, and below it its functions and reasons."""
+    line = Text(f"{hit.rank:>{rank_width}}  ")
+    if console.is_terminal:
+        block = "█" if console.encoding.startswith("utf") else "#"
+        line.append(f"{block * round(hit.share * BAR_CELLS):<{BAR_CELLS}} ", style="green")
+    file = _file_on_disk(hit.path, repository)
+    style = "cyan" if file is None else f"cyan link {file.as_uri()}"
+    line.append(f"{percent(hit.share):>4}  ").append(escape_unprintable(hit.path), style)
+    console.print(line, soft_wrap=True)
+    indent = rank_width + 3
+    if hit.functions:
+        functions = []
+        for function in hit.functions:
+            name = Text(escape_unprintable(function.name), "yellow")
+            functions.append(name.append(f":{function.start}-{function.end}", "dim default"))
+        _print_wrapped(console, Text("  ").join(functions), indent)
+    for reason in hit.why:
+        _print_wrapped(console, _dim(reason.text), indent)
+
+
+def _print_wrapped(console: Console, text: Text, indent: int = 0) -> None:
+    """Print a line with an indentation, on a terminal wrapped to its width."""
+    width = max(console.width - indent, _MIN_WRAPPED_COLUMNS)
+    lines = text.wrap(console, width) if console.is_terminal else [text]
+    for line in lines:
+        line.rstrip()
+        console.print(Text(" " * indent).append_text(line), soft_wrap=True)
+
+
 def _dim(text: str) -> Text:
-    return Text(truncate_text(escape_unprintable(text), LONGEST), style="dim")
+    """Return a text in a dim style, escaped and truncated."""
+    return Text(truncate_text(escape_unprintable(text), MAX_TEXT_CHARACTERS), style="dim")
 
 
-def print_places(answer: Answer, repository: Repository | None = None) -> None:
-    """Print ``file:line:column: function, share`` of each hit, for editors: the line of its best function, else the
-    first that a reason names.
+def print_locations(answer: Answer, repository: Repository | None = None) -> None:
+    """Print ``file:line:column: function, share`` of each hit, for editors.
 
-    What is in the work tree is named from the current folder, the rest from the repository's root.
+    The line is the first of the hit's best function, else the first that a reason names. Paths of
+    files in the work tree are relative to the current folder, others to the repository's root.
     """
     for hit in answer.hits:
-        here = _in_work_tree(hit.path, repository)
-        path = hit.path if here is None else os.path.relpath(here)
-        said = ", ".join([*(function.name for function in hit.functions[:1]), percent(hit.share)])
-        print(escape_unprintable(f"{path}:{_line(hit)}:1: {said}"))
+        file = _file_on_disk(hit.path, repository)
+        path = hit.path if file is None else os.path.relpath(file)
+        function_names = [function.name for function in hit.functions[:1]]
+        description = ", ".join([*function_names, percent(hit.share)])
+        print(escape_unprintable(f"{path}:{_first_line(hit)}:1: {description}"))
 
 
 def open_first(answer: Answer, repository: Repository | None) -> None:
-    """Open the first hit in the user's editor, at the line of its best function. Raises ToslocError."""
-    here = _in_work_tree(answer.hits[0].path, repository) if answer.hits else None
-    if here is None:
+    """Open the first hit in the user's editor, at the line of its best function.
+
+    Raises ToslocError if the hit is not in the work tree, or the editor cannot be started.
+    """
+    file = _file_on_disk(answer.hits[0].path, repository) if answer.hits else None
+    if file is None:
         raise ToslocError("--open: no file of the work tree can be named")
-    line = _line(answer.hits[0])
+    line = _first_line(answer.hits[0])
     try:
         editor = shlex.split(os.environ.get("VISUAL") or os.environ["EDITOR"])
-        goto = (
-            ["--goto", f"{here}:{line}"]
-            if Path(editor[0]).stem.startswith("code")
-            else [f"+{line}", str(here)]
-        )
-        subprocess.run([*editor, *goto], check=False)
-    except (
-        LookupError,
-        ValueError,
-        OSError,
-    ) as error:  # no name, an open quotation mark, no such program
-        said = f" ({error})" if isinstance(error, OSError) else ""
+        if Path(editor[0]).stem.startswith("code"):
+            arguments = ["--goto", f"{file}:{line}"]
+        else:
+            arguments = [f"+{line}", str(file)]
+        subprocess.run([*editor, *arguments], check=False)
+    # LookupError: there is no name. ValueError: a quotation mark is not closed. OSError: there is
+    # no such program.
+    except (LookupError, ValueError, OSError) as error:
+        detail = f" ({error})" if isinstance(error, OSError) else ""
         raise ToslocError(
-            f"--open: VISUAL or EDITOR must name an editor, as in: export EDITOR=vim{said}"
+            f"--open: VISUAL or EDITOR must name an editor, as in: export EDITOR=vim{detail}"
         ) from error
 
 
-def _line(hit: Hit) -> int:
-    """The first line of its best function, else the first that a reason names."""
-    return [
-        *(one.start for one in hit.functions),
-        *(why.lines[0] for why in hit.why if why.lines),
-        1,
-    ][0]
+def _first_line(hit: Hit) -> int:
+    """Return the first line of the best function, else the first that a reason names, else 1."""
+    if hit.functions:
+        return hit.functions[0].start
+    for reason in hit.why:
+        if reason.lines:
+            return reason.lines[0]
+    return 1
 
 
-def _in_work_tree(path: str, repository: Repository | None) -> Path | None:
-    """A file of the work tree; None where it is not there."""
-    root = None if repository is None else repository.work_tree
-    return root / path if root is not None and (root / path).is_file() else None
+def _file_on_disk(path: str, repository: Repository | None) -> Path | None:
+    """Return a file of the work tree, None if it is not there."""
+    work_tree = None if repository is None else repository.work_tree
+    if work_tree is None:
+        return None
+    file = work_tree / path
+    return file if file.is_file() else None

@@ -1,4 +1,4 @@
-"""``tosloc cache``: what is kept of repositories in the user's cache, and the room that it takes."""
+"""``tosloc cache``: the cached data of repositories, and the room that it takes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 RepositoriesOption = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="PATH|NAME", help="Only this repository, by its path or name; may be given again."
+        metavar="PATH|NAME", help="Only this repository, by its path or name. Repeatable."
     ),
 ]
 
@@ -24,10 +24,11 @@ app = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
 
 @app.callback()
 def cache(context: typer.Context) -> None:
-    """List and prune what is kept of repositories.
+    """List and prune the cached data of repositories.
 
-    Without a command: list. Where the cache lies: $TOSLOC_CACHE, else the user's cache folder. $TOSLOC_CACHE_SIZE, such
-    as 20G, is its largest size: whoever writes beyond it removes what was used least; without it nothing is removed.
+    Without a command: list. The cache is in $TOSLOC_CACHE, else in the user's cache folder.
+    $TOSLOC_CACHE_SIZE, such as 20G, limits its size: a command that writes more removes the data
+    that was not used for longest. Without it nothing is removed.
     """
     if context.invoked_subcommand is None:
         list_command()
@@ -35,46 +36,46 @@ def cache(context: typer.Context) -> None:
 
 @app.command("list")
 def list_command(repo: RepositoriesOption = None) -> None:
-    """List repositories with what is kept of them, the last used first."""
+    """List repositories and the size of their data, the last used first."""
     from rich.filesize import decimal
 
     from tosloc.cli.printing import Table, print_notes, print_table
     from tosloc.storage.cache import cache_folder, list_entries
 
-    found = _named(repo) if repo else list_entries()
-    if not found:
-        print_notes([f"nothing is kept in {cache_folder()}"])
-    else:
-        rows = [
-            [
-                entry.folder.name,
-                decimal(entry.bytes()),
-                f"{entry.last_used:%Y-%m-%d %H:%M}",
-                f"{entry.repository or 'unknown'}{' (gone)' if entry.repository_is_gone else ''}",
-            ]
-            for entry in found
-        ]
-        rows.append(
-            [
-                f"all {len(found):,}",
-                decimal(sum(entry.bytes() for entry in found)),
-                "",
-                str(cache_folder()),
-            ]
-        )
-        print_table(Table(["kept of", "size", "last used", "repository"], rows, left=(0, 3)))
+    entries = _find_all(repo) if repo else list_entries()
+    if not entries:
+        print_notes([f"the cache is empty: {cache_folder()}"])
+        return
+    rows = [_row(entry) for entry in entries]
+    total_size = decimal(sum(entry.bytes() for entry in entries))
+    rows.append([f"all {len(entries):,}", total_size, "", str(cache_folder())])
+    print_table(Table(["folder", "size", "last used", "repository"], rows, left=(0, 3)))
 
 
-def _named(repositories: Sequence[str]) -> list[CacheEntry]:
-    """What is kept of some repositories. Raises ToslocError where nothing is of one."""
+def _row(entry: CacheEntry) -> list[str]:
+    """Return the cells of a repository."""
+    from rich.filesize import decimal
+
+    repository = str(entry.repository or "unknown")
+    if entry.repository_is_gone:
+        repository += " (gone)"
+    last_used = f"{entry.last_used:%Y-%m-%d %H:%M}"
+    return [entry.folder.name, decimal(entry.bytes()), last_used, repository]
+
+
+def _find_all(repositories: Sequence[str]) -> list[CacheEntry]:
+    """Return the cache entries of the given repositories. Raises ToslocError if one has none."""
     from tosloc.storage.cache import find_entries
 
-    found = {text: find_entries(text) for text in repositories}
-    if missing := [text for text, kept in found.items() if not kept]:
-        raise ToslocError(
-            f"{missing[0]}: nothing is kept of such a repository; see: tosloc cache list"
-        )
-    return [entry for kept in found.values() for entry in kept]
+    all_entries = []
+    for repository in repositories:
+        entries = find_entries(repository)
+        if not entries:
+            raise ToslocError(
+                f"{repository}: the cache has no data of this repository; see: tosloc cache list"
+            )
+        all_entries += entries
+    return all_entries
 
 
 @app.command()
@@ -84,29 +85,30 @@ def prune(
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="Remove what was used least, until so much, as 20G, is left; trained weights and mined reports stay.",
+            help="Remove the data that was not used for longest until the cache has at most this"
+            " size, such as 20G. Trained weights and mined reports are kept.",
         ),
     ] = None,
 ) -> None:
-    """Remove what is kept of repositories that are named, or used least; else of those that are gone.
+    """Remove data of the given repositories, else of repositories that are gone.
 
-    Leftovers of killed processes go, too.
+    Leftovers of killed processes are removed, too.
     """
     from rich.filesize import decimal
 
     from tosloc.core.io import escape_unprintable
-    from tosloc.storage import cache as kept
+    from tosloc.storage import cache as storage
 
-    found = _named(repo or ())
-    kept.remove_leftovers()
-    names = kept.ENTRY_FILES if max_size is None else kept.REBUILDABLE_FILES
+    entries = _find_all(repo or ())
+    storage.remove_leftovers()
+    file_names = storage.ENTRY_FILES if max_size is None else storage.REBUILDABLE_FILES
     if max_size is not None:
-        found = kept.choose_least_used(
-            found or kept.list_entries(), kept.parse_size(max_size, "--max-size")
-        )
+        max_bytes = storage.parse_size(max_size, "--max-size")
+        entries = storage.choose_least_used(entries or storage.list_entries(), max_bytes)
     elif not repo:
-        found = [entry for entry in kept.list_entries() if entry.repository_is_gone]
-    for entry in found:
-        print(escape_unprintable(f"{entry.folder.name}: {decimal(entry.remove(names))} removed"))
-    if not found:
+        entries = [entry for entry in storage.list_entries() if entry.repository_is_gone]
+    for entry in entries:
+        size = decimal(entry.remove(file_names))
+        print(escape_unprintable(f"{entry.folder.name}: {size} removed"))
+    if not entries:
         print("nothing to remove")

@@ -1,4 +1,4 @@
-"""What becomes of an error in a command or script: one sentence on standard error, a telling exit code."""
+"""What becomes of an error in a command or script: one sentence on standard error, an exit code."""
 
 from __future__ import annotations
 
@@ -14,85 +14,116 @@ from typing import Final
 from tosloc.core.errors import Interrupted, ToslocError, user_sentence
 from tosloc.core.io import escape_unprintable, truncate_text
 
-WRONG_INPUT = 2
+WRONG_INPUT: Final = 2
+"""Exit code for input that is at fault."""
 INTERRUPTED_SENTENCE: Final = "tosloc: interrupted; run the same command again to go on"
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-_LONGEST: Final = 2_000
-"""Letters of a sentence: an input may put anything into it."""
+_FIRST_SIGNAL_CODE: Final = 128
+"""The exit code after a signal is this and the signal's number, as in shells."""
+_MAX_SENTENCE_CHARACTERS: Final = 2_000
+"""Characters of a sentence, because an input may put anything into it."""
 
 
 def run_guarded(run: Callable[[], int]) -> int:
-    """Exit code of ``run``, 2 for input that is at fault (one sentence on standard error), 130 for Ctrl-C.
+    """Call ``run`` and return the exit code.
 
-    Within, a signal raises ``Interrupted``, and a second one ends the process.
+    The code is that of ``run``; 2 for input that is at fault, which one sentence on standard error
+    describes; 130 after Ctrl-C. Meanwhile a signal raises ``Interrupted``, and a second one ends
+    the process.
     """
     _prepare_streams()
-    received: list[int] = []
-    stream = sys.stderr
-    warnings.formatwarning = lambda message, *_, **__: (
-        f"tosloc: {escape_unprintable(str(message))}\n"
-    )
+    received_signals: list[int] = []
+    standard_error = sys.stderr
+    warnings.formatwarning = _format_warning
 
     def interrupt(number: int, _: object) -> None:
-        received.append(number)
+        received_signals.append(number)
         end_at_signals()
-        sys.stderr = io.StringIO()  # nothing is told of what goes wrong on the way out
+        sys.stderr = io.StringIO()  # Errors on the way out are not shown.
         raise Interrupted
 
-    before = {
-        number: signal.signal(number, interrupt)
-        for number in _SIGNALS
-        if signal.getsignal(number) is not signal.SIG_IGN  # as of what outlives its terminal
-    }
+    previous_handlers = {}
+    for number in _SIGNALS:
+        # An ignored signal stays ignored: nohup ignores signals of a terminal that closes.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            previous_handlers[number] = signal.signal(number, interrupt)
     code = 0
     try:
         code = run()
         print(end="", flush=True)
     except BaseException as error:
-        if (
-            not received
-        ):  # else it is what a library has made of the interruption, such as an ImportError
+        # After a signal the error may be anything that a library has made of the interruption,
+        # such as an ImportError.
+        if not received_signals:
             code = _exit_code(error)
     finally:
-        sys.stderr = stream
-        for number, answer in before.items():
-            signal.signal(number, answer)
-    return _say(INTERRUPTED_SENTENCE, 128 + received[0]) if received else code
+        sys.stderr = standard_error
+        for number, handler in previous_handlers.items():
+            signal.signal(number, handler)
+    if received_signals:
+        _print_sentence(INTERRUPTED_SENTENCE)
+        return _FIRST_SIGNAL_CODE + received_signals[0]
+    return code
+
+
+def _format_warning(message: Warning | str, *_: object, **__: object) -> str:
+    """Return a warning as one line in the style of this program."""
+    return f"tosloc: {escape_unprintable(str(message))}\n"
 
 
 def _prepare_streams() -> None:
-    """Make standard output and standard error take any text, even if the program was started without them."""
+    """Make standard output and standard error accept any text, even if they were closed."""
     for number in range(3):
         try:
             os.fstat(number)
-        except (
-            OSError
-        ):  # closed: a file that is opened later would get its number, and what is printed there
+        except OSError:
+            # A file that is opened later would get the number of a closed stream, and with it the
+            # text that is printed.
             os.open(os.devnull, os.O_RDWR)
+    # These files stay open for as long as the program runs.
     if sys.stdout is None:
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # for as long as the program runs
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # what an encoding such as ASCII lacks
+            # Characters that the encoding lacks, such as ASCII, are escaped.
+            stream.reconfigure(errors="backslashreplace")
 
 
 def end_at_signals() -> None:
-    """From now on a signal ends the process at once: nothing is open that would have to be closed."""
+    """Let a signal end the process at once from now on; nothing is open that must be closed."""
     for number in _SIGNALS:
-        signal.signal(number, _end)
+        signal.signal(number, _end_process)
 
 
-def _end(number: int, _: object) -> None:
+def _end_process(number: int, _: object) -> None:
+    """End the process and its workers after a signal."""
     with suppress(OSError):
         os.write(2, f"{INTERRUPTED_SENTENCE}\n".encode())
-    if (running := sys.modules.get("multiprocessing")) is not None:
-        for (
-            child
-        ) in running.active_children():  # one may be busy for long, and hold our standard error
-            child.kill()
-    os._exit(128 + number)
+    multiprocessing = sys.modules.get("multiprocessing")
+    if multiprocessing is not None:
+        # A worker may be busy for long, and would keep our standard error open.
+        for worker in multiprocessing.active_children():
+            worker.kill()
+    os._exit(_FIRST_SIGNAL_CODE + number)
+
+
+def _exit_code(error: BaseException) -> int:
+    """Print the sentence for an error and return its exit code; raise unforeseen errors again."""
+    if isinstance(error, OSError):
+        try:
+            print(end="", flush=True)
+        except OSError:
+            # The interpreter flushes once more when it ends, which must not fail.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):  # The reader, such as head, has seen enough.
+            return 1
+    sentence = user_sentence(error, _render)
+    if sentence is None:
+        raise error
+    _print_sentence(f"tosloc: {sentence}")
+    return WRONG_INPUT
 
 
 def _render(error: ToslocError) -> str:
@@ -100,24 +131,9 @@ def _render(error: ToslocError) -> str:
     return error.render(lambda argument: "--" + argument.replace("_", "-"))
 
 
-def _exit_code(error: BaseException) -> int:
-    """Exit code for an error that is foreseen, of which a sentence is said. Any other is raised again."""
-    if isinstance(error, OSError):
-        try:
-            print(end="", flush=True)
-        except OSError:  # let the interpreter's last flush go nowhere
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):  # the reader, such as head, has seen enough
-            return 1
-    if (sentence := user_sentence(error, _render)) is None:
-        raise error
-    return _say(f"tosloc: {sentence}", WRONG_INPUT)
-
-
-def _say(sentence: str, code: int) -> int:
-    """Print a sentence on one line, safe on a terminal; the code."""
-    with suppress(OSError, ValueError):  # its reader is gone; it is closed
-        print(
-            truncate_text(escape_unprintable(" ".join(sentence.split())), _LONGEST), file=sys.stderr
-        )
-    return code
+def _print_sentence(sentence: str) -> None:
+    """Print a sentence on standard error, on one line and safe for a terminal."""
+    one_line = escape_unprintable(" ".join(sentence.split()))
+    # OSError: the reader of standard error is gone. ValueError: standard error is closed.
+    with suppress(OSError, ValueError):
+        print(truncate_text(one_line, _MAX_SENTENCE_CHARACTERS), file=sys.stderr)

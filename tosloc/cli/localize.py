@@ -113,7 +113,7 @@ def localize(
     verbose: VerboseOption = False,
 ) -> None:
     """Here are bug reports: which files, and which functions?"""
-    from tosloc.cli.answers import open_first, print_answer, print_places
+    from tosloc.cli.answers import open_first, print_answer, print_locations
     from tosloc.reports.source import time_of
 
     form_options = {"--json": as_json, "--jsonl": as_lines, "--format path": form == "path"}
@@ -164,7 +164,9 @@ def localize(
                 print_json(answer.as_dict(), indent=None if as_lines else 2)
             else:
                 here = localizer.repository
-                print_places(answer, here) if form == "path" else print_answer(answer, here, number)
+                print_locations(answer, here) if form == "path" else print_answer(
+                    answer, here, number
+                )
     if commit is not None and (open_file or form == "path"):
         print_notes([f"lines are those of {commit}; in the files on disk they may be others"])
     if open_file:

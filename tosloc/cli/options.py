@@ -15,9 +15,9 @@ _AROUND = "the one around the current folder"
 _REPOSITORY = "Git repository, bare or not, or a folder in one."
 
 
-def _repository(named: Path | None) -> Path | None:
+def _enclosing_repository(path: Path | None) -> Path | None:
     """Return the repository that an option names. Raises RepositoryError if it names none."""
-    return None if named is None else discovery.enclosing_repository(named)
+    return None if path is None else discovery.enclosing_repository(path)
 
 
 AroundRepositoryOption = Annotated[
@@ -26,15 +26,17 @@ AroundRepositoryOption = Annotated[
         help=_REPOSITORY,
         default_factory=discovery.current_repository,
         show_default=_AROUND,
-        callback=_repository,
+        callback=_enclosing_repository,
     ),
 ]
 NamedRepositoryOption = Annotated[
-    Path | None, typer.Option(help=_REPOSITORY, show_default=_AROUND, callback=_repository)
+    Path | None,
+    typer.Option(help=_REPOSITORY, show_default=_AROUND, callback=_enclosing_repository),
 ]
-RepositoryOption = Annotated[Path, typer.Option(help=_REPOSITORY, callback=_repository)]
+RepositoryOption = Annotated[Path, typer.Option(help=_REPOSITORY, callback=_enclosing_repository)]
 PublishedRepositoryOption = Annotated[
-    Path | None, typer.Option(help="Git repository of published ranks.", callback=_repository)
+    Path | None,
+    typer.Option(help="Git repository of published ranks.", callback=_enclosing_repository),
 ]
 _LABELLED = "Labelled reports: xlsx, XML or JSON lines; recognised by content."
 NamedReportsOption = Annotated[
@@ -51,25 +53,27 @@ FoundCheckpointOption = Annotated[
     Path | None,
     typer.Option(
         help="Folder of a trained checkpoint; none: the shipped weights.",
-        show_default="what tosloc train has left for the repository, else the shipped weights",
+        show_default="the repository's own from tosloc train, else the shipped weights",
     ),
 ]
 ClusterOption = Annotated[
     str | None,
     typer.Option(
-        metavar="ADDRESS", help="Dask scheduler, such as tcp://10.0.0.5:8786, for the work."
+        metavar="ADDRESS", help="Dask scheduler that runs the work, such as tcp://10.0.0.5:8786."
     ),
 ]
 VersionOption = Annotated[
     str | None,
     typer.Option(
-        help="Version to search.", show_default="the files on disk; of a bare repository HEAD's"
+        help="Version to search.",
+        show_default="the files on disk; HEAD of a bare repository",
     ),
 ]
 CommitOption = Annotated[str, typer.Option(help="Version to search.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 FigureOption = Annotated[
-    Path | None, typer.Option(metavar="PATH", help="Draw it, as PATH.svg and PATH.png.")
+    Path | None,
+    typer.Option(metavar="PATH", help="Draw a figure and write it to PATH.svg and PATH.png."),
 ]
 
 
@@ -80,12 +84,6 @@ class Level(StrEnum):
     function = "function"
 
 
-def check_drawing(wanted: Path | None, by: str = "tosloc.plots") -> None:
-    """Raise MissingExtra, before any work, where a figure or page is wanted and what draws it is not installed."""
-    if wanted is not None:
-        import_module(by)
-
-
 class Split(StrEnum):
     """Parts of the labelled reports, by the time of their fix."""
 
@@ -93,3 +91,12 @@ class Split(StrEnum):
     validation = "validation"
     test = "test"
     all = "all"
+
+
+def check_drawing(output: Path | None, module: str = "tosloc.plots") -> None:
+    """Raise MissingExtra if a figure or page is wanted and its packages are not installed.
+
+    Call it before any work. ``output`` is the file to write, or None; ``module`` draws it.
+    """
+    if output is not None:
+        import_module(module)

@@ -1,4 +1,4 @@
-"""``tosloc serve`` and ``tosloc mcp``: answers for a browser on this machine, and for coding agents."""
+"""``tosloc serve`` and ``tosloc mcp``: answers for a browser here, and for coding agents."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ def serve(
     editor: Annotated[
         str,
         typer.Option(
-            metavar="ADDRESS", help="What opens {path} at {line} in your editor; '' for nothing."
+            metavar="ADDRESS",
+            help="Address that opens {path} at {line} in your editor; '' for no links.",
         ),
     ] = "vscode://file{path}:{line}",
 ) -> None:
-    """A page on this machine alone: paste a bug report."""
+    """Serve a page on this machine, in which you paste bug reports."""
     require("tosloc serve", "serve", "jinja2", "starlette", "uvicorn")
     from tosloc.git import discovery
     from tosloc.localize.localizer import Localizer
@@ -36,21 +37,22 @@ def serve(
 
     if editor and not re.match(r"[a-z][a-z0-9+.-]*:.*\{path\}", editor):
         raise ToslocError(
-            f"--editor {editor}: is no address with {{path}} in it; give one as vscode://file{{path}}:{{line}}"
+            f"--editor {editor}: is no address with {{path}} in it;"
+            " give one as vscode://file{path}:{line}"
         )
     with server.open_socket(port) as listener:
         with Localizer.open(repo, checkpoint, ready=False) as localizer:
             repository = localizer.repository
             assert repository is not None
-            discovery.check_inside_roots(
-                repository.path,
-                (repository.path, discovery.find_git_directories(repository.path)[0]),
-            )
-            # What is wrong with it is said at once.
-            repository.resolve(commit) if commit else repository.checked_out()
-            questions = server.Questions(
-                repository.path, checkpoint, editor, commit or "", project_name(localizer)
-            )
+            git_directory = discovery.find_git_directories(repository.path)[0]
+            discovery.check_inside_roots(repository.path, (repository.path, git_directory))
+            # An unknown version is an error now, and not when the first question is asked.
+            if commit:
+                repository.resolve(commit)
+            else:
+                repository.checked_out()
+            project = project_name(localizer)
+        questions = server.Questions(repository.path, checkpoint, editor, commit or "", project)
         server.serve(questions, listener)
 
 
@@ -60,8 +62,8 @@ def mcp(
         typer.Option(
             exists=True,
             file_okay=False,
-            help="Folder whose repositories may be asked; may be given again.",
-            show_default="the folders that the client names, else the repository around the current folder",
+            help="Folder whose repositories may be asked. Repeatable.",
+            show_default="the client's folders, else the repository around the current folder",
         ),
     ] = None,
     checkpoint: FoundCheckpointOption = None,
@@ -69,7 +71,8 @@ def mcp(
         bool,
         typer.Option(
             "--text-only",
-            help="Leave out structured content: for clients that show it to their model in place of the short text.",
+            help="Leave out structured content, for clients that show it to their model in place of"
+            " the short text.",
         ),
     ] = False,
 ) -> None:
@@ -79,8 +82,8 @@ def mcp(
     from tosloc.mcp.server import Settings, create_server
 
     if checkpoint is not None:
-        Localizer.load(
-            checkpoint
-        )  # what is wrong with it is said now, not when a first question is asked
-    end_at_signals()  # what waits for standard input cannot be woken
+        # A damaged checkpoint is an error now, and not when the first question is asked.
+        Localizer.load(checkpoint)
+    # The loop waits for standard input, which an exception of a signal's handler cannot interrupt.
+    end_at_signals()
     create_server(Settings(root or (), checkpoint, structured=not text_only)).run()
